@@ -1,0 +1,71 @@
+/**
+ * One direction of knowledge: cli -> daemon -> agents -> (plugins/contracts, store, config) -> worker.
+ * Each layer lists what it may import; everything else inside src/ is a violation.
+ */
+const layers = {
+  worker: [],
+  util: ['worker'],
+  clients: ['util', 'worker'],
+  'plugins/contracts': ['util', 'worker'],
+  config: ['plugins/contracts', 'util', 'worker'],
+  store: ['util', 'worker'],
+  agents: ['plugins/contracts', 'store', 'config', 'util', 'worker'],
+  daemon: ['agents', 'plugins', 'store', 'config', 'clients', 'util', 'worker'],
+  cli: ['daemon', 'agents', 'plugins/contracts', 'store', 'config', 'util', 'worker'],
+};
+
+const within = (layer) =>
+  layer === 'plugins/contracts' ? '^src/plugins/contracts(/|\\.ts$)' : `^src/${layer}/`;
+
+module.exports = {
+  forbidden: [
+    ...Object.entries(layers).map(([layer, may]) => ({
+      name: `layer-${layer.replace('/', '-')}`,
+      comment: `${layer} may import only: itself${may.map((name) => `, ${name}`).join('')}`,
+      severity: 'error',
+      from: { path: within(layer) },
+      to: { path: '^src/', pathNot: [layer, ...may].map(within) },
+    })),
+    {
+      name: 'plugin-is-its-own-folder',
+      comment: 'A plugin imports its own folder, the contracts, clients/, worker/ and util/',
+      severity: 'error',
+      from: { path: '^src/plugins/([^/]+)/', pathNot: '^src/plugins/contracts/' },
+      to: {
+        path: '^src/',
+        pathNot: ['^src/plugins/$1/', '^src/plugins/contracts(/|\\.ts$)', '^src/(clients|worker|util)/'],
+      },
+    },
+    {
+      name: 'registry-knows-plugins-only',
+      comment: 'The registry is a list: it imports the plugins and their contract, nothing else',
+      severity: 'error',
+      from: { path: '^src/plugins/registry\\.ts$' },
+      to: { path: '^src/', pathNot: ['^src/plugins/', '^src/(worker|util)/'] },
+    },
+    { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
+    { name: 'no-unresolvable', severity: 'error', from: {}, to: { couldNotResolve: true } },
+    {
+      name: 'no-test-code-in-src',
+      severity: 'error',
+      from: { path: '^src/' },
+      to: { path: '^(test|bench|scripts)/' },
+    },
+    {
+      name: 'no-dev-dependency-in-src',
+      severity: 'error',
+      from: { path: '^src/' },
+      to: { dependencyTypes: ['npm-dev'], pathNot: '@types/' },
+    },
+  ],
+  options: {
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    enhancedResolveOptions: {
+      extensions: ['.ts', '.js', '.json'],
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'node', 'default', 'types'],
+    },
+    doNotFollow: { path: 'node_modules' },
+  },
+};

@@ -1,0 +1,53 @@
+import tseslint from 'typescript-eslint';
+
+/** Rules beyond style: what a daemon dies of. Formatting is prettier's. */
+export default tseslint.config(
+  { ignores: ['dist/', 'coverage/', 'node_modules/', 'var/', 'test/fixtures/', '*.cjs', 'eslint.config.js'] },
+  ...tseslint.configs.strictTypeChecked,
+  {
+    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    rules: {
+      '@typescript-eslint/no-floating-promises': ['error', { ignoreVoid: false }],
+      '@typescript-eslint/no-misused-promises': 'error',
+      '@typescript-eslint/switch-exhaustiveness-check': 'error',
+      '@typescript-eslint/no-explicit-any': 'error',
+      '@typescript-eslint/consistent-type-imports': 'error',
+      '@typescript-eslint/restrict-template-expressions': [
+        'error',
+        { allowNumber: true, allowBoolean: true },
+      ],
+      // Contracts are asynchronous for the backends that need it; not every implementation awaits something.
+      '@typescript-eslint/require-await': 'off',
+      '@typescript-eslint/no-unnecessary-condition': ['error', { allowConstantLoopConditions: true }],
+      'no-restricted-globals': [
+        'error',
+        { name: 'setInterval', message: 'use agents/loop.ts: it has health, back-off and an end' },
+      ],
+      'no-restricted-properties': [
+        'error',
+        { object: 'Math', property: 'random', message: 'take it from the context: it is injected' },
+        { object: 'Date', property: 'now', message: 'take the clock from the context: it is injected' },
+      ],
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector: "NewExpression[callee.name='Date'][arguments.length=0]",
+          message: 'take the clock from the context',
+        },
+      ],
+      'no-console': 'error',
+    },
+  },
+  {
+    files: ['src/util/clock.ts', 'test/**', 'bench/**', 'scripts/**'],
+    rules: { 'no-restricted-properties': 'off', 'no-restricted-syntax': 'off', 'no-console': 'off' },
+  },
+  {
+    files: ['test/**'],
+    rules: {
+      // chai's assertions are expressions.
+      '@typescript-eslint/no-unused-expressions': 'off',
+      '@typescript-eslint/no-non-null-assertion': 'off',
+    },
+  },
+);

@@ -1,0 +1,104 @@
+import type { Command, CommandResult, OpenCommand } from '../store/commands.ts';
+import { queuedStatuses } from '../worker/status.ts';
+import { toReason } from './loop.ts';
+import type { AgentContext } from './queue-runtime.ts';
+
+export interface CommandTargets {
+  /** Names of queues that are configured or still have workers. */
+  queues(): ReadonlySet<string>;
+  /** Something about this queue changed that its submitter should look at. */
+  wakeSubmitter(queue: string): void;
+  /** Sweeps all queues now; @returns how many workers were removed. */
+  sweepNow(): Promise<number>;
+  /** Removes what the last listings called orphans; @returns how many are gone. */
+  removeOrphans(): Promise<number>;
+}
+
+/** Carries out what operators ask on the command line. */
+export class CommandAgent {
+  readonly #context: AgentContext;
+  readonly #targets: CommandTargets;
+  /** Whether commands may be open without a sign of it: at the start, and after a failed pass. */
+  #lookAnyway = true;
+
+  constructor(context: AgentContext, targets: CommandTargets) {
+    this.#context = context;
+    this.#targets = targets;
+  }
+
+  /** Only what steers queues, before anything runs: the rest needs running agents. */
+  async carryOutControls(): Promise<void> {
+    for (const open of await this.#context.ledger.store.commands.open()) {
+      if (['pause', 'drain', 'resume'].includes(open.command.kind)) await this.#finish(open);
+    }
+  }
+
+  async pass(): Promise<void> {
+    const { store } = this.#context.ledger;
+    // Another process writes here only to leave a command.
+    if (!store.changedElsewhere() && !this.#lookAnyway) return;
+    this.#lookAnyway = true;
+    for (const open of await store.commands.open()) await this.#finish(open);
+    this.#lookAnyway = false;
+  }
+
+  async #finish({ id, command }: OpenCommand): Promise<void> {
+    const { clock, log, ledger } = this.#context;
+    await ledger.store.commands.take(id, clock.now());
+    const { ok, message } = await this.#carryOut(command);
+    log.info('command carried out', { ...command, ok, result: message });
+    await ledger.store.commands.finish(id, { ok, message });
+  }
+
+  async #carryOut(command: Command): Promise<CommandResult> {
+    try {
+      return await this.#do(command);
+    } catch (error) {
+      return { ok: false, message: toReason(error).message };
+    }
+  }
+
+  async #do(command: Command): Promise<CommandResult> {
+    switch (command.kind) {
+      case 'pause':
+        return this.#control(command.queue, { mode: 'paused', reason: command.reason });
+      case 'drain': {
+        const result = await this.#control(command.queue, { mode: 'draining', reason: command.reason });
+        if (!result.ok) return result;
+        // What has not begun is not begun any more; what runs may end by itself.
+        const filter = { queue: command.queue, statuses: queuedStatuses };
+        const asked = await this.#context.ledger.requestKill(filter, `drain: ${command.reason}`);
+        return { ok: true, message: `${result.message}; ${asked} queued workers are cancelled` };
+      }
+      case 'resume':
+        return this.#control(command.queue, null);
+      case 'kill': {
+        const asked = await this.#context.ledger.requestKill({ ids: command.ids }, 'killed by an operator');
+        return { ok: true, message: `${asked} of ${command.ids.length} workers are being ended` };
+      }
+      case 'kill-queue': {
+        const { queue, statuses } = command;
+        const asked = await this.#context.ledger.requestKill({ queue, statuses }, 'killed by an operator');
+        return { ok: true, message: `${asked} workers of ${queue} are being ended` };
+      }
+      case 'sweep': {
+        const swept = await this.#targets.sweepNow();
+        if (!command.orphans) return { ok: true, message: `${swept} workers were swept` };
+        return { ok: true, message: `${await this.#targets.removeOrphans()} orphans were removed` };
+      }
+    }
+  }
+
+  async #control(
+    queue: string,
+    control: { readonly mode: 'paused' | 'draining'; readonly reason: string } | null,
+  ): Promise<CommandResult> {
+    const { ledger, clock } = this.#context;
+    const known = this.#targets.queues().has(queue);
+    const done =
+      known && (await ledger.store.queues.setControl(queue, control && { ...control, since: clock.now() }));
+    if (!done) return { ok: false, message: `there is no queue ${queue}` };
+    this.#targets.wakeSubmitter(queue);
+    return { ok: true, message: `${queue} is ${control?.mode ?? 'resumed'}` };
+  }
+}

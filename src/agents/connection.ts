@@ -1,0 +1,77 @@
+import type { Reason } from '../worker/reason.ts';
+import type { Clock } from '../util/clock.ts';
+
+/** What is known of one connection (a cluster and namespace, a schedd, a directory), shared by all who work on it. */
+export class Connection {
+  readonly name: string;
+  readonly #clock: Clock;
+  readonly #maxStatusAge: number;
+  #listed = false;
+  #listTrouble: Reason | undefined;
+  #trouble: Reason | undefined;
+  #completedAt: number | undefined;
+  #onOpen: () => void = () => undefined;
+
+  /** `maxStatusAge` in ms. */
+  constructor(name: string, clock: Clock, maxStatusAge: number) {
+    this.name = name;
+    this.#clock = clock;
+    this.#maxStatusAge = maxStatusAge;
+  }
+
+  /** Called whenever it stops being closed: somebody may be waiting to submit. */
+  onOpen(tell: () => void): void {
+    this.#onOpen = tell;
+  }
+
+  /** Everything with our mark was listed and matched to rows, once since the start. */
+  listed(): void {
+    this.#opening(() => {
+      this.#listed = true;
+      this.#listTrouble = undefined;
+    });
+  }
+
+  listFailed(reason: Reason): void {
+    this.#listTrouble = reason;
+  }
+
+  /** The monitor showed all that exists. */
+  completed(): void {
+    this.#opening(() => {
+      this.#completedAt = this.#clock.monotonic();
+      this.#trouble = undefined;
+    });
+  }
+
+  troubled(reason: Reason): void {
+    this.#trouble = reason;
+  }
+
+  /** Why nothing may be submitted here, if so. Unknown is never zero. */
+  get closed(): Reason | undefined {
+    if (!this.#listed) {
+      const why =
+        this.#listTrouble === undefined
+          ? 'is being listed'
+          : `could not be listed: ${this.#listTrouble.message}`;
+      return { code: 'not-listed', message: `${this.name} ${why}` };
+    }
+    if (this.#trouble !== undefined) {
+      return { code: 'status-unknown', message: `${this.name}: ${this.#trouble.message}` };
+    }
+    if (this.#completedAt === undefined) {
+      return { code: 'status-unknown', message: `${this.name} has not shown its workers yet` };
+    }
+    const age = this.#clock.monotonic() - this.#completedAt;
+    if (age <= this.#maxStatusAge) return undefined;
+    const message = `${this.name} showed its workers last ${Math.round(age / 1000)} s ago`;
+    return { code: 'status-unknown', message };
+  }
+
+  #opening(change: () => void): void {
+    const before = this.closed;
+    change();
+    if (before !== undefined && this.closed === undefined) this.#onOpen();
+  }
+}

@@ -1,0 +1,118 @@
+import type { Log } from '../plugins/contracts/index.ts';
+import { storeError } from '../store/failures.ts';
+import type { Store } from '../store/store.ts';
+import type { WorkerChange, WorkerFilter } from '../store/workers.ts';
+import type { Clock } from '../util/clock.ts';
+import { isFinal, isQueued, mayBecome, type WorkerStatus } from '../worker/status.ts';
+import type { Worker } from '../worker/worker.ts';
+import { LiveTable } from './live-table.ts';
+
+/** What the ledger tells those who wait for something to happen. */
+export interface LedgerEvents {
+  /** Workers of this queue ended or began to run: there may be room for others. */
+  roomMade(queue: string): void;
+  /** Somebody asked for the end of workers of this queue. */
+  killRequested(queue: string): void;
+}
+
+export type Change = Omit<WorkerChange, 'from' | 'at'>;
+
+/**
+ * The one way in which agents change workers: the transition table is asked, then the database, and only then the live
+ * table and whoever waits.
+ */
+export class Ledger {
+  readonly live = new LiveTable();
+  /** Workers in a submission under way: nobody else may touch them until its outcome is written. */
+  readonly inFlight = new Set<number>();
+  readonly store: Store;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #events: LedgerEvents;
+
+  constructor(store: Store, clock: Clock, log: Log, events: LedgerEvents) {
+    this.store = store;
+    this.#clock = clock;
+    this.#log = log;
+    this.#events = events;
+  }
+
+  async load(): Promise<void> {
+    this.live.load(await this.store.workers.liveRows());
+  }
+
+  /** Records intents: what is not written here may not be submitted. */
+  async intend(workers: readonly Worker[]): Promise<void> {
+    await this.#add(workers, 'pending', 'submitter');
+  }
+
+  /** Records workers that were found alive without a row. */
+  async adopt(workers: readonly Worker[]): Promise<void> {
+    await this.#add(workers, 'submitted', 'adoption');
+  }
+
+  /** Applies what the transition table allows; the rest is refused and logged. */
+  async change(changes: readonly Change[]): Promise<void> {
+    const at = this.#clock.now();
+    const allowed: WorkerChange[] = [];
+    for (const change of changes) {
+      const worker = this.live.get(change.workerId);
+      if (worker === undefined) {
+        this.#log.debug('change of a worker that is not alive', { workerId: change.workerId, to: change.to });
+      } else if (worker.status !== change.to && !mayBecome(worker.status, change.to)) {
+        const { workerId, to, source } = change;
+        this.#log.warn('transition refused', { workerId, from: worker.status, to, source });
+      } else allowed.push({ ...change, from: worker.status, at });
+    }
+    if (allowed.length === 0) return;
+    const refused = new Set(await this.#guard(this.store.workers.apply(allowed)));
+    if (refused.size > 0) this.#log.error('database and memory disagree', { workerIds: [...refused] });
+    const roomier = new Set<string>();
+    for (const change of allowed) {
+      if (refused.has(change.workerId)) continue;
+      const queue = this.live.get(change.workerId)?.queue;
+      this.live.update(change.workerId, change.to);
+      const leftQueue = isQueued(change.from) && !isQueued(change.to);
+      if ((isFinal(change.to) || leftQueue) && queue !== undefined) roomier.add(queue);
+    }
+    for (const queue of roomier) this.#events.roomMade(queue);
+  }
+
+  /** Asks for ends; @returns for how many nobody had asked yet. */
+  async requestKill(
+    filter: WorkerFilter & { readonly ids?: readonly number[] },
+    reason: string,
+  ): Promise<number> {
+    const asked = await this.#guard(this.store.workers.requestKill(filter, reason, this.#clock.now()));
+    for (const { workerId } of asked) {
+      const worker = this.live.get(workerId);
+      if (worker !== undefined) worker.killed = true;
+    }
+    for (const queue of new Set(asked.map(({ queue }) => queue))) this.#events.killRequested(queue);
+    return asked.length;
+  }
+
+  async #add(workers: readonly Worker[], status: WorkerStatus, source: string): Promise<void> {
+    await this.#guard(this.store.workers.insert(workers, status, this.#clock.now(), source));
+    for (const { workerId, queue, placement, configId } of workers) {
+      this.live.add({
+        workerId,
+        queue,
+        placement,
+        configId,
+        status,
+        killed: false,
+        fingerprint: 0,
+        seenIn: 0,
+      });
+    }
+  }
+
+  async #guard<T>(work: Promise<T>): Promise<T> {
+    try {
+      return await work;
+    } catch (error) {
+      throw storeError(error, this.store.file);
+    }
+  }
+}

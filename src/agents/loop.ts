@@ -1,0 +1,113 @@
+import type { Log } from '../plugins/contracts/index.ts';
+import type { Clock } from '../util/clock.ts';
+import { messageOf, ThresherError } from '../worker/errors.ts';
+import type { Reason } from '../worker/reason.ts';
+
+export interface LoopOptions {
+  /** "submit CERN_PROD": for logs and health. */
+  readonly name: string;
+  /** Between passes that nothing woke, ms. */
+  readonly interval: number;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Log;
+  /** One pass. Rejections are failures: logged, and followed by a growing pause. */
+  pass(signal: AbortSignal): Promise<void>;
+}
+
+/** What a loop did last, for health and for reasons. Times are ms UTC. */
+export interface LoopHealth {
+  readonly name: string;
+  readonly startedAt: number | undefined;
+  readonly endedAt: number | undefined;
+  /** Failures in a row. */
+  readonly failures: number;
+  readonly lastError: Reason | undefined;
+}
+
+/** The first pause after a failure, ms, and the longest. */
+const backoff = { first: 1000, longest: 300_000 };
+
+/**
+ * Runs a pass again and again: after `interval` (jittered, so that many queues do not beat in step), at once when woken,
+ * and after a growing pause when it failed, which no waking shortens.
+ */
+export class Loop {
+  readonly #options: LoopOptions;
+  readonly #stop = new AbortController();
+  #wake = new AbortController();
+  #health: { startedAt?: number; endedAt?: number; failures: number; lastError?: Reason } = { failures: 0 };
+  #running: Promise<void> | undefined;
+
+  constructor(options: LoopOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#running ??= this.#run();
+  }
+
+  /** Asks for a pass as soon as may be; during a pass, for another one after it. */
+  wake(): void {
+    this.#wake.abort();
+  }
+
+  /** Ends the loop after the pass under way. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#running;
+  }
+
+  get health(): LoopHealth {
+    const { startedAt, endedAt, failures, lastError } = this.#health;
+    return { name: this.#options.name, startedAt, endedAt, failures, lastError };
+  }
+
+  async #run(): Promise<void> {
+    const { clock } = this.#options;
+    const stop = this.#stop.signal;
+    while (!stop.aborted) {
+      this.#wake = new AbortController();
+      this.#health.startedAt = clock.now();
+      const failed = await this.#pass(stop);
+      this.#health.endedAt = clock.now();
+      if (failed) await clock.sleep(this.#pauseAfterFailure(), stop);
+      else
+        await clock.sleep(this.#jittered(this.#options.interval), AbortSignal.any([stop, this.#wake.signal]));
+    }
+  }
+
+  async #pass(signal: AbortSignal): Promise<boolean> {
+    try {
+      await this.#options.pass(signal);
+      this.#health = { ...this.#health, failures: 0 };
+      delete this.#health.lastError;
+      return false;
+    } catch (error) {
+      if (signal.aborted) return false;
+      const reason = toReason(error);
+      this.#health.failures++;
+      this.#health.lastError = reason;
+      this.#options.log.error('pass failed', {
+        loop: this.#options.name,
+        failures: this.#health.failures,
+        ...reason,
+      });
+      return true;
+    }
+  }
+
+  #pauseAfterFailure(): number {
+    const grown = backoff.first * 2 ** Math.min(this.#health.failures - 1, 20);
+    return this.#jittered(Math.min(grown, backoff.longest));
+  }
+
+  #jittered(ms: number): number {
+    return ms * (0.9 + 0.2 * this.#options.random());
+  }
+}
+
+/** Whatever was thrown, as a reason. */
+export function toReason(error: unknown): Reason {
+  return { code: error instanceof ThresherError ? error.code : 'plugin-failed', message: messageOf(error) };
+}

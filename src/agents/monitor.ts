@@ -1,0 +1,155 @@
+import type { Monitor, ObservationSink } from '../plugins/contracts/index.ts';
+import { ThresherError } from '../worker/errors.ts';
+import type { Observation } from '../worker/observation.ts';
+import type { Connection } from './connection.ts';
+import { toReason } from './loop.ts';
+import type { ObservationWriter } from './observations.ts';
+import { absenceChange } from './outcomes.ts';
+import { type AgentContext, callPlugin } from './queue-runtime.ts';
+
+export interface MonitorOptions {
+  /** How long a worker must be missing before it is looked up by name, ms. */
+  readonly missingGrace: number;
+  /** Something with our mark was seen that is no living worker of ours. */
+  onStranger(): void;
+}
+
+/** Missing workers looked up in one call. */
+const checkAtOnce = 500;
+
+/** Follows all workers of one connection. */
+export class MonitorAgent {
+  readonly #monitor: Monitor;
+  readonly #connection: Connection;
+  readonly #context: AgentContext;
+  readonly #options: MonitorOptions;
+  readonly #writer: ObservationWriter;
+  /** Workers that were not shown, and since when (monotonic ms). */
+  readonly #missing = new Map<number, number>();
+  /** Counts listings; a living worker carries the number of the last one it was seen in. */
+  #listing = 0;
+  #checking = false;
+
+  constructor(
+    monitor: Monitor,
+    connection: Connection,
+    context: AgentContext,
+    options: MonitorOptions,
+    writer: ObservationWriter,
+  ) {
+    this.#monitor = monitor;
+    this.#connection = connection;
+    this.#context = context;
+    this.#options = options;
+    this.#writer = writer;
+  }
+
+  /** Observes until `signal` aborts. @throws when the plugin stops before; the connection then counts as unknown. */
+  async pass(signal: AbortSignal): Promise<void> {
+    try {
+      await untilAborted(this.#monitor.observe(this.#sink(), signal), signal);
+    } catch (error) {
+      this.#connection.troubled(toReason(error));
+      throw error;
+    }
+    if (signal.aborted) return;
+    const error = new ThresherError(
+      'plugin-failed',
+      `the monitor of ${this.#connection.name} stopped by itself`,
+    );
+    this.#connection.troubled(toReason(error));
+    throw error;
+  }
+
+  #sink(): ObservationSink {
+    return {
+      begin: () => {
+        this.#listing++;
+      },
+      observe: (observation) => {
+        this.#observe(observation);
+      },
+      complete: () => {
+        this.#connection.completed();
+        this.#findMissing();
+      },
+      gone: (workerId) => {
+        if (this.#context.ledger.live.get(workerId) === undefined) return;
+        if (!this.#missing.has(workerId)) this.#missing.set(workerId, this.#context.clock.monotonic());
+      },
+      trouble: (reason) => {
+        this.#connection.troubled(reason);
+      },
+    };
+  }
+
+  #observe(observation: Observation): void {
+    this.#missing.delete(observation.workerId);
+    const worker = this.#context.ledger.live.get(observation.workerId);
+    if (worker !== undefined) worker.seenIn = this.#listing;
+    if (!this.#writer.add(observation) && !isOver(observation)) this.#options.onStranger();
+  }
+
+  /** Only now does absence mean something, and even now it is only a suspicion. */
+  #findMissing(): void {
+    const now = this.#context.clock.monotonic();
+    const due: number[] = [];
+    for (const worker of this.#context.ledger.live.on(this.#connection.name)) {
+      // What is not confirmed yet is the submitter's affair.
+      if (worker.seenIn === this.#listing || worker.status === 'pending') continue;
+      const since = this.#missing.get(worker.workerId);
+      if (since === undefined) this.#missing.set(worker.workerId, now);
+      else if (now - since >= this.#options.missingGrace) due.push(worker.workerId);
+    }
+    if (due.length > 0 && !this.#checking) {
+      this.#checking = true;
+      this.#check(due.slice(0, checkAtOnce))
+        .catch((error: unknown) => {
+          this.#context.log.warn('missing workers could not be looked up', { ...toReason(error) });
+        })
+        .finally(() => {
+          this.#checking = false;
+        });
+    }
+  }
+
+  async #check(workerIds: readonly number[]): Promise<void> {
+    const { ledger, clock, log } = this.#context;
+    const records = await ledger.store.workers.byIds(workerIds);
+    const what = `check of ${this.#connection.name}`;
+    const results = await callPlugin(this.#context, what, (signal) => this.#monitor.check(records, signal));
+    for (const { workerId } of records) {
+      const result = results.get(workerId);
+      const worker = ledger.live.get(workerId);
+      if (result === undefined || worker === undefined) continue;
+      switch (result.kind) {
+        case 'observed':
+          this.#observe(result.observation);
+          break;
+        case 'absent':
+          log.warn('worker is gone from its backend', { workerId, connection: this.#connection.name });
+          this.#missing.delete(workerId);
+          await ledger.change([absenceChange(workerId, worker.killed, clock.now())]);
+          break;
+        case 'unknown':
+          log.warn('missing worker could not be looked up', { workerId, ...result.error });
+          break;
+      }
+    }
+  }
+}
+
+/** Ended workers stay on the backend until they are swept: they are no strangers. */
+function isOver(observation: Observation): boolean {
+  return observation.endTime !== undefined;
+}
+
+/** A plugin that does not come back after the abort is left behind. */
+async function untilAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
+  const aborted = new Promise<void>((resolve) => {
+    signal.addEventListener('abort', () => {
+      resolve();
+    });
+  });
+  await Promise.race([work, aborted]);
+}

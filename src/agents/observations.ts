@@ -1,0 +1,78 @@
+import type { Log } from '../plugins/contracts/index.ts';
+import type { Clock } from '../util/clock.ts';
+import { messageOf } from '../worker/errors.ts';
+import type { Observation } from '../worker/observation.ts';
+import { fingerprintOf } from './live-table.ts';
+import type { Ledger } from './ledger.ts';
+import { observationChange } from './outcomes.ts';
+
+/** A batch is written when it is this old, ms, or this large. */
+const flushAfter = 50;
+const flushAt = 500;
+/** After a failed write, ms: the batch is kept. */
+const retryAfter = 1000;
+
+/**
+ * Collects observations and writes them in batches. Of a worker seen twice before a write only the last counts. Nothing
+ * is dropped: what cannot be written (a full disk) stays and is written later.
+ */
+export class ObservationWriter {
+  readonly #ledger: Ledger;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  #batch = new Map<number, Observation>();
+  #writing: Promise<void> | undefined;
+  #full = new AbortController();
+
+  constructor(ledger: Ledger, clock: Clock, log: Log) {
+    this.#ledger = ledger;
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  /** @returns whether the worker is one we know to be alive. */
+  add(observation: Observation): boolean {
+    const worker = this.#ledger.live.get(observation.workerId);
+    if (worker === undefined) return false;
+    const waiting = this.#batch.get(observation.workerId);
+    const known = waiting === undefined ? worker.fingerprint : fingerprintOf(waiting);
+    if (known === fingerprintOf(observation)) return true;
+    this.#batch.set(observation.workerId, observation);
+    if (this.#batch.size >= flushAt) this.#full.abort();
+    this.#writing ??= this.#write().finally(() => {
+      this.#writing = undefined;
+    });
+    return true;
+  }
+
+  /** Waits until everything added so far is written. */
+  async flushed(): Promise<void> {
+    this.#full.abort();
+    await this.#writing;
+  }
+
+  async #write(): Promise<void> {
+    while (this.#batch.size > 0) {
+      if (this.#batch.size < flushAt) await this.#clock.sleep(flushAfter, this.#full.signal);
+      this.#full = new AbortController();
+      const batch = [...this.#batch.values()].slice(0, flushAt);
+      try {
+        await this.#ledger.change(
+          batch.map((one) => observationChange(one, this.#ledger.live.get(one.workerId)?.killed ?? false)),
+        );
+        for (const one of batch) {
+          // A newer one may have come in meanwhile.
+          if (this.#batch.get(one.workerId) === one) this.#batch.delete(one.workerId);
+          const worker = this.#ledger.live.get(one.workerId);
+          if (worker !== undefined) worker.fingerprint = fingerprintOf(one);
+        }
+      } catch (error) {
+        this.#log.error('observations could not be written', {
+          waiting: this.#batch.size,
+          error: messageOf(error),
+        });
+        await this.#clock.sleep(retryAfter);
+      }
+    }
+  }
+}

@@ -1,0 +1,145 @@
+import type { Found, Sweeper } from '../plugins/contracts/index.ts';
+import type { Orphan } from '../store/orphans.ts';
+import type { WorkerRecord } from '../store/rows.ts';
+import { isFinal } from '../worker/status.ts';
+import type { Worker } from '../worker/worker.ts';
+import type { Connection } from './connection.ts';
+import { toReason } from './loop.ts';
+import { observationChange } from './outcomes.ts';
+import { type AgentContext, callPlugin } from './queue-runtime.ts';
+
+/** What is done with something that carries our mark. */
+export type Verdict =
+  /** Its row knows it. */
+  | { readonly kind: 'known' }
+  /** It has no row: it gets one. */
+  | { readonly kind: 'adopt'; readonly worker: Worker }
+  | { readonly kind: 'orphan'; readonly why: string };
+
+/**
+ * Holds what lives on a connection against the rows. `configId` gives the current configuration of a queue.
+ * An ended worker that waits for its sweep is known; one that was swept and is still there is an orphan.
+ */
+export function judge(
+  found: Found,
+  row: WorkerRecord | undefined,
+  placement: string,
+  configId: (queue: string) => number | undefined,
+): Verdict {
+  const { identity, handle, observation } = found;
+  if (identity === undefined) return { kind: 'orphan', why: 'its mark does not say which worker it is' };
+  if (row !== undefined) {
+    const over = observation !== undefined && isFinal(observation.status);
+    if (row.sweptTime !== null) return { kind: 'orphan', why: `its worker was ${row.status} and swept` };
+    if (isFinal(row.status) && observation !== undefined && !over) {
+      return { kind: 'orphan', why: `its worker is ${row.status}, but it lives` };
+    }
+    return { kind: 'known' };
+  }
+  const config = configId(identity.queue);
+  if (config === undefined) return { kind: 'orphan', why: `its queue ${identity.queue} is not configured` };
+  return { kind: 'adopt', worker: { ...identity, placement, configId: config, handle } };
+}
+
+/** Matches everything with our mark to rows: at the start, before anything is submitted, and from time to time. */
+export class ReconcilerAgent {
+  readonly #sweeper: Sweeper;
+  readonly #connection: Connection;
+  readonly #context: AgentContext;
+  readonly #configId: (queue: string) => number | undefined;
+
+  constructor(
+    sweeper: Sweeper,
+    connection: Connection,
+    context: AgentContext,
+    configId: (queue: string) => number | undefined,
+  ) {
+    this.#sweeper = sweeper;
+    this.#connection = connection;
+    this.#context = context;
+    this.#configId = configId;
+  }
+
+  async pass(): Promise<void> {
+    try {
+      await this.#reconcile();
+    } catch (error) {
+      this.#connection.listFailed(toReason(error));
+      throw error;
+    }
+  }
+
+  /** The orphans of the last listing, freshly listed, for their removal. */
+  async orphans(): Promise<readonly { found: Found; why: string }[]> {
+    return (await this.#judgeAll()).flatMap(({ found, verdict }) =>
+      verdict.kind === 'orphan' ? [{ found, why: verdict.why }] : [],
+    );
+  }
+
+  /** @returns how many orphans are gone. */
+  async removeOrphans(): Promise<number> {
+    let removed = 0;
+    for (const { found, why } of await this.orphans()) {
+      const what = `removal of orphan ${found.place}`;
+      const outcome = await callPlugin(this.#context, what, (signal) =>
+        this.#sweeper.removeOrphan(found, signal),
+      );
+      if (outcome.kind === 'gone') removed++;
+      this.#context.log.info('orphan removed', { place: found.place, why, outcome: outcome.kind });
+    }
+    await this.#reconcile();
+    return removed;
+  }
+
+  async #judgeAll() {
+    const { store } = this.#context.ledger;
+    const what = `list of ${this.#connection.name}`;
+    const all = await callPlugin(this.#context, what, (signal) => this.#sweeper.list(signal));
+    const ids = all.flatMap(({ identity }) => (identity === undefined ? [] : [identity.workerId]));
+    // Ids given out from now on are above everything that was ever seen.
+    await store.workers.raiseIds(ids.reduce((highest, id) => Math.max(highest, id), 0) + 1);
+    const rows = new Map((await store.workers.byIds(ids)).map((row) => [row.workerId, row]));
+    return all.map((found) => {
+      const row = found.identity && rows.get(found.identity.workerId);
+      return { found, verdict: judge(found, row, this.#connection.name, this.#configId) };
+    });
+  }
+
+  async #reconcile(): Promise<void> {
+    const { ledger, log, clock } = this.#context;
+    const judged = await this.#judgeAll();
+    const adopted = judged.flatMap(({ verdict }) => (verdict.kind === 'adopt' ? [verdict.worker] : []));
+    if (adopted.length > 0) {
+      await ledger.adopt(adopted);
+      log.warn('adopted workers without a row', {
+        connection: this.#connection.name,
+        workers: adopted.length,
+      });
+    }
+    const observed = judged.flatMap(({ found, verdict }) =>
+      verdict.kind === 'adopt' && found.observation !== undefined
+        ? [observationChange(found.observation, false)]
+        : [],
+    );
+    await ledger.change(observed);
+    const orphans = judged.flatMap(({ found, verdict }): Orphan[] => {
+      if (verdict.kind !== 'orphan') return [];
+      const { workerId = null, queue = null } = found.identity ?? {};
+      const { place } = found;
+      return [
+        {
+          connection: this.#connection.name,
+          place,
+          workerId,
+          queue,
+          why: verdict.why,
+          seenTime: clock.now(),
+        },
+      ];
+    });
+    await ledger.store.orphans.replace(this.#connection.name, orphans);
+    if (orphans.length > 0)
+      log.warn('orphans found', { connection: this.#connection.name, orphans: orphans.length });
+    this.#connection.listed();
+  }
+}

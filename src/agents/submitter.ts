@@ -1,0 +1,197 @@
+import type { Group, SubmitOutcome } from '../plugins/contracts/index.ts';
+import { queuedWorkers } from '../store/workers.ts';
+import { ThresherError } from '../worker/errors.ts';
+import type { Reason } from '../worker/reason.ts';
+import type { Worker } from '../worker/worker.ts';
+import type { Change } from './ledger.ts';
+import { applyLimits, backendLimiter, caps, gates, type LimitState, total } from './limiters.ts';
+import { toReason } from './loop.ts';
+import { findChange, submitChange } from './outcomes.ts';
+import { type AgentContext, callPlugin, type QueueRuntime } from './queue-runtime.ts';
+import { makeWorker } from './worker-maker.ts';
+
+export interface SubmitterOptions {
+  readonly maxNewWorkers: number;
+  /** Told after each pass why no more were submitted. */
+  report(reasons: readonly Reason[]): Promise<void>;
+}
+
+/** Keeps one queue at its number of workers, and settles what an earlier pass or an earlier daemon left open. */
+export class SubmitterAgent {
+  readonly #runtime: QueueRuntime;
+  readonly #context: AgentContext;
+  readonly #options: SubmitterOptions;
+  #turn = 0;
+
+  constructor(runtime: QueueRuntime, context: AgentContext, options: SubmitterOptions) {
+    this.#runtime = runtime;
+    this.#context = context;
+    this.#options = options;
+  }
+
+  async pass(): Promise<void> {
+    try {
+      await this.#options.report(await this.#pass());
+    } catch (error) {
+      await this.#options.report([toReason(error)]);
+      throw error;
+    }
+  }
+
+  async #pass(): Promise<readonly Reason[]> {
+    const { config, current } = this.#runtime;
+    const state = await this.#limitState();
+    const open = current && gates.every((gate) => gate(state) === undefined);
+    if (state.closed === undefined) await this.#settle(open);
+    if (!current) return [{ code: 'queue-removed', message: 'followed with an earlier configuration' }];
+
+    const demand = await callPlugin(this.#context, `demand of ${config.name}`, (signal) => {
+      const { mapType, runMode } = config.options;
+      const queue = { name: config.name, mapType, runMode, requirements: this.#runtime.requirements };
+      return this.#runtime.demand.groups(queue, signal);
+    });
+    let allowed = applyLimits(demand.groups, limitsOf(state));
+    let reasons = [...allowed.reasons, ...demand.reasons];
+    if (total(allowed.groups) > 0) {
+      const preflight = await callPlugin(this.#context, `preflight of ${config.name}`, (signal) =>
+        this.#runtime.submitter.preflight(signal),
+      );
+      allowed = applyLimits(allowed.groups, [backendLimiter(preflight)]);
+      reasons = [...allowed.reasons, ...reasons];
+    }
+    if (total(allowed.groups) === 0) return reasons;
+    await this.#submitNew(allowed.groups);
+    // What holds back the next one is said of the queue as it is now.
+    const after = await this.#limitState();
+    return applyLimits(demand.groups, limitsOf(after)).reasons;
+  }
+
+  async #limitState(): Promise<LimitState> {
+    const { config, connected } = this.#runtime;
+    const { store } = this.#context.ledger;
+    const counts = await store.workers.countAlive(config.name);
+    return {
+      queueStatus: config.options.queueStatus,
+      control: await store.queues.control(config.name),
+      closed: [...connected.values()]
+        .map(({ connection }) => connection.closed)
+        .find((reason) => reason !== undefined),
+      limits: config.limits,
+      maxNewWorkers: this.#options.maxNewWorkers,
+      alive: counts.reduce((sum, count) => sum + count.workers, 0),
+      queued: queuedWorkers(counts),
+    };
+  }
+
+  /** Intents of which nobody knows what became of them: fenced, searched, and then confirmed, tried again or given up. */
+  async #settle(mayRetry: boolean): Promise<void> {
+    const { ledger, clock, log } = this.#context;
+    const { config, configId, submitter } = this.#runtime;
+    // What is to be killed is the sweeper's.
+    const ids = ledger.live.pending(config.name, configId).filter((worker) => !worker.killed);
+    if (ids.length === 0) return;
+    const records = await ledger.store.workers.byIds(ids.map((worker) => worker.workerId));
+    const found = await callPlugin(this.#context, `find of ${config.name}`, (signal) =>
+      submitter.find(records, signal),
+    );
+    const changes: Change[] = [];
+    const again: Worker[] = [];
+    for (const record of records) {
+      const outcome = found.get(record.workerId) ?? noOutcome;
+      const status = ledger.live.get(record.workerId)?.status ?? record.status;
+      const lastError =
+        record.errorCode === null ? undefined : { code: record.errorCode, message: record.diagMessage ?? '' };
+      const retry = { allowed: mayRetry, maxAttempts: config.options.maxSubmissionAttempts, lastError };
+      // While the queue is closed an absent intent waits: it is no failure of its own.
+      if (outcome.kind === 'absent' && !mayRetry && this.#runtime.current) continue;
+      const change = findChange(record, status, outcome, retry, clock.now());
+      if (change === undefined) again.push(record);
+      else changes.push(change);
+    }
+    await ledger.change(changes);
+    if (changes.length > 0) log.info('settled open intents', { queue: config.name, settled: changes.length });
+    if (again.length === 0) return;
+    await ledger.store.workers.nextAttempt(
+      again.map((worker) => worker.workerId),
+      clock.now(),
+    );
+    await this.#submit(again.map((worker) => ({ ...worker, attempt: worker.attempt + 1 })));
+  }
+
+  async #submitNew(groups: readonly Group[]): Promise<void> {
+    const { factoryId, harvesterId, ledger, step } = this.#context;
+    const { config, configId, messenger, demand } = this.#runtime;
+    step('submit:before-intent');
+    const placements = [...this.#runtime.connected.keys()];
+    let workerId = await ledger.store.workers.takeIds(total(groups));
+    const workers = groups.flatMap(({ requirements, count }) =>
+      Array.from({ length: count }, () => {
+        const placement = placements[this.#turn++ % placements.length] ?? '';
+        const make = { factoryId, harvesterId, config, configId, placement, originKind: demand.kind };
+        return makeWorker(workerId++, { ...make, requirements, messenger });
+      }),
+    );
+    await ledger.intend(workers);
+    step('submit:after-intent');
+    await this.#submit(workers);
+  }
+
+  /** Sends workers whose intents are committed, and writes down what came of each. */
+  async #submit(workers: readonly Worker[]): Promise<void> {
+    const { ledger, clock, log, step } = this.#context;
+    const { config } = this.#runtime;
+    for (const { workerId } of workers) ledger.inFlight.add(workerId);
+    try {
+      const outcomes = await this.#call(workers);
+      step('submit:before-outcome');
+      const maxAttempts = config.options.maxSubmissionAttempts;
+      const changes = workers.map((worker) => {
+        const status = ledger.live.get(worker.workerId)?.status ?? 'pending';
+        const outcome = outcomes.get(worker.workerId) ?? noOutcome;
+        return submitChange(worker, status, outcome, maxAttempts, clock.now());
+      });
+      await ledger.change(changes);
+      step('submit:after-outcome');
+      const accepted = workers.filter((worker) => outcomes.get(worker.workerId)?.kind === 'accepted').length;
+      log.info('submitted workers', { queue: config.name, wanted: workers.length, accepted });
+      const error = changes.find((change) => change.error)?.error;
+      if (accepted === 0 && error) {
+        // Counted as a failure of the pass, so that the next one waits.
+        throw new ThresherError('submit-failed', `none of ${workers.length} was accepted: ${error.message}`);
+      }
+    } finally {
+      for (const { workerId } of workers) ledger.inFlight.delete(workerId);
+    }
+  }
+
+  async #call(workers: readonly Worker[]): Promise<ReadonlyMap<number, SubmitOutcome>> {
+    const { config, messenger, submitter } = this.#runtime;
+    const outcomes = new Map<number, SubmitOutcome>();
+    const paths = workers.flatMap(({ accessPoint }) => (accessPoint === undefined ? [] : [accessPoint]));
+    const failed = await messenger?.setUp(paths);
+    const ready = workers.filter((worker) => {
+      const error = worker.accessPoint === undefined ? undefined : failed?.get(worker.accessPoint);
+      if (error !== undefined) outcomes.set(worker.workerId, { kind: 'rejected', permanent: false, error });
+      return error === undefined;
+    });
+    if (ready.length === 0) return outcomes;
+    try {
+      const what = `submit of ${config.name}`;
+      const sent = await callPlugin(this.#context, what, (signal) => submitter.submit(ready, signal));
+      for (const [workerId, outcome] of sent) outcomes.set(workerId, outcome);
+    } catch (error) {
+      // A call that timed out or broke may have reached the backend: unknown, until it was fenced and searched.
+      for (const { workerId } of ready) outcomes.set(workerId, { kind: 'unknown', error: toReason(error) });
+    }
+    return outcomes;
+  }
+}
+
+function limitsOf(state: LimitState) {
+  return [...gates, ...caps].map((limiter) => limiter(state));
+}
+
+const noOutcome = {
+  kind: 'unknown',
+  error: { code: 'plugin-failed', message: 'the plugin gave no outcome for this worker' },
+} as const;

@@ -1,0 +1,63 @@
+import { runningDaemon } from '../daemon/lock.ts';
+import type { StateDir } from '../daemon/state-dir.ts';
+import type { Command } from '../store/commands.ts';
+import type { Store } from '../store/store.ts';
+import { CliError, type Environment, type GlobalOptions, withStore } from './environment.ts';
+
+/** How long an answer is waited for, ms; a sweep of many workers may take longer and goes on. */
+const patience = 30_000;
+const pollInterval = 50;
+
+/**
+ * Leaves a command for the daemon and waits for its answer; without a daemon it is carried out at the next start.
+ * `check` may refuse it before.
+ */
+export async function askDaemon(
+  options: GlobalOptions,
+  environment: Environment,
+  command: Command,
+  check: (store: Store) => Promise<void> = () => Promise.resolve(),
+): Promise<void> {
+  const { out } = environment;
+  await withStore(options, 'write', async ({ store, dir }) => {
+    await check(store);
+    const id = await leave(store, command, environment.clock.now());
+    if (runningDaemon(dir) === undefined) {
+      out.write('no daemon is running: this will be done when it starts\n');
+      return;
+    }
+    const result = await answer(store, dir, id, environment);
+    if (result === undefined) {
+      out.write('the daemon has not answered yet: it goes on with this\n');
+      return;
+    }
+    if (!result.ok) throw new CliError(result.message);
+    out.write(`${result.message}\n`);
+  });
+}
+
+/** The same command twice while no daemon runs (a sweep from cron) is one command. */
+async function leave(store: Store, command: Command, at: number): Promise<number> {
+  const same = (await store.commands.open()).find(
+    (open) => JSON.stringify(open.command) === JSON.stringify(command),
+  );
+  return same?.id ?? (await store.commands.add(command, at));
+}
+
+async function answer(store: Store, dir: StateDir, id: number, { clock }: Environment) {
+  const deadline = clock.monotonic() + patience;
+  while (clock.monotonic() < deadline && runningDaemon(dir) !== undefined) {
+    const result = await store.commands.result(id);
+    if (result !== undefined) return result;
+    await clock.sleep(pollInterval);
+  }
+  return store.commands.result(id);
+}
+
+/** @throws CliError for a queue that no daemon ever reported. */
+export async function requireQueue(store: Store, queue: string): Promise<void> {
+  const names = (await store.queues.all()).map((report) => report.queue);
+  if (!names.includes(queue)) {
+    throw new CliError(`there is no queue ${queue}; there are ${names.join(', ') || 'none'} [no-such-queue]`);
+  }
+}

@@ -1,0 +1,73 @@
+import { type LoadedSettings, readSettings } from '../config/settings.ts';
+import { openBesideDaemon } from '../daemon/reader.ts';
+import type { StateDir } from '../daemon/state-dir.ts';
+import type { Log } from '../plugins/contracts/index.ts';
+import type { Store } from '../store/store.ts';
+import { type Clock, systemClock } from '../util/clock.ts';
+import type { Problem } from '../util/located.ts';
+
+/** What every subcommand may use of the world. */
+export interface Environment {
+  readonly out: NodeJS.WriteStream;
+  readonly err: NodeJS.WriteStream;
+  readonly clock: Clock;
+  readonly random: () => number;
+}
+
+export const realEnvironment: Environment = {
+  out: process.stdout,
+  err: process.stderr,
+  clock: systemClock,
+  // eslint-disable-next-line no-restricted-properties -- the one place where the world is handed in
+  random: Math.random,
+};
+
+export interface GlobalOptions {
+  readonly config: string;
+  readonly stateDir?: string;
+}
+
+/** An end with a message and an exit status: 1 for what went wrong, 2 for wrong use. */
+export class CliError extends Error {
+  readonly status: 1 | 2;
+
+  constructor(message: string, status: 1 | 2 = 1) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** @throws CliError with one line per mistake in the settings file. */
+export function loadSettings({ config, stateDir }: GlobalOptions): LoadedSettings {
+  const result = readSettings(config, stateDir);
+  if (result.ok) return result.settings;
+  throw new CliError(result.problems.map(describeProblem).join('\n'));
+}
+
+export function describeProblem({ file, line, pointer, message, code }: Problem): string {
+  const place = line > 0 ? `${file}:${line}` : file;
+  return `${place}: ${pointer === '' ? '' : `${pointer}: `}${message} [${code}]`;
+}
+
+/** Opens the store, and closes it whatever happens. */
+export async function withStore<T>(
+  options: GlobalOptions,
+  access: 'read' | 'write',
+  use: (opened: { store: Store; dir: StateDir; settings: LoadedSettings }) => Promise<T>,
+): Promise<T> {
+  const settings = loadSettings(options);
+  const opened = await openBesideDaemon(settings, access);
+  try {
+    return await use({ ...opened, settings });
+  } finally {
+    await opened.store.close();
+  }
+}
+
+/** For subcommands whose plugins may log: the standard output is theirs alone. */
+export const noLog: Log = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+};

@@ -1,0 +1,38 @@
+import type { Command } from 'commander';
+import type { WorkerStatus } from '../worker/status.ts';
+import { askDaemon, requireQueue } from './ask-daemon.ts';
+import { CliError, type Environment, type GlobalOptions } from './environment.ts';
+import { findWorker, workerIdArgument } from './worker.ts';
+import { statusArgument } from './workers.ts';
+
+interface KillOptions {
+  readonly queue?: string;
+  readonly status?: WorkerStatus[];
+}
+
+export function addKill(program: Command, environment: Environment): void {
+  program
+    .command('kill')
+    .description('end workers: these, or all living ones of a queue')
+    .argument('[id...]', 'worker ids', (text: string, before: number[] | undefined) => [
+      ...(before ?? []),
+      workerIdArgument(text),
+    ])
+    .option('--queue <queue>', 'all living workers of this queue')
+    .option('--status <status,...>', 'with --queue: only those in these statuses', statusArgument)
+    .action(async (ids: number[] | undefined, { queue, status }: KillOptions, command: Command) => {
+      const options = command.optsWithGlobals<GlobalOptions>();
+      if ((ids === undefined || ids.length === 0) === (queue === undefined)) {
+        throw new CliError('kill takes worker ids, or --queue with a queue name', 2);
+      }
+      if (queue === undefined) {
+        if (status !== undefined) throw new CliError('--status goes with --queue', 2);
+        await askDaemon(options, environment, { kind: 'kill', ids: ids ?? [] }, async (store) => {
+          for (const id of ids ?? []) await findWorker(store, id);
+        });
+      } else {
+        const request = { kind: 'kill-queue', queue, ...(status && { statuses: status }) } as const;
+        await askDaemon(options, environment, request, (store) => requireQueue(store, queue));
+      }
+    });
+}

@@ -1,0 +1,102 @@
+import { clearScreenDown, moveCursor } from 'node:readline';
+import type { Holder } from '../daemon/lock.ts';
+import { queueViews, workerView } from '../daemon/view.ts';
+import type { Store } from '../store/store.ts';
+import { isoTime } from '../util/clock.ts';
+import type { Environment } from './environment.ts';
+import { formatTable } from './output.ts';
+import { queueColumns } from './queues.ts';
+import { workerColumns } from './workers.ts';
+
+/** How often the view is brought up to date, ms. */
+const interval = 500;
+/** Workers in the table, newest first. */
+const shownWorkers = 12;
+/** Transitions shown at once where there is no table; more than that scrolls by unread. */
+const shownTransitions = 200;
+
+/** Shows what happens until `signal` aborts: a table that stays in place on a terminal, a line per event elsewhere. */
+export async function showLive(
+  store: Store,
+  holder: Holder | 'unknown',
+  environment: Environment,
+  signal: AbortSignal,
+): Promise<void> {
+  const view = environment.out.isTTY
+    ? new LiveTable(store, holder, environment)
+    : new LiveLines(store, environment);
+  while (!signal.aborted) {
+    await view.show();
+    await environment.clock.sleep(interval, signal);
+  }
+  await view.show();
+}
+
+class LiveTable {
+  readonly #store: Store;
+  readonly #holder: Holder | 'unknown';
+  readonly #environment: Environment;
+  #lines = 0;
+
+  constructor(store: Store, holder: Holder | 'unknown', environment: Environment) {
+    this.#store = store;
+    this.#holder = holder;
+    this.#environment = environment;
+  }
+
+  async show(): Promise<void> {
+    const { out, clock } = this.#environment;
+    const queues = await queueViews(this.#store, this.#holder);
+    const workers = (await this.#store.workers.list({ limit: shownWorkers })).map(workerView);
+    const lines = [
+      `thresher  ${isoTime(clock.now())}  Ctrl-C stops the daemon; its workers go on`,
+      '',
+      ...formatTable(queueColumns, queues),
+      '',
+      ...formatTable(workerColumns, workers),
+    ];
+    const frame = lines.slice(0, out.rows - 1).map((line) => line.slice(0, out.columns - 1));
+    moveCursor(out, 0, -this.#lines);
+    clearScreenDown(out);
+    out.write(`${frame.join('\n')}\n`);
+    this.#lines = frame.length;
+  }
+}
+
+class LiveLines {
+  readonly #store: Store;
+  readonly #environment: Environment;
+  #after = 0;
+  #reasons = new Map<string, string>();
+  #first = true;
+
+  constructor(store: Store, environment: Environment) {
+    this.#store = store;
+    this.#environment = environment;
+  }
+
+  async show(): Promise<void> {
+    const { out } = this.#environment;
+    const transitions = await this.#store.workers.transitionsSince(
+      this.#after,
+      this.#first ? 1 : shownTransitions,
+    );
+    for (const { id, at, worker_id, queue, to_status, message } of transitions) {
+      this.#after = id;
+      // What happened before this daemon started is not news.
+      if (this.#first) continue;
+      out.write(
+        `${isoTime(at)} worker ${worker_id} of ${queue}: ${to_status}${message === null ? '' : ` (${message})`}\n`,
+      );
+    }
+    this.#first = false;
+    for (const { queue, reasons } of await this.#store.queues.all()) {
+      const text = reasons[0]?.message ?? '';
+      if (this.#reasons.get(queue) === text) continue;
+      this.#reasons.set(queue, text);
+      out.write(
+        `${isoTime(this.#environment.clock.now())} queue ${queue}: ${text === '' ? 'submitting' : text}\n`,
+      );
+    }
+  }
+}

@@ -1,0 +1,41 @@
+import { once } from 'node:events';
+import type { Command } from 'commander';
+import { logReaderOf } from '../daemon/reader.ts';
+import { type Environment, type GlobalOptions, noLog, withStore } from './environment.ts';
+import { findWorker, workerIdArgument } from './worker.ts';
+import { countArgument } from './workers.ts';
+
+interface LogsOptions {
+  readonly follow?: true;
+  readonly stderr?: true;
+  readonly tail?: number;
+}
+
+export function addLogs(program: Command, environment: Environment): void {
+  program
+    .command('logs')
+    .description("a worker's log")
+    .argument('<id>', 'worker id', workerIdArgument)
+    .option('--follow', 'go on until the worker has ended')
+    .option('--stderr', 'its standard error output instead of its standard output')
+    .option('--tail <n>', 'only so many last lines first', countArgument)
+    .action(async (id: number, { follow, stderr, tail }: LogsOptions, command: Command) => {
+      const { clock, random, out } = environment;
+      const stop = new AbortController();
+      process.once('SIGINT', () => {
+        stop.abort();
+      });
+      await withStore(command.optsWithGlobals<GlobalOptions>(), 'read', async ({ store, settings }) => {
+        const worker = await findWorker(store, id);
+        const reader = await logReaderOf(worker, store, { settings, clock, random, log: noLog });
+        const request = {
+          stream: stderr ? 'stderr' : 'stdout',
+          follow: follow ?? false,
+          ...(tail === undefined ? {} : { tail }),
+        } as const;
+        for await (const piece of reader.read(worker, request, stop.signal)) {
+          if (!out.write(piece)) await once(out, 'drain');
+        }
+      });
+    });
+}

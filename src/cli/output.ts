@@ -1,0 +1,48 @@
+import { Option } from 'commander';
+
+export type OutputFormat = 'table' | 'json';
+
+/** `--output`, wherever something is printed. */
+export function outputOption(): Option {
+  return new Option('--output <format>', 'how to print').choices(['table', 'json']).default('table');
+}
+
+/** Always an array of objects: scripts need one rule only. */
+export function printJson(out: NodeJS.WritableStream, rows: readonly unknown[]): void {
+  out.write(`${JSON.stringify(rows, null, 2)}\n`);
+}
+
+export interface Column<Row> {
+  readonly title: string;
+  /** null and "" are shown as "-". */
+  readonly value: (row: Row) => string | number | null;
+}
+
+/** Rows under aligned titles; the last column may be as long as it likes. */
+export function formatTable<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string[] {
+  const cells = [
+    columns.map((column) => column.title),
+    ...rows.map((row) => columns.map((column) => cell(column.value(row)))),
+  ];
+  const widths = columns.map((_, at) => Math.max(...cells.map((line) => line[at]?.length ?? 0)));
+  return cells.map((line) =>
+    line
+      .map((text, at) => (at === line.length - 1 ? text : text.padEnd(widths[at] ?? 0)))
+      .join('  ')
+      .trimEnd(),
+  );
+}
+
+export function printTable<Row>(
+  out: NodeJS.WritableStream,
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+): void {
+  for (const line of formatTable(columns, rows)) out.write(`${line}\n`);
+}
+
+/** One line, whatever a backend said, and nothing that steers a terminal. */
+function cell(value: string | number | null): string {
+  if (value === null || value === '') return '-';
+  return String(value).replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ');
+}

@@ -1,0 +1,62 @@
+import { Command, CommanderError } from 'commander';
+import { ThresherError } from '../worker/errors.ts';
+import { addDrain } from './drain.ts';
+import { CliError, type Environment } from './environment.ts';
+import { addKill } from './kill.ts';
+import { addLogs } from './logs.ts';
+import { addOrphans } from './orphans.ts';
+import { addPause } from './pause.ts';
+import { addQueues } from './queues.ts';
+import { addResume } from './resume.ts';
+import { addRun } from './run.ts';
+import { addSweep } from './sweep.ts';
+import { addVersion } from './version.ts';
+import { addWorker } from './worker.ts';
+import { addWorkers } from './workers.ts';
+
+const subcommands = [
+  ...[addRun, addQueues, addWorkers, addWorker, addLogs, addKill],
+  ...[addPause, addResume, addDrain, addSweep, addOrphans, addVersion],
+];
+
+export function makeProgram(environment: Environment): Command {
+  const program = new Command('thresher')
+    .description('a pilot factory: keeps the right number of pilots alive for every queue')
+    .option('--config <file>', "the daemon's settings", '/etc/thresher/thresher.yaml')
+    .option('--state-dir <dir>', 'its state directory, instead of the one in the settings')
+    .configureOutput({
+      writeOut: (text) => environment.out.write(text),
+      writeErr: (text) => environment.err.write(text),
+      // One line: a suggestion follows its error.
+      outputError: (text, write) => {
+        write(
+          `thresher: ${text
+            .replace(/^error: /, '')
+            .trim()
+            .replaceAll('\n', ' ')}\n`,
+        );
+      },
+    })
+    .exitOverride();
+  for (const add of subcommands) add(program, environment);
+  return program;
+}
+
+/** Runs one command line. @returns the exit status: 0, 1 for what went wrong, 2 for wrong use. */
+export async function runProgram(argv: readonly string[], environment: Environment): Promise<number> {
+  try {
+    await makeProgram(environment).parseAsync([...argv], { from: 'user' });
+    return 0;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    if (error instanceof CliError) {
+      for (const line of error.message.split('\n')) environment.err.write(`thresher: ${line}\n`);
+      return error.status;
+    }
+    if (error instanceof ThresherError) {
+      environment.err.write(`thresher: ${error.message} [${error.code}]\n`);
+      return 1;
+    }
+    throw error;
+  }
+}

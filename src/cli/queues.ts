@@ -1,0 +1,41 @@
+import type { Command } from 'commander';
+import { runningDaemon } from '../daemon/lock.ts';
+import { type QueueView, queueViews } from '../daemon/view.ts';
+import { type Environment, type GlobalOptions, withStore } from './environment.ts';
+import { type Column, type OutputFormat, outputOption, printJson, printTable } from './output.ts';
+
+export const queueColumns: readonly Column<QueueView>[] = [
+  { title: 'QUEUE', value: ({ name }) => name },
+  { title: 'STATE', value: ({ state }) => state },
+  {
+    title: 'QUEUED',
+    value: ({ counts }) => (counts.pending ?? 0) + (counts.submitted ?? 0) + (counts.idle ?? 0),
+  },
+  { title: 'RUNNING', value: ({ counts }) => (counts.ready ?? 0) + (counts.running ?? 0) },
+  { title: 'FINISHED', value: ({ counts }) => counts.finished ?? 0 },
+  { title: 'FAILED', value: ({ counts }) => counts.failed ?? 0 },
+  { title: 'OTHER', value: ({ counts }) => (counts.cancelled ?? 0) + (counts.missed ?? 0) },
+  { title: 'LIMITS', value: ({ limits }) => describeLimits(limits) },
+  { title: 'WHY NO MORE', value: ({ reasons }) => reasons[0]?.message ?? null },
+];
+
+function describeLimits(limits: QueueView['limits']): string {
+  const { nQueueLimitWorker, maxWorkers, maxNewWorkersPerCycle } = limits;
+  if (maxWorkers === undefined) return '';
+  return `${nQueueLimitWorker ?? '-'} queued, ${maxWorkers ?? '-'} alive${maxNewWorkersPerCycle ? `, ${maxNewWorkersPerCycle} new` : ''}`;
+}
+
+export function addQueues(program: Command, environment: Environment): void {
+  program
+    .command('queues')
+    .description('counts by status, limits, and why no more workers are submitted')
+    .addOption(outputOption())
+    .action(async ({ output }: { output: OutputFormat }, command: Command) => {
+      const options = command.optsWithGlobals<GlobalOptions>();
+      const views = await withStore(options, 'read', ({ store, dir }) =>
+        queueViews(store, runningDaemon(dir)),
+      );
+      if (output === 'json') printJson(environment.out, views);
+      else printTable(environment.out, queueColumns, views);
+    });
+}

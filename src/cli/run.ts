@@ -1,0 +1,96 @@
+import { join } from 'node:path';
+import { type Command, InvalidArgumentError } from 'commander';
+import { Daemon } from '../daemon/daemon.ts';
+import { createLog } from '../daemon/logging.ts';
+import { openBesideDaemon } from '../daemon/reader.ts';
+import { parseDuration } from '../util/duration.ts';
+import { type Environment, type GlobalOptions, loadSettings } from './environment.ts';
+import { showLive } from './live.ts';
+
+interface RunOptions {
+  readonly for?: number;
+  readonly live?: true;
+}
+
+/** How long after a stop that does not end the process ends by force, ms beyond `master.shutdownTimeout`. */
+const lastResort = 10_000;
+
+function durationArgument(text: string): number {
+  const duration = parseDuration(text);
+  if (duration === undefined)
+    throw new InvalidArgumentError('It must be a duration such as 20s, 5m or 1h30m.');
+  return duration;
+}
+
+export function addRun(program: Command, environment: Environment): void {
+  program
+    .command('run')
+    .description('the daemon, in the foreground')
+    .option('--for <duration>', 'stop by itself after this time, as on SIGTERM', durationArgument)
+    .option('--live', 'show on the standard output what happens')
+    .action(async (options: RunOptions, command: Command) => {
+      await run(command.optsWithGlobals<GlobalOptions>(), options, environment);
+    });
+}
+
+async function run(global: GlobalOptions, options: RunOptions, environment: Environment): Promise<void> {
+  const { clock, random, out, err } = environment;
+  const settings = loadSettings(global);
+  const { level, format, file } = settings.values.log;
+  // The live view says what happens; a table that stays in place bears no other lines beside it.
+  const live = options.live === true && file === undefined;
+  const logFile = live && out.isTTY ? join(settings.stateDir, 'thresher.log') : file;
+  const log = createLog({
+    level: live && !out.isTTY && level === 'info' ? 'warn' : level,
+    format,
+    ...(logFile === undefined ? {} : { file: logFile }),
+  });
+  const stop = stopRequest(options.for, environment);
+  const daemon = await Daemon.start({ settings, clock, random, log });
+  try {
+    if (options.live === true) {
+      const { store } = await openBesideDaemon(settings, 'read');
+      await showLive(store, 'unknown', environment, stop).finally(() => store.close());
+    } else await aborted(stop);
+  } finally {
+    const patience = settings.values.master.shutdownTimeout * 1000 + lastResort;
+    // A plugin or a disk that hangs must not keep a service from ending.
+    setTimeout(() => {
+      err.write('thresher: the stop did not come to its end; ending by force\n');
+      process.exit(1);
+    }, patience).unref();
+    await daemon.stop();
+    await log.close();
+  }
+  // Handles that a plugin left open must not keep the process.
+  process.exit(0);
+}
+
+/** Aborts on SIGTERM, SIGINT, or when the time is over; a second signal ends the process at once. */
+function stopRequest(duration: number | undefined, { clock }: Environment): AbortSignal {
+  const stop = new AbortController();
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      if (stop.signal.aborted) process.exit(1);
+      stop.abort();
+    });
+  }
+  if (duration !== undefined) {
+    clock.sleep(duration, stop.signal).then(
+      () => {
+        stop.abort();
+      },
+      () => undefined,
+    );
+  }
+  return stop.signal;
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener('abort', () => {
+      resolve();
+    });
+  });
+}

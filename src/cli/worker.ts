@@ -1,0 +1,56 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import { workerDetails } from '../daemon/view.ts';
+import type { WorkerRecord } from '../store/rows.ts';
+import type { Store } from '../store/store.ts';
+import { CliError, type Environment, type GlobalOptions, withStore } from './environment.ts';
+import { type OutputFormat, outputOption, printJson, printTable } from './output.ts';
+
+export function workerIdArgument(text: string): number {
+  if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidArgumentError('A worker id is a whole number.');
+  return Number(text);
+}
+
+/** @throws CliError when there is none. */
+export async function findWorker(store: Store, workerId: number): Promise<WorkerRecord> {
+  const record = await store.workers.byId(workerId);
+  if (record === undefined) throw new CliError(`there is no worker ${workerId} [no-such-worker]`);
+  return record;
+}
+
+export function addWorker(program: Command, environment: Environment): void {
+  program
+    .command('worker')
+    .description('all facts of a worker and its history')
+    .argument('<id>', 'worker id', workerIdArgument)
+    .addOption(outputOption())
+    .action(async (id: number, { output }: { output: OutputFormat }, command: Command) => {
+      const options = command.optsWithGlobals<GlobalOptions>();
+      const details = await withStore(options, 'read', async ({ store }) =>
+        workerDetails(store, await findWorker(store, id)),
+      );
+      if (output === 'json') {
+        printJson(environment.out, [details]);
+        return;
+      }
+      const { history, ...facts } = details;
+      const shown = Object.entries(facts).filter(([, value]) => value !== null);
+      const width = Math.max(...shown.map(([key]) => key.length));
+      for (const [key, value] of shown) {
+        const text = typeof value === 'string' ? value : JSON.stringify(value);
+        environment.out.write(`${key.padEnd(width)}  ${text}\n`);
+      }
+      environment.out.write('\n');
+      printTable(
+        environment.out,
+        [
+          { title: 'TIME', value: ({ time }) => time },
+          { title: 'FROM', value: ({ from }) => from },
+          { title: 'TO', value: ({ to }) => to },
+          { title: 'BY', value: ({ source }) => source },
+          { title: 'NATIVE', value: ({ nativeStatus }) => nativeStatus },
+          { title: 'MESSAGE', value: ({ message }) => message },
+        ],
+        history,
+      );
+    });
+}

@@ -1,0 +1,59 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import { type WorkerView, workerView } from '../daemon/view.ts';
+import { parseStatuses } from '../store/commands.ts';
+import { type WorkerStatus, workerStatuses } from '../worker/status.ts';
+import { type Environment, type GlobalOptions, withStore } from './environment.ts';
+import { type Column, type OutputFormat, outputOption, printJson, printTable } from './output.ts';
+
+export const workerColumns: readonly Column<WorkerView>[] = [
+  { title: 'WORKERID', value: ({ workerID }) => workerID },
+  { title: 'QUEUE', value: ({ queueName }) => queueName },
+  { title: 'STATUS', value: ({ status }) => status },
+  { title: 'BATCHID', value: ({ batchID }) => batchID },
+  { title: 'EXIT', value: ({ nativeExitCode }) => nativeExitCode },
+  { title: 'STARTED', value: ({ startTime }) => startTime },
+  { title: 'ENDED', value: ({ endTime }) => endTime },
+  { title: 'NODE', value: ({ nodeID }) => nodeID },
+  {
+    title: 'ERROR',
+    value: ({ errorCode, diagMessage }) => (errorCode === null ? null : `${errorCode}: ${diagMessage ?? ''}`),
+  },
+];
+
+export function statusArgument(text: string): WorkerStatus[] {
+  const statuses = parseStatuses(text);
+  if (statuses === undefined)
+    throw new InvalidArgumentError(`It must be one or more of ${workerStatuses.join(',')}.`);
+  return statuses;
+}
+
+export function countArgument(text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 1.');
+  return Number(text);
+}
+
+interface WorkersOptions {
+  readonly queue?: string;
+  readonly status?: WorkerStatus[];
+  readonly limit: number;
+  readonly output: OutputFormat;
+}
+
+export function addWorkers(program: Command, environment: Environment): void {
+  program
+    .command('workers')
+    .description('workers, newest first')
+    .option('--queue <queue>', 'only of this queue')
+    .option('--status <status,...>', 'only in these statuses', statusArgument)
+    .option('--limit <n>', 'at most so many', countArgument, 50)
+    .addOption(outputOption())
+    .action(async ({ queue, status, limit, output }: WorkersOptions, command: Command) => {
+      const options = command.optsWithGlobals<GlobalOptions>();
+      const filter = { queue, statuses: status, limit };
+      const views = (await withStore(options, 'read', ({ store }) => store.workers.list(filter))).map(
+        workerView,
+      );
+      if (output === 'json') printJson(environment.out, views);
+      else printTable(environment.out, workerColumns, views);
+    });
+}

@@ -1,0 +1,150 @@
+import type { Located, Problem } from '../util/located.ts';
+import { fromPointer, toPointer } from '../util/located.ts';
+import { mergedSections } from './queue-schema.ts';
+
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+/** A queue after its template was merged in, and where each of its values came from. */
+export interface MergedQueue {
+  readonly name: string;
+  readonly values: JsonObject;
+  /** From where a pointer inside `values` was taken: a pointer into the file. */
+  sourceOf(pointer: string): string;
+}
+
+export interface MergeResult {
+  readonly queues: readonly MergedQueue[];
+  readonly problems: readonly Problem[];
+}
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/**
+ * Merges queues with their templates. A template is an entry with `isTemplateQueue: true`, with a name that ends in
+ * `_TEMPLATE`, or one that another entry names (with a notice; Harvester drops that other entry instead). Plugin sections
+ * merge key by key, everything else is overwritten, and `common` is then copied into every plugin section that does not
+ * set the key itself. Source: Harvester's queue_config_mapper.
+ */
+export function mergeQueues(located: Located): MergeResult {
+  const problems: Problem[] = [];
+  const problem = (
+    pointer: string,
+    severity: Problem['severity'],
+    code: Problem['code'],
+    message: string,
+  ) => {
+    const [queue] = fromPointer(pointer);
+    const { file } = located;
+    problems.push({
+      file,
+      pointer,
+      line: located.lineOf(pointer),
+      severity,
+      code,
+      message,
+      ...(queue && { queue }),
+    });
+  };
+
+  if (!isObject(located.value)) {
+    problem('', 'error', 'wrong-type', 'the queue file must be an object { "QUEUE": { ... }, ... }');
+    return { queues: [], problems };
+  }
+  const entries = new Map<string, JsonObject>();
+  for (const [name, value] of Object.entries(located.value)) {
+    if (isObject(value)) entries.set(name, value);
+    else problem(toPointer([name]), 'error', 'wrong-type', `the queue ${name} must be an object { ... }`);
+  }
+
+  const templates = new Set(
+    [...entries].filter(([name, value]) => isTemplate(name, value)).map(([name]) => name),
+  );
+  for (const [name, value] of entries) {
+    const wanted = value.templateQueueName;
+    if (typeof wanted !== 'string' || !entries.has(wanted) || templates.has(wanted)) continue;
+    templates.add(wanted);
+    const message = `${wanted} is used as a template by ${name} and so counts as one: it submits nothing itself`;
+    problem(toPointer([wanted]), 'notice', 'implicit-template', message);
+  }
+
+  const queues: MergedQueue[] = [];
+  for (const [name, own] of entries) {
+    if (templates.has(name)) continue;
+    const pointer = toPointer([name, 'templateQueueName']);
+    const wanted = own.templateQueueName;
+    let template: { name: string; values: JsonObject } | undefined;
+    if (typeof wanted === 'string') {
+      const values = entries.get(wanted);
+      if (values === undefined) {
+        const message = `templateQueueName is "${wanted}", which is not in this file`;
+        problem(pointer, 'error', 'unknown-template-queue', message);
+      } else {
+        template = { name: wanted, values };
+        if (values.templateQueueName !== undefined) {
+          const message = `the template ${wanted} names a template itself; that one is not followed`;
+          problem(toPointer([wanted, 'templateQueueName']), 'warning', 'nested-template', message);
+        }
+      }
+    } else if (wanted !== undefined) {
+      problem(pointer, 'error', 'wrong-type', 'templateQueueName must be the name of another entry');
+    }
+    queues.push(mergeOne(name, own, template));
+  }
+  return { queues, problems };
+}
+
+function isTemplate(name: string, value: JsonObject): boolean {
+  return value.isTemplateQueue === true || name.endsWith('_TEMPLATE');
+}
+
+function mergeOne(
+  name: string,
+  own: JsonObject,
+  template?: { name: string; values: JsonObject },
+): MergedQueue {
+  const sources = new Map<string, string>();
+  const values: Record<string, unknown> = {};
+  const layers = [...(template === undefined ? [] : [template]), { name, values: own }];
+  for (const layer of layers) {
+    for (const [key, value] of Object.entries(layer.values)) {
+      if (key === 'isTemplateQueue' || key === 'templateQueueName') continue;
+      const before = values[key];
+      if (mergedSections.includes(key) && isObject(value)) {
+        values[key] = { ...(isObject(before) ? before : {}), ...value };
+        if (!isObject(before)) sources.set(toPointer([key]), toPointer([layer.name, key]));
+        for (const option of Object.keys(value)) {
+          sources.set(toPointer([key, option]), toPointer([layer.name, key, option]));
+        }
+      } else {
+        values[key] = value;
+        sources.set(toPointer([key]), toPointer([layer.name, key]));
+      }
+    }
+  }
+  const common = values.common;
+  if (isObject(common)) {
+    for (const section of mergedSections) {
+      const into = values[section];
+      if (section === 'common' || !isObject(into)) continue;
+      values[section] = { ...common, ...into };
+      for (const option of Object.keys(common)) {
+        const pointer = toPointer([section, option]);
+        const from = sources.get(toPointer(['common', option]));
+        if (!(option in into) && from !== undefined) sources.set(pointer, from);
+      }
+    }
+  }
+  return {
+    name,
+    values,
+    sourceOf(pointer) {
+      for (let at = pointer; at !== ''; at = at.slice(0, at.lastIndexOf('/'))) {
+        const found = sources.get(at);
+        if (found !== undefined) return found + pointer.slice(at.length);
+      }
+      return toPointer([name]) + pointer;
+    },
+  };
+}

@@ -1,0 +1,139 @@
+import Type, { type Static } from 'typebox';
+import { factoryIdPattern } from '../worker/identity.ts';
+
+const closed = { additionalProperties: false, default: {} } as const;
+const seconds = (value: number, description: string, minimum = 0) =>
+  Type.Number({ default: value, minimum, description: `${description}, s.` });
+const hours = (value: number, status: string) =>
+  Type.Number({
+    default: value,
+    minimum: 0,
+    description: `How long a ${status} worker's traces are kept, h.`,
+  });
+
+/**
+ * The daemon's own settings: the sections and keys of panda_harvester.cfg where Harvester has one that means the same.
+ * docs/configuration.md is generated from this.
+ */
+export const Settings = Type.Object(
+  {
+    master: Type.Object(
+      {
+        harvester_id: Type.Optional(
+          Type.String({
+            minLength: 1,
+            maxLength: 50,
+            description:
+              "Instance name, as PanDA knows it; `HARVESTER_ID` of the pilots. Default: `thresher-` and the host's name.",
+          }),
+        ),
+        factoryId: Type.Optional(
+          Type.String({
+            pattern: factoryIdPattern,
+            description:
+              'The mark on everything this factory makes. Default: drawn once, kept in the file `factory` of the state directory.',
+          }),
+        ),
+        stateDir: Type.Optional(
+          Type.String({
+            minLength: 1,
+            description:
+              'Directory of the database and of all that must survive a restart. On a local disk. Default: /var/lib/thresher.',
+          }),
+        ),
+        shutdownTimeout: seconds(
+          20,
+          'How long a stop waits for calls under way before it gives them up',
+          0.1,
+        ),
+        pluginTimeout: seconds(60, 'How long one call of a plugin may take', 0.1),
+      },
+      closed,
+    ),
+    qconf: Type.Object(
+      {
+        configFile: Type.String({
+          default: 'panda_queueconfig.json',
+          minLength: 1,
+          description: 'The queue file. Relative paths count from this file.',
+        }),
+        queueList: Type.Optional(
+          Type.Array(Type.String({ minLength: 1 }), {
+            description: 'Only these queues. Default, and with `ALL`: all of them.',
+          }),
+        ),
+      },
+      closed,
+    ),
+    submitter: Type.Object(
+      {
+        defaultDemand: Type.Optional(
+          Type.Union([Type.Literal('fill'), Type.Literal('none')], {
+            description:
+              'What asks for workers where a queue does not say `demand`. Default: `none`, but `fill` on the local backend.',
+          }),
+        ),
+        sleepTime: seconds(10, 'Between full passes of a queue; events come in between', 0.05),
+        maxNewWorkers: Type.Integer({
+          default: 1000,
+          minimum: 1,
+          description: 'At most so many new workers per queue and pass.',
+        }),
+      },
+      closed,
+    ),
+    monitor: Type.Object(
+      {
+        maxStatusAge: seconds(
+          120,
+          'Without a complete listing for so long, a connection counts as unknown',
+          0.1,
+        ),
+        missingGrace: seconds(30, 'How long a worker must be missing before it is looked up by name', 0),
+      },
+      closed,
+    ),
+    sweeper: Type.Object(
+      {
+        sleepTime: seconds(60, 'Between full passes of a queue; kill requests come in between', 0.05),
+        cron: Type.Optional(
+          Type.String({
+            minLength: 1,
+            description:
+              'Cron expression for full passes at set times, beside `sleepTime`, in the local time zone.',
+          }),
+        ),
+        listInterval: seconds(600, 'Between listings of everything with our mark, for orphans', 0.1),
+        keepFinished: hours(24, 'finished'),
+        keepFailed: hours(72, 'failed'),
+        keepCancelled: hours(72, 'cancelled'),
+        keepMissed: hours(24, 'missed'),
+      },
+      closed,
+    ),
+    log: Type.Object(
+      {
+        level: Type.Union(
+          [Type.Literal('error'), Type.Literal('warn'), Type.Literal('info'), Type.Literal('debug')],
+          {
+            default: 'info',
+            description: 'The least important messages that are written.',
+          },
+        ),
+        format: Type.Union([Type.Literal('plain'), Type.Literal('json')], {
+          default: 'plain',
+          description: 'Lines for people, or one JSON object a line.',
+        }),
+        file: Type.Optional(
+          Type.String({
+            minLength: 1,
+            description: 'Write to this file instead of the standard error output.',
+          }),
+        ),
+      },
+      closed,
+    ),
+  },
+  { additionalProperties: false },
+);
+export type Settings = Static<typeof Settings>;

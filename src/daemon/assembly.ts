@@ -1,0 +1,164 @@
+import { CommandAgent } from '../agents/commands.ts';
+import type { Ledger } from '../agents/ledger.ts';
+import { MonitorAgent } from '../agents/monitor.ts';
+import type { ObservationWriter } from '../agents/observations.ts';
+import type { AgentContext, ConnectedPlugins, QueueRuntime } from '../agents/queue-runtime.ts';
+import { ReconcilerAgent } from '../agents/reconciler.ts';
+import { SubmitterAgent } from '../agents/submitter.ts';
+import { SweeperAgent } from '../agents/sweeper.ts';
+import type { QueueConfig, QueueFileResult } from '../config/queues.ts';
+import type { Settings } from '../config/settings-schema.ts';
+import { messageOf } from '../worker/errors.ts';
+import type { LoopSet } from './loop-set.ts';
+import { QueueReports } from './queue-reports.ts';
+import type { Wiring } from './wiring.ts';
+
+export interface AssemblyParts {
+  readonly settings: Settings;
+  readonly context: AgentContext;
+  readonly ledger: Ledger;
+  readonly writer: ObservationWriter;
+  readonly loops: LoopSet;
+  readonly wiring: Wiring;
+}
+
+/** A configuration that workers were submitted with. */
+export interface ConfigInUse {
+  readonly configId: number;
+  readonly config: QueueConfig;
+}
+
+/** How often the database is asked whether somebody left a command, ms. */
+const commandInterval = 300;
+/** Between a monitor's end and its next start when it did not fail, ms. */
+const monitorInterval = 1000;
+const hour = 3_600_000;
+
+/** Makes the agents and their loops from the queue file and from what is still followed. Nothing runs yet. */
+export async function assemble(
+  parts: AssemblyParts,
+  queueFile: QueueFileResult,
+  inUse: readonly ConfigInUse[],
+): Promise<void> {
+  const { context, ledger, loops } = parts;
+  const { store } = ledger;
+  const currentIds = new Map<string, number>();
+  for (const config of queueFile.queues) {
+    currentIds.set(
+      config.name,
+      await store.queues.configId(config.name, JSON.stringify(config), context.clock.now()),
+    );
+  }
+  const runtimes = makeRuntimes(parts, queueFile.queues, currentIds, inUse);
+  await ledger.load();
+  const reports = new QueueReports(store.queues, context.clock);
+  await reports.begin(
+    runtimes.map(({ config }) => config),
+    queueFile,
+  );
+  const reconcilers = addConnectionLoops(parts, runtimes, currentIds);
+  const sweepers = runtimes.map((runtime) =>
+    addQueueLoops(
+      parts,
+      runtime,
+      runtime.current || !currentIds.has(runtime.config.name) ? reports : undefined,
+    ),
+  );
+  const known = new Set([...queueFile.refused, ...runtimes.map(({ config }) => config.name)]);
+  const commands = new CommandAgent(context, {
+    queues: () => known,
+    wakeSubmitter: (queue) => {
+      loops.wake('submit', queue);
+    },
+    sweepNow: () => sum(sweepers, (sweeper) => sweeper.sweep()),
+    removeOrphans: () => sum(reconcilers, (reconciler) => reconciler.removeOrphans()),
+  });
+  // An operator's pause counts before the first worker is submitted.
+  await commands.carryOutControls();
+  loops.add('commands', commandInterval, () => commands.pass());
+}
+
+/** The current configurations, and those of workers whose queue was changed or removed since. */
+function makeRuntimes(
+  { wiring, context }: AssemblyParts,
+  queues: readonly QueueConfig[],
+  currentIds: ReadonlyMap<string, number>,
+  inUse: readonly ConfigInUse[],
+): QueueRuntime[] {
+  const current = queues.map((config) => wiring.runtime(config, currentIds.get(config.name) ?? 0, true));
+  const older = inUse
+    .filter(({ config, configId }) => currentIds.get(config.name) !== configId)
+    .flatMap(({ config, configId }) => {
+      try {
+        return [wiring.runtime(config, configId, false)];
+      } catch (error) {
+        context.log.error('workers cannot be followed', {
+          queue: config.name,
+          configId,
+          error: messageOf(error),
+        });
+        return [];
+      }
+    });
+  return [...current, ...older];
+}
+
+/** One monitor and one listing per connection, whoever shares it. */
+function addConnectionLoops(
+  { settings, context, writer, loops }: AssemblyParts,
+  runtimes: readonly QueueRuntime[],
+  currentIds: ReadonlyMap<string, number>,
+): ReconcilerAgent[] {
+  const byName = new Map<string, ConnectedPlugins>();
+  // Current configurations come first: an older one may hold credentials that were replaced.
+  for (const { connected } of runtimes) {
+    for (const [name, plugins] of connected) if (!byName.has(name)) byName.set(name, plugins);
+  }
+  return [...byName].map(([name, { connection, monitor, sweeper }]) => {
+    const reconciler = new ReconcilerAgent(sweeper, connection, context, (queue) => currentIds.get(queue));
+    const listing = loops.add(`list ${name}`, settings.sweeper.listInterval * 1000, () => reconciler.pass());
+    const options = {
+      missingGrace: settings.monitor.missingGrace * 1000,
+      onStranger: () => {
+        listing.wake();
+      },
+    };
+    const agent = new MonitorAgent(monitor, connection, context, options, writer);
+    loops.add(`monitor ${name}`, monitorInterval, (signal) => agent.pass(signal));
+    connection.onOpen(() => {
+      loops.wakeAll('submit');
+    });
+    return reconciler;
+  });
+}
+
+function addQueueLoops(
+  { settings, context, loops }: AssemblyParts,
+  runtime: QueueRuntime,
+  reports: QueueReports | undefined,
+): SweeperAgent {
+  const { submitter, sweeper } = settings;
+  const { config, configId, current } = runtime;
+  const title = current ? config.name : `${config.name} (configuration ${configId})`;
+  const submitAgent = new SubmitterAgent(runtime, context, {
+    maxNewWorkers: submitter.maxNewWorkers,
+    report: async (reasons) => reports?.report(config, reasons),
+  });
+  const sweepAgent = new SweeperAgent(runtime, context, {
+    keep: {
+      finished: sweeper.keepFinished * hour,
+      failed: sweeper.keepFailed * hour,
+      cancelled: sweeper.keepCancelled * hour,
+      missed: sweeper.keepMissed * hour,
+    },
+  });
+  loops.addForQueue('submit', config.name, title, submitter.sleepTime * 1000, () => submitAgent.pass());
+  loops.addForQueue('sweep', config.name, title, sweeper.sleepTime * 1000, () => sweepAgent.pass());
+  return sweepAgent;
+}
+
+async function sum<T>(items: readonly T[], count: (item: T) => Promise<number>): Promise<number> {
+  let total = 0;
+  for (const item of items) total += await count(item);
+  return total;
+}

@@ -1,0 +1,111 @@
+import { Connection } from '../agents/connection.ts';
+import type { ConnectedPlugins, QueueRuntime } from '../agents/queue-runtime.ts';
+import { requirementsOf } from '../agents/worker-maker.ts';
+import type { PluginCatalogue, PluginChoice, QueueConfig } from '../config/queues.ts';
+import { type SectionName, sections } from '../config/queue-schema.ts';
+import type {
+  AnyDefinition,
+  Context,
+  DemandSource,
+  Log,
+  Messenger,
+  Monitor,
+  Submitter,
+  Sweeper,
+} from '../plugins/contracts/index.ts';
+import type { Clock } from '../util/clock.ts';
+import { ThresherError } from '../worker/errors.ts';
+
+export interface WiringOptions {
+  readonly catalogue: PluginCatalogue;
+  readonly factoryId: string;
+  readonly harvesterId: string;
+  readonly stateDir: string;
+  /** ms. */
+  readonly maxStatusAge: number;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Log;
+}
+
+/** Makes plugins from configurations, and keeps what queues share. */
+export class Wiring {
+  readonly #options: WiringOptions;
+  readonly #shared = new Map<string, unknown>();
+  readonly #connections = new Map<string, Connection>();
+
+  constructor(options: WiringOptions) {
+    this.#options = options;
+  }
+
+  /** All connections of the runtimes made so far. */
+  get connections(): ReadonlyMap<string, Connection> {
+    return this.#connections;
+  }
+
+  /** @throws ThresherError `unknown-plugin` when a snapshot names a plugin that is gone. */
+  runtime(config: QueueConfig, configId: number, current: boolean): QueueRuntime {
+    const submitter = this.#choose(config, 'submitter');
+    const demand = this.#options.catalogue.find('demand', 'thresher/demand', config.demand);
+    if (demand === undefined)
+      throw new ThresherError('unknown-plugin', `no demand is called ${config.demand}`);
+    const placements = submitter.definition.connections(submitter.choice.config, this.#context(config, ''));
+    const connected = new Map(placements.map((placement) => [placement, this.#connected(config, placement)]));
+    return {
+      config,
+      configId,
+      current,
+      requirements: requirementsOf(config),
+      submitter: this.#create(config, 'submitter', placements[0] ?? '') as Submitter,
+      demand: demand.create({}, this.#context(config, '')) as DemandSource,
+      messenger:
+        config.plugins.messenger === undefined
+          ? undefined
+          : (this.#create(config, 'messenger', '') as Messenger),
+      connected,
+    };
+  }
+
+  #connected(config: QueueConfig, placement: string): ConnectedPlugins {
+    const { clock, maxStatusAge } = this.#options;
+    let connection = this.#connections.get(placement);
+    if (connection === undefined) {
+      connection = new Connection(placement, clock, maxStatusAge);
+      this.#connections.set(placement, connection);
+    }
+    return {
+      connection,
+      monitor: this.#create(config, 'monitor', placement) as Monitor,
+      sweeper: this.#create(config, 'sweeper', placement) as Sweeper,
+    };
+  }
+
+  #create(config: QueueConfig, section: SectionName, connection: string): unknown {
+    const { definition, choice } = this.#choose(config, section);
+    return definition.create(choice.config, this.#context(config, connection));
+  }
+
+  #choose(config: QueueConfig, section: SectionName): { definition: AnyDefinition; choice: PluginChoice } {
+    const choice = config.plugins[section];
+    if (choice === undefined) throw new ThresherError('missing-section', `${config.name} has no ${section}`);
+    const definition = this.#options.catalogue.find(sections[section].kind, choice.module, choice.name);
+    if (definition === undefined) {
+      const message = `${config.name}: no ${section} is called ${choice.name} of ${choice.module} any more`;
+      throw new ThresherError('unknown-plugin', message);
+    }
+    return { definition, choice };
+  }
+
+  #context(config: QueueConfig, connection: string): Context {
+    const { factoryId, harvesterId, stateDir, clock, random, log } = this.#options;
+    return {
+      ...{ factoryId, harvesterId, connection, stateDir, clock, random, log },
+      queue: config.name,
+      configDir: config.configDir,
+      share: <T>(key: string, make: () => T): T => {
+        if (!this.#shared.has(key)) this.#shared.set(key, make());
+        return this.#shared.get(key) as T;
+      },
+    };
+  }
+}

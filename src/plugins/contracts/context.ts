@@ -1,0 +1,32 @@
+import type { Clock } from '../../util/clock.ts';
+
+/** Structured log: a constant message, its facts beside it. Never a secret. */
+export interface Log {
+  debug(message: string, facts?: Readonly<Record<string, unknown>>): void;
+  info(message: string, facts?: Readonly<Record<string, unknown>>): void;
+  warn(message: string, facts?: Readonly<Record<string, unknown>>): void;
+  error(message: string, facts?: Readonly<Record<string, unknown>>): void;
+}
+
+/** What a plugin gets instead of reaching for it: a plugin reads neither the clock nor the daemon's settings itself. */
+export interface Context {
+  /** Our mark. What carries another factory's is not ours. */
+  readonly factoryId: string;
+  /** Harvester's instance name, for the worker's environment. Never says whose an object is. */
+  readonly harvesterId: string;
+  readonly queue: string;
+  /** The connection it is made for: monitors and sweepers are made once per connection. "" for plugins without any. */
+  readonly connection: string;
+  /** Where plugins keep files, one folder each: `<state directory>/<plugin>`. Absolute. */
+  readonly stateDir: string;
+  /** Relative paths in the queue's options count from here. Absolute. */
+  readonly configDir: string;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Log;
+  /**
+   * The one thing of this key in this daemon, made when first asked for: how the submitter, monitor and sweeper of
+   * all queues on one connection share its state and its limits. Keys begin with the connection's name.
+   */
+  share<T>(key: string, make: () => T): T;
+}

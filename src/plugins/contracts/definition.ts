@@ -1,0 +1,86 @@
+import type { Static, TSchema } from 'typebox';
+import type { SchemaProblem } from '../../util/schema.ts';
+import type { Context } from './context.ts';
+import type { DemandSource } from './demand.ts';
+import type { Messenger } from './messenger.ts';
+import type { Monitor } from './monitor.ts';
+import type { Submitter } from './submitter.ts';
+import type { Sweeper } from './sweeper.ts';
+
+/** What each kind of plugin makes. `inert`: accepted for Harvester's sake (preparator, stager ...), does nothing. */
+export interface PluginOf {
+  submitter: Submitter;
+  monitor: Monitor;
+  sweeper: Sweeper;
+  messenger: Messenger;
+  demand: DemandSource;
+  inert: null;
+}
+export type PluginKind = keyof PluginOf;
+
+/** What `connections` and `check` may know: the daemon's directories, before anything is started. */
+export type CheckContext = Pick<Context, 'queue' | 'stateDir' | 'configDir'>;
+
+/** A plugin as data. */
+export interface Definition<Kind extends PluginKind, Config extends TSchema> {
+  readonly kind: Kind;
+  /** `name` and `module` as a queue's section gives them. */
+  readonly name: string;
+  readonly module: string;
+  /** Other [module, name] pairs it answers to: Harvester's Python modules. */
+  readonly aliases?: readonly (readonly [module: string, name: string])[];
+  /** Options of the section with defaults, units and bounds. Keys it does not have are kept and reported. */
+  readonly config: Config;
+  /**
+   * Names of what it speaks to (which cluster, schedd, directory). Queues with the same name share one monitor. The
+   * submitter's are the placements its workers can have. Empty for plugins that speak to nothing.
+   */
+  connections(config: Static<Config>, context: CheckContext): readonly string[];
+  /** Mistakes a schema cannot see (a missing or wrong template file), found before anything starts. */
+  check?(config: Static<Config>, context: CheckContext): readonly DefinitionProblem[];
+  create(config: Static<Config>, context: Context): PluginOf[Kind];
+}
+
+/** `pointer` is inside the plugin's section, unless `file` names another file. */
+export interface DefinitionProblem {
+  readonly pointer: string;
+  readonly code:
+    | SchemaProblem['code']
+    | 'file-unreadable'
+    | 'syntax'
+    | 'template-wrong'
+    | 'unknown-placeholder'
+    | 'access-point-shared';
+  readonly message: string;
+  readonly severity?: 'error' | 'warning';
+  readonly file?: string;
+  readonly line?: number;
+}
+
+/** A definition whose config type is forgotten, as the registry keeps them. */
+export interface AnyDefinition {
+  readonly kind: PluginKind;
+  readonly name: string;
+  readonly module: string;
+  readonly aliases: readonly (readonly [module: string, name: string])[];
+  readonly config: TSchema;
+  connections(config: unknown, context: CheckContext): readonly string[];
+  check(config: unknown, context: CheckContext): readonly DefinitionProblem[];
+  create(config: unknown, context: Context): PluginOf[PluginKind];
+}
+
+/** Makes a definition usable by the daemon. Configs reach it only after they passed its own schema. */
+export function definePlugin<Kind extends PluginKind, Config extends TSchema>(
+  definition: Definition<Kind, Config>,
+): AnyDefinition {
+  return {
+    kind: definition.kind,
+    name: definition.name,
+    module: definition.module,
+    aliases: definition.aliases ?? [],
+    config: definition.config,
+    connections: (config, context) => definition.connections(config as Static<Config>, context),
+    check: (config, context) => definition.check?.(config as Static<Config>, context) ?? [],
+    create: (config, context) => definition.create(config as Static<Config>, context),
+  };
+}

@@ -1,0 +1,24 @@
+/**
+ * The contracts between the agents and the plugins: everything a backend has to know, and all that a third-party
+ * plugin may import (as `thresher/plugin`). docs/plugins.md shows how to write one; test/contract/ holds the suite
+ * that every backend passes.
+ */
+export type { Context, Log } from './context.ts';
+export type { Demand, DemandQueue, DemandSource, Group } from './demand.ts';
+export type { LogReader, LogRequest } from './log-reader.ts';
+export type { Messenger } from './messenger.ts';
+export type { CheckResult, Monitor, ObservationSink } from './monitor.ts';
+export {
+  type AnyDefinition,
+  type CheckContext,
+  definePlugin,
+  type Definition,
+  type PluginKind,
+  type PluginOf,
+} from './definition.ts';
+export type { FindOutcome, Preflight, SubmitOutcome, Submitter } from './submitter.ts';
+export type { Found, GoneOutcome, Sweeper } from './sweeper.ts';
+export type { Observation } from '../../worker/observation.ts';
+export type { Reason } from '../../worker/reason.ts';
+export type { FinalStatus, WorkerStatus } from '../../worker/status.ts';
+export type { Handle, Origin, Requirements, Worker, WorkerError } from '../../worker/worker.ts';

@@ -1,0 +1,46 @@
+import type { Reason } from '../../worker/reason.ts';
+import type { Handle, Worker, WorkerError } from '../../worker/worker.ts';
+
+/** What would stop a submission now. */
+export interface Preflight {
+  /** Each alone is enough to submit nothing; they are shown to the operator as they are. */
+  readonly problems: readonly Reason[];
+  /** How many more of the queue's workers the backend would take now, and what limits it; absent = as many as wanted. */
+  readonly room?: { readonly workers: number; readonly reason: Reason };
+}
+
+export type SubmitOutcome =
+  /** The backend has it and will run it. */
+  | { readonly kind: 'accepted'; readonly handle: Handle }
+  /** The backend certainly does not have it. `permanent`: no use in trying this worker again. */
+  | { readonly kind: 'rejected'; readonly error: WorkerError; readonly permanent: boolean }
+  /** Nobody knows: a time-out, a lost answer. It is settled by `find` before anything is tried again. */
+  | { readonly kind: 'unknown'; readonly error: WorkerError };
+
+export type FindOutcome =
+  | { readonly kind: 'found'; readonly handle: Handle }
+  /** It is not there, and no earlier attempt at it can bring it about any more. */
+  | { readonly kind: 'absent' }
+  | { readonly kind: 'unknown'; readonly error: WorkerError };
+
+/**
+ * Brings workers to a backend. Called with workers whose intents are committed.
+ *
+ * A submitter never throws for one worker's sake: each gets an outcome. It throws only when nothing was sent at all;
+ * then all outcomes count as unknown. It does not retry beyond one call's time, and stops when `signal` aborts; what it
+ * could not stop is for `find` to fence.
+ */
+export interface Submitter {
+  /** Looks at template, rights, reachability and room, without side effects that outlive it. */
+  preflight(signal: AbortSignal): Promise<Preflight>;
+
+  /** One outcome per worker, by worker id. A missing one counts as unknown. */
+  submit(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, SubmitOutcome>>;
+
+  /**
+   * Settles intents of which nobody knows whether they reached the backend: after a crash, a time-out, a lost answer,
+   * and before every retry. First *fences* each: from now on no attempt up to `worker.attempt`, however late it wakes,
+   * may start this worker. Then asks the backend. `absent` may be said only after both.
+   */
+  find(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, FindOutcome>>;
+}

@@ -1,0 +1,40 @@
+import type { Observation } from '../../worker/observation.ts';
+import type { Handle, Origin, Requirements, Worker, WorkerError } from '../../worker/worker.ts';
+
+export type GoneOutcome =
+  /** It no longer runs (kill), or nothing of it is left (remove). Also for what was never there. */
+  | { readonly kind: 'gone' }
+  /** Asked for, not there yet: call again. */
+  | { readonly kind: 'pending' }
+  | { readonly kind: 'failed'; readonly error: WorkerError };
+
+/** Something on the backend that carries our mark. */
+export interface Found {
+  /** How an operator finds it there: a directory, namespace/name, cluster.proc. */
+  readonly place: string;
+  readonly handle: Handle;
+  /** Who it is, as far as its mark says; without it, it can only be listed as an orphan. */
+  readonly identity?: {
+    readonly workerId: number;
+    readonly name: string;
+    readonly queue: string;
+    readonly computingSite: string;
+    readonly origin: Origin;
+    readonly requirements: Requirements;
+    readonly attempt: number;
+    readonly accessPoint?: string;
+  };
+  readonly observation?: Observation;
+}
+
+/** Ends and removes workers, and finds everything that is ours. Idempotent: every call may come twice. */
+export interface Sweeper {
+  /** Ends these, many at once; each until it is gone, or why not. Never acts on something without our mark. */
+  kill(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, GoneOutcome>>;
+  /** Removes what ended workers left on the backend. */
+  remove(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, GoneOutcome>>;
+  /** Everything of the connection with our mark, whatever its state. @throws when it cannot say *everything*. */
+  list(signal: AbortSignal): Promise<readonly Found[]>;
+  /** Removes an orphan that `list` showed, whether or not it has an identity. */
+  removeOrphan(found: Found, signal: AbortSignal): Promise<GoneOutcome>;
+}

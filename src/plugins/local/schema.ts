@@ -1,0 +1,98 @@
+import Type, { type Static } from 'typebox';
+
+/** Options of the local backend. Those that say where must be equal for submitter, monitor and sweeper: put them into `common`. */
+const where = {
+  workDir: Type.Optional(
+    Type.String({
+      minLength: 1,
+      description:
+        'Directory with one directory per worker. Relative paths count from the queue file. Default: `local` in the state directory.',
+    }),
+  ),
+};
+
+export const LocalSubmitterConfig = Type.Object({
+  ...where,
+  templateFile: Type.Optional(
+    Type.String({
+      minLength: 1,
+      description:
+        'YAML template of the worker. Relative paths count from the queue file. Default: a built-in short pilot.',
+    }),
+  ),
+  maxSlots: Type.Optional(
+    Type.Number({
+      exclusiveMinimum: 0,
+      description:
+        'Cores that workers of this directory may take together. Default: the cores of the machine.',
+    }),
+  ),
+  maxMemory: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      description: 'MB that workers of this directory may take together. Default: the memory of the machine.',
+    }),
+  ),
+  nCore: Type.Integer({ default: 1, minimum: 1, description: 'Cores of one worker.' }),
+  minRamCount: Type.Integer({
+    default: 0,
+    minimum: 0,
+    description: 'Memory of one worker, MB; 0 = not said.',
+  }),
+  maxWalltime: Type.Integer({
+    default: 0,
+    minimum: 0,
+    description: 'Wall time of one worker, s; 0 = no limit.',
+  }),
+});
+export type LocalSubmitterConfig = Static<typeof LocalSubmitterConfig>;
+
+export const LocalMonitorConfig = Type.Object({
+  ...where,
+  pollInterval: Type.Number({
+    default: 1,
+    minimum: 0.05,
+    description: 'How often living workers are looked at, s.',
+  }),
+  killGrace: Type.Number({
+    default: 10,
+    minimum: 0,
+    description: 'Between TERM and KILL for a worker over its wall time, s.',
+  }),
+});
+export type LocalMonitorConfig = Static<typeof LocalMonitorConfig>;
+
+export const LocalSweeperConfig = Type.Object({
+  ...where,
+  killGrace: Type.Number({ default: 10, minimum: 0, description: 'Between TERM and KILL, s.' }),
+});
+export type LocalSweeperConfig = Static<typeof LocalSweeperConfig>;
+
+const text = Type.String();
+const scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean()]);
+
+/** A worker template of the local backend. */
+export const LocalTemplate = Type.Object(
+  {
+    command: Type.String({
+      minLength: 1,
+      description: 'Program: a path, or a name that is looked up in PATH.',
+    }),
+    args: Type.Array(Type.Union([text, Type.Number()]), { default: [], description: 'Its arguments.' }),
+    env: Type.Record(Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }), scalar, {
+      default: {},
+      description: 'Environment beside that which every pilot gets.',
+    }),
+    cwd: Type.Optional(
+      Type.String({ minLength: 1, description: "Working directory. Default: the worker's own directory." }),
+    ),
+    cpu: Type.Optional(
+      Type.Number({ minimum: 0, description: 'Cores that count for `maxSlots`. Default: `nCore`.' }),
+    ),
+    memory: Type.Optional(
+      Type.Integer({ minimum: 0, description: 'MB that count for `maxMemory`. Default: `minRamCount`.' }),
+    ),
+  },
+  { additionalProperties: false },
+);
+export type LocalTemplate = Static<typeof LocalTemplate>;

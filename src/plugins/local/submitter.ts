@@ -1,0 +1,207 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { access, constants } from 'node:fs/promises';
+import { availableParallelism, totalmem } from 'node:os';
+import { resolve } from 'node:path';
+import pMap from 'p-map';
+import { messageOf } from '../../worker/errors.ts';
+import type { Reason } from '../../worker/reason.ts';
+import type { Handle, Worker } from '../../worker/worker.ts';
+import type { Context } from '../contracts/context.ts';
+import type { FindOutcome, Preflight, SubmitOutcome, Submitter } from '../contracts/submitter.ts';
+import type { LocalHost } from './host.ts';
+import type { LocalSubmitterConfig, LocalTemplate } from './schema.ts';
+import {
+  builtInTemplate,
+  commandExists,
+  fillTemplate,
+  type FilledTemplate,
+  loadTemplate,
+} from './template.ts';
+
+/** Workers started side by side. */
+const startsAtOnce = 8;
+/** How long a started shim may take to its claim, ms: more than the slowest machine needs under load. */
+const claimWait = 10_000;
+
+/** What a pilot inherits from the daemon; everything else may be the daemon's own secret. */
+const inherited = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR'];
+
+/** Starts workers as detached process groups under a shim. */
+export class LocalSubmitter implements Submitter {
+  readonly #host: LocalHost;
+  readonly #config: LocalSubmitterConfig;
+  readonly #context: Context;
+
+  constructor(host: LocalHost, config: LocalSubmitterConfig, context: Context) {
+    this.#host = host;
+    this.#config = config;
+    this.#context = context;
+  }
+
+  async preflight(): Promise<Preflight> {
+    const problems: Reason[] = [];
+    try {
+      await this.#host.prepared();
+      await access(this.#host.directory.root, constants.W_OK | constants.X_OK);
+    } catch (error) {
+      const message = `the work directory ${this.#host.directory.root} cannot be used: ${messageOf(error)}`;
+      problems.push({ code: 'preflight', message });
+    }
+    // Read anew each time: an operator's edit counts at once, and a broken one stops the queue with its reason.
+    const template = this.#template();
+    if (Array.isArray(template)) return { problems: [...problems, ...template] };
+    if (!commandExists(template.command, process.env.PATH ?? '')) {
+      problems.push({
+        code: 'preflight',
+        message: `the template's command "${template.command}" was not found`,
+      });
+    }
+    return { problems, room: this.#room(template) };
+  }
+
+  async submit(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, SubmitOutcome>> {
+    const template = this.#template();
+    const outcomes = new Map<number, SubmitOutcome>();
+    if (Array.isArray(template)) {
+      const message = template.map((problem) => problem.message).join('; ');
+      for (const { workerId } of workers) outcomes.set(workerId, rejected('preflight', message));
+      return outcomes;
+    }
+    await pMap(
+      workers,
+      async (worker) => {
+        outcomes.set(worker.workerId, await this.#start(worker, template, signal));
+      },
+      { concurrency: startsAtOnce },
+    );
+    return outcomes;
+  }
+
+  async find(workers: readonly Worker[]): Promise<ReadonlyMap<number, FindOutcome>> {
+    const outcomes = new Map<number, FindOutcome>();
+    for (const worker of workers) {
+      const { workerId, attempt } = worker;
+      try {
+        const claim = await this.#host.fenceAll(workerId, attempt);
+        if (claim === undefined) this.#host.live.delete(workerId);
+        outcomes.set(
+          workerId,
+          claim === undefined ? { kind: 'absent' } : { kind: 'found', handle: toHandle(claim) },
+        );
+      } catch (error) {
+        outcomes.set(workerId, {
+          kind: 'unknown',
+          error: { code: 'plugin-failed', message: messageOf(error) },
+        });
+      }
+    }
+    return outcomes;
+  }
+
+  async #start(worker: Worker, template: LocalTemplate, signal: AbortSignal): Promise<SubmitOutcome> {
+    if (signal.aborted) return rejected('shutting-down', 'the daemon stops');
+    const cpu = template.cpu ?? worker.requirements.nCore;
+    const memory = template.memory ?? worker.requirements.minRamCount;
+    // Between preflight and now another queue may have taken the last slot. Nothing is awaited between look and take.
+    const room = this.#room(template, worker);
+    if (room.workers < 1) return rejected('no-free-slot', room.reason.message);
+    this.#host.live.set(worker.workerId, { cpu, memory, worker });
+    try {
+      const { directory } = this.#host;
+      await directory.prepare({ factory: this.#context.factoryId, worker, cpu, memory });
+      const filled = fillTemplate(template, worker, {
+        factoryId: this.#context.factoryId,
+        harvesterId: this.#context.harvesterId,
+        hostname: this.#host.hostname,
+        directory: directory.path(worker.workerId),
+      });
+      return await this.#launch(worker, filled);
+    } catch (error) {
+      // Nothing was started: `spawn` is the last thing that can throw.
+      this.#host.live.delete(worker.workerId);
+      return rejected('spawn-failed', messageOf(error));
+    }
+  }
+
+  async #launch(worker: Worker, filled: FilledTemplate): Promise<SubmitOutcome> {
+    const { directory } = this.#host;
+    const base = Object.fromEntries(
+      inherited.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])),
+    );
+    const child = spawn(
+      '/bin/sh',
+      [
+        ...[directory.shim, directory.path(worker.workerId), String(worker.attempt), filled.cwd],
+        ...[filled.command, ...filled.args],
+      ],
+      // Detached: a session and process group of its own, which outlives the daemon and can be signalled as a whole.
+      { detached: true, stdio: 'ignore', cwd: directory.root, env: { ...base, ...filled.env } },
+    );
+    child.unref();
+    const ended = endOf(child);
+    const { clock } = this.#context;
+    const deadline = clock.monotonic() + claimWait;
+    let pause = 2;
+    for (;;) {
+      const over = ended.value;
+      const claim = await directory.claim(worker.workerId, worker.attempt);
+      if (claim?.by === 'shim') return { kind: 'accepted', handle: toHandle(claim) };
+      if (over !== undefined) {
+        this.#host.live.delete(worker.workerId);
+        return rejected('spawn-failed', `the worker's shim ended at once: ${over}`);
+      }
+      if (clock.monotonic() > deadline) {
+        const message = `the worker's shim did not start within ${claimWait / 1000} s`;
+        return { kind: 'unknown', error: { code: 'spawn-failed', message } };
+      }
+      await clock.sleep(pause);
+      pause = Math.min(pause * 2, 100);
+    }
+  }
+
+  #template(): LocalTemplate | Reason[] {
+    if (this.#config.templateFile === undefined) return builtInTemplate;
+    const loaded = loadTemplate(resolve(this.#context.configDir, this.#config.templateFile));
+    if (loaded.ok) return loaded.template;
+    return loaded.problems.map((problem) => ({
+      code: 'preflight',
+      message: `${problem.file ?? ''}:${problem.line ?? 0}: ${problem.message}`,
+    }));
+  }
+
+  #room(template: LocalTemplate, worker?: Worker): NonNullable<Preflight['room']> {
+    const maxSlots = this.#config.maxSlots ?? availableParallelism();
+    const maxMemory = this.#config.maxMemory ?? Math.floor(totalmem() / 2 ** 20);
+    const taken = this.#host.taken();
+    const cpu = template.cpu ?? worker?.requirements.nCore ?? this.#config.nCore;
+    const memory = template.memory ?? worker?.requirements.minRamCount ?? this.#config.minRamCount;
+    const byCpu = cpu === 0 ? Infinity : Math.floor(rounded((maxSlots - taken.cpu) / cpu));
+    const byMemory = memory === 0 ? Infinity : Math.floor((maxMemory - taken.memory) / memory);
+    const message =
+      byCpu <= byMemory
+        ? `${rounded(taken.cpu)} of maxSlots ${maxSlots} cores are taken, a worker needs ${cpu}`
+        : `${taken.memory} of maxMemory ${maxMemory} MB are taken, a worker needs ${memory}`;
+    return { workers: Math.max(0, Math.min(byCpu, byMemory)), reason: { code: 'backend-room', message } };
+  }
+}
+
+/** Sums of tenths are not exact: 0.1 + 0.2 must still fit into 0.3. */
+function rounded(value: number): number {
+  return Math.round(value * 1e6) / 1e6;
+}
+
+function rejected(code: string, message: string): SubmitOutcome {
+  return { kind: 'rejected', permanent: false, error: { code, message } };
+}
+
+function toHandle(claim: { pid: number; startTicks: number; bootId: string }): Handle {
+  return { batchID: String(claim.pid), pid: claim.pid, startTicks: claim.startTicks, bootId: claim.bootId };
+}
+
+/** How a child ended, once it has; a child that could not be started has ended too. */
+function endOf(child: ChildProcess): { readonly value: string | undefined } {
+  const end: { value: string | undefined } = { value: undefined };
+  child.once('error', (error) => (end.value = error.message));
+  child.once('exit', (code, signal) => (end.value ??= signal ?? `exit status ${code ?? '?'}`));
+  return end;
+}

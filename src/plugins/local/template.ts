@@ -1,0 +1,175 @@
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join, resolve } from 'node:path';
+import { readYamlFile } from '../../util/located.ts';
+import { fillPlaceholders, type PlaceholderValues, unknownPlaceholders } from '../../util/placeholders.ts';
+import { check } from '../../util/schema.ts';
+import type { Worker } from '../../worker/worker.ts';
+import type { DefinitionProblem } from '../contracts/definition.ts';
+import { LocalTemplate } from './schema.ts';
+
+/** What Harvester's Dummy plugins stand for: a pilot that does nothing for a moment and takes no slot. */
+export const builtInTemplate: LocalTemplate = {
+  command: '/bin/sh',
+  args: ['-c', 'echo "pilot $HARVESTER_WORKER_ID of $HARVESTER_ID at $computingSite"; sleep 3'],
+  env: {},
+  cpu: 0,
+};
+
+export type LoadedTemplate =
+  | { readonly ok: true; readonly template: LocalTemplate }
+  | { readonly ok: false; readonly problems: readonly DefinitionProblem[] };
+
+/** Reads and checks a template file; every mistake is found here, before a worker is made of it. */
+export function loadTemplate(file: string): LoadedTemplate {
+  const located = readYamlFile(file);
+  if (located.value === undefined) {
+    const problems = located.problems.map((problem) => ({
+      ...{ pointer: problem.pointer, file, line: problem.line, message: problem.message },
+      code: problem.code === 'file-unreadable' ? problem.code : ('syntax' as const),
+    }));
+    return { ok: false, problems };
+  }
+  const place = (pointer: string) => ({ pointer, file, line: located.lineOf(pointer) });
+  const checked = check(LocalTemplate, located.value);
+  if (!checked.ok) {
+    const problems = checked.problems.map(({ pointer, message }) => ({
+      ...place(pointer),
+      code: 'template-wrong' as const,
+      message: `in a local template ${message}`,
+    }));
+    return { ok: false, problems };
+  }
+  const template = checked.value;
+  // In command and args an unknown `${name}` is the shell's and stays.
+  const strict: [string, string][] = Object.entries(template.env).map(([key, value]) => [
+    `/env/${key}`,
+    String(value),
+  ]);
+  if (template.cwd !== undefined) strict.push(['/cwd', template.cwd]);
+  const problems = strict.flatMap(([pointer, text]) =>
+    unknownPlaceholders(text, knownPlaceholders).map((name) => ({
+      ...place(pointer),
+      code: 'unknown-placeholder' as const,
+      message: `"\${${name}}" is not a placeholder; known ones are ${[...knownPlaceholders].join(', ')}`,
+    })),
+  );
+  return problems.length > 0 ? { ok: false, problems } : { ok: true, template };
+}
+
+/** One worker's command, ready to run. */
+export interface FilledTemplate {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+export interface FillContext {
+  readonly factoryId: string;
+  readonly harvesterId: string;
+  readonly hostname: string;
+  readonly directory: string;
+}
+
+export function fillTemplate(template: LocalTemplate, worker: Worker, context: FillContext): FilledTemplate {
+  const values = placeholderValues(worker, context);
+  const fill = (text: string | number | boolean) => fillPlaceholders(String(text), values);
+  const own = Object.fromEntries(Object.entries(template.env).map(([key, value]) => [key, fill(value)]));
+  return {
+    command: fill(template.command),
+    args: template.args.map(fill),
+    cwd: resolve(context.directory, template.cwd === undefined ? '.' : fill(template.cwd)),
+    // The mark comes last: no template may forge it.
+    env: { ...pilotEnvironment(worker, context), ...own, ...mark(context.directory) },
+  };
+}
+
+/** By which a process of a worker is recognised, whatever became of its parents. */
+export function markOf(directory: string): string {
+  return `THRESHER_WORKER_DIR=${directory}`;
+}
+
+function mark(directory: string): Record<string, string> {
+  return { THRESHER_WORKER_DIR: directory };
+}
+
+/** The environment Harvester gives its pilots. Source: harvester's k8s_submitter and submit_pilot templates. */
+function pilotEnvironment(worker: Worker, context: FillContext): Record<string, string> {
+  const id = String(worker.workerId);
+  const { requirements } = worker;
+  // Harvester's unified dispatch: managed and user pilots are one kind.
+  const unified = ['managed', 'user'].includes(requirements.prodSourceLabel);
+  return {
+    HARVESTER_ID: context.harvesterId,
+    HARVESTER_WORKER_ID: id,
+    PANDA_JSID: `harvester-${context.harvesterId}`,
+    PANDA_HOSTNAME: context.hostname,
+    THRESHER_FACTORY: context.factoryId,
+    computingSite: worker.computingSite,
+    pandaQueueName: worker.queue,
+    resourceType: requirements.resourceType,
+    jobType: unified ? 'unified' : requirements.jobType,
+    pilotType: requirements.pilotType,
+    prodSourceLabel: unified ? 'unified' : requirements.prodSourceLabel,
+    workerID: id,
+    submit_mode: 'PULL',
+    nCore: String(requirements.nCore),
+    minRamCount: String(requirements.minRamCount),
+    maxWalltime: String(requirements.maxWalltime),
+    ...(worker.accessPoint === undefined ? {} : { accessPoint: worker.accessPoint }),
+  };
+}
+
+function placeholderValues(worker: Worker, context: FillContext): PlaceholderValues {
+  const { requirements } = worker;
+  return {
+    workerID: worker.workerId,
+    harvesterID: context.harvesterId,
+    factoryID: context.factoryId,
+    hostname: context.hostname,
+    queueName: worker.queue,
+    computingSite: worker.computingSite,
+    accessPoint: worker.accessPoint ?? context.directory,
+    workerDir: context.directory,
+    ...requirements,
+  };
+}
+
+const knownPlaceholders: ReadonlySet<string> = new Set([
+  ...[
+    'workerID',
+    'harvesterID',
+    'factoryID',
+    'hostname',
+    'queueName',
+    'computingSite',
+    'accessPoint',
+    'workerDir',
+  ],
+  ...[
+    'nCore',
+    'minRamCount',
+    'maxDiskCount',
+    'maxWalltime',
+    'resourceType',
+    'jobType',
+    'pilotType',
+    'prodSourceLabel',
+  ],
+]);
+
+/** Whether the command would be found; placeholders in it are only known later. */
+export function commandExists(command: string, path: string): boolean {
+  if (command.includes('${')) return true;
+  const candidates = command.includes('/')
+    ? [command]
+    : path.split(delimiter).map((part) => join(part, command));
+  return candidates.some((candidate) => {
+    try {
+      accessSync(candidate, constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}

@@ -1,0 +1,157 @@
+import { randomUUID } from 'node:crypto';
+import { link, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { hasCode, writeFileAtomically } from '../../util/files.ts';
+import type { Worker } from '../../worker/worker.ts';
+import type { ProcessId } from './processes.ts';
+import { shimScript } from './shim.ts';
+
+/** Who may decide whether an attempt runs: whoever made the claim file first. */
+export type Claim = (ProcessId & { readonly by: 'shim'; readonly at: number }) | { readonly by: 'fence' };
+
+/** Our mark on a worker directory, and all that is needed to make its row again. */
+export interface Marked {
+  readonly factory: string;
+  readonly worker: Worker;
+  /** What it takes of `maxSlots` and `maxMemory`. */
+  readonly cpu: number;
+  readonly memory: number;
+}
+
+/** Why we ended a worker, written down before the first signal. */
+export type EndReason = 'killed' | 'walltime';
+
+/**
+ * The directory of one connection: one directory per worker, named by its id, with `worker.json`, `claim.N` per attempt,
+ * `stdout`, `stderr`, `exit` and, when we ended it, `ended-by`. Whatever is known after a crash is known from here.
+ */
+export class WorkDirectory {
+  readonly root: string;
+  readonly shim: string;
+
+  constructor(root: string) {
+    this.root = root;
+    this.shim = join(root, '.shim.sh');
+  }
+
+  path(workerId: number): string {
+    return join(this.root, String(workerId));
+  }
+
+  /** Makes the directory itself and puts the current shim into it; running workers keep the one they started with. */
+  async prepareRoot(): Promise<void> {
+    await mkdir(this.root, { recursive: true });
+    const current = await readFile(this.shim, 'utf8').catch(() => '');
+    if (current !== shimScript) await writeFileAtomically(this.shim, shimScript, 0o755);
+    // What a removal left when it was interrupted.
+    await rm(join(this.root, '.trash'), { recursive: true, force: true });
+  }
+
+  async prepare(marked: Marked): Promise<void> {
+    const directory = this.path(marked.worker.workerId);
+    await mkdir(directory, { recursive: true });
+    await writeFileAtomically(join(directory, 'worker.json'), JSON.stringify(marked, null, 1));
+  }
+
+  /** The worker ids that have a directory. */
+  async ids(): Promise<number[]> {
+    const entries = await readdir(this.root).catch((error: unknown) => {
+      if (hasCode(error, 'ENOENT')) return [];
+      throw error;
+    });
+    return entries.map(Number).filter((id) => Number.isInteger(id) && id > 0);
+  }
+
+  /** Undefined when the directory is not there or carries no readable mark. */
+  async marked(workerId: number): Promise<Marked | undefined> {
+    const text = await readOptional(join(this.path(workerId), 'worker.json'));
+    if (text === undefined) return undefined;
+    try {
+      return JSON.parse(text) as Marked;
+    } catch (error) {
+      if (error instanceof SyntaxError) return undefined;
+      throw error;
+    }
+  }
+
+  async claim(workerId: number, attempt: number): Promise<Claim | undefined> {
+    const path = join(this.path(workerId), `claim.${attempt}`);
+    const text = await readOptional(path);
+    if (text === undefined) return undefined;
+    const claim = JSON.parse(text) as Claim;
+    return claim.by === 'fence' ? claim : { ...claim, at: (await stat(path)).mtimeMs };
+  }
+
+  /** The claim of the attempt that runs or ran, if any did. */
+  async shimClaim(workerId: number, attempt: number): Promise<(Claim & { by: 'shim' }) | undefined> {
+    for (let n = attempt; n >= 1; n--) {
+      const claim = await this.claim(workerId, n);
+      if (claim?.by === 'shim') return claim;
+    }
+    return undefined;
+  }
+
+  /** Takes the claim of an attempt, so that its shim never starts; @returns the claim that stands, ours or the shim's. */
+  async fence(workerId: number, attempt: number): Promise<Claim> {
+    const directory = this.path(workerId);
+    const mine = join(directory, `claim.fence-${randomUUID()}`);
+    await writeFile(mine, JSON.stringify({ by: 'fence' }));
+    try {
+      await link(mine, join(directory, `claim.${attempt}`));
+      return { by: 'fence' };
+    } catch (error) {
+      if (!hasCode(error, 'EEXIST')) throw error;
+      const standing = await this.claim(workerId, attempt);
+      if (standing === undefined) throw error;
+      return standing;
+    } finally {
+      await rm(mine, { force: true });
+    }
+  }
+
+  async exit(workerId: number): Promise<{ status: number; at: number } | undefined> {
+    const path = join(this.path(workerId), 'exit');
+    const text = await readOptional(path);
+    if (text === undefined) return undefined;
+    return { status: Number(text.trim()), at: (await stat(path)).mtimeMs };
+  }
+
+  async endedBy(workerId: number): Promise<{ reason: EndReason; at: number } | undefined> {
+    const path = join(this.path(workerId), 'ended-by');
+    const text = await readOptional(path);
+    if (text === undefined) return undefined;
+    return { reason: text.trim() === 'walltime' ? 'walltime' : 'killed', at: (await stat(path)).mtimeMs };
+  }
+
+  /** The first reason stays: a worker over its wall time that is then killed was over its wall time. */
+  async markEnded(workerId: number, reason: EndReason): Promise<void> {
+    try {
+      await writeFile(join(this.path(workerId), 'ended-by'), `${reason}\n`, { flag: 'wx' });
+    } catch (error) {
+      if (!hasCode(error, 'EEXIST', 'ENOENT')) throw error;
+    }
+  }
+
+  /** Removes a worker's directory. It vanishes in one step: an interrupted removal leaves no half of a worker. */
+  async remove(workerId: number): Promise<void> {
+    const trash = join(this.root, '.trash');
+    await mkdir(trash, { recursive: true });
+    const away = join(trash, `${workerId}-${randomUUID()}`);
+    try {
+      await rename(this.path(workerId), away);
+    } catch (error) {
+      if (hasCode(error, 'ENOENT')) return;
+      throw error;
+    }
+    await rm(away, { recursive: true, force: true });
+  }
+}
+
+async function readOptional(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,67 @@
+import { mkdir, rm } from 'node:fs/promises';
+import { basename, isAbsolute, resolve } from 'node:path';
+import Type, { type Static } from 'typebox';
+import { fillPlaceholders } from '../../../util/placeholders.ts';
+import { messageOf } from '../../../worker/errors.ts';
+import { definePlugin } from '../../contracts/definition.ts';
+import type { Messenger } from '../../contracts/messenger.ts';
+
+const SharedFileConfig = Type.Object({
+  accessPoint: Type.Optional(
+    Type.String({
+      minLength: 1,
+      description:
+        "Directory of each worker, with Harvester's placeholders: any worker attribute, `${harvesterID}`, `${_workerID_3.2}`. Made before the worker is submitted and removed when it is swept.",
+    }),
+  ),
+});
+
+/** Makes and removes the workers' access points. In pull mode nothing passes through them. */
+export const SharedFileMessenger = definePlugin({
+  kind: 'messenger',
+  name: 'SharedFileMessenger',
+  module: 'thresher/shared-file',
+  aliases: [['pandaharvester.harvestermessenger.shared_file_messenger', 'SharedFileMessenger']],
+  config: SharedFileConfig,
+  connections: () => [],
+  check: ({ accessPoint }) => {
+    if (accessPoint === undefined || /\$\{workerID\}/.test(basename(accessPoint))) return [];
+    const message = `the last component of ${accessPoint} has no \${workerID}: workers share it and it is never removed`;
+    return [{ pointer: '/accessPoint', code: 'access-point-shared', severity: 'warning', message }];
+  },
+  create: (config, context) => new SharedFiles(config, context.configDir),
+});
+
+class SharedFiles implements Messenger {
+  readonly #accessPoint: string | undefined;
+  readonly #base: string;
+
+  constructor(config: Static<typeof SharedFileConfig>, base: string) {
+    this.#accessPoint = config.accessPoint;
+    this.#base = base;
+  }
+
+  accessPointOf(values: Readonly<Record<string, string | number>>): string | undefined {
+    if (this.#accessPoint === undefined) return undefined;
+    const filled = fillPlaceholders(this.#accessPoint, values);
+    return isAbsolute(filled) ? filled : resolve(this.#base, filled);
+  }
+
+  async setUp(accessPoints: readonly string[]) {
+    const failed = new Map<string, { code: string; message: string }>();
+    for (const path of accessPoints) {
+      try {
+        await mkdir(path, { recursive: true });
+      } catch (error) {
+        failed.set(path, { code: 'access-point-failed', message: messageOf(error) });
+      }
+    }
+    return failed;
+  }
+
+  async remove(accessPoint: string, workerId: number): Promise<void> {
+    // A directory that others may share, or somebody's mistake such as "/data", is not ours to remove.
+    if (!basename(accessPoint).includes(String(workerId))) return;
+    await rm(accessPoint, { recursive: true, force: true });
+  }
+}

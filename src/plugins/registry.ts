@@ -1,0 +1,89 @@
+import { messageOf } from '../worker/errors.ts';
+import type { AnyDefinition, PluginKind } from './contracts/index.ts';
+import { FillDemand } from './demand/fill/index.ts';
+import { NoDemand } from './demand/none/index.ts';
+import { inertPlugins } from './inert/index.ts';
+import { localPlugins } from './local/index.ts';
+import { SharedFileMessenger } from './messengers/shared-file/index.ts';
+
+/** Every plugin there is. Nothing is found by scanning: what is not in this list does not exist. */
+export const builtInPlugins: readonly AnyDefinition[] = [
+  ...localPlugins,
+  ...inertPlugins,
+  SharedFileMessenger,
+  FillDemand,
+  NoDemand,
+];
+
+/** Throttlers of Harvester that are accepted and not applied yet. */
+export const acceptedThrottlers: readonly string[] = ['SimpleThrottler', 'TinyThrottler'];
+
+/** Finds definitions by what a queue's section says. */
+export class Registry {
+  readonly #definitions: readonly AnyDefinition[];
+
+  constructor(definitions: readonly AnyDefinition[]) {
+    this.#definitions = definitions;
+  }
+
+  find(kind: PluginKind, module: string, name: string): AnyDefinition | undefined {
+    return this.#definitions.find(
+      (definition) =>
+        definition.kind === kind &&
+        [[definition.module, definition.name] as const, ...definition.aliases].some(
+          ([itsModule, itsName]) => itsModule === module && itsName === name,
+        ),
+    );
+  }
+
+  /** What may stand for `kind`, for error messages. */
+  names(kind: PluginKind): string[] {
+    return this.#definitions
+      .filter((definition) => definition.kind === kind)
+      .map(({ name, module }) => `${name} of ${module}`);
+  }
+}
+
+export interface ThirdParty {
+  readonly definitions: readonly AnyDefinition[];
+  /** By module: why it could not be had. */
+  readonly failures: ReadonlyMap<string, string>;
+}
+
+/** Whether a section's `module` is a path or package of a third party, and not one of Harvester's or ours. */
+export function isThirdParty(module: string): boolean {
+  return !module.startsWith('pandaharvester.') && !module.startsWith('thresher/');
+}
+
+/**
+ * Imports third-party plugins. Each module exports, under any names, what `definePlugin` returned, or lists of it; it
+ * is known here by the `module` the queue file names it with. `toUrl` resolves that to something importable.
+ */
+export async function loadThirdParty(
+  modules: ReadonlySet<string>,
+  toUrl: (module: string) => string,
+): Promise<ThirdParty> {
+  const definitions: AnyDefinition[] = [];
+  const failures = new Map<string, string>();
+  for (const module of modules) {
+    try {
+      const exported = (await import(toUrl(module))) as Record<string, unknown>;
+      const found = Object.values(exported).flat().filter(isDefinition);
+      if (found.length === 0) failures.set(module, 'it exports nothing that definePlugin() returned');
+      definitions.push(...found.map((definition) => ({ ...definition, module })));
+    } catch (error) {
+      failures.set(module, messageOf(error));
+    }
+  }
+  return { definitions, failures };
+}
+
+function isDefinition(value: unknown): value is AnyDefinition {
+  if (typeof value !== 'object' || value === null) return false;
+  const candidate = value as Partial<AnyDefinition>;
+  return (
+    typeof candidate.kind === 'string' &&
+    typeof candidate.name === 'string' &&
+    typeof candidate.create === 'function'
+  );
+}

@@ -1,0 +1,109 @@
+import { existsSync } from 'node:fs';
+import Database from 'better-sqlite3';
+import { CompiledQuery, Kysely, sql, SqliteDialect } from 'kysely';
+import { Migrator } from 'kysely/migration';
+import { ThresherError } from '../worker/errors.ts';
+import { storeError } from './failures.ts';
+import { migrations } from './migrations.ts';
+import type { Tables } from './tables.ts';
+
+export interface OpenDatabase {
+  readonly db: Kysely<Tables>;
+  readonly file: string;
+  /** Changes whenever another process committed: costs no query plan and no disk. */
+  changedElsewhere(): boolean;
+  close(): Promise<void>;
+}
+
+/** How long a writer waits for another process' transaction before it fails, ms. */
+const busyTimeout = 10_000;
+
+/**
+ * Opens the database of a daemon, creates it where there is none, and brings it up to date in one transaction.
+ * @throws ThresherError `store-newer`, `store-corrupt`, `store-readonly`, `store-full`
+ */
+export async function openForDaemon(file: string): Promise<OpenDatabase> {
+  const open = connect(file, {});
+  try {
+    await migrate(open);
+    return open;
+  } catch (error) {
+    await open.close();
+    throw storeError(error, file);
+  }
+}
+
+/**
+ * Opens the database beside a daemon that may or may not run. Nothing is created or migrated.
+ * @throws ThresherError `store-missing`, `store-newer` and as above
+ */
+export async function openBeside(file: string, access: 'read' | 'write'): Promise<OpenDatabase> {
+  if (!existsSync(file)) throw new ThresherError('store-missing', `there is no database ${file}`, { file });
+  const open = connect(file, { readonly: access === 'read', fileMustExist: true });
+  try {
+    const unknown = await unknownMigrations(open.db);
+    if (unknown.length > 0) throw newer(file, unknown);
+    return open;
+  } catch (error) {
+    await open.close();
+    throw storeError(error, file);
+  }
+}
+
+function connect(file: string, options: Database.Options): OpenDatabase {
+  let sqlite: Database.Database;
+  try {
+    sqlite = new Database(file, { ...options, timeout: busyTimeout });
+    // An intent must be on disk before its call goes out: WAL alone may lose the last commits in a power cut.
+    if (options.readonly !== true) {
+      sqlite.pragma('journal_mode = WAL');
+      sqlite.pragma('synchronous = FULL');
+    }
+  } catch (error) {
+    throw storeError(error, file);
+  }
+  const db = new Kysely<Tables>({ dialect: new SqliteDialect({ database: sqlite }) });
+  let version = dataVersion(sqlite);
+  return {
+    db,
+    file,
+    changedElsewhere() {
+      const now = dataVersion(sqlite);
+      const changed = now !== version;
+      version = now;
+      return changed;
+    },
+    close: () => db.destroy(),
+  };
+}
+
+function dataVersion(sqlite: Database.Database): unknown {
+  return sqlite.pragma('data_version', { simple: true });
+}
+
+async function migrate(open: OpenDatabase): Promise<void> {
+  const unknown = await unknownMigrations(open.db);
+  if (unknown.length > 0) throw newer(open.file, unknown);
+  const migrator = new Migrator({
+    db: open.db,
+    provider: { getMigrations: async () => ({ ...migrations }) },
+  });
+  const { error } = await migrator.migrateToLatest();
+  if (error !== undefined) throw error instanceof Error ? error : new Error(JSON.stringify(error));
+}
+
+async function unknownMigrations(db: Kysely<Tables>): Promise<string[]> {
+  const tables = await sql<{
+    name: string;
+  }>`SELECT name FROM sqlite_master WHERE name = 'kysely_migration'`.execute(db);
+  if (tables.rows.length === 0) return [];
+  const applied = await db.executeQuery<{ name: string }>(
+    CompiledQuery.raw('SELECT name FROM kysely_migration'),
+  );
+  return applied.rows.map((row) => row.name).filter((name) => !(name in migrations));
+}
+
+function newer(file: string, unknown: readonly string[]): ThresherError {
+  const message = `${file} was written by a newer version of thresher (it has ${unknown.join(', ')})`;
+  return new ThresherError('store-newer', message, { file, unknown });
+}

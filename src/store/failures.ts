@@ -1,0 +1,20 @@
+import { type ErrorCode, messageOf, ThresherError } from '../worker/errors.ts';
+
+/** What SQLite's result codes mean for an operator. The first that the code begins with counts. */
+const meanings: readonly (readonly [prefix: string, code: ErrorCode, what: string])[] = [
+  ['SQLITE_FULL', 'store-full', 'the disk with the database is full'],
+  ['SQLITE_READONLY', 'store-readonly', 'the database cannot be written'],
+  ['SQLITE_CANTOPEN', 'store-readonly', 'the database cannot be opened'],
+  ['SQLITE_PERM', 'store-readonly', 'the database may not be accessed'],
+  ['SQLITE_CORRUPT', 'store-corrupt', 'the database is damaged'],
+  ['SQLITE_NOTADB', 'store-corrupt', 'the file is not a database'],
+];
+
+/** An error of the database as one with a stable code. */
+export function storeError(error: unknown, file: string): ThresherError {
+  if (error instanceof ThresherError) return error;
+  const native = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const known = meanings.find(([prefix]) => native.startsWith(prefix));
+  const [, code, what] = known ?? ['', 'store-failed' as const, 'the database refused'];
+  return new ThresherError(code, `${what}: ${messageOf(error)}`, { file, native }, { cause: error });
+}

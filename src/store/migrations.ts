@@ -1,0 +1,124 @@
+import { type Kysely, sql } from 'kysely';
+import type { Migration } from 'kysely/migration';
+
+/**
+ * Each migration is one step that was once released and is never edited again; the key orders them. All that are due
+ * run in one transaction. A database with a key that is not in this list was written by a newer version.
+ */
+export const migrations: Readonly<Record<string, Migration>> = {
+  '0001-core': {
+    async up(db: Kysely<unknown>): Promise<void> {
+      for (const statement of core) await sql.raw(statement).execute(db);
+    },
+  },
+};
+
+const core = [
+  `CREATE TABLE workers (
+    worker_id INTEGER PRIMARY KEY,
+    instance TEXT NOT NULL,
+    name TEXT NOT NULL,
+    queue TEXT NOT NULL,
+    computing_site TEXT NOT NULL,
+    origin_kind TEXT NOT NULL,
+    origin_uid TEXT NOT NULL,
+    origin_index INTEGER NOT NULL,
+    placement TEXT NOT NULL,
+    config_id INTEGER NOT NULL,
+    status TEXT NOT NULL,
+    attempt INTEGER NOT NULL,
+    batch_id TEXT,
+    handle TEXT,
+    n_core INTEGER NOT NULL,
+    min_ram_count INTEGER NOT NULL,
+    max_disk_count INTEGER NOT NULL,
+    max_walltime INTEGER NOT NULL,
+    resource_type TEXT NOT NULL,
+    job_type TEXT NOT NULL,
+    pilot_type TEXT NOT NULL,
+    prod_source_label TEXT NOT NULL,
+    access_point TEXT,
+    native_status TEXT,
+    native_exit_code INTEGER,
+    error_code TEXT,
+    diag_message TEXT,
+    node_id TEXT,
+    detail TEXT,
+    creation_time INTEGER NOT NULL,
+    submit_time INTEGER,
+    start_time INTEGER,
+    end_time INTEGER,
+    modification_time INTEGER NOT NULL,
+    kill_time INTEGER,
+    kill_reason TEXT,
+    swept_time INTEGER
+  )`,
+  // What asked for a worker never gets two.
+  `CREATE UNIQUE INDEX workers_by_origin ON workers (instance, origin_kind, origin_uid, origin_index)`,
+  // Counting the living of a queue reads this index alone; ended workers, the great majority, are not in it.
+  `CREATE INDEX workers_alive ON workers (instance, queue, status, n_core, min_ram_count)
+    WHERE status IN ('pending', 'submitted', 'idle', 'ready', 'running')`,
+  // What a sweeper has to do: ended, and still there.
+  `CREATE INDEX workers_unswept ON workers (instance, queue, status, end_time)
+    WHERE swept_time IS NULL AND status NOT IN ('pending', 'submitted', 'idle', 'ready', 'running')`,
+  `CREATE INDEX workers_to_kill ON workers (instance, queue)
+    WHERE kill_time IS NOT NULL AND status IN ('pending', 'submitted', 'idle', 'ready', 'running')`,
+  `CREATE TABLE transitions (
+    id INTEGER PRIMARY KEY,
+    worker_id INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    from_status TEXT,
+    to_status TEXT NOT NULL,
+    source TEXT NOT NULL,
+    native_status TEXT,
+    message TEXT
+  )`,
+  `CREATE INDEX transitions_by_worker ON transitions (worker_id, id)`,
+  `CREATE TABLE configs (
+    config_id INTEGER PRIMARY KEY,
+    instance TEXT NOT NULL,
+    queue TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    snapshot TEXT NOT NULL,
+    creation_time INTEGER NOT NULL,
+    UNIQUE (instance, queue, digest)
+  )`,
+  `CREATE TABLE queues (
+    instance TEXT NOT NULL,
+    queue TEXT NOT NULL,
+    control TEXT,
+    control_reason TEXT,
+    control_time INTEGER,
+    queue_status TEXT NOT NULL,
+    limits TEXT NOT NULL,
+    reasons TEXT NOT NULL,
+    report_time INTEGER,
+    PRIMARY KEY (instance, queue)
+  )`,
+  `CREATE TABLE commands (
+    id INTEGER PRIMARY KEY,
+    instance TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    params TEXT NOT NULL,
+    creation_time INTEGER NOT NULL,
+    taken_time INTEGER,
+    result TEXT
+  )`,
+  `CREATE INDEX commands_open ON commands (instance, id) WHERE result IS NULL`,
+  `CREATE TABLE orphans (
+    instance TEXT NOT NULL,
+    connection TEXT NOT NULL,
+    place TEXT NOT NULL,
+    worker_id INTEGER,
+    queue TEXT,
+    why TEXT NOT NULL,
+    seen_time INTEGER NOT NULL,
+    PRIMARY KEY (instance, connection, place)
+  )`,
+  `CREATE TABLE counters (
+    instance TEXT NOT NULL,
+    name TEXT NOT NULL,
+    value INTEGER NOT NULL,
+    PRIMARY KEY (instance, name)
+  )`,
+];

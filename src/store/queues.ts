@@ -1,0 +1,113 @@
+import { createHash } from 'node:crypto';
+import type { Kysely } from 'kysely';
+import type { Reason } from '../worker/reason.ts';
+import type { Tables } from './tables.ts';
+
+/** What an operator told a queue; it survives restarts. */
+export interface Control {
+  readonly mode: 'paused' | 'draining';
+  readonly reason: string;
+  readonly since: number;
+}
+
+/** What the daemon last knew of a queue. */
+export interface QueueReport {
+  readonly queue: string;
+  readonly queueStatus: string;
+  readonly limits: Readonly<Record<string, number | null>>;
+  readonly reasons: readonly Reason[];
+  readonly reportTime: number | null;
+  readonly control?: Control;
+}
+
+/** Queues as operators steer them, their last report, and the configurations workers were submitted with. */
+export class QueueStore {
+  readonly #db: Kysely<Tables>;
+  readonly #instance: string;
+
+  constructor(db: Kysely<Tables>, instance: string) {
+    this.#db = db;
+    this.#instance = instance;
+  }
+
+  /** The id of this configuration of this queue; equal ones share it. */
+  async configId(queue: string, snapshot: string, at: number): Promise<number> {
+    const digest = createHash('sha256').update(snapshot).digest('hex');
+    const row = await this.#db
+      .insertInto('configs')
+      .values({ instance: this.#instance, queue, digest, snapshot, creation_time: at })
+      .onConflict((conflict) => conflict.columns(['instance', 'queue', 'digest']).doUpdateSet({ digest }))
+      .returning('config_id')
+      .executeTakeFirstOrThrow();
+    return row.config_id;
+  }
+
+  async snapshot(configId: number): Promise<{ queue: string; snapshot: string } | undefined> {
+    return this.#db
+      .selectFrom('configs')
+      .select(['queue', 'snapshot'])
+      .where('config_id', '=', configId)
+      .executeTakeFirst();
+  }
+
+  async report(report: Omit<QueueReport, 'control'>): Promise<void> {
+    const row = {
+      queue_status: report.queueStatus,
+      limits: JSON.stringify(report.limits),
+      reasons: JSON.stringify(report.reasons),
+      report_time: report.reportTime,
+    };
+    await this.#db
+      .insertInto('queues')
+      .values({ instance: this.#instance, queue: report.queue, ...row })
+      .onConflict((conflict) => conflict.columns(['instance', 'queue']).doUpdateSet(row))
+      .execute();
+  }
+
+  async all(): Promise<QueueReport[]> {
+    const rows = await this.#db
+      .selectFrom('queues')
+      .selectAll()
+      .where('instance', '=', this.#instance)
+      .orderBy('queue')
+      .execute();
+    return rows.map((row) => ({
+      queue: row.queue,
+      queueStatus: row.queue_status,
+      limits: JSON.parse(row.limits) as QueueReport['limits'],
+      reasons: JSON.parse(row.reasons) as Reason[],
+      reportTime: row.report_time,
+      ...(row.control === null
+        ? {}
+        : { control: { mode: row.control, reason: row.control_reason ?? '', since: row.control_time ?? 0 } }),
+    }));
+  }
+
+  async control(queue: string): Promise<Control | undefined> {
+    return (await this.all()).find((report) => report.queue === queue)?.control;
+  }
+
+  /** Pauses, drains or (null) resumes a queue; @returns false when there is no such queue. */
+  async setControl(queue: string, control: Control | null): Promise<boolean> {
+    const result = await this.#db
+      .updateTable('queues')
+      .set({
+        control: control?.mode ?? null,
+        control_reason: control?.reason ?? null,
+        control_time: control?.since ?? null,
+      })
+      .where('instance', '=', this.#instance)
+      .where('queue', '=', queue)
+      .executeTakeFirst();
+    return result.numUpdatedRows > 0n;
+  }
+
+  /** Forgets queues that are neither configured nor in use. */
+  async forget(queue: string): Promise<void> {
+    await this.#db
+      .deleteFrom('queues')
+      .where('instance', '=', this.#instance)
+      .where('queue', '=', queue)
+      .execute();
+  }
+}

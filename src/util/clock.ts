@@ -1,0 +1,33 @@
+/** Time as it is handed to everything that needs it, so that tests can hold it still. All in ms. */
+export interface Clock {
+  /** Wall clock, ms UTC: for what is stored and shown. It may jump. */
+  now(): number;
+  /** Never jumps back: for measuring durations. */
+  monotonic(): number;
+  /** Resolves after `ms`, or at once when `signal` aborts: who sleeps looks at the signal afterwards. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+}
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  sleep: (ms, signal) =>
+    new Promise((resolve) => {
+      if (signal?.aborted) {
+        resolve();
+        return;
+      }
+      const done = () => {
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', done);
+        resolve();
+      };
+      const timer = setTimeout(done, ms);
+      signal?.addEventListener('abort', done);
+    }),
+};
+
+/** ISO 8601 in UTC with ms, as every time is shown. */
+export function isoTime(ms: number): string {
+  return new Date(ms).toISOString();
+}

@@ -1,0 +1,189 @@
+import { readFileSync } from 'node:fs';
+import { getLocation, type Node, parseTree, type ParseError, printParseErrorCode } from 'jsonc-parser';
+import { isMap, isPair, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
+import { messageOf } from '../worker/errors.ts';
+import type { ErrorCode } from '../worker/errors.ts';
+
+/** One mistake in a file, with everything an operator needs to mend it. */
+export interface Problem {
+  readonly file: string;
+  /** JSON pointer to the place, "" for the whole file. */
+  readonly pointer: string;
+  /** From 1; 0 where the file could not be read. */
+  readonly line: number;
+  readonly severity: 'error' | 'warning' | 'notice';
+  readonly code: ErrorCode;
+  /** What is wrong, and what would be right. */
+  readonly message: string;
+  /** The queue it spoils, where it spoils one; the place itself may be in a template. */
+  readonly queue?: string;
+}
+
+/** A parsed file that knows on which line each of its values stands. */
+export interface Located {
+  readonly file: string;
+  /** Undefined when the file could not be read or parsed; `problems` says why. */
+  readonly value: unknown;
+  readonly problems: readonly Problem[];
+  /** Line of the value at a JSON pointer, or of its nearest parent that exists. */
+  lineOf(pointer: string): number;
+}
+
+export function toPointer(path: readonly (string | number)[]): string {
+  return path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+}
+
+export function fromPointer(pointer: string): string[] {
+  return pointer
+    .split('/')
+    .slice(1)
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
+}
+
+/** Reads a JSON file as strictly as Python's `json.load`; a duplicate key is a warning and the last one counts. */
+export function readJsonFile(file: string): Located {
+  return readLocated(file, parseJson);
+}
+
+/** Reads a YAML file; a duplicate key is an error. */
+export function readYamlFile(file: string): Located {
+  return readLocated(file, parseYaml);
+}
+
+function readLocated(file: string, parse: (text: string, file: string) => Located): Located {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    const problem = { file, pointer: '', line: 0, severity: 'error', code: 'file-unreadable' } as const;
+    return {
+      file,
+      value: undefined,
+      problems: [{ ...problem, message: `cannot read the file: ${messageOf(error)}` }],
+      lineOf: () => 0,
+    };
+  }
+  return parse(text, file);
+}
+
+export function parseJson(text: string, file: string): Located {
+  const starts = lineStarts(text);
+  const line = (offset: number) => lineAt(starts, offset);
+  const errors: ParseError[] = [];
+  const root = parseTree(text, errors, { disallowComments: true, allowTrailingComma: false });
+  const first = errors[0];
+  if (first !== undefined || root === undefined) {
+    const offset = first?.offset ?? 0;
+    const what = first === undefined ? 'the file is empty' : spellOut(printParseErrorCode(first.error));
+    const pointer = toPointer(getLocation(text, offset).path);
+    return {
+      file,
+      value: undefined,
+      problems: [
+        {
+          file,
+          pointer,
+          line: line(offset),
+          severity: 'error',
+          code: 'syntax',
+          message: `not valid JSON: ${what}`,
+        },
+      ],
+      lineOf: () => line(offset),
+    };
+  }
+  const problems: Problem[] = [];
+  const lines = new Map<string, number>();
+  const visit = (node: Node, path: readonly (string | number)[], at: number): unknown => {
+    // A value's line is its key's line: that is where an operator looks. Of two equal keys the last counts.
+    lines.set(toPointer(path), line(at));
+    const children = node.children ?? [];
+    if (node.type === 'array')
+      return children.map((child, index) => visit(child, [...path, index], child.offset));
+    if (node.type !== 'object') return node.value as unknown;
+    const seen = new Map<string, { readonly at: number; readonly value: unknown }>();
+    for (const property of children) {
+      const [keyNode, valueNode] = property.children ?? [];
+      if (keyNode === undefined || valueNode === undefined) continue;
+      const key = String(keyNode.value);
+      const place = [...path, key];
+      const before = seen.get(key);
+      if (before !== undefined) {
+        const message = `"${key}" stands twice in this object, first on line ${line(before.at)}; the last one counts`;
+        const pointer = toPointer(place);
+        problems.push({
+          file,
+          pointer,
+          line: line(keyNode.offset),
+          severity: 'warning',
+          code: 'duplicate-key',
+          message,
+        });
+      }
+      seen.set(key, { at: keyNode.offset, value: visit(valueNode, place, keyNode.offset) });
+    }
+    return Object.fromEntries([...seen].map(([key, { value }]) => [key, value]));
+  };
+  const value = visit(root, [], root.offset);
+  const lineOf = (pointer: string): number => {
+    for (let at = pointer; at !== ''; at = at.slice(0, at.lastIndexOf('/'))) {
+      const found = lines.get(at);
+      if (found !== undefined) return found;
+    }
+    return lines.get('') ?? 1;
+  };
+  return { file, value, problems, lineOf };
+}
+
+export function parseYaml(text: string, file: string): Located {
+  const counter = new LineCounter();
+  const document = parseDocument(text, { lineCounter: counter, prettyErrors: false });
+  const line = (offset: number) => Math.max(1, counter.linePos(offset).line);
+  const problems = document.errors.map((error): Problem => {
+    const message = `not valid YAML: ${error.message}`;
+    return { file, pointer: '', line: line(error.pos[0]), severity: 'error', code: 'syntax', message };
+  });
+  const lineOf = (pointer: string): number => {
+    let node: unknown = document.contents;
+    let offset = isMap(node) || isSeq(node) || isScalar(node) ? (node.range?.[0] ?? 0) : 0;
+    for (const part of fromPointer(pointer)) {
+      if (isMap(node)) {
+        const pair = node.items.find(
+          (item) => isPair(item) && isScalar(item.key) && String(item.key.value) === part,
+        );
+        if (pair === undefined) break;
+        if (isScalar(pair.key)) offset = pair.key.range?.[0] ?? offset;
+        node = pair.value;
+      } else if (isSeq(node)) {
+        node = node.items[Number(part)];
+        if (isMap(node) || isSeq(node) || isScalar(node)) offset = node.range?.[0] ?? offset;
+      } else break;
+    }
+    return line(offset);
+  };
+  // An empty file is an empty map: every setting has a default.
+  const value = problems.length > 0 ? undefined : ((document.toJS() as unknown) ?? {});
+  return { file, value, problems, lineOf };
+}
+
+/** "PropertyNameExpected" to "property name expected". */
+function spellOut(code: string): string {
+  return code.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase();
+}
+
+function lineStarts(text: string): number[] {
+  const starts = [0];
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) starts.push(at + 1);
+  return starts;
+}
+
+function lineAt(starts: readonly number[], offset: number): number {
+  let low = 0;
+  let high = starts.length - 1;
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if ((starts[middle] ?? 0) <= offset) low = middle;
+    else high = middle - 1;
+  }
+  return low + 1;
+}

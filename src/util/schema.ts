@@ -1,0 +1,99 @@
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
+import type { Static, TSchema } from 'typebox';
+import type { Problem } from './located.ts';
+import { toPointer } from './located.ts';
+
+/** A value checked against its schema: either usable, or the list of what is wrong with it. */
+export type Checked<T> =
+  { readonly ok: true; readonly value: T } | { readonly ok: false; readonly problems: SchemaProblem[] };
+
+/** A mistake found by a schema; the caller knows file and line. */
+export interface SchemaProblem {
+  readonly pointer: string;
+  readonly code: Extract<Problem['code'], 'wrong-type' | 'unknown-setting'>;
+  readonly message: string;
+}
+
+// `strict: false`: TypeBox writes keywords of its own; `useDefaults`: a schema's defaults are the only ones there are.
+const ajv = new Ajv({ allErrors: true, strict: false, useDefaults: true, verbose: true });
+const compiled = new WeakMap<TSchema, ValidateFunction>();
+
+/** Checks a copy of `value` and fills in the schema's defaults. Each schema is compiled once. */
+export function check<T extends TSchema>(schema: T, value: unknown): Checked<Static<T>> {
+  let validate = compiled.get(schema);
+  if (validate === undefined) {
+    validate = ajv.compile(schema);
+    compiled.set(schema, validate);
+  }
+  const copy: unknown = structuredClone(value);
+  if (validate(copy)) return { ok: true, value: copy as Static<T> };
+  return { ok: false, problems: describe(validate.errors ?? []) };
+}
+
+function describe(errors: readonly ErrorObject[]): SchemaProblem[] {
+  // An `anyOf` reports every branch and then itself; the last says it best when its schema has a description.
+  const unions = errors.filter((error) => error.keyword === 'anyOf').map((error) => error.schemaPath);
+  return errors
+    .filter((error) => !unions.some((path) => error.schemaPath.startsWith(`${path}/`)))
+    .map((error) => {
+      if (error.keyword === 'additionalProperties') {
+        const key = (error.params as { additionalProperty: string }).additionalProperty;
+        const pointer = `${error.instancePath}${toPointer([key])}`;
+        return { pointer, code: 'unknown-setting', message: `"${key}" is not a known setting here` };
+      }
+      return { pointer: error.instancePath, code: 'wrong-type', message: sentence(error) };
+    });
+}
+
+function sentence(error: ErrorObject): string {
+  const params = error.params as Record<string, unknown>;
+  const key = error.instancePath.split('/').pop() ?? '';
+  const subject = key === '' ? 'it' : key;
+  const is = `${subject} is ${show(error.data)}`;
+  switch (error.keyword) {
+    case 'required':
+      return `"${String(params.missingProperty)}" is missing here`;
+    case 'type':
+      return `${is}; it must be ${article(String(params.type))}${hint(String(params.type), error.data)}`;
+    case 'enum':
+      return `${is}; it must be one of ${(params.allowedValues as unknown[]).map(show).join(', ')}`;
+    case 'const':
+      return `${is}; it must be ${show(params.allowedValue)}`;
+    case 'minimum':
+    case 'maximum':
+    case 'exclusiveMinimum':
+      return `${is}; it must be ${String(params.comparison)} ${String(params.limit)}`;
+    case 'pattern':
+      return `${is}; it must match ${String(params.pattern)}`;
+    case 'anyOf': {
+      const branches = (error.parentSchema?.anyOf ?? []) as { const?: unknown; type?: string }[];
+      const allowed = branches.map((branch) =>
+        'const' in branch ? show(branch.const) : article(branch.type ?? 'value'),
+      );
+      return `${is}; it must be one of ${allowed.join(', ')}`;
+    }
+    default:
+      return `${is}: ${error.message ?? 'it is not allowed'}`;
+  }
+}
+
+function show(value: unknown): string {
+  const text = JSON.stringify(value) as string | undefined;
+  if (text === undefined) return 'nothing';
+  return text.length > 80 ? `${text.slice(0, 77)}...` : text;
+}
+
+function article(type: string): string {
+  if (type === 'object') return 'an object { ... }';
+  if (type === 'array') return 'a list [ ... ]';
+  if (type === 'boolean') return 'true or false';
+  return type === 'integer' ? 'an integer' : `a ${type}`;
+}
+
+/** The commonest slip: a number in quotes. */
+function hint(type: string, data: unknown): string {
+  const wantsNumber = type === 'integer' || type === 'number';
+  return wantsNumber && typeof data === 'string' && /^\d+$/.test(data)
+    ? `: write ${data} without quotes`
+    : '';
+}

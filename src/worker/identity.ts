@@ -1,0 +1,22 @@
+/**
+ * The smallest worker id of a database that is created now: 20 ids for each second since 2020. A database made after
+ * another was lost therefore starts above everything the lost one gave out, unless that one submitted more than
+ * 20 workers a second over its whole life. Ids stay below 11 digits, PanDA's column width, until the year 2178.
+ */
+export function workerIdFloor(createdAt: number): number {
+  const since2020 = createdAt - Date.UTC(2020, 0, 1);
+  return Math.max(1, Math.floor(since2020 / 50));
+}
+
+/** Name of the backend's object: the same intent always gives the same name, so a repeated creation is recognised. */
+export function workerName(factoryId: string, workerId: number): string {
+  return `${factoryId}-${workerId}`;
+}
+
+/** A factory id is part of labels, names and ClassAds: lower-case letters, digits and inner dashes, at most 30. */
+export const factoryIdPattern = '^[a-z]([a-z0-9-]{0,28}[a-z0-9])?$';
+
+export function newFactoryId(random: () => number): string {
+  const digits = Array.from({ length: 8 }, () => Math.floor(random() * 36).toString(36)).join('');
+  return `thresher-${digits}`;
+}

@@ -1,0 +1,19 @@
+import type { WorkerStatus } from './status.ts';
+import type { WorkerError } from './worker.ts';
+
+/** What a monitor saw of one worker. Times are ms UTC and come from the backend where it has them. */
+export interface Observation {
+  readonly workerId: number;
+  readonly status: WorkerStatus;
+  /** The backend's own word for the state. */
+  readonly nativeStatus: string;
+  /** Exit status as a shell gives it: 128+n where a signal n ended the worker. */
+  readonly exitCode?: number;
+  readonly error?: WorkerError;
+  readonly node?: string;
+  readonly startTime?: number;
+  readonly endTime?: number;
+  /** Bounded facts beside these, kept as JSON. */
+  readonly detail?: Readonly<Record<string, unknown>>;
+  readonly observedAt: number;
+}
