@@ -46,9 +46,9 @@ export class Ledger {
     await this.#add(workers, 'pending', 'submitter');
   }
 
-  /** Records workers that were found alive without a row. */
-  async adopt(workers: readonly Worker[]): Promise<void> {
-    await this.#add(workers, 'submitted', 'adoption');
+  /** Records workers that were found without a row; `pending` where it is not known whether they ever began. */
+  async adopt(workers: readonly Worker[], status: 'pending' | 'submitted'): Promise<void> {
+    if (workers.length > 0) await this.#add(workers, status, 'adoption');
   }
 
   /** Applies what the transition table allows; the rest is refused and logged. */
@@ -71,7 +71,7 @@ export class Ledger {
     for (const change of allowed) {
       if (refused.has(change.workerId)) continue;
       const queue = this.live.get(change.workerId)?.queue;
-      this.live.update(change.workerId, change.to);
+      this.live.update(change.workerId, change.to, change.handle !== undefined);
       const leftQueue = isQueued(change.from) && !isQueued(change.to);
       if ((isFinal(change.to) || leftQueue) && queue !== undefined) roomier.add(queue);
     }
@@ -95,7 +95,7 @@ export class Ledger {
   async #add(workers: readonly Worker[], status: WorkerStatus, source: string): Promise<void> {
     await this.#guard(this.store.workers.insert(workers, status, this.#clock.now(), source));
     for (const { workerId, queue, placement, configId } of workers) {
-      this.live.add({
+      const worker = {
         workerId,
         queue,
         placement,
@@ -104,7 +104,8 @@ export class Ledger {
         killed: false,
         fingerprint: 0,
         seenIn: 0,
-      });
+      };
+      this.live.add(worker, status !== 'pending');
     }
   }
 

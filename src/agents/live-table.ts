@@ -22,8 +22,8 @@ export interface LiveWorker {
  */
 export class LiveTable {
   readonly #workers = new Map<number, LiveWorker>();
-  /** Ids of the `pending` among them: few, and asked for in every pass. */
-  readonly #pending = new Set<number>();
+  /** Ids of those of which no handle is known: few, and asked for in every pass. */
+  readonly #unconfirmed = new Set<number>();
 
   get size(): number {
     return this.#workers.size;
@@ -33,7 +33,10 @@ export class LiveTable {
     for (const row of rows) {
       const { workerId, queue, placement, configId, status, killed } = row;
       const fingerprint = digest(status, row.nativeStatus ?? '', row.node ?? '', row.startTime ?? 0);
-      this.add({ workerId, queue, placement, configId, status, killed, fingerprint, seenIn: 0 });
+      this.add(
+        { workerId, queue, placement, configId, status, killed, fingerprint, seenIn: 0 },
+        row.confirmed,
+      );
     }
   }
 
@@ -41,14 +44,14 @@ export class LiveTable {
     return this.#workers.get(workerId);
   }
 
-  add(worker: LiveWorker): void {
+  add(worker: LiveWorker, confirmed: boolean): void {
     this.#workers.set(worker.workerId, worker);
-    if (worker.status === 'pending') this.#pending.add(worker.workerId);
+    if (!confirmed) this.#unconfirmed.add(worker.workerId);
   }
 
   /** Follows a change that is in the database; a worker that ended is forgotten. */
-  update(workerId: number, status: WorkerStatus): void {
-    if (status !== 'pending') this.#pending.delete(workerId);
+  update(workerId: number, status: WorkerStatus, confirmed: boolean): void {
+    if (confirmed || isFinal(status)) this.#unconfirmed.delete(workerId);
     if (isFinal(status)) this.#workers.delete(workerId);
     else {
       const worker = this.#workers.get(workerId);
@@ -56,9 +59,12 @@ export class LiveTable {
     }
   }
 
-  /** Intents of this configuration that are not confirmed. */
-  pending(queue: string, configId: number): LiveWorker[] {
-    return [...this.#pending]
+  /**
+   * Workers of this configuration of which the submitter does not know what became of them. A monitor may have seen them
+   * meanwhile; what the backend calls them is still to be asked.
+   */
+  unconfirmed(queue: string, configId: number): LiveWorker[] {
+    return [...this.#unconfirmed]
       .map((workerId) => this.#workers.get(workerId))
       .filter((worker) => worker?.queue === queue && worker.configId === configId) as LiveWorker[];
   }

@@ -108,9 +108,14 @@ export class ReconcilerAgent {
   async #reconcile(): Promise<void> {
     const { ledger, log, clock } = this.#context;
     const judged = await this.#judgeAll();
-    const adopted = judged.flatMap(({ verdict }) => (verdict.kind === 'adopt' ? [verdict.worker] : []));
+    const adopted = judged.flatMap(({ found: { observation }, verdict }) =>
+      verdict.kind === 'adopt' ? [{ worker: verdict.worker, seen: observation !== undefined }] : [],
+    );
+    const workers = (seen: boolean) => adopted.filter((one) => one.seen === seen).map(({ worker }) => worker);
+    await ledger.adopt(workers(true), 'submitted');
+    // The submitter settles these: a late start of them must be fenced before anything is concluded.
+    await ledger.adopt(workers(false), 'pending');
     if (adopted.length > 0) {
-      await ledger.adopt(adopted);
       log.warn('adopted workers without a row', {
         connection: this.#connection.name,
         workers: adopted.length,

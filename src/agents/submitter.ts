@@ -83,12 +83,12 @@ export class SubmitterAgent {
     };
   }
 
-  /** Intents of which nobody knows what became of them: fenced, searched, and then confirmed, tried again or given up. */
+  /** Intents of which the submitter does not know what became of them: fenced, searched, and then confirmed, tried again or given up. */
   async #settle(mayRetry: boolean): Promise<void> {
     const { ledger, clock, log } = this.#context;
     const { config, configId, submitter } = this.#runtime;
     // What is to be killed is the sweeper's.
-    const ids = ledger.live.pending(config.name, configId).filter((worker) => !worker.killed);
+    const ids = ledger.live.unconfirmed(config.name, configId).filter((worker) => !worker.killed);
     if (ids.length === 0) return;
     const records = await ledger.store.workers.byIds(ids.map((worker) => worker.workerId));
     const found = await callPlugin(this.#context, `find of ${config.name}`, (signal) =>
@@ -104,6 +104,8 @@ export class SubmitterAgent {
       const retry = { allowed: mayRetry, maxAttempts: config.options.maxSubmissionAttempts, lastError };
       // While the queue is closed an absent intent waits: it is no failure of its own.
       if (outcome.kind === 'absent' && !mayRetry && this.#runtime.current) continue;
+      // What a monitor saw and is gone now is the monitor's to judge.
+      if (outcome.kind === 'absent' && status !== 'pending') continue;
       const change = findChange(record, status, outcome, retry, clock.now());
       if (change === undefined) again.push(record);
       else changes.push(change);

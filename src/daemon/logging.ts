@@ -48,7 +48,9 @@ export function createLog(settings: LogSettings): DaemonLog {
   };
 }
 
-function makeTransport(file: string | undefined): winston.transport {
+function makeTransport(
+  file: string | undefined,
+): winston.transports.FileTransportInstance | winston.transports.ConsoleTransportInstance {
   if (file !== undefined) return new winston.transports.File({ filename: file });
   return new winston.transports.Console({ stderrLevels: ['error', 'warn', 'info', 'debug'] });
 }

@@ -42,6 +42,8 @@ export interface LiveRow {
   readonly status: WorkerStatus;
   readonly attempt: number;
   readonly killed: boolean;
+  /** Whether the backend's handle is known. */
+  readonly confirmed: boolean;
   readonly nativeStatus: string | null;
   readonly node: string | null;
   readonly startTime: number | null;
@@ -186,7 +188,7 @@ export class WorkerStore {
   async liveRows(): Promise<LiveRow[]> {
     const rows = await this.#db
       .selectFrom('workers')
-      .select(['worker_id', 'queue', 'placement', 'config_id', 'status', 'attempt', 'kill_time'])
+      .select(['worker_id', 'queue', 'placement', 'config_id', 'status', 'attempt', 'kill_time', 'batch_id'])
       .select(['native_status', 'node_id', 'start_time'])
       .where('instance', '=', this.#instance)
       .where(sql<boolean>`${alive}`)
@@ -199,6 +201,7 @@ export class WorkerStore {
       status: row.status,
       attempt: row.attempt,
       killed: row.kill_time !== null,
+      confirmed: row.batch_id !== null && row.status !== 'pending',
       nativeStatus: row.native_status,
       node: row.node_id,
       startTime: row.start_time,

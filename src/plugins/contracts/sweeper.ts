@@ -24,6 +24,7 @@ export interface Found {
     readonly attempt: number;
     readonly accessPoint?: string;
   };
+  /** Absent when nothing says yet whether it began: it is then settled by `find` like an unconfirmed intent. */
   readonly observation?: Observation;
 }
 

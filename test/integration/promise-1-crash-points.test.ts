@@ -1,0 +1,126 @@
+import { chmodSync, writeFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { countStarts, makeDirectory, type RunningDaemon, Site } from '../support/site.ts';
+import { until } from '../support/until.ts';
+
+const wanted = 3;
+
+/** Kills the daemon of a site from outside it: what a shim or a pilot can do at a moment that no daemon sees. */
+const killDaemon = (site: string) => `
+if mkdir "${site}/killed" 2>/dev/null; then
+  kill -9 "$(sed -n 's/.*"pid":\\([0-9]*\\).*/\\1/p' "${site}/state/daemon.json")"
+fi`;
+
+function makeSite(pilot = `${countStarts} exec sleep 1000`): Site {
+  return new Site({ pilot, queues: { Q: { maxWorkers: wanted, nQueueLimitWorker: wanted } } });
+}
+
+interface CrashPoint {
+  readonly description: string;
+  crash(): { site: Site; daemon: RunningDaemon };
+}
+
+const atStep = (description: string, step: string): CrashPoint => ({
+  description,
+  crash() {
+    const site = makeSite();
+    return { site, daemon: site.startCrashingAt(step) };
+  },
+});
+
+const crashPoints: readonly CrashPoint[] = [
+  atStep('before the row', 'submit:before-intent'),
+  atStep('after the row', 'submit:after-intent'),
+  {
+    description: 'after the claim',
+    crash() {
+      // The shim makes its claim with `ln`: this one kills the daemon the moment after.
+      const site = makeSite();
+      const bin = makeDirectory(site.path('bin'));
+      writeFileSync(
+        `${bin}/ln`,
+        `#!/bin/sh\n/bin/ln "$@"; status=$?${killDaemon(site.directory)}\nexit $status\n`,
+      );
+      chmodSync(`${bin}/ln`, 0o755);
+      return { site, daemon: site.start([], { PATH: `${bin}:${process.env.PATH ?? ''}` }) };
+    },
+  },
+  {
+    description: 'after the process started',
+    crash() {
+      const site = makeSite(`${countStarts} ${killDaemon('$SITE_DIR')}\nexec sleep 1000`);
+      return { site, daemon: site.start() };
+    },
+  },
+  atStep('before the outcome is written', 'submit:before-outcome'),
+  atStep('after the outcome is written', 'submit:after-outcome'),
+];
+
+describe('promise 1: one intent gives at most one live worker', () => {
+  let site: Site | undefined;
+
+  afterEach(async () => {
+    await site?.clean();
+  });
+
+  for (const { description, crash } of crashPoints) {
+    for (const database of ['kept', 'removed']) {
+      it(`survives SIGKILL ${description}, the database ${database}`, async () => {
+        const crashed = crash();
+        site = crashed.site;
+        expect(await crashed.daemon.ended, crashed.daemon.output()).to.equal('SIGKILL');
+        if (database === 'removed') site.removeDatabase();
+
+        const restarted = site.start();
+        const settled = await until('all wanted workers run and no intent is open', async () => {
+          const workers = (await site?.workers()) ?? [];
+          const running = workers.filter(({ status }) => status === 'running');
+          return running.length === wanted && workers.every(({ status }) => status !== 'pending') && running;
+        });
+
+        // Each living row has exactly one process, and each process its row: none twice, none forgotten.
+        const ids = settled.map(({ workerID }) => workerID).sort();
+        expect([...site.liveShims()].sort(), restarted.output()).to.deep.equal(ids.map((id) => [id, 1]));
+        // No intent was ever started twice, not even for a moment.
+        expect([...site.starts().values()].filter((count) => count !== 1)).to.deep.equal([]);
+      });
+    }
+  }
+});
+
+describe('promise 1: a submission that comes too late', () => {
+  it('never starts what was fenced', async () => {
+    // This `ln` sleeps before it makes the claim, so that the shim claims long after the daemon was killed.
+    const site = makeSite();
+    try {
+      const bin = makeDirectory(site.path('bin'));
+      const delay = `while [ ! -e "${site.directory}/go" ]; do sleep 0.05; done`;
+      writeFileSync(
+        `${bin}/ln`,
+        `#!/bin/sh\necho waiting >>"${site.directory}/waiting"\n${delay}\nexec /bin/ln "$@"\n`,
+      );
+      chmodSync(`${bin}/ln`, 0o755);
+      const daemon = site.start([], { PATH: `${bin}:${process.env.PATH ?? ''}` });
+      await until('shims wait before their claim', () => site.liveShims().size === wanted);
+      daemon.process.kill('SIGKILL');
+      await daemon.ended;
+      const late = [...site.liveShims().keys()];
+
+      site.start();
+      await until(
+        'the restarted daemon has its workers',
+        async () => (await site.workers('--status', 'running')).length === wanted,
+      );
+      // Only now do the old shims go on: they find their claims taken.
+      writeFileSync(site.path('go'), '');
+      await until('every worker has one process', () =>
+        [...site.liveShims().values()].every((count) => count === 1),
+      );
+      expect(late.filter((id) => (site.starts().get(id) ?? 0) > 1)).to.deep.equal([]);
+      expect(site.liveShims().size).to.equal(wanted);
+      expect((await site.workers('--status', 'running')).length).to.equal(wanted);
+    } finally {
+      await site.clean();
+    }
+  });
+});

@@ -1,0 +1,264 @@
+/**
+ * A third-party backend for tests, loaded by its path as any other: it keeps its workers in a JSON file, so that they
+ * outlive the daemon, and misbehaves as its `faults` file says. Faults stand in front of it; the rest is a real backend.
+ */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import Type from 'typebox';
+import { definePlugin } from '../../../src/plugins/contracts/index.ts';
+import type {
+  CheckResult,
+  Context,
+  FindOutcome,
+  Found,
+  GoneOutcome,
+  Monitor,
+  Observation,
+  ObservationSink,
+  Submitter,
+  SubmitOutcome,
+  Sweeper,
+  Worker,
+} from '../../../src/plugins/contracts/index.ts';
+
+export interface ScriptedWorker {
+  readonly worker: Worker;
+  status: 'submitted' | 'running' | 'finished' | 'failed' | 'cancelled';
+  /** An attempt up to this one may not start any more. */
+  fenced: number;
+  /** How often it was started. */
+  starts: number;
+}
+
+/** What goes wrong, by verb. */
+export type Faults = Partial<
+  Record<
+    'preflight' | 'submit' | 'find' | 'observe' | 'check' | 'kill' | 'remove' | 'list',
+    'hang' | 'throw' | 'lose-answer' | 'reject' | 'refuse' | 'trouble' | 'partial'
+  >
+>;
+
+const Config = Type.Object({ directory: Type.String() });
+
+/** One backend: everything in files below one directory. */
+export class ScriptedBackend {
+  readonly directory: string;
+
+  constructor(directory: string) {
+    this.directory = directory;
+  }
+
+  get faults(): Faults {
+    return this.#read<Faults>('faults.json') ?? {};
+  }
+
+  set faults(faults: Faults) {
+    this.#write('faults.json', faults);
+  }
+
+  get workers(): Map<number, ScriptedWorker> {
+    return new Map(this.#read<[number, ScriptedWorker][]>('workers.json') ?? []);
+  }
+
+  set workers(workers: Map<number, ScriptedWorker>) {
+    this.#write('workers.json', [...workers]);
+  }
+
+  /** How often each verb was called. */
+  get calls(): Record<string, number> {
+    return this.#read<Record<string, number>>('calls.json') ?? {};
+  }
+
+  change(workerId: number, change: Partial<ScriptedWorker>): void {
+    const { workers } = this;
+    const worker = workers.get(workerId);
+    if (worker !== undefined) workers.set(workerId, { ...worker, ...change });
+    this.workers = workers;
+  }
+
+  forget(workerId: number): void {
+    const { workers } = this;
+    workers.delete(workerId);
+    this.workers = workers;
+  }
+
+  /** Counts the call, then hangs or throws where it is told to. A hang ignores every signal. */
+  async meet(verb: keyof Faults): Promise<Faults[keyof Faults]> {
+    const { calls } = this;
+    this.#write('calls.json', { ...calls, [verb]: (calls[verb] ?? 0) + 1 });
+    const fault = this.faults[verb];
+    if (fault === 'throw') throw new Error(`${verb} was told to fail`);
+    if (fault === 'hang') await new Promise(() => undefined);
+    return fault;
+  }
+
+  #read<T>(name: string): T | undefined {
+    const path = join(this.directory, name);
+    return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as T) : undefined;
+  }
+
+  #write(name: string, value: unknown): void {
+    writeFileSync(join(this.directory, name), JSON.stringify(value));
+  }
+}
+
+const alive = (worker: ScriptedWorker) => worker.status === 'submitted' || worker.status === 'running';
+
+class Scripted implements Submitter, Monitor, Sweeper {
+  readonly #backend: ScriptedBackend;
+  readonly #context: Context;
+
+  constructor(directory: string, context: Context) {
+    this.#backend = new ScriptedBackend(resolve(context.configDir, directory));
+    this.#context = context;
+  }
+
+  async preflight() {
+    const fault = await this.#backend.meet('preflight');
+    return { problems: fault === 'refuse' ? [{ code: 'preflight', message: 'told to refuse' }] : [] };
+  }
+
+  async submit(workers: readonly Worker[]) {
+    const fault = await this.#backend.meet('submit');
+    const outcomes = new Map<number, SubmitOutcome>();
+    const state = this.#backend.workers;
+    for (const worker of workers) {
+      const { workerId, attempt } = worker;
+      const known = state.get(workerId);
+      if (fault === 'reject' || fault === 'refuse') {
+        const error = { code: 'submit-failed', message: 'told to reject' };
+        outcomes.set(workerId, { kind: 'rejected', permanent: fault === 'refuse', error });
+        continue;
+      }
+      if ((known?.fenced ?? 0) < attempt) {
+        state.set(workerId, { worker, status: 'submitted', fenced: 0, starts: (known?.starts ?? 0) + 1 });
+      }
+      // A partial answer leaves out every second worker.
+      if (fault === 'partial' && workerId % 2 === 0) continue;
+      outcomes.set(workerId, { kind: 'accepted', handle: { batchID: `s${workerId}` } });
+    }
+    this.#backend.workers = state;
+    if (fault === 'lose-answer') throw new Error('the connection broke before the answer came');
+    return outcomes;
+  }
+
+  async find(workers: readonly Worker[]) {
+    await this.#backend.meet('find');
+    const state = this.#backend.workers;
+    const outcomes = new Map<number, FindOutcome>();
+    for (const worker of workers) {
+      const { workerId, attempt } = worker;
+      const known = state.get(workerId);
+      if (known !== undefined && known.starts > 0) {
+        outcomes.set(workerId, { kind: 'found', handle: { batchID: `s${workerId}` } });
+      } else {
+        state.set(workerId, { worker, status: 'cancelled', starts: 0, ...known, fenced: attempt });
+        outcomes.set(workerId, { kind: 'absent' });
+      }
+    }
+    this.#backend.workers = state;
+    return outcomes;
+  }
+
+  async observe(sink: ObservationSink, signal: AbortSignal) {
+    while (!signal.aborted) {
+      const fault = await this.#backend.meet('observe');
+      if (fault === 'trouble') sink.trouble({ code: 'status-unknown', message: 'told to be in trouble' });
+      else {
+        sink.begin();
+        // A partial listing shows nothing and says so.
+        for (const one of fault === 'partial' ? [] : this.#mine()) sink.observe(this.#observation(one));
+        if (fault === 'partial')
+          sink.trouble({ code: 'status-unknown', message: 'the listing was cut short' });
+        else sink.complete();
+      }
+      await this.#context.clock.sleep(50, signal);
+    }
+  }
+
+  async check(workers: readonly Worker[]) {
+    await this.#backend.meet('check');
+    const state = this.#backend.workers;
+    return new Map(
+      workers.map(({ workerId }): [number, CheckResult] => {
+        const one = state.get(workerId);
+        if (one === undefined || one.starts === 0) return [workerId, { kind: 'absent' }];
+        return [workerId, { kind: 'observed', observation: this.#observation(one) }];
+      }),
+    );
+  }
+
+  async kill(workers: readonly Worker[]) {
+    await this.#backend.meet('kill');
+    const state = this.#backend.workers;
+    for (const { workerId } of workers) {
+      const one = state.get(workerId);
+      if (one !== undefined && alive(one)) one.status = 'cancelled';
+    }
+    this.#backend.workers = state;
+    return new Map(workers.map(({ workerId }): [number, GoneOutcome] => [workerId, { kind: 'gone' }]));
+  }
+
+  async remove(workers: readonly Worker[]) {
+    await this.#backend.meet('remove');
+    const state = this.#backend.workers;
+    for (const { workerId } of workers) state.delete(workerId);
+    this.#backend.workers = state;
+    return new Map(workers.map(({ workerId }): [number, GoneOutcome] => [workerId, { kind: 'gone' }]));
+  }
+
+  async list(): Promise<Found[]> {
+    await this.#backend.meet('list');
+    return this.#mine().map((one) => ({
+      place: `${this.#backend.directory}#${one.worker.workerId}`,
+      handle: { batchID: `s${one.worker.workerId}` },
+      identity: one.worker,
+      observation: this.#observation(one),
+    }));
+  }
+
+  async removeOrphan(found: Found): Promise<GoneOutcome> {
+    if (found.identity !== undefined) this.#backend.forget(found.identity.workerId);
+    return { kind: 'gone' };
+  }
+
+  #mine(): ScriptedWorker[] {
+    return [...this.#backend.workers.values()].filter(
+      ({ worker, starts }) => starts > 0 && worker.name.startsWith(`${this.#context.factoryId}-`),
+    );
+  }
+
+  #observation({ worker, status }: ScriptedWorker): Observation {
+    const now = this.#context.clock.now();
+    const common = {
+      workerId: worker.workerId,
+      status,
+      nativeStatus: status,
+      node: 'scripted',
+      observedAt: now,
+    };
+    if (status === 'submitted' || status === 'running') return common;
+    return { ...common, endTime: now, exitCode: status === 'finished' ? 0 : 1 };
+  }
+}
+
+const shared = { module: 'scripted', config: Config } as const;
+const connections = ({ directory }: { directory: string }) => [`scripted:${directory}`];
+const create = ({ directory }: { directory: string }, context: Context) => new Scripted(directory, context);
+
+export const plugins = [
+  definePlugin({ ...shared, kind: 'submitter', name: 'ScriptedSubmitter', connections, create }),
+  definePlugin({ ...shared, kind: 'monitor', name: 'ScriptedMonitor', connections, create }),
+  definePlugin({ ...shared, kind: 'sweeper', name: 'ScriptedSweeper', connections, create }),
+];
+
+/** The sections of a queue on this backend. */
+export function scriptedSections(directory: string): Record<string, Record<string, unknown>> {
+  const module = import.meta.filename;
+  return {
+    common: { directory },
+    submitter: { name: 'ScriptedSubmitter', module },
+    monitor: { name: 'ScriptedMonitor', module },
+    sweeper: { name: 'ScriptedSweeper', module },
+  };
+}

@@ -1,0 +1,232 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { stringify } from 'yaml';
+import { temporaryDirectory } from './temporary.ts';
+import { until } from './until.ts';
+
+const checkout = resolve(import.meta.dirname, '../..');
+const crashDaemon = join(checkout, 'test/support/crash-daemon.ts');
+
+export interface RunningDaemon {
+  readonly pid: number;
+  readonly process: ChildProcess;
+  /** Everything it wrote so far. */
+  output(): string;
+  /** Resolves with its end: exit code or signal. */
+  readonly ended: Promise<number | NodeJS.Signals>;
+}
+
+export interface CommandResult {
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface SiteOptions {
+  /** Queue file; plugin sections of the local backend are filled in where a queue has none. */
+  readonly queues: Record<string, Record<string, unknown>>;
+  /** thresher.yaml beside what every test site has. */
+  readonly settings?: Record<string, Record<string, unknown>>;
+  /** Body of the pilots' shell script. */
+  readonly pilot?: string;
+}
+
+/** A worker as `thresher workers --output json` prints it. */
+export interface ShownWorker {
+  workerID: number;
+  batchID: string | null;
+  queueName: string;
+  status: string;
+  nativeExitCode: number | null;
+  errorCode: string | null;
+  diagMessage: string | null;
+  startTime: string | null;
+  endTime: string | null;
+  nodeID: string | null;
+}
+
+export interface ShownQueue {
+  name: string;
+  queueStatus: string;
+  state: string;
+  counts: Record<string, number>;
+  limits: Record<string, number>;
+  reasons: { code: string; message: string }[];
+}
+
+/** A site of its own in a temporary directory: configuration, state, and the real program run on it. */
+export class Site {
+  readonly directory = temporaryDirectory();
+  readonly config = join(this.directory, 'thresher.yaml');
+  readonly queueFile = join(this.directory, 'panda_queueconfig.json');
+  readonly stateDir = join(this.directory, 'state');
+  readonly #daemons: RunningDaemon[] = [];
+
+  constructor(options: SiteOptions) {
+    const { settings = {}, queues, pilot = 'exec sleep 1000' } = options;
+    const fast = {
+      master: { stateDir: 'state', harvester_id: 'test-harvester', ...settings.master },
+      submitter: { sleepTime: 0.3, ...settings.submitter },
+      monitor: { ...settings.monitor },
+      sweeper: { sleepTime: 0.3, ...settings.sweeper },
+      ...(settings.log && { log: settings.log }),
+    };
+    writeFileSync(this.config, stringify(fast));
+    writeFileSync(
+      join(this.directory, 'pilot.yaml'),
+      stringify({ command: '/bin/sh', args: ['-c', pilot], cpu: 0, env: { SITE_DIR: this.directory } }),
+    );
+    this.writeQueues(queues);
+  }
+
+  writeQueues(queues: Record<string, Record<string, unknown>>): void {
+    const common = {
+      queueStatus: 'online',
+      mapType: 'NoJob',
+      submitter: { name: 'LocalSubmitter', module: 'thresher/local', templateFile: 'pilot.yaml' },
+      monitor: { name: 'LocalMonitor', module: 'thresher/local', pollInterval: 0.1, killGrace: 1 },
+      sweeper: { name: 'LocalSweeper', module: 'thresher/local', killGrace: 1 },
+    };
+    const filled = Object.entries(queues).map(([name, queue]) => [name, { ...common, ...queue }]);
+    writeFileSync(this.queueFile, JSON.stringify(Object.fromEntries(filled), null, 2));
+  }
+
+  path(...parts: string[]): string {
+    return join(this.directory, ...parts);
+  }
+
+  /** Starts the real daemon. */
+  start(args: string[] = [], env: Record<string, string> = {}): RunningDaemon {
+    return this.#spawn(join(checkout, 'bin/thresher'), ['--config', this.config, 'run', ...args], env);
+  }
+
+  /** Starts a daemon that kills itself with SIGKILL at a step. */
+  startCrashingAt(step: string): RunningDaemon {
+    return this.#spawn(process.execPath, [crashDaemon, this.config, step], {});
+  }
+
+  /** Runs one subcommand of the real program. */
+  async run(...args: string[]): Promise<CommandResult> {
+    return runProgram('--config', this.config, ...args);
+  }
+
+  async workers(...args: string[]): Promise<ShownWorker[]> {
+    const { stdout } = await this.run('workers', '--limit', '100000', '--output', 'json', ...args);
+    return JSON.parse(stdout) as ShownWorker[];
+  }
+
+  async queues(): Promise<ShownQueue[]> {
+    return JSON.parse((await this.run('queues', '--output', 'json')).stdout) as ShownQueue[];
+  }
+
+  async queue(name: string): Promise<ShownQueue> {
+    const found = (await this.queues()).find((queue) => queue.name === name);
+    if (found === undefined) throw new Error(`no queue ${name}`);
+    return found;
+  }
+
+  removeDatabase(): void {
+    for (const suffix of ['', '-wal', '-shm'])
+      rmSync(join(this.stateDir, `thresher.db${suffix}`), { force: true });
+  }
+
+  /** Live shims, that is process-group leaders, by worker id: what really runs, whatever anybody believes. */
+  liveShims(): Map<number, number> {
+    return liveShims(join(this.stateDir, 'local'));
+  }
+
+  /** How often each worker's command was started; pilots say so themselves by `countStarts`. */
+  starts(): Map<number, number> {
+    const directory = this.path('starts');
+    if (!existsSync(directory)) return new Map();
+    return new Map(
+      readdirSync(directory).map((id) => [
+        Number(id),
+        readFileSync(join(directory, id), 'utf8').trim().split('\n').length,
+      ]),
+    );
+  }
+
+  /** Ends all daemons and all workers of the site. */
+  async clean(): Promise<void> {
+    for (const daemon of this.#daemons) daemon.process.kill('SIGKILL');
+    await Promise.all(this.#daemons.map((daemon) => daemon.ended));
+    await until('all workers of the site are gone', () => {
+      for (const pid of markedProcesses(this.directory)) {
+        try {
+          process.kill(pid, 'SIGKILL');
+        } catch {
+          // Gone meanwhile.
+        }
+      }
+      return markedProcesses(this.directory).length === 0;
+    });
+  }
+
+  #spawn(command: string, args: string[], env: Record<string, string>): RunningDaemon {
+    const child = spawn(command, args, {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, ...env },
+    });
+    let output = '';
+    child.stdout.on('data', (piece: Buffer) => (output += piece.toString()));
+    child.stderr.on('data', (piece: Buffer) => (output += piece.toString()));
+    const ended = once(child, 'close').then(
+      ([code, signal]) => (code as number | null) ?? (signal as NodeJS.Signals),
+    );
+    const daemon = { pid: child.pid ?? 0, process: child, output: () => output, ended };
+    this.#daemons.push(daemon);
+    return daemon;
+  }
+}
+
+/** Shell line for pilots whose starts a test counts. */
+export const countStarts = 'mkdir -p $SITE_DIR/starts; echo start >> $SITE_DIR/starts/$HARVESTER_WORKER_ID;';
+
+export async function runProgram(...args: string[]): Promise<CommandResult> {
+  const child = spawn(join(checkout, 'bin/thresher'), args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.on('data', (piece: Buffer) => (stdout += piece.toString()));
+  child.stderr.on('data', (piece: Buffer) => (stderr += piece.toString()));
+  const [status] = (await once(child, 'close')) as [number | null];
+  return { status, stdout, stderr };
+}
+
+/** Pids of living processes whose environment carries a worker directory below `directory`. */
+function markedProcesses(directory: string): number[] {
+  return readProcesses().flatMap(({ pid, mark }) => (mark.startsWith(directory) ? [pid] : []));
+}
+
+function liveShims(workDir: string): Map<number, number> {
+  const result = new Map<number, number>();
+  for (const { pid, group, mark } of readProcesses()) {
+    if (pid !== group || !mark.startsWith(`${workDir}/`)) continue;
+    const id = Number(mark.slice(workDir.length + 1));
+    result.set(id, (result.get(id) ?? 0) + 1);
+  }
+  return result;
+}
+
+function readProcesses(): { pid: number; group: number; mark: string }[] {
+  return readdirSync('/proc').flatMap((entry) => {
+    if (!/^\d+$/.test(entry)) return [];
+    try {
+      const stat = readFileSync(`/proc/${entry}/stat`, 'utf8');
+      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+      if (fields[0] === 'Z') return [];
+      const environ = readFileSync(`/proc/${entry}/environ`, 'latin1').split('\0');
+      const mark = environ.find((line) => line.startsWith('THRESHER_WORKER_DIR='))?.split('=')[1];
+      return mark === undefined ? [] : [{ pid: Number(entry), group: Number(fields[2]), mark }];
+    } catch {
+      return [];
+    }
+  });
+}
+
+export function makeDirectory(path: string): string {
+  mkdirSync(path, { recursive: true });
+  return path;
+}

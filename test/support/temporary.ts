@@ -1,0 +1,18 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const made: string[] = [];
+
+/** A directory of its own, removed after the run. */
+export function temporaryDirectory(): string {
+  const directory = mkdtempSync(join(tmpdir(), 'thresher-test-'));
+  made.push(directory);
+  return directory;
+}
+
+export const mochaHooks = {
+  afterAll() {
+    for (const directory of made) rmSync(directory, { recursive: true, force: true });
+  },
+};

@@ -1,0 +1,26 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/**
+ * Waits until `condition` gives something other than undefined or false, and returns it.
+ * @throws at the deadline (ms), with what was waited for and the last error of the condition.
+ */
+export async function until<T>(
+  what: string,
+  condition: () => Promise<T | undefined | false> | T | undefined | false,
+  deadline = 15_000,
+): Promise<T> {
+  const end = performance.now() + deadline;
+  let last: unknown;
+  for (;;) {
+    try {
+      const value = await condition();
+      if (value !== undefined && value !== false) return value;
+    } catch (error) {
+      last = error;
+    }
+    if (performance.now() > end) {
+      throw new Error(`waited ${deadline / 1000} s in vain until ${what}`, { cause: last });
+    }
+    await sleep(25);
+  }
+}
