@@ -137,6 +137,21 @@ export class Site {
     return liveShims(join(this.stateDir, 'local'));
   }
 
+  /** Living processes of all workers, shims or not. */
+  liveProcesses(): number {
+    return markedProcesses(this.directory).length;
+  }
+
+  /** The queue that a worker's directory names; undefined when it is gone already. */
+  queueOfDirectory(workerId: number): string | undefined {
+    try {
+      const text = readFileSync(join(this.stateDir, 'local', String(workerId), 'worker.json'), 'utf8');
+      return (JSON.parse(text) as { worker: { queue: string } }).worker.queue;
+    } catch {
+      return undefined;
+    }
+  }
+
   /** How often each worker's command was started; pilots say so themselves by `countStarts`. */
   starts(): Map<number, number> {
     const directory = this.path('starts');

@@ -102,8 +102,8 @@ export class LocalHost {
 
   /**
    * Ends these workers' process groups: TERM, `graceMs`, KILL. The shim goes last, so that it can still write down how its
-   * command ended. Attempts that have not begun are fenced. `reason` is written down first; undefined for what a worker
-   * that ended by itself left running. @returns the ids of which nothing lives any more.
+   * command ended. `reason` is written down first; undefined for what a worker that ended by itself left running.
+   * @returns the ids of which nothing lives any more.
    */
   async end(
     workers: readonly Pick<Worker, 'workerId' | 'attempt'>[],
@@ -114,7 +114,7 @@ export class LocalHost {
     const claimed: { workerId: number; claim: Claim & { by: 'shim' } }[] = [];
     const gone = new Set<number>();
     for (const { workerId, attempt } of workers) {
-      const claim = await this.fenceAll(workerId, attempt);
+      const claim = await this.directory.shimClaim(workerId, attempt);
       if (claim === undefined) gone.add(workerId);
       else claimed.push({ workerId, claim });
     }
@@ -137,10 +137,16 @@ export class LocalHost {
     }
   }
 
-  /** Makes sure that no attempt up to `attempt` starts any more; @returns the claim of the one that did. */
-  async fenceAll(workerId: number, attempt: number): Promise<(Claim & { by: 'shim' }) | undefined> {
-    // A removed directory fences by itself: the shim cannot enter it.
-    if ((await this.directory.marked(workerId)) === undefined) return undefined;
+  /**
+   * Makes sure that no attempt up to `worker.attempt` starts any more; @returns the claim of the one that did. The fence
+   * needs a directory: one that is not there would be made by a submission that wakes late.
+   */
+  async fence(worker: Worker): Promise<(Claim & { by: 'shim' }) | undefined> {
+    const { workerId, attempt } = worker;
+    if ((await this.directory.marked(workerId)) === undefined) {
+      await this.prepared();
+      await this.directory.prepare({ factory: this.#factoryId, worker, cpu: 0, memory: 0 });
+    }
     for (let n = 1; n <= attempt; n++) {
       const claim = await this.directory.fence(workerId, n);
       if (claim.by === 'shim') return claim;

@@ -60,6 +60,8 @@ export class LocalSubmitter implements Submitter {
   }
 
   async submit(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, SubmitOutcome>> {
+    // A retry right after a restart comes without a preflight.
+    await this.#host.prepared();
     const template = this.#template();
     const outcomes = new Map<number, SubmitOutcome>();
     if (Array.isArray(template)) {
@@ -80,9 +82,9 @@ export class LocalSubmitter implements Submitter {
   async find(workers: readonly Worker[]): Promise<ReadonlyMap<number, FindOutcome>> {
     const outcomes = new Map<number, FindOutcome>();
     for (const worker of workers) {
-      const { workerId, attempt } = worker;
+      const { workerId } = worker;
       try {
-        const claim = await this.#host.fenceAll(workerId, attempt);
+        const claim = await this.#host.fence(worker);
         if (claim === undefined) this.#host.live.delete(workerId);
         outcomes.set(
           workerId,
@@ -115,19 +117,20 @@ export class LocalSubmitter implements Submitter {
         hostname: this.#host.hostname,
         directory: directory.path(worker.workerId),
       });
-      return await this.#launch(worker, filled);
+      return await this.#launch(worker, filled, signal);
     } catch (error) {
       // Nothing was started: `spawn` is the last thing that can throw.
-      this.#host.live.delete(worker.workerId);
-      return rejected('spawn-failed', messageOf(error));
+      return this.#refused(worker, 'spawn-failed', messageOf(error));
     }
   }
 
-  async #launch(worker: Worker, filled: FilledTemplate): Promise<SubmitOutcome> {
+  async #launch(worker: Worker, filled: FilledTemplate, signal: AbortSignal): Promise<SubmitOutcome> {
     const { directory } = this.#host;
     const base = Object.fromEntries(
       inherited.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])),
     );
+    // Given up meanwhile: whoever did that may have concluded that it never starts.
+    if (signal.aborted) return this.#refused(worker, 'shutting-down', 'the submission was given up');
     const child = spawn(
       '/bin/sh',
       [
@@ -147,8 +150,7 @@ export class LocalSubmitter implements Submitter {
       const claim = await directory.claim(worker.workerId, worker.attempt);
       if (claim?.by === 'shim') return { kind: 'accepted', handle: toHandle(claim) };
       if (over !== undefined) {
-        this.#host.live.delete(worker.workerId);
-        return rejected('spawn-failed', `the worker's shim ended at once: ${over}`);
+        return this.#refused(worker, 'spawn-failed', `the worker's shim ended at once: ${over}`);
       }
       if (clock.monotonic() > deadline) {
         const message = `the worker's shim did not start within ${claimWait / 1000} s`;
@@ -157,6 +159,12 @@ export class LocalSubmitter implements Submitter {
       await clock.sleep(pause);
       pause = Math.min(pause * 2, 100);
     }
+  }
+
+  /** Rejected, and its share of the machine given back. */
+  #refused(worker: Worker, code: string, message: string): SubmitOutcome {
+    this.#host.live.delete(worker.workerId);
+    return rejected(code, message);
   }
 
   #template(): LocalTemplate | Reason[] {

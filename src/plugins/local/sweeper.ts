@@ -21,6 +21,8 @@ export class LocalSweeper implements Sweeper {
   }
 
   async kill(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, GoneOutcome>> {
+    // What has not begun must not begin any more.
+    for (const worker of workers) await this.#host.fence(worker);
     const gone = await this.#host.end(workers, 'killed', this.#config.killGrace * 1000, signal);
     return new Map(
       workers.map(({ workerId }) => [workerId, { kind: gone.has(workerId) ? 'gone' : 'pending' }]),

@@ -1,0 +1,95 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import type { Monitor, Submitter, Sweeper, Worker } from '../../../src/plugins/contracts/index.ts';
+import { localPlugins } from '../../../src/plugins/local/index.ts';
+import { LocalHost } from '../../../src/plugins/local/host.ts';
+import { groupMembers } from '../../../src/plugins/local/processes.ts';
+import { check } from '../../../src/util/schema.ts';
+import { type Behaviour, describeBackendContract } from '../../contract/suite.ts';
+import { pluginContext } from '../../support/plugin-context.ts';
+import { temporaryDirectory } from '../../support/temporary.ts';
+import { until } from '../../support/until.ts';
+
+/** The pilot does what its job type says. */
+const script = 'case $1 in finishes) exit 0;; fails) exit 3;; *) exec sleep 1000;; esac';
+
+describeBackendContract('local', async () => {
+  const directory = temporaryDirectory();
+  const template = { command: '/bin/sh', args: ['-c', script, 'pilot', '${jobType}'], cpu: 0 };
+  writeFileSync(join(directory, 'pilot.yaml'), stringify(template));
+  const ours = () => plugins(directory, 'thresher-ours');
+  const other = plugins(directory, 'thresher-other');
+  let lastId = 1000;
+  const current = ours();
+  return {
+    ...current,
+    other,
+    restarted: ours,
+    worker: (behaviour, factory) =>
+      worker(++lastId, behaviour, factory === 'other' ? 'thresher-other' : 'thresher-ours'),
+    vanish: async (gone) => {
+      await endAll(directory, [gone]);
+      const host = new LocalHost(join(directory, 'work'), pluginContext());
+      await host.directory.remove(gone.workerId);
+    },
+    clean: () =>
+      endAll(
+        directory,
+        Array.from({ length: lastId - 1000 }, (_, at) => worker(1001 + at, 'runs', '')),
+      ),
+  };
+});
+
+function plugins(directory: string, factoryId: string) {
+  const context = pluginContext({ factoryId, stateDir: directory, configDir: directory });
+  const make = (kind: string): unknown => {
+    const definition = localPlugins.find((plugin) => plugin.kind === kind);
+    if (definition === undefined) throw new Error(kind);
+    const options = { workDir: 'work', templateFile: 'pilot.yaml', pollInterval: 0.05, killGrace: 0.5 };
+    const checked = check(definition.config, options);
+    if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
+    return definition.create(checked.value, context);
+  };
+  return {
+    submitter: make('submitter') as Submitter,
+    monitor: make('monitor') as Monitor,
+    sweeper: make('sweeper') as Sweeper,
+  };
+}
+
+function worker(workerId: number, jobType: Behaviour, factory: string): Worker {
+  return {
+    workerId,
+    name: `${factory}-${workerId}`,
+    queue: 'Q',
+    computingSite: 'SITE',
+    origin: { kind: 'test', uid: 'Q', index: workerId },
+    requirements: {
+      ...{ nCore: 1, minRamCount: 0, maxDiskCount: 0, maxWalltime: 0, resourceType: 'SCORE' },
+      ...{ jobType, pilotType: 'PR', prodSourceLabel: 'managed' },
+    },
+    placement: 'local:work',
+    configId: 1,
+    attempt: 1,
+  };
+}
+
+/** Ends workers behind the backend's back, by KILL to their whole groups. */
+async function endAll(directory: string, workers: readonly Worker[]): Promise<void> {
+  const host = new LocalHost(join(directory, 'work'), pluginContext());
+  const claims = await Promise.all(workers.map(({ workerId }) => host.directory.shimClaim(workerId, 2)));
+  const groups = new Map(
+    workers.flatMap(({ workerId }, at) => {
+      const claim = claims[at];
+      return claim === undefined
+        ? []
+        : [[claim.pid, `THRESHER_WORKER_DIR=${host.directory.path(workerId)}`] as const];
+    }),
+  );
+  await until('all are gone', () => {
+    const members = [...groupMembers(groups).values()].flat();
+    for (const pid of members) process.kill(pid, 'SIGKILL');
+    return members.length === 0;
+  });
+}
