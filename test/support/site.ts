@@ -164,18 +164,23 @@ export class Site {
     );
   }
 
+  /** Kills every process of every worker, shims included, behind everybody's back. */
+  killEverything(): void {
+    for (const pid of markedProcesses(this.directory)) {
+      try {
+        process.kill(pid, 'SIGKILL');
+      } catch {
+        // Gone meanwhile.
+      }
+    }
+  }
+
   /** Ends all daemons and all workers of the site. */
   async clean(): Promise<void> {
     for (const daemon of this.#daemons) daemon.process.kill('SIGKILL');
     await Promise.all(this.#daemons.map((daemon) => daemon.ended));
     await until('all workers of the site are gone', () => {
-      for (const pid of markedProcesses(this.directory)) {
-        try {
-          process.kill(pid, 'SIGKILL');
-        } catch {
-          // Gone meanwhile.
-        }
-      }
+      this.killEverything();
       return markedProcesses(this.directory).length === 0;
     });
   }

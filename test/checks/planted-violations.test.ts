@@ -1,0 +1,488 @@
+import { cpSync, chmodSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join, relative } from 'node:path';
+import { expect } from 'chai';
+import { temporaryDirectory } from '../support/temporary.ts';
+import {
+  copiedTree,
+  has,
+  type Files,
+  type Outcome,
+  plant,
+  root,
+  run,
+  runStep,
+  steps,
+} from './copied-tree.ts';
+
+/** Enough of the sources for tools that look at one file at a time. */
+const fewSources = ['src/util', 'src/worker'];
+
+interface Planted {
+  readonly file: string;
+  readonly text: string;
+  /** The rule that must trip, and no other. */
+  readonly rule: string;
+}
+
+const filesOf = (plants: readonly Planted[]): Files =>
+  Object.fromEntries(plants.map(({ file, text }) => [file, text]));
+
+const lines = (plants: readonly Planted[]): string[] => plants.map(({ file, rule }) => `${file}: ${rule}`);
+
+describe('scripts/test', function () {
+  this.timeout(120_000);
+
+  it('has no check without a planted violation here', () => {
+    expect([...steps().keys()]).to.deep.equal(['format', 'types', 'lint', 'layers', 'build', 'tests']);
+  });
+
+  it('fails when one of its checks fails, and passes when none does', async () => {
+    const tree = temporaryDirectory();
+    cpSync(join(root, 'scripts'), join(tree, 'scripts'), { recursive: true });
+    const tools = ['c8', 'depcruise', 'eslint', 'npm', 'prettier', 'tsc'];
+    const tool = '#!/bin/sh\n[ "$(basename "$0") $*" != "$(cat failing)" ]\n';
+    plant(tree, {
+      'package-lock.json': '{}',
+      // The packages count as installed: nothing is fetched.
+      'node_modules/.installed': '{}',
+      'node_modules/node/bin/.keep': '',
+      ...Object.fromEntries(tools.map((name) => [`node_modules/.bin/${name}`, tool])),
+    });
+    for (const name of tools) chmodSync(join(tree, 'node_modules/.bin', name), 0o755);
+    symlinkSync(process.execPath, join(tree, 'node_modules/node/bin/node'));
+    symlinkSync(process.execPath, join(tree, 'node_modules/.bin/node'));
+    const path = `${join(tree, 'node_modules/.bin')}:${process.env.PATH ?? ''}`;
+
+    const statuses = new Map<string, number>();
+    for (const [name, command] of [['none', []] as const, ...steps()]) {
+      plant(tree, { failing: command.join(' ') });
+      statuses.set(name, (await run(['scripts/test'], tree, path)).status);
+    }
+    const failing = [...statuses].filter(([, status]) => status !== 0).map(([name]) => name);
+    expect(failing).to.deep.equal([...steps().keys()]);
+  });
+});
+
+describe('planted violations: format', function () {
+  this.timeout(120_000);
+  const bad: Files = {
+    'src/planted.ts': 'export const a = {b:1}\n',
+    'etc/planted.yaml': 'a:   {b: 1}\n',
+    'docs/planted.md': '* a\n\n\n* b\n',
+  };
+
+  it('passes on an unviolated copy', async () => {
+    expect(await runStep('format', copiedTree(fewSources))).to.include({ status: 0, output: '' });
+  });
+
+  it('trips', async () => {
+    const { status, output } = await runStep('format', copiedTree(fewSources, bad));
+    expect(status).to.not.equal(0);
+    for (const file of Object.keys(bad)) expect(output).to.include(`[warn] ${file}`);
+  });
+});
+
+describe('planted violations: types', function () {
+  this.timeout(120_000);
+  const plants: readonly Planted[] = [
+    { file: 'src/planted/enum.ts', text: 'export enum Colour {\n  red,\n}\n', rule: 'TS1294' },
+    {
+      file: 'src/planted/parameter-property.ts',
+      text: 'export class Planted {\n  constructor(readonly a: number) {}\n}\n',
+      rule: 'TS1294',
+    },
+    {
+      file: 'src/planted/index-access.ts',
+      text: 'export const first = (list: readonly string[]): string => list[0];\n',
+      rule: 'TS2322',
+    },
+    {
+      file: 'src/planted/optional.ts',
+      text: 'interface Options {\n  readonly a?: string;\n}\nexport const options: Options = { a: undefined };\n',
+      rule: 'TS2375',
+    },
+    {
+      file: 'src/planted/override.ts',
+      text: 'class Base {\n  run(): void {}\n}\nexport class Derived extends Base {\n  run(): void {}\n}\n',
+      rule: 'TS4114',
+    },
+    {
+      file: 'src/planted/return.ts',
+      text: 'export function a(b: boolean): number | undefined {\n  if (b) return 1;\n}\n',
+      rule: 'TS7030',
+    },
+    {
+      file: 'src/planted/fall-through.ts',
+      text: "export function a(b: string): void {\n  switch (b) {\n    case 'a':\n      a('b');\n    case 'b':\n      a('c');\n  }\n}\n",
+      rule: 'TS7029',
+    },
+    {
+      file: 'src/planted/type-import.ts',
+      text: "import { Clock } from '../util/clock.ts';\nexport type Planted = Clock;\n",
+      rule: 'TS1484',
+    },
+    { file: 'src/planted/unused.ts', text: 'const a = 1;\nexport {};\n', rule: 'TS6133' },
+    { file: 'src/planted/null.ts', text: 'export const a: string = null;\n', rule: 'TS2322' },
+    { file: 'test/planted.test.ts', text: "export const a: number = 'b';\n", rule: 'TS2322' },
+    { file: 'scripts/planted.ts', text: "export const a: number = 'b';\n", rule: 'TS2322' },
+    { file: 'bench/planted.ts', text: "export const a: number = 'b';\n", rule: 'TS2322' },
+  ];
+  let clean: Outcome;
+  let planted: Outcome;
+
+  before(async () => {
+    [clean, planted] = await Promise.all([
+      runStep('types', copiedTree(fewSources)),
+      runStep('types', copiedTree(fewSources, filesOf(plants))),
+    ]);
+  });
+
+  it('passes on an unviolated copy', () => {
+    expect(clean).to.include({ status: 0, output: '' });
+  });
+
+  it('trips', () => {
+    expect(planted.status).to.not.equal(0);
+    const found = [...planted.stdout.matchAll(/^(\S+?)\(\d+,\d+\): error (TS\d+):/gm)];
+    expect(found.map(([, file = '', code = '']) => `${file}: ${code}`)).to.have.members(lines(plants));
+  });
+});
+
+describe('planted violations: lint', function () {
+  this.timeout(120_000);
+  const work = 'declare function work(): Promise<void>;\n';
+  const plants: readonly Planted[] = [
+    {
+      file: 'src/planted/floating.ts',
+      text: `${work}export function start(): void {\n  work();\n}\n`,
+      rule: '@typescript-eslint/no-floating-promises',
+    },
+    {
+      file: 'src/planted/floating-void.ts',
+      text: `${work}export function start(): void {\n  void work();\n}\n`,
+      rule: '@typescript-eslint/no-floating-promises',
+    },
+    {
+      file: 'src/planted/floating-then.ts',
+      text: `${work}export function start(): void {\n  work().then(() => undefined);\n}\n`,
+      rule: '@typescript-eslint/no-floating-promises',
+    },
+    {
+      file: 'src/planted/misused.ts',
+      text: `${work}export function start(list: readonly string[]): void {\n  list.forEach(async () => {\n    await work();\n  });\n}\n`,
+      rule: '@typescript-eslint/no-misused-promises',
+    },
+    {
+      file: 'src/planted/any.ts',
+      text: 'export const a: any = 1;\n',
+      rule: '@typescript-eslint/no-explicit-any',
+    },
+    {
+      file: 'src/planted/unsafe.ts',
+      text: "export const a: string = JSON.parse('1');\n",
+      rule: '@typescript-eslint/no-unsafe-assignment',
+    },
+    {
+      file: 'src/planted/switch.ts',
+      text: "export function a(b: 'c' | 'd'): number {\n  switch (b) {\n    case 'c':\n      return 1;\n  }\n  return 2;\n}\n",
+      rule: '@typescript-eslint/switch-exhaustiveness-check',
+    },
+    {
+      file: 'src/planted/type-import.ts',
+      text: "import { Clock } from '../util/clock.ts';\nexport type Planted = Clock;\n",
+      rule: '@typescript-eslint/consistent-type-imports',
+    },
+    {
+      file: 'src/planted/template.ts',
+      text: 'export const a = (b: object): string => `${b}`;\n',
+      rule: '@typescript-eslint/restrict-template-expressions',
+    },
+    {
+      file: 'src/planted/random.ts',
+      text: 'export const a = Math.random();\n',
+      rule: 'no-restricted-properties',
+    },
+    {
+      file: 'src/planted/random-taken.ts',
+      text: 'export const { random } = Math;\n',
+      rule: 'no-restricted-properties',
+    },
+    {
+      file: 'src/planted/now.ts',
+      text: 'export const a = Date.now();\n',
+      rule: 'no-restricted-properties',
+    },
+    { file: 'src/planted/date.ts', text: 'export const a = new Date();\n', rule: 'no-restricted-syntax' },
+    {
+      file: 'src/planted/interval.ts',
+      text: 'export const a = setInterval(() => undefined, 1000);\n',
+      rule: 'no-restricted-globals',
+    },
+    { file: 'src/planted/console.ts', text: "console.log('a');\n", rule: 'no-console' },
+    // Tests keep to these, too.
+    {
+      file: 'test/planted.test.ts',
+      text: `${work}export function start(): void {\n  void work();\n}\n`,
+      rule: '@typescript-eslint/no-floating-promises',
+    },
+    {
+      file: 'scripts/planted.ts',
+      text: 'export const a = setInterval(() => undefined, 1000);\n',
+      rule: 'no-restricted-globals',
+    },
+    {
+      file: 'bench/planted.ts',
+      text: 'export const a: any = 1;\n',
+      rule: '@typescript-eslint/no-explicit-any',
+    },
+  ];
+  /** What the rules above must let pass. */
+  const allowed: Files = {
+    'src/planted/allowed.ts': `${work}export async function start(at: number): Promise<string> {\n  await work();\n  return new Date(at).toISOString();\n}\n`,
+    'test/allowed.ts': "console.log(new Date(), Date.now(), Math.random());\nexport const a = 'b';\n",
+  };
+  const unusedDirective: Files = {
+    'src/planted/directive.ts': '// eslint-disable-next-line no-console\nexport const a = 1;\n',
+  };
+  let clean: Outcome;
+  let warned: Outcome;
+  let planted: Outcome;
+  let plantedTree: string;
+
+  before(async () => {
+    plantedTree = copiedTree(fewSources, { ...allowed, ...filesOf(plants) });
+    [clean, warned, planted] = await Promise.all([
+      runStep('lint', copiedTree(fewSources, allowed)),
+      runStep('lint', copiedTree(['src/worker/errors.ts'], unusedDirective)),
+      runStep('lint', plantedTree, ['--format', 'json']),
+    ]);
+  });
+
+  it('passes on an unviolated copy', () => {
+    expect(clean).to.include({ status: 0, output: '' });
+  });
+
+  it('trips for a mere warning', () => {
+    expect(warned.status).to.not.equal(0);
+    expect(warned.output).to.match(
+      /src\/planted\/directive\.ts\n.*warning {2}Unused eslint-disable directive/,
+    );
+  });
+
+  it('trips, and for nothing else', () => {
+    expect(planted.status).to.not.equal(0);
+    const results = JSON.parse(planted.stdout) as {
+      filePath: string;
+      messages: { ruleId: string | null; message: string }[];
+    }[];
+    const found = results.flatMap(({ filePath, messages }) =>
+      messages.map(({ ruleId, message }) => `${relative(plantedTree, filePath)}: ${ruleId ?? message}`),
+    );
+    expect(found).to.have.members(lines(plants));
+  });
+});
+
+describe('planted violations: layers', function () {
+  this.timeout(120_000);
+  const imports = (file: string, of: string, rule: string): Planted => ({
+    file,
+    text: `import '${of}';\n`,
+    rule,
+  });
+  const plants: readonly Planted[] = [
+    imports('src/worker/planted.ts', '../util/clock.ts', 'layer-worker'),
+    imports('src/util/planted.ts', '../config/settings.ts', 'layer-util'),
+    imports('src/clients/planted.ts', '../store/store.ts', 'layer-clients'),
+    imports('src/plugins/contracts/planted-store.ts', '../../store/store.ts', 'layer-plugins-contracts'),
+    imports('src/plugins/contracts/planted-plugin.ts', '../local/index.ts', 'layer-plugins-contracts'),
+    imports('src/config/planted.ts', '../store/store.ts', 'layer-config'),
+    imports('src/store/planted.ts', '../config/settings.ts', 'layer-store'),
+    imports('src/agents/planted-daemon.ts', '../daemon/lock.ts', 'layer-agents'),
+    imports('src/agents/planted-plugin.ts', '../plugins/local/index.ts', 'layer-agents'),
+    imports('src/agents/planted-registry.ts', '../plugins/registry.ts', 'layer-agents'),
+    imports('src/daemon/planted.ts', '../cli/output.ts', 'layer-daemon'),
+    imports('src/cli/planted.ts', '../plugins/local/index.ts', 'layer-cli'),
+    imports('src/plugins/local/planted-store.ts', '../../store/store.ts', 'plugin-is-its-own-folder'),
+    imports('src/plugins/local/planted-agents.ts', '../../agents/loop.ts', 'plugin-is-its-own-folder'),
+    imports('src/plugins/local/planted-plugin.ts', '../inert/index.ts', 'plugin-is-its-own-folder'),
+    imports('src/plugins/local/planted-nested.ts', '../demand/fill/index.ts', 'plugin-is-its-own-folder'),
+    imports(
+      'src/plugins/demand/fill/planted-store.ts',
+      '../../../store/store.ts',
+      'plugin-is-its-own-folder',
+    ),
+    imports('src/plugins/demand/fill/planted-plugin.ts', '../none/index.ts', 'plugin-is-its-own-folder'),
+    imports('src/plugins/registry.ts', '../agents/loop.ts', 'registry-knows-plugins-only'),
+    // Types and imports at run time count as much.
+    {
+      file: 'src/worker/planted-type.ts',
+      text: "import type { Clock } from '../util/clock.ts';\nexport type Planted = Clock;\n",
+      rule: 'layer-worker',
+    },
+    {
+      file: 'src/util/planted-dynamic.ts',
+      text: "export const a = await import('../store/store.ts');\n",
+      rule: 'layer-util',
+    },
+    { file: 'src/util/planted-export.ts', text: "export * from '../store/store.ts';\n", rule: 'layer-util' },
+    imports('src/util/planted-cycle-a.ts', './planted-cycle-b.ts', 'no-cycles'),
+    imports('src/util/planted-unresolvable.ts', './nowhere.ts', 'no-unresolvable'),
+    imports('src/util/planted-no-package.ts', 'no-such-package', 'no-unresolvable'),
+    imports('src/util/planted-test.ts', '../../test/planted.ts', 'no-test-code-in-src'),
+    imports('src/util/planted-dev.ts', 'chai', 'no-dev-dependency-in-src'),
+    {
+      file: 'src/util/planted-dev-type.ts',
+      text: "import type { expect } from 'chai';\nexport type Planted = typeof expect;\n",
+      rule: 'no-dev-dependency-in-src',
+    },
+  ];
+  const alsoNeeded: Files = {
+    'src/util/planted-cycle-b.ts': "import './planted-cycle-a.ts';\n",
+    'test/planted.ts': 'export const a = 1;\n',
+  };
+  interface Cruised {
+    readonly modules: readonly { source: string; dependencies: readonly unknown[] }[];
+    readonly summary: { violations: readonly { from: string; rule: { name: string } }[] };
+  }
+  /** The step's own command with another report, which always exits with 0. */
+  const cruise = async (tree: string): Promise<Cruised> => {
+    const { stdout } = await runStep('layers', tree, ['--output-type', 'json']);
+    return JSON.parse(stdout) as Cruised;
+  };
+
+  it('passes on an unviolated copy', async () => {
+    const { status, output } = await runStep('layers', copiedTree(['src']));
+    expect(status, output).to.equal(0);
+  });
+
+  it('trips, and for nothing else', async () => {
+    const tree = copiedTree(['src'], { ...alsoNeeded, ...filesOf(plants) });
+    expect((await runStep('layers', tree)).status).to.not.equal(0);
+    const { summary } = await cruise(tree);
+    const found = summary.violations.map(({ from, rule }) => `${from}: ${rule.name}`);
+    expect(found).to.have.members(lines(plants));
+  });
+
+  it('has no rule without a planted violation here', () => {
+    const { forbidden } = createRequire(import.meta.url)(join(root, '.dependency-cruiser.cjs')) as {
+      forbidden: readonly { name: string; severity: string }[];
+    };
+    expect([...new Set(plants.map(({ rule }) => rule))]).to.have.members(forbidden.map(({ name }) => name));
+    expect(forbidden.filter(({ severity }) => severity !== 'error')).to.deep.equal([]);
+  });
+
+  it('sees every module of the sources and what it imports', async () => {
+    const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.ts'))
+      .map((file) => `src/${file}`);
+    const { modules } = await cruise(root);
+    const seen = new Map(modules.map(({ source, dependencies }) => [source, dependencies.length]));
+    expect([...seen.keys()]).to.include.members(sources);
+    const importing = sources.filter((file) => /^import /m.test(readFileSync(join(root, file), 'utf8')));
+    expect(importing.filter((file) => seen.get(file) === 0)).to.deep.equal([]);
+  });
+});
+
+describe('planted violations: build', function () {
+  this.timeout(120_000);
+
+  it('passes on an unviolated copy and leaves the program', async () => {
+    const tree = copiedTree(fewSources);
+    expect(await runStep('build', tree)).to.include({ status: 0, output: '' });
+    for (const suffix of ['js', 'js.map', 'd.ts']) expect(has(tree, `dist/util/clock.${suffix}`)).to.be.true;
+  });
+
+  it('trips', async () => {
+    const planted = {
+      'src/planted/types.ts': "export const a: number = 'b';\n",
+      // Fine for the types alone, but it would shift everything in dist/.
+      'src/planted/outside.ts': "export * from '../../test/planted.ts';\n",
+      'test/planted.ts': 'export const a = 1;\n',
+    };
+    const { status, output } = await runStep('build', copiedTree(fewSources, planted));
+    expect(status).to.not.equal(0);
+    expect(output).to.match(/^src\/planted\/types\.ts\S+ error TS2322:/m);
+    expect(output).to.match(/^src\/planted\/outside\.ts\S+ error TS6059:/m);
+  });
+});
+
+describe('planted violations: tests', function () {
+  this.timeout(120_000);
+  const covered: Files = {
+    'src/covered.ts': 'export function twice(a: number): number {\n  return 2 * a;\n}\n',
+    'test/covered.test.ts': `import { expect } from 'chai';
+import { twice } from '../src/covered.ts';
+
+describe('twice', () => {
+  it('doubles', () => {
+    expect(twice(2)).to.equal(4);
+  });
+});
+`,
+  };
+  const tree = (planted: Files = {}): string =>
+    copiedTree(['test/support/temporary.ts'], { ...covered, ...planted });
+
+  it('passes on an unviolated copy', async () => {
+    const { status, output } = await runStep('tests', tree());
+    expect(status, output).to.equal(0);
+    expect(output).to.match(/1 passing[^]*Lines +: 100%/);
+  });
+
+  it('trips for a failing test', async () => {
+    const failing = "it('fails', () => {\n  throw new Error('planted');\n});\n";
+    const { status, output } = await runStep('tests', tree({ 'test/failing.test.ts': failing }));
+    expect(status).to.not.equal(0);
+    expect(output).to.match(/1 failing[^]*Error: planted/);
+  });
+
+  it('trips for a test that nothing waits for', async () => {
+    const late =
+      "it('ends early', () => {\n  setTimeout(() => {\n    throw new Error('planted');\n  }, 0);\n});\n";
+    const more = "it('goes on', (done) => {\n  setTimeout(done, 100);\n});\n";
+    const { status, output } = await runStep('tests', tree({ 'test/late.test.ts': late + more }));
+    expect(status).to.not.equal(0);
+    expect(output).to.match(/1 failing[^]*Error: planted/);
+  });
+
+  it('trips for a focused test', async () => {
+    const focused = "it.only('is alone', () => undefined);\n";
+    const { status, output } = await runStep('tests', tree({ 'test/focused.test.ts': focused }));
+    expect(status).to.not.equal(0);
+    expect(output).to.match(/`\.only` (is not supported|forbidden)/);
+  });
+
+  it('trips for each kind of pending test', async () => {
+    const pending = [
+      "it.skip('is skipped', () => undefined);",
+      "it('is empty');",
+      "it('skips itself', function () {\n  this.skip();\n});",
+      "describe.skip('a skipped group', () => {\n  it('is in it', () => undefined);\n});\n",
+    ].join('\n');
+    const { status, output } = await runStep('tests', tree({ 'test/pending.test.ts': pending }));
+    expect(status).to.not.equal(0);
+    expect(output).to.match(/4 failing/);
+    expect(output.match(/Pending test forbidden/g)).to.have.length(4);
+  });
+
+  it('trips for a file that no test touches', async () => {
+    const uncovered = Array.from({ length: 10 }, (_, at) => `export const a${at} = ${at};\n`).join('');
+    const { status, output } = await runStep('tests', tree({ 'src/planted/uncovered.ts': uncovered }));
+    expect(status).to.not.equal(0);
+    expect(output).to.include('1 passing').and.include('Coverage for lines');
+  });
+
+  it('trips for branches that no test takes', async () => {
+    const branches =
+      "export const a = (b: number) => (b === 1 ? 'c' : b === 2 ? 'd' : b === 3 ? 'e' : 'f');\n";
+    const test = "import { a } from '../src/planted/branches.ts';\n\nit('takes one', () => {\n  a(1);\n});\n";
+    const { status, output } = await runStep(
+      'tests',
+      tree({ 'src/planted/branches.ts': branches, 'test/branches.test.ts': test }),
+    );
+    expect(status).to.not.equal(0);
+    expect(output).to.include('2 passing').and.include('Coverage for branches');
+    expect(output).to.not.include('Coverage for lines');
+  });
+});

@@ -1,0 +1,245 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { type ShownWorker, Site, type SiteOptions } from '../support/site.ts';
+import { until } from '../support/until.ts';
+
+const one = { maxWorkers: 1, nQueueLimitWorker: 1 };
+
+describe('local backend', () => {
+  let site: Site;
+
+  function makeSite(options: Partial<SiteOptions>): Site {
+    site = new Site({ queues: { Q: one }, ...options });
+    return site;
+  }
+
+  afterEach(async () => {
+    await site.clean();
+  });
+
+  const workersIn = (status: string) =>
+    until(`a worker is ${status}`, async () => {
+      const found = await site.workers('--status', status).catch((): ShownWorker[] => []);
+      return found.length > 0 && found;
+    });
+  const shimClaim = (id: number) =>
+    JSON.parse(readFileSync(join(site.stateDir, 'local', String(id), 'claim.1'), 'utf8')) as Record<
+      string,
+      unknown
+    >;
+
+  it('gives pilots the environment that Harvester gives them, and nothing of the daemon', async () => {
+    makeSite({ pilot: 'env -0' });
+    site.start([], { SECRET_OF_THE_DAEMON: 'x' });
+    const [worker] = await workersIn('finished');
+    const { stdout } = await site.run('logs', String(worker?.workerID));
+    const env = Object.fromEntries(
+      stdout.split('\0').map((line) => line.split(/=(.*)/s).slice(0, 2) as [string, string]),
+    );
+    const id = String(worker?.workerID);
+    expect(env).to.include({
+      HARVESTER_ID: 'test-harvester',
+      HARVESTER_WORKER_ID: id,
+      PANDA_JSID: 'harvester-test-harvester',
+      computingSite: 'Q',
+      pandaQueueName: 'Q',
+      resourceType: 'SCORE',
+      workerID: id,
+      prodSourceLabel: 'unified',
+      jobType: 'unified',
+      pilotType: 'PR',
+      submit_mode: 'PULL',
+      nCore: '1',
+    });
+    expect(env).not.to.have.property('SECRET_OF_THE_DAEMON');
+    expect(worker?.nodeID).to.equal(env.PANDA_HOSTNAME);
+  });
+
+  it('keeps the exit status of a worker that ended while no daemon ran, and goes on with one that did not', async () => {
+    makeSite({
+      pilot: 'exec sleep 1000',
+      queues: { Q: { maxWorkers: 2, nQueueLimitWorker: 2 } },
+    });
+    const first = site.start();
+    const [a, b] = await until('two run', async () => {
+      const running = await site.workers('--status', 'running').catch((): ShownWorker[] => []);
+      return running.length === 2 && running;
+    });
+    first.process.kill('SIGTERM');
+    expect(await first.ended).to.equal(0);
+    expect(site.liveShims().size, 'workers survive their daemon').to.equal(2);
+    // The command of one ends now, by a signal of somebody else's; its shim writes that down.
+    const child = readFileSync(`/proc/${a?.batchID ?? ''}/task/${a?.batchID ?? ''}/children`, 'utf8').trim();
+    process.kill(Number(child), 'SIGINT');
+    await until('one process is left', () => site.liveShims().size === 1);
+    site.writeQueues({ Q: { ...one, queueStatus: 'offline' } });
+    site.start();
+    const ended = await until('its end is known', async () =>
+      (await site.workers()).find(({ workerID, status }) => workerID === a?.workerID && status === 'failed'),
+    );
+    expect(ended).to.include({ nativeExitCode: 130, errorCode: 'exit-status' });
+    expect((await site.workers('--status', 'running')).map(({ workerID }) => workerID)).to.deep.equal([
+      b?.workerID,
+    ]);
+  });
+
+  it('kills by TERM, grace and KILL to the whole group', async () => {
+    makeSite({ pilot: 'trap "" TERM; (trap "" TERM; sleep 1000) & sleep 1000' });
+    site.start();
+    const [worker] = await workersIn('running');
+    await site.run('pause', 'Q', '--reason', 'test');
+    const killed = await site.run('kill', String(worker?.workerID));
+    expect(killed.stdout).to.equal('1 of 1 workers are being ended\n');
+    const [cancelled] = await workersIn('cancelled');
+    expect(cancelled).to.include({ workerID: worker?.workerID, errorCode: 'killed', nativeExitCode: 137 });
+    expect(site.liveProcesses()).to.equal(0);
+  });
+
+  it('lets a worker end by itself on TERM', async () => {
+    makeSite({ pilot: 'trap "echo tidied up; exit 9" TERM; while :; do sleep 0.05; done' });
+    site.start();
+    const [worker] = await workersIn('running');
+    await site.run('pause', 'Q', '--reason', 'test');
+    await site.run('kill', '--queue', 'Q', '--status', 'running');
+    const [cancelled] = await workersIn('cancelled');
+    expect(cancelled).to.include({ workerID: worker?.workerID, nativeExitCode: 9 });
+    expect((await site.run('logs', String(worker?.workerID))).stdout).to.equal('tidied up\n');
+  });
+
+  it('ends a worker over its maxWalltime', async () => {
+    makeSite({
+      queues: {
+        Q: {
+          ...one,
+          submitter: {
+            name: 'LocalSubmitter',
+            module: 'thresher/local',
+            templateFile: 'pilot.yaml',
+            maxWalltime: 1,
+          },
+        },
+      },
+    });
+    site.start();
+    const [failed] = await workersIn('failed');
+    expect(failed).to.include({ errorCode: 'walltime', nativeExitCode: 143 });
+    expect(Date.parse(failed?.endTime ?? '') - Date.parse(failed?.startTime ?? '')).to.be.greaterThan(1000);
+  });
+
+  it('never takes a reused pid for the worker', async () => {
+    makeSite({});
+    const daemon = site.start();
+    const [worker] = await workersIn('running');
+    daemon.process.kill('SIGKILL');
+    await daemon.ended;
+    site.killEverything();
+    // The pid in the claim is now this very test's: alive, but started at another time.
+    const path = join(site.stateDir, 'local', String(worker?.workerID), 'claim.1');
+    const claim = shimClaim(worker?.workerID ?? 0);
+    writeFileSync(path, JSON.stringify({ ...claim, pid: process.pid }));
+    site.writeQueues({ Q: { ...one, queueStatus: 'offline' } });
+    site.start();
+    const [failed] = await workersIn('failed');
+    expect(failed).to.include({ workerID: worker?.workerID, errorCode: 'exit-status-lost' });
+    // A kill of it would have ended this test.
+    expect((await site.run('kill', String(worker?.workerID))).stdout).to.equal(
+      '0 of 1 workers are being ended\n',
+    );
+  });
+
+  it('takes nothing of an earlier boot for alive', async () => {
+    makeSite({});
+    const daemon = site.start();
+    const [worker] = await workersIn('running');
+    daemon.process.kill('SIGKILL');
+    await daemon.ended;
+    const path = join(site.stateDir, 'local', String(worker?.workerID), 'claim.1');
+    writeFileSync(path, JSON.stringify({ ...shimClaim(worker?.workerID ?? 0), bootId: 'another-boot' }));
+    site.writeQueues({ Q: { ...one, queueStatus: 'offline' } });
+    site.start();
+    expect((await workersIn('failed'))[0]).to.include({ errorCode: 'exit-status-lost' });
+  });
+
+  it('goes on with a command whose shim was killed, and says that its exit status is lost', async () => {
+    makeSite({ pilot: 'while [ ! -e $SITE_DIR/end ]; do sleep 0.05; done' });
+    site.start();
+    const [worker] = await workersIn('running');
+    await site.run('pause', 'Q', '--reason', 'test');
+    process.kill(Number(worker?.batchID), 'SIGKILL');
+    await until('the shim is gone', () => site.liveShims().size === 0);
+    expect((await site.workers())[0]?.status).to.equal('running');
+    writeFileSync(site.path('end'), '');
+    expect((await workersIn('failed'))[0]).to.include({ errorCode: 'exit-status-lost' });
+  });
+
+  it('shares maxSlots between queues, and says who is too many', async () => {
+    const submitter = {
+      name: 'LocalSubmitter',
+      module: 'thresher/local',
+      templateFile: 'slots.yaml',
+      maxSlots: 3,
+    };
+    makeSite({
+      queues: {
+        A: { maxWorkers: 5, nQueueLimitWorker: 5, submitter },
+        B: { maxWorkers: 5, nQueueLimitWorker: 5, submitter: { ...submitter, nCore: 2 } },
+      },
+    });
+    writeFileSync(site.path('slots.yaml'), 'command: sleep\nargs: ["1000"]\n');
+    site.start();
+    const reasons = await until('both queues are out of room', async () => {
+      const queues = await site.queues().catch(() => []);
+      const codes = queues.map((queue) => queue.reasons[0]?.code);
+      return codes.length === 2 && codes.every((code) => code === 'backend-room') && queues;
+    });
+    const cores = (await site.workers('--status', 'running')).reduce(
+      (sum, { queueName }) => sum + (queueName === 'A' ? 1 : 2),
+      0,
+    );
+    expect(cores).to.be.within(2, 3);
+    expect(reasons[0]?.reasons[0]?.message).to.match(/of maxSlots 3 cores are taken, a worker needs 1/);
+  });
+
+  it('stops a queue whose template was broken by an edit, and goes on when it is mended', async () => {
+    makeSite({ pilot: 'sleep 0.2' });
+    site.start();
+    await workersIn('finished');
+    const good = readFileSync(site.path('pilot.yaml'), 'utf8');
+    writeFileSync(site.path('pilot.yaml'), 'command: [\n');
+    const queue = await until('the reason is shown', async () => {
+      const shown = await site.queue('Q');
+      return shown.reasons[0]?.code === 'preflight' && shown;
+    });
+    expect(queue.reasons[0]?.message).to.contain('pilot.yaml').and.to.contain('not valid YAML');
+    writeFileSync(site.path('pilot.yaml'), good);
+    const before = (await site.workers()).length;
+    await until('it goes on', async () => (await site.workers()).length > before);
+  });
+
+  it('names a command that is not there before a single worker is made of it', async () => {
+    makeSite({});
+    writeFileSync(site.path('pilot.yaml'), 'command: no-such-pilot\n');
+    site.start();
+    const queue = await until('the reason is shown', async () => {
+      const shown = await site.queue('Q').catch(() => undefined);
+      return shown?.reasons[0]?.code === 'preflight' && shown;
+    });
+    expect(queue.reasons[0]?.message).to.equal('the template\'s command "no-such-pilot" was not found');
+    expect(await site.workers()).to.deep.equal([]);
+  });
+
+  it('leaves nothing of a swept worker', async () => {
+    makeSite({ pilot: 'exit 0', settings: { sweeper: { keepFinished: 0 } } });
+    site.start();
+    await until('one is swept', async () => {
+      const [worker] = (await site.workers('--status', 'finished').catch((): ShownWorker[] => [])).slice(-1);
+      if (worker === undefined) return false;
+      const { stdout } = await site.run('worker', String(worker.workerID), '--output', 'json');
+      return (
+        !stdout.includes('"sweptTime": null') &&
+        !readdirSync(join(site.stateDir, 'local')).includes(String(worker.workerID))
+      );
+    });
+  });
+});

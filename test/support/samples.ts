@@ -1,0 +1,47 @@
+import type { Log } from '../../src/plugins/contracts/index.ts';
+import type { Requirements, Worker } from '../../src/worker/worker.ts';
+
+export const requirements: Requirements = {
+  nCore: 1,
+  minRamCount: 2000,
+  maxDiskCount: 0,
+  maxWalltime: 3600,
+  resourceType: 'SCORE',
+  jobType: 'managed',
+  pilotType: 'PR',
+  prodSourceLabel: 'managed',
+};
+
+/** A worker of queue Q as it is when its intent is written. */
+export function workerOf(workerId: number, changes: Partial<Worker> = {}): Worker {
+  const queue = changes.queue ?? 'Q';
+  return {
+    workerId,
+    name: `factory-${workerId}`,
+    queue,
+    computingSite: queue,
+    origin: { kind: 'fill', uid: queue, index: workerId },
+    requirements,
+    placement: 'local:/work',
+    configId: 1,
+    attempt: 1,
+    ...changes,
+  };
+}
+
+export interface RecordedLine {
+  readonly level: keyof Log;
+  readonly message: string;
+  readonly facts: Readonly<Record<string, unknown>>;
+}
+
+/** A log that keeps its lines. */
+export function recordingLog(): Log & { readonly lines: RecordedLine[] } {
+  const lines: RecordedLine[] = [];
+  const write =
+    (level: keyof Log) =>
+    (message: string, facts: Readonly<Record<string, unknown>> = {}) => {
+      lines.push({ level, message, facts });
+    };
+  return { lines, debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
+}

@@ -1,0 +1,96 @@
+import { expect } from 'chai';
+import { withDeadline } from '../../src/util/deadline.ts';
+import { ThresherError } from '../../src/worker/errors.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+
+describe('a deadline', () => {
+  let clock: ManualClock;
+  let stop: AbortController;
+
+  beforeEach(() => {
+    clock = new ManualClock();
+    stop = new AbortController();
+  });
+
+  const call = <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> =>
+    withDeadline({ clock, what: 'submit of queue Q', timeoutMs: 2500, signal: stop.signal }, work);
+
+  /** What became of it, so that a rejection before anybody looks is no accident. */
+  const outcome = async (work: Promise<unknown>): Promise<unknown> => work.catch((error: unknown) => error);
+
+  it('gives what the call gives', async () => {
+    expect(await call(async () => 'done')).to.equal('done');
+    await clock.settle();
+    expect(clock.sleeping).to.deep.equal([]);
+  });
+
+  it('throws what the call throws', async () => {
+    const error = new Error('refused');
+    expect(await outcome(call(() => Promise.reject(error)))).to.equal(error);
+    const thrown = call(() => {
+      throw error;
+    });
+    expect(await outcome(thrown)).to.equal(error);
+    await clock.settle();
+    expect(clock.sleeping).to.deep.equal([]);
+  });
+
+  it('ends a call that hangs for ever and ignores its signal', async () => {
+    let seen: AbortSignal | undefined;
+    const hanging = outcome(
+      call((signal) => {
+        seen = signal;
+        return new Promise(() => undefined);
+      }),
+    );
+    await clock.advance(2499);
+    expect(seen?.aborted).to.equal(false);
+    await clock.advance(1);
+    const error = await hanging;
+    expect(error).to.be.instanceOf(ThresherError).and.to.include({
+      code: 'plugin-timeout',
+      message: 'submit of queue Q did not come back within 2.5 s',
+    });
+    expect(seen?.reason).to.equal(error);
+  });
+
+  it('gives up a call when the daemon stops', async () => {
+    const hanging = outcome(call(() => new Promise(() => undefined)));
+    await clock.advance(1000);
+    stop.abort();
+    expect(await hanging).to.be.instanceOf(ThresherError).and.to.include({
+      code: 'shutting-down',
+      message: 'submit of queue Q was given up because the daemon stops',
+    });
+  });
+
+  it('gives up a call that begins when the daemon has stopped', async () => {
+    stop.abort();
+    const hanging = call(() => new Promise(() => undefined));
+    expect(await outcome(hanging)).to.include({ code: 'shutting-down' });
+  });
+
+  it('is the reason also where the call ends by its signal with an error of its own', async () => {
+    const obedient = outcome(
+      call(
+        (signal) =>
+          new Promise((_, reject) => {
+            signal.addEventListener('abort', () => {
+              reject(new Error('The operation was aborted'));
+            });
+          }),
+      ),
+    );
+    await clock.advance(2500);
+    expect(await obedient).to.include({ code: 'plugin-timeout' });
+  });
+
+  it('does not tell a call that came back in time that it timed out', async () => {
+    let seen: AbortSignal | undefined;
+    await call(async (signal) => {
+      seen = signal;
+    });
+    await clock.settle();
+    expect(seen?.reason).to.equal(undefined);
+  });
+});

@@ -1,0 +1,48 @@
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { hasCode, writeFileAtomically } from '../../src/util/files.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+describe('writing a file atomically', () => {
+  it('replaces the old content as a whole and leaves nothing beside it', async () => {
+    const directory = temporaryDirectory();
+    const file = join(directory, 'factory');
+    writeFileSync(file, 'a much longer old content');
+    await writeFileAtomically(file, 'new');
+    expect(readFileSync(file, 'utf8')).to.equal('new');
+    expect(readdirSync(directory)).to.deep.equal(['factory']);
+  });
+
+  it('gives a secret its permissions from the first byte', async () => {
+    const file = join(temporaryDirectory(), 'token');
+    await writeFileAtomically(file, 'secret', 0o600);
+    expect(statSync(file).mode & 0o777).to.equal(0o600);
+  });
+
+  it('that fails leaves what was there and nothing beside it', async () => {
+    const directory = temporaryDirectory();
+    const taken = join(directory, 'taken');
+    mkdirSync(taken);
+    writeFileSync(join(taken, 'inside'), 'kept');
+    const error: unknown = await writeFileAtomically(taken, 'new').catch((thrown: unknown) => thrown);
+    expect(hasCode(error, 'EISDIR', 'ENOTEMPTY', 'EEXIST')).to.equal(true);
+    expect(readdirSync(directory)).to.deep.equal(['taken']);
+    expect(readFileSync(join(taken, 'inside'), 'utf8')).to.equal('kept');
+  });
+
+  it('says so where the directory is missing', async () => {
+    const file = join(temporaryDirectory(), 'no', 'file');
+    const error: unknown = await writeFileAtomically(file, 'new').catch((thrown: unknown) => thrown);
+    expect(hasCode(error, 'ENOENT')).to.equal(true);
+    expect(hasCode(error, 'EACCES', 'EPERM')).to.equal(false);
+  });
+});
+
+describe('the code of an error', () => {
+  it('is looked for in errors only', () => {
+    expect(hasCode({ code: 'ENOENT' }, 'ENOENT')).to.equal(false);
+    expect(hasCode(new Error('ENOENT'), 'ENOENT')).to.equal(false);
+    expect(hasCode(undefined, 'ENOENT')).to.equal(false);
+  });
+});

@@ -1,0 +1,180 @@
+import { join } from 'node:path';
+import { writeFileSync } from 'node:fs';
+import { expect } from 'chai';
+import fc from 'fast-check';
+import {
+  fromPointer,
+  parseJson,
+  parseYaml,
+  readJsonFile,
+  readYamlFile,
+  toPointer,
+} from '../../src/util/located.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+describe('a JSON pointer', () => {
+  it('comes back from any path it was made of', () => {
+    fc.assert(
+      fc.property(fc.array(fc.string({ unit: fc.constantFrom('~', '/', '0', '1', 'a') })), (path) => {
+        expect(fromPointer(toPointer(path))).to.deep.equal(path);
+      }),
+    );
+  });
+});
+
+describe('a JSON file', () => {
+  it('is read as JSON.parse reads it, whatever is in it', () => {
+    fc.assert(
+      fc.property(fc.json(), (text) => {
+        expect(parseJson(text, 'f').value).to.deep.equal(JSON.parse(text));
+      }),
+    );
+  });
+
+  it('is refused whenever JSON.parse refuses it', () => {
+    const cut = fc.tuple(fc.json(), fc.nat(), fc.constantFrom('', ',', '"', '}', ']', '1', '/**/', "'", '\t'));
+    fc.assert(
+      fc.property(cut, ([text, at, instead]) => {
+        const place = at % text.length;
+        const broken = text.slice(0, place) + instead + text.slice(place + 1);
+        let valid = true;
+        try {
+          JSON.parse(broken);
+        } catch {
+          valid = false;
+        }
+        const located = parseJson(broken, 'f');
+        expect(located.value !== undefined, broken).to.equal(valid);
+        expect(located.problems.some(({ code }) => code === 'syntax')).to.equal(!valid);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  const text = `{
+  "Q": {
+    "maxWorkers": 1,
+    "list": [
+      1,
+      { "a/b": 2 }
+    ],
+    "maxWorkers": 2
+  }
+}`;
+
+  it('keeps the last of two equal keys, and warns of it on the line of the second', () => {
+    const { value, problems, lineOf } = parseJson(text, 'queues.json');
+    expect(value).to.deep.equal({ Q: { list: [1, { 'a/b': 2 }], maxWorkers: 2 } });
+    expect(problems).to.deep.equal([
+      {
+        file: 'queues.json',
+        pointer: '/Q/maxWorkers',
+        line: 8,
+        severity: 'warning',
+        code: 'duplicate-key',
+        message: '"maxWorkers" stands twice in this object, first on line 3; the last one counts',
+      },
+    ]);
+    expect(lineOf('/Q/maxWorkers')).to.equal(8);
+  });
+
+  it('knows the line of every value, or of its nearest parent', () => {
+    const { lineOf } = parseJson(text, 'f');
+    expect(['', '/Q', '/Q/list', '/Q/list/0', '/Q/list/1', '/Q/list/1/a~1b'].map(lineOf)).to.deep.equal([
+      1, 2, 4, 5, 6, 6,
+    ]);
+    expect(lineOf('/Q/list/7/x')).to.equal(4);
+    expect(lineOf('/nowhere')).to.equal(1);
+  });
+
+  it('forgets the places of an object that a later one of the same key replaced', () => {
+    const { lineOf } = parseJson('{\n"Q": {\n"x": 1 },\n"Q": {\n"y": 2 }\n}', 'f');
+    expect(lineOf('/Q/y')).to.equal(5);
+    expect(lineOf('/Q/x')).to.equal(4);
+  });
+
+  for (const [what, broken, pointer, line, message] of [
+    ['a missing comma', '{\n"a": 1\n"b": 2\n}', '/a', 3, 'not valid JSON: comma expected'],
+    ['a missing value', '{\n"a":\n}', '/a', 3, 'not valid JSON: value expected'],
+    ['a comma too many', '{\n"a": [1,\n2,\n]\n}', '/a/2', 4, 'not valid JSON: value expected'],
+    ['a comment', '{\n// why\n"a": 1\n}', '', 2, 'not valid JSON: invalid comment token'],
+    ['an empty file', '', '', 1, 'not valid JSON: value expected'],
+  ] as const) {
+    it(`names the place of ${what}`, () => {
+      const { value, problems } = parseJson(broken, 'f.json');
+      expect(value).to.equal(undefined);
+      expect(problems).to.deep.equal([
+        { file: 'f.json', pointer, line, severity: 'error', code: 'syntax', message },
+      ]);
+    });
+  }
+});
+
+describe('a YAML file', () => {
+  it('knows the line of every value, or of its nearest parent', () => {
+    const { value, problems, lineOf } = parseYaml('# top\nmaster:\n  a: 1\nlist:\n  - x\n  - y: 2\n', 'f');
+    expect(value).to.deep.equal({ master: { a: 1 }, list: ['x', { y: 2 }] });
+    expect(problems).to.deep.equal([]);
+    expect(['/master', '/master/a', '/list', '/list/0', '/list/1/y'].map(lineOf)).to.deep.equal([
+      2, 3, 4, 5, 6,
+    ]);
+    expect(lineOf('/master/nothing')).to.equal(2);
+  });
+
+  it('that is empty is an empty map', () => {
+    expect(parseYaml('', 'f').value).to.deep.equal({});
+    expect(parseYaml('# nothing\n', 'f').value).to.deep.equal({});
+  });
+
+  it('with the same key twice is refused', () => {
+    const { value, problems } = parseYaml('a: 1\nb: 2\na: 3\n', 'f.yaml');
+    expect(value).to.equal(undefined);
+    expect(problems).to.deep.equal([
+      {
+        file: 'f.yaml',
+        pointer: '',
+        line: 3,
+        severity: 'error',
+        code: 'syntax',
+        message: 'not valid YAML: Map keys must be unique',
+      },
+    ]);
+  });
+
+  it('with a cron expression without quotes is refused on its line', () => {
+    const { value, problems } = parseYaml('sweeper:\n  cron: */10 * * * *\n', 'f');
+    expect(value).to.equal(undefined);
+    expect(problems[0]).to.include({ line: 2, code: 'syntax', severity: 'error' });
+  });
+
+  it('with an alias of nothing is refused, not thrown', () => {
+    const { value, problems } = parseYaml('command: /bin/ls\nargs: *all\n', 'f');
+    expect(value).to.equal(undefined);
+    expect(problems.map(({ code }) => code)).to.deep.equal(['syntax']);
+  });
+});
+
+describe('a file that cannot be read', () => {
+  for (const [kind, read] of [
+    ['JSON', readJsonFile],
+    ['YAML', readYamlFile],
+  ] as const) {
+    it(`is one problem without a line: ${kind}`, () => {
+      const file = join(temporaryDirectory(), 'nothing');
+      const { value, problems, lineOf } = read(file);
+      expect(value).to.equal(undefined);
+      const message = `cannot read the file: ENOENT: no such file or directory, open '${file}'`;
+      expect(problems).to.deep.equal([
+        { file, pointer: '', line: 0, severity: 'error', code: 'file-unreadable', message },
+      ]);
+      expect(lineOf('/a')).to.equal(0);
+    });
+  }
+
+  it('is no longer one once it is there', () => {
+    const file = join(temporaryDirectory(), 'f');
+    writeFileSync(file, '{"a": 1}');
+    expect(readJsonFile(file).value).to.deep.equal({ a: 1 });
+    expect(readYamlFile(file).value).to.deep.equal({ a: 1 });
+  });
+});

@@ -1,0 +1,121 @@
+import { expect } from 'chai';
+import Type from 'typebox';
+import { check } from '../../src/util/schema.ts';
+
+const Sample = Type.Object(
+  {
+    maxWorkers: Type.Optional(Type.Integer({ minimum: 0, maximum: 10 })),
+    ratio: Type.Number({ default: 0.5, exclusiveMinimum: 0 }),
+    mode: Type.Optional(Type.Union([Type.Literal('self'), Type.Literal('slave')])),
+    value: Type.Optional(Type.Union([Type.String(), Type.Number(), Type.Boolean()])),
+    on: Type.Optional(Type.Boolean()),
+    name: Type.Optional(Type.String({ pattern: '^[a-z]+$' })),
+    list: Type.Optional(Type.Array(Type.String())),
+    inner: Type.Optional(Type.Object({ must: Type.String() }, { additionalProperties: false })),
+  },
+  { additionalProperties: false },
+);
+
+describe('a schema', () => {
+  it('fills in its defaults and leaves the value alone', () => {
+    const value = { maxWorkers: 3 };
+    expect(check(Sample, value)).to.deep.equal({ ok: true, value: { maxWorkers: 3, ratio: 0.5 } });
+    expect(value).to.deep.equal({ maxWorkers: 3 });
+  });
+
+  const long = 'x'.repeat(100);
+  for (const [what, value, pointer, code, message] of [
+    [
+      'an integer in quotes',
+      { maxWorkers: '1000' },
+      '/maxWorkers',
+      'wrong-type',
+      'maxWorkers is "1000"; it must be an integer: write 1000 without quotes',
+    ],
+    [
+      'a word for an integer',
+      { maxWorkers: 'many' },
+      '/maxWorkers',
+      'wrong-type',
+      'maxWorkers is "many"; it must be an integer',
+    ],
+    [
+      'a fraction for an integer',
+      { maxWorkers: 1.5 },
+      '/maxWorkers',
+      'wrong-type',
+      'maxWorkers is 1.5; it must be an integer',
+    ],
+    ['too little', { maxWorkers: -1 }, '/maxWorkers', 'wrong-type', 'maxWorkers is -1; it must be >= 0'],
+    ['too much', { maxWorkers: 11 }, '/maxWorkers', 'wrong-type', 'maxWorkers is 11; it must be <= 10'],
+    ['the bound itself', { ratio: 0 }, '/ratio', 'wrong-type', 'ratio is 0; it must be > 0'],
+    [
+      'a number in quotes',
+      { ratio: '7' },
+      '/ratio',
+      'wrong-type',
+      'ratio is "7"; it must be a number: write 7 without quotes',
+    ],
+    [
+      'none of a union of words',
+      { mode: 'both' },
+      '/mode',
+      'wrong-type',
+      'mode is "both"; it must be one of "self", "slave"',
+    ],
+    [
+      'none of a union of types',
+      { value: [] },
+      '/value',
+      'wrong-type',
+      'value is []; it must be one of a string, a number, true or false',
+    ],
+    ['a word for a switch', { on: 'yes' }, '/on', 'wrong-type', 'on is "yes"; it must be true or false'],
+    ['nothing', { on: null }, '/on', 'wrong-type', 'on is null; it must be true or false'],
+    ['a wrong word', { name: 'A' }, '/name', 'wrong-type', 'name is "A"; it must match ^[a-z]+$'],
+    ['a word for a list', { list: 'a' }, '/list', 'wrong-type', 'list is "a"; it must be a list [ ... ]'],
+    [
+      'a list for an object',
+      { inner: [] },
+      '/inner',
+      'wrong-type',
+      'inner is []; it must be an object { ... }',
+    ],
+    ['a missing key', { inner: {} }, '/inner', 'wrong-type', '"must" is missing here'],
+    [
+      'an unknown key',
+      { maxWorker: 1 },
+      '/maxWorker',
+      'unknown-setting',
+      '"maxWorker" is not a known setting here',
+    ],
+    [
+      'an unknown key deep down, with a slash',
+      { inner: { must: '', 'a/b': 1 } },
+      '/inner/a~1b',
+      'unknown-setting',
+      '"a/b" is not a known setting here',
+    ],
+    [
+      'a long value, cut',
+      { on: long },
+      '/on',
+      'wrong-type',
+      `on is "${'x'.repeat(76)}...; it must be true or false`,
+    ],
+    ['another thing altogether', [], '', 'wrong-type', 'it is []; it must be an object { ... }'],
+  ] as const) {
+    it(`says what is wrong with ${what}`, () => {
+      expect(check(Sample, value)).to.deep.equal({ ok: false, problems: [{ pointer, code, message }] });
+    });
+  }
+
+  it('names all mistakes at once', () => {
+    const checked = check(Sample, { maxWorkers: '1', mode: 1, on: 1 });
+    expect(checked.ok ? [] : checked.problems.map(({ pointer }) => pointer)).to.deep.equal([
+      '/maxWorkers',
+      '/mode',
+      '/on',
+    ]);
+  });
+});
