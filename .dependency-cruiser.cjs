@@ -30,7 +30,11 @@ module.exports = {
       name: 'plugin-is-its-own-folder',
       comment: 'A plugin imports its own folder, the contracts, clients/, worker/ and util/',
       severity: 'error',
-      from: { path: '^src/plugins/([^/]+)/', pathNot: '^src/plugins/contracts/' },
+      // Kinds with a folder per plugin have one level more.
+      from: {
+        path: '^src/plugins/((?:demand|messengers|credentials|throttlers)/[^/]+|[^/]+)/',
+        pathNot: '^src/plugins/contracts/',
+      },
       to: {
         path: '^src/',
         pathNot: ['^src/plugins/$1/', '^src/plugins/contracts(/|\\.ts$)', '^src/(clients|worker|util)/'],
@@ -42,6 +46,23 @@ module.exports = {
       severity: 'error',
       from: { path: '^src/plugins/registry\\.ts$' },
       to: { path: '^src/', pathNot: ['^src/plugins/', '^src/(worker|util)/'] },
+    },
+    {
+      name: 'every-module-has-a-layer',
+      comment: 'A module outside the layers would be held by no rule',
+      severity: 'error',
+      from: {
+        path: '^src/',
+        pathNot: [...Object.keys(layers).map(within), '^src/plugins/[^/]+/', '^src/plugins/registry\\.ts$'],
+      },
+      to: {},
+    },
+    {
+      name: 'no-undeclared-dependency',
+      comment: 'A package that only another one brought may be gone tomorrow',
+      severity: 'error',
+      from: { path: '^src/' },
+      to: { dependencyTypes: ['npm-no-pkg', 'npm-unknown'] },
     },
     { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
     { name: 'no-unresolvable', severity: 'error', from: {}, to: { couldNotResolve: true } },

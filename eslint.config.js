@@ -14,14 +14,19 @@ export default tseslint.config(
       '@typescript-eslint/consistent-type-imports': 'error',
       '@typescript-eslint/restrict-template-expressions': [
         'error',
-        { allowNumber: true, allowBoolean: true },
+        { allowNumber: true, allowBoolean: true, allowAny: false, allowNullish: false, allowRegExp: false },
       ],
       // Contracts are asynchronous for the backends that need it; not every implementation awaits something.
       '@typescript-eslint/require-await': 'off',
       '@typescript-eslint/no-unnecessary-condition': ['error', { allowConstantLoopConditions: true }],
       'no-restricted-globals': [
         'error',
-        { name: 'setInterval', message: 'use agents/loop.ts: it has health, back-off and an end' },
+        {
+          globals: [
+            { name: 'setInterval', message: 'use agents/loop.ts: it has health, back-off and an end' },
+          ],
+          checkGlobalObject: true,
+        },
       ],
       'no-restricted-properties': [
         'error',
@@ -31,8 +36,19 @@ export default tseslint.config(
       'no-restricted-syntax': [
         'error',
         {
-          selector: "NewExpression[callee.name='Date'][arguments.length=0]",
+          selector:
+            ":matches(NewExpression[arguments.length=0], CallExpression):matches([callee.name='Date'], [callee.property.name='Date'])",
           message: 'take the clock from the context',
+        },
+        {
+          selector:
+            "MemberExpression[object.property.name='Date'][property.name='now'], MemberExpression[object.property.name='Math'][property.name='random']",
+          message: 'take it from the context: it is injected',
+        },
+        {
+          selector:
+            "ImportDeclaration[source.value=/^(node:)?timers/] ImportSpecifier[imported.name='setInterval']",
+          message: 'use agents/loop.ts: it has health, back-off and an end',
         },
       ],
       'no-console': 'error',

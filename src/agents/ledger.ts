@@ -1,7 +1,8 @@
 import type { Log } from '../plugins/contracts/index.ts';
 import { storeError } from '../store/failures.ts';
 import type { Store } from '../store/store.ts';
-import type { WorkerChange, WorkerFilter } from '../store/workers.ts';
+import type { WorkerChange } from '../store/worker-changes.ts';
+import type { WorkerFilter } from '../store/workers.ts';
 import type { Clock } from '../util/clock.ts';
 import { isFinal, isQueued, mayBecome, type WorkerStatus } from '../worker/status.ts';
 import type { Worker } from '../worker/worker.ts';
@@ -29,6 +30,8 @@ export class Ledger {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #events: LedgerEvents;
+  /** The end of the last change that was asked for. */
+  #queue: Promise<void> = Promise.resolve();
 
   constructor(store: Store, clock: Clock, log: Log, events: LedgerEvents) {
     this.store = store;
@@ -51,10 +54,23 @@ export class Ledger {
     if (workers.length > 0) await this.#add(workers, status, 'adoption');
   }
 
-  /** Applies what the transition table allows; the rest is refused and logged. */
-  async change(changes: readonly Change[]): Promise<void> {
+  /**
+   * Applies what the transition table allows; the rest is refused and logged. One call after the other: each is judged by
+   * what the one before it left.
+   * @returns the ids that were changed
+   */
+  change(changes: readonly Change[]): Promise<ReadonlySet<number>> {
+    const result = this.#queue.then(() => this.#apply(changes));
+    this.#queue = result.then(
+      () => undefined,
+      () => undefined,
+    );
+    return result;
+  }
+
+  async #apply(changes: readonly Change[]): Promise<ReadonlySet<number>> {
     const at = this.#clock.now();
-    const allowed: WorkerChange[] = [];
+    const allowed = new Map<number, WorkerChange>();
     for (const change of changes) {
       const worker = this.live.get(change.workerId);
       if (worker === undefined) {
@@ -62,20 +78,23 @@ export class Ledger {
       } else if (worker.status !== change.to && !mayBecome(worker.status, change.to)) {
         const { workerId, to, source } = change;
         this.#log.warn('transition refused', { workerId, from: worker.status, to, source });
-      } else allowed.push({ ...change, from: worker.status, at });
+      } else if (allowed.has(change.workerId)) {
+        this.#log.error('two changes of one worker at once', { workerId: change.workerId, to: change.to });
+      } else allowed.set(change.workerId, { ...change, from: worker.status, at });
     }
-    if (allowed.length === 0) return;
-    const refused = new Set(await this.#guard(this.store.workers.apply(allowed)));
-    if (refused.size > 0) this.#log.error('database and memory disagree', { workerIds: [...refused] });
+    if (allowed.size === 0) return new Set();
+    const refused = await this.#guard(this.store.workers.apply([...allowed.values()]));
+    if (refused.length > 0) this.#log.error('database and memory disagree', { workerIds: refused });
+    for (const workerId of refused) allowed.delete(workerId);
     const roomier = new Set<string>();
-    for (const change of allowed) {
-      if (refused.has(change.workerId)) continue;
+    for (const change of allowed.values()) {
       const queue = this.live.get(change.workerId)?.queue;
       this.live.update(change.workerId, change.to, change.handle !== undefined);
       const leftQueue = isQueued(change.from) && !isQueued(change.to);
       if ((isFinal(change.to) || leftQueue) && queue !== undefined) roomier.add(queue);
     }
     for (const queue of roomier) this.#events.roomMade(queue);
+    return new Set(allowed.keys());
   }
 
   /** Asks for ends; @returns for how many nobody had asked yet. */

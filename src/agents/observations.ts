@@ -57,14 +57,15 @@ export class ObservationWriter {
       this.#full = new AbortController();
       const batch = [...this.#batch.values()].slice(0, flushAt);
       try {
-        await this.#ledger.change(
+        const changed = await this.#ledger.change(
           batch.map((one) => observationChange(one, this.#ledger.live.get(one.workerId)?.killed ?? false)),
         );
         for (const one of batch) {
           // A newer one may have come in meanwhile.
           if (this.#batch.get(one.workerId) === one) this.#batch.delete(one.workerId);
           const worker = this.#ledger.live.get(one.workerId);
-          if (worker !== undefined) worker.fingerprint = fingerprintOf(one);
+          // What was refused is judged anew when it is seen again.
+          if (worker !== undefined && changed.has(one.workerId)) worker.fingerprint = fingerprintOf(one);
         }
       } catch (error) {
         this.#log.error('observations could not be written', {

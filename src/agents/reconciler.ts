@@ -97,7 +97,7 @@ export class ReconcilerAgent {
     const all = await callPlugin(this.#context, what, (signal) => this.#sweeper.list(signal));
     const ids = all.flatMap(({ identity }) => (identity === undefined ? [] : [identity.workerId]));
     // Ids given out from now on are above everything that was ever seen.
-    await store.workers.raiseIds(ids.reduce((highest, id) => Math.max(highest, id), 0) + 1);
+    await store.ids.raise(ids.reduce((highest, id) => Math.max(highest, id), 0) + 1);
     const rows = new Map((await store.workers.byIds(ids)).map((row) => [row.workerId, row]));
     return all.map((found) => {
       const row = found.identity && rows.get(found.identity.workerId);

@@ -125,7 +125,7 @@ export class SubmitterAgent {
     const { config, configId, messenger, demand } = this.#runtime;
     step('submit:before-intent');
     const placements = [...this.#runtime.connected.keys()];
-    let workerId = await ledger.store.workers.takeIds(total(groups));
+    let workerId = await ledger.store.ids.take(total(groups));
     const workers = groups.flatMap(({ requirements, count }) =>
       Array.from({ length: count }, () => {
         const placement = placements[this.#turn++ % placements.length] ?? '';

@@ -33,7 +33,7 @@ export function makeProgram(environment: Environment): Command {
           `thresher: ${text
             .replace(/^error: /, '')
             .trim()
-            .replaceAll('\n', ' ')}\n`,
+            .replaceAll('\n', ' ')} [usage]\n`,
         );
       },
     })

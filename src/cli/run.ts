@@ -36,7 +36,8 @@ export function addRun(program: Command, environment: Environment): void {
 async function run(global: GlobalOptions, options: RunOptions, environment: Environment): Promise<void> {
   const { clock, random, out, err } = environment;
   const settings = loadSettings(global);
-  const { level, format, file } = settings.values.log;
+  const { level, format } = settings.values.log;
+  const file = settings.logFile;
   // The live view says what happens; a table that stays in place bears no other lines beside it.
   const live = options.live === true && file === undefined;
   const logFile = live && out.isTTY ? join(settings.stateDir, 'thresher.log') : file;

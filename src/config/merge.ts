@@ -63,10 +63,23 @@ export function mergeQueues(located: Located): MergeResult {
   );
   for (const [name, value] of entries) {
     const wanted = value.templateQueueName;
-    if (typeof wanted !== 'string' || !entries.has(wanted) || templates.has(wanted)) continue;
+    // A template's own is not followed, so it makes no template of another.
+    if (
+      isTemplate(name, value) ||
+      typeof wanted !== 'string' ||
+      !entries.has(wanted) ||
+      templates.has(wanted)
+    )
+      continue;
     templates.add(wanted);
     const message = `${wanted} is used as a template by ${name} and so counts as one: it submits nothing itself`;
     problem(toPointer([wanted]), 'notice', 'implicit-template', message);
+  }
+
+  for (const name of templates) {
+    if (entries.get(name)?.templateQueueName === undefined) continue;
+    const message = `the template ${name} names a template itself; that one is not followed`;
+    problem(toPointer([name, 'templateQueueName']), 'warning', 'nested-template', message);
   }
 
   const queues: MergedQueue[] = [];
@@ -82,10 +95,6 @@ export function mergeQueues(located: Located): MergeResult {
         problem(pointer, 'error', 'unknown-template-queue', message);
       } else {
         template = { name: wanted, values };
-        if (values.templateQueueName !== undefined) {
-          const message = `the template ${wanted} names a template itself; that one is not followed`;
-          problem(toPointer([wanted, 'templateQueueName']), 'warning', 'nested-template', message);
-        }
       }
     } else if (wanted !== undefined) {
       problem(pointer, 'error', 'wrong-type', 'templateQueueName must be the name of another entry');

@@ -88,7 +88,23 @@ export function readQueueFile(
     if (config === undefined || broken.has(queue.name)) refused.push(queue.name);
     else queues.push(config);
   }
+  const names = new Set(merged.queues.map(({ name }) => name));
+  // Entries that are no objects at all never became queues.
+  for (const name of broken) {
+    if (name !== undefined && !names.has(name) && isListed(name, options.queueList)) refused.push(name);
+  }
+  problems.push(...unknownNames(options.queueList ?? [], names, located));
   return { queues, refused, problems };
+}
+
+/** Names in `qconf.queueList` that no queue has: a slip of the pen that would otherwise only be silence. */
+function unknownNames(list: readonly string[], names: ReadonlySet<string>, { file }: Located): Problem[] {
+  return list
+    .filter((name) => name !== 'ALL' && !names.has(name))
+    .map((name) => {
+      const message = `qconf.queueList names "${name}", which is no queue of this file`;
+      return { file, pointer: '', line: 1, severity: 'warning', code: 'unknown-queue', message };
+    });
 }
 
 function isListed(name: string, list: readonly string[] | undefined): boolean {

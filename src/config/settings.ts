@@ -10,6 +10,7 @@ export interface LoadedSettings {
   readonly values: Settings;
   readonly stateDir: string;
   readonly queueFile: string;
+  readonly logFile?: string;
 }
 
 export type SettingsResult =
@@ -49,6 +50,7 @@ export function readSettings(path: string, stateDir?: string): SettingsResult {
     stateDir:
       stateDir === undefined ? resolve(base, values.master.stateDir ?? defaultStateDir) : resolve(stateDir),
     queueFile: resolve(base, values.qconf.configFile),
+    ...(values.log.file !== undefined && { logFile: resolve(base, values.log.file) }),
   };
   return { ok: true, settings };
 }

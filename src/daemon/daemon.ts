@@ -60,7 +60,7 @@ export class Daemon {
     try {
       const id = factoryId(dir, settings.values.master.factoryId, random);
       store = await openStore(dir.database, id);
-      if (!(await store.workers.hasIds())) await store.workers.raiseIds(workerIdFloor(clock.now()));
+      if (!(await store.ids.any())) await store.ids.raise(workerIdFloor(clock.now()));
       const daemon = new Daemon(options, lock, store);
       await daemon.#run(id);
       return daemon;

@@ -1,5 +1,13 @@
-import { accessSync, constants, mkdirSync, readFileSync, statfsSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  statfsSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
 import { hasCode } from '../util/files.ts';
 import { messageOf, ThresherError } from '../worker/errors.ts';
 import { newFactoryId } from '../worker/identity.ts';
@@ -53,7 +61,7 @@ export function stateDirAt(path: string): StateDir {
  */
 export function prepareStateDir(path: string, typeOf = (dir: string) => statfsSync(dir).type): StateDir {
   try {
-    mkdirSync(path, { recursive: true, mode: 0o750 });
+    makeDirectory(path);
     accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
     const message = `the state directory ${path} cannot be used: ${messageOf(error)}`;
@@ -65,6 +73,13 @@ export function prepareStateDir(path: string, typeOf = (dir: string) => statfsSy
     throw new ThresherError('state-dir-network', message, { path, fileSystem: network });
   }
   return stateDirAt(path);
+}
+
+/** Like `mkdir -p`. Node's own never comes back below a directory such as /proc, where nothing can be made. */
+function makeDirectory(path: string): void {
+  if (existsSync(path)) return;
+  makeDirectory(dirname(path));
+  mkdirSync(path, { mode: 0o750 });
 }
 
 /** The factory's id, if it has one yet. */

@@ -43,6 +43,11 @@ export async function openBeside(file: string, access: 'read' | 'write'): Promis
   try {
     const unknown = await unknownMigrations(open.db);
     if (unknown.length > 0) throw newer(file, unknown);
+    const [last] = Object.keys(migrations).slice(-1);
+    if (last === undefined || !(await appliedMigrations(open.db)).includes(last)) {
+      const message = `${file} was not brought up to date yet: start the daemon of this version once`;
+      throw new ThresherError('store-missing', message, { file });
+    }
     return open;
   } catch (error) {
     await open.close();
@@ -51,19 +56,23 @@ export async function openBeside(file: string, access: 'read' | 'write'): Promis
 }
 
 function connect(file: string, options: Database.Options): OpenDatabase {
-  let sqlite: Database.Database;
+  let opened: Database.Database | undefined;
+  let version: unknown;
   try {
-    sqlite = new Database(file, { ...options, timeout: busyTimeout });
+    opened = new Database(file, { ...options, timeout: busyTimeout });
+    const sqlite = opened;
     // An intent must be on disk before its call goes out: WAL alone may lose the last commits in a power cut.
     if (options.readonly !== true) {
       sqlite.pragma('journal_mode = WAL');
       sqlite.pragma('synchronous = FULL');
     }
+    version = dataVersion(sqlite);
   } catch (error) {
+    opened?.close();
     throw storeError(error, file);
   }
+  const sqlite = opened;
   const db = new Kysely<Tables>({ dialect: new SqliteDialect({ database: sqlite }) });
-  let version = dataVersion(sqlite);
   return {
     db,
     file,
@@ -93,6 +102,10 @@ async function migrate(open: OpenDatabase): Promise<void> {
 }
 
 async function unknownMigrations(db: Kysely<Tables>): Promise<string[]> {
+  return (await appliedMigrations(db)).filter((name) => !(name in migrations));
+}
+
+async function appliedMigrations(db: Kysely<Tables>): Promise<string[]> {
   const tables = await sql<{
     name: string;
   }>`SELECT name FROM sqlite_master WHERE name = 'kysely_migration'`.execute(db);
@@ -100,7 +113,7 @@ async function unknownMigrations(db: Kysely<Tables>): Promise<string[]> {
   const applied = await db.executeQuery<{ name: string }>(
     CompiledQuery.raw('SELECT name FROM kysely_migration'),
   );
-  return applied.rows.map((row) => row.name).filter((name) => !(name in migrations));
+  return applied.rows.map((row) => row.name);
 }
 
 function newer(file: string, unknown: readonly string[]): ThresherError {

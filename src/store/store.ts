@@ -2,12 +2,14 @@ import { CommandStore } from './commands.ts';
 import { type OpenDatabase, openBeside, openForDaemon } from './database.ts';
 import { OrphanStore } from './orphans.ts';
 import { QueueStore } from './queues.ts';
+import { WorkerIds } from './worker-ids.ts';
 import { WorkerStore } from './workers.ts';
 
 /** All that is kept, of one factory. The only place with SQL is this folder. */
 export interface Store {
   readonly file: string;
   readonly workers: WorkerStore;
+  readonly ids: WorkerIds;
   readonly queues: QueueStore;
   readonly commands: CommandStore;
   readonly orphans: OrphanStore;
@@ -34,6 +36,7 @@ function assemble(open: OpenDatabase, instance: string): Store {
   return {
     file: open.file,
     workers: new WorkerStore(open.db, instance),
+    ids: new WorkerIds(open.db, instance),
     queues: new QueueStore(open.db, instance),
     commands: new CommandStore(open.db, instance),
     orphans: new OrphanStore(open.db, instance),

@@ -21,18 +21,24 @@ export async function withDeadline<T>(
   const { clock, what, timeoutMs, signal } = deadline;
   const abort = new AbortController();
   const finished = new AbortController();
-  const timedOut = clock.sleep(timeoutMs, AbortSignal.any([signal, finished.signal])).then((): never => {
-    const error = signal.aborted
-      ? new ThresherError('shutting-down', `${what} was given up because the daemon stops`)
-      : new ThresherError('plugin-timeout', `${what} did not come back within ${timeoutMs / 1000} s`);
-    abort.abort(error);
-    throw error;
+  const late = clock.sleep(timeoutMs, AbortSignal.any([signal, finished.signal])).then(() => {
+    if (finished.signal.aborted) return;
+    abort.abort(
+      signal.aborted
+        ? new ThresherError('shutting-down', `${what} was given up because the daemon stops`)
+        : new ThresherError('plugin-timeout', `${what} did not come back within ${timeoutMs / 1000} s`),
+    );
+    throw abort.signal.reason;
   });
   try {
-    return await Promise.race([call(abort.signal), timedOut]);
+    // `late` rejects before it ever resolves while the call is under way.
+    return (await Promise.race([call(abort.signal), late])) as T;
+  } catch (error) {
+    // A call that ends by its signal has an error of its own; why it was ended says more.
+    throw abort.signal.aborted ? abort.signal.reason : error;
   } finally {
     finished.abort();
-    // Lost races end in a rejection that nobody waits for.
-    timedOut.catch(() => undefined);
+    // A lost race ends in a rejection that nobody waits for.
+    late.catch(() => undefined);
   }
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
@@ -8,7 +9,7 @@ export function hasCode(error: unknown, ...codes: string[]): boolean {
 
 /** Replaces a file as a whole: readers see the old or the new content, also after a crash of the machine. */
 export async function writeFileAtomically(path: string, content: string, mode = 0o644): Promise<void> {
-  const temporary = `${path}.${process.pid}.tmp`;
+  const temporary = `${path}.${randomUUID()}.tmp`;
   try {
     const file = await open(temporary, 'w', mode);
     try {

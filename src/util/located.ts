@@ -75,7 +75,7 @@ export function parseJson(text: string, file: string): Located {
   if (first !== undefined || root === undefined) {
     const offset = first?.offset ?? 0;
     const what = first === undefined ? 'the file is empty' : spellOut(printParseErrorCode(first.error));
-    const pointer = toPointer(getLocation(text, offset).path);
+    const pointer = toPointer(getLocation(text, offset).path.filter((part) => part !== ''));
     return {
       file,
       value: undefined,
@@ -109,6 +109,8 @@ export function parseJson(text: string, file: string): Located {
       const place = [...path, key];
       const before = seen.get(key);
       if (before !== undefined) {
+        const replaced = toPointer(place);
+        for (const at of lines.keys()) if (at.startsWith(`${replaced}/`)) lines.delete(at);
         const message = `"${key}" stands twice in this object, first on line ${line(before.at)}; the last one counts`;
         const pointer = toPointer(place);
         problems.push({
@@ -120,7 +122,7 @@ export function parseJson(text: string, file: string): Located {
           message,
         });
       }
-      seen.set(key, { at: keyNode.offset, value: visit(valueNode, place, keyNode.offset) });
+      seen.set(key, { at: before?.at ?? keyNode.offset, value: visit(valueNode, place, keyNode.offset) });
     }
     return Object.fromEntries([...seen].map(([key, { value }]) => [key, value]));
   };
@@ -162,8 +164,15 @@ export function parseYaml(text: string, file: string): Located {
     return line(offset);
   };
   // An empty file is an empty map: every setting has a default.
-  const value = problems.length > 0 ? undefined : ((document.toJS() as unknown) ?? {});
-  return { file, value, problems, lineOf };
+  if (problems.length > 0) return { file, value: undefined, problems, lineOf };
+  try {
+    return { file, value: (document.toJS() as unknown) ?? {}, problems, lineOf };
+  } catch (error) {
+    // An alias of nothing, or more of them than any honest file has.
+    const message = `not valid YAML: ${messageOf(error)}`;
+    const problem = { file, pointer: '', line: 1, severity: 'error', code: 'syntax', message } as const;
+    return { file, value: undefined, problems: [problem], lineOf };
+  }
 }
 
 /** "PropertyNameExpected" to "property name expected". */

@@ -16,8 +16,7 @@ export function fillPlaceholders(text: string, values: PlaceholderValues): strin
     if (whole.startsWith('$$')) return whole.slice(1);
     const digits = digitsOfWorkerId.exec(name)?.[1];
     if (digits !== undefined) return pickDigits(String(values.workerID ?? ''), digits);
-    const value = values[name];
-    return value === undefined ? whole : String(value);
+    return Object.hasOwn(values, name) ? String(values[name]) : whole;
   });
 }
 

@@ -47,7 +47,10 @@ function describe(errors: readonly ErrorObject[]): SchemaProblem[] {
 
 function sentence(error: ErrorObject): string {
   const params = error.params as Record<string, unknown>;
-  const key = error.instancePath.split('/').pop() ?? '';
+  const parts = error.instancePath.split('/');
+  const last = parts.at(-1) ?? '';
+  // An item of a list is named with its list.
+  const key = /^\d+$/.test(last) ? `${parts.at(-2) ?? ''}[${last}]` : last;
   const subject = key === '' ? 'it' : key;
   const is = `${subject} is ${show(error.data)}`;
   switch (error.keyword) {

@@ -1,7 +1,7 @@
 /**
  * The smallest worker id of a database that is created now: 20 ids for each second since 2020. A database made after
  * another was lost therefore starts above everything the lost one gave out, unless that one submitted more than
- * 20 workers a second over its whole life. Ids stay below 11 digits, PanDA's column width, until the year 2178.
+ * 20 workers a second over its whole life. Ids have at most 11 digits, PanDA's column width, until the year 2178.
  */
 export function workerIdFloor(createdAt: number): number {
   const since2020 = createdAt - Date.UTC(2020, 0, 1);

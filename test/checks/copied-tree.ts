@@ -78,10 +78,10 @@ export async function run(
   path = `${join(cwd, 'node_modules/.bin')}:${process.env.PATH ?? ''}`,
 ): Promise<Outcome> {
   // These tests may themselves run under c8, which would take the coverage of every tool.
-  const { NODE_V8_COVERAGE, NODE_OPTIONS, FORCE_COLOR, ...environment } = process.env;
+  const unset = { NODE_V8_COVERAGE: undefined, NODE_OPTIONS: undefined, FORCE_COLOR: undefined };
   const options = {
     cwd,
-    env: { ...environment, PATH: path, NO_COLOR: '1' },
+    env: { ...process.env, ...unset, PATH: path, NO_COLOR: '1' },
     timeout: 60_000,
     maxBuffer: 64 * 1024 * 1024,
   };

@@ -166,7 +166,7 @@ export function describeBackendContract(name: string, make: () => Promise<Backen
       const [worker] = await submitted(backend.worker('finishes'));
       if (worker === undefined) throw new Error('one worker was submitted');
       await observed(ended(worker));
-      for (const _ of [1, 2]) {
+      for (let time = 1; time <= 2; time++) {
         await until('it is gone', async () => {
           const outcome = (await backend.sweeper.remove([worker], signal)).get(worker.workerId);
           return outcome?.kind === 'gone';

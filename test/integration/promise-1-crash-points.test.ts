@@ -17,7 +17,7 @@ function makeSite(pilot = `${countStarts} exec sleep 1000`): Site {
 
 interface CrashPoint {
   readonly description: string;
-  crash(): { site: Site; daemon: RunningDaemon };
+  readonly crash: () => { site: Site; daemon: RunningDaemon };
 }
 
 const atStep = (description: string, step: string): CrashPoint => ({

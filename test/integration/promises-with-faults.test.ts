@@ -23,10 +23,10 @@ async function filled(queues: Record<string, Record<string, unknown>> = { Q: thr
   return factory;
 }
 
-afterEach(async () => {
+async function clean(): Promise<void> {
   await factory.stop();
   await factory.site.clean();
-});
+}
 
 const reasonCodes = async (queue = 'Q') => (await factory.queue(queue)).reasons.map(({ code }) => code);
 
@@ -40,6 +40,8 @@ async function calledAgain(verb: string, times = 2, queue = 'Q'): Promise<void> 
 }
 
 describe('promise 1: one intent, at most one live worker, when answers are lost', () => {
+  afterEach(clean);
+
   for (const fault of ['lose-answer', 'partial', 'hang'] as const) {
     it(`settles a submission by asking, not by repeating: ${fault}`, async () => {
       factory = new Factory({ Q: three }, fast);
@@ -89,6 +91,8 @@ describe('promise 1: one intent, at most one live worker, when answers are lost'
 });
 
 describe('promise 2: no live worker is forgotten', () => {
+  afterEach(clean);
+
   it('adopts what has our mark and no row, and starts its ids above it', async () => {
     await filled();
     const before = (await factory.workers()).map(({ workerId }) => workerId);
@@ -143,6 +147,8 @@ describe('promise 2: no live worker is forgotten', () => {
 });
 
 describe('promise 3: unknown is never zero', () => {
+  afterEach(clean);
+
   for (const fault of ['throw', 'trouble', 'partial', 'hang'] as const) {
     it(`changes no worker and stops submission while the status query fails: ${fault}`, async () => {
       await filled();
@@ -175,6 +181,8 @@ describe('promise 3: unknown is never zero', () => {
 });
 
 describe('promise 5: nothing is called missing on stale data', () => {
+  afterEach(clean);
+
   it('looks a missing worker up by name before it counts', async () => {
     await filled();
     const [first] = await factory.workers();
@@ -213,6 +221,8 @@ describe('promise 5: nothing is called missing on stale data', () => {
 });
 
 describe('promise 7: one slow or dead endpoint delays only its own queues', () => {
+  afterEach(clean);
+
   for (const verb of ['preflight', 'submit', 'find', 'observe', 'list', 'check', 'kill', 'remove'] as const) {
     it(`the other queue keeps its pace while ${verb} hangs for ever`, async () => {
       factory = new Factory({ HANGS: three, FINE: { maxWorkers: 1, nQueueLimitWorker: 1 } }, fast);
@@ -242,6 +252,8 @@ describe('promise 7: one slow or dead endpoint delays only its own queues', () =
 });
 
 describe('promise 8: a stop ends in bounded time', () => {
+  afterEach(clean);
+
   it('gives up a call that hangs for ever', async () => {
     factory = new Factory({ Q: three }, { ...fast, master: { pluginTimeout: 1000, shutdownTimeout: 0.5 } });
     factory.backend('Q').faults = { submit: 'hang' };
@@ -260,6 +272,8 @@ describe('promise 8: a stop ends in bounded time', () => {
 });
 
 describe('promise 9: what is not submitted has its reason', () => {
+  afterEach(clean);
+
   const cases: [code: string, queue: Record<string, unknown>][] = [
     ['demand-none', { ...three, demand: 'none' }],
     ['demand-push', { ...three, mapType: 'OneToOne' }],

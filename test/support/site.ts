@@ -102,6 +102,22 @@ export class Site {
     return this.#spawn(join(checkout, 'bin/thresher'), ['--config', this.config, 'run', ...args], env);
   }
 
+  /**
+   * Starts the real daemon with its state on a disk of its own, in a mount namespace of its own: no root needed.
+   * `stateDir` is how others reach it.
+   */
+  startOnSmallDisk(size: string): { daemon: RunningDaemon; stateDir: string } {
+    mkdirSync(this.stateDir, { recursive: true });
+    const script = 'mount -t tmpfs -o size="$1" tmpfs "$2" && shift 2 && exec "$@"';
+    const program = [join(checkout, 'bin/thresher'), '--config', this.config, 'run'];
+    const daemon = this.#spawn(
+      'unshare',
+      ['-rm', 'sh', '-c', script, 'sh', size, this.stateDir, ...program],
+      {},
+    );
+    return { daemon, stateDir: `/proc/${daemon.pid}/root${this.stateDir}` };
+  }
+
   /** Starts a daemon that kills itself with SIGKILL at a step. */
   startCrashingAt(step: string): RunningDaemon {
     return this.#spawn(process.execPath, [crashDaemon, this.config, step], {});

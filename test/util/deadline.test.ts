@@ -58,10 +58,12 @@ describe('a deadline', () => {
     const hanging = outcome(call(() => new Promise(() => undefined)));
     await clock.advance(1000);
     stop.abort();
-    expect(await hanging).to.be.instanceOf(ThresherError).and.to.include({
-      code: 'shutting-down',
-      message: 'submit of queue Q was given up because the daemon stops',
-    });
+    expect(await hanging)
+      .to.be.instanceOf(ThresherError)
+      .and.to.include({
+        code: 'shutting-down',
+        message: 'submit of queue Q was given up because the daemon stops',
+      });
   });
 
   it('gives up a call that begins when the daemon has stopped', async () => {

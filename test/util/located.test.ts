@@ -32,7 +32,11 @@ describe('a JSON file', () => {
   });
 
   it('is refused whenever JSON.parse refuses it', () => {
-    const cut = fc.tuple(fc.json(), fc.nat(), fc.constantFrom('', ',', '"', '}', ']', '1', '/**/', "'", '\t'));
+    const cut = fc.tuple(
+      fc.json(),
+      fc.nat(),
+      fc.constantFrom('', ',', '"', '}', ']', '1', '/**/', "'", '\t'),
+    );
     fc.assert(
       fc.property(cut, ([text, at, instead]) => {
         const place = at % text.length;
@@ -63,9 +67,9 @@ describe('a JSON file', () => {
 }`;
 
   it('keeps the last of two equal keys, and warns of it on the line of the second', () => {
-    const { value, problems, lineOf } = parseJson(text, 'queues.json');
-    expect(value).to.deep.equal({ Q: { list: [1, { 'a/b': 2 }], maxWorkers: 2 } });
-    expect(problems).to.deep.equal([
+    const located = parseJson(text, 'queues.json');
+    expect(located.value).to.deep.equal({ Q: { list: [1, { 'a/b': 2 }], maxWorkers: 2 } });
+    expect(located.problems).to.deep.equal([
       {
         file: 'queues.json',
         pointer: '/Q/maxWorkers',
@@ -75,29 +79,31 @@ describe('a JSON file', () => {
         message: '"maxWorkers" stands twice in this object, first on line 3; the last one counts',
       },
     ]);
-    expect(lineOf('/Q/maxWorkers')).to.equal(8);
+    expect(located.lineOf('/Q/maxWorkers')).to.equal(8);
   });
 
   it('knows the line of every value, or of its nearest parent', () => {
-    const { lineOf } = parseJson(text, 'f');
-    expect(['', '/Q', '/Q/list', '/Q/list/0', '/Q/list/1', '/Q/list/1/a~1b'].map(lineOf)).to.deep.equal([
-      1, 2, 4, 5, 6, 6,
-    ]);
-    expect(lineOf('/Q/list/7/x')).to.equal(4);
-    expect(lineOf('/nowhere')).to.equal(1);
+    const located = parseJson(text, 'f');
+    expect(
+      ['', '/Q', '/Q/list', '/Q/list/0', '/Q/list/1', '/Q/list/1/a~1b'].map((pointer) =>
+        located.lineOf(pointer),
+      ),
+    ).to.deep.equal([1, 2, 4, 5, 6, 6]);
+    expect(located.lineOf('/Q/list/7/x')).to.equal(4);
+    expect(located.lineOf('/nowhere')).to.equal(1);
   });
 
   it('forgets the places of an object that a later one of the same key replaced', () => {
-    const { lineOf } = parseJson('{\n"Q": {\n"x": 1 },\n"Q": {\n"y": 2 }\n}', 'f');
-    expect(lineOf('/Q/y')).to.equal(5);
-    expect(lineOf('/Q/x')).to.equal(4);
+    const located = parseJson('{\n"Q": {\n"x": 1 },\n"Q": {\n"y": 2 }\n}', 'f');
+    expect(located.lineOf('/Q/y')).to.equal(5);
+    expect(located.lineOf('/Q/x')).to.equal(4);
   });
 
   for (const [what, broken, pointer, line, message] of [
-    ['a missing comma', '{\n"a": 1\n"b": 2\n}', '/a', 3, 'not valid JSON: comma expected'],
+    ['a missing comma', '{\n"a": 1\n"b": 2\n}', '/b', 3, 'not valid JSON: comma expected'],
     ['a missing value', '{\n"a":\n}', '/a', 3, 'not valid JSON: value expected'],
     ['a comma too many', '{\n"a": [1,\n2,\n]\n}', '/a/2', 4, 'not valid JSON: value expected'],
-    ['a comment', '{\n// why\n"a": 1\n}', '', 2, 'not valid JSON: invalid comment token'],
+    ['a comment', '{\n"a":\n// why\n1\n}', '/a', 3, 'not valid JSON: invalid comment token'],
     ['an empty file', '', '', 1, 'not valid JSON: value expected'],
   ] as const) {
     it(`names the place of ${what}`, () => {
@@ -112,13 +118,13 @@ describe('a JSON file', () => {
 
 describe('a YAML file', () => {
   it('knows the line of every value, or of its nearest parent', () => {
-    const { value, problems, lineOf } = parseYaml('# top\nmaster:\n  a: 1\nlist:\n  - x\n  - y: 2\n', 'f');
-    expect(value).to.deep.equal({ master: { a: 1 }, list: ['x', { y: 2 }] });
-    expect(problems).to.deep.equal([]);
-    expect(['/master', '/master/a', '/list', '/list/0', '/list/1/y'].map(lineOf)).to.deep.equal([
-      2, 3, 4, 5, 6,
-    ]);
-    expect(lineOf('/master/nothing')).to.equal(2);
+    const located = parseYaml('# top\nmaster:\n  a: 1\nlist:\n  - x\n  - y: 2\n', 'f');
+    expect(located.value).to.deep.equal({ master: { a: 1 }, list: ['x', { y: 2 }] });
+    expect(located.problems).to.deep.equal([]);
+    expect(
+      ['/master', '/master/a', '/list', '/list/0', '/list/1/y'].map((pointer) => located.lineOf(pointer)),
+    ).to.deep.equal([2, 3, 4, 5, 6]);
+    expect(located.lineOf('/master/nothing')).to.equal(2);
   });
 
   it('that is empty is an empty map', () => {
@@ -161,13 +167,13 @@ describe('a file that cannot be read', () => {
   ] as const) {
     it(`is one problem without a line: ${kind}`, () => {
       const file = join(temporaryDirectory(), 'nothing');
-      const { value, problems, lineOf } = read(file);
-      expect(value).to.equal(undefined);
+      const located = read(file);
+      expect(located.value).to.equal(undefined);
       const message = `cannot read the file: ENOENT: no such file or directory, open '${file}'`;
-      expect(problems).to.deep.equal([
+      expect(located.problems).to.deep.equal([
         { file, pointer: '', line: 0, severity: 'error', code: 'file-unreadable', message },
       ]);
-      expect(lineOf('/a')).to.equal(0);
+      expect(located.lineOf('/a')).to.equal(0);
     });
   }
 

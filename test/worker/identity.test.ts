@@ -53,7 +53,9 @@ describe('the factory id', () => {
       fc.property(fc.array(random, { minLength: 8, maxLength: 8 }), (numbers) => {
         const drawn = [...numbers];
         const id = newFactoryId(() => drawn.shift()!);
-        expect(id).to.match(new RegExp(factoryIdPattern)).and.to.match(/^thresher-[0-9a-z]{8}$/);
+        expect(id)
+          .to.match(new RegExp(factoryIdPattern))
+          .and.to.match(/^thresher-[0-9a-z]{8}$/);
       }),
     );
   });

@@ -81,6 +81,7 @@ export const LocalTemplate = Type.Object(
     args: Type.Array(Type.Union([text, Type.Number()]), { default: [], description: 'Its arguments.' }),
     env: Type.Record(Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }), scalar, {
       default: {},
+      additionalProperties: false,
       description: 'Environment beside that which every pilot gets.',
     }),
     cwd: Type.Optional(

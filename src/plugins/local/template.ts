@@ -1,4 +1,4 @@
-import { accessSync, constants } from 'node:fs';
+import { accessSync, constants, statSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
 import { readYamlFile } from '../../util/located.ts';
 import { fillPlaceholders, type PlaceholderValues, unknownPlaceholders } from '../../util/placeholders.ts';
@@ -167,7 +167,7 @@ export function commandExists(command: string, path: string): boolean {
   return candidates.some((candidate) => {
     try {
       accessSync(candidate, constants.X_OK);
-      return true;
+      return statSync(candidate).isFile();
     } catch {
       return false;
     }

@@ -49,7 +49,7 @@ export class ScriptedBackend {
   }
 
   get faults(): Faults {
-    return this.#read<Faults>('faults.json') ?? {};
+    return (this.#read('faults.json') ?? {}) as Faults;
   }
 
   set faults(faults: Faults) {
@@ -57,7 +57,7 @@ export class ScriptedBackend {
   }
 
   get workers(): Map<number, ScriptedWorker> {
-    return new Map(this.#read<[number, ScriptedWorker][]>('workers.json') ?? []);
+    return new Map((this.#read('workers.json') ?? []) as [number, ScriptedWorker][]);
   }
 
   set workers(workers: Map<number, ScriptedWorker>) {
@@ -66,7 +66,7 @@ export class ScriptedBackend {
 
   /** How often each verb was called. */
   get calls(): Record<string, number> {
-    return this.#read<Record<string, number>>('calls.json') ?? {};
+    return (this.#read('calls.json') ?? {}) as Record<string, number>;
   }
 
   change(workerId: number, change: Partial<ScriptedWorker>): void {
@@ -92,9 +92,9 @@ export class ScriptedBackend {
     return fault;
   }
 
-  #read<T>(name: string): T | undefined {
+  #read(name: string): unknown {
     const path = join(this.directory, name);
-    return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as T) : undefined;
+    return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as unknown) : undefined;
   }
 
   #write(name: string, value: unknown): void {

@@ -1,0 +1,12 @@
+import type { Explanation } from './explanation.ts';
+
+/** What the command line says. */
+export const commandLineErrors = {
+  usage: { meaning: 'The command line is wrong.', remedy: 'See `thresher --help`.' },
+  'no-such-worker': { meaning: 'No worker has this id.', remedy: 'See `thresher workers`.' },
+  'no-such-queue': { meaning: 'No queue has this name.', remedy: 'See `thresher queues`.' },
+  'no-log': {
+    meaning: 'The log of a worker is not there: it never started, was swept, or its backend keeps none.',
+    remedy: 'See `thresher worker ID`; raise `sweeper.keepFinished` and its like to keep logs longer.',
+  },
+} as const satisfies Record<string, Explanation>;

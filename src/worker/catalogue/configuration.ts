@@ -1,0 +1,78 @@
+import type { Explanation } from './explanation.ts';
+
+/** Mistakes in files, found before anything starts. */
+export const configurationErrors = {
+  'file-unreadable': {
+    meaning: 'A configuration or template file does not exist or may not be read.',
+    remedy: 'Check the path (relative paths count from the file that names them) and its permissions.',
+  },
+  syntax: {
+    meaning: 'A file is not valid JSON or YAML.',
+    remedy: 'Mend the place named; for JSON, look for a missing comma or quote just before it.',
+  },
+  'duplicate-key': {
+    meaning: 'A JSON object has the same key twice. The last one counts, as in Harvester.',
+    remedy: 'Remove the one that is not meant.',
+  },
+  'wrong-type': {
+    meaning: 'A value has the wrong type or is out of bounds.',
+    remedy: 'Write what the message asks for.',
+  },
+  'unknown-setting': {
+    meaning: 'thresher.yaml has a key that this version does not know.',
+    remedy: 'Look for a spelling mistake; docs/configuration.md lists all keys.',
+  },
+  'unread-option': {
+    meaning: 'A plugin section has an option that its plugin does not read. It is kept and has no effect.',
+    remedy: 'Remove it, or look for a spelling mistake.',
+  },
+  'unknown-template-queue': {
+    meaning: '`templateQueueName` names a queue that is not in the file.',
+    remedy: 'Name an existing entry, or remove `templateQueueName`.',
+  },
+  'unknown-queue': {
+    meaning: '`qconf.queueList` names a queue that is not in the queue file.',
+    remedy: 'Look for a spelling mistake, or remove the name.',
+  },
+  'implicit-template': {
+    meaning: 'A queue is used as a template without saying so; it counts as one and submits nothing itself.',
+    remedy: 'Add `"isTemplateQueue": true` to it, or end its name in `_TEMPLATE`.',
+  },
+  'nested-template': {
+    meaning: 'A template names a template of its own, which is not followed, as in Harvester.',
+    remedy: 'Copy the options into the template itself.',
+  },
+  'missing-section': {
+    meaning: 'A queue has no section for a plugin it cannot do without.',
+    remedy: 'Add the section with `name` and `module`.',
+  },
+  'unknown-plugin': {
+    meaning: 'No plugin goes by this `module` and `name`.',
+    remedy: 'Check the spelling; docs/plugins.md lists what there is.',
+  },
+  'plugin-not-loaded': {
+    meaning: "A third-party plugin's module could not be imported, or exports no matching definition.",
+    remedy: 'See docs/plugins.md: the module must export what definePlugin() returned.',
+  },
+  'throttler-not-applied': {
+    meaning: 'The queue asks for a throttler that this version accepts but does not apply yet.',
+    remedy: 'Nothing to do; mind that it does not slow the queue.',
+  },
+  'connection-not-shared': {
+    meaning: 'Submitter, monitor and sweeper of a queue do not look at the same place.',
+    remedy: 'Put the options that say where (such as `workDir`) into `common`.',
+  },
+  'unknown-placeholder': {
+    meaning: 'A template uses a `${placeholder}` that does not exist.',
+    remedy: 'Use a known one (docs/configuration.md), or write `$${` for a literal `${`.',
+  },
+  'access-point-shared': {
+    meaning:
+      'The `accessPoint` has no `${workerID}`, so all workers share the directory; it is never removed.',
+    remedy: 'Put `${workerID}` into its last component.',
+  },
+  'template-wrong': {
+    meaning: 'A worker template is not what its backend expects.',
+    remedy: 'See the message; templates/ has working ones.',
+  },
+} as const satisfies Record<string, Explanation>;

@@ -1,0 +1,14 @@
+import type { Explanation } from './explanation.ts';
+
+/** What keeps a daemon from starting. */
+export const daemonErrors = {
+  'already-running': {
+    meaning: 'Another daemon works on this state directory.',
+    remedy: 'Stop that one, or give this one another `--state-dir`.',
+  },
+  'factory-id-changed': {
+    meaning:
+      '`master.factoryId` differs from the id in the state directory: living workers would be forgotten.',
+    remedy: 'Set the old id again, or drain first and then remove the file `factory`.',
+  },
+} as const satisfies Record<string, Explanation>;

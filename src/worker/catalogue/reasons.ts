@@ -1,0 +1,79 @@
+import type { Explanation } from './explanation.ts';
+
+/** Why no more workers of a queue are submitted. */
+export const reasons = {
+  'queue-refused': {
+    meaning: 'The configuration of this queue has errors; it submits nothing.',
+    remedy: 'Mend what the messages at start name.',
+  },
+  'plugin-timeout': {
+    meaning: 'A call of a plugin did not come back in time.',
+    remedy: 'Look at the endpoint it speaks to; other queues go on.',
+  },
+  'plugin-failed': {
+    meaning: 'A call of a plugin failed as a whole.',
+    remedy: 'See the message; it is tried again with growing pauses.',
+  },
+  'daemon-not-running': {
+    meaning: 'No daemon runs on this state directory; what is shown is the last known state.',
+    remedy: 'Start it.',
+  },
+  'demand-none': {
+    meaning: 'Nothing asks for workers of this queue.',
+    remedy: 'Set `"demand": "fill"` for the queue, or `submitter.defaultDemand: fill`.',
+  },
+  'demand-push': {
+    meaning:
+      'The queue is a push queue (`mapType` is not `NoJob`): its workers need jobs from the PanDA server.',
+    remedy: 'Set `"mapType": "NoJob"` if its pilots fetch their own jobs.',
+  },
+  'demand-slave': {
+    meaning: '`runMode` is `slave`: the PanDA server says how many workers there are to be.',
+    remedy: 'Set `"runMode": "self"` to fill the queue without the server.',
+  },
+  'queue-status': {
+    meaning: '`queueStatus` is not `online`.',
+    remedy: 'Set it to `online` when the queue is to work again.',
+  },
+  paused: { meaning: 'An operator paused the queue.', remedy: '`thresher resume QUEUE`.' },
+  draining: {
+    meaning: 'An operator drains the queue: what has not started is cancelled, what runs may end.',
+    remedy: '`thresher resume QUEUE`.',
+  },
+  'queue-limit': {
+    meaning: 'As many workers are queued (pending, submitted, idle) as `nQueueLimitWorker` allows.',
+    remedy: 'Usual where the resource is full; otherwise look why queued workers do not start.',
+  },
+  'max-workers': {
+    meaning: 'As many workers are alive as `maxWorkers` allows (unset counts as 0, as in Harvester).',
+    remedy: 'Raise `maxWorkers` if the resource can take more.',
+  },
+  'max-new-per-cycle': {
+    meaning:
+      '`maxNewWorkersPerCycle` or `submitter.maxNewWorkers` cut this cycle; the rest follows in the next.',
+    remedy: 'Usual while a queue fills up.',
+  },
+  'backend-room': {
+    meaning: 'The backend has no room for more workers now.',
+    remedy: 'Usual where the resource is full; see the message for its limit.',
+  },
+  'not-listed': {
+    meaning:
+      'What lives on the backend has not been listed since the daemon started: it could be submitted twice.',
+    remedy: 'Usual for a moment after the start; otherwise see the message.',
+  },
+  'status-unknown': {
+    meaning:
+      'The last status query failed, was partial or is too old. Unknown is not zero: nothing is submitted.',
+    remedy: 'Look at the backend; submission goes on with the next complete answer.',
+  },
+  preflight: {
+    meaning: 'The submitter found something that would make every submission fail.',
+    remedy: 'See the message.',
+  },
+  'shutting-down': { meaning: 'The daemon is stopping.', remedy: 'Start it again.' },
+  'queue-removed': {
+    meaning: 'The queue is no longer in the configuration; its workers are followed to their end.',
+    remedy: 'Put it back to submit again.',
+  },
+} as const satisfies Record<string, Explanation>;

@@ -1,0 +1,428 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { expect } from 'chai';
+import { modulesNamedIn, type QueueFileOptions, readQueueFile } from '../../src/config/queues.ts';
+import { loadPlugins } from '../../src/daemon/plugins.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+type Json = Record<string, unknown>;
+
+const options: QueueFileOptions = { stateDir: '/state', defaultDemand: undefined, queueList: undefined };
+
+async function read(file: string, changes: Partial<QueueFileOptions> = {}) {
+  const catalogue = await loadPlugins(modulesNamedIn(file), resolve(file, '..'));
+  return readQueueFile(file, catalogue, { ...options, ...changes });
+}
+
+describe('the example file of Harvester', () => {
+  const file = join(import.meta.dirname, '../fixtures/harvester/panda_queueconfig_with_tmpl.json');
+
+  it('is accepted but for the one queue with a stager that does not exist here', async () => {
+    const { queues, refused } = await read(file);
+    expect(queues.map(({ name }) => name)).to.deep.equal([
+      ...['PULL_MODEL_1', 'PULL_MODEL_2', 'PUSH_MODEL_1', 'PUSH_MODEL_2'],
+    ]);
+    expect(refused).to.deep.equal(['PUSH_MODEL_WITH_TRUE_PILOT_AND_STAGER']);
+  });
+
+  it('has the place and the cause of that refusal named', async () => {
+    const { problems } = await read(file);
+    const line = readFileSync(file, 'utf8')
+      .split('\n')
+      .findIndex((text) => text.includes('"name":"RucioStagerHPC"'));
+    expect(problems.filter(({ severity }) => severity === 'error')).to.deep.equal([
+      {
+        file,
+        pointer: '/PUSH_MODEL_WITH_TRUE_PILOT_AND_STAGER/stager/name',
+        line: line + 1,
+        severity: 'error',
+        code: 'unknown-plugin',
+        message:
+          'no stager is called RucioStagerHPC of pandaharvester.harvesterstager.rucio_stager_hpc; there are ' +
+          'DummyPreparator of pandaharvester.harvesterpreparator.dummy_preparator, ' +
+          'PilotmoverPreparator of pandaharvester.harvesterpreparator.pilotmover_preparator, ' +
+          'DummyStager of pandaharvester.harvesterstager.dummy_stager, ' +
+          'SimpleWorkerMaker of pandaharvester.harvesterworkermaker.simple_worker_maker',
+        queue: 'PUSH_MODEL_WITH_TRUE_PILOT_AND_STAGER',
+      },
+    ]);
+  });
+
+  it('says of each queue that its throttler does not slow it, and which option is not read', async () => {
+    const { problems } = await read(file);
+    const of = problems.filter(({ queue }) => queue === 'PULL_MODEL_1');
+    expect(
+      of.map(({ severity, code, pointer, message }) => [severity, code, pointer, message]),
+    ).to.deep.equal([
+      [
+        'notice',
+        'unread-option',
+        '/TEMPLATE_QUEUE/submitter/logBaseURL',
+        'LocalSubmitter does not read "logBaseURL"',
+      ],
+      [
+        'warning',
+        'throttler-not-applied',
+        '/TEMPLATE_QUEUE/throttler',
+        'SimpleThrottler is accepted but not applied yet',
+      ],
+    ]);
+  });
+
+  it('gives each queue its own limits over those of the template', async () => {
+    const { queues } = await read(file);
+    const limits = Object.fromEntries(queues.map((queue) => [queue.name, queue.limits]));
+    expect(limits.PULL_MODEL_1).to.deep.equal({
+      maxWorkers: 5,
+      nQueueLimitWorker: 5,
+      maxNewWorkersPerCycle: 0,
+    });
+    expect(limits.PUSH_MODEL_2).to.deep.equal({
+      maxWorkers: 2,
+      nQueueLimitWorker: 2,
+      maxNewWorkersPerCycle: 1,
+    });
+  });
+});
+
+const section = (name: string): Json => ({ name, module: 'thresher/local' });
+const good = (): Json => ({
+  maxWorkers: 3,
+  submitter: section('LocalSubmitter'),
+  monitor: section('LocalMonitor'),
+  sweeper: section('LocalSweeper'),
+});
+
+let directory: string;
+let file: string;
+
+function write(queues: Json): void {
+  writeFileSync(file, JSON.stringify(queues, null, 1));
+}
+
+/** From 1, of the only line with this text. */
+function lineWith(text: string): number {
+  const lines = readFileSync(file, 'utf8').split('\n');
+  const found = lines.flatMap((line, index) => (line.includes(text) ? [index + 1] : []));
+  if (found.length !== 1) throw new Error(`${found.length} lines have ${text}`);
+  return found[0]!;
+}
+
+interface Mistake {
+  readonly what: string;
+  /** What the queue BAD has otherwise than a good one. */
+  readonly has: Json;
+  readonly pointer: string;
+  /** Text of the line that is to be named. */
+  readonly at: string;
+  readonly code: string;
+  readonly message: string;
+}
+
+const localSubmitter = 'LocalSubmitter of thresher/local';
+
+const mistakes: readonly Mistake[] = [
+  {
+    what: 'a limit in quotes',
+    has: { maxWorkers: '1000' },
+    pointer: '/BAD/maxWorkers',
+    at: '"1000"',
+    code: 'wrong-type',
+    message: 'maxWorkers is "1000"; it must be an integer: write 1000 without quotes',
+  },
+  {
+    what: 'a limit that is a fraction',
+    has: { nQueueLimitWorker: 2.5 },
+    pointer: '/BAD/nQueueLimitWorker',
+    at: '2.5',
+    code: 'wrong-type',
+    message: 'nQueueLimitWorker is 2.5; it must be an integer',
+  },
+  {
+    what: 'a mapType that does not exist',
+    has: { mapType: 'Nojob' },
+    pointer: '/BAD/mapType',
+    at: '"Nojob"',
+    code: 'wrong-type',
+    message: 'mapType is "Nojob"; it must be one of "NoJob", "OneToOne", "ManyToOne", "OneToMany"',
+  },
+  {
+    what: 'a demand that does not exist',
+    has: { demand: 'all' },
+    pointer: '/BAD/demand',
+    at: '"all"',
+    code: 'wrong-type',
+    message: 'demand is "all"; it must be one of "fill", "none"',
+  },
+  {
+    what: 'no attempts at all',
+    has: { maxSubmissionAttempts: 0 },
+    pointer: '/BAD/maxSubmissionAttempts',
+    at: '"maxSubmissionAttempts"',
+    code: 'wrong-type',
+    message: 'maxSubmissionAttempts is 0; it must be >= 1',
+  },
+  {
+    what: 'a missing section',
+    has: { monitor: undefined },
+    pointer: '/BAD',
+    at: '"BAD"',
+    code: 'missing-section',
+    message: 'the section "monitor" is missing, with "name" and "module"',
+  },
+  {
+    what: 'a section without a module',
+    has: { sweeper: { name: 'LocalSweeper', mark: 1 } },
+    pointer: '/BAD/sweeper',
+    at: '"sweeper": { "BAD" }',
+    code: 'wrong-type',
+    message: '"module" is missing here',
+  },
+  {
+    what: 'a plugin that does not exist',
+    has: { submitter: { name: 'SlurmSubmitter', module: 'thresher/slurm' } },
+    pointer: '/BAD/submitter/name',
+    at: '"SlurmSubmitter"',
+    code: 'unknown-plugin',
+    message: `no submitter is called SlurmSubmitter of thresher/slurm; there are ${localSubmitter}`,
+  },
+  {
+    what: 'a plugin of another kind',
+    has: { submitter: { name: 'LocalMonitor', module: 'thresher/local', mark: 1 } },
+    pointer: '/BAD/submitter/name',
+    at: '"name": { "BAD" }',
+    code: 'unknown-plugin',
+    message: `no submitter is called LocalMonitor of thresher/local; there are ${localSubmitter}`,
+  },
+  {
+    what: 'a module without a plugin',
+    has: { submitter: { name: 'Own', module: './empty.mjs' } },
+    pointer: '/BAD/submitter/module',
+    at: './empty.mjs',
+    code: 'plugin-not-loaded',
+    message: 'the module ./empty.mjs could not be used: it exports nothing that definePlugin() returned',
+  },
+  {
+    what: 'a module that fails',
+    has: { submitter: { name: 'Own', module: './broken.mjs' } },
+    pointer: '/BAD/submitter/module',
+    at: './broken.mjs',
+    code: 'plugin-not-loaded',
+    message: 'the module ./broken.mjs could not be used: it is broken',
+  },
+  {
+    what: 'an option of the wrong type',
+    has: { submitter: { ...section('LocalSubmitter'), nCore: '8' } },
+    pointer: '/BAD/submitter/nCore',
+    at: '"nCore"',
+    code: 'wrong-type',
+    message: 'nCore is "8"; it must be an integer: write 8 without quotes',
+  },
+  {
+    what: 'an option out of bounds',
+    has: { monitor: { ...section('LocalMonitor'), pollInterval: 0 } },
+    pointer: '/BAD/monitor/pollInterval',
+    at: '"pollInterval"',
+    code: 'wrong-type',
+    message: 'pollInterval is 0; it must be >= 0.05',
+  },
+  {
+    what: 'a monitor that looks elsewhere',
+    has: { monitor: { ...section('LocalMonitor'), workDir: '/elsewhere' } },
+    pointer: '/BAD/monitor',
+    at: '"monitor": { "BAD" }',
+    code: 'connection-not-shared',
+    message: 'the submitter works on local:/state/local, the monitor looks at local:/elsewhere',
+  },
+  {
+    what: 'a sweeper that looks elsewhere',
+    has: { sweeper: { ...section('LocalSweeper'), workDir: '/elsewhere' } },
+    pointer: '/BAD/sweeper',
+    at: '"sweeper": { "BAD" }',
+    code: 'connection-not-shared',
+    message: 'the submitter works on local:/state/local, the sweeper looks at local:/elsewhere',
+  },
+  {
+    what: 'a throttler that does not exist',
+    has: { throttler: { name: 'OwnThrottler', module: 'x' } },
+    pointer: '/BAD/throttler',
+    at: '"throttler"',
+    code: 'unknown-plugin',
+    message: 'no throttler is called OwnThrottler',
+  },
+  {
+    what: 'a template queue that does not exist',
+    has: { templateQueueName: 'GONE' },
+    pointer: '/BAD/templateQueueName',
+    at: '"GONE"',
+    code: 'unknown-template-queue',
+    message: 'templateQueueName is "GONE", which is not in this file',
+  },
+];
+
+/** The line of BAD's own `key`, which other queues have, too. */
+function placeOf({ at }: Mistake): number {
+  const inBad = /^"(\w+)": \{ "BAD" \}$/.exec(at)?.[1];
+  if (inBad === undefined) return lineWith(at);
+  const lines = readFileSync(file, 'utf8').split('\n');
+  const start = lines.findIndex((line) => line.includes('"BAD"'));
+  return lines.findIndex((line, index) => index > start && line.includes(`"${inBad}":`)) + 1;
+}
+
+describe('a queue file', () => {
+  beforeEach(() => {
+    directory = temporaryDirectory();
+    file = join(directory, 'panda_queueconfig.json');
+    writeFileSync(join(directory, 'empty.mjs'), 'export const nothing = 1;');
+    writeFileSync(join(directory, 'broken.mjs'), 'throw new Error("it is broken");');
+  });
+
+  for (const mistake of mistakes) {
+    it(`names ${mistake.what}, and the other queue goes on`, async () => {
+      write({ GOOD: good(), BAD: { ...good(), ...mistake.has } });
+      const { queues, refused, problems } = await read(file);
+      const { pointer, code, message } = mistake;
+      expect(problems.filter(({ severity }) => severity === 'error')).to.deep.equal([
+        { file, pointer, line: placeOf(mistake), severity: 'error', code, message, queue: 'BAD' },
+      ]);
+      expect(refused).to.deep.equal(['BAD']);
+      expect(queues.map(({ name }) => name)).to.deep.equal(['GOOD']);
+    });
+  }
+
+  it('names the line in the template where a value from there is wrong', async () => {
+    write({
+      X_TEMPLATE: { ...good(), maxWorkers: 'many' },
+      BAD: { templateQueueName: 'X_TEMPLATE' },
+      GOOD: { templateQueueName: 'X_TEMPLATE', maxWorkers: 1 },
+    });
+    const { queues, problems } = await read(file);
+    expect(queues.map(({ name }) => name)).to.deep.equal(['GOOD']);
+    expect(problems).to.deep.equal([
+      {
+        file,
+        pointer: '/X_TEMPLATE/maxWorkers',
+        line: lineWith('"many"'),
+        severity: 'error',
+        code: 'wrong-type',
+        message: 'maxWorkers is "many"; it must be an integer',
+        queue: 'BAD',
+      },
+    ]);
+  });
+
+  it('names a mistake in a worker template with the template’s file and line', async () => {
+    const template = join(directory, 'pilot.yaml');
+    writeFileSync(template, 'command: /bin/true\nenv:\n  A: ${nothing}\n');
+    write({
+      GOOD: good(),
+      BAD: { ...good(), submitter: { ...section('LocalSubmitter'), templateFile: 'pilot.yaml' } },
+    });
+    const { queues, problems } = await read(file);
+    expect(queues.map(({ name }) => name)).to.deep.equal(['GOOD']);
+    expect(problems).to.have.length(1);
+    expect(problems[0]).to.include({
+      ...{ file: template, pointer: '/env/A', line: 3, severity: 'error', queue: 'BAD' },
+      code: 'unknown-placeholder',
+    });
+  });
+
+  it('names a worker template that is not there', async () => {
+    write({ BAD: { ...good(), submitter: { ...section('LocalSubmitter'), templateFile: 'gone.yaml' } } });
+    const { problems } = await read(file);
+    const path = join(directory, 'gone.yaml');
+    expect(problems).to.deep.equal([
+      {
+        file,
+        pointer: '/BAD/submitter/templateFile',
+        line: lineWith('gone.yaml'),
+        severity: 'error',
+        code: 'file-unreadable',
+        message: `${path}: cannot read the file: ENOENT: no such file or directory, open '${path}'`,
+        queue: 'BAD',
+      },
+    ]);
+  });
+
+  it('keeps a queue with an access point that workers share, with a warning', async () => {
+    const messenger = {
+      name: 'SharedFileMessenger',
+      module: 'thresher/shared-file',
+      accessPoint: '/data/all',
+    };
+    write({ Q: { ...good(), messenger } });
+    const { queues, problems } = await read(file);
+    expect(queues).to.have.length(1);
+    expect(problems).to.deep.equal([
+      {
+        file,
+        pointer: '/Q/messenger/accessPoint',
+        line: lineWith('accessPoint'),
+        severity: 'warning',
+        code: 'access-point-shared',
+        message:
+          'the last component of /data/all has no ${workerID}: workers share it and it is never removed',
+        queue: 'Q',
+      },
+    ]);
+  });
+
+  it('reports options that a plugin does not read, but not those that are common to all', async () => {
+    const submitter = { ...section('LocalSubmitter'), nCores: 8 };
+    write({ Q: { ...good(), submitter, common: { nCore: 4, forOthers: 1 } } });
+    const { queues, problems } = await read(file);
+    expect(queues[0]?.plugins.submitter?.config).to.include({ nCore: 4 });
+    expect(problems.map(({ severity, pointer, message }) => [severity, pointer, message])).to.deep.equal([
+      ['notice', '/Q/submitter/nCores', 'LocalSubmitter does not read "nCores"'],
+    ]);
+  });
+
+  it('loses the queue that is no object, and says that it is refused', async () => {
+    write({ BAD: 5, GOOD: good() });
+    const { queues, refused } = await read(file);
+    expect(queues.map(({ name }) => name)).to.deep.equal(['GOOD']);
+    expect(refused).to.deep.equal(['BAD']);
+  });
+
+  it('that is no JSON has no queues and one problem', async () => {
+    writeFileSync(file, '{ "Q": {} ');
+    const { queues, refused, problems } = await read(file);
+    expect([queues, refused]).to.deep.equal([[], []]);
+    expect(problems.map(({ code, line }) => [code, line])).to.deep.equal([['syntax', 1]]);
+  });
+
+  it('is read in part where only some queues are wanted', async () => {
+    write({ A: good(), B: { ...good(), maxWorkers: 'x' }, C: good() });
+    const names = async (queueList: string[]) =>
+      (await read(file, { queueList })).queues.map(({ name }) => name);
+    expect(await names(['A'])).to.deep.equal(['A']);
+    expect((await read(file, { queueList: ['A'] })).problems).to.deep.equal([]);
+    expect(await names(['ALL'])).to.deep.equal(['A', 'C']);
+    expect(await names([])).to.deep.equal([]);
+  });
+
+  it('lets only local queues fill themselves unless it is said', async () => {
+    write({ Q: good(), OFF: { ...good(), demand: 'none' } });
+    const demands = async (defaultDemand: 'fill' | 'none' | undefined) =>
+      (await read(file, { defaultDemand })).queues.map(({ demand }) => demand);
+    expect(await demands(undefined)).to.deep.equal(['fill', 'none']);
+    expect(await demands('none')).to.deep.equal(['none', 'none']);
+    expect(await demands('fill')).to.deep.equal(['fill', 'none']);
+  });
+
+  it('makes a snapshot that is JSON all through, with every default in it', async () => {
+    write({ Q: good() });
+    const [queue] = (await read(file)).queues;
+    expect(JSON.parse(JSON.stringify(queue))).to.deep.equal(queue);
+    expect(queue?.configDir).to.equal(directory);
+    expect(queue?.options).to.include({
+      queueStatus: 'online',
+      mapType: 'OneToOne',
+      maxSubmissionAttempts: 3,
+    });
+    expect(queue?.plugins.submitter).to.deep.equal({
+      ...section('LocalSubmitter'),
+      config: { nCore: 1, minRamCount: 0, maxWalltime: 0 },
+    });
+  });
+});

@@ -1,0 +1,169 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { readSettings } from '../../src/config/settings.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+let directory: string;
+let file: string;
+
+function read(text: string, stateDir?: string) {
+  writeFileSync(file, text);
+  return readSettings(file, stateDir);
+}
+
+function settingsOf(text: string, stateDir?: string) {
+  const result = read(text, stateDir);
+  if (!result.ok) throw new Error(JSON.stringify(result.problems));
+  return result.settings;
+}
+
+function problemsOf(text: string) {
+  const result = read(text);
+  return result.ok ? [] : result.problems;
+}
+
+describe('the settings of the daemon', () => {
+  beforeEach(() => {
+    directory = temporaryDirectory();
+    file = join(directory, 'thresher.yaml');
+  });
+
+  it('have a default for everything, so that an empty file is enough', () => {
+    expect(settingsOf('')).to.deep.equal({
+      file,
+      stateDir: '/var/lib/thresher',
+      queueFile: join(directory, 'panda_queueconfig.json'),
+      values: {
+        master: { shutdownTimeout: 20, pluginTimeout: 60 },
+        qconf: { configFile: 'panda_queueconfig.json' },
+        submitter: { sleepTime: 10, maxNewWorkers: 1000 },
+        monitor: { maxStatusAge: 120, missingGrace: 30 },
+        sweeper: {
+          sleepTime: 60,
+          listInterval: 600,
+          keepFinished: 24,
+          keepFailed: 72,
+          keepCancelled: 72,
+          keepMissed: 24,
+        },
+        log: { level: 'info', format: 'plain' },
+      },
+    });
+  });
+
+  it('keep what is written beside the defaults of the same section', () => {
+    const { values } = settingsOf('submitter:\n  sleepTime: 1\nlog: { level: debug }\n');
+    expect(values.submitter).to.deep.equal({ sleepTime: 1, maxNewWorkers: 1000 });
+    expect(values.log).to.deep.equal({ level: 'debug', format: 'plain' });
+  });
+
+  it('count relative paths from their own file', () => {
+    const settings = settingsOf('master: { stateDir: ../state }\nqconf: { configFile: sub/queues.json }\n');
+    expect(settings.stateDir).to.equal(join(directory, '..', 'state'));
+    expect(settings.queueFile).to.equal(join(directory, 'sub', 'queues.json'));
+  });
+
+  it('leave absolute paths alone', () => {
+    const settings = settingsOf(
+      'master: { stateDir: /srv/state }\nqconf: { configFile: /etc/queues.json }\n',
+    );
+    expect(settings).to.include({ stateDir: '/srv/state', queueFile: '/etc/queues.json' });
+  });
+
+  it('give way to the state directory of the command line', () => {
+    expect(settingsOf('master: { stateDir: /srv/state }\n', '/other').stateDir).to.equal('/other');
+  });
+
+  it('accept a cron expression', () => {
+    expect(settingsOf('sweeper: { cron: "*/10 * * * *" }\n').values.sweeper.cron).to.equal('*/10 * * * *');
+  });
+
+  for (const [what, text, pointer, line, code, message] of [
+    [
+      'an unknown key',
+      'master:\n  shutdownTimeout: 5\nsubmitter:\n  sleeptime: 3\n',
+      '/submitter/sleeptime',
+      4,
+      'unknown-setting',
+      '"sleeptime" is not a known setting here',
+    ],
+    [
+      'an unknown section',
+      '# settings\nsubmiter:\n  sleepTime: 3\n',
+      '/submiter',
+      2,
+      'unknown-setting',
+      '"submiter" is not a known setting here',
+    ],
+    [
+      'a number in quotes',
+      'submitter:\n  maxNewWorkers: "50"\n',
+      '/submitter/maxNewWorkers',
+      2,
+      'wrong-type',
+      'maxNewWorkers is "50"; it must be an integer: write 50 without quotes',
+    ],
+    [
+      'a time below its bound',
+      'master:\n  pluginTimeout: 0\n',
+      '/master/pluginTimeout',
+      2,
+      'wrong-type',
+      'pluginTimeout is 0; it must be >= 0.1',
+    ],
+    [
+      'a word that is not offered',
+      'log:\n  format: plain\n  level: loud\n',
+      '/log/level',
+      3,
+      'wrong-type',
+      'level is "loud"; it must be one of "error", "warn", "info", "debug"',
+    ],
+    [
+      'a factory id that cannot be a label',
+      'master:\n  factoryId: CERN_1\n',
+      '/master/factoryId',
+      2,
+      'wrong-type',
+      'factoryId is "CERN_1"; it must match ^[a-z]([a-z0-9-]{0,28}[a-z0-9])?$',
+    ],
+    [
+      'one queue that is no list',
+      'qconf:\n  queueList: CERN\n',
+      '/qconf/queueList',
+      2,
+      'wrong-type',
+      'queueList is "CERN"; it must be a list [ ... ]',
+    ],
+    [
+      'a cron expression that is none',
+      'sweeper:\n  sleepTime: 5\n  cron: every day\n',
+      '/sweeper/cron',
+      3,
+      'wrong-type',
+      'cron is "every day"; it must be a cron expression such as "*/10 * * * *"',
+    ],
+    ['a list', '- a\n- b\n', '', 1, 'wrong-type', 'it is ["a","b"]; it must be an object { ... }'],
+  ] as const) {
+    it(`say where and what is wrong with ${what}`, () => {
+      expect(problemsOf(text)).to.deep.equal([{ file, pointer, line, severity: 'error', code, message }]);
+    });
+  }
+
+  it('name all mistakes at once', () => {
+    const problems = problemsOf('log:\n  level: 1\nmonitor:\n  maxStatusAge: x\n');
+    expect(problems.map(({ pointer, line }) => [pointer, line])).to.deep.equal([
+      ['/monitor/maxStatusAge', 4],
+      ['/log/level', 2],
+    ]);
+  });
+
+  it('are refused when they are no YAML, or not there', () => {
+    expect(problemsOf('master: [1\n').map(({ code }) => code)).to.include('syntax');
+    const result = readSettings(join(directory, 'nothing.yaml'));
+    expect(result.ok ? [] : result.problems.map(({ code, line }) => [code, line])).to.deep.equal([
+      ['file-unreadable', 0],
+    ]);
+  });
+});

@@ -1,0 +1,111 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import {
+  groupMembers,
+  isAlive,
+  parseStat,
+  type ProcessId,
+  readBootId,
+  signalProcess,
+} from '../../../src/plugins/local/processes.ts';
+import { until } from '../../support/until.ts';
+
+const statOf = (pid: number) => parseStat(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+
+describe('a line of /proc/PID/stat', () => {
+  const rest = 'S 1 4242 4242 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 987654 1000 50';
+
+  for (const name of ['sh', 'a b', ')', '(', ') R 1 2', 'x) Z 9 9 9', '((a)', '', 'a\nb', '1 (2) 3']) {
+    it(`is read whatever the command's name is: ${JSON.stringify(name)}`, () => {
+      expect(parseStat(`77 (${name}) ${rest}`)).to.deep.equal({
+        state: 'S',
+        group: 4242,
+        startTicks: 987_654,
+      });
+    });
+  }
+
+  it('of this very process is what the kernel says', () => {
+    const { state, group, startTicks } = statOf(process.pid);
+    expect(state).to.match(/^[RSD]$/);
+    expect(group).to.be.greaterThan(0);
+    expect(startTicks).to.be.greaterThan(0);
+  });
+});
+
+describe('a process', () => {
+  const bootId = readBootId();
+  const me = (): ProcessId => ({ pid: process.pid, startTicks: statOf(process.pid).startTicks, bootId });
+  let children: ChildProcess[];
+
+  beforeEach(() => {
+    children = [];
+  });
+
+  afterEach(() => {
+    for (const child of children) child.kill('SIGKILL');
+  });
+
+  function start(command: string, args: string[], options: Parameters<typeof spawn>[2] = {}): number {
+    const child = spawn(command, args, { stdio: 'ignore', ...options });
+    children.push(child);
+    return child.pid!;
+  }
+
+  it('is alive when pid, start time and boot are its own', async () => {
+    expect(await isAlive(me(), bootId)).to.equal(true);
+  });
+
+  it('is not alive when its pid went to another that started at another time', async () => {
+    expect(await isAlive({ ...me(), startTicks: me().startTicks - 1 }, bootId)).to.equal(false);
+  });
+
+  it('is not alive when the machine was booted since', async () => {
+    expect(await isAlive({ ...me(), bootId: 'another' }, bootId)).to.equal(false);
+    expect(await isAlive(me(), 'another')).to.equal(false);
+  });
+
+  it('is not alive when there is none of its pid', async () => {
+    expect(await isAlive({ ...me(), pid: 2 ** 30 }, bootId)).to.equal(false);
+  });
+
+  it('is not alive as a zombie that nobody waits for', async () => {
+    // The shell gives its place to a program that never asks after the children it got with it.
+    const parent = start('/bin/sh', ['-c', '/bin/true & exec sleep 60']);
+    const zombie = await until('the child is a zombie', () => {
+      const found = readFileSync(`/proc/${parent}/task/${parent}/children`, 'utf8').trim();
+      return found !== '' && statOf(Number(found)).state === 'Z' && Number(found);
+    });
+    const id = { pid: zombie, startTicks: statOf(zombie).startTicks, bootId };
+    expect(await isAlive(id, bootId)).to.equal(false);
+  });
+
+  it('belongs to a worker by its group and by its environment, not by one alone', async () => {
+    const mark = 'THRESHER_WORKER_DIR=/work/1';
+    const environment = (value: string) => ({ PATH: '/bin:/usr/bin', THRESHER_WORKER_DIR: value });
+    const ours = start('sleep', ['60'], { detached: true, env: environment('/work/1') });
+    const stranger = start('sleep', ['60'], { detached: true, env: environment('/work/12') });
+    const elsewhere = start('sleep', ['60'], { detached: true, env: environment('/work/1') });
+    const wanted = new Map([
+      [ours, mark],
+      [stranger, mark],
+    ]);
+    await until('all have their own environment', () =>
+      [ours, stranger, elsewhere].every((pid) => readFileSync(`/proc/${pid}/comm`, 'utf8') === 'sleep\n'),
+    );
+    expect([...groupMembers(wanted)]).to.deep.equal([[ours, [ours]]]);
+  });
+
+  it('gets a signal, and it is no error when it is gone already', async () => {
+    const pid = start('sleep', ['60']);
+    const ended = new Promise((resolve) =>
+      children[0]!.once('exit', (_, signal) => {
+        resolve(signal);
+      }),
+    );
+    signalProcess(pid, 'SIGTERM');
+    expect(await ended).to.equal('SIGTERM');
+    signalProcess(pid, 'SIGTERM');
+  });
+});
