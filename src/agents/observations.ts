@@ -1,5 +1,5 @@
 import type { Log } from '../plugins/contracts/index.ts';
-import type { Clock } from '../util/clock.ts';
+import { type Clock, nextTurn } from '../util/clock.ts';
 import { messageOf } from '../worker/errors.ts';
 import type { Observation } from '../worker/observation.ts';
 import { fingerprintOf } from './live-table.ts';
@@ -53,9 +53,10 @@ export class ObservationWriter {
 
   async #write(): Promise<void> {
     while (this.#batch.size > 0) {
+      await nextTurn();
       if (this.#batch.size < flushAt) await this.#clock.sleep(flushAfter, this.#full.signal);
       this.#full = new AbortController();
-      const batch = [...this.#batch.values()].slice(0, flushAt);
+      const batch = this.#batch.values().take(flushAt).toArray();
       try {
         const changed = await this.#ledger.change(
           batch.map((one) => observationChange(one, this.#ledger.live.get(one.workerId)?.killed ?? false)),

@@ -1,6 +1,6 @@
 import type { Found, Sweeper } from '../plugins/contracts/index.ts';
 import type { Orphan } from '../store/orphans.ts';
-import type { WorkerRecord } from '../store/rows.ts';
+import type { Fate } from '../store/workers.ts';
 import { isFinal } from '../worker/status.ts';
 import type { Worker } from '../worker/worker.ts';
 import type { Connection } from './connection.ts';
@@ -22,7 +22,7 @@ export type Verdict =
  */
 export function judge(
   found: Found,
-  row: WorkerRecord | undefined,
+  row: Fate | undefined,
   placement: string,
   configId: (queue: string) => number | undefined,
 ): Verdict {
@@ -30,7 +30,7 @@ export function judge(
   if (identity === undefined) return { kind: 'orphan', why: 'its mark does not say which worker it is' };
   if (row !== undefined) {
     const over = observation !== undefined && isFinal(observation.status);
-    if (row.sweptTime !== null) return { kind: 'orphan', why: `its worker was ${row.status} and swept` };
+    if (row.swept) return { kind: 'orphan', why: `its worker was ${row.status} and swept` };
     if (isFinal(row.status) && observation !== undefined && !over) {
       return { kind: 'orphan', why: `its worker is ${row.status}, but it lives` };
     }
@@ -98,7 +98,7 @@ export class ReconcilerAgent {
     const ids = all.flatMap(({ identity }) => (identity === undefined ? [] : [identity.workerId]));
     // Ids given out from now on are above everything that was ever seen.
     await store.ids.raise(ids.reduce((highest, id) => Math.max(highest, id), 0) + 1);
-    const rows = new Map((await store.workers.byIds(ids)).map((row) => [row.workerId, row]));
+    const rows = await store.workers.fates(ids);
     return all.map((found) => {
       const row = found.identity && rows.get(found.identity.workerId);
       return { found, verdict: judge(found, row, this.#connection.name, this.#configId) };

@@ -2,7 +2,8 @@ import { runningDaemon } from '../daemon/lock.ts';
 import type { StateDir } from '../daemon/state-dir.ts';
 import type { Command } from '../store/commands.ts';
 import type { Store } from '../store/store.ts';
-import { CliError, type Environment, type GlobalOptions, withStore } from './environment.ts';
+import { ThresherError } from '../worker/errors.ts';
+import { type Environment, type GlobalOptions, withStore } from './environment.ts';
 
 /** How long an answer is waited for, ms; a sweep of many workers may take longer and goes on. */
 const patience = 30_000;
@@ -31,7 +32,7 @@ export async function askDaemon(
       out.write('the daemon has not answered yet: it goes on with this\n');
       return;
     }
-    if (!result.ok) throw new CliError(result.message);
+    if (!result.ok) throw new ThresherError('command-refused', result.message);
     out.write(`${result.message}\n`);
   });
 }
@@ -54,10 +55,13 @@ async function answer(store: Store, dir: StateDir, id: number, { clock }: Enviro
   return store.commands.result(id);
 }
 
-/** @throws CliError for a queue that no daemon ever reported. */
+/** @throws ThresherError `no-such-queue` for a queue that no daemon ever reported. */
 export async function requireQueue(store: Store, queue: string): Promise<void> {
   const names = (await store.queues.all()).map((report) => report.queue);
   if (!names.includes(queue)) {
-    throw new CliError(`there is no queue ${queue}; there are ${names.join(', ') || 'none'} [no-such-queue]`);
+    throw new ThresherError(
+      'no-such-queue',
+      `there is no queue ${queue}; there are ${names.join(', ') || 'none'}`,
+    );
   }
 }

@@ -5,6 +5,7 @@ import type { Log } from '../plugins/contracts/index.ts';
 import type { Store } from '../store/store.ts';
 import { type Clock, systemClock } from '../util/clock.ts';
 import type { Problem } from '../util/located.ts';
+import { ThresherError } from '../worker/errors.ts';
 
 /** What every subcommand may use of the world. */
 export interface Environment {
@@ -27,26 +28,16 @@ export interface GlobalOptions {
   readonly stateDir?: string;
 }
 
-/** An end with a message and an exit status: 1 for what went wrong, 2 for wrong use. */
-export class CliError extends Error {
-  readonly status: 1 | 2;
-
-  constructor(message: string, status: 1 | 2 = 1) {
-    super(message);
-    this.status = status;
-  }
-}
-
-/** @throws CliError with one line per mistake in the settings file. */
+/** @throws ThresherError `settings-wrong`, a line per mistake in the settings file. */
 export function loadSettings({ config, stateDir }: GlobalOptions): LoadedSettings {
   const result = readSettings(config, stateDir);
   if (result.ok) return result.settings;
-  throw new CliError(result.problems.map(describeProblem).join('\n'));
+  throw new ThresherError('settings-wrong', result.problems.map(describeProblem).join('\n'));
 }
 
-export function describeProblem({ file, line, pointer, message, code }: Problem): string {
+function describeProblem({ file, line, pointer, message }: Problem): string {
   const place = line > 0 ? `${file}:${line}` : file;
-  return `${place}: ${pointer === '' ? '' : `${pointer}: `}${message} [${code}]`;
+  return `${place}: ${pointer === '' ? '' : `${pointer}: `}${message}`;
 }
 
 /** Opens the store, and closes it whatever happens. */

@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
+import { ThresherError } from '../worker/errors.ts';
 import type { WorkerStatus } from '../worker/status.ts';
 import { askDaemon, requireQueue } from './ask-daemon.ts';
-import { CliError, type Environment, type GlobalOptions } from './environment.ts';
+import type { Environment, GlobalOptions } from './environment.ts';
 import { findWorker, workerIdArgument } from './worker.ts';
 import { statusArgument } from './workers.ts';
 
@@ -23,10 +24,10 @@ export function addKill(program: Command, environment: Environment): void {
     .action(async (ids: number[] | undefined, { queue, status }: KillOptions, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions>();
       if ((ids === undefined || ids.length === 0) === (queue === undefined)) {
-        throw new CliError('kill takes worker ids, or --queue with a queue name', 2);
+        throw new ThresherError('usage', 'kill takes worker ids, or --queue with a queue name');
       }
       if (queue === undefined) {
-        if (status !== undefined) throw new CliError('--status goes with --queue', 2);
+        if (status !== undefined) throw new ThresherError('usage', '--status goes with --queue');
         await askDaemon(options, environment, { kind: 'kill', ids: ids ?? [] }, async (store) => {
           for (const id of ids ?? []) await findWorker(store, id);
         });

@@ -1,7 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { ThresherError } from '../worker/errors.ts';
 import { addDrain } from './drain.ts';
-import { CliError, type Environment } from './environment.ts';
+import type { Environment } from './environment.ts';
 import { addKill } from './kill.ts';
 import { addLogs } from './logs.ts';
 import { addOrphans } from './orphans.ts';
@@ -27,15 +27,8 @@ export function makeProgram(environment: Environment): Command {
     .configureOutput({
       writeOut: (text) => environment.out.write(text),
       writeErr: (text) => environment.err.write(text),
-      // One line: a suggestion follows its error.
-      outputError: (text, write) => {
-        write(
-          `thresher: ${text
-            .replace(/^error: /, '')
-            .trim()
-            .replaceAll('\n', ' ')} [usage]\n`,
-        );
-      },
+      // Errors are shown where all errors are, in runProgram.
+      outputError: () => undefined,
     })
     .exitOverride();
   for (const add of subcommands) add(program, environment);
@@ -48,15 +41,22 @@ export async function runProgram(argv: readonly string[], environment: Environme
     await makeProgram(environment).parseAsync([...argv], { from: 'user' });
     return 0;
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-    if (error instanceof CliError) {
-      for (const line of error.message.split('\n')) environment.err.write(`thresher: ${line}\n`);
-      return error.status;
-    }
-    if (error instanceof ThresherError) {
-      environment.err.write(`thresher: ${error.message} [${error.code}]\n`);
-      return 1;
-    }
-    throw error;
+    if (error instanceof CommanderError && error.exitCode === 0) return 0;
+    // `thresher` alone: the help was shown instead of an error.
+    if (error instanceof CommanderError && error.code === 'commander.help') return 2;
+    const shown = error instanceof CommanderError ? toUsageError(error) : error;
+    if (!(shown instanceof ThresherError)) throw error;
+    for (const line of shown.message.split('\n'))
+      environment.err.write(`thresher: ${line} [${shown.code}]\n`);
+    return shown.code === 'usage' ? 2 : 1;
   }
+}
+
+/** In one line: a suggestion follows its error. */
+function toUsageError({ message }: CommanderError): ThresherError {
+  const text = message
+    .replace(/^error: /, '')
+    .trim()
+    .replaceAll('\n', ' ');
+  return new ThresherError('usage', text);
 }

@@ -2,7 +2,8 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { workerDetails } from '../daemon/view.ts';
 import type { WorkerRecord } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
-import { CliError, type Environment, type GlobalOptions, withStore } from './environment.ts';
+import { ThresherError } from '../worker/errors.ts';
+import { type Environment, type GlobalOptions, withStore } from './environment.ts';
 import { type OutputFormat, outputOption, printJson, printTable } from './output.ts';
 
 export function workerIdArgument(text: string): number {
@@ -10,10 +11,10 @@ export function workerIdArgument(text: string): number {
   return Number(text);
 }
 
-/** @throws CliError when there is none. */
+/** @throws ThresherError `no-such-worker` */
 export async function findWorker(store: Store, workerId: number): Promise<WorkerRecord> {
   const record = await store.workers.byId(workerId);
-  if (record === undefined) throw new CliError(`there is no worker ${workerId} [no-such-worker]`);
+  if (record === undefined) throw new ThresherError('no-such-worker', `there is no worker ${workerId}`);
   return record;
 }
 

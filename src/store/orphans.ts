@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely';
+import { inTransaction } from './transaction.ts';
 import type { Tables } from './tables.ts';
 
 /** Something on a backend that carries our mark and belongs to no worker we know. */
@@ -22,7 +23,7 @@ export class OrphanStore {
 
   /** What the last complete listing of a connection found. */
   async replace(connection: string, orphans: readonly Orphan[]): Promise<void> {
-    await this.#db.transaction().execute(async (tx) => {
+    await inTransaction(this.#db, async (tx) => {
       await tx
         .deleteFrom('orphans')
         .where('instance', '=', this.#instance)

@@ -77,14 +77,18 @@ export class QueueStore {
       limits: JSON.parse(row.limits) as QueueReport['limits'],
       reasons: JSON.parse(row.reasons) as Reason[],
       reportTime: row.report_time,
-      ...(row.control === null
-        ? {}
-        : { control: { mode: row.control, reason: row.control_reason ?? '', since: row.control_time ?? 0 } }),
+      ...withControl(toControl(row)),
     }));
   }
 
   async control(queue: string): Promise<Control | undefined> {
-    return (await this.all()).find((report) => report.queue === queue)?.control;
+    const row = await this.#db
+      .selectFrom('queues')
+      .select(['control', 'control_reason', 'control_time'])
+      .where('instance', '=', this.#instance)
+      .where('queue', '=', queue)
+      .executeTakeFirst();
+    return row && toControl(row);
   }
 
   /** Pauses, drains or (null) resumes a queue; @returns false when there is no such queue. */
@@ -110,4 +114,17 @@ export class QueueStore {
       .where('queue', '=', queue)
       .execute();
   }
+}
+
+function toControl(row: {
+  readonly control: Control['mode'] | null;
+  readonly control_reason: string | null;
+  readonly control_time: number | null;
+}): Control | undefined {
+  if (row.control === null) return undefined;
+  return { mode: row.control, reason: row.control_reason ?? '', since: row.control_time ?? 0 };
+}
+
+function withControl(control: Control | undefined): { control?: Control } {
+  return control === undefined ? {} : { control };
 }

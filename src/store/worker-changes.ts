@@ -1,5 +1,6 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import type { WorkerStatus } from '../worker/status.ts';
+import { inTransaction } from './transaction.ts';
 import type { Tables } from './tables.ts';
 
 /** One change of one worker. What is absent stays as it is. */
@@ -30,7 +31,7 @@ export interface WorkerChange {
  */
 export async function applyChanges(db: Kysely<Tables>, changes: readonly WorkerChange[]): Promise<number[]> {
   if (changes.length === 0) return [];
-  return db.transaction().execute(async (tx) => {
+  return inTransaction(db, async (tx) => {
     const rows = JSON.stringify(changes.map(toTuple));
     const updated = await sql<{ worker_id: number }>`
         UPDATE workers SET

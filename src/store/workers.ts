@@ -1,12 +1,16 @@
 import { type Kysely, type Selectable, sql } from 'kysely';
+import { nextTurn } from '../util/clock.ts';
 import { isQueued, type WorkerStatus } from '../worker/status.ts';
 import type { Worker } from '../worker/worker.ts';
 import { toNewRow, toRecord, type WorkerRecord } from './rows.ts';
+import { inTransaction } from './transaction.ts';
 import type { Tables, TransitionsTable } from './tables.ts';
 import { applyChanges, type WorkerChange } from './worker-changes.ts';
 
 /** Rows per INSERT: below SQLite's limit of bound values. */
 const insertChunk = 500;
+/** Rows per question about fates: other work comes in between. */
+const fateChunk = 1000;
 
 /** The living, in SQL. Written out, since SQLite uses a partial index only for the very words of its condition. */
 const alive = sql.raw(`status IN ('pending', 'submitted', 'idle', 'ready', 'running')`);
@@ -42,6 +46,12 @@ export interface WorkerFilter {
   readonly limit?: number | undefined;
 }
 
+/** What a listing is held against. */
+export interface Fate {
+  readonly status: WorkerStatus;
+  readonly swept: boolean;
+}
+
 /** How long ended workers of each final status are kept before they are swept, as the time they must have ended before. */
 export type SweepBefore = Readonly<Record<'finished' | 'failed' | 'cancelled' | 'missed', number>>;
 
@@ -57,7 +67,7 @@ export class WorkerStore {
 
   /** Records these intents, all or none: when this returns they survive a power cut. */
   async insert(workers: readonly Worker[], status: WorkerStatus, at: number, source: string): Promise<void> {
-    await this.#db.transaction().execute(async (tx) => {
+    await inTransaction(this.#db, async (tx) => {
       for (let start = 0; start < workers.length; start += insertChunk) {
         const chunk = workers.slice(start, start + insertChunk);
         const rows = chunk.map((worker) => toNewRow(worker, this.#instance, status, at));
@@ -169,6 +179,24 @@ export class WorkerStore {
       .where(sql<boolean>`worker_id IN (SELECT value FROM json_each(${JSON.stringify(workerIds)}))`)
       .execute();
     return rows.map(toRecord);
+  }
+
+  /** What became of these, and no more than that: for holding whole listings against the rows. */
+  async fates(workerIds: readonly number[]): Promise<Map<number, Fate>> {
+    const fates = new Map<number, Fate>();
+    for (let start = 0; start < workerIds.length; start += fateChunk) {
+      const chunk = JSON.stringify(workerIds.slice(start, start + fateChunk));
+      const rows = await this.#db
+        .selectFrom('workers')
+        .select(['worker_id', 'status', 'swept_time'])
+        .where('instance', '=', this.#instance)
+        .where(sql<boolean>`worker_id IN (SELECT value FROM json_each(${chunk}))`)
+        .execute();
+      for (const row of rows)
+        fates.set(row.worker_id, { status: row.status, swept: row.swept_time !== null });
+      await nextTurn();
+    }
+    return fates;
   }
 
   async list(filter: WorkerFilter): Promise<WorkerRecord[]> {

@@ -37,6 +37,13 @@ function sleepOnce(ms: number, signal: AbortSignal | undefined): Promise<void> {
   });
 }
 
+/** Lets timers, signals and other queues have their turn: SQLite answers without ever leaving the current one. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve);
+  });
+}
+
 /** ISO 8601 in UTC with ms, as every time is shown. */
 export function isoTime(ms: number): string {
   return new Date(ms).toISOString();

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { judge } from '../../src/agents/reconciler.ts';
 import type { Found, WorkerStatus } from '../../src/plugins/contracts/index.ts';
-import { toNewRow, toRecord, type WorkerRecord } from '../../src/store/rows.ts';
+import type { Fate } from '../../src/store/workers.ts';
 import { finalStatuses, isFinal, workerStatuses } from '../../src/worker/status.ts';
 import { workerOf } from '../support/samples.ts';
 
@@ -14,12 +14,12 @@ function found(status?: WorkerStatus): Found {
   return { place: '/work/1', handle, identity, ...(status !== undefined && { observation }) };
 }
 
-const row = (status: WorkerStatus, sweptTime: number | null = null): WorkerRecord => ({
-  ...toRecord(toNewRow(workerOf(1), 'factory', status, 0)),
-  sweptTime,
+const row = (status: WorkerStatus, sweptTime: number | null = null): Fate => ({
+  status,
+  swept: sweptTime !== null,
 });
 const configId = (queue: string) => (queue === 'Q' ? 3 : undefined);
-const verdict = (one: Found, record?: WorkerRecord) => judge(one, record, 'local:/work', configId);
+const verdict = (one: Found, record?: Fate) => judge(one, record, 'local:/work', configId);
 
 describe('what carries our mark', () => {
   it('and does not say who it is, is an orphan', () => {

@@ -315,6 +315,8 @@ describe('planted violations: layers', function () {
     ),
     imports('src/plugins/demand/fill/planted-plugin.ts', '../none/index.ts', 'plugin-is-its-own-folder'),
     imports('src/plugins/registry.ts', '../agents/loop.ts', 'registry-knows-plugins-only'),
+    imports('src/planted/loose.ts', '../util/clock.ts', 'every-module-has-a-layer'),
+    imports('src/util/planted-undeclared.ts', 'p-limit', 'no-undeclared-dependency'),
     // Types and imports at run time count as much.
     {
       file: 'src/worker/planted-type.ts',

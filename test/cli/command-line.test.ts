@@ -220,7 +220,7 @@ describe('command line, used wrongly', () => {
     const missing = join(temporaryDirectory(), 'none.yaml');
     const { status, stderr } = await runProgram('--config', missing, 'queues');
     expect(status).to.equal(1);
-    expect(stderr).to.match(/none\.yaml: cannot read the file: ENOENT.* \[file-unreadable\]\n$/);
+    expect(stderr).to.match(/none\.yaml: cannot read the file: ENOENT.* \[settings-wrong\]\n$/);
   });
 
   it('version works without any configuration', async () => {

@@ -140,17 +140,9 @@ describe('daemon', () => {
       pilot: 'while [ ! -e $SITE_DIR/end ]; do sleep 0.05; done',
       queues: { Q: { maxWorkers: 20, nQueueLimitWorker: 20, common: { workDir: 'work' } } },
     });
-    const { daemon, stateDir } = site.startOnSmallDisk('4m');
+    const { daemon, stateDir, run } = site.startOnSmallDisk('4m');
     const workers = async (status: string) => {
-      const { stdout } = await site.run(
-        '--state-dir',
-        stateDir,
-        'workers',
-        '--status',
-        status,
-        '--output',
-        'json',
-      );
+      const { stdout } = await run('workers', '--status', status, '--output', 'json');
       return (JSON.parse(stdout) as unknown[]).length;
     };
     await until('twenty run', async () => (await workers('running')) === 20);

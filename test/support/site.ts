@@ -104,18 +104,20 @@ export class Site {
 
   /**
    * Starts the real daemon with its state on a disk of its own, in a mount namespace of its own: no root needed.
-   * `stateDir` is how others reach it.
+   * `stateDir` is how files there are reached from outside, `run` how the program is run inside.
    */
-  startOnSmallDisk(size: string): { daemon: RunningDaemon; stateDir: string } {
+  startOnSmallDisk(size: string) {
     mkdirSync(this.stateDir, { recursive: true });
     const script = 'mount -t tmpfs -o size="$1" tmpfs "$2" && shift 2 && exec "$@"';
-    const program = [join(checkout, 'bin/thresher'), '--config', this.config, 'run'];
-    const daemon = this.#spawn(
-      'unshare',
-      ['-rm', 'sh', '-c', script, 'sh', size, this.stateDir, ...program],
-      {},
-    );
-    return { daemon, stateDir: `/proc/${daemon.pid}/root${this.stateDir}` };
+    const program = [join(checkout, 'bin/thresher'), '--config', this.config];
+    const inside = ['-rm', 'sh', '-c', script, 'sh', size, this.stateDir, ...program, 'run'];
+    const daemon = this.#spawn('unshare', inside, {});
+    const enter = ['-t', String(daemon.pid), '-U', '-m', '--preserve-credentials', '--', ...program];
+    return {
+      daemon,
+      stateDir: `/proc/${daemon.pid}/root${this.stateDir}`,
+      run: (...args: string[]) => runCommand('nsenter', [...enter, ...args]),
+    };
   }
 
   /** Starts a daemon that kills itself with SIGKILL at a step. */
@@ -221,8 +223,12 @@ export class Site {
 /** Shell line for pilots whose starts a test counts. */
 export const countStarts = 'mkdir -p $SITE_DIR/starts; echo start >> $SITE_DIR/starts/$HARVESTER_WORKER_ID;';
 
-export async function runProgram(...args: string[]): Promise<CommandResult> {
-  const child = spawn(join(checkout, 'bin/thresher'), args, { stdio: ['ignore', 'pipe', 'pipe'] });
+export function runProgram(...args: string[]): Promise<CommandResult> {
+  return runCommand(join(checkout, 'bin/thresher'), args);
+}
+
+async function runCommand(command: string, args: readonly string[]): Promise<CommandResult> {
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] });
   let stdout = '';
   let stderr = '';
   child.stdout.on('data', (piece: Buffer) => (stdout += piece.toString()));

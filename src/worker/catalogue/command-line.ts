@@ -2,6 +2,10 @@ import type { Explanation } from './explanation.ts';
 
 /** What the command line says. */
 export const commandLineErrors = {
+  'command-refused': {
+    meaning: 'The daemon could not do what was asked.',
+    remedy: 'See the message.',
+  },
   usage: { meaning: 'The command line is wrong.', remedy: 'See `thresher --help`.' },
   'no-such-worker': { meaning: 'No worker has this id.', remedy: 'See `thresher workers`.' },
   'no-such-queue': { meaning: 'No queue has this name.', remedy: 'See `thresher queues`.' },

@@ -2,6 +2,10 @@ import type { Explanation } from './explanation.ts';
 
 /** Mistakes in files, found before anything starts. */
 export const configurationErrors = {
+  'settings-wrong': {
+    meaning: 'thresher.yaml cannot be read or has mistakes; each is named with its line.',
+    remedy: 'Mend them; docs/configuration.md lists all keys.',
+  },
   'file-unreadable': {
     meaning: 'A configuration or template file does not exist or may not be read.',
     remedy: 'Check the path (relative paths count from the file that names them) and its permissions.',
