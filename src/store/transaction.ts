@@ -1,25 +1,20 @@
-import type { Kysely, Transaction } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import type { Tables } from './tables.ts';
 
 /**
- * Runs `work` in one transaction. @throws what `work` threw: SQLite rolls back by itself when a disk is full, and the
- * rollback that follows then fails with an error that says nothing.
+ * Runs `work` in one transaction. @throws what went wrong first: on a full disk SQLite fails in the commit and rolls back
+ * by itself, and Kysely's own transactions would then show the failure of a second rollback, which says nothing.
  */
-export async function inTransaction<T>(
-  db: Kysely<Tables>,
-  work: (tx: Transaction<Tables>) => Promise<T>,
-): Promise<T> {
-  let cause: { readonly error: unknown } | undefined;
-  try {
-    return await db.transaction().execute(async (tx) => {
-      try {
-        return await work(tx);
-      } catch (error) {
-        cause = { error };
-        throw error;
-      }
-    });
-  } catch (error) {
-    throw cause === undefined ? error : cause.error;
-  }
+export function inTransaction<T>(db: Kysely<Tables>, work: (tx: Kysely<Tables>) => Promise<T>): Promise<T> {
+  return db.connection().execute(async (tx) => {
+    await sql`BEGIN`.execute(tx);
+    try {
+      const result = await work(tx);
+      await sql`COMMIT`.execute(tx);
+      return result;
+    } catch (error) {
+      await sql`ROLLBACK`.execute(tx).catch(() => undefined);
+      throw error;
+    }
+  });
 }

@@ -1,4 +1,4 @@
-import { type Kysely, sql, type Transaction } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import type { WorkerStatus } from '../worker/status.ts';
 import { inTransaction } from './transaction.ts';
 import type { Tables } from './tables.ts';
@@ -81,7 +81,7 @@ function toTuple(change: WorkerChange): unknown[] {
   ];
 }
 
-async function writeHistory(tx: Transaction<Tables>, changes: readonly WorkerChange[]): Promise<void> {
+async function writeHistory(tx: Kysely<Tables>, changes: readonly WorkerChange[]): Promise<void> {
   if (changes.length === 0) return;
   const rows = JSON.stringify(
     changes.map((change) => [

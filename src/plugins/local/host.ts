@@ -81,7 +81,8 @@ export class LocalHost {
       if (marked?.factory !== this.#factoryId) continue;
       const state = await this.look(id, marked.worker.attempt);
       if (state.kind === 'ended') this.live.delete(id);
-      else this.live.set(id, marked);
+      // A submission that went on meanwhile knows better: it may be at a later attempt than what was read here.
+      else if (!this.live.has(id)) this.live.set(id, marked);
       result.push({ marked, state });
     }
     return result;

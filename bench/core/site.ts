@@ -1,0 +1,104 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import { readSettings } from '../../src/config/settings.ts';
+import { Daemon } from '../../src/daemon/daemon.ts';
+import type { Log } from '../../src/plugins/contracts/index.ts';
+import { systemClock } from '../../src/util/clock.ts';
+
+export const liveWorkers = 100_000;
+export const queues = 10;
+export const connections = 2;
+export const workersPerQueue = liveWorkers / queues;
+
+export const paths = (directory: string) => ({
+  config: join(directory, 'thresher.yaml'),
+  queueFile: join(directory, 'panda_queueconfig.json'),
+  stateDir: join(directory, 'state'),
+  database: join(directory, 'state', 'thresher.db'),
+  backend: join(directory, 'backend.json'),
+});
+
+/**
+ * Ten queues on two connections. Limits leave one more worker per queue than the benchmark's number, so that a daemon that
+ * may submit does so as soon as the backend has room.
+ */
+export function writeSite(directory: string): void {
+  const { config, queueFile } = paths(directory);
+  const settings = {
+    master: { stateDir: 'state', harvester_id: 'bench' },
+    // Passes of submitters come every second; they are part of every figure. The rest is as delivered, but for
+    // listings and the age of statuses: the benchmark says when something is shown.
+    submitter: { sleepTime: 1 },
+    monitor: { maxStatusAge: 3600 },
+    sweeper: { listInterval: 3600 },
+  };
+  writeFileSync(config, stringify(settings));
+  const module = join(import.meta.dirname, 'fake-backend.ts');
+  const sections = {
+    submitter: { name: 'FakeSubmitter', module },
+    monitor: { name: 'FakeMonitor', module },
+    sweeper: { name: 'FakeSweeper', module },
+  };
+  const all = Array.from({ length: queues }, (_, index) => [
+    `BENCH_${index}`,
+    {
+      ...sections,
+      common: { connection: `cluster-${index % connections}` },
+      ...{ queueStatus: 'online', mapType: 'NoJob', demand: 'fill' },
+      maxWorkers: workersPerQueue + 1,
+    },
+  ]);
+  writeFileSync(queueFile, JSON.stringify(Object.fromEntries(all), null, 2));
+}
+
+export interface RunningDaemon {
+  readonly daemon: Daemon;
+  /** Warnings and errors it logged, "message: facts". */
+  readonly complaints: readonly string[];
+}
+
+/** Starts the daemon of this site in this process. */
+export async function startDaemon(directory: string): Promise<RunningDaemon> {
+  const read = readSettings(paths(directory).config);
+  if (!read.ok) throw new Error(JSON.stringify(read.problems));
+  const complaints: string[] = [];
+  const complain = (message: string, facts: Readonly<Record<string, unknown>> = {}) => {
+    if (complaints.length < 20) complaints.push(`${message}: ${JSON.stringify(facts)}`);
+  };
+  const log: Log = { debug: () => undefined, info: () => undefined, warn: complain, error: complain };
+  const daemon = await Daemon.start({
+    settings: read.settings,
+    clock: systemClock,
+    random: Math.random,
+    log,
+  });
+  return { daemon, complaints };
+}
+
+export const sleep = (ms: number) => systemClock.sleep(ms);
+
+export async function until(what: string, holds: () => boolean, patience = 120_000): Promise<void> {
+  const start = performance.now();
+  while (!holds()) {
+    if (performance.now() - start > patience) throw new Error(`in vain waited for: ${what}`);
+    await sleep(20);
+  }
+}
+
+/** Of an odd or even number of values. */
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = Math.floor(sorted.length / 2);
+  const upper = sorted[middle] ?? NaN;
+  return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? NaN) + upper) / 2;
+}
+
+/** Hands the result to the parent process. */
+export async function report(result: unknown): Promise<void> {
+  await new Promise<void>((resolve) =>
+    process.send?.(result, undefined, {}, () => {
+      resolve();
+    }),
+  );
+}

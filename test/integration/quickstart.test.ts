@@ -1,0 +1,35 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { resolve } from 'node:path';
+import { expect } from 'chai';
+import { runProgram } from '../support/site.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+const checkout = resolve(import.meta.dirname, '../..');
+
+describe('the two minutes of a new user', () => {
+  it('./scripts/quickstart shows pilots start and finish within 15 s', async function () {
+    this.timeout(30_000);
+    const stateDir = temporaryDirectory();
+    const child = spawn(resolve(checkout, 'scripts/quickstart'), ['--for', '12s', '--state-dir', stateDir]);
+    let output = '';
+    child.stdout.on('data', (piece: Buffer) => (output += piece.toString()));
+    child.stderr.on('data', (piece: Buffer) => (output += piece.toString()));
+    const [status] = (await once(child, 'close')) as [number | null];
+    expect(status, output).to.equal(0);
+    expect(output).to.match(/worker \d+ of EXAMPLE_SCORE: running/);
+    expect(output).to.match(/worker \d+ of EXAMPLE_MCORE: finished/);
+    const id = /worker (\d+) of EXAMPLE_SCORE: finished/.exec(output)?.[1] ?? '';
+    const logs = await runProgram(
+      '--config',
+      resolve(checkout, 'etc/thresher.yaml'),
+      '--state-dir',
+      stateDir,
+      'logs',
+      id,
+    );
+    expect(logs.stdout).to.match(
+      new RegExp(`^pilot ${id} of \\S+ at EXAMPLE_SCORE on [^]*pilot ${id} is done\n$`),
+    );
+  });
+});
