@@ -135,7 +135,8 @@ function placeholderValues(worker: Worker, context: FillContext): PlaceholderVal
   };
 }
 
-const knownPlaceholders: ReadonlySet<string> = new Set([
+/** What `env` and `cwd` of a template may name. */
+export const knownPlaceholders: ReadonlySet<string> = new Set([
   ...[
     'workerID',
     'harvesterID',

@@ -1,0 +1,23 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { expect } from 'chai';
+import { generatePages } from '../../scripts/generate-docs.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+const pages = ['README.md', 'docs/architecture.md', 'docs/plugins.md', 'docs/decisions.md', 'CHANGELOG.md'];
+
+describe('documents', () => {
+  for (const [name, text] of Object.entries(generatePages())) {
+    it(`docs/${name} says what the sources say (else: npm run docs)`, () => {
+      expect(readFileSync(join(root, 'docs', name), 'utf8')).to.equal(text);
+    });
+  }
+
+  for (const page of [...pages, 'docs/errors.md', 'docs/configuration.md']) {
+    it(`${page} links only to what exists`, () => {
+      const text = readFileSync(join(root, page), 'utf8');
+      const links = [...text.matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, link]) => link ?? '');
+      expect(links.filter((link) => !existsSync(join(root, dirname(page), link)))).to.deep.equal([]);
+    });
+  }
+});
