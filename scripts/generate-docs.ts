@@ -16,7 +16,7 @@ import { workerErrors } from '../src/worker/catalogue/workers.ts';
 
 interface Schema {
   readonly type?: string;
-  readonly const?: unknown;
+  readonly const?: string;
   readonly default?: unknown;
   readonly description?: string;
   readonly minimum?: number;
@@ -91,7 +91,7 @@ function configurationPage(): string {
     'from its template: plugin sections key by key, everything else as a whole. Options in `common` go to every plugin',
     'section that does not set them. Of duplicate keys the last counts, with a warning.',
     '',
-    ...optionTable(QueueOptions as unknown as Schema),
+    ...optionTable(QueueOptions),
     '',
     `Plugin sections are ${Object.entries(sections)
       .map(([name, { needed }]) => `\`${name}\`${needed ? ' (needed)' : ''}`)
@@ -120,7 +120,7 @@ function configurationPage(): string {
     '',
     'A YAML file:',
     '',
-    ...optionTable(LocalTemplate as unknown as Schema),
+    ...optionTable(LocalTemplate),
     '',
     `Strings may hold placeholders: ${[...knownPlaceholders].map((name) => `\`\${${name}}\``).join(', ')}, and`,
     "Harvester's `${_workerID_3.2}` (digits of the worker id counted from the right, joined). `$${` stands for a literal",
@@ -144,7 +144,7 @@ function optionTable({ properties = {} }: Schema): string[] {
 
 function typeOf(schema: Schema): string {
   if (schema.anyOf !== undefined) return schema.anyOf.map(typeOf).join(' or ');
-  if (schema.const !== undefined) return `\`${String(schema.const)}\``;
+  if (schema.const !== undefined) return `\`${schema.const}\``;
   const bound =
     schema.minimum !== undefined
       ? ` ≥ ${schema.minimum}`

@@ -49,7 +49,7 @@ export class ScriptedBackend {
   }
 
   get faults(): Faults {
-    return (this.#read('faults.json') ?? {}) as Faults;
+    return this.#read('faults.json') ?? {};
   }
 
   set faults(faults: Faults) {
