@@ -19,10 +19,14 @@ export const queueColumns: readonly Column<QueueView>[] = [
   { title: 'WHY NO MORE', value: ({ reasons }) => reasons[0]?.message ?? null },
 ];
 
-function describeLimits(limits: QueueView['limits']): string {
-  const { nQueueLimitWorker, maxWorkers, maxNewWorkersPerCycle } = limits;
+function describeLimits({
+  nQueueLimitWorker,
+  maxWorkers,
+  maxNewWorkersPerCycle,
+}: QueueView['limits']): string {
   if (maxWorkers === undefined) return '';
-  return `${nQueueLimitWorker ?? '-'} queued, ${maxWorkers ?? '-'} alive${maxNewWorkersPerCycle ? `, ${maxNewWorkersPerCycle} new` : ''}`;
+  const perPass = maxNewWorkersPerCycle ? ` new<=${maxNewWorkersPerCycle}` : '';
+  return `queued<=${nQueueLimitWorker ?? '-'} alive<=${maxWorkers ?? '-'}${perPass}`;
 }
 
 export function addQueues(program: Command, environment: Environment): void {

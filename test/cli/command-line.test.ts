@@ -42,7 +42,7 @@ describe('command line, on a running daemon', () => {
     expect(table[0]).to.match(
       /^QUEUE +STATE +QUEUED +RUNNING +FINISHED +FAILED +OTHER +LIMITS +WHY NO MORE$/,
     );
-    expect(table[2]).to.match(/^Q +running +0 +2 +0 +0 +0 +2 queued, 2 alive +2 of maxWorkers 2 are alive$/);
+    expect(table[2]).to.match(/^Q +running +0 +2 +0 +0 +0 +queued<=2 alive<=2 +2 of maxWorkers 2 are alive$/);
   });
 
   it('workers: newest first, with the documented fields, filtered', async () => {
