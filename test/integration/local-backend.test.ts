@@ -229,17 +229,23 @@ describe('local backend', () => {
     expect(await site.workers()).to.deep.equal([]);
   });
 
-  it('leaves nothing of a swept worker', async () => {
-    makeSite({ pilot: 'exit 0', settings: { sweeper: { keepFinished: 0 } } });
-    site.start();
-    await until('one is swept', async () => {
-      const [worker] = (await site.workers('--status', 'finished').catch((): ShownWorker[] => [])).slice(-1);
-      if (worker === undefined) return false;
-      const { stdout } = await site.run('worker', String(worker.workerID), '--output', 'json');
-      return (
-        !stdout.includes('"sweptTime": null') &&
-        !readdirSync(join(site.stateDir, 'local')).includes(String(worker.workerID))
-      );
+  for (const [how, sweeper] of [
+    ['by sleepTime', { keepFinished: 0 }],
+    ['by its cron expression', { keepFinished: 0, sleepTime: 100_000, cron: '* * * * * *' }],
+  ] as const)
+    it(`leaves nothing of a swept worker: ${how}`, async () => {
+      makeSite({ pilot: 'exit 0', settings: { sweeper } });
+      site.start();
+      await until('one is swept', async () => {
+        const [worker] = (await site.workers('--status', 'finished').catch((): ShownWorker[] => [])).slice(
+          -1,
+        );
+        if (worker === undefined) return false;
+        const { stdout } = await site.run('worker', String(worker.workerID), '--output', 'json');
+        return (
+          !stdout.includes('"sweptTime": null') &&
+          !readdirSync(join(site.stateDir, 'local')).includes(String(worker.workerID))
+        );
+      });
     });
-  });
 });

@@ -6,7 +6,7 @@ import { until } from '../support/until.ts';
 
 describe('promise 4: limits count intents in flight and are never exceeded', () => {
   it('holds under random kills and restarts', async function () {
-    this.timeout(60_000);
+    this.timeout(120_000);
     const limits = { A: 3, B: 2 };
     const site = new Site({
       // Short pilots: ends and starts all the time, so that every kill hits the daemon at work.
@@ -43,7 +43,7 @@ describe('promise 4: limits count intents in flight and are never exceeded', () 
         await daemon.ended;
       }
       site.start();
-      const before = (await site.workers()).length;
+      const before = await until('it can be asked', async () => (await site.workers()).length);
       await until('it goes on after all of this', async () => (await site.workers()).length > before + 5);
     } finally {
       watching.abort();

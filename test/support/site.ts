@@ -131,12 +131,11 @@ export class Site {
   }
 
   async workers(...args: string[]): Promise<ShownWorker[]> {
-    const { stdout } = await this.run('workers', '--limit', '100000', '--output', 'json', ...args);
-    return JSON.parse(stdout) as ShownWorker[];
+    return this.#json<ShownWorker>('workers', '--limit', '100000', ...args);
   }
 
   async queues(): Promise<ShownQueue[]> {
-    return JSON.parse((await this.run('queues', '--output', 'json')).stdout) as ShownQueue[];
+    return this.#json<ShownQueue>('queues');
   }
 
   async queue(name: string): Promise<ShownQueue> {
@@ -201,6 +200,13 @@ export class Site {
       this.killEverything();
       return markedProcesses(this.directory).length === 0;
     });
+  }
+
+  /** @throws what the program said, where it printed nothing else: a state that is not there yet, for one. */
+  async #json<Row>(...args: string[]): Promise<Row[]> {
+    const { stdout, stderr } = await this.run(...args, '--output', 'json');
+    if (stdout === '') throw new Error(stderr);
+    return JSON.parse(stdout) as Row[];
   }
 
   #spawn(command: string, args: string[], env: Record<string, string>): RunningDaemon {
