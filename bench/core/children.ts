@@ -1,9 +1,16 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** No child of the benchmark runs longer, ms. */
 const longest = 240_000;
+
+/** What bin/thresher starts Node with. */
+function flagsOfTheProgram(): string[] {
+  const script = readFileSync(join(import.meta.dirname, '../../bin/thresher'), 'utf8');
+  return [...script.matchAll(/(?<=^exec .*)--[a-z][-\w=]*/gm)].map(([flag]) => flag);
+}
 
 /**
  * Runs one of this folder's programs until it reports, and ends it with SIGKILL then, as a crash would.
@@ -11,8 +18,8 @@ const longest = 240_000;
  */
 export async function runChild<T>(program: string, ...args: string[]): Promise<T> {
   const child = fork(join(import.meta.dirname, program), args, {
-    // Nothing of ours but the flag: no loader or inspector of whoever started the benchmark.
-    execArgv: ['--expose-gc'],
+    // The flags of the real program, and the collector's: no loader or inspector of whoever started the benchmark.
+    execArgv: ['--expose-gc', ...flagsOfTheProgram()],
     timeout: longest,
     killSignal: 'SIGKILL',
   });

@@ -11,6 +11,9 @@ export interface SweeperOptions {
 
 /** Workers in one call. */
 const atOnce = 500;
+/** How often, and with what pause (ms), a pass asks again for ends that are not there yet. */
+const killTurns = 20;
+const killPause = 500;
 
 /** Ends the workers of one queue that are to end, and removes what ended ones left. */
 export class SweeperAgent {
@@ -24,18 +27,22 @@ export class SweeperAgent {
     this.#options = options;
   }
 
-  async pass(): Promise<void> {
-    await this.kill();
+  async pass(signal: AbortSignal): Promise<void> {
+    // What takes its time to end is not left until the next full pass; what does not end at all is.
+    for (let turn = 0; turn < killTurns && !signal.aborted; turn++) {
+      if (await this.kill()) break;
+      await this.#context.clock.sleep(killPause, signal);
+    }
     await this.sweep();
   }
 
-  /** @returns whether all that were to end are gone. */
+  /** Ends what is to end, as many as one call takes. @returns whether nothing is left to be ended. */
   async kill(): Promise<boolean> {
     const { ledger, clock, log, step } = this.#context;
     const { config, configId } = this.#runtime;
     const wanted = await ledger.store.workers.toKill(config.name, configId, atOnce);
     const ready = wanted.filter(({ workerId }) => !ledger.inFlight.has(workerId));
-    let all = ready.length === wanted.length;
+    let all = ready.length === wanted.length && wanted.length < atOnce;
     for (const [{ monitor, sweeper }, workers] of this.#byConnection(ready)) {
       const outcomes = await callPlugin(this.#context, `kill of ${config.name}`, (signal) =>
         sweeper.kill(workers, signal),

@@ -153,7 +153,9 @@ function addQueueLoops(
     },
   });
   loops.addForQueue('submit', config.name, title, submitter.sleepTime * 1000, () => submitAgent.pass());
-  loops.addForQueue('sweep', config.name, title, sweeper.sleepTime * 1000, () => sweepAgent.pass());
+  loops.addForQueue('sweep', config.name, title, sweeper.sleepTime * 1000, (signal) =>
+    sweepAgent.pass(signal),
+  );
   return sweepAgent;
 }
 

@@ -27,7 +27,7 @@ export class LoopSet {
     queue: string,
     title: string,
     interval: number,
-    pass: () => Promise<void>,
+    pass: (signal: AbortSignal) => Promise<void>,
   ): void {
     const loop = this.add(`${kind} ${title}`, interval, pass);
     this.#byQueue[kind].set(queue, [...(this.#byQueue[kind].get(queue) ?? []), loop]);
