@@ -55,7 +55,7 @@ export default tseslint.config(
     },
   },
   {
-    files: ['src/util/clock.ts', 'test/**', 'bench/**', 'scripts/**'],
+    files: ['src/util/clock.ts', 'src/util/random.ts', 'test/**', 'bench/**', 'scripts/**'],
     rules: { 'no-restricted-properties': 'off', 'no-restricted-syntax': 'off', 'no-console': 'off' },
   },
   {

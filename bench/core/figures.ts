@@ -1,4 +1,4 @@
-import type { Measured } from './index.ts';
+import type { Measured } from './measured.ts';
 import { liveWorkers, median } from './site.ts';
 
 /** One line of the result. */

@@ -6,18 +6,12 @@ import { figuresOf } from './figures.ts';
 import type { LiveResult } from './live.ts';
 import { machine } from './machine.ts';
 import type { RestartResult } from './restart.ts';
+import type { Measured } from './measured.ts';
 import { pageOf } from './page.ts';
 import { paths, writeSite } from './site.ts';
 
 /** Restarts, and runs of the bare reader between them. */
 const restarts = 5;
-
-export interface Measured {
-  readonly live: LiveResult;
-  readonly restarts: readonly RestartResult[];
-  /** Each: ms from the process' start to the rows in memory. */
-  readonly bareReads: readonly number[];
-}
 
 /** The core without any real backend; the results go to `results/core.json` and `results/core.md`. */
 export async function benchCore(resultsDirectory: string): Promise<void> {

@@ -1,5 +1,5 @@
 import type { Figure } from './figures.ts';
-import type { Measured } from './index.ts';
+import type { Measured } from './measured.ts';
 import type { Machine } from './machine.ts';
 
 export interface Results {

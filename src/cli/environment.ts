@@ -4,6 +4,7 @@ import type { StateDir } from '../daemon/state-dir.ts';
 import type { Log } from '../plugins/contracts/index.ts';
 import type { Store } from '../store/store.ts';
 import { type Clock, systemClock } from '../util/clock.ts';
+import { systemRandom } from '../util/random.ts';
 import type { Problem } from '../util/located.ts';
 import { ThresherError } from '../worker/errors.ts';
 
@@ -19,8 +20,7 @@ export const realEnvironment: Environment = {
   out: process.stdout,
   err: process.stderr,
   clock: systemClock,
-  // eslint-disable-next-line no-restricted-properties -- the one place where the world is handed in
-  random: Math.random,
+  random: systemRandom,
 };
 
 export interface GlobalOptions {
