@@ -45,6 +45,8 @@ export interface QueueFileResult {
   readonly queues: readonly QueueConfig[];
   /** Queues with an error: they submit nothing, and the others go on. */
   readonly refused: readonly string[];
+  /** False when the file as a whole could not be read: nothing is known of what it should say. */
+  readonly readable: boolean;
   readonly problems: readonly Problem[];
 }
 
@@ -72,7 +74,8 @@ export function readQueueFile(
   options: QueueFileOptions,
 ): QueueFileResult {
   const located = readJsonFile(file);
-  if (located.value === undefined) return { queues: [], refused: [], problems: located.problems };
+  if (located.value === undefined)
+    return { queues: [], refused: [], readable: false, problems: located.problems };
   const merged = mergeQueues(located);
   const problems = [...located.problems, ...merged.problems];
   const broken = new Set(
@@ -94,7 +97,7 @@ export function readQueueFile(
     if (name !== undefined && !names.has(name) && isListed(name, options.queueList)) refused.push(name);
   }
   problems.push(...unknownNames(options.queueList ?? [], names, located));
-  return { queues, refused, problems };
+  return { queues, refused, readable: true, problems };
 }
 
 /** Names in `qconf.queueList` that no queue has: a slip of the pen that would otherwise only be silence. */

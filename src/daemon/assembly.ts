@@ -52,19 +52,19 @@ export async function assemble(
   const runtimes = makeRuntimes(parts, queueFile.queues, currentIds, inUse);
   await ledger.load();
   const reports = new QueueReports(store.queues, context.clock);
+  // Of a queue with several configurations only the current one speaks for it; a refused one has its errors to show.
+  const speaks = ({ current, config }: QueueRuntime) =>
+    current ||
+    (queueFile.readable && !currentIds.has(config.name) && !queueFile.refused.includes(config.name));
   await reports.begin(
-    runtimes.map(({ config }) => config),
+    runtimes.filter(speaks).map(({ config }) => config),
     queueFile,
   );
   const reconcilers = addConnectionLoops(parts, runtimes, currentIds);
   const sweepers = runtimes.map((runtime) =>
-    addQueueLoops(
-      parts,
-      runtime,
-      runtime.current || !currentIds.has(runtime.config.name) ? reports : undefined,
-    ),
+    addQueueLoops(parts, runtime, speaks(runtime) ? reports : undefined),
   );
-  const known = new Set([...queueFile.refused, ...runtimes.map(({ config }) => config.name)]);
+  const known = new Set((await store.queues.all()).map(({ queue }) => queue));
   const commands = new CommandAgent(context, {
     queues: () => known,
     wakeSubmitter: (queue) => {

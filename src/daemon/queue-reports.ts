@@ -15,21 +15,29 @@ export class QueueReports {
     this.#clock = clock;
   }
 
-  /** Brings the rows in line with the files: `configured` and refused queues have one, others go. */
-  async begin(configs: readonly QueueConfig[], file: QueueFileResult): Promise<void> {
+  /** Brings the rows in line with the files. `followed` are the configurations that will report by themselves. */
+  async begin(followed: readonly QueueConfig[], file: QueueFileResult): Promise<void> {
     const starting = { code: 'not-listed', message: 'the daemon is starting' };
-    for (const config of configs) await this.report(config, [starting]);
-    for (const queue of file.refused) {
-      const reasons = [{ code: 'queue-refused', message: whyRefused(queue, file) }];
-      await this.#write({ queue, queueStatus: 'refused', limits: {}, reasons });
+    for (const config of followed) await this.report(config, [starting]);
+    for (const queue of file.refused) await this.#refuse(queue, whyRefused(queue, file));
+    const known = new Set([...file.refused, ...followed.map(({ name }) => name)]);
+    for (const { queue, control } of await this.#store.all()) {
+      if (known.has(queue)) continue;
+      // A file that cannot be read says nothing about its queues; least of all does it end somebody's pause.
+      if (!file.readable) await this.#refuse(queue, whyUnreadable(file));
+      else if (control === undefined) await this.#store.forget(queue);
+      else await this.#write({ queue, queueStatus: 'removed', limits: {}, reasons: [removed] });
     }
-    const known = new Set([...file.refused, ...configs.map(({ name }) => name)]);
-    for (const { queue } of await this.#store.all()) if (!known.has(queue)) await this.#store.forget(queue);
   }
 
   async report(config: QueueConfig, reasons: readonly Reason[]): Promise<void> {
     const { queueStatus } = config.options;
     await this.#write({ queue: config.name, queueStatus, limits: { ...config.limits }, reasons });
+  }
+
+  async #refuse(queue: string, message: string): Promise<void> {
+    const reasons = [{ code: 'queue-refused', message }];
+    await this.#write({ queue, queueStatus: 'refused', limits: {}, reasons });
   }
 
   /** Written only when it changed: an idle queue writes nothing. */
@@ -39,6 +47,15 @@ export class QueueReports {
     await this.#store.report({ ...report, reportTime: this.#clock.now() });
     this.#written.set(report.queue, text);
   }
+}
+
+const removed = { code: 'queue-removed', message: 'the queue is not in the queue file any more' };
+
+function whyUnreadable({ problems }: QueueFileResult): string {
+  const [first] = problems;
+  return first === undefined
+    ? 'the queue file cannot be read'
+    : `${first.file}:${first.line}: ${first.message}`;
 }
 
 function whyRefused(queue: string, file: QueueFileResult): string {

@@ -120,7 +120,7 @@ function stateOf(
   counts: Partial<Record<WorkerStatus, number>>,
   running: boolean,
 ): string {
-  if (report.queueStatus === 'refused') return 'refused';
+  if (report.queueStatus === 'refused' || report.queueStatus === 'removed') return report.queueStatus;
   if (!running) return 'stopped';
   if (report.control?.mode === 'paused') return 'paused';
   if (report.control?.mode === 'draining') {

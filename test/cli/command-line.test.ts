@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect } from 'chai';
 import { type ShownWorker, runProgram, Site } from '../support/site.ts';
@@ -168,10 +169,18 @@ describe('command line, while no daemon runs', () => {
       expect(await site.workers(), 'nothing was submitted before the pause was taken up').to.have.length(
         before,
       );
-      // A pause outlives daemons.
+      // A pause outlives daemons, also one that could not read the queue file.
+      const sound = readFileSync(site.queueFile, 'utf8');
+      writeFileSync(site.queueFile, '{ "Q": ');
+      expect(await site.start(['--for', '1s']).ended).to.equal(0);
+      const refused = await site.queue('Q');
+      expect(refused.state).to.equal('refused');
+      expect(refused.reasons[1]?.message).to.match(/panda_queueconfig\.json:1: not valid JSON/);
+      writeFileSync(site.queueFile, sound);
       const third = site.start(['--for', '1s']);
       expect(await third.ended).to.equal(0);
       expect((await site.workers()).length).to.equal(before);
+      expect((await site.queue('Q')).reasons.map(({ code }) => code)).to.include('paused');
     } finally {
       await site.clean();
     }
