@@ -11,7 +11,7 @@ const handle = { batchID: '17' };
 
 function found(status?: WorkerStatus): Found {
   const observation = { workerId: 1, status: status!, nativeStatus: 'x', observedAt: 5 };
-  return { place: '/work/1', handle, identity, ...(status !== undefined && { observation }) };
+  return { place: '/pilots/1', handle, identity, ...(status !== undefined && { observation }) };
 }
 
 const row = (status: WorkerStatus, sweptTime: number | null = null): Fate => ({
@@ -19,11 +19,11 @@ const row = (status: WorkerStatus, sweptTime: number | null = null): Fate => ({
   swept: sweptTime !== null,
 });
 const configId = (queue: string) => (queue === 'Q' ? 3 : undefined);
-const verdict = (one: Found, record?: Fate) => judge(one, record, 'local:/work', configId);
+const verdict = (one: Found, record?: Fate) => judge(one, record, 'local:/pilots', configId);
 
 describe('what carries our mark', () => {
   it('and does not say who it is, is an orphan', () => {
-    expect(verdict({ place: '/work/x', handle }, row('running'))).to.deep.equal({
+    expect(verdict({ place: '/pilots/x', handle }, row('running'))).to.deep.equal({
       kind: 'orphan',
       why: 'its mark does not say which worker it is',
     });
@@ -60,7 +60,7 @@ describe('what carries our mark', () => {
   it('and has no row, is adopted where it is, with the current configuration of its queue', () => {
     expect(verdict(found('running'))).to.deep.equal({
       kind: 'adopt',
-      worker: { ...identity, placement: 'local:/work', configId: 3, handle },
+      worker: { ...identity, placement: 'local:/pilots', configId: 3, handle },
     });
   });
 

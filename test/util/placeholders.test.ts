@@ -18,7 +18,7 @@ describe('placeholders', () => {
     ['$$${workerID}', '$${workerID}'],
     ['$${nothing}', '${nothing}'],
     ['${nothing} ${}', '${nothing} ${}'],
-    ['${HOME:-/root} $HOME $(id)', '${HOME:-/root} $HOME $(id)'],
+    ['${HOME:-/tmp} $HOME $(id)', '${HOME:-/tmp} $HOME $(id)'],
     ['${workerID', '${workerID'],
   ] as const) {
     it(`make "${filled}" of "${text}"`, () => {

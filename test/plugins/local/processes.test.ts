@@ -82,11 +82,11 @@ describe('a process', () => {
   });
 
   it('belongs to a worker by its group and by its environment, not by one alone', async () => {
-    const mark = 'THRESHER_WORKER_DIR=/work/1';
+    const mark = 'THRESHER_WORKER_DIR=/pilots/1';
     const environment = (value: string) => ({ PATH: '/bin:/usr/bin', THRESHER_WORKER_DIR: value });
-    const ours = start('sleep', ['60'], { detached: true, env: environment('/work/1') });
-    const stranger = start('sleep', ['60'], { detached: true, env: environment('/work/12') });
-    const elsewhere = start('sleep', ['60'], { detached: true, env: environment('/work/1') });
+    const ours = start('sleep', ['60'], { detached: true, env: environment('/pilots/1') });
+    const stranger = start('sleep', ['60'], { detached: true, env: environment('/pilots/12') });
+    const elsewhere = start('sleep', ['60'], { detached: true, env: environment('/pilots/1') });
     const wanted = new Map([
       [ours, mark],
       [stranger, mark],

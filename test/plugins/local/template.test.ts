@@ -16,7 +16,7 @@ const context: FillContext = {
   factoryId: 'thresher-1',
   harvesterId: 'cern',
   hostname: 'wn1',
-  directory: '/work/17',
+  directory: '/pilots/17',
 };
 
 function load(text: string) {
@@ -160,20 +160,20 @@ describe('a filled template', () => {
   it('cannot forge the mark by which the worker is found', () => {
     const forged = { command: 'x', args: [], env: { THRESHER_WORKER_DIR: '/other' } };
     const { env } = fillTemplate(forged, workerOf(17), context);
-    expect(`THRESHER_WORKER_DIR=${env.THRESHER_WORKER_DIR ?? ''}`).to.equal(markOf('/work/17'));
+    expect(`THRESHER_WORKER_DIR=${env.THRESHER_WORKER_DIR ?? ''}`).to.equal(markOf('/pilots/17'));
   });
 
   it('works in the directory of the worker, or relative to it', () => {
     const cwd = (text: string) => fillTemplate({ ...template, cwd: text }, workerOf(17), context).cwd;
-    expect(filled.cwd).to.equal('/work/17');
-    expect(cwd('sub')).to.equal('/work/17/sub');
+    expect(filled.cwd).to.equal('/pilots/17');
+    expect(cwd('sub')).to.equal('/pilots/17/sub');
     expect(cwd('/data/${workerID}')).to.equal('/data/17');
   });
 
   it('takes the worker’s directory for an access point where there is none', () => {
     const access = (worker = workerOf(17)) =>
       fillTemplate({ command: '${accessPoint}', args: [], env: {} }, worker, context).command;
-    expect(access()).to.equal('/work/17');
+    expect(access()).to.equal('/pilots/17');
     expect(access(workerOf(17, { accessPoint: '/data/17' }))).to.equal('/data/17');
   });
 
@@ -194,7 +194,7 @@ describe('the environment of a pilot', () => {
       PANDA_JSID: 'harvester-cern',
       PANDA_HOSTNAME: 'wn1',
       THRESHER_FACTORY: 'thresher-1',
-      THRESHER_WORKER_DIR: '/work/17',
+      THRESHER_WORKER_DIR: '/pilots/17',
       computingSite: 'Q',
       pandaQueueName: 'Q',
       resourceType: 'SCORE',
