@@ -11,7 +11,7 @@ describe('a connection', () => {
 
   beforeEach(() => {
     clock = new ManualClock();
-    connection = new Connection('local:/work', clock, 120_000);
+    connection = new Connection('local:/pilots', clock, 120_000);
     opened = 0;
     connection.onOpen(() => opened++);
   });
@@ -22,11 +22,11 @@ describe('a connection', () => {
   };
 
   it('is closed until it was listed and then shown', () => {
-    expect(connection.closed).to.deep.equal({ code: 'not-listed', message: 'local:/work is being listed' });
+    expect(connection.closed).to.deep.equal({ code: 'not-listed', message: 'local:/pilots is being listed' });
     connection.listed();
     expect(connection.closed).to.deep.equal({
       code: 'status-unknown',
-      message: 'local:/work has not shown its workers yet',
+      message: 'local:/pilots has not shown its workers yet',
     });
     expect(opened).to.equal(0);
     connection.completed();
@@ -46,7 +46,7 @@ describe('a connection', () => {
     connection.listFailed(trouble);
     expect(connection.closed).to.deep.equal({
       code: 'not-listed',
-      message: 'local:/work could not be listed: no route to host',
+      message: 'local:/pilots could not be listed: no route to host',
     });
     open();
     expect(connection.closed).to.equal(undefined);
@@ -74,7 +74,7 @@ describe('a connection', () => {
     await clock.advance(1000);
     expect(connection.closed).to.deep.equal({
       code: 'status-unknown',
-      message: 'local:/work showed its workers last 121 s ago',
+      message: 'local:/pilots showed its workers last 121 s ago',
     });
     connection.completed();
     expect(connection.closed).to.equal(undefined);

@@ -15,7 +15,7 @@ const observation = (changes: Partial<Observation> = {}): Observation => ({
 const row = (changes: Partial<LiveRow> = {}): LiveRow => ({
   workerId: 1,
   queue: 'Q',
-  placement: 'local:/work',
+  placement: 'local:/pilots',
   configId: 1,
   status: 'running',
   attempt: 1,
@@ -64,7 +64,7 @@ describe('the fingerprint of an observation', () => {
 
 describe('the table of the living', () => {
   const worker = (workerId: number, changes: Partial<LiveWorker> = {}): LiveWorker => ({
-    ...{ workerId, queue: 'Q', placement: 'local:/work', configId: 1 },
+    ...{ workerId, queue: 'Q', placement: 'local:/pilots', configId: 1 },
     ...{ status: 'pending', killed: false, fingerprint: 0, seenIn: 0 },
     ...changes,
   });
@@ -97,7 +97,7 @@ describe('the table of the living', () => {
     table.add(worker(2, { configId: 2 }), false);
     table.add(worker(3, { queue: 'R', placement: 'local:/other' }), false);
     expect(ids(table.unconfirmed('Q', 2))).to.deep.equal([2]);
-    expect(ids(table.on('local:/work'))).to.deep.equal([1, 2]);
+    expect(ids(table.on('local:/pilots'))).to.deep.equal([1, 2]);
     expect(ids(table.on('local:/other'))).to.deep.equal([3]);
   });
 

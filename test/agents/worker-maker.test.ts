@@ -52,7 +52,7 @@ describe('an intent', () => {
     harvesterId: 'cern',
     config: configOf({}, 'CERN_PROD/MCORE'),
     configId: 4,
-    placement: 'local:/work',
+    placement: 'local:/pilots',
     originKind: 'fill',
     requirements,
     messenger: undefined,
@@ -62,7 +62,7 @@ describe('an intent', () => {
     expect(makeWorker(17, make)).to.deep.equal({
       ...{ workerId: 17, name: 'thresher-1-17', queue: 'CERN_PROD/MCORE', computingSite: 'CERN_PROD' },
       origin: { kind: 'fill', uid: 'CERN_PROD/MCORE', index: 17 },
-      ...{ requirements, placement: 'local:/work', configId: 4, attempt: 1 },
+      ...{ requirements, placement: 'local:/pilots', configId: 4, attempt: 1 },
     });
   });
 
