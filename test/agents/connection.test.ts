@@ -57,7 +57,7 @@ describe('a connection', () => {
     connection.troubled(trouble);
     expect(connection.closed).to.deep.equal({
       code: 'status-unknown',
-      message: 'local:/work: no route to host',
+      message: 'local:/pilots: no route to host',
     });
     connection.listed();
     expect(connection.closed?.code).to.equal('status-unknown');
