@@ -3,15 +3,21 @@ import { queuedStatuses } from '../worker/status.ts';
 import { toReason } from './loop.ts';
 import type { AgentContext } from './queue-runtime.ts';
 
+export interface SweepResult {
+  readonly count: number;
+  /** What kept some queues or connections from being swept. */
+  readonly errors: readonly string[];
+}
+
 export interface CommandTargets {
   /** Names of queues that are configured or still have workers. */
   queues(): ReadonlySet<string>;
   /** Something about this queue changed that its submitter should look at. */
   wakeSubmitter(queue: string): void;
   /** Sweeps all queues now; @returns how many workers were removed. */
-  sweepNow(): Promise<number>;
+  sweepNow(): Promise<SweepResult>;
   /** Removes what the last listings called orphans; @returns how many are gone. */
-  removeOrphans(): Promise<number>;
+  removeOrphans(): Promise<SweepResult>;
 }
 
 /** Carries out what operators ask on the command line. */
@@ -20,6 +26,8 @@ export class CommandAgent {
   readonly #targets: CommandTargets;
   /** Whether commands may be open without a sign of it: at the start, and after a failed pass. */
   #lookAnyway = true;
+  /** Sweeps under way, by their command. */
+  readonly #sweeping = new Set<number>();
 
   constructor(context: AgentContext, targets: CommandTargets) {
     this.#context = context;
@@ -38,8 +46,23 @@ export class CommandAgent {
     // Another process writes here only to leave a command.
     if (!store.changedElsewhere() && !this.#lookAnyway) return;
     this.#lookAnyway = true;
-    for (const open of await store.commands.open()) await this.#finish(open);
+    for (const open of await store.commands.open()) {
+      // A sweep waits for backends, some of which may be dead: nobody else's command waits for it.
+      if (open.command.kind === 'sweep') this.#sweepBeside(open);
+      else await this.#finish(open);
+    }
     this.#lookAnyway = false;
+  }
+
+  #sweepBeside(open: OpenCommand): void {
+    if (this.#sweeping.has(open.id)) return;
+    this.#sweeping.add(open.id);
+    this.#finish(open)
+      .catch((error: unknown) => {
+        this.#lookAnyway = true;
+        this.#context.log.error('sweep failed', { ...toReason(error) });
+      })
+      .finally(() => this.#sweeping.delete(open.id));
   }
 
   async #finish({ id, command }: OpenCommand): Promise<void> {
@@ -82,9 +105,11 @@ export class CommandAgent {
         return { ok: true, message: `${asked} workers of ${queue} are being ended` };
       }
       case 'sweep': {
-        const swept = await this.#targets.sweepNow();
-        if (!command.orphans) return { ok: true, message: `${swept} workers were swept` };
-        return { ok: true, message: `${await this.#targets.removeOrphans()} orphans were removed` };
+        const { count, errors } = await (command.orphans
+          ? this.#targets.removeOrphans()
+          : this.#targets.sweepNow());
+        const done = command.orphans ? `${count} orphans were removed` : `${count} workers were swept`;
+        return { ok: errors.length === 0, message: [done, ...errors].join('; ') };
       }
     }
   }

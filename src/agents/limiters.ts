@@ -12,6 +12,8 @@ export interface LimitState {
   readonly limits: Limits;
   /** The instance's cap per queue and pass. */
   readonly maxNewWorkers: number;
+  /** New workers of this cycle so far. */
+  readonly madeInCycle: number;
   readonly alive: number;
   readonly queued: number;
 }
@@ -55,16 +57,14 @@ export const queueLimit: Limiter = ({ queued, limits }) => ({
   },
 });
 
-export const newPerCycle: Limiter = ({ limits, maxNewWorkers }) => {
+export const newPerCycle: Limiter = ({ limits, maxNewWorkers, madeInCycle }) => {
   const own = limits.maxNewWorkersPerCycle;
   const [atMost, name] =
     own > 0 && own < maxNewWorkers
       ? [own, 'maxNewWorkersPerCycle']
       : [maxNewWorkers, 'submitter.maxNewWorkers'];
-  return {
-    atMost,
-    reason: { code: 'max-new-per-cycle', message: `${name} allows ${atMost} new workers in a pass` },
-  };
+  const message = `${madeInCycle} of ${name} ${atMost} were submitted in this cycle`;
+  return { atMost: Math.max(0, atMost - madeInCycle), reason: { code: 'max-new-per-cycle', message } };
 };
 
 /** What closes a queue altogether: retries wait, too. */

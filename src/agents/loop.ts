@@ -8,6 +8,8 @@ export interface LoopOptions {
   readonly name: string;
   /** Between passes that nothing woke, ms. */
   readonly interval: number;
+  /** Longest pause after failures, ms. */
+  readonly longestPause?: number;
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Log;
@@ -27,6 +29,9 @@ export interface LoopHealth {
 
 /** The first pause after a failure, ms, and the longest. */
 const backoff = { first: 1000, longest: 300_000 };
+
+/** How long a pass that fails must have gone well for earlier failures to be forgotten, ms. */
+const wellFor = 60_000;
 
 /**
  * Runs a pass again and again: after `interval` (jittered, so that many queues do not beat in step), at once when woken,
@@ -78,6 +83,7 @@ export class Loop {
   }
 
   async #pass(signal: AbortSignal): Promise<boolean> {
+    const begun = this.#options.clock.monotonic();
     try {
       await this.#options.pass(signal);
       this.#health = { ...this.#health, failures: 0 };
@@ -85,6 +91,8 @@ export class Loop {
       return false;
     } catch (error) {
       if (signal.aborted) return false;
+      // A monitor's pass lasts as long as all goes well: one that did for a while begins to count anew.
+      if (this.#options.clock.monotonic() - begun > wellFor) this.#health.failures = 0;
       const reason = toReason(error);
       this.#health.failures++;
       this.#health.lastError = reason;
@@ -99,7 +107,7 @@ export class Loop {
 
   #pauseAfterFailure(): number {
     const grown = backoff.first * 2 ** Math.min(this.#health.failures - 1, 20);
-    return this.#jittered(Math.min(grown, backoff.longest));
+    return this.#jittered(Math.min(grown, this.#options.longestPause ?? backoff.longest));
   }
 
   #jittered(ms: number): number {

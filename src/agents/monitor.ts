@@ -29,6 +29,8 @@ export class MonitorAgent {
   /** Counts listings; a living worker carries the number of the last one it was seen in. */
   #listing = 0;
   #checking = false;
+  /** Seen without being ours to follow: told once each. */
+  readonly #strangers = new Set<number>();
 
   constructor(
     monitor: Monitor,
@@ -87,7 +89,10 @@ export class MonitorAgent {
     this.#missing.delete(observation.workerId);
     const worker = this.#context.ledger.live.get(observation.workerId);
     if (worker !== undefined) worker.seenIn = this.#listing;
-    if (!this.#writer.add(observation) && !isOver(observation)) this.#options.onStranger();
+    if (this.#writer.add(observation) || isOver(observation) || this.#strangers.has(observation.workerId))
+      return;
+    this.#strangers.add(observation.workerId);
+    this.#options.onStranger();
   }
 
   /** Only now does absence mean something, and even now it is only a suspicion. */

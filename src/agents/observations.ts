@@ -3,7 +3,7 @@ import { type Clock, nextTurn } from '../util/clock.ts';
 import { messageOf } from '../worker/errors.ts';
 import type { Observation } from '../worker/observation.ts';
 import { fingerprintOf } from './live-table.ts';
-import type { Ledger } from './ledger.ts';
+import type { Change, Ledger } from './ledger.ts';
 import { observationChange } from './outcomes.ts';
 
 /** A batch is written when it is this old, ms, or this large. */
@@ -58,9 +58,7 @@ export class ObservationWriter {
       this.#full = new AbortController();
       const batch = this.#batch.values().take(flushAt).toArray();
       try {
-        const changed = await this.#ledger.change(
-          batch.map((one) => observationChange(one, this.#ledger.live.get(one.workerId)?.killed ?? false)),
-        );
+        const changed = await this.#ledger.change(batch.flatMap((one) => this.#toChange(one)));
         for (const one of batch) {
           // A newer one may have come in meanwhile.
           if (this.#batch.get(one.workerId) === one) this.#batch.delete(one.workerId);
@@ -75,6 +73,17 @@ export class ObservationWriter {
         });
         await this.#clock.sleep(retryAfter);
       }
+    }
+  }
+
+  /** An observation that no change can be made of (a plugin's mistake) must not stop the others. */
+  #toChange(observation: Observation): Change[] {
+    try {
+      return [observationChange(observation, this.#ledger.live.get(observation.workerId)?.killed ?? false)];
+    } catch (error) {
+      const { workerId } = observation;
+      this.#log.error('observation cannot be used', { workerId, error: messageOf(error) });
+      return [];
     }
   }
 }

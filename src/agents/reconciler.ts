@@ -47,6 +47,8 @@ export class ReconcilerAgent {
   readonly #connection: Connection;
   readonly #context: AgentContext;
   readonly #configId: (queue: string) => number | undefined;
+  /** How many the last listing found: only a change is news. */
+  #orphans = 0;
 
   constructor(
     sweeper: Sweeper,
@@ -91,18 +93,32 @@ export class ReconcilerAgent {
     return removed;
   }
 
-  async #judgeAll() {
+  async #judgeAll(): Promise<{ found: Found; verdict: Verdict }[]> {
     const { store } = this.#context.ledger;
-    const what = `list of ${this.#connection.name}`;
-    const all = await callPlugin(this.#context, what, (signal) => this.#sweeper.list(signal));
-    const ids = all.flatMap(({ identity }) => (identity === undefined ? [] : [identity.workerId]));
+    const first = await this.#list();
+    const ids = first.flatMap(({ identity }) => (identity === undefined ? [] : [identity.workerId]));
     // Ids given out from now on are above everything that was ever seen.
     await store.ids.raise(ids.reduce((highest, id) => Math.max(highest, id), 0) + 1);
     const rows = await store.workers.fates(ids);
-    return all.map((found) => {
-      const row = found.identity && rows.get(found.identity.workerId);
-      return { found, verdict: judge(found, row, this.#connection.name, this.#configId) };
+    const rowOf = ({ identity }: Found) => identity && rows.get(identity.workerId);
+    const judgeOne = (found: Found) => ({
+      found,
+      verdict: judge(found, rowOf(found), this.#connection.name, this.#configId),
     });
+    const judged = first.map(judgeOne);
+    // The rows were read after the listing: who ended or was swept in between only looks like an orphan. What is listed
+    // again, after the rows, is one.
+    const suspects = judged.filter(
+      ({ found, verdict }) => verdict.kind === 'orphan' && rowOf(found) !== undefined,
+    );
+    if (suspects.length === 0) return judged;
+    const second = new Map((await this.#list()).map((found) => [found.place, judgeOne(found)]));
+    return judged.flatMap((one) => (suspects.includes(one) ? (second.get(one.found.place) ?? []) : [one]));
+  }
+
+  #list(): Promise<readonly Found[]> {
+    const what = `list of ${this.#connection.name}`;
+    return callPlugin(this.#context, what, (signal) => this.#sweeper.list(signal));
   }
 
   async #reconcile(): Promise<void> {
@@ -143,8 +159,10 @@ export class ReconcilerAgent {
       ];
     });
     await ledger.store.orphans.replace(this.#connection.name, orphans);
-    if (orphans.length > 0)
+    if (orphans.length > 0 && orphans.length !== this.#orphans) {
       log.warn('orphans found', { connection: this.#connection.name, orphans: orphans.length });
+    }
+    this.#orphans = orphans.length;
     this.#connection.listed();
   }
 }

@@ -2,7 +2,7 @@ import type { Group, SubmitOutcome } from '../plugins/contracts/index.ts';
 import { queuedWorkers } from '../store/workers.ts';
 import { ThresherError } from '../worker/errors.ts';
 import type { Reason } from '../worker/reason.ts';
-import type { Worker } from '../worker/worker.ts';
+import type { Worker, WorkerError } from '../worker/worker.ts';
 import type { Change } from './ledger.ts';
 import { applyLimits, backendLimiter, caps, gates, type LimitState, total } from './limiters.ts';
 import { toReason } from './loop.ts';
@@ -12,6 +12,8 @@ import { makeWorker } from './worker-maker.ts';
 
 export interface SubmitterOptions {
   readonly maxNewWorkers: number;
+  /** Length of a cycle, ms. */
+  readonly cycle: number;
   /** Told after each pass why no more were submitted. */
   report(reasons: readonly Reason[]): Promise<void>;
 }
@@ -22,6 +24,8 @@ export class SubmitterAgent {
   readonly #context: AgentContext;
   readonly #options: SubmitterOptions;
   #turn = 0;
+  /** New workers since the last cycle began: a pass that was woken by an event is no new cycle. */
+  #cycle = { startedAt: -Infinity, made: 0 };
 
   constructor(runtime: QueueRuntime, context: AgentContext, options: SubmitterOptions) {
     this.#runtime = runtime;
@@ -56,7 +60,9 @@ export class SubmitterAgent {
       const preflight = await callPlugin(this.#context, `preflight of ${config.name}`, (signal) =>
         this.#runtime.submitter.preflight(signal),
       );
-      allowed = applyLimits(allowed.groups, [backendLimiter(preflight)]);
+      // The calls may have taken long: what an operator said meanwhile counts.
+      const fresh = limitsOf(await this.#limitState());
+      allowed = applyLimits(allowed.groups, [...fresh, backendLimiter(preflight)]);
       reasons = [...allowed.reasons, ...reasons];
     }
     if (total(allowed.groups) === 0) return reasons;
@@ -68,7 +74,10 @@ export class SubmitterAgent {
 
   async #limitState(): Promise<LimitState> {
     const { config, connected } = this.#runtime;
-    const { store } = this.#context.ledger;
+    const { ledger, clock } = this.#context;
+    const { store } = ledger;
+    const now = clock.monotonic();
+    if (now - this.#cycle.startedAt >= this.#options.cycle) this.#cycle = { startedAt: now, made: 0 };
     const counts = await store.workers.countAlive(config.name);
     return {
       queueStatus: config.options.queueStatus,
@@ -78,6 +87,7 @@ export class SubmitterAgent {
         .find((reason) => reason !== undefined),
       limits: config.limits,
       maxNewWorkers: this.#options.maxNewWorkers,
+      madeInCycle: this.#cycle.made,
       alive: counts.reduce((sum, count) => sum + count.workers, 0),
       queued: queuedWorkers(counts),
     };
@@ -85,12 +95,26 @@ export class SubmitterAgent {
 
   /** Intents of which the submitter does not know what became of them: fenced, searched, and then confirmed, tried again or given up. */
   async #settle(mayRetry: boolean): Promise<void> {
-    const { ledger, clock, log } = this.#context;
-    const { config, configId, submitter } = this.#runtime;
-    // What is to be killed is the sweeper's.
-    const ids = ledger.live.unconfirmed(config.name, configId).filter((worker) => !worker.killed);
+    const { ledger } = this.#context;
+    const { config, configId } = this.#runtime;
+    // What is to be killed is the sweeper's, and what is settled here is out of its reach meanwhile.
+    const ids = ledger.live
+      .unconfirmed(config.name, configId)
+      .filter(({ workerId, killed }) => !killed && !ledger.inFlight.has(workerId))
+      .map(({ workerId }) => workerId);
     if (ids.length === 0) return;
-    const records = await ledger.store.workers.byIds(ids.map((worker) => worker.workerId));
+    for (const workerId of ids) ledger.inFlight.add(workerId);
+    try {
+      await this.#settleThese(ids, mayRetry);
+    } finally {
+      for (const workerId of ids) ledger.inFlight.delete(workerId);
+    }
+  }
+
+  async #settleThese(ids: readonly number[], mayRetry: boolean): Promise<void> {
+    const { ledger, clock, log } = this.#context;
+    const { config, submitter } = this.#runtime;
+    const records = await ledger.store.workers.byIds(ids);
     const found = await callPlugin(this.#context, `find of ${config.name}`, (signal) =>
       submitter.find(records, signal),
     );
@@ -113,11 +137,13 @@ export class SubmitterAgent {
     await ledger.change(changes);
     if (changes.length > 0) log.info('settled open intents', { queue: config.name, settled: changes.length });
     if (again.length === 0) return;
-    await ledger.store.workers.nextAttempt(
+    // Whose end was asked for meanwhile gets no further attempt.
+    const counted = await ledger.store.workers.nextAttempt(
       again.map((worker) => worker.workerId),
       clock.now(),
     );
-    await this.#submit(again.map((worker) => ({ ...worker, attempt: worker.attempt + 1 })));
+    const retried = again.filter(({ workerId }) => counted.has(workerId));
+    await this.#submit(retried.map((worker) => ({ ...worker, attempt: worker.attempt + 1 })));
   }
 
   async #submitNew(groups: readonly Group[]): Promise<void> {
@@ -133,15 +159,31 @@ export class SubmitterAgent {
         return makeWorker(workerId++, { ...make, requirements, messenger });
       }),
     );
+    for (const { workerId } of workers) ledger.inFlight.add(workerId);
     await ledger.intend(workers);
     step('submit:after-intent');
-    await this.#submit(workers);
+    this.#cycle.made += workers.length;
+    const control = await ledger.store.queues.control(config.name);
+    if (control === undefined) await this.#submit(workers);
+    else await this.#withdraw(workers, control.mode);
+  }
+
+  /** An operator closed the queue between its last look and these intents: nothing was sent of them. */
+  async #withdraw(workers: readonly Worker[], mode: string): Promise<void> {
+    const { ledger, clock } = this.#context;
+    const error = { code: 'killed', message: `the queue was ${mode} before it was submitted` };
+    const endTime = clock.now();
+    await ledger.change(
+      workers.map(({ workerId }) => ({ workerId, to: 'cancelled', source: 'submitter', error, endTime })),
+    );
+    for (const { workerId } of workers) ledger.inFlight.delete(workerId);
   }
 
   /** Sends workers whose intents are committed, and writes down what came of each. */
   async #submit(workers: readonly Worker[]): Promise<void> {
     const { ledger, clock, log, step } = this.#context;
     const { config } = this.#runtime;
+    if (workers.length === 0) return;
     for (const { workerId } of workers) ledger.inFlight.add(workerId);
     try {
       const outcomes = await this.#call(workers);
@@ -167,12 +209,12 @@ export class SubmitterAgent {
   }
 
   async #call(workers: readonly Worker[]): Promise<ReadonlyMap<number, SubmitOutcome>> {
-    const { config, messenger, submitter } = this.#runtime;
+    const { config, submitter } = this.#runtime;
     const outcomes = new Map<number, SubmitOutcome>();
     const paths = workers.flatMap(({ accessPoint }) => (accessPoint === undefined ? [] : [accessPoint]));
-    const failed = await messenger?.setUp(paths);
+    const failed = await this.#setUp(paths);
     const ready = workers.filter((worker) => {
-      const error = worker.accessPoint === undefined ? undefined : failed?.get(worker.accessPoint);
+      const error = worker.accessPoint === undefined ? undefined : failed.get(worker.accessPoint);
       if (error !== undefined) outcomes.set(worker.workerId, { kind: 'rejected', permanent: false, error });
       return error === undefined;
     });
@@ -186,6 +228,18 @@ export class SubmitterAgent {
       for (const { workerId } of ready) outcomes.set(workerId, { kind: 'unknown', error: toReason(error) });
     }
     return outcomes;
+  }
+
+  /** Access points, by path what failed. A file system that hangs is as bad as an endpoint that does. */
+  async #setUp(paths: readonly string[]): Promise<ReadonlyMap<string, WorkerError>> {
+    const { messenger, config } = this.#runtime;
+    if (messenger === undefined || paths.length === 0) return new Map();
+    try {
+      return await callPlugin(this.#context, `access points of ${config.name}`, () => messenger.setUp(paths));
+    } catch (error) {
+      const failure = { code: 'access-point-failed', message: toReason(error).message };
+      return new Map(paths.map((path) => [path, failure]));
+    }
   }
 }
 

@@ -29,11 +29,14 @@ export class SweeperAgent {
 
   async pass(signal: AbortSignal): Promise<void> {
     // What takes its time to end is not left until the next full pass; what does not end at all is.
-    for (let turn = 0; turn < killTurns && !signal.aborted; turn++) {
-      if (await this.kill()) break;
-      await this.#context.clock.sleep(killPause, signal);
+    try {
+      for (let turn = 0; turn < killTurns && !signal.aborted; turn++) {
+        if (await this.kill()) break;
+        await this.#context.clock.sleep(killPause, signal);
+      }
+    } finally {
+      await this.sweep();
     }
-    await this.sweep();
   }
 
   /** Ends what is to end, as many as one call takes. @returns whether nothing is left to be ended. */
@@ -112,7 +115,10 @@ export class SweeperAgent {
           continue;
         }
         try {
-          if (accessPoint !== undefined) await messenger?.remove(accessPoint, workerId);
+          if (accessPoint !== undefined && messenger !== undefined) {
+            const what = `access point of ${workerId}`;
+            await callPlugin(this.#context, what, () => messenger.remove(accessPoint, workerId));
+          }
           swept.push(workerId);
         } catch (error) {
           log.warn('access point could not be removed', { workerId, accessPoint, error: messageOf(error) });

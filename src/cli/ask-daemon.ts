@@ -37,11 +37,10 @@ export async function askDaemon(
   });
 }
 
-/** The same command twice while no daemon runs (a sweep from cron) is one command. */
+/** A sweep that waits already (from cron, while no daemon runs) is not left twice. Everything else keeps its order. */
 async function leave(store: Store, command: Command, at: number): Promise<number> {
-  const same = (await store.commands.open()).find(
-    (open) => JSON.stringify(open.command) === JSON.stringify(command),
-  );
+  const waiting = command.kind === 'sweep' ? await store.commands.open() : [];
+  const same = waiting.find((open) => JSON.stringify(open.command) === JSON.stringify(command));
   return same?.id ?? (await store.commands.add(command, at));
 }
 

@@ -1,9 +1,12 @@
 import { realEnvironment } from './environment.ts';
 import { runProgram } from './program.ts';
 
+// Who closes our error output, or fills its disk, loses lines: that must not end a daemon.
+process.stderr.on('error', () => undefined);
 // `thresher workers | head` closes our output early: that is no error of ours.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(0);
-  throw error;
+  process.stderr.write(`thresher: the output cannot be written: ${error.message}\n`);
+  process.exit(1);
 });
 process.exitCode = await runProgram(process.argv.slice(2), realEnvironment);

@@ -45,7 +45,12 @@ export async function runProgram(argv: readonly string[], environment: Environme
     // `thresher` alone: the help was shown instead of an error.
     if (error instanceof CommanderError && error.code === 'commander.help') return 2;
     const shown = error instanceof CommanderError ? toUsageError(error) : error;
-    if (!(shown instanceof ThresherError)) throw error;
+    if (!(shown instanceof ThresherError)) {
+      // What the operating system refuses is no defect that a stack trace would help with.
+      if (!(error instanceof Error && 'code' in error)) throw error;
+      environment.err.write(`thresher: ${error.message}\n`);
+      return 1;
+    }
     for (const line of shown.message.split('\n'))
       environment.err.write(`thresher: ${line} [${shown.code}]\n`);
     return shown.code === 'usage' ? 2 : 1;

@@ -48,11 +48,19 @@ async function run(global: GlobalOptions, options: RunOptions, environment: Envi
   });
   const stop = stopRequest(options.for, environment);
   const daemon = await Daemon.start({ settings, clock, random, log });
+  process.on('SIGHUP', () => {
+    // A closed terminal ends what runs on it; a service is not to be ended by whoever expects a reload.
+    if (options.live === true) process.kill(process.pid, 'SIGTERM');
+    else log.warn('SIGHUP: a changed queue file is read at the next start');
+  });
   try {
     if (options.live === true) {
       const { store } = await openBesideDaemon(settings, 'read');
-      await showLive(store, 'unknown', environment, stop).finally(() => store.close());
-    } else await aborted(stop);
+      await showLive(store, 'unknown', environment, AbortSignal.any([stop, outputFails(out)])).finally(() =>
+        store.close(),
+      );
+    }
+    await aborted(stop);
   } finally {
     const patience = settings.values.master.shutdownTimeout * 1000 + lastResort;
     // A plugin or a disk that hangs must not keep a service from ending.
@@ -65,6 +73,16 @@ async function run(global: GlobalOptions, options: RunOptions, environment: Envi
   }
   // Handles that a plugin left open must not keep the process.
   process.exit(0);
+}
+
+/** Aborts when nobody reads the output any more: that ends the view, not the daemon. */
+function outputFails(out: NodeJS.WriteStream): AbortSignal {
+  const failed = new AbortController();
+  out.removeAllListeners('error');
+  out.on('error', () => {
+    failed.abort();
+  });
+  return failed.signal;
 }
 
 /** Aborts on SIGTERM, SIGINT, or when the time is over; a second signal ends the process at once. */

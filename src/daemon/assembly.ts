@@ -1,4 +1,4 @@
-import { CommandAgent } from '../agents/commands.ts';
+import { CommandAgent, type SweepResult } from '../agents/commands.ts';
 import type { Ledger } from '../agents/ledger.ts';
 import { MonitorAgent } from '../agents/monitor.ts';
 import type { ObservationWriter } from '../agents/observations.ts';
@@ -70,12 +70,13 @@ export async function assemble(
     wakeSubmitter: (queue) => {
       loops.wake('submit', queue);
     },
-    sweepNow: () => sum(sweepers, (sweeper) => sweeper.sweep()),
-    removeOrphans: () => sum(reconcilers, (reconciler) => reconciler.removeOrphans()),
+    sweepNow: () => all(sweepers, (sweeper) => sweeper.sweep()),
+    removeOrphans: () => all(reconcilers, (reconciler) => reconciler.removeOrphans()),
   });
   // An operator's pause counts before the first worker is submitted.
   await commands.carryOutControls();
-  loops.add('commands', commandInterval, () => commands.pass());
+  // Operators wait for an answer, also right after the disk was full.
+  loops.add('commands', commandInterval, () => commands.pass(), 1000);
 }
 
 /** The current configurations, and those of workers whose queue was changed or removed since. */
@@ -142,6 +143,8 @@ function addQueueLoops(
   const title = current ? config.name : `${config.name} (configuration ${configId})`;
   const submitAgent = new SubmitterAgent(runtime, context, {
     maxNewWorkers: submitter.maxNewWorkers,
+    // A little less than the pause between passes, which is jittered.
+    cycle: submitter.sleepTime * 900,
     report: async (reasons) => reports?.report(config, reasons),
   });
   const sweepAgent = new SweeperAgent(runtime, context, {
@@ -159,8 +162,11 @@ function addQueueLoops(
   return sweepAgent;
 }
 
-async function sum<T>(items: readonly T[], count: (item: T) => Promise<number>): Promise<number> {
-  let total = 0;
-  for (const item of items) total += await count(item);
-  return total;
+/** Side by side: a dead backend delays and fails only its own part. */
+async function all<T>(items: readonly T[], count: (item: T) => Promise<number>): Promise<SweepResult> {
+  const results = await Promise.allSettled(items.map(count));
+  return {
+    count: results.reduce((sum, result) => sum + (result.status === 'fulfilled' ? result.value : 0), 0),
+    errors: results.flatMap((result) => (result.status === 'rejected' ? [messageOf(result.reason)] : [])),
+  };
 }

@@ -8,6 +8,7 @@ import type { Step } from '../agents/queue-runtime.ts';
 import { modulesNamedIn, modulesOf, type QueueConfig, readQueueFile } from '../config/queues.ts';
 import type { LoadedSettings } from '../config/settings.ts';
 import type { Log } from '../plugins/contracts/index.ts';
+import { instancesIn } from '../store/database.ts';
 import { openStore, type Store } from '../store/store.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Problem } from '../util/located.ts';
@@ -16,7 +17,7 @@ import { assemble, type ConfigInUse } from './assembly.ts';
 import { type Lock, takeLock } from './lock.ts';
 import { LoopSet } from './loop-set.ts';
 import { loadPlugins } from './plugins.ts';
-import { factoryId, prepareStateDir } from './state-dir.ts';
+import { factoryId, prepareStateDir, readFactoryId } from './state-dir.ts';
 import { readVersion } from './version.ts';
 import { Wiring } from './wiring.ts';
 
@@ -58,7 +59,10 @@ export class Daemon {
     });
     let store: Store | undefined;
     try {
-      const id = factoryId(dir, settings.values.master.factoryId, random);
+      // A database knows its factory, also where the file with the id was lost.
+      const [known, ...others] = instancesIn(dir.database);
+      const kept = others.length === 0 && readFactoryId(dir) === undefined ? known : undefined;
+      const id = factoryId(dir, settings.values.master.factoryId ?? kept, random);
       store = await openStore(dir.database, id);
       if (!(await store.ids.any())) await store.ids.raise(workerIdFloor(clock.now()));
       const daemon = new Daemon(options, lock, store);

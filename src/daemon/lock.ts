@@ -38,8 +38,13 @@ export function takeLock(dir: StateDir, holder: Holder): Lock {
   const held = db;
   return {
     release() {
-      rmSync(dir.holder, { force: true });
       held.close();
+      try {
+        rmSync(dir.holder, { force: true });
+      } catch {
+        // On a disk that became read-only it stays; without the lock it means nothing.
+        return;
+      }
     },
   };
 }

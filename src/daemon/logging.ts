@@ -12,6 +12,9 @@ export interface DaemonLog extends Log {
   close(): Promise<void>;
 }
 
+/** How long the last lines may take to be written, ms. */
+const closeWait = 1000;
+
 /** A log on the standard error output or in a file. A full disk costs log lines, never the daemon. */
 export function createLog(settings: LogSettings): DaemonLog {
   const { combine, json, printf, timestamp } = winston.format;
@@ -42,6 +45,8 @@ export function createLog(settings: LogSettings): DaemonLog {
     error: write('error'),
     close: () =>
       new Promise((resolve) => {
+        // A transport that failed never finishes.
+        setTimeout(resolve, closeWait).unref();
         transport.once('finish', resolve);
         logger.end();
       }),

@@ -15,8 +15,19 @@ export class LoopSet {
   }
 
   /** `interval` in ms. */
-  add(name: string, interval: number, pass: (signal: AbortSignal) => Promise<void>): Loop {
-    const loop = new Loop({ ...this.#shared, name, interval, pass });
+  add(
+    name: string,
+    interval: number,
+    pass: (signal: AbortSignal) => Promise<void>,
+    longestPause?: number,
+  ): Loop {
+    const loop = new Loop({
+      ...this.#shared,
+      name,
+      interval,
+      pass,
+      ...(longestPause !== undefined && { longestPause }),
+    });
     this.#loops.push(loop);
     return loop;
   }

@@ -14,6 +14,7 @@ import type {
   Sweeper,
 } from '../plugins/contracts/index.ts';
 import type { Clock } from '../util/clock.ts';
+import { check } from '../util/schema.ts';
 import { ThresherError } from '../worker/errors.ts';
 
 export interface WiringOptions {
@@ -93,7 +94,12 @@ export class Wiring {
       const message = `${config.name}: no ${section} is called ${choice.name} of ${choice.module} any more`;
       throw new ThresherError('unknown-plugin', message);
     }
-    return { definition, choice };
+    // A snapshot may be older than an option: it gets the option's default.
+    const checked = check(definition.config, choice.config);
+    return {
+      definition,
+      choice: checked.ok ? { ...choice, config: checked.value as PluginChoice['config'] } : choice,
+    };
   }
 
   #context(config: QueueConfig, connection: string): Context {

@@ -15,6 +15,21 @@ export interface OpenDatabase {
   close(): Promise<void>;
 }
 
+/** The factories that have used this database; empty when there is none, or nothing in it. */
+export function instancesIn(file: string): string[] {
+  if (!existsSync(file)) return [];
+  const db = new Database(file, { readonly: true });
+  try {
+    return db.prepare('SELECT DISTINCT instance FROM counters').pluck().all() as string[];
+  } catch (error) {
+    // Not brought up to date yet, or damaged: opening it properly will say so.
+    if (error instanceof Database.SqliteError) return [];
+    throw error;
+  } finally {
+    db.close();
+  }
+}
+
 /** How long a writer waits for another process' transaction before it fails, ms. */
 const busyTimeout = 10_000;
 

@@ -2,6 +2,7 @@ import { type Kysely, type Selectable, sql } from 'kysely';
 import { nextTurn } from '../util/clock.ts';
 import { isQueued, type WorkerStatus } from '../worker/status.ts';
 import type { Worker } from '../worker/worker.ts';
+import { alive, ended, isIn } from './conditions.ts';
 import { toNewRow, toRecord, type WorkerRecord } from './rows.ts';
 import { inTransaction } from './transaction.ts';
 import type { Tables, TransitionsTable } from './tables.ts';
@@ -11,10 +12,6 @@ import { applyChanges, type WorkerChange } from './worker-changes.ts';
 const insertChunk = 500;
 /** Rows per question about fates: other work comes in between. */
 const fateChunk = 1000;
-
-/** The living, in SQL. Written out, since SQLite uses a partial index only for the very words of its condition. */
-const alive = sql.raw(`status IN ('pending', 'submitted', 'idle', 'ready', 'running')`);
-const ended = sql.raw(`status NOT IN ('pending', 'submitted', 'idle', 'ready', 'running')`);
 
 /** What a running daemon keeps in memory of each living worker. */
 export interface LiveRow {
@@ -86,14 +83,17 @@ export class WorkerStore {
     return applyChanges(this.#db, changes);
   }
 
-  /** Counts a further attempt, before it is made. */
-  async nextAttempt(workerIds: readonly number[], at: number): Promise<void> {
-    await this.#db
+  /** Counts a further attempt, before it is made; @returns those that may have one: still pending, no end asked for. */
+  async nextAttempt(workerIds: readonly number[], at: number): Promise<ReadonlySet<number>> {
+    const rows = await this.#db
       .updateTable('workers')
       .set((eb) => ({ attempt: eb('attempt', '+', 1), modification_time: at }))
-      .where(sql<boolean>`worker_id IN (SELECT value FROM json_each(${JSON.stringify(workerIds)}))`)
+      .where(isIn(workerIds))
       .where('status', '=', 'pending')
+      .where('kill_time', 'is', null)
+      .returning('worker_id')
       .execute();
+    return new Set(rows.map((row) => row.worker_id));
   }
 
   /** Asks for the end of these living workers; @returns those for which nobody had asked yet. */
@@ -108,7 +108,7 @@ export class WorkerStore {
       .where('instance', '=', this.#instance)
       .where(sql<boolean>`${alive}`)
       .where('kill_time', 'is', null);
-    if (filter.ids !== undefined) query = query.where('worker_id', 'in', filter.ids);
+    if (filter.ids !== undefined) query = query.where(isIn(filter.ids));
     if (filter.queue !== undefined) query = query.where('queue', '=', filter.queue);
     if (filter.statuses !== undefined) query = query.where('status', 'in', filter.statuses);
     const rows = await query.returning(['worker_id', 'queue']).execute();
@@ -116,11 +116,7 @@ export class WorkerStore {
   }
 
   async markSwept(workerIds: readonly number[], at: number): Promise<void> {
-    await this.#db
-      .updateTable('workers')
-      .set({ swept_time: at })
-      .where(sql<boolean>`worker_id IN (SELECT value FROM json_each(${JSON.stringify(workerIds)}))`)
-      .execute();
+    await this.#db.updateTable('workers').set({ swept_time: at }).where(isIn(workerIds)).execute();
   }
 
   /** The living of one queue by status. */
@@ -176,7 +172,7 @@ export class WorkerStore {
       .selectFrom('workers')
       .selectAll()
       .where('instance', '=', this.#instance)
-      .where(sql<boolean>`worker_id IN (SELECT value FROM json_each(${JSON.stringify(workerIds)}))`)
+      .where(isIn(workerIds))
       .execute();
     return rows.map(toRecord);
   }
@@ -185,12 +181,12 @@ export class WorkerStore {
   async fates(workerIds: readonly number[]): Promise<Map<number, Fate>> {
     const fates = new Map<number, Fate>();
     for (let start = 0; start < workerIds.length; start += fateChunk) {
-      const chunk = JSON.stringify(workerIds.slice(start, start + fateChunk));
+      const chunk = workerIds.slice(start, start + fateChunk);
       const rows = await this.#db
         .selectFrom('workers')
         .select(['worker_id', 'status', 'swept_time'])
         .where('instance', '=', this.#instance)
-        .where(sql<boolean>`worker_id IN (SELECT value FROM json_each(${chunk}))`)
+        .where(isIn(chunk))
         .execute();
       for (const row of rows)
         fates.set(row.worker_id, { status: row.status, swept: row.swept_time !== null });

@@ -23,6 +23,7 @@ const state = (changes: Partial<LimitState> = {}): LimitState => ({
   closed: undefined,
   limits: { maxWorkers: 10, nQueueLimitWorker: 5, maxNewWorkersPerCycle: 0 },
   maxNewWorkers: 1000,
+  madeInCycle: 0,
   alive: 4,
   queued: 2,
   ...changes,
@@ -91,7 +92,7 @@ describe('what bounds the number of new workers', () => {
       const limits = { maxWorkers: 10, nQueueLimitWorker: 5, maxNewWorkersPerCycle: own };
       expect(newPerCycle(state({ limits, maxNewWorkers: instance }))).to.deep.equal({
         atMost,
-        reason: { code: 'max-new-per-cycle', message: `${name} allows ${atMost} new workers in a pass` },
+        reason: { code: 'max-new-per-cycle', message: `0 of ${name} ${atMost} were submitted in this cycle` },
       });
     });
   }

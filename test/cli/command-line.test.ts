@@ -163,6 +163,9 @@ describe('command line, while no daemon runs', () => {
         status: 0,
         stdout: 'no daemon is running: this will be done when it starts\n',
       });
+      // Commands keep their order: the last word is a pause.
+      await site.run('resume', 'Q');
+      await site.run('pause', 'Q', '--reason', 'maintenance');
       const before = (await site.workers()).length;
       const again = site.start(['--for', '2s']);
       expect(await again.ended).to.equal(0);

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -94,6 +95,47 @@ describe('local backend', () => {
     const [cancelled] = await workersIn('cancelled');
     expect(cancelled).to.include({ workerID: worker?.workerID, errorCode: 'killed', nativeExitCode: 137 });
     expect(site.liveProcesses()).to.equal(0);
+  });
+
+  it('kills also what cleaned its environment or left its process group', async () => {
+    makeSite({ pilot: 'setsid sleep 98761 & exec env -i /bin/sleep 98762' });
+    site.start();
+    await workersIn('running');
+    const sleeping = () =>
+      spawnSync('pgrep', ['-f', '^(/bin/)?sleep 9876[12]$'])
+        .stdout.toString()
+        .trim()
+        .split('\n')
+        .filter(Boolean).length;
+    await until('both sleep', () => sleeping() === 2);
+    await site.run('pause', 'Q', '--reason', 'test');
+    await site.run('kill', '--queue', 'Q');
+    await workersIn('cancelled');
+    expect(sleeping()).to.equal(0);
+  });
+
+  it('survives what a power cut leaves: empty claims and exit files', async () => {
+    makeSite({ queues: { Q: { maxWorkers: 2, nQueueLimitWorker: 2 } } });
+    const daemon = site.start();
+    const [a, b] = await until('two run', async () => {
+      const running = await site.workers('--status', 'running').catch((): ShownWorker[] => []);
+      return running.length === 2 && running;
+    });
+    daemon.process.kill('SIGKILL');
+    await daemon.ended;
+    site.killEverything();
+    const file = (worker: ShownWorker | undefined, name: string) =>
+      join(site.stateDir, 'local', String(worker?.workerID), name);
+    writeFileSync(file(a, 'claim.1'), '');
+    writeFileSync(file(b, 'exit'), '');
+    writeFileSync(join(site.stateDir, 'local', '77'), 'no directory');
+    site.writeQueues({ Q: { ...one, queueStatus: 'offline' } });
+    site.start();
+    const failed = await until('both are known to have ended', async () => {
+      const found = await site.workers('--status', 'failed');
+      return found.length === 2 && found;
+    });
+    expect(failed.map(({ errorCode }) => errorCode)).to.deep.equal(['exit-status-lost', 'exit-status-lost']);
   });
 
   it('lets a worker end by itself on TERM', async () => {

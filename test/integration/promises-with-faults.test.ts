@@ -90,6 +90,53 @@ describe('promise 1: one intent, at most one live worker, when answers are lost'
   });
 });
 
+describe('promise 1: what an operator says while a call is under way', () => {
+  afterEach(clean);
+
+  it('no worker is submitted after a drain was acknowledged, however long the preflight took', async () => {
+    factory = new Factory({ Q: three }, { ...fast, master: { pluginTimeout: 30 } });
+    factory.backend('Q').faults = { preflight: 'hold' };
+    await factory.start();
+    await until('the preflight is under way', () => factory.backend('Q').calls.preflight);
+    expect((await factory.site.run('drain', 'Q')).status).to.equal(0);
+    factory.backend('Q').faults = {};
+    await until('the queue has seen it', async () => (await reasonCodes())[0] === 'draining');
+    expect(factory.backend('Q').calls.submit).to.equal(undefined);
+    expect((await factory.workers()).filter(({ status }) => status !== 'cancelled')).to.deep.equal([]);
+  });
+
+  it('a worker that is killed while its intent is settled gets no further attempt', async () => {
+    factory = new Factory(
+      { Q: { maxWorkers: 1, nQueueLimitWorker: 1 } },
+      { ...fast, master: { pluginTimeout: 30 } },
+    );
+    factory.backend('Q').faults = { submit: 'reject', find: 'hold' };
+    await factory.start();
+    await until('it is searched', () => factory.backend('Q').calls.find);
+    await factory.site.run('pause', 'Q', '--reason', 'test');
+    const [worker] = await factory.workers();
+    await factory.site.run('kill', String(worker?.workerId));
+    factory.backend('Q').faults = {};
+    await until('it is cancelled', async () => (await factory.workers())[0]?.status === 'cancelled');
+    expect([...factory.backend('Q').workers.values()].filter(({ starts }) => starts > 0)).to.deep.equal([]);
+    expect(factory.backend('Q').calls.submit).to.equal(1);
+  });
+
+  it('a sweep of a dead backend holds up no other command', async () => {
+    await filled({ Q: three, OTHER: { maxWorkers: 0 } });
+    await factory.stop();
+    factory.backend('Q').faults = { remove: 'hang', list: 'hang' };
+    await factory.start();
+    const sweeping = factory.site.run('orphans', '--remove');
+    const before = performance.now();
+    expect((await factory.site.run('pause', 'OTHER', '--reason', 'test')).stdout).to.equal(
+      'OTHER is paused\n',
+    );
+    expect(performance.now() - before).to.be.lessThan(20_000);
+    expect((await sweeping).stderr).to.match(/list of scripted:backend-Q did not come back within 0.4 s/);
+  });
+});
+
 describe('promise 2: no live worker is forgotten', () => {
   afterEach(clean);
 

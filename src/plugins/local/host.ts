@@ -1,4 +1,5 @@
 import { hostname } from 'node:os';
+import pMap from 'p-map';
 import type { Clock } from '../../util/clock.ts';
 import type { Observation } from '../../worker/observation.ts';
 import type { Worker } from '../../worker/worker.ts';
@@ -9,7 +10,10 @@ import { type Claim, type EndReason, type Marked, WorkDirectory } from './work-d
 
 /** What a worker is at a moment, read from its directory and the kernel. */
 export type LocalState =
+  /** Nothing began, and may yet. */
   | { readonly kind: 'unclaimed' }
+  /** Nothing began, and nothing will of this attempt. */
+  | { readonly kind: 'fenced' }
   | { readonly kind: 'running'; readonly claim: Claim & { by: 'shim' } }
   | {
       readonly kind: 'ended';
@@ -18,6 +22,9 @@ export type LocalState =
       readonly exit?: { readonly status: number; readonly at: number };
       readonly endedBy?: EndReason;
     };
+
+/** A worker that began. */
+export type BegunState = Exclude<LocalState, { kind: 'unclaimed' | 'fenced' }>;
 
 /** What a worker takes of the machine. */
 interface Share {
@@ -32,8 +39,15 @@ interface Live extends Share {
 
 /** How often a killed group is looked at, ms. */
 const killPoll = 50;
-/** How long a group may take to vanish after KILL, ms: the kernel may first have to end a disk access. */
-const killWait = 5000;
+/** How long after its commands were killed a shim may take to write down how they ended, ms. */
+const shimGrace = 1000;
+/** Directories read side by side. */
+const scansAtOnce = 16;
+
+interface Claimed {
+  readonly workerId: number;
+  readonly claim: Claim & { by: 'shim' };
+}
 
 /** One connection of the local backend: the workers of one directory on this machine, shared by all its plugins. */
 export class LocalHost {
@@ -73,24 +87,29 @@ export class LocalHost {
     return { cpu, memory };
   }
 
-  /** Everything in the directory that is ours, with its state. */
+  /** Everything in the directory that is ours, with its state. One directory that cannot be read spoils no other. */
   async scan(): Promise<{ marked: Marked; state: LocalState }[]> {
-    const result = [];
-    for (const id of await this.directory.ids()) {
-      const marked = await this.directory.marked(id);
-      if (marked?.factory !== this.#factoryId) continue;
-      const state = await this.look(id, marked.worker.attempt);
-      if (state.kind === 'ended') this.live.delete(id);
-      // A submission that went on meanwhile knows better: it may be at a later attempt than what was read here.
-      else if (!this.live.has(id)) this.live.set(id, marked);
-      result.push({ marked, state });
-    }
-    return result;
+    const ids = await this.directory.ids();
+    const scanned = await pMap(ids, (id) => this.#scanOne(id), { concurrency: scansAtOnce });
+    return scanned.filter((one) => one !== undefined);
+  }
+
+  async #scanOne(id: number): Promise<{ marked: Marked; state: LocalState } | undefined> {
+    const marked = await this.directory.marked(id);
+    if (marked?.factory !== this.#factoryId) return undefined;
+    const state = await this.look(id, marked.worker.attempt);
+    if (state.kind === 'ended' || state.kind === 'fenced') this.live.delete(id);
+    // A submission that went on meanwhile knows better: it may be at a later attempt than what was read here.
+    else if (!this.live.has(id) && (await this.directory.marked(id)) !== undefined) this.live.set(id, marked);
+    return { marked, state };
   }
 
   async look(workerId: number, attempt: number): Promise<LocalState> {
     const claim = await this.directory.shimClaim(workerId, attempt);
-    if (claim === undefined) return { kind: 'unclaimed' };
+    if (claim === undefined) {
+      const standing = await this.directory.claim(workerId, attempt);
+      return { kind: standing?.by === 'fence' ? 'fenced' : 'unclaimed' };
+    }
     // In this order: a shim that is gone has written its exit file before, if it ever will.
     if (await isAlive(claim, this.bootId)) return { kind: 'running', claim };
     const exit = await this.directory.exit(workerId);
@@ -102,38 +121,41 @@ export class LocalHost {
   }
 
   /**
-   * Ends these workers' process groups: TERM, `graceMs`, KILL. The shim goes last, so that it can still write down how its
-   * command ended. `reason` is written down first; undefined for what a worker that ended by itself left running.
-   * @returns the ids of which nothing lives any more.
+   * Ends all processes of these workers: TERM, `grace`, KILL. The shim goes last, so that it can still write down how its
+   * command ended. A `reason` is written down before the first signal, and the grace counts from then, over all calls;
+   * without one (what a worker that ended by itself left running) it counts from this call.
+   * @returns the ids of which nothing lives any more, after at most `patience`. All times in ms.
    */
   async end(
     workers: readonly Pick<Worker, 'workerId' | 'attempt'>[],
-    reason: EndReason | undefined,
-    graceMs: number,
+    how: { readonly reason?: EndReason; readonly grace: number; readonly patience: number },
     signal: AbortSignal,
   ): Promise<Set<number>> {
-    const claimed: { workerId: number; claim: Claim & { by: 'shim' } }[] = [];
+    const claimed: Claimed[] = [];
     const gone = new Set<number>();
     for (const { workerId, attempt } of workers) {
       const claim = await this.directory.shimClaim(workerId, attempt);
       if (claim === undefined) gone.add(workerId);
       else claimed.push({ workerId, claim });
     }
-    if (reason !== undefined) {
-      for (const workerId of this.#members(claimed).keys()) await this.directory.markEnded(workerId, reason);
+    const begun = this.#clock.monotonic();
+    const killAt = new Map<number, number>();
+    for (const workerId of this.#members(claimed).keys()) {
+      if (how.reason !== undefined) await this.directory.markEnded(workerId, how.reason);
+      const since = how.reason === undefined ? undefined : (await this.directory.endedBy(workerId))?.at;
+      const age = since === undefined ? 0 : Math.max(0, this.#clock.now() - since);
+      killAt.set(workerId, begun + how.grace - age);
     }
-
-    const started = this.#clock.monotonic();
     const sent = new Set<number>();
     for (;;) {
       const members = this.#members(claimed);
-      const elapsed = this.#clock.monotonic() - started;
+      const now = this.#clock.monotonic();
       for (const { workerId, claim } of claimed) {
         const pids = members.get(workerId) ?? [];
         if (pids.length === 0) gone.add(workerId);
-        else this.#signal(pids, claim.pid, elapsed - graceMs, sent);
+        else this.#signal(pids, claim.pid, now - (killAt.get(workerId) ?? begun + how.grace), sent);
       }
-      if (members.size === 0 || elapsed > graceMs + killWait || signal.aborted) return gone;
+      if (members.size === 0 || now - begun >= how.patience || signal.aborted) return gone;
       await this.#clock.sleep(killPoll, signal);
     }
   }
@@ -155,24 +177,27 @@ export class LocalHost {
     return undefined;
   }
 
-  /** TERM once to each; after the grace KILL to all but the shim, a second later to the shim as well. */
+  /** TERM once to each; after the grace KILL to all but the shim, a second later to all. */
   #signal(pids: readonly number[], shim: number, overdue: number, sent: Set<number>): void {
     if (overdue < 0) {
       for (const pid of pids) if (!sent.has(pid)) signalProcess(pid, 'SIGTERM');
       for (const pid of pids) sent.add(pid);
       return;
     }
-    const commands = pids.filter((pid) => pid !== shim);
-    for (const pid of commands) signalProcess(pid, 'SIGKILL');
-    if (commands.length === 0 && overdue > 1000) signalProcess(shim, 'SIGKILL');
+    for (const pid of pids) if (pid !== shim || overdue > shimGrace) signalProcess(pid, 'SIGKILL');
   }
 
   /** Living processes by worker id; workers without any are not in it. */
-  #members(workers: readonly { workerId: number; claim: Claim & { by: 'shim' } }[]): Map<number, number[]> {
+  #members(workers: readonly Claimed[]): Map<number, number[]> {
     const here = workers.filter(({ claim }) => claim.bootId === this.bootId);
     if (here.length === 0) return new Map();
     const byGroup = groupMembers(
-      new Map(here.map(({ workerId, claim }) => [claim.pid, markOf(this.directory.path(workerId))])),
+      new Map(
+        here.map(({ workerId, claim }) => [
+          claim.pid,
+          { mark: markOf(this.directory.path(workerId)), leaderStartTicks: claim.startTicks },
+        ]),
+      ),
     );
     return new Map(
       here.flatMap(({ workerId, claim }) => {
@@ -184,12 +209,7 @@ export class LocalHost {
 }
 
 /** What a state means for the worker. A worker that was ended on purpose is not `failed` of itself. */
-export function toObservation(
-  workerId: number,
-  state: Exclude<LocalState, { kind: 'unclaimed' }>,
-  node: string,
-  now: number,
-): Observation {
+export function toObservation(workerId: number, state: BegunState, node: string, now: number): Observation {
   const startTime = Math.round(state.claim.at);
   const common = { workerId, node, startTime, observedAt: now };
   if (state.kind === 'running') return { ...common, status: 'running', nativeStatus: 'running' };

@@ -38,28 +38,69 @@ export async function isAlive(id: ProcessId, bootId: string): Promise<boolean> {
   }
 }
 
+/** A worker's process group, by its leader's pid. */
+export interface Group {
+  /** What the environment of its processes carries: `THRESHER_WORKER_DIR=...`. */
+  readonly mark: string;
+  readonly leaderStartTicks: number;
+}
+
 /**
- * The living members of these workers' process groups, by group id. A member counts only when its environment carries
- * the worker's own directory: the group id may belong to somebody else once the worker's group is empty.
+ * The living processes of these workers, by group id. A group is a worker's when its leader is the very process of the
+ * claim, or when one of its members carries the mark: a group's id is not given out again while it has members. All its
+ * members count then, also those that cleaned their environment; and so do processes that left the group with the mark.
  * Reads /proc once for all.
  */
-export function groupMembers(wanted: ReadonlyMap<number, string>): Map<number, number[]> {
+export function groupMembers(wanted: ReadonlyMap<number, Group>): Map<number, number[]> {
+  const byMark = new Map([...wanted].map(([group, { mark }]) => [mark, group]));
+  const inGroup = new Map<number, number[]>();
+  const ours = new Set<number>();
+  const escaped = new Map<number, number[]>();
+  for (const { pid, stat, mark } of readProcesses()) {
+    const group = wanted.get(stat.group);
+    const marked = mark === undefined ? undefined : byMark.get(mark);
+    if (group !== undefined) append(inGroup, stat.group, pid);
+    else if (marked !== undefined) append(escaped, marked, pid);
+    const isLeader = pid === stat.group && stat.startTicks === group?.leaderStartTicks;
+    if (group !== undefined && (isLeader || marked === stat.group)) ours.add(stat.group);
+  }
   const members = new Map<number, number[]>();
-  for (const entry of readdirSync('/proc')) {
-    const pid = Number(entry);
-    if (!Number.isInteger(pid)) continue;
-    try {
-      const stat = parseStat(readFileSync(`/proc/${entry}/stat`, 'utf8'));
-      const mark = wanted.get(stat.group);
-      if (mark === undefined || stat.state === 'Z' || stat.state === 'X') continue;
-      if (!readFileSync(`/proc/${entry}/environ`, 'latin1').split('\0').includes(mark)) continue;
-      members.set(stat.group, [...(members.get(stat.group) ?? []), pid]);
-    } catch (error) {
-      // It ended meanwhile, or is another user's and so none of ours.
-      if (!hasCode(error, 'ENOENT', 'ESRCH', 'EACCES', 'EPERM')) throw error;
-    }
+  for (const group of wanted.keys()) {
+    const pids = [...(ours.has(group) ? (inGroup.get(group) ?? []) : []), ...(escaped.get(group) ?? [])];
+    if (pids.length > 0) members.set(group, pids);
   }
   return members;
+}
+
+function* readProcesses(): Iterable<{ pid: number; stat: Stat; mark: string | undefined }> {
+  for (const entry of readdirSync('/proc')) {
+    if (!/^\d+$/.test(entry)) continue;
+    try {
+      const stat = parseStat(readFileSync(`/proc/${entry}/stat`, 'utf8'));
+      if (stat.state === 'Z' || stat.state === 'X') continue;
+      yield { pid: Number(entry), stat, mark: readMark(entry) };
+    } catch (error) {
+      // It ended meanwhile.
+      if (!hasCode(error, 'ENOENT', 'ESRCH')) throw error;
+    }
+  }
+}
+
+/** Undefined also for processes of other users, and for programs that changed their user. */
+function readMark(entry: string): string | undefined {
+  try {
+    const environment = readFileSync(`/proc/${entry}/environ`, 'latin1').split('\0');
+    return environment.find((line) => line.startsWith('THRESHER_WORKER_DIR='));
+  } catch (error) {
+    if (hasCode(error, 'EACCES', 'EPERM')) return undefined;
+    throw error;
+  }
+}
+
+function append(map: Map<number, number[]>, key: number, value: number): void {
+  const values = map.get(key);
+  if (values === undefined) map.set(key, [value]);
+  else values.push(value);
 }
 
 /** Sends a signal; a process that is gone already is fine. */

@@ -33,5 +33,9 @@ if cd "$cwd" 2>>"$dir/stderr"; then
 else
   status=125
 fi
-printf '%s\\n' "$status" >"$dir/exit.tmp" && mv -f "$dir/exit.tmp" "$dir/exit"
+# On a full disk it waits for room: the exit status is all that is left of the worker.
+until printf '%s\\n' "$status" >"$dir/exit.tmp" && mv -f "$dir/exit.tmp" "$dir/exit"; do
+  [ -d "$dir" ] || exit 125
+  sleep 1
+done 2>/dev/null
 `;

@@ -5,9 +5,12 @@ import type { Context } from '../contracts/context.ts';
 import type { Found, GoneOutcome, Sweeper } from '../contracts/sweeper.ts';
 import type { LocalHost } from './host.ts';
 import { toObservation } from './host.ts';
+import type { EndReason } from './work-directory.ts';
 import type { LocalSweeperConfig } from './schema.ts';
 
 const removalsAtOnce = 16;
+/** How long one call waits for ends, ms. What needs longer is `pending`, and the next call goes on with its grace. */
+const patience = 2000;
 
 export class LocalSweeper implements Sweeper {
   readonly #host: LocalHost;
@@ -21,18 +24,27 @@ export class LocalSweeper implements Sweeper {
   }
 
   async kill(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, GoneOutcome>> {
-    // What has not begun must not begin any more.
-    for (const worker of workers) await this.#host.fence(worker);
-    const gone = await this.#host.end(workers, 'killed', this.#config.killGrace * 1000, signal);
-    return new Map(
-      workers.map(({ workerId }) => [workerId, { kind: gone.has(workerId) ? 'gone' : 'pending' }]),
-    );
+    const outcomes = new Map<number, GoneOutcome>();
+    const fenced: Worker[] = [];
+    for (const worker of workers) {
+      try {
+        // What has not begun must not begin any more.
+        await this.#host.fence(worker);
+        fenced.push(worker);
+      } catch (error) {
+        outcomes.set(worker.workerId, failed(error));
+      }
+    }
+    const gone = await this.#host.end(fenced, this.#how('killed'), signal);
+    for (const { workerId } of fenced)
+      outcomes.set(workerId, { kind: gone.has(workerId) ? 'gone' : 'pending' });
+    return outcomes;
   }
 
   async remove(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, GoneOutcome>> {
     const outcomes = new Map<number, GoneOutcome>();
     // An ended worker may have left processes behind that still write into its directory.
-    const gone = await this.#host.end(workers, undefined, this.#config.killGrace * 1000, signal);
+    const gone = await this.#host.end(workers, this.#how(), signal);
     await pMap(
       workers,
       async ({ workerId }) => outcomes.set(workerId, await this.#removeOne(workerId, gone)),
@@ -52,14 +64,14 @@ export class LocalSweeper implements Sweeper {
       return {
         place: this.#host.directory.path(workerId),
         handle:
-          state.kind === 'unclaimed'
+          state.kind === 'unclaimed' || state.kind === 'fenced'
             ? { batchID: '' }
             : { batchID: String(state.claim.pid), pid: state.claim.pid },
         identity: {
           ...{ workerId, name, queue, computingSite, origin, requirements, attempt },
           ...(accessPoint === undefined ? {} : { accessPoint }),
         },
-        ...(state.kind === 'unclaimed'
+        ...(state.kind === 'unclaimed' || state.kind === 'fenced'
           ? {}
           : { observation: toObservation(workerId, state, this.#host.hostname, now) }),
       };
@@ -68,7 +80,7 @@ export class LocalSweeper implements Sweeper {
 
   async removeOrphan(found: Found, signal: AbortSignal): Promise<GoneOutcome> {
     if (found.identity === undefined) return { kind: 'gone' };
-    const gone = await this.#host.end([found.identity], 'killed', this.#config.killGrace * 1000, signal);
+    const gone = await this.#host.end([found.identity], this.#how('killed'), signal);
     return this.#removeOne(found.identity.workerId, gone);
   }
 
@@ -79,7 +91,18 @@ export class LocalSweeper implements Sweeper {
       this.#host.live.delete(workerId);
       return { kind: 'gone' };
     } catch (error) {
-      return { kind: 'failed', error: { code: 'plugin-failed', message: messageOf(error) } };
+      return failed(error);
     }
   }
+
+  #how(reason?: EndReason) {
+    // What is removed ended long ago: what still runs of it gets no grace.
+    return reason === undefined
+      ? { grace: 0, patience }
+      : { grace: this.#config.killGrace * 1000, patience, reason };
+  }
+}
+
+function failed(error: unknown): GoneOutcome {
+  return { kind: 'failed', error: { code: 'plugin-failed', message: messageOf(error) } };
 }

@@ -48,8 +48,12 @@ export class WorkDirectory {
   }
 
   async prepare(marked: Marked): Promise<void> {
-    const directory = this.path(marked.worker.workerId);
+    const { workerId } = marked.worker;
+    const directory = this.path(workerId);
     await mkdir(directory, { recursive: true });
+    const owner = (await this.marked(workerId))?.factory;
+    if (owner !== undefined && owner !== marked.factory)
+      throw new Error(`${directory} is of the factory ${owner}`);
     await writeFileAtomically(join(directory, 'worker.json'), JSON.stringify(marked, null, 1));
   }
 
@@ -78,8 +82,15 @@ export class WorkDirectory {
     const path = join(this.path(workerId), `claim.${attempt}`);
     const text = await readOptional(path);
     if (text === undefined) return undefined;
-    const claim = JSON.parse(text) as Claim;
-    return claim.by === 'fence' ? claim : { ...claim, at: (await stat(path)).mtimeMs };
+    const at = (await stat(path)).mtimeMs;
+    try {
+      const claim = JSON.parse(text) as Claim;
+      return claim.by === 'fence' ? claim : { ...claim, at };
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error;
+      // A power cut took its content: somebody began, and nobody of before it is alive.
+      return { by: 'shim', pid: 0, startTicks: 0, bootId: '', at };
+    }
   }
 
   /** The claim of the attempt that runs or ran, if any did. */
@@ -93,6 +104,8 @@ export class WorkDirectory {
 
   /** Takes the claim of an attempt, so that its shim never starts; @returns the claim that stands, ours or the shim's. */
   async fence(workerId: number, attempt: number): Promise<Claim> {
+    const before = await this.claim(workerId, attempt);
+    if (before !== undefined) return before;
     const directory = this.path(workerId);
     const mine = join(directory, `claim.fence-${randomUUID()}`);
     await writeFile(mine, JSON.stringify({ by: 'fence' }));
@@ -112,7 +125,8 @@ export class WorkDirectory {
   async exit(workerId: number): Promise<{ status: number; at: number } | undefined> {
     const path = join(this.path(workerId), 'exit');
     const text = await readOptional(path);
-    if (text === undefined) return undefined;
+    // A power cut may leave the name without the content.
+    if (text === undefined || !/^\d+$/.test(text.trim())) return undefined;
     return { status: Number(text.trim()), at: (await stat(path)).mtimeMs };
   }
 
@@ -128,7 +142,8 @@ export class WorkDirectory {
     try {
       await writeFile(join(this.path(workerId), 'ended-by'), `${reason}\n`, { flag: 'wx' });
     } catch (error) {
-      if (!hasCode(error, 'EEXIST', 'ENOENT')) throw error;
+      // A disk that takes no reason must not keep the worker from being ended.
+      if (!hasCode(error, 'EEXIST', 'ENOENT', 'ENOSPC', 'EDQUOT', 'EROFS', 'EIO')) throw error;
     }
   }
 
@@ -151,7 +166,8 @@ async function readOptional(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8');
   } catch (error) {
-    if (hasCode(error, 'ENOENT')) return undefined;
+    // A plain file in the place of a directory is no worker of ours.
+    if (hasCode(error, 'ENOENT', 'ENOTDIR')) return undefined;
     throw error;
   }
 }

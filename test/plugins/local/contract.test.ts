@@ -84,7 +84,15 @@ async function endAll(directory: string, workers: readonly Worker[]): Promise<vo
       const claim = claims[at];
       return claim === undefined
         ? []
-        : [[claim.pid, `THRESHER_WORKER_DIR=${host.directory.path(workerId)}`] as const];
+        : [
+            [
+              claim.pid,
+              {
+                mark: `THRESHER_WORKER_DIR=${host.directory.path(workerId)}`,
+                leaderStartTicks: claim.startTicks,
+              },
+            ] as const,
+          ];
     }),
   );
   await until('all are gone', () => {

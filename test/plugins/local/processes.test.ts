@@ -81,20 +81,32 @@ describe('a process', () => {
     expect(await isAlive(id, bootId)).to.equal(false);
   });
 
-  it('belongs to a worker by its group and by its environment, not by one alone', async () => {
-    const mark = 'THRESHER_WORKER_DIR=/pilots/1';
+  it('belongs to a worker by its verified group, or by the mark wherever it went', async () => {
     const environment = (value: string) => ({ PATH: '/bin:/usr/bin', THRESHER_WORKER_DIR: value });
     const ours = start('sleep', ['60'], { detached: true, env: environment('/pilots/1') });
+    const clean = start('sleep', ['60'], { detached: true, env: { PATH: '/bin:/usr/bin' } });
     const stranger = start('sleep', ['60'], { detached: true, env: environment('/pilots/12') });
-    const elsewhere = start('sleep', ['60'], { detached: true, env: environment('/pilots/1') });
-    const wanted = new Map([
-      [ours, mark],
-      [stranger, mark],
-    ]);
+    const escaped = start('sleep', ['60'], { detached: true, env: environment('/pilots/1') });
     await until('all have their own environment', () =>
-      [ours, stranger, elsewhere].every((pid) => readFileSync(`/proc/${pid}/comm`, 'utf8') === 'sleep\n'),
+      [ours, clean, stranger, escaped].every(
+        (pid) => readFileSync(`/proc/${pid}/comm`, 'utf8') === 'sleep\n',
+      ),
     );
-    expect([...groupMembers(wanted)]).to.deep.equal([[ours, [ours]]]);
+    const group = (id: number, ticks: number) => ({
+      mark: `THRESHER_WORKER_DIR=/pilots/${id}`,
+      leaderStartTicks: ticks,
+    });
+    const wanted = new Map([
+      [ours, group(1, statOf(ours).startTicks)],
+      // A worker that cleaned its environment is known by its leader.
+      [clean, group(2, statOf(clean).startTicks)],
+      // A group whose number went to somebody else is nobody's of ours.
+      [stranger, group(3, statOf(stranger).startTicks - 1)],
+    ]);
+    expect([...groupMembers(wanted)]).to.deep.equal([
+      [ours, [ours, escaped]],
+      [clean, [clean]],
+    ]);
   });
 
   it('gets a signal, and it is no error when it is gone already', async () => {

@@ -4,6 +4,7 @@
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import Type from 'typebox';
 import { definePlugin } from '../../../src/plugins/contracts/index.ts';
 import type {
@@ -34,7 +35,7 @@ export interface ScriptedWorker {
 export type Faults = Partial<
   Record<
     'preflight' | 'submit' | 'find' | 'observe' | 'check' | 'kill' | 'remove' | 'list',
-    'hang' | 'throw' | 'lose-answer' | 'reject' | 'refuse' | 'trouble' | 'partial'
+    'hang' | 'hold' | 'throw' | 'lose-answer' | 'reject' | 'refuse' | 'trouble' | 'partial'
   >
 >;
 
@@ -89,6 +90,8 @@ export class ScriptedBackend {
     const fault = this.faults[verb];
     if (fault === 'throw') throw new Error(`${verb} was told to fail`);
     if (fault === 'hang') await new Promise(() => undefined);
+    // Until somebody takes the fault away.
+    while (this.faults[verb] === 'hold') await sleep(10);
     return fault;
   }
 
