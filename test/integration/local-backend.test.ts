@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -101,12 +100,7 @@ describe('local backend', () => {
     makeSite({ pilot: 'setsid sleep 98761 & exec env -i /bin/sleep 98762' });
     site.start();
     await workersIn('running');
-    const sleeping = () =>
-      spawnSync('pgrep', ['-f', '^(/bin/)?sleep 9876[12]$'])
-        .stdout.toString()
-        .trim()
-        .split('\n')
-        .filter(Boolean).length;
+    const sleeping = () => countCommands(/sleep\0?9876[12]\0$/);
     await until('both sleep', () => sleeping() === 2);
     await site.run('pause', 'Q', '--reason', 'test');
     await site.run('kill', '--queue', 'Q');
@@ -291,3 +285,14 @@ describe('local backend', () => {
       });
     });
 });
+
+/** Living processes whose command line (arguments ended by NUL) matches. */
+function countCommands(pattern: RegExp): number {
+  return readdirSync('/proc').filter((entry) => {
+    try {
+      return /^\d+$/.test(entry) && pattern.test(readFileSync(`/proc/${entry}/cmdline`, 'utf8'));
+    } catch {
+      return false;
+    }
+  }).length;
+}
