@@ -2,7 +2,8 @@ import { spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect } from 'chai';
-import { type ShownWorker, runProgram, Site } from '../support/site.ts';
+import type { QueueView, WorkerView } from '../../src/daemon/view.ts';
+import { runProgram, Site } from '../support/site.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 import { until } from '../support/until.ts';
 
@@ -10,7 +11,7 @@ const iso = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 describe('command line, on a running daemon', () => {
   let site: Site;
-  let running: ShownWorker[];
+  let running: WorkerView[];
 
   before(async () => {
     site = new Site({
@@ -19,7 +20,7 @@ describe('command line, on a running daemon', () => {
     });
     site.start();
     running = await until('two workers run', async () => {
-      const found = await site.workers('--status', 'running').catch((): ShownWorker[] => []);
+      const found = await site.workers({ status: 'running' }).catch((): WorkerView[] => []);
       return found.length === 2 && found;
     });
   });
@@ -29,8 +30,8 @@ describe('command line, on a running daemon', () => {
   });
 
   it('queues: counts, limits, and why no more, as a table and as JSON with the documented fields', async () => {
-    const queue = await site.queue('Q');
-    expect(queue).to.deep.equal({
+    const queues = JSON.parse((await site.run('queues', '--output', 'json')).stdout) as QueueView[];
+    expect(queues.find(({ name }) => name === 'Q')).to.deep.equal({
       name: 'Q',
       queueStatus: 'online',
       state: 'running',
@@ -38,7 +39,7 @@ describe('command line, on a running daemon', () => {
       limits: { maxWorkers: 2, nQueueLimitWorker: 2, maxNewWorkersPerCycle: 0 },
       reasons: [{ code: 'max-workers', message: '2 of maxWorkers 2 are alive' }],
     });
-    expect(await site.queue('OFF')).to.deep.include({ state: 'offline' });
+    expect(queues.find(({ name }) => name === 'OFF')).to.deep.include({ state: 'offline' });
     const table = (await site.run('queues')).stdout.split('\n');
     expect(table[0]).to.match(
       /^QUEUE +STATE +QUEUED +RUNNING +FINISHED +FAILED +OTHER +LIMITS +WHY NO MORE$/,
@@ -64,8 +65,11 @@ describe('command line, on a running daemon', () => {
     ]);
     expect(workers[0]?.startTime).to.match(iso);
     expect(Number(workers[0]?.workerID)).to.be.greaterThan(Number(workers[1]?.workerID));
-    expect(await site.workers('--status', 'finished,failed')).to.deep.equal([]);
-    expect(await site.workers('--queue', 'OFF')).to.deep.equal([]);
+    const json = async (...args: string[]) =>
+      JSON.parse((await site.run(...args, '--output', 'json')).stdout) as unknown;
+    expect(await json('workers', '--status', 'finished,failed')).to.deep.equal([]);
+    expect(await json('workers', '--status', 'finished,running')).to.have.length(2);
+    expect(await json('workers', '--queue', 'OFF')).to.deep.equal([]);
     expect(JSON.parse((await site.run('workers', '--limit', '1', '--output', 'json')).stdout)).to.have.length(
       1,
     );
@@ -151,7 +155,7 @@ describe('command line, while no daemon runs', () => {
     try {
       const daemon = site.start(['--for', '2.5s']);
       expect(await daemon.ended, daemon.output()).to.equal(0);
-      const [worker] = await site.workers('--status', 'finished');
+      const [worker] = await site.workers({ status: 'finished' });
       expect(worker).to.include({ nativeExitCode: 0 });
       expect((await site.run('logs', String(worker?.workerID))).stdout).to.equal('done\n');
       const queue = await site.queue('Q');

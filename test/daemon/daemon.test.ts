@@ -17,7 +17,7 @@ describe('daemon', () => {
   });
 
   const running = () =>
-    until('it runs', async () => (await site.workers('--status', 'running').catch(() => [])).length > 0);
+    until('it runs', async () => (await site.workers({ status: 'running' }).catch(() => [])).length > 0);
 
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     it(`ends in bounded time on ${signal}, and its workers go on`, async () => {
@@ -36,7 +36,7 @@ describe('daemon', () => {
     site = new Site({ pilot: 'exit 0', queues: { Q: one } });
     const daemon = site.start(['--for', '3s']);
     expect(await daemon.ended, daemon.output()).to.equal(0);
-    const finished = await site.workers('--status', 'finished');
+    const finished = await site.workers({ status: 'finished' });
     expect(finished.length).to.be.greaterThan(0);
     expect(finished.every(({ nativeExitCode }) => nativeExitCode === 0)).to.equal(true);
   });

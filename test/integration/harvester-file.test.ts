@@ -1,7 +1,8 @@
 import { copyFileSync, existsSync, rmSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { expect } from 'chai';
-import { type ShownWorker, Site } from '../support/site.ts';
+import type { WorkerView } from '../../src/daemon/view.ts';
+import { Site } from '../support/site.ts';
 import { until } from '../support/until.ts';
 
 const fixture = resolve(import.meta.dirname, '../fixtures/harvester/panda_queueconfig_with_tmpl.json');
@@ -19,7 +20,7 @@ describe("Harvester's own example with templates", () => {
     try {
       const daemon = site.start();
       const finished = await until('both pull queues finish pilots', async () => {
-        const workers = await site.workers('--status', 'finished').catch((): ShownWorker[] => []);
+        const workers = await site.workers({ status: 'finished' }).catch((): WorkerView[] => []);
         return new Set(workers.map(({ queueName }) => queueName)).size === 2 && workers;
       });
       expect(new Set(finished.map(({ queueName }) => queueName))).to.deep.equal(

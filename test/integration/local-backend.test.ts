@@ -1,7 +1,9 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { type ShownWorker, Site, type SiteOptions } from '../support/site.ts';
+import type { WorkerView } from '../../src/daemon/view.ts';
+import type { WorkerStatus } from '../../src/worker/status.ts';
+import { Site, type SiteOptions } from '../support/site.ts';
 import { until } from '../support/until.ts';
 
 const one = { maxWorkers: 1, nQueueLimitWorker: 1 };
@@ -18,9 +20,9 @@ describe('local backend', () => {
     await site.clean();
   });
 
-  const workersIn = (status: string) =>
+  const workersIn = (status: WorkerStatus) =>
     until(`a worker is ${status}`, async () => {
-      const found = await site.workers('--status', status).catch((): ShownWorker[] => []);
+      const found = await site.workers({ status }).catch((): WorkerView[] => []);
       return found.length > 0 && found;
     });
   const shimClaim = (id: number) =>
@@ -63,7 +65,7 @@ describe('local backend', () => {
     });
     const first = site.start();
     const [a, b] = await until('two run', async () => {
-      const running = await site.workers('--status', 'running').catch((): ShownWorker[] => []);
+      const running = await site.workers({ status: 'running' }).catch((): WorkerView[] => []);
       return running.length === 2 && running;
     });
     first.process.kill('SIGTERM');
@@ -79,7 +81,7 @@ describe('local backend', () => {
       (await site.workers()).find(({ workerID, status }) => workerID === a?.workerID && status === 'failed'),
     );
     expect(ended).to.include({ nativeExitCode: 130, errorCode: 'exit-status' });
-    expect((await site.workers('--status', 'running')).map(({ workerID }) => workerID)).to.deep.equal([
+    expect((await site.workers({ status: 'running' })).map(({ workerID }) => workerID)).to.deep.equal([
       b?.workerID,
     ]);
   });
@@ -112,13 +114,13 @@ describe('local backend', () => {
     makeSite({ queues: { Q: { maxWorkers: 2, nQueueLimitWorker: 2 } } });
     const daemon = site.start();
     const [a, b] = await until('two run', async () => {
-      const running = await site.workers('--status', 'running').catch((): ShownWorker[] => []);
+      const running = await site.workers({ status: 'running' }).catch((): WorkerView[] => []);
       return running.length === 2 && running;
     });
     daemon.process.kill('SIGKILL');
     await daemon.ended;
     site.killEverything();
-    const file = (worker: ShownWorker | undefined, name: string) =>
+    const file = (worker: WorkerView | undefined, name: string) =>
       join(site.stateDir, 'local', String(worker?.workerID), name);
     writeFileSync(file(a, 'claim.1'), '');
     writeFileSync(file(b, 'exit'), '');
@@ -126,7 +128,7 @@ describe('local backend', () => {
     site.writeQueues({ Q: { ...one, queueStatus: 'offline' } });
     site.start();
     const failed = await until('both are known to have ended', async () => {
-      const found = await site.workers('--status', 'failed');
+      const found = await site.workers({ status: 'failed' });
       return found.length === 2 && found;
     });
     expect(failed.map(({ errorCode }) => errorCode)).to.deep.equal(['exit-status-lost', 'exit-status-lost']);
@@ -229,7 +231,7 @@ describe('local backend', () => {
       const codes = queues.map((queue) => queue.reasons[0]?.code);
       return codes.length === 2 && codes.every((code) => code === 'backend-room') && queues;
     });
-    const cores = (await site.workers('--status', 'running')).reduce(
+    const cores = (await site.workers({ status: 'running' })).reduce(
       (sum, { queueName }) => sum + (queueName === 'A' ? 1 : 2),
       0,
     );
@@ -273,9 +275,7 @@ describe('local backend', () => {
       makeSite({ pilot: 'exit 0', settings: { sweeper } });
       site.start();
       await until('one is swept', async () => {
-        const [worker] = (await site.workers('--status', 'finished').catch((): ShownWorker[] => [])).slice(
-          -1,
-        );
+        const [worker] = (await site.workers({ status: 'finished' }).catch((): WorkerView[] => [])).slice(-1);
         if (worker === undefined) return false;
         const { stdout } = await site.run('worker', String(worker.workerID), '--output', 'json');
         return (

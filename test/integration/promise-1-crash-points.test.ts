@@ -109,7 +109,7 @@ describe('promise 1: a submission that comes too late', () => {
       site.start();
       await until(
         'the restarted daemon has its workers',
-        async () => (await site.workers('--status', 'running')).length === wanted,
+        async () => (await site.workers({ status: 'running' })).length === wanted,
       );
       // Only now do the old shims go on: they find their claims taken.
       writeFileSync(site.path('go'), '');
@@ -118,7 +118,7 @@ describe('promise 1: a submission that comes too late', () => {
       );
       expect(late.filter((id) => (site.starts().get(id) ?? 0) > 1)).to.deep.equal([]);
       expect(site.liveShims().size).to.equal(wanted);
-      expect((await site.workers('--status', 'running')).length).to.equal(wanted);
+      expect((await site.workers({ status: 'running' })).length).to.equal(wanted);
     } finally {
       await site.clean();
     }

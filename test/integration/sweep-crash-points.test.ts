@@ -59,7 +59,7 @@ describe('sweep: a worker is gone as a whole, whenever the daemon dies', () => {
     });
     const daemon = site.startCrashingAt('kill:after-kill');
     const ids = await until('two workers run', async () => {
-      const running = (await site?.workers('--status', 'running').catch(() => [])) ?? [];
+      const running = (await site?.workers({ status: 'running' }).catch(() => [])) ?? [];
       return running.length === 2 && running.map(({ workerID }) => String(workerID));
     });
     await site.run('pause', 'Q', '--reason', 'test');

@@ -3,6 +3,13 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { stringify } from 'yaml';
+import { readSettings } from '../../src/config/settings.ts';
+import { runningDaemon } from '../../src/daemon/lock.ts';
+import { openBesideDaemon } from '../../src/daemon/reader.ts';
+import type { StateDir } from '../../src/daemon/state-dir.ts';
+import { type QueueView, queueViews, type WorkerView, workerView } from '../../src/daemon/view.ts';
+import type { Store } from '../../src/store/store.ts';
+import type { WorkerStatus } from '../../src/worker/status.ts';
 import { temporaryDirectory } from './temporary.ts';
 import { until } from './until.ts';
 
@@ -31,29 +38,6 @@ export interface SiteOptions {
   readonly settings?: Record<string, Record<string, unknown>>;
   /** Body of the pilots' shell script. */
   readonly pilot?: string;
-}
-
-/** A worker as `thresher workers --output json` prints it. */
-export interface ShownWorker {
-  workerID: number;
-  batchID: string | null;
-  queueName: string;
-  status: string;
-  nativeExitCode: number | null;
-  errorCode: string | null;
-  diagMessage: string | null;
-  startTime: string | null;
-  endTime: string | null;
-  nodeID: string | null;
-}
-
-export interface ShownQueue {
-  name: string;
-  queueStatus: string;
-  state: string;
-  counts: Record<string, number>;
-  limits: Record<string, number>;
-  reasons: { code: string; message: string }[];
 }
 
 /** A site of its own in a temporary directory: configuration, state, and the real program run on it. */
@@ -130,15 +114,20 @@ export class Site {
     return runProgram('--config', this.config, ...args);
   }
 
-  async workers(...args: string[]): Promise<ShownWorker[]> {
-    return this.#json<ShownWorker>('workers', '--limit', '100000', ...args);
+  /** The workers as the command line prints them, newest first. Read in this process: polling by a program is dear. */
+  async workers(filter: { queue?: string; status?: WorkerStatus } = {}): Promise<WorkerView[]> {
+    const { queue, status } = filter;
+    return this.#read(async ({ store }) => {
+      const records = await store.workers.list({ queue, statuses: status && [status] });
+      return records.map(workerView);
+    });
   }
 
-  async queues(): Promise<ShownQueue[]> {
-    return this.#json<ShownQueue>('queues');
+  async queues(): Promise<QueueView[]> {
+    return this.#read(({ store, dir }) => queueViews(store, runningDaemon(dir)));
   }
 
-  async queue(name: string): Promise<ShownQueue> {
+  async queue(name: string): Promise<QueueView> {
     const found = (await this.queues()).find((queue) => queue.name === name);
     if (found === undefined) throw new Error(`no queue ${name}`);
     return found;
@@ -202,11 +191,15 @@ export class Site {
     });
   }
 
-  /** @throws what the program said, where it printed nothing else: a state that is not there yet, for one. */
-  async #json<Row>(...args: string[]): Promise<Row[]> {
-    const { stdout, stderr } = await this.run(...args, '--output', 'json');
-    if (stdout === '') throw new Error(stderr);
-    return JSON.parse(stdout) as Row[];
+  async #read<T>(use: (opened: { store: Store; dir: StateDir }) => Promise<T>): Promise<T> {
+    const result = readSettings(this.config);
+    if (!result.ok) throw new Error(JSON.stringify(result.problems));
+    const opened = await openBesideDaemon(result.settings, 'read');
+    try {
+      return await use(opened);
+    } finally {
+      await opened.store.close();
+    }
   }
 
   #spawn(command: string, args: string[], env: Record<string, string>): RunningDaemon {
