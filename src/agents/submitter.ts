@@ -103,11 +103,17 @@ export class SubmitterAgent {
       .filter(({ workerId, killed }) => !killed && !ledger.inFlight.has(workerId))
       .map(({ workerId }) => workerId);
     if (ids.length === 0) return;
-    for (const workerId of ids) ledger.inFlight.add(workerId);
+    await this.#holding(ids, () => this.#settleThese(ids, mayRetry));
+  }
+
+  /** Keeps everybody else off these workers meanwhile, and lets go of them however it ends. */
+  async #holding(workerIds: readonly number[], work: () => Promise<void>): Promise<void> {
+    const { inFlight } = this.#context.ledger;
+    for (const workerId of workerIds) inFlight.add(workerId);
     try {
-      await this.#settleThese(ids, mayRetry);
+      await work();
     } finally {
-      for (const workerId of ids) ledger.inFlight.delete(workerId);
+      for (const workerId of workerIds) inFlight.delete(workerId);
     }
   }
 
@@ -159,11 +165,18 @@ export class SubmitterAgent {
         return makeWorker(workerId++, { ...make, requirements, messenger });
       }),
     );
-    for (const { workerId } of workers) ledger.inFlight.add(workerId);
+    await this.#holding(
+      workers.map((worker) => worker.workerId),
+      () => this.#recordAndSubmit(workers),
+    );
+  }
+
+  async #recordAndSubmit(workers: readonly Worker[]): Promise<void> {
+    const { ledger, step } = this.#context;
     await ledger.intend(workers);
     step('submit:after-intent');
     this.#cycle.made += workers.length;
-    const control = await ledger.store.queues.control(config.name);
+    const control = await ledger.store.queues.control(this.#runtime.config.name);
     if (control === undefined) await this.#submit(workers);
     else await this.#withdraw(workers, control.mode);
   }
@@ -176,35 +189,29 @@ export class SubmitterAgent {
     await ledger.change(
       workers.map(({ workerId }) => ({ workerId, to: 'cancelled', source: 'submitter', error, endTime })),
     );
-    for (const { workerId } of workers) ledger.inFlight.delete(workerId);
   }
 
-  /** Sends workers whose intents are committed, and writes down what came of each. */
+  /** Sends workers whose intents are committed and that are held, and writes down what came of each. */
   async #submit(workers: readonly Worker[]): Promise<void> {
     const { ledger, clock, log, step } = this.#context;
     const { config } = this.#runtime;
     if (workers.length === 0) return;
-    for (const { workerId } of workers) ledger.inFlight.add(workerId);
-    try {
-      const outcomes = await this.#call(workers);
-      step('submit:before-outcome');
-      const maxAttempts = config.options.maxSubmissionAttempts;
-      const changes = workers.map((worker) => {
-        const status = ledger.live.get(worker.workerId)?.status ?? 'pending';
-        const outcome = outcomes.get(worker.workerId) ?? noOutcome;
-        return submitChange(worker, status, outcome, maxAttempts, clock.now());
-      });
-      await ledger.change(changes);
-      step('submit:after-outcome');
-      const accepted = workers.filter((worker) => outcomes.get(worker.workerId)?.kind === 'accepted').length;
-      log.info('submitted workers', { queue: config.name, wanted: workers.length, accepted });
-      const error = changes.find((change) => change.error)?.error;
-      if (accepted === 0 && error) {
-        // Counted as a failure of the pass, so that the next one waits.
-        throw new ThresherError('submit-failed', `none of ${workers.length} was accepted: ${error.message}`);
-      }
-    } finally {
-      for (const { workerId } of workers) ledger.inFlight.delete(workerId);
+    const outcomes = await this.#call(workers);
+    step('submit:before-outcome');
+    const maxAttempts = config.options.maxSubmissionAttempts;
+    const changes = workers.map((worker) => {
+      const status = ledger.live.get(worker.workerId)?.status ?? 'pending';
+      const outcome = outcomes.get(worker.workerId) ?? noOutcome;
+      return submitChange(worker, status, outcome, maxAttempts, clock.now());
+    });
+    await ledger.change(changes);
+    step('submit:after-outcome');
+    const accepted = workers.filter((worker) => outcomes.get(worker.workerId)?.kind === 'accepted').length;
+    log.info('submitted workers', { queue: config.name, wanted: workers.length, accepted });
+    const error = changes.find((change) => change.error)?.error;
+    if (accepted === 0 && error) {
+      // Counted as a failure of the pass, so that the next one waits.
+      throw new ThresherError('submit-failed', `none of ${workers.length} was accepted: ${error.message}`);
     }
   }
 

@@ -147,12 +147,12 @@ class QueueReader {
     this.#throttler();
     this.#connections(plugins, definitions);
     if (!checked.ok || this.problems.some((problem) => problem.severity === 'error')) return undefined;
-    const local = definitions.submitter?.module === 'thresher/local';
     return {
       name,
       options: checked.value,
       limits: clampLimits(checked.value),
-      demand: checked.value.demand ?? this.#options.defaultDemand ?? (local ? 'fill' : 'none'),
+      demand:
+        checked.value.demand ?? this.#options.defaultDemand ?? definitions.submitter?.defaultDemand ?? 'none',
       configDir: this.#configDir,
       plugins,
     };

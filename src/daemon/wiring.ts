@@ -39,11 +39,6 @@ export class Wiring {
     this.#options = options;
   }
 
-  /** All connections of the runtimes made so far. */
-  get connections(): ReadonlyMap<string, Connection> {
-    return this.#connections;
-  }
-
   /** @throws ThresherError `unknown-plugin` when a snapshot names a plugin that is gone. */
   runtime(config: QueueConfig, configId: number, current: boolean): QueueRuntime {
     const submitter = this.#choose(config, 'submitter');

@@ -17,7 +17,7 @@ export interface Context {
   readonly queue: string;
   /** The connection it is made for: monitors and sweepers are made once per connection. "" for plugins without any. */
   readonly connection: string;
-  /** Where plugins keep files, one folder each: `<state directory>/<plugin>`. Absolute. */
+  /** The daemon's state directory: a plugin keeps its files in a folder of its own in it. Absolute. */
   readonly stateDir: string;
   /** Relative paths in the queue's options count from here. Absolute. */
   readonly configDir: string;

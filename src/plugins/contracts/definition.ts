@@ -29,6 +29,8 @@ export interface Definition<Kind extends PluginKind, Config extends TSchema> {
   readonly module: string;
   /** Other [module, name] pairs it answers to: Harvester's Python modules. */
   readonly aliases?: readonly (readonly [module: string, name: string])[];
+  /** Demand of queues with this submitter where neither they nor the daemon's settings say one. Default: `none`. */
+  readonly defaultDemand?: 'fill';
   /** Options of the section with defaults, units and bounds. Keys it does not have are kept and reported. */
   readonly config: Config;
   /**
@@ -63,6 +65,7 @@ export interface AnyDefinition {
   readonly name: string;
   readonly module: string;
   readonly aliases: readonly (readonly [module: string, name: string])[];
+  readonly defaultDemand: 'fill' | undefined;
   readonly config: TSchema;
   connections(config: unknown, context: CheckContext): readonly string[];
   check(config: unknown, context: CheckContext): readonly DefinitionProblem[];
@@ -78,6 +81,7 @@ export function definePlugin<Kind extends PluginKind, Config extends TSchema>(
     name: definition.name,
     module: definition.module,
     aliases: definition.aliases ?? [],
+    defaultDemand: definition.defaultDemand,
     config: definition.config,
     connections: (config, context) => definition.connections(config as Static<Config>, context),
     check: (config, context) => definition.check?.(config as Static<Config>, context) ?? [],

@@ -27,6 +27,8 @@ export const localPlugins = [
       ['dummy_singleton_submitter', 'DummySingletonSubmitter'],
       ['dummy_mcore_submitter', 'DummyMcoreSubmitter'],
     ),
+    // Pilots of this machine harm nobody else by being started.
+    defaultDemand: 'fill',
     config: LocalSubmitterConfig,
     connections: connection,
     check: (config, context) => {
