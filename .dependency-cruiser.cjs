@@ -1,5 +1,5 @@
 /**
- * One direction of knowledge: cli -> daemon -> agents -> (plugins/contracts, store, config) -> worker.
+ * One direction of knowledge: cli -> http -> daemon -> agents -> (plugins/contracts, store, config) -> worker.
  * Each layer lists what it may import; everything else inside src/ is a violation.
  */
 const layers = {
@@ -11,7 +11,8 @@ const layers = {
   store: ['util', 'worker'],
   agents: ['plugins/contracts', 'store', 'config', 'util', 'worker'],
   daemon: ['agents', 'plugins', 'store', 'config', 'clients', 'util', 'worker'],
-  cli: ['daemon', 'agents', 'plugins/contracts', 'store', 'config', 'util', 'worker'],
+  http: ['daemon', 'agents', 'store', 'config', 'plugins/contracts', 'util', 'worker'],
+  cli: ['http', 'daemon', 'agents', 'plugins/contracts', 'store', 'config', 'util', 'worker'],
 };
 
 const within = (layer) =>

@@ -10,11 +10,36 @@ export interface LoopOptions {
   readonly interval: number;
   /** Longest pause after failures, ms. */
   readonly longestPause?: number;
+  /** Without any progress for so long a pass is stuck, ms. Default: it may last in silence, as a monitor's does. */
+  readonly stuckAfter?: number;
+  /** Told by who works in the passes whenever something came back. */
+  readonly progress?: Progress;
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Log;
+  /** Told after each pass; `duration` in ms. */
+  readonly passed?: (pass: {
+    readonly loop: string;
+    readonly duration: number;
+    readonly failed: boolean;
+  }) => void;
   /** One pass. Rejections are failures: logged, and followed by a growing pause. */
   pass(signal: AbortSignal): Promise<void>;
+}
+
+/** When a pass last got on: what lasts long is not stuck as long as it does. */
+export class Progress {
+  readonly #clock: Clock;
+  /** Monotonic ms. */
+  at = -Infinity;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  made(): void {
+    this.at = this.#clock.monotonic();
+  }
 }
 
 /** What a loop did last, for health and for reasons. Times are ms UTC. */
@@ -25,6 +50,8 @@ export interface LoopHealth {
   /** Failures in a row. */
   readonly failures: number;
   readonly lastError: Reason | undefined;
+  /** For how long the pass under way has made no progress, ms; undefined while that is no cause for worry. */
+  readonly stuckFor: number | undefined;
 }
 
 /** The first pause after a failure, ms, and the longest. */
@@ -42,6 +69,8 @@ export class Loop {
   readonly #stop = new AbortController();
   #wake = new AbortController();
   #health: { startedAt?: number; endedAt?: number; failures: number; lastError?: Reason } = { failures: 0 };
+  /** Monotonic start of the pass under way. */
+  #begun: number | undefined;
   #running: Promise<void> | undefined;
 
   constructor(options: LoopOptions) {
@@ -65,7 +94,14 @@ export class Loop {
 
   get health(): LoopHealth {
     const { startedAt, endedAt, failures, lastError } = this.#health;
-    return { name: this.#options.name, startedAt, endedAt, failures, lastError };
+    return { name: this.#options.name, startedAt, endedAt, failures, lastError, stuckFor: this.#stuckFor() };
+  }
+
+  #stuckFor(): number | undefined {
+    const { clock, stuckAfter, progress } = this.#options;
+    if (this.#begun === undefined || stuckAfter === undefined) return undefined;
+    const silence = clock.monotonic() - Math.max(this.#begun, progress?.at ?? -Infinity);
+    return silence > stuckAfter ? silence : undefined;
   }
 
   async #run(): Promise<void> {
@@ -74,8 +110,12 @@ export class Loop {
     while (!stop.aborted) {
       this.#wake = new AbortController();
       this.#health.startedAt = clock.now();
+      const begun = clock.monotonic();
+      this.#begun = begun;
       const failed = await this.#pass(stop);
+      this.#begun = undefined;
       this.#health.endedAt = clock.now();
+      this.#options.passed?.({ loop: this.#options.name, duration: clock.monotonic() - begun, failed });
       if (failed) await clock.sleep(this.#pauseAfterFailure(), stop);
       else
         await clock.sleep(this.#jittered(this.#options.interval), AbortSignal.any([stop, this.#wake.signal]));
@@ -83,7 +123,6 @@ export class Loop {
   }
 
   async #pass(signal: AbortSignal): Promise<boolean> {
-    const begun = this.#options.clock.monotonic();
     try {
       await this.#options.pass(signal);
       this.#health = { ...this.#health, failures: 0 };
@@ -92,7 +131,7 @@ export class Loop {
     } catch (error) {
       if (signal.aborted) return false;
       // A monitor's pass lasts as long as all goes well: one that did for a while begins to count anew.
-      if (this.#options.clock.monotonic() - begun > wellFor) this.#health.failures = 0;
+      if (this.#options.clock.monotonic() - (this.#begun ?? 0) > wellFor) this.#health.failures = 0;
       const reason = toReason(error);
       this.#health.failures++;
       this.#health.lastError = reason;

@@ -58,6 +58,8 @@ export interface AgentContext {
   readonly pluginTimeout: number;
   /** Aborts when calls under way are to be given up: later than the loops' own stop. */
   readonly giveUp: AbortSignal;
+  /** That something came back: the pass is not stuck. */
+  readonly progress: () => void;
   /** Does nothing outside of tests. */
   readonly step: (step: Step) => void;
 }
@@ -70,5 +72,5 @@ export function callPlugin<T>(
   timeoutMs = context.pluginTimeout,
 ): Promise<T> {
   const deadline: Deadline = { clock: context.clock, what, timeoutMs, signal: context.giveUp };
-  return withDeadline(deadline, call);
+  return withDeadline(deadline, call).finally(context.progress);
 }

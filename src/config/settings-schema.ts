@@ -62,6 +62,7 @@ export const Settings = Type.Object(
             description: 'Only these queues. Default, and with `ALL`: all of them.',
           }),
         ),
+        checkInterval: seconds(5, 'Between looks whether the queue file changed; 0: only on SIGHUP', 0),
       },
       closed,
     ),
@@ -79,6 +80,32 @@ export const Settings = Type.Object(
           minimum: 1,
           description: 'At most so many new workers per queue and pass.',
         }),
+        submissionRate: Type.Optional(
+          Type.Number({
+            exclusiveMinimum: 0,
+            description: 'New workers of all queues together, per second on average. Default: no such limit.',
+          }),
+        ),
+        submissionBurst: Type.Integer({
+          default: 100,
+          minimum: 1,
+          description: 'How many of them may come at once after a quiet time.',
+        }),
+        blackHoleLifetime: seconds(
+          10,
+          'Workers that ran for less count as swallowed by a black hole; 0: no such guard',
+          0,
+        ),
+        blackHoleWorkers: Type.Integer({
+          default: 20,
+          minimum: 5,
+          description: 'How many of the last workers of a queue the guard looks at.',
+        }),
+        blackHolePause: seconds(
+          600,
+          'While all of them were swallowed, one worker is tried in each such time',
+          1,
+        ),
       },
       closed,
     ),
@@ -111,6 +138,33 @@ export const Settings = Type.Object(
       },
       closed,
     ),
+    http: Type.Object(
+      {
+        enabled: Type.Boolean({
+          default: true,
+          description: 'Whether health, metrics and status are served.',
+        }),
+        host: Type.String({
+          default: '127.0.0.1',
+          minLength: 1,
+          description: 'Address to listen on. Anything beyond loopback needs `tokenFile`.',
+        }),
+        port: Type.Integer({
+          default: 25085,
+          minimum: 0,
+          maximum: 65535,
+          description: 'Port to listen on; 0: any free one, named in the log.',
+        }),
+        tokenFile: Type.Optional(
+          Type.String({
+            minLength: 1,
+            description:
+              'File with the token that every request must bring: `Authorization: Bearer`, or as the password in a browser.',
+          }),
+        ),
+      },
+      closed,
+    ),
     log: Type.Object(
       {
         level: Type.Union(
@@ -120,9 +174,10 @@ export const Settings = Type.Object(
             description: 'The least important messages that are written.',
           },
         ),
-        format: Type.Union([Type.Literal('plain'), Type.Literal('json')], {
+        format: Type.Union([Type.Literal('plain'), Type.Literal('json'), Type.Literal('journald')], {
           default: 'plain',
-          description: 'Lines for people, or one JSON object a line.',
+          description:
+            'Lines for people, one JSON object a line, or lines for the journal: with its priorities, without the time.',
         }),
         file: Type.Optional(
           Type.String({

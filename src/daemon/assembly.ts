@@ -2,6 +2,7 @@ import { CommandAgent, type SweepResult } from '../agents/commands.ts';
 import type { Ledger } from '../agents/ledger.ts';
 import { MonitorAgent } from '../agents/monitor.ts';
 import type { ObservationWriter } from '../agents/observations.ts';
+import { Progress } from '../agents/loop.ts';
 import type { AgentContext, ConnectedPlugins, QueueRuntime } from '../agents/queue-runtime.ts';
 import { ReconcilerAgent } from '../agents/reconciler.ts';
 import { SubmitterAgent } from '../agents/submitter.ts';
@@ -32,6 +33,8 @@ export interface ConfigInUse {
 const commandInterval = 300;
 /** Between a monitor's end and its next start when it did not fail, ms. */
 const monitorInterval = 1000;
+/** What a pass may take on top of one call of a plugin before it counts as stuck: the database's busy time, and more, ms. */
+const stuckGrace = 60_000;
 const hour = 3_600_000;
 
 /** Makes the agents and their loops from the queue file and from what is still followed. Nothing runs yet. */
@@ -65,7 +68,8 @@ export async function assemble(
     addQueueLoops(parts, runtime, speaks(runtime) ? reports : undefined),
   );
   const known = new Set((await store.queues.all()).map(({ queue }) => queue));
-  const commands = new CommandAgent(context, {
+  const progress = new Progress(context.clock);
+  const commands = new CommandAgent(followed(context, progress), {
     queues: () => known,
     wakeSubmitter: (queue) => {
       loops.wake('submit', queue);
@@ -76,7 +80,27 @@ export async function assemble(
   // An operator's pause counts before the first worker is submitted.
   await commands.carryOutControls();
   // Operators wait for an answer, also right after the disk was full.
-  loops.add('commands', commandInterval, () => commands.pass(), 1000);
+  loops.add({
+    ...watched(parts, progress),
+    name: 'commands',
+    interval: commandInterval,
+    longestPause: 1000,
+    pass: () => commands.pass(),
+  });
+}
+
+/** The context of an agent whose loop notices whether it gets on. */
+function followed(context: AgentContext, progress: Progress): AgentContext {
+  return {
+    ...context,
+    progress: () => {
+      progress.made();
+    },
+  };
+}
+
+function watched({ settings }: AssemblyParts, progress: Progress) {
+  return { progress, stuckAfter: settings.master.pluginTimeout * 1000 + stuckGrace };
 }
 
 /** The current configurations, and those of workers whose queue was changed or removed since. */
@@ -106,18 +130,27 @@ function makeRuntimes(
 
 /** One monitor and one listing per connection, whoever shares it. */
 function addConnectionLoops(
-  { settings, context, writer, loops }: AssemblyParts,
+  parts: AssemblyParts,
   runtimes: readonly QueueRuntime[],
   currentIds: ReadonlyMap<string, number>,
 ): ReconcilerAgent[] {
+  const { settings, context, writer, loops } = parts;
   const byName = new Map<string, ConnectedPlugins>();
   // Current configurations come first: an older one may hold credentials that were replaced.
   for (const { connected } of runtimes) {
     for (const [name, plugins] of connected) if (!byName.has(name)) byName.set(name, plugins);
   }
   return [...byName].map(([name, { connection, monitor, sweeper }]) => {
-    const reconciler = new ReconcilerAgent(sweeper, connection, context, (queue) => currentIds.get(queue));
-    const listing = loops.add(`list ${name}`, settings.sweeper.listInterval * 1000, () => reconciler.pass());
+    const progress = new Progress(context.clock);
+    const reconciler = new ReconcilerAgent(sweeper, connection, followed(context, progress), (queue) =>
+      currentIds.get(queue),
+    );
+    const listing = loops.add({
+      ...watched(parts, progress),
+      name: `list ${name}`,
+      interval: settings.sweeper.listInterval * 1000,
+      pass: () => reconciler.pass(),
+    });
     const options = {
       missingGrace: settings.monitor.missingGrace * 1000,
       onStranger: () => {
@@ -125,7 +158,7 @@ function addConnectionLoops(
       },
     };
     const agent = new MonitorAgent(monitor, connection, context, options, writer);
-    loops.add(`monitor ${name}`, monitorInterval, (signal) => agent.pass(signal));
+    loops.add({ name: `monitor ${name}`, interval: monitorInterval, pass: (signal) => agent.pass(signal) });
     connection.onOpen(() => {
       loops.wakeAll('submit');
     });
@@ -134,20 +167,23 @@ function addConnectionLoops(
 }
 
 function addQueueLoops(
-  { settings, context, loops }: AssemblyParts,
+  parts: AssemblyParts,
   runtime: QueueRuntime,
   reports: QueueReports | undefined,
 ): SweeperAgent {
+  const { settings, context, loops } = parts;
   const { submitter, sweeper } = settings;
   const { config, configId, current } = runtime;
   const title = current ? config.name : `${config.name} (configuration ${configId})`;
-  const submitAgent = new SubmitterAgent(runtime, context, {
+  const submitProgress = new Progress(context.clock);
+  const submitAgent = new SubmitterAgent(runtime, followed(context, submitProgress), {
     maxNewWorkers: submitter.maxNewWorkers,
     // A little less than the pause between passes, which is jittered.
     cycle: submitter.sleepTime * 900,
     report: async (reasons) => reports?.report(config, reasons),
   });
-  const sweepAgent = new SweeperAgent(runtime, context, {
+  const sweepProgress = new Progress(context.clock);
+  const sweepAgent = new SweeperAgent(runtime, followed(context, sweepProgress), {
     keep: {
       finished: sweeper.keepFinished * hour,
       failed: sweeper.keepFailed * hour,
@@ -155,10 +191,18 @@ function addQueueLoops(
       missed: sweeper.keepMissed * hour,
     },
   });
-  loops.addForQueue('submit', config.name, title, submitter.sleepTime * 1000, () => submitAgent.pass());
-  loops.addForQueue('sweep', config.name, title, sweeper.sleepTime * 1000, (signal) =>
-    sweepAgent.pass(signal),
-  );
+  loops.addForQueue('submit', config.name, {
+    ...watched(parts, submitProgress),
+    name: `submit ${title}`,
+    interval: submitter.sleepTime * 1000,
+    pass: () => submitAgent.pass(),
+  });
+  loops.addForQueue('sweep', config.name, {
+    ...watched(parts, sweepProgress),
+    name: `sweep ${title}`,
+    interval: sweeper.sleepTime * 1000,
+    pass: (signal) => sweepAgent.pass(signal),
+  });
   return sweepAgent;
 }
 

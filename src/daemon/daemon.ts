@@ -42,6 +42,7 @@ export class Daemon {
   readonly #writer: ObservationWriter;
   readonly #loops: LoopSet;
   readonly #giveUp = new AbortController();
+  readonly #onPass = new Set<() => void>();
   #cron: ScheduledTask | undefined;
 
   /**
@@ -80,7 +81,12 @@ export class Daemon {
     this.#options = options;
     this.#lock = lock;
     this.#store = store;
-    this.#loops = new LoopSet({ clock, random, log });
+    this.#loops = new LoopSet({
+      ...{ clock, random, log },
+      passed: () => {
+        for (const tell of this.#onPass) tell();
+      },
+    });
     this.#ledger = new Ledger(store, clock, log, {
       roomMade: (queue) => {
         this.#loops.wake('submit', queue);
@@ -95,6 +101,11 @@ export class Daemon {
   /** Loops with their last pass, for health checks. */
   get health(): LoopHealth[] {
     return this.#loops.health;
+  }
+
+  /** Calls `tell` after every pass of any loop: how a watchdog knows that they get on. */
+  onPass(tell: () => void): void {
+    this.#onPass.add(tell);
   }
 
   /** How many living workers are followed. */
@@ -143,6 +154,7 @@ export class Daemon {
       ledger: this.#ledger,
       pluginTimeout: master.pluginTimeout * 1000,
       giveUp: this.#giveUp.signal,
+      progress: () => undefined,
       step: step ?? (() => undefined),
     };
     const wiring = new Wiring({ ...shared, catalogue, maxStatusAge, stateDir: settings.stateDir });

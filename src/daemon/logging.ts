@@ -3,7 +3,7 @@ import type { Log } from '../plugins/contracts/index.ts';
 
 export interface LogSettings {
   readonly level: string;
-  readonly format: 'plain' | 'json';
+  readonly format: 'plain' | 'json' | 'journald';
   readonly file?: string;
 }
 

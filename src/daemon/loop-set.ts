@@ -1,46 +1,29 @@
-import { Loop, type LoopHealth } from '../agents/loop.ts';
-import type { Log } from '../plugins/contracts/index.ts';
-import type { Clock } from '../util/clock.ts';
+import { Loop, type LoopHealth, type LoopOptions } from '../agents/loop.ts';
 
 export type QueueLoopKind = 'submit' | 'sweep';
 
+/** What all loops of a daemon have in common. */
+type Shared = Pick<LoopOptions, 'clock' | 'random' | 'log' | 'passed'>;
+
 /** All loops of a daemon, and which to wake for which queue. */
 export class LoopSet {
-  readonly #shared: { readonly clock: Clock; readonly random: () => number; readonly log: Log };
+  readonly #shared: Shared;
   readonly #loops: Loop[] = [];
   readonly #byQueue: Record<QueueLoopKind, Map<string, Loop[]>> = { submit: new Map(), sweep: new Map() };
 
-  constructor(shared: { readonly clock: Clock; readonly random: () => number; readonly log: Log }) {
+  constructor(shared: Shared) {
     this.#shared = shared;
   }
 
-  /** `interval` in ms. */
-  add(
-    name: string,
-    interval: number,
-    pass: (signal: AbortSignal) => Promise<void>,
-    longestPause?: number,
-  ): Loop {
-    const loop = new Loop({
-      ...this.#shared,
-      name,
-      interval,
-      pass,
-      ...(longestPause !== undefined && { longestPause }),
-    });
+  add(options: Omit<LoopOptions, keyof Shared>): Loop {
+    const loop = new Loop({ ...this.#shared, ...options });
     this.#loops.push(loop);
     return loop;
   }
 
   /** A queue has one loop of a kind for each of its configurations that are in use. */
-  addForQueue(
-    kind: QueueLoopKind,
-    queue: string,
-    title: string,
-    interval: number,
-    pass: (signal: AbortSignal) => Promise<void>,
-  ): void {
-    const loop = this.add(`${kind} ${title}`, interval, pass);
+  addForQueue(kind: QueueLoopKind, queue: string, options: Omit<LoopOptions, keyof Shared>): void {
+    const loop = this.add(options);
     this.#byQueue[kind].set(queue, [...(this.#byQueue[kind].get(queue) ?? []), loop]);
   }
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { Loop, toReason } from '../../src/agents/loop.ts';
+import { Loop, Progress, toReason } from '../../src/agents/loop.ts';
 import { ThresherError } from '../../src/worker/errors.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { recordingLog } from '../support/samples.ts';
@@ -123,6 +123,7 @@ describe('a loop', () => {
       endedAt: 1000,
       failures: 2,
       lastError: { code: 'plugin-failed', message: 'no route to host' },
+      stuckFor: undefined,
     });
     broken = false;
     await clock.advance(2000);
@@ -132,6 +133,7 @@ describe('a loop', () => {
       endedAt: 3000,
       failures: 0,
       lastError: undefined,
+      stuckFor: undefined,
     });
     broken = true;
     await clock.advance(10_000);
@@ -193,6 +195,50 @@ describe('a loop', () => {
     await loop.stop();
     expect(log.lines).to.deep.equal([]);
     expect(loop.health.failures).to.equal(0);
+  });
+
+  it('is stuck when a pass makes no progress for too long, and not while it makes some', async () => {
+    const progress = new Progress(clock);
+    let release = () => undefined as void;
+    const pass = () => new Promise<void>((resolve) => (release = resolve));
+    const random = () => 0.5;
+    loop = new Loop({
+      ...{ name: 'x', interval: 1000, clock, random, log },
+      pass,
+      progress,
+      stuckAfter: 60_000,
+    });
+    loop.start();
+    await clock.advance(60_000);
+    expect(loop.health.stuckFor).to.equal(undefined);
+    await clock.advance(1);
+    expect(loop.health.stuckFor).to.equal(60_001);
+    progress.made();
+    expect(loop.health.stuckFor).to.equal(undefined);
+    await clock.advance(60_001);
+    expect(loop.health.stuckFor).to.equal(60_001);
+    release();
+    await clock.settle();
+    expect(loop.health.stuckFor).to.equal(undefined);
+    await clock.advance(1000);
+    release();
+  });
+
+  it('says after each pass how long it took and whether it failed', async () => {
+    const told: unknown[] = [];
+    const random = () => 0.5;
+    const passed = (pass: unknown) => told.push(pass);
+    const pass = async () => {
+      await clock.sleep(20);
+      if (told.length === 1) throw new Error('no route to host');
+    };
+    loop = new Loop({ ...{ name: 'x', interval: 1000, clock, random, log }, pass, passed });
+    loop.start();
+    await clock.advance(2000);
+    expect(told).to.deep.equal([
+      { loop: 'x', duration: 20, failed: false },
+      { loop: 'x', duration: 20, failed: true },
+    ]);
   });
 
   it('that was never started stops, too', async () => {

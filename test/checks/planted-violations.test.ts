@@ -303,6 +303,7 @@ describe('planted violations: layers', function () {
     imports('src/agents/planted-plugin.ts', '../plugins/local/index.ts', 'layer-agents'),
     imports('src/agents/planted-registry.ts', '../plugins/registry.ts', 'layer-agents'),
     imports('src/daemon/planted.ts', '../cli/output.ts', 'layer-daemon'),
+    imports('src/http/planted.ts', '../cli/output.ts', 'layer-http'),
     imports('src/cli/planted.ts', '../plugins/local/index.ts', 'layer-cli'),
     imports('src/plugins/local/planted-store.ts', '../../store/store.ts', 'plugin-is-its-own-folder'),
     imports('src/plugins/local/planted-agents.ts', '../../agents/loop.ts', 'plugin-is-its-own-folder'),

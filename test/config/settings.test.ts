@@ -23,6 +23,14 @@ function problemsOf(text: string) {
   return result.ok ? [] : result.problems;
 }
 
+const submitterDefaults = {
+  maxNewWorkers: 1000,
+  submissionBurst: 100,
+  blackHoleLifetime: 10,
+  blackHoleWorkers: 20,
+  blackHolePause: 600,
+};
+
 describe('the settings of the daemon', () => {
   beforeEach(() => {
     directory = temporaryDirectory();
@@ -36,8 +44,8 @@ describe('the settings of the daemon', () => {
       queueFile: join(directory, 'panda_queueconfig.json'),
       values: {
         master: { shutdownTimeout: 20, pluginTimeout: 60 },
-        qconf: { configFile: 'panda_queueconfig.json' },
-        submitter: { sleepTime: 10, maxNewWorkers: 1000 },
+        qconf: { configFile: 'panda_queueconfig.json', checkInterval: 5 },
+        submitter: { sleepTime: 10, ...submitterDefaults },
         monitor: { maxStatusAge: 120, missingGrace: 30 },
         sweeper: {
           sleepTime: 60,
@@ -47,6 +55,7 @@ describe('the settings of the daemon', () => {
           keepCancelled: 72,
           keepMissed: 24,
         },
+        http: { enabled: true, host: '127.0.0.1', port: 25085 },
         log: { level: 'info', format: 'plain' },
       },
     });
@@ -54,7 +63,7 @@ describe('the settings of the daemon', () => {
 
   it('keep what is written beside the defaults of the same section', () => {
     const { values } = settingsOf('submitter:\n  sleepTime: 1\nlog: { level: debug }\n');
-    expect(values.submitter).to.deep.equal({ sleepTime: 1, maxNewWorkers: 1000 });
+    expect(values.submitter).to.deep.equal({ sleepTime: 1, ...submitterDefaults });
     expect(values.log).to.deep.equal({ level: 'debug', format: 'plain' });
   });
 

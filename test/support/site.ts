@@ -52,7 +52,10 @@ export class Site {
     const { settings = {}, queues, pilot = 'exec sleep 1000' } = options;
     const fast = {
       master: { stateDir: 'state', harvester_id: 'test-harvester', ...settings.master },
-      submitter: { sleepTime: 0.3, ...settings.submitter },
+      // Most pilots of tests live for a moment only, and that is no black hole.
+      submitter: { sleepTime: 0.3, blackHoleLifetime: 0, ...settings.submitter },
+      // Tests run side by side: a port is for those that ask for one.
+      http: { enabled: false, ...settings.http },
       monitor: { ...settings.monitor },
       sweeper: { sleepTime: 0.3, ...settings.sweeper },
       ...(settings.log && { log: settings.log }),
