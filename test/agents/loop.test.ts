@@ -199,7 +199,7 @@ describe('a loop', () => {
 
   it('is stuck when a pass makes no progress for too long, and not while it makes some', async () => {
     const progress = new Progress(clock);
-    let release = () => undefined as void;
+    let release: () => void = () => undefined;
     const pass = () => new Promise<void>((resolve) => (release = resolve));
     const random = () => 0.5;
     loop = new Loop({
