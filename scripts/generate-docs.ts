@@ -1,7 +1,7 @@
 /** Writes the reference pages of docs/ from the tables and schemas in the sources: `npm run docs`. A test holds them equal. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { QueueOptions, sections } from '../src/config/queue-schema.ts';
+import { QueueOptions, sections, WorkerMakerOptions, WorkerOptions } from '../src/config/queue-schema.ts';
 import { Settings } from '../src/config/settings-schema.ts';
 import { builtInPlugins } from '../src/plugins/registry.ts';
 import { LocalTemplate } from '../src/plugins/local/schema.ts';
@@ -97,6 +97,16 @@ function configurationPage(): string {
       .map(([name, { needed }]) => `\`${name}\`${needed ? ' (needed)' : ''}`)
       .join(', ')}. Each has \`name\` and \`module\`, and the options of its plugin. Options that`,
     'the plugin does not read are kept and reported as notices.',
+    '',
+    '### What a worker is like',
+    '',
+    'Options of the `submitter` section that count for every backend:',
+    '',
+    ...optionTable(WorkerOptions),
+    '',
+    'Options of the `workerMaker` section:',
+    '',
+    ...optionTable(WorkerMakerOptions),
     '',
     '## Plugins',
     '',

@@ -2,60 +2,133 @@ import type { Group, Preflight } from '../plugins/contracts/index.ts';
 import type { Limits } from '../config/limits.ts';
 import type { Control } from '../store/queues.ts';
 import type { Reason } from '../worker/reason.ts';
+import type { Requirements } from '../worker/worker.ts';
+import {
+  type Bound,
+  coresBound,
+  memoryBound,
+  perResourceType,
+  type QueueLoad,
+  workerBound,
+} from './limit-formulas.ts';
 
-/** All that limiters may look at. */
-export interface LimitState {
+/** What may close a queue altogether. */
+export interface GateState {
   readonly queueStatus: string;
   readonly control: Control | undefined;
   /** Why a connection is closed, if one is. */
   readonly closed: Reason | undefined;
+}
+
+/** All that limiters may look at. */
+export interface LimitState extends GateState {
   readonly limits: Limits;
   /** The instance's cap per queue and pass. */
   readonly maxNewWorkers: number;
   /** New workers of this cycle so far. */
   readonly madeInCycle: number;
-  readonly alive: number;
-  readonly queued: number;
+  readonly load: QueueLoad;
+  /** Queued workers by resource type. */
+  readonly queuedByType: ReadonlyMap<string, number>;
+  /** Resource types that ask for workers. */
+  readonly wantedTypes: readonly string[];
+  /** What one worker of the queue takes. */
+  readonly requirements: Requirements;
 }
 
 export interface Limit {
-  /** At most so many new workers. */
+  /** So many new workers at most, or so much of what they cost. */
   readonly atMost: number;
   readonly reason: Reason;
+  /** What one worker of these requirements costs. Default: 1. */
+  readonly cost?: (requirements: Requirements) => number;
+  /** Only these groups are bounded. Default: all. */
+  readonly of?: (requirements: Requirements) => boolean;
 }
 
 /** Says how many at most, and why; undefined when it has nothing to say. */
 export type Limiter = (state: LimitState) => Limit | undefined;
+export type Gate = (state: GateState) => Limit | undefined;
 
 const stop = (code: string, message: string): Limit => ({ atMost: 0, reason: { code, message } });
 
 /** Queue states in which Harvester's operators expect new workers. */
 const workingStates = ['online', 'test'];
 
-export const queueStatus: Limiter = ({ queueStatus }) =>
+export const queueStatus: Gate = ({ queueStatus }) =>
   workingStates.includes(queueStatus) ? undefined : stop('queue-status', `queueStatus is ${queueStatus}`);
 
-export const operatorControl: Limiter = ({ control }) => {
+export const operatorControl: Gate = ({ control }) => {
   if (control === undefined) return undefined;
   const since = new Date(control.since).toISOString();
   const code = control.mode === 'paused' ? 'paused' : 'draining';
   return stop(code, `${code} since ${since}: ${control.reason}`);
 };
 
-export const knownConnection: Limiter = ({ closed }) => closed && { atMost: 0, reason: closed };
+export const knownConnection: Gate = ({ closed }) => closed && { atMost: 0, reason: closed };
 
-export const maxWorkers: Limiter = ({ alive, limits }) => ({
-  atMost: Math.max(0, limits.maxWorkers - alive),
-  reason: { code: 'max-workers', message: `${alive} of maxWorkers ${limits.maxWorkers} are alive` },
-});
-
-export const queueLimit: Limiter = ({ queued, limits }) => ({
-  atMost: Math.max(0, limits.nQueueLimitWorker - queued),
+export const maxWorkers: Limiter = ({ load, limits }) => ({
+  atMost: Math.max(0, limits.maxWorkers - load.alive.workers),
   reason: {
-    code: 'queue-limit',
-    message: `${queued} of nQueueLimitWorker ${limits.nQueueLimitWorker} are queued`,
+    code: 'max-workers',
+    message: `${load.alive.workers} of maxWorkers ${limits.maxWorkers} are alive`,
   },
 });
+
+export const queueLimit: Limiter = ({ load, limits }) => {
+  const bound = workerBound(limits, load.running);
+  if (bound.name === 'nQueueLimitWorkerRatio' && load.alive.workers === 0 && bound.atMost === 0) {
+    const message = `${bound.name} ${bound.from ?? ''} is 0, and without nQueueLimitWorkerMin nothing starts from none`;
+    return stop('ratio-of-none', message);
+  }
+  return left(bound, load.queued.workers, 'queue-limit', 'workers');
+};
+
+/** Of several resource types none takes what the others are to have. */
+export const resourceTypeLimits = (state: LimitState): Limit[] => {
+  const { limits, load, queuedByType, wantedTypes } = state;
+  if (wantedTypes.length < 2) return [];
+  const atMost = perResourceType(limits, load.running, wantedTypes.length);
+  return wantedTypes.map((type) => ({
+    ...left(
+      { atMost, name: `the part of ${type} in nQueueLimitWorker` },
+      queuedByType.get(type) ?? 0,
+      'queue-limit-resource-type',
+      'workers',
+    ),
+    of: ({ resourceType }) => resourceType === type,
+  }));
+};
+
+export const coresLimit: Limiter = ({ limits, load, requirements }) => {
+  const bound = coresBound(limits, load.running, requirements.nCore);
+  return (
+    bound && {
+      ...left(bound, load.queued.cores, 'queue-limit-cores', 'cores', requirements.nCore),
+      cost: ({ nCore }) => nCore,
+    }
+  );
+};
+
+export const memoryLimit: Limiter = ({ limits, load, requirements }) => {
+  const bound = memoryBound(limits, load.running, requirements.minRamCount);
+  return (
+    bound && {
+      ...left(bound, load.queued.memory, 'queue-limit-memory', 'MB', requirements.minRamCount),
+      cost: ({ minRamCount }) => minRamCount,
+    }
+  );
+};
+
+/** What a bound leaves. `perWorker` is what one worker takes of it. */
+function left(bound: Bound, queued: number, code: string, unit: string, perWorker = 1): Limit {
+  const { atMost, name, from } = bound;
+  const unitOf = unit === 'workers' ? '' : ` ${unit}`;
+  const how = from === undefined ? '' : ` (${from})`;
+  const tooLarge = perWorker > atMost ? `; one worker takes ${perWorker}, so none can ever be queued` : '';
+  const message = `${queued} of ${name} ${atMost}${unitOf}${how} are queued${tooLarge}`;
+  return { atMost: Math.max(0, atMost - queued), reason: { code, message } };
+}
 
 export const newPerCycle: Limiter = ({ limits, maxNewWorkers, madeInCycle }) => {
   const own = limits.maxNewWorkersPerCycle;
@@ -68,9 +141,9 @@ export const newPerCycle: Limiter = ({ limits, maxNewWorkers, madeInCycle }) => 
 };
 
 /** What closes a queue altogether: retries wait, too. */
-export const gates: readonly Limiter[] = [queueStatus, operatorControl, knownConnection];
+export const gates: readonly Gate[] = [queueStatus, operatorControl, knownConnection];
 /** What bounds the number of new workers; a retry is counted as alive already. */
-export const caps: readonly Limiter[] = [maxWorkers, queueLimit, newPerCycle];
+export const caps: readonly Limiter[] = [maxWorkers, queueLimit, coresLimit, memoryLimit, newPerCycle];
 
 /** What the backend said, as a limiter after all others: it costs a call. */
 export function backendLimiter({ problems, room }: Preflight): Limit | undefined {
@@ -90,8 +163,10 @@ export function applyLimits(wanted: readonly Group[], limits: readonly (Limit | 
   let groups = wanted;
   const reasons: Reason[] = [];
   for (const limit of limits) {
-    if (limit === undefined || total(groups) <= limit.atMost) continue;
-    groups = cut(groups, limit.atMost);
+    if (limit === undefined) continue;
+    const rest = cut(groups, limit);
+    if (total(rest) === total(groups)) continue;
+    groups = rest;
     // The one that cut deepest comes first: it is what an operator has to look at.
     reasons.unshift(limit.reason);
   }
@@ -103,11 +178,14 @@ export function total(groups: readonly Group[]): number {
 }
 
 /** The first groups are served first. */
-function cut(groups: readonly Group[], atMost: number): Group[] {
+function cut(groups: readonly Group[], { atMost, cost = () => 1, of = () => true }: Limit): Group[] {
   let left = atMost;
   return groups.map((group) => {
-    const count = Math.min(group.count, left);
-    left -= count;
+    const each = cost(group.requirements);
+    // What costs nothing is stopped only by a limit that is reached.
+    if (!of(group.requirements) || (each === 0 && left > 0)) return group;
+    const count = Math.min(group.count, left <= 0 ? 0 : Math.floor(left / each));
+    left -= count * each;
     return { ...group, count };
   });
 }

@@ -69,6 +69,8 @@ export class Loop {
   readonly #stop = new AbortController();
   #wake = new AbortController();
   #health: { startedAt?: number; endedAt?: number; failures: number; lastError?: Reason } = { failures: 0 };
+  /** In how many ms after the pass the next is wanted at the latest. */
+  #soonest = Infinity;
   /** Monotonic start of the pass under way. */
   #begun: number | undefined;
   #running: Promise<void> | undefined;
@@ -84,6 +86,11 @@ export class Loop {
   /** Asks for a pass as soon as may be; during a pass, for another one after it. */
   wake(): void {
     this.#wake.abort();
+  }
+
+  /** Asks for the next pass in so many ms at the latest; a pass that begins before forgets it. */
+  wakeIn(ms: number): void {
+    this.#soonest = Math.min(this.#soonest, ms);
   }
 
   /** Ends the loop after the pass under way. */
@@ -109,6 +116,7 @@ export class Loop {
     const stop = this.#stop.signal;
     while (!stop.aborted) {
       this.#wake = new AbortController();
+      this.#soonest = Infinity;
       this.#health.startedAt = clock.now();
       const begun = clock.monotonic();
       this.#begun = begun;
@@ -118,7 +126,10 @@ export class Loop {
       this.#options.passed?.({ loop: this.#options.name, duration: clock.monotonic() - begun, failed });
       if (failed) await clock.sleep(this.#pauseAfterFailure(), stop);
       else
-        await clock.sleep(this.#jittered(this.#options.interval), AbortSignal.any([stop, this.#wake.signal]));
+        await clock.sleep(
+          Math.min(this.#jittered(this.#options.interval), this.#soonest),
+          AbortSignal.any([stop, this.#wake.signal]),
+        );
     }
   }
 

@@ -6,11 +6,13 @@ import type {
   Monitor,
   Submitter,
   Sweeper,
+  Throttler,
 } from '../plugins/contracts/index.ts';
 import type { Clock } from '../util/clock.ts';
 import { type Deadline, withDeadline } from '../util/deadline.ts';
 import type { Requirements } from '../worker/worker.ts';
 import type { Connection } from './connection.ts';
+import type { FactoryLimits } from './factory-limits.ts';
 import type { Ledger } from './ledger.ts';
 
 /** One connection as a queue uses it. */
@@ -30,6 +32,7 @@ export interface QueueRuntime {
   readonly submitter: Submitter;
   readonly demand: DemandSource;
   readonly messenger: Messenger | undefined;
+  readonly throttler: Throttler | undefined;
   /** By placement. */
   readonly connected: ReadonlyMap<string, ConnectedPlugins>;
 }
@@ -54,6 +57,7 @@ export interface AgentContext {
   readonly random: () => number;
   readonly log: Log;
   readonly ledger: Ledger;
+  readonly factoryLimits: FactoryLimits;
   /** For one call of a plugin, ms. */
   readonly pluginTimeout: number;
   /** Aborts when calls under way are to be given up: later than the loops' own stop. */

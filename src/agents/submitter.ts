@@ -1,36 +1,37 @@
 import type { Group, SubmitOutcome } from '../plugins/contracts/index.ts';
-import { queuedWorkers } from '../store/workers.ts';
 import { ThresherError } from '../worker/errors.ts';
 import type { Reason } from '../worker/reason.ts';
 import type { Worker, WorkerError } from '../worker/worker.ts';
 import type { Change } from './ledger.ts';
-import { applyLimits, backendLimiter, caps, gates, type LimitState, total } from './limiters.ts';
+import { applyLimits, backendLimiter, total } from './limiters.ts';
 import { toReason } from './loop.ts';
 import { findChange, submitChange } from './outcomes.ts';
+import { type LimitOptions, QueueLimits } from './queue-limits.ts';
 import { type AgentContext, callPlugin, type QueueRuntime } from './queue-runtime.ts';
-import { makeWorker } from './worker-maker.ts';
+import { drawPilotType, makeWorker, scaleDemand } from './worker-maker.ts';
 
-export interface SubmitterOptions {
-  readonly maxNewWorkers: number;
-  /** Length of a cycle, ms. */
-  readonly cycle: number;
+export interface SubmitterOptions extends LimitOptions {
   /** Told after each pass why no more were submitted. */
   report(reasons: readonly Reason[]): Promise<void>;
+  /** Asks for a pass in so many ms, earlier than usual. */
+  again(ms: number): void;
 }
+
+type Held = Pick<Worker, 'workerId'>;
 
 /** Keeps one queue at its number of workers, and settles what an earlier pass or an earlier daemon left open. */
 export class SubmitterAgent {
   readonly #runtime: QueueRuntime;
   readonly #context: AgentContext;
   readonly #options: SubmitterOptions;
+  readonly #limits: QueueLimits;
   #turn = 0;
-  /** New workers since the last cycle began: a pass that was woken by an event is no new cycle. */
-  #cycle = { startedAt: -Infinity, made: 0 };
 
   constructor(runtime: QueueRuntime, context: AgentContext, options: SubmitterOptions) {
     this.#runtime = runtime;
     this.#context = context;
     this.#options = options;
+    this.#limits = new QueueLimits(runtime, context, options);
   }
 
   async pass(): Promise<void> {
@@ -44,9 +45,8 @@ export class SubmitterAgent {
 
   async #pass(): Promise<readonly Reason[]> {
     const { config, current } = this.#runtime;
-    const state = await this.#limitState();
-    const open = current && gates.every((gate) => gate(state) === undefined);
-    if (state.closed === undefined) await this.#settle(open);
+    const before = await this.#limits.closed();
+    if (before.unknown === undefined) await this.#settle(current && before.closed === undefined);
     if (!current) return [{ code: 'queue-removed', message: 'followed with an earlier configuration' }];
 
     const demand = await callPlugin(this.#context, `demand of ${config.name}`, (signal) => {
@@ -54,43 +54,31 @@ export class SubmitterAgent {
       const queue = { name: config.name, mapType, runMode, requirements: this.#runtime.requirements };
       return this.#runtime.demand.groups(queue, signal);
     });
-    let allowed = applyLimits(demand.groups, limitsOf(state));
-    let reasons = [...allowed.reasons, ...demand.reasons];
-    if (total(allowed.groups) > 0) {
-      const preflight = await callPlugin(this.#context, `preflight of ${config.name}`, (signal) =>
-        this.#runtime.submitter.preflight(signal),
-      );
-      // The calls may have taken long: what an operator said meanwhile counts.
-      const fresh = limitsOf(await this.#limitState());
-      allowed = applyLimits(allowed.groups, [...fresh, backendLimiter(preflight)]);
-      reasons = [...allowed.reasons, ...reasons];
-    }
-    if (total(allowed.groups) === 0) return reasons;
-    await this.#submitNew(allowed.groups);
+    const wanted = scaleDemand(demand.groups, config.worker);
+    const first = applyLimits(wanted, await this.#limits.look(wanted));
+    if (total(first.groups) === 0) return this.#say(first.reasons, demand.reasons);
+    const preflight = await callPlugin(this.#context, `preflight of ${config.name}`, (signal) =>
+      this.#runtime.submitter.preflight(signal),
+    );
+    const made = await this.#limits.exclusively(async () => {
+      // The calls may have taken long: what an operator said meanwhile counts, and so do the workers of other queues.
+      const limits = await this.#limits.look(wanted);
+      const { groups, reasons } = applyLimits(first.groups, [...limits, backendLimiter(preflight)]);
+      if (total(groups) === 0) return { workers: [], reasons: [...reasons, ...first.reasons] };
+      return { workers: await this.#intend(groups), reasons: [] };
+    });
+    if (made.workers.length === 0) return this.#say(made.reasons, demand.reasons);
+    await this.#holding(made.workers, () => this.#submitNew(made.workers));
     // What holds back the next one is said of the queue as it is now.
-    const after = await this.#limitState();
-    return applyLimits(demand.groups, limitsOf(after)).reasons;
+    const after = await this.#limits.look(wanted);
+    return this.#say(applyLimits(wanted, after).reasons, []);
   }
 
-  async #limitState(): Promise<LimitState> {
-    const { config, connected } = this.#runtime;
-    const { ledger, clock } = this.#context;
-    const { store } = ledger;
-    const now = clock.monotonic();
-    if (now - this.#cycle.startedAt >= this.#options.cycle) this.#cycle = { startedAt: now, made: 0 };
-    const counts = await store.workers.countAlive(config.name);
-    return {
-      queueStatus: config.options.queueStatus,
-      control: await store.queues.control(config.name),
-      closed: [...connected.values()]
-        .map(({ connection }) => connection.closed)
-        .find((reason) => reason !== undefined),
-      limits: config.limits,
-      maxNewWorkers: this.#options.maxNewWorkers,
-      madeInCycle: this.#cycle.made,
-      alive: counts.reduce((sum, count) => sum + count.workers, 0),
-      queued: queuedWorkers(counts),
-    };
+  /** The reasons of a pass; where a rate is among them the next pass is due as soon as it lets one more through. */
+  #say(limits: readonly Reason[], demand: readonly Reason[]): readonly Reason[] {
+    const { nextIn } = this.#limits;
+    if (limits.some(({ code }) => code === 'submission-rate')) this.#options.again(nextIn ?? 0);
+    return [...limits, ...demand];
   }
 
   /** Intents of which the submitter does not know what became of them: fenced, searched, and then confirmed, tried again or given up. */
@@ -98,23 +86,30 @@ export class SubmitterAgent {
     const { ledger } = this.#context;
     const { config, configId } = this.#runtime;
     // What is to be killed is the sweeper's, and what is settled here is out of its reach meanwhile.
-    const ids = ledger.live
+    const open = ledger.live
       .unconfirmed(config.name, configId)
-      .filter(({ workerId, killed }) => !killed && !ledger.inFlight.has(workerId))
-      .map(({ workerId }) => workerId);
-    if (ids.length === 0) return;
-    await this.#holding(ids, () => this.#settleThese(ids, mayRetry));
+      .filter(({ workerId, killed }) => !killed && !ledger.inFlight.has(workerId));
+    if (open.length === 0) return;
+    const ids = open.map(({ workerId }) => workerId);
+    await this.#holding(open, () => this.#settleThese(ids, mayRetry));
   }
 
   /** Keeps everybody else off these workers meanwhile, and lets go of them however it ends. */
-  async #holding(workerIds: readonly number[], work: () => Promise<void>): Promise<void> {
-    const { inFlight } = this.#context.ledger;
-    for (const workerId of workerIds) inFlight.add(workerId);
+  async #holding(workers: readonly Held[], work: () => Promise<void>): Promise<void> {
+    this.#hold(workers);
     try {
       await work();
     } finally {
-      for (const workerId of workerIds) inFlight.delete(workerId);
+      this.#letGo(workers);
     }
+  }
+
+  #hold(workers: readonly Held[]): void {
+    for (const { workerId } of workers) this.#context.ledger.inFlight.add(workerId);
+  }
+
+  #letGo(workers: readonly Held[]): void {
+    for (const { workerId } of workers) this.#context.ledger.inFlight.delete(workerId);
   }
 
   async #settleThese(ids: readonly number[], mayRetry: boolean): Promise<void> {
@@ -145,38 +140,42 @@ export class SubmitterAgent {
     if (again.length === 0) return;
     // Whose end was asked for meanwhile gets no further attempt.
     const counted = await ledger.store.workers.nextAttempt(
-      again.map((worker) => worker.workerId),
+      again.slice(0, this.#limits.atOnce).map((worker) => worker.workerId),
       clock.now(),
     );
     const retried = again.filter(({ workerId }) => counted.has(workerId));
     await this.#submit(retried.map((worker) => ({ ...worker, attempt: worker.attempt + 1 })));
   }
 
-  async #submitNew(groups: readonly Group[]): Promise<void> {
-    const { factoryId, harvesterId, ledger, step } = this.#context;
+  /** Records intents for these groups. They are held by then already, so that nobody takes them for left over. */
+  async #intend(groups: readonly Group[]): Promise<readonly Worker[]> {
+    const { factoryId, harvesterId, ledger, step, random } = this.#context;
     const { config, configId, messenger, demand } = this.#runtime;
     step('submit:before-intent');
     const placements = [...this.#runtime.connected.keys()];
     let workerId = await ledger.store.ids.take(total(groups));
-    const workers = groups.flatMap(({ requirements, count }) =>
-      Array.from({ length: count }, () => {
+    const workers = groups.flatMap((group) =>
+      Array.from({ length: group.count }, () => {
         const placement = placements[this.#turn++ % placements.length] ?? '';
         const make = { factoryId, harvesterId, config, configId, placement, originKind: demand.kind };
+        const requirements = { ...group.requirements, pilotType: drawPilotType(config, random) };
         return makeWorker(workerId++, { ...make, requirements, messenger });
       }),
     );
-    await this.#holding(
-      workers.map((worker) => worker.workerId),
-      () => this.#recordAndSubmit(workers),
-    );
+    this.#hold(workers);
+    try {
+      await ledger.intend(workers);
+    } catch (error) {
+      this.#letGo(workers);
+      throw error;
+    }
+    step('submit:after-intent');
+    this.#limits.made(workers.length);
+    return workers;
   }
 
-  async #recordAndSubmit(workers: readonly Worker[]): Promise<void> {
-    const { ledger, step } = this.#context;
-    await ledger.intend(workers);
-    step('submit:after-intent');
-    this.#cycle.made += workers.length;
-    const control = await ledger.store.queues.control(this.#runtime.config.name);
+  async #submitNew(workers: readonly Worker[]): Promise<void> {
+    const control = await this.#context.ledger.store.queues.control(this.#runtime.config.name);
     if (control === undefined) await this.#submit(workers);
     else await this.#withdraw(workers, control.mode);
   }
@@ -209,6 +208,7 @@ export class SubmitterAgent {
     const accepted = workers.filter((worker) => outcomes.get(worker.workerId)?.kind === 'accepted').length;
     log.info('submitted workers', { queue: config.name, wanted: workers.length, accepted });
     const error = changes.find((change) => change.error)?.error;
+    this.#limits.answered(workers.length, accepted, error?.message ?? '');
     if (accepted === 0 && error) {
       // Counted as a failure of the pass, so that the next one waits.
       throw new ThresherError('submit-failed', `none of ${workers.length} was accepted: ${error.message}`);
@@ -248,10 +248,6 @@ export class SubmitterAgent {
       return new Map(paths.map((path) => [path, failure]));
     }
   }
-}
-
-function limitsOf(state: LimitState) {
-  return [...gates, ...caps].map((limiter) => limiter(state));
 }
 
 const noOutcome = {

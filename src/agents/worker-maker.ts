@@ -1,35 +1,87 @@
-import type { QueueConfig } from '../config/queues.ts';
-import type { Messenger } from '../plugins/contracts/index.ts';
+import { computingSiteOf, type QueueConfig } from '../config/queues.ts';
+import type { WorkerOptions } from '../config/queue-schema.ts';
+import type { Group, Messenger } from '../plugins/contracts/index.ts';
 import { workerName } from '../worker/identity.ts';
 import type { Requirements, Worker } from '../worker/worker.ts';
 
 /**
- * What one worker of a queue is like without a job: from the submitter's options, since there is no CRIC to ask.
+ * What one worker of a queue is like without a job: from the queue's options, since there is no CRIC to ask.
  * Source: Harvester's SimpleWorkerMaker.
  */
-export function requirementsOf(config: QueueConfig): Requirements {
-  const options = config.plugins.submitter?.config ?? {};
-  const number = (key: string, otherwise: number) => {
-    const value = options[key];
-    return typeof value === 'number' ? value : otherwise;
-  };
-  const nCore = number('nCore', 1);
+export function requirementsOf({ worker, options }: QueueConfig): Requirements {
+  const { nCore: cores, nCorePerNode, minRamCount = 0, maxDiskCount = 0, maxWalltime } = worker;
+  // -1 stands in production files where the site is to say it.
+  const nCore = positive(cores) ?? positive(nCorePerNode) ?? 1;
   return {
     nCore,
-    minRamCount: number('minRamCount', 0),
-    maxDiskCount: number('maxDiskCount', 0),
-    maxWalltime: number('maxWalltime', 0),
+    minRamCount,
+    maxDiskCount,
+    maxWalltime: positive(maxWalltime) ?? options.walltimeLimit ?? 0,
     resourceType: nCore === 1 ? 'SCORE' : 'MCORE',
     // The PanDA server knows one job type for pull pilots. Source: panda-server's worker_module.
     jobType: 'managed',
-    pilotType: 'PR',
-    prodSourceLabel: config.options.prodSourceLabel,
+    pilotType: usualPilotType,
+    prodSourceLabel: options.prodSourceLabel,
   };
 }
 
-/** Harvester's `site/resourceType` queues are of the site before the slash. */
-export function computingSiteOf(queue: string): string {
-  return queue.split('/')[0] ?? queue;
+function positive(value: number | undefined): number | undefined {
+  return value !== undefined && value > 0 ? value : undefined;
+}
+
+const usualPilotType = 'PR';
+
+/** Pilot type for jobs of a label; all other labels have the usual one. Source: Harvester's JobSpec.get_pilot_type. */
+const pilotTypeOfLabel: Readonly<Record<string, string>> = {
+  rc_test: 'RC',
+  rc_test2: 'RC',
+  rc_alrb: 'ALRB',
+  ptest: 'PT',
+};
+
+/**
+ * Draws a worker's pilot type: weights are parts of 1000, of their sum where that is more, and the rest is the usual type.
+ * Weights by label win over those of the worker maker. Source: Harvester's make_choice_list.
+ */
+export function drawPilotType({ options, workerMaker }: QueueConfig, random: () => number): string {
+  const byLabel = options.prodSourceLabelRandomWeightsPermille;
+  const weights =
+    byLabel === undefined
+      ? Object.entries(workerMaker.pilotTypeRandomWeightsPermille ?? {})
+      : Object.entries(byLabel).map(
+          ([label, weight]) => [pilotTypeOfLabel[label] ?? usualPilotType, weight] as const,
+        );
+  const all = Math.max(
+    1000,
+    weights.reduce((sum, [, weight]) => sum + weight, 0),
+  );
+  let drawn = random() * all;
+  for (const [pilotType, weight] of weights) {
+    if (drawn < weight) return pilotType;
+    drawn -= weight;
+  }
+  return usualPilotType;
+}
+
+/**
+ * How many jobs one worker counts for: `nCoreFactor` is a number, or one by job type (or `Any`) and resource type (or
+ * `Undefined`). Source: Harvester's worker_adjuster.
+ */
+export function coreFactor({ nCoreFactor = 1 }: WorkerOptions, { jobType, resourceType }: JobKind): number {
+  if (typeof nCoreFactor === 'number') return nCoreFactor;
+  const byType = nCoreFactor[jobType] ?? nCoreFactor.Any ?? {};
+  return byType[resourceType] ?? byType.Undefined ?? 1;
+}
+
+type JobKind = Pick<Requirements, 'jobType' | 'resourceType'>;
+
+/** Demand that was counted in jobs, in workers that take `nCoreFactor` of them each. Somebody who asks gets at least one. */
+export function scaleDemand(groups: readonly Group[], worker: WorkerOptions): Group[] {
+  return groups.map((group) => {
+    const { count, requirements } = group;
+    const scaled = Math.floor(count / coreFactor(worker, requirements));
+    return { ...group, count: count >= 1 ? Math.max(1, scaled) : count };
+  });
 }
 
 export interface MakeWorker {

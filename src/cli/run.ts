@@ -51,7 +51,7 @@ async function run(global: GlobalOptions, options: RunOptions, environment: Envi
   process.on('SIGHUP', () => {
     // A closed terminal ends what runs on it; a service is not to be ended by whoever expects a reload.
     if (options.live === true) process.kill(process.pid, 'SIGTERM');
-    else log.warn('SIGHUP: a changed queue file is read at the next start');
+    else daemon.reload('SIGHUP').catch(() => undefined);
   });
   try {
     if (options.live === true) {

@@ -30,7 +30,54 @@ export const QueueOptions = Type.Object({
   maxWorkers: limit('Workers alive at most. Unset counts as 0, as in Harvester.'),
   nQueueLimitWorker: limit('Workers queued (pending, submitted, idle) at most. Default: `maxWorkers`.'),
   nQueueLimitWorkerMax: limit('Upper bound of `nQueueLimitWorker`; alone, it sets it.'),
+  nQueueLimitWorkerRatio: limit(
+    'Workers queued at most, in per cent of the running ones, and no more than `nQueueLimitWorker`. Pull queues only. Without `nQueueLimitWorkerMin` nothing starts from zero running workers.',
+  ),
+  nQueueLimitWorkerMin: limit('What `nQueueLimitWorkerRatio` gives at least. Pull queues only.'),
+  nQueueLimitWorkerCores: limit('Cores of queued workers at most.'),
+  nQueueLimitWorkerCoresRatio: limit(
+    'Cores of queued workers at most, in per cent of the cores of running ones, and no more than `nQueueLimitWorkerCores`.',
+  ),
+  nQueueLimitWorkerCoresMin: limit(
+    'What `nQueueLimitWorkerCoresRatio` gives at least; no less than `nQueueLimitWorkerMin` times one core.',
+  ),
+  nQueueLimitWorkerMemory: limit('Memory of queued workers at most, MB.'),
+  nQueueLimitWorkerMemoryRatio: limit(
+    'Memory of queued workers at most, in per cent of the memory of running ones, and no more than `nQueueLimitWorkerMemory`.',
+  ),
+  nQueueLimitWorkerMemoryMin: limit(
+    'What `nQueueLimitWorkerMemoryRatio` gives at least, MB; no less than `nQueueLimitWorkerMin` times 1000 MB.',
+  ),
   maxNewWorkersPerCycle: limit('New workers per pass at most; 0 = no such limit.'),
+  submissionRate: Type.Optional(
+    Type.Number({
+      exclusiveMinimum: 0,
+      description: 'New workers of this queue per second on average. Default: no such limit.',
+    }),
+  ),
+  submissionBurst: Type.Integer({
+    default: 10,
+    minimum: 1,
+    description: 'How many of them may come at once after a quiet time, where there is a `submissionRate`.',
+  }),
+  siteFamily: Type.Optional(
+    Type.String({
+      minLength: 1,
+      description: "Queues of one family share TinyThrottler's limits. Default: the queue's site.",
+    }),
+  ),
+  walltimeLimit: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      description: 'Wall time of one worker where the submitter says no `maxWalltime`, s.',
+    }),
+  ),
+  prodSourceLabelRandomWeightsPermille: Type.Optional(
+    Type.Record(Type.String(), Type.Number({ minimum: 0 }), {
+      description:
+        'How many of 1000 pilots are for jobs of this label: `rc_test`, `rc_test2` (pilot type RC), `rc_alrb` (ALRB), `ptest` (PT). The rest are PR.',
+    }),
+  ),
   maxSubmissionAttempts: Type.Integer({
     default: 3,
     minimum: 1,
@@ -38,6 +85,56 @@ export const QueueOptions = Type.Object({
   }),
 });
 export type QueueOptions = Static<typeof QueueOptions>;
+
+const natural = (description: string) => Type.Optional(Type.Integer({ minimum: 0, description }));
+
+/** Options of a queue's `submitter` section that say what a worker is like, whatever the backend. */
+export const WorkerOptions = Type.Object({
+  nCore: Type.Optional(
+    Type.Integer({
+      description: 'Cores of one worker. Unset or below 1: `nCorePerNode`, else 1.',
+    }),
+  ),
+  nCorePerNode: natural('Cores of one worker where `nCore` does not say.'),
+  minRamCount: natural('Memory of one worker, MB; 0 = not said.'),
+  maxDiskCount: natural('Disk of one worker, MB; 0 = not said.'),
+  maxWalltime: natural("Wall time of one worker, s; 0 = the queue's `walltimeLimit`, else no limit."),
+  nCoreFactor: Type.Optional(
+    Type.Union(
+      [
+        Type.Integer({ minimum: 1 }),
+        Type.Record(Type.String(), Type.Record(Type.String(), Type.Integer({ minimum: 1 }))),
+      ],
+      {
+        description:
+          'How many jobs one worker takes: demand counted in jobs is divided by it. A number, or { job type or `Any`: { resource type or `Undefined`: number } }.',
+      },
+    ),
+  ),
+  computingElements: Type.Optional(
+    Type.Array(Type.String({ minLength: 1 }), {
+      description: 'What throttling rules of level `ce` look at.',
+    }),
+  ),
+});
+export type WorkerOptions = Static<typeof WorkerOptions>;
+
+/** Options of the `workerMaker` section. Source: Harvester's SimpleWorkerMaker. */
+export const WorkerMakerOptions = Type.Object({
+  jobAttributesToUse: Type.Optional(
+    Type.Array(Type.String(), {
+      description:
+        'Attributes that pushed jobs set of their workers; pull workers have no job to take them from.',
+    }),
+  ),
+  pilotTypeRandomWeightsPermille: Type.Optional(
+    Type.Record(Type.String(), Type.Number({ minimum: 0 }), {
+      description:
+        'How many of 1000 pilots are of this type (`RC`, `ALRB`, `PT`), where the queue has no `prodSourceLabelRandomWeightsPermille`. The rest are PR.',
+    }),
+  ),
+});
+export type WorkerMakerOptions = Static<typeof WorkerMakerOptions>;
 
 /** What every plugin section has. */
 export const SectionHead = Type.Object({
@@ -51,6 +148,7 @@ export const sections = {
   monitor: { kind: 'monitor', needed: true },
   sweeper: { kind: 'sweeper', needed: true },
   messenger: { kind: 'messenger', needed: false },
+  throttler: { kind: 'throttler', needed: false },
   workerMaker: { kind: 'inert', needed: false },
   preparator: { kind: 'inert', needed: false },
   stager: { kind: 'inert', needed: false },
@@ -60,5 +158,5 @@ export type SectionName = keyof typeof sections;
 /** Sections into which a queue's `common` is copied, and that are merged key by key with the template's. */
 export const mergedSections: readonly string[] = [
   ...Object.keys(sections),
-  ...['common', 'throttler', 'zipper', 'aux_preparator', 'extractor'],
+  ...['common', 'zipper', 'aux_preparator', 'extractor'],
 ];

@@ -1,10 +1,18 @@
 import { dirname, resolve } from 'node:path';
+import type { Static, TSchema } from 'typebox';
 import type { AnyDefinition, PluginKind } from '../plugins/contracts/index.ts';
 import { type Located, type Problem, readJsonFile, toPointer } from '../util/located.ts';
 import { check } from '../util/schema.ts';
 import { clampLimits, type Limits } from './limits.ts';
 import { isObject, type JsonObject, type MergedQueue, mergeQueues } from './merge.ts';
-import { QueueOptions, SectionHead, type SectionName, sections } from './queue-schema.ts';
+import {
+  QueueOptions,
+  SectionHead,
+  type SectionName,
+  sections,
+  WorkerMakerOptions,
+  WorkerOptions,
+} from './queue-schema.ts';
 
 /** One plugin of a queue: which, and its options as its schema left them. JSON: part of the snapshot. */
 export interface PluginChoice {
@@ -18,6 +26,9 @@ export interface QueueConfig {
   readonly name: string;
   readonly options: QueueOptions;
   readonly limits: Limits;
+  /** What its workers are like. */
+  readonly worker: WorkerOptions;
+  readonly workerMaker: WorkerMakerOptions;
   readonly demand: 'fill' | 'none';
   /** Directory of the queue file: relative paths in options count from it. */
   readonly configDir: string;
@@ -30,8 +41,6 @@ export interface PluginCatalogue {
   names(kind: PluginKind): string[];
   /** Why a third-party module could not be imported. */
   failure(module: string): string | undefined;
-  /** Throttlers that are accepted without being applied. */
-  readonly acceptedThrottlers: readonly string[];
 }
 
 export interface QueueFileOptions {
@@ -60,6 +69,25 @@ export function modulesNamedIn(file: string): ReadonlySet<string> {
     }
   }
   return modules;
+}
+
+/** A configuration that was written down, perhaps by an earlier version that knew less of a queue. */
+export function parseSnapshot(text: string): QueueConfig {
+  return {
+    worker: {},
+    workerMaker: {},
+    ...(JSON.parse(text) as Omit<QueueConfig, 'worker' | 'workerMaker'>),
+  };
+}
+
+/** The family a queue counts in. Source: Harvester's queue_config_mapper, which falls back to the site. */
+export function siteFamilyOf({ name, options }: QueueConfig): string {
+  return options.siteFamily ?? computingSiteOf(name);
+}
+
+/** Harvester's `site/resourceType` queues are of the site before the slash. */
+export function computingSiteOf(queue: string): string {
+  return queue.split('/')[0] ?? queue;
 }
 
 /** The modules of a configuration that workers were submitted with. */
@@ -136,6 +164,8 @@ class QueueReader {
     const checked = check(QueueOptions, pick(values, Object.keys(QueueOptions.properties)));
     if (!checked.ok)
       for (const { pointer, message } of checked.problems) this.#problem(pointer, 'wrong-type', message);
+    const worker = this.#part('submitter', WorkerOptions);
+    const workerMaker = this.#part('workerMaker', WorkerMakerOptions);
     const plugins: Partial<Record<SectionName, PluginChoice>> = {};
     const definitions: Partial<Record<SectionName, AnyDefinition>> = {};
     for (const section of Object.keys(sections) as SectionName[]) {
@@ -144,18 +174,30 @@ class QueueReader {
       plugins[section] = found.choice;
       definitions[section] = found.definition;
     }
-    this.#throttler();
     this.#connections(plugins, definitions);
     if (!checked.ok || this.problems.some((problem) => problem.severity === 'error')) return undefined;
     return {
       name,
       options: checked.value,
       limits: clampLimits(checked.value),
+      worker: worker ?? {},
+      workerMaker: workerMaker ?? {},
       demand:
         checked.value.demand ?? this.#options.defaultDemand ?? definitions.submitter?.defaultDemand ?? 'none',
       configDir: this.#configDir,
       plugins,
     };
+  }
+
+  /** What a section says that the daemon reads itself, whatever the plugin. */
+  #part<T extends TSchema & { properties: object }>(section: SectionName, schema: T): Static<T> | undefined {
+    const value = this.#queue.values[section];
+    const own = pick(isObject(value) ? value : {}, Object.keys(schema.properties));
+    const checked = check(schema, own);
+    if (checked.ok) return checked.value;
+    for (const { pointer, message } of checked.problems)
+      this.#problem(toPointer([section]) + pointer, 'wrong-type', message);
+    return undefined;
   }
 
   #plugin(section: SectionName): { choice: PluginChoice; definition: AnyDefinition } | undefined {
@@ -197,6 +239,7 @@ class QueueReader {
     const pointer = toPointer([section]);
     const { name, module, ...options } = value;
     const known = Object.keys((definition.config as { properties?: object }).properties ?? {});
+    const shared = section === 'submitter' ? Object.keys(WorkerOptions.properties) : [];
     const checked = check(definition.config, pick(options, known));
     if (!checked.ok) {
       for (const problem of checked.problems)
@@ -216,7 +259,7 @@ class QueueReader {
     const common = this.#queue.values.common;
     for (const key of definition.kind === 'inert' ? [] : Object.keys(options)) {
       // What came from `common` is meant for any of the plugins, not for each.
-      if (known.includes(key) || (isObject(common) && key in common)) continue;
+      if (known.includes(key) || shared.includes(key) || (isObject(common) && key in common)) continue;
       this.#problem(
         toPointer([section, key]),
         'unread-option',
@@ -226,20 +269,6 @@ class QueueReader {
     }
     const choice = { name: String(name), module: String(module), config: checked.value as JsonObject };
     return { choice, definition };
-  }
-
-  #throttler(): void {
-    const throttler = this.#queue.values.throttler;
-    if (!isObject(throttler)) return;
-    const name = String(throttler.name);
-    if (this.#catalogue.acceptedThrottlers.includes(name)) {
-      this.#problem(
-        '/throttler',
-        'throttler-not-applied',
-        `${name} is accepted but not applied yet`,
-        'warning',
-      );
-    } else this.#problem('/throttler', 'unknown-plugin', `no throttler is called ${name}`);
   }
 
   /** The submitter's connections must be seen by the monitor and the sweeper, or its workers would never be found. */

@@ -1,25 +1,16 @@
 import { CommandAgent, type SweepResult } from '../agents/commands.ts';
-import type { Ledger } from '../agents/ledger.ts';
-import { MonitorAgent } from '../agents/monitor.ts';
 import type { ObservationWriter } from '../agents/observations.ts';
 import { Progress } from '../agents/loop.ts';
-import type { AgentContext, ConnectedPlugins, QueueRuntime } from '../agents/queue-runtime.ts';
-import { ReconcilerAgent } from '../agents/reconciler.ts';
-import { SubmitterAgent } from '../agents/submitter.ts';
-import { SweeperAgent } from '../agents/sweeper.ts';
+import type { ConnectedPlugins, QueueRuntime } from '../agents/queue-runtime.ts';
 import type { QueueConfig, QueueFileResult } from '../config/queues.ts';
-import type { Settings } from '../config/settings-schema.ts';
 import { messageOf } from '../worker/errors.ts';
-import type { LoopSet } from './loop-set.ts';
+import { type ConnectionLoops, makeConnectionLoops } from './connection-loops.ts';
+import { followed, type LoopParts, makeQueueLoops, type QueueLoops, watched } from './queue-loops.ts';
 import { QueueReports } from './queue-reports.ts';
 import type { Wiring } from './wiring.ts';
 
-export interface AssemblyParts {
-  readonly settings: Settings;
-  readonly context: AgentContext;
-  readonly ledger: Ledger;
+export interface AssemblyParts extends LoopParts {
   readonly writer: ObservationWriter;
-  readonly loops: LoopSet;
   readonly wiring: Wiring;
 }
 
@@ -31,179 +22,236 @@ export interface ConfigInUse {
 
 /** How often the database is asked whether somebody left a command, ms. */
 const commandInterval = 300;
-/** Between a monitor's end and its next start when it did not fail, ms. */
-const monitorInterval = 1000;
-/** What a pass may take on top of one call of a plugin before it counts as stuck: the database's busy time, and more, ms. */
-const stuckGrace = 60_000;
-const hour = 3_600_000;
 
-/** Makes the agents and their loops from the queue file and from what is still followed. Nothing runs yet. */
-export async function assemble(
-  parts: AssemblyParts,
-  queueFile: QueueFileResult,
-  inUse: readonly ConfigInUse[],
-): Promise<void> {
-  const { context, ledger, loops } = parts;
-  const { store } = ledger;
-  const currentIds = new Map<string, number>();
-  for (const config of queueFile.queues) {
-    currentIds.set(
-      config.name,
-      await store.queues.configId(config.name, JSON.stringify(config), context.clock.now()),
-    );
+/** What runs, and with which configuration; brought in line with the queue file at the start and at each reload. */
+export class Assembly {
+  readonly #parts: AssemblyParts;
+  readonly #reports: QueueReports;
+  /** By queue. */
+  readonly #current = new Map<string, QueueLoops>();
+  /** Earlier configurations whose workers are followed to their end, by their ids. */
+  readonly #older = new Map<number, QueueLoops>();
+  readonly #connections = new Map<string, ConnectionLoops & { readonly made: string }>();
+  /** Whether the last file could be read: else nothing is known of what should run. */
+  #readable = false;
+  #refused: ReadonlySet<string> = new Set();
+  /** Names of queues that commands may be about. */
+  #known: ReadonlySet<string> = new Set();
+
+  constructor(parts: AssemblyParts) {
+    this.#parts = parts;
+    this.#reports = new QueueReports(parts.context.ledger.store.queues, parts.context.clock);
   }
-  const runtimes = makeRuntimes(parts, queueFile.queues, currentIds, inUse);
-  await ledger.load();
-  const reports = new QueueReports(store.queues, context.clock);
-  // Of a queue with several configurations only the current one speaks for it; a refused one has its errors to show.
-  const speaks = ({ current, config }: QueueRuntime) =>
-    current ||
-    (queueFile.readable && !currentIds.has(config.name) && !queueFile.refused.includes(config.name));
-  await reports.begin(
-    runtimes.filter(speaks).map(({ config }) => config),
-    queueFile,
-  );
-  const reconcilers = addConnectionLoops(parts, runtimes, currentIds);
-  const sweepers = runtimes.map((runtime) =>
-    addQueueLoops(parts, runtime, speaks(runtime) ? reports : undefined),
-  );
-  const known = new Set((await store.queues.all()).map(({ queue }) => queue));
-  const progress = new Progress(context.clock);
-  const commands = new CommandAgent(followed(context, progress), {
-    queues: () => known,
-    wakeSubmitter: (queue) => {
-      loops.wake('submit', queue);
-    },
-    sweepNow: () => all(sweepers, (sweeper) => sweeper.sweep()),
-    removeOrphans: () => all(reconcilers, (reconciler) => reconciler.removeOrphans()),
-  });
-  // An operator's pause counts before the first worker is submitted.
-  await commands.carryOutControls();
-  // Operators wait for an answer, also right after the disk was full.
-  loops.add({
-    ...watched(parts, progress),
-    name: 'commands',
-    interval: commandInterval,
-    longestPause: 1000,
-    pass: () => commands.pass(),
-  });
-}
 
-/** The context of an agent whose loop notices whether it gets on. */
-function followed(context: AgentContext, progress: Progress): AgentContext {
-  return {
-    ...context,
-    progress: () => {
-      progress.made();
-    },
-  };
-}
+  /** Makes everything from the queue file and from what is still followed. Nothing runs yet. */
+  async begin(file: QueueFileResult, inUse: readonly ConfigInUse[]): Promise<void> {
+    await this.#parts.context.ledger.load();
+    await this.#apply(file, inUse);
+    const commands = this.#commands();
+    // An operator's pause counts before the first worker is submitted.
+    await commands.carryOutControls();
+  }
 
-function watched({ settings }: AssemblyParts, progress: Progress) {
-  return { progress, stuckAfter: settings.master.pluginTimeout * 1000 + stuckGrace };
-}
-
-/** The current configurations, and those of workers whose queue was changed or removed since. */
-function makeRuntimes(
-  { wiring, context }: AssemblyParts,
-  queues: readonly QueueConfig[],
-  currentIds: ReadonlyMap<string, number>,
-  inUse: readonly ConfigInUse[],
-): QueueRuntime[] {
-  const current = queues.map((config) => wiring.runtime(config, currentIds.get(config.name) ?? 0, true));
-  const older = inUse
-    .filter(({ config, configId }) => currentIds.get(config.name) !== configId)
-    .flatMap(({ config, configId }) => {
-      try {
-        return [wiring.runtime(config, configId, false)];
-      } catch (error) {
-        context.log.error('workers cannot be followed', {
-          queue: config.name,
-          configId,
-          error: messageOf(error),
-        });
-        return [];
+  /**
+   * Brings what runs in line with a file that was read anew. A queue that is refused now goes on as it was, and says so; so does
+   * every queue where the file as a whole cannot be read.
+   */
+  async reload(file: QueueFileResult, inUse: readonly ConfigInUse[]): Promise<void> {
+    if (!file.readable) {
+      const [first] = file.problems;
+      const message = `the changed queue file is not used: ${first === undefined ? 'it cannot be read' : at(first)}`;
+      this.#reports.note({ code: 'reload-refused', message });
+    } else {
+      this.#reports.note(undefined);
+      const kept = file.refused.filter((queue) => this.#current.has(queue));
+      for (const queue of kept) {
+        const [first] = file.problems.filter((one) => one.severity === 'error' && one.queue === queue);
+        const why = first === undefined ? 'it has errors' : at(first);
+        const message = `the changed configuration of the queue is not used: ${why}`;
+        this.#reports.note({ code: 'reload-refused', message }, queue);
       }
-    });
-  return [...current, ...older];
-}
-
-/** One monitor and one listing per connection, whoever shares it. */
-function addConnectionLoops(
-  parts: AssemblyParts,
-  runtimes: readonly QueueRuntime[],
-  currentIds: ReadonlyMap<string, number>,
-): ReconcilerAgent[] {
-  const { settings, context, writer, loops } = parts;
-  const byName = new Map<string, ConnectedPlugins>();
-  // Current configurations come first: an older one may hold credentials that were replaced.
-  for (const { connected } of runtimes) {
-    for (const [name, plugins] of connected) if (!byName.has(name)) byName.set(name, plugins);
+      const old = kept.flatMap((queue) => this.#current.get(queue)?.runtime.config ?? []);
+      const refused = file.refused.filter((queue) => !kept.includes(queue));
+      await this.#apply({ ...file, queues: [...file.queues, ...old], refused }, inUse);
+    }
+    this.#parts.loops.wakeAll('submit');
   }
-  return [...byName].map(([name, { connection, monitor, sweeper }]) => {
-    const progress = new Progress(context.clock);
-    const reconciler = new ReconcilerAgent(sweeper, connection, followed(context, progress), (queue) =>
-      currentIds.get(queue),
+
+  async #apply(file: QueueFileResult, inUse: readonly ConfigInUse[]): Promise<void> {
+    const { context, loops } = this.#parts;
+    const { store } = context.ledger;
+    this.#readable = file.readable;
+    this.#refused = new Set(file.refused);
+    const renewed = this.#renew(file.queues);
+    const wanted = new Map<string, QueueRuntime>();
+    for (const config of file.queues) {
+      const configId = await store.queues.configId(config.name, JSON.stringify(config), context.clock.now());
+      const now = this.#current.get(config.name)?.runtime;
+      const touched = now !== undefined && [...now.connected.keys()].some((name) => renewed.has(name));
+      const asItWas = now?.configId === configId && !touched;
+      // A plugin that cannot be made leaves the queue as it was.
+      const runtime = asItWas ? now : (this.#runtime(config, configId, true) ?? now);
+      if (runtime !== undefined) wanted.set(config.name, runtime);
+    }
+    const replaced = [...this.#current.values()].filter(
+      ({ runtime }) => wanted.get(runtime.config.name) !== runtime,
     );
-    const listing = loops.add({
-      ...watched(parts, progress),
-      name: `list ${name}`,
-      interval: settings.sweeper.listInterval * 1000,
-      pass: () => reconciler.pass(),
+    const older = this.#toFollow(inUse, wanted, replaced);
+    const outdated = [...this.#older.values()].filter(
+      ({ runtime }) => older.get(runtime.configId) !== runtime,
+    );
+    // Whoever submits for a queue has come to an end before somebody else begins to: two would count the same room twice.
+    const ending = new Map<string, Promise<unknown>>();
+    for (const { runtime, all } of [...replaced, ...outdated]) {
+      const { name } = runtime.config;
+      ending.set(name, Promise.all([ending.get(name), ...all.map((loop) => loops.end(loop))]));
+    }
+    for (const { runtime } of replaced) this.#current.delete(runtime.config.name);
+    for (const { runtime } of outdated) this.#older.delete(runtime.configId);
+    const added: QueueLoops[] = [];
+    for (const [name, runtime] of wanted) {
+      if (this.#current.has(name)) continue;
+      added.push(this.#add(runtime));
+    }
+    for (const [configId, runtime] of older) {
+      if (this.#older.has(configId)) continue;
+      added.push(this.#add(runtime));
+    }
+    context.factoryLimits.configure([...wanted.values()].map(({ config }) => config));
+    const speaking = added.map(({ runtime }) => runtime).filter((runtime) => this.#speaks(runtime));
+    const silent = [...this.#current.values()].map(({ runtime }) => runtime.config.name);
+    await this.#reports.begin(
+      speaking.map(({ config }) => config),
+      silent,
+      file,
+    );
+    this.#connect(renewed);
+    this.#known = new Set((await store.queues.all()).map(({ queue }) => queue));
+    for (const { runtime, all } of added) loops.startAfter(ending.get(runtime.config.name), all);
+  }
+
+  /** Connections whose monitor or sweeper is configured otherwise now: what is shared on them is made anew. */
+  #renew(queues: readonly QueueConfig[]): ReadonlySet<string> {
+    const { wiring } = this.#parts;
+    const made = madeOf(queues.map((config) => ({ config, connections: wiring.placementsOf(config) })));
+    const renewed = [...this.#connections].filter(([name, connection]) => {
+      const now = made.get(name);
+      return now !== undefined && now !== connection.made;
     });
-    const options = {
-      missingGrace: settings.monitor.missingGrace * 1000,
-      onStranger: () => {
-        listing.wake();
+    for (const [name] of renewed) wiring.renew(name);
+    return new Set(renewed.map(([name]) => name));
+  }
+
+  /** The configurations with workers that are not gone yet, other than those that are wanted. */
+  #toFollow(
+    inUse: readonly ConfigInUse[],
+    wanted: ReadonlyMap<string, QueueRuntime>,
+    replaced: readonly QueueLoops[],
+  ): ReadonlyMap<number, QueueRuntime> {
+    const follow = new Map<number, QueueRuntime>();
+    // A pass under way may still submit with what is replaced, so that is followed, whatever is in use.
+    const last = replaced.map(({ runtime: { config, configId } }) => ({ config, configId }));
+    for (const { config, configId } of [...inUse, ...last]) {
+      if (wanted.get(config.name)?.configId === configId || follow.has(configId)) continue;
+      const runtime = this.#older.get(configId)?.runtime ?? this.#runtime(config, configId, false);
+      if (runtime !== undefined) follow.set(configId, runtime);
+    }
+    return follow;
+  }
+
+  #runtime(config: QueueConfig, configId: number, current: boolean): QueueRuntime | undefined {
+    try {
+      return this.#parts.wiring.runtime(config, configId, current);
+    } catch (error) {
+      const facts = { queue: config.name, configId, error: messageOf(error) };
+      this.#parts.context.log.error(current ? 'queue cannot be run' : 'workers cannot be followed', facts);
+      return undefined;
+    }
+  }
+
+  #add(runtime: QueueRuntime): QueueLoops {
+    const made = makeQueueLoops(this.#parts, runtime, async (reasons) => {
+      if (this.#speaks(runtime)) await this.#reports.report(runtime.config, reasons);
+    });
+    if (runtime.current) this.#current.set(runtime.config.name, made);
+    else this.#older.set(runtime.configId, made);
+    return made;
+  }
+
+  /** Of a queue with several configurations only the current one speaks for it; a refused one has its errors to show. */
+  #speaks({ config, configId, current }: QueueRuntime): boolean {
+    const now = this.#current.get(config.name)?.runtime;
+    if (current) return now?.configId === configId;
+    return now === undefined && this.#readable && !this.#refused.has(config.name);
+  }
+
+  /** One monitor and one listing per connection that somebody uses, made from the current configurations first. */
+  #connect(renewed: ReadonlySet<string>): void {
+    const { loops } = this.#parts;
+    const plugins = new Map<string, ConnectedPlugins>();
+    const current = [...this.#current.values()].map(({ runtime }) => runtime);
+    const older = [...this.#older.values()].map(({ runtime }) => runtime);
+    for (const { connected } of [...current, ...older]) {
+      for (const [name, its] of connected) if (!plugins.has(name)) plugins.set(name, its);
+    }
+    const made = madeOf(
+      current.map(({ config, connected }) => ({ config, connections: [...connected.keys()] })),
+    );
+    const ending = new Map<string, Promise<unknown>>();
+    for (const [name, connection] of this.#connections) {
+      if (plugins.has(name) && !renewed.has(name)) continue;
+      this.#connections.delete(name);
+      ending.set(name, Promise.all(connection.all.map((loop) => loops.end(loop))));
+    }
+    for (const [name, connected] of plugins) {
+      if (this.#connections.has(name)) continue;
+      const configId = (queue: string) => this.#current.get(queue)?.runtime.configId;
+      const connection = makeConnectionLoops(this.#parts, name, connected, configId);
+      this.#connections.set(name, { ...connection, made: made.get(name) ?? '' });
+      loops.startAfter(ending.get(name), connection.all);
+    }
+  }
+
+  #commands(): CommandAgent {
+    const { context, loops } = this.#parts;
+    const progress = new Progress(context.clock);
+    const commands = new CommandAgent(followed(context, progress), {
+      queues: () => this.#known,
+      wakeSubmitter: (queue) => {
+        loops.wake('submit', queue);
       },
-    };
-    const agent = new MonitorAgent(monitor, connection, context, options, writer);
-    loops.add({ name: `monitor ${name}`, interval: monitorInterval, pass: (signal) => agent.pass(signal) });
-    connection.onOpen(() => {
-      loops.wakeAll('submit');
+      sweepNow: () =>
+        all([...this.#current.values(), ...this.#older.values()], ({ sweeper }) => sweeper.sweep()),
+      removeOrphans: () =>
+        all([...this.#connections.values()], ({ reconciler }) => reconciler.removeOrphans()),
     });
-    return reconciler;
-  });
+    loops.add({
+      ...watched(this.#parts, progress),
+      name: 'commands',
+      interval: commandInterval,
+      // Operators wait for an answer, also right after the disk was full.
+      longestPause: 1000,
+      pass: () => commands.pass(),
+    });
+    return commands;
+  }
 }
 
-function addQueueLoops(
-  parts: AssemblyParts,
-  runtime: QueueRuntime,
-  reports: QueueReports | undefined,
-): SweeperAgent {
-  const { settings, context, loops } = parts;
-  const { submitter, sweeper } = settings;
-  const { config, configId, current } = runtime;
-  const title = current ? config.name : `${config.name} (configuration ${configId})`;
-  const submitProgress = new Progress(context.clock);
-  const submitAgent = new SubmitterAgent(runtime, followed(context, submitProgress), {
-    maxNewWorkers: submitter.maxNewWorkers,
-    // A little less than the pause between passes, which is jittered.
-    cycle: submitter.sleepTime * 900,
-    report: async (reasons) => reports?.report(config, reasons),
-  });
-  const sweepProgress = new Progress(context.clock);
-  const sweepAgent = new SweeperAgent(runtime, followed(context, sweepProgress), {
-    keep: {
-      finished: sweeper.keepFinished * hour,
-      failed: sweeper.keepFailed * hour,
-      cancelled: sweeper.keepCancelled * hour,
-      missed: sweeper.keepMissed * hour,
-    },
-  });
-  loops.addForQueue('submit', config.name, {
-    ...watched(parts, submitProgress),
-    name: `submit ${title}`,
-    interval: submitter.sleepTime * 1000,
-    pass: () => submitAgent.pass(),
-  });
-  loops.addForQueue('sweep', config.name, {
-    ...watched(parts, sweepProgress),
-    name: `sweep ${title}`,
-    interval: sweeper.sleepTime * 1000,
-    pass: (signal) => sweepAgent.pass(signal),
-  });
-  return sweepAgent;
+/** By connection, what of the configurations that use it makes its monitor and sweeper. */
+function madeOf(
+  users: readonly { readonly config: QueueConfig; readonly connections: readonly string[] }[],
+): ReadonlyMap<string, string> {
+  const made = new Map<string, Set<string>>();
+  for (const { config, connections } of users) {
+    const { monitor, sweeper } = config.plugins;
+    const text = JSON.stringify([monitor, sweeper]);
+    for (const name of connections) made.set(name, (made.get(name) ?? new Set()).add(text));
+  }
+  return new Map([...made].map(([name, texts]) => [name, [...texts].sort().join()]));
+}
+
+function at({ file, line, message }: QueueFileResult['problems'][number]): string {
+  return `${file}:${line}: ${message}`;
 }
 
 /** Side by side: a dead backend delays and fails only its own part. */

@@ -1,22 +1,20 @@
 import { hostname } from 'node:os';
-import { dirname } from 'node:path';
 import { schedule, type ScheduledTask } from 'node-cron';
 import { Ledger } from '../agents/ledger.ts';
-import type { LoopHealth } from '../agents/loop.ts';
+import { FactoryLimits } from '../agents/factory-limits.ts';
+import { type Loop, type LoopHealth, toReason } from '../agents/loop.ts';
 import { ObservationWriter } from '../agents/observations.ts';
 import type { Step } from '../agents/queue-runtime.ts';
-import { modulesNamedIn, modulesOf, type QueueConfig, readQueueFile } from '../config/queues.ts';
 import type { LoadedSettings } from '../config/settings.ts';
 import type { Log } from '../plugins/contracts/index.ts';
 import { instancesIn } from '../store/database.ts';
 import { openStore, type Store } from '../store/store.ts';
 import type { Clock } from '../util/clock.ts';
-import type { Problem } from '../util/located.ts';
 import { workerIdFloor } from '../worker/identity.ts';
-import { assemble, type ConfigInUse } from './assembly.ts';
+import { Assembly } from './assembly.ts';
+import { FileWatch, logProblem, readConfiguration } from './config-file.ts';
 import { type Lock, takeLock } from './lock.ts';
 import { LoopSet } from './loop-set.ts';
-import { loadPlugins } from './plugins.ts';
 import { factoryId, prepareStateDir, readFactoryId } from './state-dir.ts';
 import { readVersion } from './version.ts';
 import { Wiring } from './wiring.ts';
@@ -32,6 +30,8 @@ export interface DaemonOptions {
 
 /** How long a stop waits for calls that were given up, and for the last writes, ms. */
 const lastWait = 2000;
+/** How long a changed file must stay as it is before it is read, ms: half of it may still be on its way. */
+const settleTime = 500;
 
 /** The running factory: everything wired together, started, and stopped in bounded time. */
 export class Daemon {
@@ -42,6 +42,11 @@ export class Daemon {
   readonly #writer: ObservationWriter;
   readonly #loops: LoopSet;
   readonly #giveUp = new AbortController();
+  readonly #watch: FileWatch;
+  #watching: Loop | undefined;
+  #assembly: Assembly | undefined;
+  #wiring: Wiring | undefined;
+  #reloads: Promise<void> = Promise.resolve();
   readonly #onPass = new Set<() => void>();
   #cron: ScheduledTask | undefined;
 
@@ -79,6 +84,7 @@ export class Daemon {
   private constructor(options: DaemonOptions, lock: Lock, store: Store) {
     const { clock, random, log } = options;
     this.#options = options;
+    this.#watch = new FileWatch(options.settings.queueFile);
     this.#lock = lock;
     this.#store = store;
     this.#loops = new LoopSet({
@@ -131,73 +137,81 @@ export class Daemon {
     log.info('stopped');
   }
 
+  /**
+   * Reads the queue file again and brings what runs in line with it. What has errors changes nothing: the queue, or all of them
+   * where the file cannot be read, go on as they were. One reload after the other.
+   */
+  reload(cause: string): Promise<void> {
+    this.#reloads = this.#reloads.then(async () => {
+      try {
+        await this.#reload(cause);
+      } catch (error) {
+        this.#options.log.error('reload failed', { cause, ...toReason(error) });
+      }
+    });
+    return this.#reloads;
+  }
+
+  async #reload(cause: string): Promise<void> {
+    const { settings, log } = this.#options;
+    if (this.#assembly === undefined || this.#wiring === undefined) return;
+    await this.#watch.use();
+    const { file, catalogue, inUse } = await readConfiguration(settings, this.#store);
+    for (const problem of file.problems) logProblem(log, problem);
+    this.#wiring.use(catalogue);
+    await this.#assembly.reload(file, inUse);
+    const { queues, refused, readable } = file;
+    const facts = { cause, queues: queues.length, refused: refused.length };
+    if (!readable) log.error('the queue file cannot be used: all queues go on as they were', facts);
+    else if (refused.length > 0) log.warn('the queue file was read again; some queues are refused', facts);
+    else log.info('the queue file was read again', facts);
+  }
+
+  async #lookForChange(): Promise<void> {
+    const seen = await this.#watch.look();
+    if (seen === 'changing') this.#watching?.wakeIn(settleTime);
+    if (seen === 'changed') await this.reload('the file changed');
+  }
+
   async #run(id: string): Promise<void> {
     const { settings, clock, random, log, step } = this.#options;
-    const { master, monitor, submitter, qconf, sweeper } = settings.values;
-    const inUse = await configsInUse(this.#store);
-    const modules = [
-      ...modulesNamedIn(settings.queueFile),
-      ...inUse.flatMap(({ config }) => modulesOf(config)),
-    ];
-    const catalogue = await loadPlugins(modules, dirname(settings.queueFile));
-    const queueFile = readQueueFile(settings.queueFile, catalogue, {
-      stateDir: settings.stateDir,
-      defaultDemand: submitter.defaultDemand,
-      queueList: qconf.queueList,
-    });
-    for (const problem of queueFile.problems) logProblem(log, problem);
+    const { master, monitor, submitter, sweeper, qconf } = settings.values;
+    await this.#watch.use();
+    const { file, catalogue, inUse } = await readConfiguration(settings, this.#store);
+    for (const problem of file.problems) logProblem(log, problem);
     const harvesterId = master.harvester_id ?? `thresher-${hostname()}`;
-    const maxStatusAge = monitor.maxStatusAge * 1000;
     const shared = { factoryId: id, harvesterId, clock, random, log };
     const context = {
       ...shared,
       ledger: this.#ledger,
+      factoryLimits: new FactoryLimits(submitter.submissionRate, submitter.submissionBurst, clock),
       pluginTimeout: master.pluginTimeout * 1000,
       giveUp: this.#giveUp.signal,
       progress: () => undefined,
       step: step ?? (() => undefined),
     };
-    const wiring = new Wiring({ ...shared, catalogue, maxStatusAge, stateDir: settings.stateDir });
-    const parts = { settings: settings.values, context, ledger: this.#ledger, writer: this.#writer, wiring };
-    await assemble({ ...parts, loops: this.#loops }, queueFile, inUse);
+    const maxStatusAge = monitor.maxStatusAge * 1000;
+    this.#wiring = new Wiring(catalogue, { ...shared, maxStatusAge, stateDir: settings.stateDir });
+    const parts = { settings: settings.values, context, writer: this.#writer, wiring: this.#wiring };
+    this.#assembly = new Assembly({ ...parts, loops: this.#loops });
+    await this.#assembly.begin(file, inUse);
+    if (qconf.checkInterval > 0) {
+      const interval = qconf.checkInterval * 1000;
+      this.#watching = this.#loops.add({ name: 'watch', interval, pass: () => this.#lookForChange() });
+    }
     this.#loops.start();
     if (sweeper.cron !== undefined) {
       this.#cron = schedule(sweeper.cron, () => {
         this.#loops.wakeAll('sweep');
       });
     }
-    const { queues, refused } = queueFile;
+    const { queues, refused } = file;
     log.info('started', {
       factory: id,
       queues: queues.length,
       refused: refused.length,
       liveWorkers: this.liveWorkers,
     });
-  }
-}
-
-/** The configurations of workers that are alive or not swept yet. */
-async function configsInUse(store: Store): Promise<ConfigInUse[]> {
-  const result: ConfigInUse[] = [];
-  for (const { configId } of await store.workers.configsInUse()) {
-    const row = await store.queues.snapshot(configId);
-    if (row !== undefined) result.push({ configId, config: JSON.parse(row.snapshot) as QueueConfig });
-  }
-  return result;
-}
-
-function logProblem(log: Log, { severity, message, ...facts }: Problem): void {
-  const detail = { ...facts, message };
-  switch (severity) {
-    case 'error':
-      log.error('configuration error', detail);
-      break;
-    case 'warning':
-      log.warn('configuration warning', detail);
-      break;
-    case 'notice':
-      log.info('configuration notice', detail);
-      break;
   }
 }
 

@@ -8,7 +8,10 @@ type Shared = Pick<LoopOptions, 'clock' | 'random' | 'log' | 'passed'>;
 /** All loops of a daemon, and which to wake for which queue. */
 export class LoopSet {
   readonly #shared: Shared;
-  readonly #loops: Loop[] = [];
+  readonly #loops = new Set<Loop>();
+  /** Loops that were taken out and have a pass under way. */
+  readonly #ending = new Set<Promise<void>>();
+  #started = false;
   readonly #byQueue: Record<QueueLoopKind, Map<string, Loop[]>> = { submit: new Map(), sweep: new Map() };
 
   constructor(shared: Shared) {
@@ -17,14 +20,15 @@ export class LoopSet {
 
   add(options: Omit<LoopOptions, keyof Shared>): Loop {
     const loop = new Loop({ ...this.#shared, ...options });
-    this.#loops.push(loop);
+    this.#loops.add(loop);
     return loop;
   }
 
   /** A queue has one loop of a kind for each of its configurations that are in use. */
-  addForQueue(kind: QueueLoopKind, queue: string, options: Omit<LoopOptions, keyof Shared>): void {
+  addForQueue(kind: QueueLoopKind, queue: string, options: Omit<LoopOptions, keyof Shared>): Loop {
     const loop = this.add(options);
     this.#byQueue[kind].set(queue, [...(this.#byQueue[kind].get(queue) ?? []), loop]);
+    return loop;
   }
 
   wake(kind: QueueLoopKind, queue: string): void {
@@ -36,14 +40,39 @@ export class LoopSet {
   }
 
   start(): void {
+    this.#started = true;
     for (const loop of this.#loops) loop.start();
   }
 
+  /** Starts loops that were added to a running set, once `before` has come to its end. */
+  startAfter(before: Promise<unknown> | undefined, loops: readonly Loop[]): void {
+    if (!this.#started) return;
+    const start = () => {
+      for (const loop of loops) loop.start();
+    };
+    (before ?? Promise.resolve()).then(start, start);
+  }
+
+  /** Takes a loop out and ends it after the pass under way. */
+  end(loop: Loop): Promise<void> {
+    this.#loops.delete(loop);
+    for (const byQueue of Object.values(this.#byQueue)) {
+      for (const [queue, loops] of byQueue) {
+        const rest = loops.filter((one) => one !== loop);
+        if (rest.length === 0) byQueue.delete(queue);
+        else byQueue.set(queue, rest);
+      }
+    }
+    const ended = loop.stop().finally(() => this.#ending.delete(ended));
+    this.#ending.add(ended);
+    return ended;
+  }
+
   async stop(): Promise<void> {
-    await Promise.all(this.#loops.map((loop) => loop.stop()));
+    await Promise.all([...[...this.#loops].map((loop) => loop.stop()), ...this.#ending]);
   }
 
   get health(): LoopHealth[] {
-    return this.#loops.map((loop) => loop.health);
+    return [...this.#loops].map((loop) => loop.health);
   }
 }

@@ -2,13 +2,7 @@ import { isAbsolute, resolve } from 'node:path';
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import type { PluginCatalogue } from '../config/queues.ts';
-import {
-  acceptedThrottlers,
-  builtInPlugins,
-  isThirdParty,
-  loadThirdParty,
-  Registry,
-} from '../plugins/registry.ts';
+import { builtInPlugins, isThirdParty, loadThirdParty, Registry } from '../plugins/registry.ts';
 
 /** All plugins that a queue file may name, third-party modules among them imported. */
 export async function loadPlugins(modules: Iterable<string>, configDir: string): Promise<PluginCatalogue> {
@@ -20,7 +14,6 @@ export async function loadPlugins(modules: Iterable<string>, configDir: string):
     find: (kind, module, name) => registry.find(kind, module, name),
     names: (kind) => registry.names(kind),
     failure: (module) => thirdParty.failures.get(module),
-    acceptedThrottlers,
   };
 }
 

@@ -9,30 +9,51 @@ export class QueueReports {
   readonly #clock: Clock;
   /** Of each queue the last report, as text. */
   readonly #written = new Map<string, string>();
+  readonly #notes = new Map<string, Reason>();
+  #noteOfAll: Reason | undefined;
 
   constructor(store: QueueStore, clock: Clock) {
     this.#store = store;
     this.#clock = clock;
   }
 
-  /** Brings the rows in line with the files. `followed` are the configurations that will report by themselves. */
-  async begin(followed: readonly QueueConfig[], file: QueueFileResult): Promise<void> {
-    const starting = { code: 'not-listed', message: 'the daemon is starting' };
-    for (const config of followed) await this.report(config, [starting]);
+  /** What is to be said beside the reasons of a queue, or of all; undefined: nothing any more, of any. */
+  note(reason: Reason | undefined, queue?: string): void {
+    if (reason === undefined) {
+      this.#notes.clear();
+      this.#noteOfAll = undefined;
+    } else if (queue === undefined) this.#noteOfAll = reason;
+    else this.#notes.set(queue, reason);
+  }
+
+  /**
+   * Brings the rows in line with the files. `begun` are the configurations that are starting and will report by themselves,
+   * `known` the queues that do so already.
+   */
+  async begin(begun: readonly QueueConfig[], known: readonly string[], file: QueueFileResult): Promise<void> {
+    const starting = { code: 'not-listed', message: 'the queue is being started' };
+    for (const config of begun) await this.report(config, [starting]);
     for (const queue of file.refused) await this.#refuse(queue, whyRefused(queue, file));
-    const known = new Set([...file.refused, ...followed.map(({ name }) => name)]);
+    const spokenFor = new Set([...file.refused, ...known, ...begun.map(({ name }) => name)]);
     for (const { queue, control } of await this.#store.all()) {
-      if (known.has(queue)) continue;
+      if (spokenFor.has(queue)) continue;
       // A file that cannot be read says nothing about its queues; least of all does it end somebody's pause.
       if (!file.readable) await this.#refuse(queue, whyUnreadable(file));
-      else if (control === undefined) await this.#store.forget(queue);
+      else if (control === undefined) await this.#forget(queue);
       else await this.#write({ queue, queueStatus: 'removed', limits: {}, reasons: [removed] });
     }
   }
 
   async report(config: QueueConfig, reasons: readonly Reason[]): Promise<void> {
     const { queueStatus } = config.options;
-    await this.#write({ queue: config.name, queueStatus, limits: { ...config.limits }, reasons });
+    const notes = [this.#notes.get(config.name), this.#noteOfAll].filter((note) => note !== undefined);
+    const all = [...reasons, ...notes];
+    await this.#write({ queue: config.name, queueStatus, limits: { ...config.limits }, reasons: all });
+  }
+
+  async #forget(queue: string): Promise<void> {
+    await this.#store.forget(queue);
+    this.#written.delete(queue);
   }
 
   async #refuse(queue: string, message: string): Promise<void> {

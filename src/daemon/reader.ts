@@ -1,6 +1,6 @@
 import { dirname } from 'node:path';
 import { hostname } from 'node:os';
-import { modulesOf, type QueueConfig } from '../config/queues.ts';
+import { modulesOf, parseSnapshot } from '../config/queues.ts';
 import type { LoadedSettings } from '../config/settings.ts';
 import type { Log, LogReader } from '../plugins/contracts/index.ts';
 import type { WorkerRecord } from '../store/rows.ts';
@@ -46,12 +46,12 @@ export async function logReaderOf(
   const row = await store.queues.snapshot(worker.configId);
   if (row === undefined)
     throw new ThresherError('no-log', `the configuration of worker ${worker.workerId} is gone`);
-  const config = JSON.parse(row.snapshot) as QueueConfig;
+  const config = parseSnapshot(row.snapshot);
   const catalogue = await loadPlugins(modulesOf(config), dirname(settings.queueFile));
   const id = readFactoryId(stateDirAt(settings.stateDir)) ?? '';
   const harvesterId = settings.values.master.harvester_id ?? `thresher-${hostname()}`;
-  const shared = { catalogue, clock, random, log, factoryId: id, harvesterId };
-  const wiring = new Wiring({ ...shared, stateDir: settings.stateDir, maxStatusAge: 0 });
+  const shared = { clock, random, log, factoryId: id, harvesterId };
+  const wiring = new Wiring(catalogue, { ...shared, stateDir: settings.stateDir, maxStatusAge: 0 });
   const reader = wiring.runtime(config, worker.configId, false).connected.get(worker.placement)?.monitor.logs;
   if (reader === undefined)
     throw new ThresherError('no-log', `the backend of worker ${worker.workerId} keeps no logs`);

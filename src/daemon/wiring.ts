@@ -12,13 +12,13 @@ import type {
   Monitor,
   Submitter,
   Sweeper,
+  Throttler,
 } from '../plugins/contracts/index.ts';
 import type { Clock } from '../util/clock.ts';
 import { check } from '../util/schema.ts';
 import { ThresherError } from '../worker/errors.ts';
 
 export interface WiringOptions {
-  readonly catalogue: PluginCatalogue;
   readonly factoryId: string;
   readonly harvesterId: string;
   readonly stateDir: string;
@@ -32,20 +32,39 @@ export interface WiringOptions {
 /** Makes plugins from configurations, and keeps what queues share. */
 export class Wiring {
   readonly #options: WiringOptions;
+  #catalogue: PluginCatalogue;
   readonly #shared = new Map<string, unknown>();
   readonly #connections = new Map<string, Connection>();
 
-  constructor(options: WiringOptions) {
+  constructor(catalogue: PluginCatalogue, options: WiringOptions) {
+    this.#catalogue = catalogue;
     this.#options = options;
+  }
+
+  /** What plugins are made from from now on. */
+  use(catalogue: PluginCatalogue): void {
+    this.#catalogue = catalogue;
+  }
+
+  /** What is shared on this connection is made anew for all plugins that are created from now on. */
+  renew(connection: string): void {
+    for (const key of this.#shared.keys()) {
+      if (key === connection || key.startsWith(`${connection} `)) this.#shared.delete(key);
+    }
+  }
+
+  /** The connections of a queue's workers. */
+  placementsOf(config: QueueConfig): readonly string[] {
+    const { definition, choice } = this.#choose(config, 'submitter');
+    return definition.connections(choice.config, this.#context(config, ''));
   }
 
   /** @throws ThresherError `unknown-plugin` when a snapshot names a plugin that is gone. */
   runtime(config: QueueConfig, configId: number, current: boolean): QueueRuntime {
-    const submitter = this.#choose(config, 'submitter');
-    const demand = this.#options.catalogue.find('demand', 'thresher/demand', config.demand);
+    const demand = this.#catalogue.find('demand', 'thresher/demand', config.demand);
     if (demand === undefined)
       throw new ThresherError('unknown-plugin', `no demand is called ${config.demand}`);
-    const placements = submitter.definition.connections(submitter.choice.config, this.#context(config, ''));
+    const placements = this.placementsOf(config);
     const connected = new Map(placements.map((placement) => [placement, this.#connected(config, placement)]));
     return {
       config,
@@ -58,6 +77,10 @@ export class Wiring {
         config.plugins.messenger === undefined
           ? undefined
           : (this.#create(config, 'messenger', '') as Messenger),
+      throttler:
+        config.plugins.throttler === undefined
+          ? undefined
+          : (this.#create(config, 'throttler', '') as Throttler),
       connected,
     };
   }
@@ -84,7 +107,7 @@ export class Wiring {
   #choose(config: QueueConfig, section: SectionName): { definition: AnyDefinition; choice: PluginChoice } {
     const choice = config.plugins[section];
     if (choice === undefined) throw new ThresherError('missing-section', `${config.name} has no ${section}`);
-    const definition = this.#options.catalogue.find(sections[section].kind, choice.module, choice.name);
+    const definition = this.#catalogue.find(sections[section].kind, choice.module, choice.name);
     if (definition === undefined) {
       const message = `${config.name}: no ${section} is called ${choice.name} of ${choice.module} any more`;
       throw new ThresherError('unknown-plugin', message);
@@ -102,6 +125,7 @@ export class Wiring {
     return {
       ...{ factoryId, harvesterId, connection, stateDir, clock, random, log },
       queue: config.name,
+      requirements: requirementsOf(config),
       configDir: config.configDir,
       share: <T>(key: string, make: () => T): T => {
         if (!this.#shared.has(key)) this.#shared.set(key, make());

@@ -5,6 +5,7 @@ import { NoDemand } from './demand/none/index.ts';
 import { inertPlugins } from './inert/index.ts';
 import { localPlugins } from './local/index.ts';
 import { SharedFileMessenger } from './messengers/shared-file/index.ts';
+import { SimpleThrottler, TinyThrottler } from './throttlers/rules/index.ts';
 
 /** Every plugin there is. Nothing is found by scanning: what is not in this list does not exist. */
 export const builtInPlugins: readonly AnyDefinition[] = [
@@ -13,10 +14,9 @@ export const builtInPlugins: readonly AnyDefinition[] = [
   SharedFileMessenger,
   FillDemand,
   NoDemand,
+  SimpleThrottler,
+  TinyThrottler,
 ];
-
-/** Throttlers of Harvester that are accepted and not applied yet. */
-export const acceptedThrottlers: readonly string[] = ['SimpleThrottler', 'TinyThrottler'];
 
 /** Finds definitions by what a queue's section says. */
 export class Registry {

@@ -1,5 +1,6 @@
 import { CommandStore } from './commands.ts';
 import { type OpenDatabase, openBeside, openForDaemon } from './database.ts';
+import { LoadStore } from './load.ts';
 import { OrphanStore } from './orphans.ts';
 import { QueueStore } from './queues.ts';
 import { WorkerIds } from './worker-ids.ts';
@@ -9,6 +10,7 @@ import { WorkerStore } from './workers.ts';
 export interface Store {
   readonly file: string;
   readonly workers: WorkerStore;
+  readonly load: LoadStore;
   readonly ids: WorkerIds;
   readonly queues: QueueStore;
   readonly commands: CommandStore;
@@ -36,6 +38,7 @@ function assemble(open: OpenDatabase, instance: string): Store {
   return {
     file: open.file,
     workers: new WorkerStore(open.db, instance),
+    load: new LoadStore(open.db, instance),
     ids: new WorkerIds(open.db, instance),
     queues: new QueueStore(open.db, instance),
     commands: new CommandStore(open.db, instance),

@@ -15,6 +15,7 @@ import {
   queueStatus,
   total,
 } from '../../src/agents/limiters.ts';
+import type { QueueLoad } from '../../src/agents/limit-formulas.ts';
 import { requirements } from '../support/samples.ts';
 
 const state = (changes: Partial<LimitState> = {}): LimitState => ({
@@ -24,10 +25,18 @@ const state = (changes: Partial<LimitState> = {}): LimitState => ({
   limits: { maxWorkers: 10, nQueueLimitWorker: 5, maxNewWorkersPerCycle: 0 },
   maxNewWorkers: 1000,
   madeInCycle: 0,
-  alive: 4,
-  queued: 2,
+  load: loadOf(4, 2),
+  queuedByType: new Map(),
+  wantedTypes: ['SCORE'],
+  requirements,
   ...changes,
 });
+
+/** So many workers of one core and 2000 MB each. */
+function loadOf(alive: number, queued: number): QueueLoad {
+  const load = (workers: number) => ({ workers, cores: workers, memory: workers * 2000 });
+  return { alive: load(alive), queued: load(queued), running: load(Math.max(0, alive - queued)) };
+}
 
 const group = (resourceType: string, count: number) => ({
   requirements: { ...requirements, resourceType },
@@ -72,7 +81,7 @@ describe('what bounds the number of new workers', () => {
       atMost: 6,
       reason: { code: 'max-workers', message: '4 of maxWorkers 10 are alive' },
     });
-    expect(maxWorkers(state({ alive: 12 }))?.atMost).to.equal(0);
+    expect(maxWorkers(state({ load: loadOf(12, 2) }))?.atMost).to.equal(0);
   });
 
   it('is nQueueLimitWorker less the queued', () => {
@@ -80,7 +89,7 @@ describe('what bounds the number of new workers', () => {
       atMost: 3,
       reason: { code: 'queue-limit', message: '2 of nQueueLimitWorker 5 are queued' },
     });
-    expect(queueLimit(state({ queued: 9 }))?.atMost).to.equal(0);
+    expect(queueLimit(state({ load: loadOf(9, 9) }))?.atMost).to.equal(0);
   });
 
   for (const [own, instance, atMost, name] of [
@@ -116,7 +125,7 @@ describe('what bounds the number of new workers', () => {
     fc.assert(
       fc.property(number, number, number, number, number, (alive, queued, most, mostQueued, wanted) => {
         const limits = { maxWorkers: most, nQueueLimitWorker: mostQueued, maxNewWorkersPerCycle: 0 };
-        const states = caps.map((cap) => cap(state({ alive, queued, limits })));
+        const states = caps.map((cap) => cap(state({ load: loadOf(alive, queued), limits })));
         const added = total(applyLimits([group('SCORE', wanted)], states).groups);
         expect(added === 0 || alive + added <= most).to.equal(true);
         expect(added === 0 || queued + added <= mostQueued).to.equal(true);

@@ -1,11 +1,11 @@
 import { expect } from 'chai';
-import { computingSiteOf, makeWorker, requirementsOf } from '../../src/agents/worker-maker.ts';
-import { QueueOptions } from '../../src/config/queue-schema.ts';
-import type { QueueConfig } from '../../src/config/queues.ts';
+import { makeWorker, requirementsOf } from '../../src/agents/worker-maker.ts';
+import { QueueOptions, type WorkerOptions } from '../../src/config/queue-schema.ts';
+import { computingSiteOf, type QueueConfig } from '../../src/config/queues.ts';
 import { check } from '../../src/util/schema.ts';
 import { requirements } from '../support/samples.ts';
 
-function configOf(submitter: Record<string, unknown>, name = 'CERN_PROD', written = {}): QueueConfig {
+function configOf(worker: WorkerOptions, name = 'CERN_PROD', written = {}): QueueConfig {
   const options = check(QueueOptions, written);
   if (!options.ok) throw new Error(JSON.stringify(options.problems));
   return {
@@ -14,7 +14,9 @@ function configOf(submitter: Record<string, unknown>, name = 'CERN_PROD', writte
     limits: { maxWorkers: 1, nQueueLimitWorker: 1, maxNewWorkersPerCycle: 0 },
     demand: 'fill',
     configDir: '/etc',
-    plugins: { submitter: { name: 'S', module: 'm', config: submitter } },
+    worker,
+    workerMaker: {},
+    plugins: {},
   };
 }
 
@@ -26,16 +28,12 @@ describe('what a worker of a queue is like', () => {
     });
   });
 
-  it('comes from the options of its submitter, in so far as they are numbers', () => {
-    const submitter = { nCore: 8, minRamCount: 16_000, maxWalltime: 3600, maxDiskCount: '5' };
+  it('comes from the options of its submitter', () => {
+    const submitter = { nCore: 8, minRamCount: 16_000, maxWalltime: 3600 };
     expect(requirementsOf(configOf(submitter, 'Q', { prodSourceLabel: 'user' }))).to.include({
       ...{ nCore: 8, minRamCount: 16_000, maxWalltime: 3600, maxDiskCount: 0 },
       ...{ resourceType: 'MCORE', prodSourceLabel: 'user' },
     });
-  });
-
-  it('is the default also without a submitter', () => {
-    expect(requirementsOf({ ...configOf({}), plugins: {} }).nCore).to.equal(1);
   });
 });
 

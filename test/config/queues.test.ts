@@ -48,7 +48,7 @@ describe('the example file of Harvester', () => {
     ]);
   });
 
-  it('says of each queue that its throttler does not slow it, and which option is not read', async () => {
+  it('says of each queue which option is not read', async () => {
     const { problems } = await read(file);
     const of = problems.filter(({ queue }) => queue === 'PULL_MODEL_1');
     expect(
@@ -59,12 +59,6 @@ describe('the example file of Harvester', () => {
         'unread-option',
         '/TEMPLATE_QUEUE/submitter/logBaseURL',
         'LocalSubmitter does not read "logBaseURL"',
-      ],
-      [
-        'warning',
-        'throttler-not-applied',
-        '/TEMPLATE_QUEUE/throttler',
-        'SimpleThrottler is accepted but not applied yet',
       ],
     ]);
   });
@@ -244,11 +238,12 @@ const mistakes: readonly Mistake[] = [
   },
   {
     what: 'a throttler that does not exist',
-    has: { throttler: { name: 'OwnThrottler', module: 'x' } },
-    pointer: '/BAD/throttler',
-    at: '"throttler"',
+    has: { throttler: { name: 'OwnThrottler', module: 'thresher/throttlers' } },
+    pointer: '/BAD/throttler/name',
+    at: '"OwnThrottler"',
     code: 'unknown-plugin',
-    message: 'no throttler is called OwnThrottler',
+    message:
+      'no throttler is called OwnThrottler of thresher/throttlers; there are SimpleThrottler of thresher/throttlers, TinyThrottler of thresher/throttlers',
   },
   {
     what: 'a template queue that does not exist',
@@ -371,7 +366,7 @@ describe('a queue file', () => {
     const submitter = { ...section('LocalSubmitter'), nCores: 8 };
     write({ Q: { ...good(), submitter, common: { nCore: 4, forOthers: 1 } } });
     const { queues, problems } = await read(file);
-    expect(queues[0]?.plugins.submitter?.config).to.include({ nCore: 4 });
+    expect(queues[0]?.worker).to.include({ nCore: 4 });
     expect(problems.map(({ severity, pointer, message }) => [severity, pointer, message])).to.deep.equal([
       ['notice', '/Q/submitter/nCores', 'LocalSubmitter does not read "nCores"'],
     ]);
@@ -422,7 +417,7 @@ describe('a queue file', () => {
     });
     expect(queue?.plugins.submitter).to.deep.equal({
       ...section('LocalSubmitter'),
-      config: { nCore: 1, minRamCount: 0, maxWalltime: 0 },
+      config: {},
     });
   });
 });

@@ -35,7 +35,6 @@ describe("Harvester's own example with templates", () => {
       expect(states.PUSH_MODEL_WITH_TRUE_PILOT_AND_STAGER).to.deep.equal(['refused', 'queue-refused']);
       expect(states).not.to.have.property('TEMPLATE_QUEUE');
       expect(daemon.output()).to.contain('is used as a template by PULL_MODEL_1');
-      expect(daemon.output()).to.contain('SimpleThrottler is accepted but not applied yet');
 
       const one = finished[0]?.workerID ?? 0;
       const { stdout } = await site.run('worker', String(one), '--output', 'json');

@@ -1,4 +1,5 @@
 import type { Context } from '../../src/plugins/contracts/index.ts';
+import { requirements } from './samples.ts';
 import { systemClock } from '../../src/util/clock.ts';
 
 /** A context as the daemon gives it to plugins; each call is a daemon of its own. */
@@ -9,6 +10,7 @@ export function pluginContext(changes: Partial<Context> = {}): Context {
     factoryId: 'thresher-test',
     harvesterId: 'test-harvester',
     queue: 'Q',
+    requirements,
     connection: '',
     stateDir: '/nonexistent',
     configDir: '/nonexistent',

@@ -1,4 +1,5 @@
 import type { Clock } from '../../util/clock.ts';
+import type { Requirements } from '../../worker/worker.ts';
 
 /** Structured log: a constant message, its facts beside it. Never a secret. */
 export interface Log {
@@ -15,6 +16,8 @@ export interface Context {
   /** Harvester's instance name, for the worker's environment. Never says whose an object is. */
   readonly harvesterId: string;
   readonly queue: string;
+  /** What one worker of the queue is like by its configuration; a worker's own count once there is one. */
+  readonly requirements: Requirements;
   /** The connection it is made for: monitors and sweepers are made once per connection. "" for plugins without any. */
   readonly connection: string;
   /** The daemon's state directory: a plugin keeps its files in a folder of its own in it. Absolute. */
@@ -26,7 +29,8 @@ export interface Context {
   readonly log: Log;
   /**
    * The one thing of this key in this daemon, made when first asked for: how the submitter, monitor and sweeper of
-   * all queues on one connection share its state and its limits. Keys begin with the connection's name.
+   * all queues on one connection share its state and its limits. The key is the connection's name, or begins with it and a space.
+   * A reload that configures the connection otherwise makes it anew.
    */
   share<T>(key: string, make: () => T): T;
 }

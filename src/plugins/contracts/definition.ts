@@ -6,6 +6,7 @@ import type { Messenger } from './messenger.ts';
 import type { Monitor } from './monitor.ts';
 import type { Submitter } from './submitter.ts';
 import type { Sweeper } from './sweeper.ts';
+import type { Throttler } from './throttler.ts';
 
 /** What each kind of plugin makes. `inert`: accepted for Harvester's sake (preparator, stager ...), does nothing. */
 export interface PluginOf {
@@ -14,6 +15,7 @@ export interface PluginOf {
   sweeper: Sweeper;
   messenger: Messenger;
   demand: DemandSource;
+  throttler: Throttler;
   inert: null;
 }
 export type PluginKind = keyof PluginOf;
@@ -52,7 +54,8 @@ export interface DefinitionProblem {
     | 'syntax'
     | 'template-wrong'
     | 'unknown-placeholder'
-    | 'access-point-shared';
+    | 'access-point-shared'
+    | 'throttler-without-rules';
   readonly message: string;
   readonly severity?: 'error' | 'warning';
   readonly file?: string;

@@ -33,17 +33,6 @@ export const LocalSubmitterConfig = Type.Object({
       description: 'MB that workers of this directory may take together. Default: the memory of the machine.',
     }),
   ),
-  nCore: Type.Integer({ default: 1, minimum: 1, description: 'Cores of one worker.' }),
-  minRamCount: Type.Integer({
-    default: 0,
-    minimum: 0,
-    description: 'Memory of one worker, MB; 0 = not said.',
-  }),
-  maxWalltime: Type.Integer({
-    default: 0,
-    minimum: 0,
-    description: 'Wall time of one worker, s; 0 = no limit.',
-  }),
 });
 export type LocalSubmitterConfig = Static<typeof LocalSubmitterConfig>;
 

@@ -105,7 +105,7 @@ export class LocalSubmitter implements Submitter {
     const cpu = template.cpu ?? worker.requirements.nCore;
     const memory = template.memory ?? worker.requirements.minRamCount;
     // Between preflight and now another queue may have taken the last slot. Nothing is awaited between look and take.
-    const room = this.#room(template, worker);
+    const room = this.#room(template, worker.requirements);
     if (room.workers < 1) return rejected('no-free-slot', room.reason.message);
     this.#host.live.set(worker.workerId, { cpu, memory, worker });
     try {
@@ -177,12 +177,12 @@ export class LocalSubmitter implements Submitter {
     }));
   }
 
-  #room(template: LocalTemplate, worker?: Worker): NonNullable<Preflight['room']> {
+  #room(template: LocalTemplate, requirements = this.#context.requirements): NonNullable<Preflight['room']> {
     const maxSlots = this.#config.maxSlots ?? availableParallelism();
     const maxMemory = this.#config.maxMemory ?? Math.floor(totalmem() / 2 ** 20);
     const taken = this.#host.taken();
-    const cpu = template.cpu ?? worker?.requirements.nCore ?? this.#config.nCore;
-    const memory = template.memory ?? worker?.requirements.minRamCount ?? this.#config.minRamCount;
+    const cpu = template.cpu ?? requirements.nCore;
+    const memory = template.memory ?? requirements.minRamCount;
     const byCpu = cpu === 0 ? Infinity : Math.floor(rounded((maxSlots - taken.cpu) / cpu));
     const byMemory = memory === 0 ? Infinity : Math.floor((maxMemory - taken.memory) / memory);
     const message =

@@ -58,9 +58,9 @@ export const configurationErrors = {
     meaning: "A third-party plugin's module could not be imported, or exports no matching definition.",
     remedy: 'See docs/plugins.md: the module must export what definePlugin() returned.',
   },
-  'throttler-not-applied': {
-    meaning: 'The queue asks for a throttler that this version accepts but does not apply yet.',
-    remedy: 'Nothing to do; mind that it does not slow the queue.',
+  'throttler-without-rules': {
+    meaning: 'The queue names a throttler and gives it no rules.',
+    remedy: 'Add `rulesForMissed`, or another list of rules; or remove the section.',
   },
   'connection-not-shared': {
     meaning: 'Submitter, monitor and sweeper of a queue do not look at the same place.',

@@ -48,6 +48,45 @@ export const reasons = {
     meaning: 'As many workers are alive as `maxWorkers` allows (unset counts as 0, as in Harvester).',
     remedy: 'Raise `maxWorkers` if the resource can take more.',
   },
+  'ratio-of-none': {
+    meaning: '`nQueueLimitWorkerRatio` is a share of the running workers, and none runs.',
+    remedy: 'Set `nQueueLimitWorkerMin` to the number to begin with.',
+  },
+  'queue-limit-resource-type': {
+    meaning: 'The resource type has its part of what may be queued while `nQueueLimitWorkerMin` counts.',
+    remedy: 'Usual where a queue serves several resource types.',
+  },
+  'queue-limit-cores': {
+    meaning: 'As many cores are queued as `nQueueLimitWorkerCores`, its `Ratio` or its `Min` allow.',
+    remedy: 'Usual where the resource is full; raise the limit if one worker alone is above it.',
+  },
+  'queue-limit-memory': {
+    meaning: 'As much memory (MB) is queued as `nQueueLimitWorkerMemory`, its `Ratio` or its `Min` allow.',
+    remedy: 'Usual where the resource is full; raise the limit if one worker alone is above it.',
+  },
+  'submission-rate': {
+    meaning:
+      '`submissionRate` of the queue, or `submitter.submissionRate` of the factory, is used up for the moment.',
+    remedy: 'Usual while a queue fills up; raise the rate if the backend can take more.',
+  },
+  'submission-backoff': {
+    meaning: 'The last submissions failed in part; fewer are tried at once until all go through again.',
+    remedy: 'See the message for what the backend said.',
+  },
+  'black-hole': {
+    meaning:
+      'Many of the last workers ended as soon as they had started: the resource may swallow them, so fewer are tried.',
+    remedy:
+      'Look at `thresher logs ID` of some of them. It mends itself; `submitter.blackHoleLifetime: 0` ends the guard.',
+  },
+  'black-hole-pause': {
+    meaning: 'All of the last workers ended as soon as they had started; now one is tried from time to time.',
+    remedy: 'Look at `thresher logs ID` of some of them. The queue goes on as soon as one lives.',
+  },
+  throttled: {
+    meaning: "The queue's throttler holds it back.",
+    remedy: 'See the message for the rule; too many missed workers point to trouble at the site.',
+  },
   'max-new-per-cycle': {
     meaning:
       '`maxNewWorkersPerCycle` or `submitter.maxNewWorkers` cut this cycle; the rest follows in the next.',
@@ -72,6 +111,10 @@ export const reasons = {
     remedy: 'See the message.',
   },
   'shutting-down': { meaning: 'The daemon is stopping.', remedy: 'Start it again.' },
+  'reload-refused': {
+    meaning: 'The queue file was changed and has errors; the queue goes on with its former configuration.',
+    remedy: 'Mend what the message names; the file is read again when it changes, or on SIGHUP.',
+  },
   'queue-removed': {
     meaning: 'The queue is no longer in the configuration; its workers are followed to their end.',
     remedy: 'Put it back to submit again.',

@@ -1,0 +1,119 @@
+import type { Limits } from '../config/limits.ts';
+import type { StatusCount } from '../store/workers.ts';
+import { isQueued } from '../worker/status.ts';
+
+/** Workers, their cores and their memory (MB). */
+export interface Load {
+  readonly workers: number;
+  readonly cores: number;
+  readonly memory: number;
+}
+
+export interface QueueLoad {
+  /** pending, submitted, idle: intents in flight count. */
+  readonly queued: Load;
+  readonly running: Load;
+  /** All of them, ready ones included. */
+  readonly alive: Load;
+}
+
+export function queueLoad(counts: readonly StatusCount[]): QueueLoad {
+  return {
+    queued: sum(counts.filter(({ status }) => isQueued(status))),
+    running: sum(counts.filter(({ status }) => status === 'running')),
+    alive: sum(counts),
+  };
+}
+
+function sum(counts: readonly StatusCount[]): Load {
+  return counts.reduce(
+    (load, { workers, cores, memory }) => ({
+      workers: load.workers + workers,
+      cores: load.cores + cores,
+      memory: load.memory + memory,
+    }),
+    { workers: 0, cores: 0, memory: 0 },
+  );
+}
+
+/** How much may be queued now, and which limit says so. */
+export interface Bound {
+  readonly atMost: number;
+  /** The option. */
+  readonly name: string;
+  /** How its number came about, where it is not the option's own. */
+  readonly from?: string;
+}
+
+/**
+ * `nQueueLimitWorker`, cut to `Ratio` per cent of the running workers; where that is less than `Min`, to `Min`.
+ * Source: Harvester's get_worker_limits.
+ */
+export function workerBound(limits: Limits, running: Load): Bound {
+  const { nQueueLimitWorker: most, nQueueLimitWorkerRatio: ratio, nQueueLimitWorkerMin: min } = limits;
+  const whole = { atMost: most, name: 'nQueueLimitWorker' };
+  if (ratio === undefined) return whole;
+  const share = percent(ratio, running.workers);
+  if (min !== undefined && share < min) return { atMost: Math.min(most, min), name: 'nQueueLimitWorkerMin' };
+  if (share > most) return whole;
+  return { atMost: share, name: 'nQueueLimitWorkerRatio', from: `${ratio} % of ${running.workers} running` };
+}
+
+function percent(ratio: number, of: number): number {
+  return Math.floor((of * ratio) / 100);
+}
+
+/** Of several resource types each gets its part of `Min`; without `Min` each may take what all may. Source: as above. */
+export function perResourceType(limits: Limits, running: Load, resourceTypes: number): number {
+  const all = workerBound(limits, running).atMost;
+  const { nQueueLimitWorker: most, nQueueLimitWorkerRatio: ratio, nQueueLimitWorkerMin: min } = limits;
+  if (ratio === undefined || min === undefined) return all;
+  return percent(ratio, running.workers) < min
+    ? Math.min(most, Math.ceil(min / Math.max(1, resourceTypes)))
+    : all;
+}
+
+export function coresBound(limits: Limits, running: Load, nCore: number): Bound | undefined {
+  return resourceBound(running.cores, nCore, {
+    name: 'nQueueLimitWorkerCores',
+    most: limits.nQueueLimitWorkerCores,
+    ratio: limits.nQueueLimitWorkerCoresRatio,
+    min: limits.nQueueLimitWorkerCoresMin,
+    // At least one core for each of the workers that are to be queued at least.
+    workersMin: limits.nQueueLimitWorkerMin,
+  });
+}
+
+/** MB. */
+export function memoryBound(limits: Limits, running: Load, minRamCount: number): Bound | undefined {
+  const { nQueueLimitWorkerMin: workersMin } = limits;
+  return resourceBound(running.memory, minRamCount, {
+    name: 'nQueueLimitWorkerMemory',
+    most: limits.nQueueLimitWorkerMemory,
+    ratio: limits.nQueueLimitWorkerMemoryRatio,
+    min: limits.nQueueLimitWorkerMemoryMin,
+    workersMin: workersMin === undefined ? undefined : workersMin * 1000,
+  });
+}
+
+interface Resource {
+  readonly name: string;
+  readonly most: number | undefined;
+  readonly ratio: number | undefined;
+  readonly min: number | undefined;
+  readonly workersMin: number | undefined;
+}
+
+/** `perWorker` is what one worker takes: a minimum that is there to get a queue started must have room for one. */
+function resourceBound(running: number, perWorker: number, resource: Resource): Bound | undefined {
+  const { name, most, ratio, min, workersMin } = resource;
+  const whole = most === undefined ? undefined : { atMost: most, name };
+  if (ratio === undefined) return whole;
+  const share = percent(ratio, running);
+  const floor = Math.max(min ?? 0, workersMin ?? 0);
+  const bound =
+    share < floor
+      ? { atMost: Math.max(floor, perWorker), name: `${name}Min` }
+      : { atMost: share, name: `${name}Ratio`, from: `${ratio} % of ${running} running` };
+  return whole !== undefined && whole.atMost < bound.atMost ? whole : bound;
+}

@@ -1,0 +1,187 @@
+import type { FamilyPart, Group, ThrottleFacts } from '../plugins/contracts/index.ts';
+import { computingSiteOf, siteFamilyOf } from '../config/queues.ts';
+import type { LoadRow } from '../store/load.ts';
+import type { TokenBucket } from '../util/token-bucket.ts';
+import type { Reason } from '../worker/reason.ts';
+import { isQueued, type WorkerStatus } from '../worker/status.ts';
+import { blackHole, type BlackHoleOptions } from './black-hole.ts';
+import { queueLoad } from './limit-formulas.ts';
+import { caps, gates, type GateState, type Limit, type LimitState, resourceTypeLimits } from './limiters.ts';
+import type { AgentContext, QueueRuntime } from './queue-runtime.ts';
+import { SubmitWindow } from './submit-window.ts';
+import { coreFactor } from './worker-maker.ts';
+
+export interface LimitOptions {
+  readonly maxNewWorkers: number;
+  /** Length of a cycle, ms. */
+  readonly cycle: number;
+  readonly blackHole: BlackHoleOptions;
+}
+
+/** Everything that bounds the new workers of one queue: asked before each submission, told of what came of it. */
+export class QueueLimits {
+  readonly #runtime: QueueRuntime;
+  readonly #context: AgentContext;
+  readonly #options: LimitOptions;
+  readonly #window = new SubmitWindow();
+  readonly #buckets: readonly { readonly bucket: TokenBucket; readonly name: string }[];
+  /** New workers since the last cycle began: a pass that was woken by an event is no new cycle. */
+  #cycle = { startedAt: -Infinity, made: 0 };
+
+  constructor(runtime: QueueRuntime, context: AgentContext, options: LimitOptions) {
+    this.#runtime = runtime;
+    this.#context = context;
+    this.#options = options;
+    const { factoryLimits } = context;
+    const own = runtime.current ? factoryLimits.queueBucket(runtime.config) : undefined;
+    this.#buckets = [
+      ...(own === undefined ? [] : [{ bucket: own, name: 'submissionRate' }]),
+      ...(factoryLimits.bucket === undefined
+        ? []
+        : [{ bucket: factoryLimits.bucket, name: 'submitter.submissionRate' }]),
+    ];
+  }
+
+  /** Why nothing at all may be submitted, retries included; and why nothing is known of the backend, if so. */
+  async closed(): Promise<{ readonly closed: Reason | undefined; readonly unknown: Reason | undefined }> {
+    const state = await this.#gateState();
+    const closing = gates.map((gate) => gate(state)).find((limit) => limit !== undefined);
+    return { closed: closing?.reason, unknown: state.closed };
+  }
+
+  /** Counts afresh what these groups are bounded by; in the order in which it is to be applied. */
+  async look(groups: readonly Group[]): Promise<readonly Limit[]> {
+    const { config } = this.#runtime;
+    const rows = await this.#context.ledger.store.load.alive([config.name]);
+    const state = { ...(await this.#gateState()), ...this.#state(groups, rows) };
+    const limits = [
+      ...gates.map((gate) => gate(state)),
+      await this.#throttle(),
+      ...caps.map((cap) => cap(state)),
+      ...resourceTypeLimits(state),
+      await this.#blackHole(state),
+      this.#window.limit,
+      ...this.#buckets.map(rate),
+    ];
+    return limits.filter((limit) => limit !== undefined);
+  }
+
+  /**
+   * Runs `work`, which looks and then records intents; alone, where other queues count against the same limits: these must
+   * not record theirs in between.
+   */
+  async exclusively<T>(work: () => Promise<T>): Promise<T> {
+    const { factoryLimits } = this.#context;
+    const shared = this.#runtime.throttler?.countsFamily === true || factoryLimits.bucket !== undefined;
+    return shared ? factoryLimits.exclusive(work) : work();
+  }
+
+  /** So many intents were recorded. */
+  made(count: number): void {
+    this.#cycle.made += count;
+    for (const { bucket } of this.#buckets) bucket.take(count);
+  }
+
+  /** What came of a submission; `error` is what the first one that failed said. */
+  answered(sent: number, accepted: number, error: string): void {
+    this.#window.record(sent, accepted, error);
+  }
+
+  /** ms until the rates let one more through; undefined where they do not hold anything back. */
+  get nextIn(): number | undefined {
+    const waits = this.#buckets.map(({ bucket }) => bucket.nextIn).filter((wait) => wait > 0);
+    return waits.length === 0 ? undefined : Math.max(...waits);
+  }
+
+  /** How many may be sent at once, retries included, after others failed. */
+  get atOnce(): number {
+    return this.#window.limit?.atMost ?? Infinity;
+  }
+
+  async #gateState(): Promise<GateState> {
+    const { config, connected } = this.#runtime;
+    return {
+      queueStatus: config.options.queueStatus,
+      control: await this.#context.ledger.store.queues.control(config.name),
+      closed: [...connected.values()]
+        .map(({ connection }) => connection.closed)
+        .find((reason) => reason !== undefined),
+    };
+  }
+
+  #state(groups: readonly Group[], rows: readonly LoadRow[]): Omit<LimitState, keyof GateState> {
+    const { config, requirements } = this.#runtime;
+    const now = this.#context.clock.monotonic();
+    if (now - this.#cycle.startedAt >= this.#options.cycle) this.#cycle = { startedAt: now, made: 0 };
+    const queuedByType = new Map<string, number>();
+    for (const { resourceType, status, workers } of rows) {
+      if (isQueued(status)) queuedByType.set(resourceType, (queuedByType.get(resourceType) ?? 0) + workers);
+    }
+    return {
+      limits: config.limits,
+      maxNewWorkers: this.#options.maxNewWorkers,
+      madeInCycle: this.#cycle.made,
+      load: queueLoad(rows),
+      queuedByType,
+      wantedTypes: [...new Set(groups.map((group) => group.requirements.resourceType))],
+      requirements,
+    };
+  }
+
+  async #throttle(): Promise<Limit | undefined> {
+    const { throttler, config, requirements } = this.#runtime;
+    if (throttler === undefined) return undefined;
+    const queue = {
+      name: config.name,
+      computingSite: computingSiteOf(config.name),
+      siteFamily: siteFamilyOf(config),
+      computingElements: config.worker.computingElements ?? [],
+      coresPerWorker: coreFactor(config.worker, requirements),
+    };
+    return throttler.judge(queue, this.#facts(queue.siteFamily));
+  }
+
+  #facts(siteFamily: string): ThrottleFacts {
+    const { ledger, clock, factoryLimits } = this.#context;
+    const { load } = ledger.store;
+    return {
+      missed: (level, value, window) => load.missed(level, value, clock.now() - window),
+      family: async (part) => {
+        const configs = new Map(factoryLimits.family(siteFamily).map((config) => [config.name, config]));
+        const rows = (await load.alive([...configs.keys()])).filter(({ status }) => isPart(part, status));
+        return {
+          workers: rows.reduce((sum, { workers }) => sum + workers, 0),
+          cores: rows.reduce((sum, row) => {
+            const worker = configs.get(row.queue)?.worker ?? {};
+            return sum + row.workers * coreFactor(worker, row);
+          }, 0),
+        };
+      },
+    };
+  }
+
+  async #blackHole({ load }: LimitState): Promise<Limit | undefined> {
+    const { blackHole: options } = this.#options;
+    if (options.lifetime === 0) return undefined;
+    const { config } = this.#runtime;
+    const { ledger, clock } = this.#context;
+    const store = ledger.store.load;
+    const now = clock.now();
+    const ended = await store.lastEnded(config.name, options.workers);
+    const alone = { ended, proven: 0, unproven: load.alive.workers, lastMade: undefined, now };
+    // Most queues have nothing to fear of, and are not asked for more.
+    if (blackHole(alone, options) === undefined) return undefined;
+    const proven = await store.runningSince(config.name, now - options.lifetime);
+    const lastMade = await store.lastMade(config.name);
+    return blackHole({ ...alone, proven, unproven: load.alive.workers - proven, lastMade }, options);
+  }
+}
+
+function rate({ bucket, name }: { readonly bucket: TokenBucket; readonly name: string }): Limit {
+  const message = `${name} lets through ${bucket.rate} per second and ${bucket.burst} at once`;
+  return { atMost: bucket.available, reason: { code: 'submission-rate', message } };
+}
+
+function isPart(part: FamilyPart, status: WorkerStatus): boolean {
+  return part === 'alive' || isQueued(status) === (part === 'queued');
+}

@@ -1,0 +1,33 @@
+import type { Limit } from './limiters.ts';
+
+/**
+ * How many may be tried at once after submissions failed: no more than were accepted the last time, then twice as many with
+ * each time that all went well. A backend in trouble gets a trickle instead of the whole demand again and again.
+ */
+export class SubmitWindow {
+  #size = Infinity;
+  #last: { readonly sent: number; readonly accepted: number; readonly error: string } | undefined;
+
+  /** What came of the last call; `error` is what the failed ones said. */
+  record(sent: number, accepted: number, error: string): void {
+    if (sent === 0) return;
+    if (accepted < sent) {
+      this.#size = Math.max(1, accepted);
+      this.#last = { sent, accepted, error };
+    } else if (this.#last !== undefined) {
+      this.#size *= 2;
+      // Once more than ever failed went through there is nothing left to be careful of.
+      if (this.#size > this.#last.sent) {
+        this.#size = Infinity;
+        this.#last = undefined;
+      }
+    }
+  }
+
+  get limit(): Limit | undefined {
+    if (this.#last === undefined) return undefined;
+    const { sent, accepted, error } = this.#last;
+    const message = `${accepted} of ${sent} submissions were accepted (${error}): ${this.#size} at once for now`;
+    return { atMost: this.#size, reason: { code: 'submission-backoff', message } };
+  }
+}

@@ -1,0 +1,89 @@
+import { Progress } from '../agents/loop.ts';
+import type { Loop } from '../agents/loop.ts';
+import type { AgentContext, QueueRuntime } from '../agents/queue-runtime.ts';
+import { SubmitterAgent } from '../agents/submitter.ts';
+import { SweeperAgent } from '../agents/sweeper.ts';
+import type { Settings } from '../config/settings-schema.ts';
+import type { Reason } from '../worker/reason.ts';
+import type { LoopSet } from './loop-set.ts';
+
+export interface LoopParts {
+  readonly settings: Settings;
+  readonly context: AgentContext;
+  readonly loops: LoopSet;
+}
+
+/** One configuration of a queue at work: its agents in their loops. */
+export interface QueueLoops {
+  readonly runtime: QueueRuntime;
+  readonly sweeper: SweeperAgent;
+  readonly all: readonly Loop[];
+}
+
+/** What a pass may take on top of one call of a plugin before it counts as stuck: the database's busy time, and more, ms. */
+const stuckGrace = 60_000;
+const hour = 3_600_000;
+
+/** The context of an agent whose loop notices whether it gets on. */
+export function followed(context: AgentContext, progress: Progress): AgentContext {
+  return {
+    ...context,
+    progress: () => {
+      progress.made();
+    },
+  };
+}
+
+/** Options of a loop whose passes consist of calls that are bounded in time. */
+export function watched({ settings }: LoopParts, progress: Progress) {
+  return { progress, stuckAfter: settings.master.pluginTimeout * 1000 + stuckGrace };
+}
+
+/** Makes the loops of one configuration of a queue; they are not started yet. */
+export function makeQueueLoops(
+  parts: LoopParts,
+  runtime: QueueRuntime,
+  report: (reasons: readonly Reason[]) => Promise<void>,
+): QueueLoops {
+  const { settings, context, loops } = parts;
+  const { submitter, sweeper } = settings;
+  const { config, configId, current } = runtime;
+  const title = current ? config.name : `${config.name} (configuration ${configId})`;
+  const submitProgress = new Progress(context.clock);
+  const submitAgent = new SubmitterAgent(runtime, followed(context, submitProgress), {
+    maxNewWorkers: submitter.maxNewWorkers,
+    // A little less than the pause between passes, which is jittered.
+    cycle: submitter.sleepTime * 900,
+    blackHole: {
+      lifetime: submitter.blackHoleLifetime * 1000,
+      workers: submitter.blackHoleWorkers,
+      pause: submitter.blackHolePause * 1000,
+    },
+    report,
+    again: (ms) => {
+      submitting.wakeIn(ms);
+    },
+  });
+  const sweepProgress = new Progress(context.clock);
+  const sweepAgent = new SweeperAgent(runtime, followed(context, sweepProgress), {
+    keep: {
+      finished: sweeper.keepFinished * hour,
+      failed: sweeper.keepFailed * hour,
+      cancelled: sweeper.keepCancelled * hour,
+      missed: sweeper.keepMissed * hour,
+    },
+  });
+  const submitting = loops.addForQueue('submit', config.name, {
+    ...watched(parts, submitProgress),
+    name: `submit ${title}`,
+    interval: submitter.sleepTime * 1000,
+    pass: () => submitAgent.pass(),
+  });
+  const sweeping = loops.addForQueue('sweep', config.name, {
+    ...watched(parts, sweepProgress),
+    name: `sweep ${title}`,
+    interval: sweeper.sleepTime * 1000,
+    pass: (signal) => sweepAgent.pass(signal),
+  });
+  return { runtime, sweeper: sweepAgent, all: [submitting, sweeping] };
+}

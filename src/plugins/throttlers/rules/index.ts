@@ -1,0 +1,41 @@
+import { definePlugin, type DefinitionProblem } from '../../contracts/definition.ts';
+import { RuleThrottler } from './rules.ts';
+import { SimpleThrottlerConfig, TinyThrottlerConfig } from './schema.ts';
+
+/** Holds a queue back while too many workers of its site are missed. */
+export const SimpleThrottler = definePlugin({
+  kind: 'throttler',
+  name: 'SimpleThrottler',
+  module: 'thresher/throttlers',
+  aliases: [['pandaharvester.harvesterthrottler.simple_throttler', 'SimpleThrottler']],
+  config: SimpleThrottlerConfig,
+  connections: () => [],
+  check: ({ rulesForMissed }) => (rulesForMissed.length > 0 ? [] : [noRules]),
+  create: (config) => new RuleThrottler({ ...noFamily, ...config }),
+});
+
+/** The same, and no more workers or cores than a family of sites may have together. */
+export const TinyThrottler = definePlugin({
+  kind: 'throttler',
+  name: 'TinyThrottler',
+  module: 'thresher/throttlers',
+  aliases: [['pandaharvester.harvesterthrottler.tiny_throttler', 'TinyThrottler']],
+  config: TinyThrottlerConfig,
+  connections: () => [],
+  check: (config) =>
+    Object.values(config).some((rules) => Array.isArray(rules) && rules.length > 0) ? [] : [noRules],
+  create: (config) => new RuleThrottler(config),
+});
+
+const noFamily = {
+  rulesForSiteFamilySubmitted: [],
+  rulesForSiteFamilyRunning: [],
+  rulesForSiteFamilySubmittedRunning: [],
+};
+
+const noRules: DefinitionProblem = {
+  pointer: '',
+  code: 'throttler-without-rules',
+  severity: 'warning',
+  message: 'the throttler has no rules, so it never throttles; rulesForMissed would be a list of them',
+};

@@ -1,0 +1,45 @@
+import type { Clock } from './clock.ts';
+
+/**
+ * Lets through `rate` per second on average and `burst` at once. It begins empty: what was let through before a restart is not
+ * known any more, and must not count as never.
+ */
+export class TokenBucket {
+  readonly rate: number;
+  readonly burst: number;
+  readonly #clock: Clock;
+  #tokens = 0;
+  #at: number;
+
+  constructor(rate: number, burst: number, clock: Clock) {
+    this.rate = rate;
+    this.burst = burst;
+    this.#clock = clock;
+    this.#at = clock.monotonic();
+  }
+
+  /** How many may go now. */
+  get available(): number {
+    this.#fill();
+    // A sum of many small parts may miss the whole by a hair, for ever.
+    return Math.floor(this.#tokens + 1e-9);
+  }
+
+  /** Counts so many as gone; more than `available` is owed. */
+  take(count: number): void {
+    this.#fill();
+    this.#tokens -= count;
+  }
+
+  /** ms until one more may go; 0 when one may go now. */
+  get nextIn(): number {
+    this.#fill();
+    return Math.max(0, Math.ceil(((1 - this.#tokens) / this.rate) * 1000));
+  }
+
+  #fill(): void {
+    const now = this.#clock.monotonic();
+    this.#tokens = Math.min(this.burst, this.#tokens + ((now - this.#at) / 1000) * this.rate);
+    this.#at = now;
+  }
+}
