@@ -184,7 +184,11 @@ function listed(table: Partial<Record<string, Readonly<Record<string, string>>>>
   });
 }
 
-export function harvesterPlugin(kind: HarvesterKind, module: string, name: string): HarvesterPlugin | undefined {
+export function harvesterPlugin(
+  kind: HarvesterKind,
+  module: string,
+  name: string,
+): HarvesterPlugin | undefined {
   return harvesterPlugins.find(
     (plugin) => plugin.kind === kind && plugin.module === module && plugin.name === name,
   );
@@ -206,9 +210,17 @@ export function meantPlugin<Pair extends { readonly module: string; readonly nam
 ): Pair | undefined {
   const sameModule = pairs.find((pair) => pair.module === module);
   if (sameModule !== undefined) return sameModule;
-  const meantName = pairs.some((pair) => pair.name === name) ? name : nearest(name, pairs.map((pair) => pair.name));
+  const meantName = pairs.some((pair) => pair.name === name)
+    ? name
+    : nearest(
+        name,
+        pairs.map((pair) => pair.name),
+      );
   if (meantName === undefined) return undefined;
   const named = pairs.filter((pair) => pair.name === meantName);
-  const meantModule = nearest(module, named.map((pair) => pair.module));
+  const meantModule = nearest(
+    module,
+    named.map((pair) => pair.module),
+  );
   return named.find((pair) => pair.module === meantModule) ?? named[0];
 }

@@ -15,7 +15,14 @@ const everySection: readonly string[] = [
 
 /** What other parts of Harvester read from any submitter's section: adjuster, throttlers, APFMon, worker makers. */
 const everySubmitter: readonly string[] = [
-  ...['nCoreFactor', 'noPilotsWhenNoActiveJobs', 'computingElements', 'ceEndpoint', 'nCorePerNode', 'logBaseURL'],
+  ...[
+    'nCoreFactor',
+    'noPilotsWhenNoActiveJobs',
+    'computingElements',
+    'ceEndpoint',
+    'nCorePerNode',
+    'logBaseURL',
+  ],
   // Read here instead of CRIC: the size of a worker.
   ...['nCore', 'minRamCount', 'maxDiskCount', 'maxWalltime'],
 ];
@@ -31,11 +38,12 @@ const table: Readonly<Record<string, Partial<KnownOptions>>> = {
   HTCondorSubmitter: {
     names: [
       ...everySubmitter,
-      ...['nProcesses', 'nNode', 'executableFile', 'logDir', 'templateFile', 'CEtemplateDir', 'useFQDN'],
+      ...['nProcesses', 'nNode', 'executableFile', 'logDir', 'templateFile', 'CEtemplateDir'],
       ...['x509UserProxy', 'x509UserProxyAnalysis', 'tokenDir', 'tokenDirAnalysis', 'useAnalysisCredentials'],
       ...['pandaTokenFilename', 'pandaTokenDir', 'pandaTokenKeyPath'],
       ...['useCRIC', 'useAtlasCRIC', 'useAtlasAGIS', 'useCRICGridCE', 'useAtlasGridCE'],
       ...['condorSchedd', 'condorPool', 'condorHostConfig', 'useSpool', 'minBulkToRandomizedSchedd'],
+      // The last is known to submit templates only; files that do without CRIC set it.
       ...['rcPilotRandomWeightPermille', 'ceHostname', 'ceQueueName', 'ceARCGridType'],
     ],
     mustExist: {

@@ -55,10 +55,10 @@ export async function assemble(
   const runtimes = makeRuntimes(parts, queueFile.queues, currentIds, inUse);
   await ledger.load();
   const reports = new QueueReports(store.queues, context.clock);
-  // Of a queue with several configurations only the current one speaks for it; a refused one has its errors to show.
+  const standing = new Set([...queueFile.refused, ...queueFile.incomplete]);
+  // Of a queue with several configurations only the current one speaks for it; one that stands has its errors to show.
   const speaks = ({ current, config }: QueueRuntime) =>
-    current ||
-    (queueFile.readable && !currentIds.has(config.name) && !queueFile.refused.includes(config.name));
+    current || (queueFile.readable && !currentIds.has(config.name) && !standing.has(config.name));
   await reports.begin(
     runtimes.filter(speaks).map(({ config }) => config),
     queueFile,

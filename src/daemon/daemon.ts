@@ -11,12 +11,12 @@ import type { Log } from '../plugins/contracts/index.ts';
 import { instancesIn } from '../store/database.ts';
 import { openStore, type Store } from '../store/store.ts';
 import type { Clock } from '../util/clock.ts';
-import type { Problem } from '../util/located.ts';
 import { workerIdFloor } from '../worker/identity.ts';
 import { assemble, type ConfigInUse } from './assembly.ts';
 import { type Lock, takeLock } from './lock.ts';
 import { LoopSet } from './loop-set.ts';
 import { loadPlugins } from './plugins.ts';
+import { logProblems } from './problem-log.ts';
 import { factoryId, prepareStateDir, readFactoryId } from './state-dir.ts';
 import { readVersion } from './version.ts';
 import { Wiring } from './wiring.ts';
@@ -145,7 +145,7 @@ export class Daemon {
       defaultDemand: submitter.defaultDemand,
       queueList: qconf.queueList,
     });
-    for (const problem of queueFile.problems) logProblem(log, problem);
+    logProblems(log, queueFile);
     const harvesterId = master.harvester_id ?? `thresher-${hostname()}`;
     const maxStatusAge = monitor.maxStatusAge * 1000;
     const shared = { factoryId: id, harvesterId, clock, random, log };
@@ -166,10 +166,11 @@ export class Daemon {
         this.#loops.wakeAll('sweep');
       });
     }
-    const { queues, refused } = queueFile;
+    const { queues, incomplete, refused } = queueFile;
     log.info('started', {
       factory: id,
       queues: queues.length,
+      incomplete: incomplete.length,
       refused: refused.length,
       liveWorkers: this.liveWorkers,
     });
@@ -184,21 +185,6 @@ async function configsInUse(store: Store): Promise<ConfigInUse[]> {
     if (row !== undefined) result.push({ configId, config: JSON.parse(row.snapshot) as QueueConfig });
   }
   return result;
-}
-
-function logProblem(log: Log, { severity, message, ...facts }: Problem): void {
-  const detail = { ...facts, message };
-  switch (severity) {
-    case 'error':
-      log.error('configuration error', detail);
-      break;
-    case 'warning':
-      log.warn('configuration warning', detail);
-      break;
-    case 'notice':
-      log.info('configuration notice', detail);
-      break;
-  }
 }
 
 async function within(clock: Clock, ms: number, work: Promise<void>): Promise<boolean> {

@@ -17,6 +17,8 @@ export interface Problem {
   readonly message: string;
   /** The queue it spoils, where it spoils one; the place itself may be in a template. */
   readonly queue?: string;
+  /** The option, plugin or file it is about: several alike are said in one line. */
+  readonly subject?: string;
 }
 
 /** A parsed file that knows on which line each of its values stands. */

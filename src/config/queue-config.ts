@@ -1,0 +1,63 @@
+import type { AnyDefinition, PluginKind } from '../plugins/contracts/index.ts';
+import type { Problem } from '../util/located.ts';
+import type { Limits } from './limits.ts';
+import type { JsonObject } from './merge.ts';
+import type { QueueOptions, SectionName } from './queue-schema.ts';
+
+/** One plugin of a queue: which, and its options as its schema left them. JSON: part of the snapshot. */
+export interface PluginChoice {
+  readonly name: string;
+  readonly module: string;
+  readonly config: JsonObject;
+}
+
+/** A queue that is ready to run. JSON all through: this is the snapshot that workers are followed with. */
+export interface QueueConfig {
+  readonly name: string;
+  readonly options: QueueOptions;
+  readonly limits: Limits;
+  readonly demand: 'fill' | 'none';
+  /** Directory of the queue file: relative paths in options count from it. */
+  readonly configDir: string;
+  readonly plugins: Readonly<Partial<Record<SectionName, PluginChoice>>>;
+}
+
+/** What the configuration needs to know of the plugins, without knowing the plugins. */
+export interface PluginCatalogue {
+  find(kind: PluginKind, module: string, name: string): AnyDefinition | undefined;
+  names(kind: PluginKind): string[];
+  /** The same as data. */
+  choices(kind: PluginKind): readonly { readonly module: string; readonly name: string }[];
+  /** Why a third-party module could not be imported. */
+  failure(module: string): string | undefined;
+  /** Throttlers that are accepted without being applied. */
+  readonly acceptedThrottlers: readonly string[];
+}
+
+/**
+ * What became of a queue. `ready`: it runs. `incomplete`: nothing is wrong with what is written, but something that it
+ * needs is not there: a plugin of Harvester that thresher lacks, or a file. `refused`: it has a mistake.
+ */
+export const queueStates = ['ready', 'incomplete', 'refused'] as const;
+export type QueueState = (typeof queueStates)[number];
+
+/** A queue of the file, judged by itself. */
+export interface QueueVerdict {
+  readonly name: string;
+  readonly state: QueueState;
+  readonly problems: readonly Problem[];
+  readonly template?: string;
+  /** Why it submits nothing even where it is ready, as far as its configuration says so. */
+  readonly standing?: string;
+  /** Of a ready queue. */
+  readonly config?: QueueConfig;
+}
+
+/** Errors that say that something is not there; every other error is a mistake. */
+const absences: ReadonlySet<Problem['code']> = new Set(['plugin-not-there', 'file-unreadable']);
+
+export function stateOf(problems: readonly Problem[]): QueueState {
+  const errors = problems.filter(({ severity }) => severity === 'error');
+  if (errors.length === 0) return 'ready';
+  return errors.every(({ code }) => absences.has(code)) ? 'incomplete' : 'refused';
+}
