@@ -89,7 +89,7 @@ export function missingFiles(plugin: string, options: JsonObject, configDir: str
         ? `the ${thing} ${path} of ${key} does not exist`
         : `${path} of ${key} is a ${found}; it must be a ${thing}`;
     const code = found === 'nothing' ? 'file-unreadable' : 'wrong-type';
-    return [{ pointer: key, severity: 'error', code, message, subject: path }];
+    return [{ pointer: key, severity: 'error', code, message, subject: `${key} ${path}` }];
   });
 }
 
