@@ -7,7 +7,7 @@ import { similar } from '../util/nearest.ts';
 import { ThresherError } from '../worker/errors.ts';
 import { type Environment, ExitStatus, type GlobalOptions } from './environment.ts';
 import { type OutputFormat, outputOption, printJson } from './output.ts';
-import { countProblems, foldedLines, problemLine, problemView } from './problems.ts';
+import { countProblems, foldedLines, problemLine, problemView, worstFirst } from './problems.ts';
 
 interface CheckOptions {
   readonly output: OutputFormat;
@@ -120,7 +120,7 @@ function textOf(report: Report, inFull: boolean): string[] {
       const remark =
         standing === '' ? '' : state === 'ready' ? `submits nothing: ${standing}` : `(${standing})`;
       lines.push(`${verdict.name.padEnd(width)}  ${state.padEnd(10)}  ${remark}`.trimEnd());
-      const own = inFull ? verdict.problems.map(problemLine) : unseen(verdict, shown);
+      const own = inFull ? worstFirst(verdict.problems).map(problemLine) : unseen(verdict, shown);
       lines.push(...own.map((line) => `  ${line}`));
     }
   }
@@ -150,6 +150,7 @@ function summary(report: Report): string {
     return `${count} ${state}`;
   });
   const left = queueFile.unlisted.filter((name) => verdicts.every((verdict) => verdict.name !== name)).length;
+  const templates = verdicts.length > 0 ? '' : `; ${queueFile.templates.length} templates`;
   const unlisted = left === 0 ? '' : `; ${left} more not in qconf.queueList`;
-  return `${verdicts.length} queue${verdicts.length === 1 ? '' : 's'}: ${states.join(', ')}; ${problems}${unlisted}`;
+  return `${verdicts.length} queue${verdicts.length === 1 ? '' : 's'}: ${states.join(', ')}; ${problems}${templates}${unlisted}`;
 }

@@ -8,7 +8,7 @@ import { ThresherError } from '../worker/errors.ts';
 import { whatIsIt } from './check-config.ts';
 import { type Environment, type GlobalOptions } from './environment.ts';
 import { type Column, formatTable, type OutputFormat, outputOption, printJson } from './output.ts';
-import { problemLine, problemView } from './problems.ts';
+import { problemLine, problemView, worstFirst } from './problems.ts';
 
 export function addExplain(program: Command, environment: Environment): void {
   program
@@ -55,13 +55,13 @@ function templateText(name: string, file: string, queues: readonly string[]): st
 }
 
 function jsonOf({ verdict, ...explanation }: Explanation, listed: boolean) {
-  const { state, standing, problems, config } = verdict;
+  const { state, standing, problems, limits } = verdict;
   return {
     ...explanation,
     state,
     listed,
     standing: standing ?? null,
-    limits: config?.limits ?? null,
+    limits: limits ?? null,
     problems: problems.map(problemView),
   };
 }
@@ -78,7 +78,7 @@ const columns: readonly Column<ExplainedValue>[] = [
 
 function textOf(explanation: Explanation, listed: boolean): string[] {
   const { queue, file, line, template, verdict, demand, plugins, connections, values } = explanation;
-  const { state, standing, problems, config } = verdict;
+  const { state, standing, problems, limits } = verdict;
   const submits =
     state !== 'ready' ? 'submits nothing' : standing === undefined ? '' : `submits nothing: ${standing}`;
   const facts: (readonly [string, string])[] = [
@@ -91,7 +91,7 @@ function textOf(explanation: Explanation, listed: boolean): string[] {
     ['file', `${file}:${line}`],
     ...(template === null ? [] : ([['template', template]] as const)),
     ...(demand === null ? [] : ([['demand', `${demand.value}: ${demand.why}`]] as const)),
-    ...(config === undefined ? [] : ([['limits', limitsText(config.limits)]] as const)),
+    ...(limits === undefined ? [] : ([['limits', limitsText(limits)]] as const)),
     ...plugins.map(
       ({ section, name, resolved }) => [section, `${name}: ${resolved ?? 'not in thresher'}`] as const,
     ),
@@ -101,7 +101,7 @@ function textOf(explanation: Explanation, listed: boolean): string[] {
   return [
     queue,
     ...facts.map(([title, text]) => `  ${title.padEnd(width)}  ${text}`),
-    ...(problems.length === 0 ? [] : ['', ...problems.map(problemLine)]),
+    ...(problems.length === 0 ? [] : ['', ...worstFirst(problems).map(problemLine)]),
     '',
     ...formatTable(columns, values),
   ];

@@ -50,6 +50,14 @@ export function foldedLines(problems: readonly Problem[]): string[] {
   });
 }
 
+/** Errors first; otherwise the order stays. */
+export function worstFirst(problems: readonly Problem[]): Problem[] {
+  return problems
+    .map((problem) => [problem])
+    .sort(bySeverity)
+    .flat();
+}
+
 const order = ['error', 'warning', 'notice'];
 
 function bySeverity([a]: readonly Problem[], [b]: readonly Problem[]): number {

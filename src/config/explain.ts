@@ -90,15 +90,24 @@ function pluginsOf(values: JsonObject, catalogue: PluginCatalogue): ExplainedPlu
     if (!isObject(value) || section === 'common') return [];
     const name = String(value.name);
     const module = String(value.module);
-    const kind: PluginKind | undefined = Object.hasOwn(sections, section)
-      ? sections[section as SectionName].kind
-      : undefined;
-    const found = kind && catalogue.find(kind, module, name);
-    const resolved = found === undefined ? null : `${found.name} of ${found.module}`;
-    return [
-      { section, name, module, resolved: kind === 'inert' && found ? 'accepted, does nothing' : resolved },
-    ];
+    return [{ section, name, module, resolved: resolvedTo(section, module, name, catalogue) }];
   });
+}
+
+function resolvedTo(
+  section: string,
+  module: string,
+  name: string,
+  catalogue: PluginCatalogue,
+): string | null {
+  if (section === 'throttler' && catalogue.acceptedThrottlers.includes(name))
+    return 'accepted, not applied yet';
+  const kind: PluginKind | undefined = Object.hasOwn(sections, section)
+    ? sections[section as SectionName].kind
+    : undefined;
+  const found = kind && catalogue.find(kind, module, name);
+  if (found === undefined) return null;
+  return kind === 'inert' ? 'accepted, does nothing' : `${found.name} of ${found.module}`;
 }
 
 /** Every value the file has for this queue: sections option by option, everything else as a whole. */
@@ -106,9 +115,9 @@ function writtenValues(
   queue: MergedQueue,
   located: Located,
   reader: QueueReader,
-  { config }: QueueVerdict,
+  { limits: clampedLimits }: QueueVerdict,
 ): ExplainedValue[] {
-  const limits: Partial<Record<string, number | null>> = { ...config?.limits };
+  const limits: Partial<Record<string, number | null>> = { ...clampedLimits };
   const explain = (path: readonly string[], value: unknown, note: string): ExplainedValue => {
     const pointer = queue.sourceOf(toPointer(path));
     const [entry = '', section] = fromPointer(pointer);

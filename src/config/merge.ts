@@ -48,7 +48,7 @@ export function mergeQueues(located: Located): MergeResult {
       severity,
       code,
       message,
-      ...(queue && { queue }),
+      ...(queue !== undefined && { queue }),
     });
   };
 

@@ -49,6 +49,8 @@ export interface QueueVerdict {
   readonly template?: string;
   /** Why it submits nothing even where it is ready, as far as its configuration says so. */
   readonly standing?: string;
+  /** What its limits count as, unless one of its own options is wrong. */
+  readonly limits?: Limits;
   /** Of a ready queue. */
   readonly config?: QueueConfig;
 }

@@ -78,7 +78,7 @@ export class QueueReader {
     const { submitter } = this.plugins;
     const demand = demandOf(checked.value, this.#options.defaultDemand, submitter?.definition);
     const standing = whyStanding(checked.value, limits, submitter && demand.demand);
-    const judged = { ...verdict, ...(standing !== undefined && { standing }) };
+    const judged = { ...verdict, limits, ...(standing !== undefined && { standing }) };
     if (judged.state !== 'ready') return judged;
     const chosen = Object.entries(this.plugins).map(([section, { choice }]) => [section, choice] as const);
     const config = {
