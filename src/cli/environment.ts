@@ -23,6 +23,16 @@ export const realEnvironment: Environment = {
   random: systemRandom,
 };
 
+/** Ends a subcommand that said everything already with this exit status. */
+export class ExitStatus extends Error {
+  readonly status: number;
+
+  constructor(status: number) {
+    super(`exit status ${status}`);
+    this.status = status;
+  }
+}
+
 export interface GlobalOptions {
   readonly config: string;
   readonly stateDir?: string;

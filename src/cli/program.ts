@@ -1,7 +1,9 @@
 import { Command, CommanderError } from 'commander';
 import { ThresherError } from '../worker/errors.ts';
+import { addCheckConfig } from './check-config.ts';
 import { addDrain } from './drain.ts';
-import type { Environment } from './environment.ts';
+import { type Environment, ExitStatus } from './environment.ts';
+import { addExplain } from './explain.ts';
 import { addKill } from './kill.ts';
 import { addLogs } from './logs.ts';
 import { addOrphans } from './orphans.ts';
@@ -16,7 +18,7 @@ import { addWorkers } from './workers.ts';
 
 const subcommands = [
   ...[addRun, addQueues, addWorkers, addWorker, addLogs, addKill],
-  ...[addPause, addResume, addDrain, addSweep, addOrphans, addVersion],
+  ...[addPause, addResume, addDrain, addSweep, addOrphans, addCheckConfig, addExplain, addVersion],
 ];
 
 export function makeProgram(environment: Environment): Command {
@@ -41,6 +43,7 @@ export async function runProgram(argv: readonly string[], environment: Environme
     await makeProgram(environment).parseAsync([...argv], { from: 'user' });
     return 0;
   } catch (error) {
+    if (error instanceof ExitStatus) return error.status;
     if (error instanceof CommanderError && error.exitCode === 0) return 0;
     // `thresher` alone: the help was shown instead of an error.
     if (error instanceof CommanderError && error.code === 'commander.help') return 2;

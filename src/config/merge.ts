@@ -7,6 +7,8 @@ export type JsonObject = Readonly<Record<string, unknown>>;
 /** A queue after its template was merged in, and where each of its values came from. */
 export interface MergedQueue {
   readonly name: string;
+  /** The entry it took what it does not say itself from. */
+  readonly template: string | undefined;
   readonly values: JsonObject;
   /** From where a pointer inside `values` was taken: a pointer into the file. */
   sourceOf(pointer: string): string;
@@ -14,6 +16,8 @@ export interface MergedQueue {
 
 export interface MergeResult {
   readonly queues: readonly MergedQueue[];
+  /** Names of the entries that are templates, in the order of the file. */
+  readonly templates: readonly string[];
   readonly problems: readonly Problem[];
 }
 
@@ -44,13 +48,13 @@ export function mergeQueues(located: Located): MergeResult {
       severity,
       code,
       message,
-      ...(queue && { queue }),
+      ...(queue !== undefined && { queue }),
     });
   };
 
   if (!isObject(located.value)) {
     problem('', 'error', 'wrong-type', 'the queue file must be an object { "QUEUE": { ... }, ... }');
-    return { queues: [], problems };
+    return { queues: [], templates: [], problems };
   }
   const entries = new Map<string, JsonObject>();
   for (const [name, value] of Object.entries(located.value)) {
@@ -101,7 +105,7 @@ export function mergeQueues(located: Located): MergeResult {
     }
     queues.push(mergeOne(name, own, template));
   }
-  return { queues, problems };
+  return { queues, templates: [...entries.keys()].filter((name) => templates.has(name)), problems };
 }
 
 function isTemplate(name: string, value: JsonObject): boolean {
@@ -114,7 +118,8 @@ function mergeOne(
   template?: { name: string; values: JsonObject },
 ): MergedQueue {
   const sources = new Map<string, string>();
-  const values: Record<string, unknown> = {};
+  // Without a prototype: a key "__proto__" is a key like any other.
+  const values = Object.create(null) as Record<string, unknown>;
   const layers = [...(template === undefined ? [] : [template]), { name, values: own }];
   for (const layer of layers) {
     for (const [key, value] of Object.entries(layer.values)) {
@@ -147,6 +152,7 @@ function mergeOne(
   }
   return {
     name,
+    template: template?.name,
     values,
     sourceOf(pointer) {
       for (let at = pointer; at !== ''; at = at.slice(0, at.lastIndexOf('/'))) {

@@ -34,7 +34,8 @@ export class Assembly {
   readonly #connections = new Map<string, ConnectionLoops & { readonly made: string }>();
   /** Whether the last file could be read: else nothing is known of what should run. */
   #readable = false;
-  #refused: ReadonlySet<string> = new Set();
+  /** Queues that have errors to show instead of what is followed of them. */
+  #standing: ReadonlySet<string> = new Set();
   /** Names of queues that commands may be about. */
   #known: ReadonlySet<string> = new Set();
 
@@ -53,7 +54,7 @@ export class Assembly {
   }
 
   /**
-   * Brings what runs in line with a file that was read anew. A queue that is refused now goes on as it was, and says so; so does
+   * Brings what runs in line with a file that was read anew. A queue that has errors now goes on as it was, and says so; so does
    * every queue where the file as a whole cannot be read.
    */
   async reload(file: QueueFileResult, inUse: readonly ConfigInUse[]): Promise<void> {
@@ -63,16 +64,15 @@ export class Assembly {
       this.#reports.note({ code: 'reload-refused', message });
     } else {
       this.#reports.note(undefined);
-      const kept = file.refused.filter((queue) => this.#current.has(queue));
-      for (const queue of kept) {
-        const [first] = file.problems.filter((one) => one.severity === 'error' && one.queue === queue);
+      const kept = file.verdicts.filter(({ name, state }) => state !== 'ready' && this.#current.has(name));
+      for (const { name, problems } of kept) {
+        const [first] = problems.filter(({ severity }) => severity === 'error');
         const why = first === undefined ? 'it has errors' : at(first);
         const message = `the changed configuration of the queue is not used: ${why}`;
-        this.#reports.note({ code: 'reload-refused', message }, queue);
+        this.#reports.note({ code: 'reload-refused', message }, name);
       }
-      const old = kept.flatMap((queue) => this.#current.get(queue)?.runtime.config ?? []);
-      const refused = file.refused.filter((queue) => !kept.includes(queue));
-      await this.#apply({ ...file, queues: [...file.queues, ...old], refused }, inUse);
+      const old = kept.flatMap(({ name }) => this.#current.get(name)?.runtime.config ?? []);
+      await this.#apply({ ...file, queues: [...file.queues, ...old] }, inUse);
     }
     this.#parts.loops.wakeAll('submit');
   }
@@ -81,7 +81,7 @@ export class Assembly {
     const { context, loops } = this.#parts;
     const { store } = context.ledger;
     this.#readable = file.readable;
-    this.#refused = new Set(file.refused);
+    this.#standing = new Set(file.verdicts.filter(({ state }) => state !== 'ready').map(({ name }) => name));
     const renewed = this.#renew(file.queues);
     const wanted = new Map<string, QueueRuntime>();
     for (const config of file.queues) {
@@ -182,7 +182,7 @@ export class Assembly {
   #speaks({ config, configId, current }: QueueRuntime): boolean {
     const now = this.#current.get(config.name)?.runtime;
     if (current) return now?.configId === configId;
-    return now === undefined && this.#readable && !this.#refused.has(config.name);
+    return now === undefined && this.#readable && !this.#standing.has(config.name);
   }
 
   /** One monitor and one listing per connection that somebody uses, made from the current configurations first. */

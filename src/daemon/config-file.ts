@@ -10,9 +10,7 @@ import {
   readQueueFile,
 } from '../config/queues.ts';
 import type { LoadedSettings } from '../config/settings.ts';
-import type { Log } from '../plugins/contracts/index.ts';
 import type { Store } from '../store/store.ts';
-import type { Problem } from '../util/located.ts';
 import { messageOf } from '../worker/errors.ts';
 import type { ConfigInUse } from './assembly.ts';
 import { loadPlugins } from './plugins.ts';
@@ -49,21 +47,6 @@ async function configsInUse(store: Store): Promise<ConfigInUse[]> {
     if (row !== undefined) result.push({ configId, config: parseSnapshot(row.snapshot) });
   }
   return result;
-}
-
-export function logProblem(log: Log, { severity, message, ...facts }: Problem): void {
-  const detail = { ...facts, message };
-  switch (severity) {
-    case 'error':
-      log.error('configuration error', detail);
-      break;
-    case 'warning':
-      log.warn('configuration warning', detail);
-      break;
-    case 'notice':
-      log.info('configuration notice', detail);
-      break;
-  }
 }
 
 /**

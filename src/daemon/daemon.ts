@@ -12,9 +12,10 @@ import { openStore, type Store } from '../store/store.ts';
 import type { Clock } from '../util/clock.ts';
 import { workerIdFloor } from '../worker/identity.ts';
 import { Assembly } from './assembly.ts';
-import { FileWatch, logProblem, readConfiguration } from './config-file.ts';
+import { FileWatch, readConfiguration } from './config-file.ts';
 import { type Lock, takeLock } from './lock.ts';
 import { LoopSet } from './loop-set.ts';
+import { logProblems } from './problem-log.ts';
 import { factoryId, prepareStateDir, readFactoryId } from './state-dir.ts';
 import { readVersion } from './version.ts';
 import { Wiring } from './wiring.ts';
@@ -157,13 +158,14 @@ export class Daemon {
     if (this.#assembly === undefined || this.#wiring === undefined) return;
     await this.#watch.use();
     const { file, catalogue, inUse } = await readConfiguration(settings, this.#store);
-    for (const problem of file.problems) logProblem(log, problem);
+    logProblems(log, file);
     this.#wiring.use(catalogue);
     await this.#assembly.reload(file, inUse);
-    const { queues, refused, readable } = file;
-    const facts = { cause, queues: queues.length, refused: refused.length };
+    const { queues, incomplete, refused, readable } = file;
+    const facts = { cause, queues: queues.length, incomplete: incomplete.length, refused: refused.length };
     if (!readable) log.error('the queue file cannot be used: all queues go on as they were', facts);
-    else if (refused.length > 0) log.warn('the queue file was read again; some queues are refused', facts);
+    else if (refused.length > 0 || incomplete.length > 0)
+      log.warn('the queue file was read again; some queues have errors', facts);
     else log.info('the queue file was read again', facts);
   }
 
@@ -178,7 +180,7 @@ export class Daemon {
     const { master, monitor, submitter, sweeper, qconf } = settings.values;
     await this.#watch.use();
     const { file, catalogue, inUse } = await readConfiguration(settings, this.#store);
-    for (const problem of file.problems) logProblem(log, problem);
+    logProblems(log, file);
     const harvesterId = master.harvester_id ?? `thresher-${hostname()}`;
     const shared = { factoryId: id, harvesterId, clock, random, log };
     const context = {
@@ -205,10 +207,11 @@ export class Daemon {
         this.#loops.wakeAll('sweep');
       });
     }
-    const { queues, refused } = file;
+    const { queues, incomplete, refused } = file;
     log.info('started', {
       factory: id,
       queues: queues.length,
+      incomplete: incomplete.length,
       refused: refused.length,
       liveWorkers: this.liveWorkers,
     });

@@ -13,6 +13,7 @@ export async function loadPlugins(modules: Iterable<string>, configDir: string):
   return {
     find: (kind, module, name) => registry.find(kind, module, name),
     names: (kind) => registry.names(kind),
+    choices: (kind) => registry.choices(kind),
     failure: (module) => thirdParty.failures.get(module),
   };
 }

@@ -1,4 +1,4 @@
-import type { QueueConfig, QueueFileResult } from '../config/queues.ts';
+import type { QueueConfig, QueueFileResult, QueueState, QueueVerdict } from '../config/queues.ts';
 import type { QueueReport, QueueStore } from '../store/queues.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Reason } from '../worker/reason.ts';
@@ -33,8 +33,12 @@ export class QueueReports {
   async begin(begun: readonly QueueConfig[], known: readonly string[], file: QueueFileResult): Promise<void> {
     const starting = { code: 'not-listed', message: 'the queue is being started' };
     for (const config of begun) await this.report(config, [starting]);
-    for (const queue of file.refused) await this.#refuse(queue, whyRefused(queue, file));
-    const spokenFor = new Set([...file.refused, ...known, ...begun.map(({ name }) => name)]);
+    const spokenFor = new Set([...known, ...begun.map(({ name }) => name)]);
+    for (const verdict of file.verdicts) {
+      if (verdict.state === 'ready' || spokenFor.has(verdict.name)) continue;
+      await this.#refuse(verdict.name, whyNot(verdict), verdict.state);
+      spokenFor.add(verdict.name);
+    }
     for (const { queue, control } of await this.#store.all()) {
       if (spokenFor.has(queue)) continue;
       // A file that cannot be read says nothing about its queues; least of all does it end somebody's pause.
@@ -56,9 +60,9 @@ export class QueueReports {
     this.#written.delete(queue);
   }
 
-  async #refuse(queue: string, message: string): Promise<void> {
-    const reasons = [{ code: 'queue-refused', message }];
-    await this.#write({ queue, queueStatus: 'refused', limits: {}, reasons });
+  async #refuse(queue: string, message: string, state: QueueState = 'refused'): Promise<void> {
+    const code = state === 'incomplete' ? 'queue-incomplete' : 'queue-refused';
+    await this.#write({ queue, queueStatus: state, limits: {}, reasons: [{ code, message }] });
   }
 
   /** Written only when it changed: an idle queue writes nothing. */
@@ -79,8 +83,10 @@ function whyUnreadable({ problems }: QueueFileResult): string {
     : `${first.file}:${first.line}: ${first.message}`;
 }
 
-function whyRefused(queue: string, file: QueueFileResult): string {
-  const errors = file.problems.filter((problem) => problem.severity === 'error' && problem.queue === queue);
+/** A mistake with its place and how many more there are; of what is missing, all of it. */
+export function whyNot({ problems, state }: QueueVerdict): string {
+  const errors = problems.filter(({ severity }) => severity === 'error');
+  if (state === 'incomplete') return errors.map(({ message }) => message).join('; ');
   const [first] = errors;
   if (first === undefined) return 'its configuration has errors';
   const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : '';

@@ -85,7 +85,7 @@ export async function workerDetails(store: Store, record: WorkerRecord) {
 export interface QueueView {
   readonly name: string;
   readonly queueStatus: string;
-  /** running, stopped (no daemon), paused, draining, drained, refused, removed, or a `queueStatus` that is not online. */
+  /** running, stopped (no daemon), paused, draining, drained, incomplete, refused, removed, or a `queueStatus` that is not online. */
   readonly state: string;
   readonly counts: Readonly<Partial<Record<WorkerStatus, number>>>;
   readonly limits: QueueReport['limits'];
@@ -120,7 +120,7 @@ function stateOf(
   counts: Partial<Record<WorkerStatus, number>>,
   running: boolean,
 ): string {
-  if (report.queueStatus === 'refused' || report.queueStatus === 'removed') return report.queueStatus;
+  if (['incomplete', 'refused', 'removed'].includes(report.queueStatus)) return report.queueStatus;
   if (!running) return 'stopped';
   if (report.control?.mode === 'paused') return 'paused';
   if (report.control?.mode === 'draining') {

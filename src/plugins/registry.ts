@@ -42,6 +42,14 @@ export class Registry {
       .filter((definition) => definition.kind === kind)
       .map(({ name, module }) => `${name} of ${module}`);
   }
+
+  /** Every pair that a section of this kind may name, aliases among them. */
+  choices(kind: PluginKind): { readonly module: string; readonly name: string }[] {
+    return this.#definitions
+      .filter((definition) => definition.kind === kind)
+      .flatMap(({ module, name, aliases }) => [[module, name] as const, ...aliases])
+      .map(([module, name]) => ({ module, name }));
+  }
 }
 
 export interface ThirdParty {

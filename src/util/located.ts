@@ -17,6 +17,8 @@ export interface Problem {
   readonly message: string;
   /** The queue it spoils, where it spoils one; the place itself may be in a template. */
   readonly queue?: string;
+  /** The option, plugin or file it is about: several alike are said in one line. */
+  readonly subject?: string;
 }
 
 /** A parsed file that knows on which line each of its values stands. */
@@ -111,18 +113,22 @@ export function parseJson(text: string, file: string): Located {
       if (before !== undefined) {
         const replaced = toPointer(place);
         for (const at of lines.keys()) if (at.startsWith(`${replaced}/`)) lines.delete(at);
-        const message = `"${key}" stands twice in this object, first on line ${line(before.at)}; the last one counts`;
-        const pointer = toPointer(place);
+      }
+      const value = visit(valueNode, place, keyNode.offset);
+      if (before !== undefined) {
+        const same =
+          JSON.stringify(before.value) === JSON.stringify(value) ? 'the same value' : 'another value';
+        const first = `first on line ${line(before.at)} with ${same}`;
         problems.push({
           file,
-          pointer,
+          pointer: toPointer(place),
           line: line(keyNode.offset),
           severity: 'warning',
           code: 'duplicate-key',
-          message,
+          message: `"${key}" stands twice in this object, ${first}; the last one counts`,
         });
       }
-      seen.set(key, { at: before?.at ?? keyNode.offset, value: visit(valueNode, place, keyNode.offset) });
+      seen.set(key, { at: before?.at ?? keyNode.offset, value });
     }
     return Object.fromEntries([...seen].map(([key, { value }]) => [key, value]));
   };

@@ -32,7 +32,7 @@ describe("Harvester's own example with templates", () => {
       );
       expect(states.PUSH_MODEL_1).to.deep.equal(['running', 'demand-push']);
       expect(states.PUSH_MODEL_2).to.deep.equal(['running', 'demand-push']);
-      expect(states.PUSH_MODEL_WITH_TRUE_PILOT_AND_STAGER).to.deep.equal(['refused', 'queue-refused']);
+      expect(states.PUSH_MODEL_WITH_TRUE_PILOT_AND_STAGER).to.deep.equal(['incomplete', 'queue-incomplete']);
       expect(states).not.to.have.property('TEMPLATE_QUEUE');
       expect(daemon.output()).to.contain('is used as a template by PULL_MODEL_1');
 

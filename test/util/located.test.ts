@@ -76,7 +76,8 @@ describe('a JSON file', () => {
         line: 8,
         severity: 'warning',
         code: 'duplicate-key',
-        message: '"maxWorkers" stands twice in this object, first on line 3; the last one counts',
+        message:
+          '"maxWorkers" stands twice in this object, first on line 3 with another value; the last one counts',
       },
     ]);
     expect(located.lineOf('/Q/maxWorkers')).to.equal(8);

@@ -7,7 +7,8 @@ export const configurationErrors = {
     remedy: 'Mend them; docs/configuration.md lists all keys.',
   },
   'file-unreadable': {
-    meaning: 'A configuration or template file does not exist or may not be read.',
+    meaning:
+      'A file or directory that the configuration names does not exist or may not be read; a queue that needs it is incomplete.',
     remedy: 'Check the path (relative paths count from the file that names them) and its permissions.',
   },
   syntax: {
@@ -27,7 +28,8 @@ export const configurationErrors = {
     remedy: 'Look for a spelling mistake; docs/configuration.md lists all keys.',
   },
   'unread-option': {
-    meaning: 'A plugin section has an option that its plugin does not read. It is kept and has no effect.',
+    meaning:
+      'A queue has an option that nobody reads, neither thresher nor Harvester. It is kept and has no effect. A warning where it looks like a slip of the pen.',
     remedy: 'Remove it, or look for a spelling mistake.',
   },
   'unknown-template-queue': {
@@ -53,6 +55,19 @@ export const configurationErrors = {
   'unknown-plugin': {
     meaning: 'No plugin goes by this `module` and `name`.',
     remedy: 'Check the spelling; docs/plugins.md lists what there is.',
+  },
+  'plugin-not-there': {
+    meaning: 'The queue needs a plugin of Harvester that thresher does not have (yet): it is incomplete.',
+    remedy:
+      'Run the queue with Harvester for now; docs/plugins.md lists what there is, and how to write one.',
+  },
+  'plugin-not-needed': {
+    meaning: 'A pull queue names a plugin that moves data of pushed jobs; it is ignored.',
+    remedy: 'Nothing to do.',
+  },
+  'credmanager-not-applied': {
+    meaning: 'The queue lists a credential manager that this version accepts but does not run yet.',
+    remedy: 'Keep its proxies, tokens and Secrets fresh by other means, such as cron.',
   },
   'plugin-not-loaded': {
     meaning: "A third-party plugin's module could not be imported, or exports no matching definition.",

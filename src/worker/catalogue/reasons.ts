@@ -4,7 +4,12 @@ import type { Explanation } from './explanation.ts';
 export const reasons = {
   'queue-refused': {
     meaning: 'The configuration of this queue has errors; it submits nothing.',
-    remedy: 'Mend what the messages at start name.',
+    remedy: 'Mend what the messages at start name; `thresher check-config QUEUE` shows them again.',
+  },
+  'queue-incomplete': {
+    meaning:
+      'Nothing is wrong with what is written for this queue, but something that it needs is not there: a plugin, or a file.',
+    remedy: 'See the message; `thresher check-config QUEUE` shows all that is missing.',
   },
   'plugin-timeout': {
     meaning: 'A call of a plugin did not come back in time.',

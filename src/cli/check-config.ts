@@ -1,0 +1,156 @@
+import type { Command } from 'commander';
+import { type QueueFileResult, type QueueVerdict, readQueueFile } from '../config/queues.ts';
+import { queueStates } from '../config/queue-config.ts';
+import { type Configuration, readConfiguration, type Readable } from '../daemon/configuration.ts';
+import { fromPointer, type Problem } from '../util/located.ts';
+import { similar } from '../util/nearest.ts';
+import { ThresherError } from '../worker/errors.ts';
+import { type Environment, ExitStatus, type GlobalOptions } from './environment.ts';
+import { type OutputFormat, outputOption, printJson } from './output.ts';
+import { countProblems, foldedLines, problemLine, problemView, worstFirst } from './problems.ts';
+
+interface CheckOptions {
+  readonly output: OutputFormat;
+  readonly strict?: true;
+}
+
+/** What was found, as far as it was asked for. */
+interface Report {
+  /** Of the settings, of the queue file as a whole, and of templates. */
+  readonly general: readonly Problem[];
+  readonly verdicts: readonly QueueVerdict[];
+  /** Undefined where the settings do not even say which the queue file is. */
+  readonly queueFile: QueueFileResult | undefined;
+}
+
+export function addCheckConfig(program: Command, environment: Environment): void {
+  program
+    .command('check-config')
+    .description('every mistake in the settings and the queue file; starts and changes nothing')
+    .argument('[queue...]', 'only these queues, listed in qconf.queueList or not')
+    .option('--strict', 'exit status 1 also with a warning')
+    .addOption(outputOption())
+    .action(async (queues: string[], { output, strict }: CheckOptions, command: Command) => {
+      const { config, stateDir } = command.optsWithGlobals<GlobalOptions>();
+      const report = makeReport(await readConfiguration(config, stateDir), queues);
+      if (output === 'json') printJson(environment.out, jsonOf(report));
+      else environment.out.write(`${textOf(report, queues.length > 0).join('\n')}\n`);
+      const wrong = strict ? ['error', 'warning'] : ['error'];
+      if (allProblems(report).some(({ severity }) => wrong.includes(severity))) throw new ExitStatus(1);
+    });
+}
+
+function makeReport({ problems, queueFile: readable }: Configuration, wanted: readonly string[]): Report {
+  if (readable === undefined) return { general: problems, verdicts: [], queueFile: undefined };
+  const all = readQueueFile(readable.file, readable.catalogue, readable.options);
+  const ofFile = all.problems.filter(({ queue }) => queue === undefined);
+  if (wanted.length === 0 || !all.readable)
+    return { general: [...problems, ...ofFile], verdicts: all.verdicts, queueFile: all };
+  const queueFile = readWanted(readable, all, wanted);
+  const { verdicts } = queueFile;
+  const templates = new Set(verdicts.map(({ template }) => template));
+  const near = queueFile.problems.filter(({ queue, pointer }) => {
+    const [entry] = fromPointer(pointer);
+    return queue === undefined && (entry === undefined || templates.has(entry));
+  });
+  return { general: [...problems, ...near], verdicts, queueFile };
+}
+
+/** Only these queues, each once, also those that `qconf.queueList` leaves out. @throws ThresherError `no-such-queue` */
+function readWanted(
+  { file, catalogue, options }: Readable,
+  all: QueueFileResult,
+  wanted: readonly string[],
+): QueueFileResult {
+  const names = [...all.verdicts.map(({ name }) => name), ...all.unlisted];
+  const unknown = [...new Set(wanted)].filter((name) => !names.includes(name));
+  if (unknown.length > 0) {
+    const lines = unknown.map((name) => whatIsIt(name, file, names, all.templates));
+    throw new ThresherError('no-such-queue', lines.join('\n'));
+  }
+  const result = readQueueFile(file, catalogue, { ...options, queueList: wanted });
+  return { ...result, unlisted: all.unlisted };
+}
+
+/** For a name that is no queue: a template, or what it may have been meant to be. */
+export function whatIsIt(
+  name: string,
+  file: string,
+  queues: readonly string[],
+  templates: readonly string[],
+): string {
+  if (templates.includes(name))
+    return `${name} is a template in ${file}: it is checked with each of its queues`;
+  const near = similar(name, queues);
+  const hint =
+    near.length > 0
+      ? `did you mean ${near.join(', ')}?`
+      : `it has ${queues.length} queues: ${queues.slice(0, 10).join(', ')}${queues.length > 10 ? ', ...' : ''}`;
+  return `there is no queue ${name} in ${file}; ${hint}`;
+}
+
+function allProblems({ general, verdicts }: Report): Problem[] {
+  return [...general, ...verdicts.flatMap(({ problems }) => problems)];
+}
+
+function jsonOf({ general, verdicts }: Report) {
+  return [
+    ...(general.length > 0 ? [{ queue: null, state: null, problems: general.map(problemView) }] : []),
+    ...verdicts.map(({ name, state, problems }) => ({
+      queue: name,
+      state,
+      problems: problems.map(problemView),
+    })),
+  ];
+}
+
+/** The worst at the end, where a terminal stands still; who asks for single queues gets every problem on its own line. */
+function textOf(report: Report, inFull: boolean): string[] {
+  const { general, verdicts, queueFile } = report;
+  const width = Math.max(0, ...verdicts.map(({ name }) => name.length));
+  const shown = new Map<string, string>();
+  const lines = inFull ? general.map(problemLine) : foldedLines(general);
+  for (const state of queueStates) {
+    for (const verdict of verdicts.filter((one) => one.state === state)) {
+      const unlisted = queueFile?.unlisted.includes(verdict.name) ? ['not in qconf.queueList'] : [];
+      const standing = [...unlisted, ...(verdict.standing === undefined ? [] : [verdict.standing])].join(
+        '; ',
+      );
+      // Of a queue that does not run this is not the first reason.
+      const remark =
+        standing === '' ? '' : state === 'ready' ? `submits nothing: ${standing}` : `(${standing})`;
+      lines.push(`${verdict.name.padEnd(width)}  ${state.padEnd(10)}  ${remark}`.trimEnd());
+      const own = inFull ? worstFirst(verdict.problems).map(problemLine) : unseen(verdict, shown);
+      lines.push(...own.map((line) => `  ${line}`));
+    }
+  }
+  return [...lines, summary(report)];
+}
+
+/** What a queue has in common with one above, by way of their template, is not said again. */
+function unseen({ name, problems }: QueueVerdict, shown: Map<string, string>): string[] {
+  const lines: string[] = [];
+  const before = new Map<string, string[]>();
+  for (const line of foldedLines(problems)) {
+    const above = shown.get(line);
+    if (above === undefined) {
+      shown.set(line, name);
+      lines.push(line);
+    } else before.set(above, [...(before.get(above) ?? []), /\[([\w-]+)\]$/.exec(line)?.[1] ?? line]);
+  }
+  return [...lines, ...[...before].map(([queue, codes]) => `as ${queue} above: ${codes.join(', ')}`)];
+}
+
+function summary(report: Report): string {
+  const { verdicts, queueFile } = report;
+  const problems = countProblems(allProblems(report));
+  if (queueFile?.readable !== true) return `no queue could be read; ${problems}`;
+  const states = queueStates.map((state) => {
+    const count = verdicts.filter((verdict) => verdict.state === state).length;
+    return `${count} ${state}`;
+  });
+  const left = queueFile.unlisted.filter((name) => verdicts.every((verdict) => verdict.name !== name)).length;
+  const templates = verdicts.length > 0 ? '' : `; ${queueFile.templates.length} templates`;
+  const unlisted = left === 0 ? '' : `; ${left} more not in qconf.queueList`;
+  return `${verdicts.length} queue${verdicts.length === 1 ? '' : 's'}: ${states.join(', ')}; ${problems}${templates}${unlisted}`;
+}

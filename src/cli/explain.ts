@@ -1,0 +1,115 @@
+import type { Command } from 'commander';
+import { type ExplainedValue, type Explanation, explainQueue } from '../config/explain.ts';
+import { readQueueFile } from '../config/queues.ts';
+import { readConfiguration } from '../daemon/configuration.ts';
+import { readJsonFile } from '../util/located.ts';
+import { mergeQueues } from '../config/merge.ts';
+import { ThresherError } from '../worker/errors.ts';
+import { whatIsIt } from './check-config.ts';
+import { type Environment, type GlobalOptions } from './environment.ts';
+import { type Column, formatTable, type OutputFormat, outputOption, printJson } from './output.ts';
+import { problemLine, problemView, worstFirst } from './problems.ts';
+
+export function addExplain(program: Command, environment: Environment): void {
+  program
+    .command('explain')
+    .description('a queue as it counts: each value, and where it is from')
+    .argument('<queue>', 'name of a queue or template of the queue file')
+    .addOption(outputOption())
+    .action(async (name: string, { output }: { output: OutputFormat }, command: Command) => {
+      const { config, stateDir } = command.optsWithGlobals<GlobalOptions>();
+      const { problems, queueFile } = await readConfiguration(config, stateDir);
+      if (queueFile === undefined)
+        throw new ThresherError('settings-wrong', problems.map(problemLine).join('\n'));
+      const { file, catalogue, options } = queueFile;
+      const result = readQueueFile(file, catalogue, options);
+      if (!result.readable)
+        throw new ThresherError('file-unreadable', result.problems.map(problemLine).join('\n'));
+      const { out } = environment;
+      if (result.templates.includes(name)) {
+        const users = mergeQueues(readJsonFile(file)).queues.filter(({ template }) => template === name);
+        const queues = users.map((queue) => queue.name);
+        if (output === 'json') printJson(out, [{ queue: name, state: 'template', file, queues }]);
+        else out.write(`${templateText(name, file, queues)}\n`);
+        return;
+      }
+      const explanation = explainQueue(file, catalogue, { ...options, queueList: undefined }, name);
+      if (explanation === undefined) {
+        const names = [...result.verdicts.map((verdict) => verdict.name), ...result.unlisted];
+        const broken = result.verdicts.find((verdict) => verdict.name === name)?.problems ?? [];
+        const lines = broken.length > 0 ? broken.map(problemLine) : [whatIsIt(name, file, names, [])];
+        throw new ThresherError('no-such-queue', lines.join('\n'));
+      }
+      const verdict = result.verdicts.find((one) => one.name === name);
+      const listed = verdict !== undefined;
+      // The file's own problems, such as duplicate keys, belong to the queue as well.
+      const whole = { ...explanation, verdict: verdict ?? explanation.verdict };
+      if (output === 'json') printJson(out, [jsonOf(whole, listed)]);
+      else out.write(`${textOf(whole, listed).join('\n')}\n`);
+    });
+}
+
+function templateText(name: string, file: string, queues: readonly string[]): string {
+  const users = queues.length === 0 ? 'no queue uses it' : `it serves ${queues.join(', ')}`;
+  return `${name} is a template in ${file}: it submits nothing itself; ${users}`;
+}
+
+function jsonOf({ verdict, ...explanation }: Explanation, listed: boolean) {
+  const { state, standing, problems, limits } = verdict;
+  return {
+    ...explanation,
+    state,
+    listed,
+    standing: standing ?? null,
+    limits: limits ?? null,
+    problems: problems.map(problemView),
+  };
+}
+
+const columns: readonly Column<ExplainedValue>[] = [
+  { title: 'OPTION', value: ({ option }) => option },
+  { title: 'FROM', value: ({ from }) => from },
+  { title: 'LINE', value: ({ line }) => line },
+  {
+    title: 'VALUE',
+    value: ({ value, note }) => `${JSON.stringify(value)}${note === '' ? '' : `  (${note})`}`,
+  },
+];
+
+function textOf(explanation: Explanation, listed: boolean): string[] {
+  const { queue, file, line, template, verdict, demand, plugins, connections, values } = explanation;
+  const { state, standing, problems, limits } = verdict;
+  const submits =
+    state !== 'ready' ? 'submits nothing' : standing === undefined ? '' : `submits nothing: ${standing}`;
+  const facts: (readonly [string, string])[] = [
+    [
+      'state',
+      [state, ...(listed ? [] : ['not in qconf.queueList']), submits]
+        .filter((part) => part !== '')
+        .join(', '),
+    ],
+    ['file', `${file}:${line}`],
+    ...(template === null ? [] : ([['template', template]] as const)),
+    ...(demand === null ? [] : ([['demand', `${demand.value}: ${demand.why}`]] as const)),
+    ...(limits === undefined ? [] : ([['limits', limitsText(limits)]] as const)),
+    ...plugins.map(
+      ({ section, name, resolved }) => [section, `${name}: ${resolved ?? 'not in thresher'}`] as const,
+    ),
+    ...(connections.length === 0 ? [] : ([['connections', connections.join(', ')]] as const)),
+  ];
+  const width = Math.max(...facts.map(([title]) => title.length));
+  return [
+    queue,
+    ...facts.map(([title, text]) => `  ${title.padEnd(width)}  ${text}`),
+    ...(problems.length === 0 ? [] : ['', ...worstFirst(problems).map(problemLine)]),
+    '',
+    ...formatTable(columns, values),
+  ];
+}
+
+function limitsText(limits: object): string {
+  return Object.entries(limits as Record<string, unknown>)
+    .filter(([, value]) => value !== undefined && value !== null)
+    .map(([name, value]) => `${name} ${typeof value === 'object' ? JSON.stringify(value) : String(value)}`)
+    .join(', ');
+}

@@ -1,0 +1,79 @@
+import { relative } from 'node:path';
+import { fromPointer, type Problem } from '../util/located.ts';
+
+/** A problem as JSON shows it. */
+export function problemView({ file, pointer, line, severity, code, message }: Problem) {
+  return { file, pointer, line, severity, code, message };
+}
+
+/** `file:line pointer: severity: message [code]`. */
+export function problemLine(problem: Problem): string {
+  return `${place(problem)}: ${problem.severity}: ${problem.message} [${problem.code}]`;
+}
+
+function place({ file, line, pointer }: Problem): string {
+  const near = relative(process.cwd(), file);
+  // Below the working directory the shorter name is the clearer one.
+  const shown = near !== '' && !near.startsWith('..') ? near : file;
+  return `${shown}${line > 0 ? `:${line}` : ''}${pointer === '' ? '' : ` ${pointer}`}`;
+}
+
+/** How several problems that differ by their subject only are said in one sentence. */
+const folded: Partial<Record<Problem['code'], string>> = {
+  'plugin-not-there': 'thresher does not have yet',
+  'file-unreadable': 'not on this machine',
+  'unread-option': 'neither thresher nor Harvester reads',
+  'plugin-not-needed': 'not needed by a pull queue and ignored',
+  'credmanager-not-applied': 'accepted but not applied yet',
+};
+
+/**
+ * The problems of one queue as lines. Several of a kind from the same entry of the file become one, at the place of the
+ * first: sixty queues would otherwise bury what matters.
+ */
+export function foldedLines(problems: readonly Problem[]): string[] {
+  const groups = new Map<string, Problem[]>();
+  for (const [at, problem] of problems.entries()) {
+    const { code, severity, file, pointer, subject } = problem;
+    const [entry = ''] = fromPointer(pointer);
+    // A warning has more to say than its subject.
+    const alone = subject === undefined || folded[code] === undefined || severity === 'warning';
+    const key = JSON.stringify(alone ? [at] : [code, severity, file, entry]);
+    groups.set(key, [...(groups.get(key) ?? []), problem]);
+  }
+  return [...groups.values()].sort(bySeverity).map((group) => {
+    const [first] = group;
+    if (first === undefined) return '';
+    if (group.length === 1) return problemLine(first);
+    const subjects = group.map(({ subject = '', line }) => `${subject} (line ${line})`).join(', ');
+    return problemLine({ ...first, message: `${folded[first.code] ?? first.message}: ${subjects}` });
+  });
+}
+
+/** Errors first; otherwise the order stays. */
+export function worstFirst(problems: readonly Problem[]): Problem[] {
+  return problems
+    .map((problem) => [problem])
+    .sort(bySeverity)
+    .flat();
+}
+
+const order = ['error', 'warning', 'notice'];
+
+function bySeverity([a]: readonly Problem[], [b]: readonly Problem[]): number {
+  return order.indexOf(a?.severity ?? '') - order.indexOf(b?.severity ?? '');
+}
+
+/** "3 errors, 1 warning, 55 notices". What several queues have from one template counts once: it is mended once. */
+export function countProblems(problems: readonly Problem[]): string {
+  return (['error', 'warning', 'notice'] as const)
+    .map((severity) => {
+      const places = new Set(
+        problems
+          .filter((problem) => problem.severity === severity)
+          .map(({ file, pointer, code, message }) => JSON.stringify([file, pointer, code, message])),
+      );
+      return `${places.size} ${severity}${places.size === 1 ? '' : 's'}`;
+    })
+    .join(', ');
+}

@@ -1,0 +1,40 @@
+import type { QueueFileResult } from '../config/queues.ts';
+import type { Log } from '../plugins/contracts/index.ts';
+import type { Problem } from '../util/located.ts';
+import { whyNot } from './queue-reports.ts';
+
+/**
+ * Logs what was found in the queue file. An incomplete queue is one line with all that is missing, and notices on single
+ * queues are for who looks closer: a file of sixty queues would otherwise bury its mistakes.
+ */
+export function logProblems(log: Log, { problems, verdicts, incomplete }: QueueFileResult): void {
+  for (const problem of problems) {
+    const { queue, severity } = problem;
+    const missing = severity === 'error' && queue !== undefined && incomplete.includes(queue);
+    if (!missing) logProblem(log, problem);
+  }
+  for (const verdict of verdicts) {
+    if (verdict.state !== 'incomplete') continue;
+    log.error('queue incomplete', {
+      queue: verdict.name,
+      code: 'queue-incomplete',
+      message: whyNot(verdict),
+    });
+  }
+}
+
+function logProblem(log: Log, { severity, message, subject: _, ...facts }: Problem): void {
+  const detail = { ...facts, message };
+  switch (severity) {
+    case 'error':
+      log.error('configuration error', detail);
+      break;
+    case 'warning':
+      log.warn('configuration warning', detail);
+      break;
+    case 'notice':
+      if (facts.queue === undefined) log.info('configuration notice', detail);
+      else log.debug('configuration notice', detail);
+      break;
+  }
+}
