@@ -1,6 +1,8 @@
 /** Writes the reference pages of docs/ from the tables and schemas in the sources: `npm run docs`. A test holds them equal. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { harvesterPlugins } from '../src/config/harvester-plugins.ts';
+import { keysWithoutEffect } from '../src/config/queue-keys.ts';
 import { QueueOptions, sections, WorkerMakerOptions, WorkerOptions } from '../src/config/queue-schema.ts';
 import { Settings } from '../src/config/settings-schema.ts';
 import { builtInPlugins } from '../src/plugins/registry.ts';
@@ -96,7 +98,34 @@ function configurationPage(): string {
     `Plugin sections are ${Object.entries(sections)
       .map(([name, { needed }]) => `\`${name}\`${needed ? ' (needed)' : ''}`)
       .join(', ')}. Each has \`name\` and \`module\`, and the options of its plugin. Options that`,
-    'the plugin does not read are kept and reported as notices.',
+    'neither thresher nor Harvester reads are kept and reported as notices; as warnings where they look like a slip of the',
+    'pen.',
+    '',
+    '### Checking',
+    '',
+    '`thresher check-config [QUEUE...]` reads settings and queues as the daemon would, and changes nothing. Every queue is in',
+    'one state:',
+    '',
+    '- `ready`: it runs. A queue that would submit nothing all the same says why.',
+    '- `incomplete`: nothing is wrong with what is written, but something that it needs is not there: a plugin of Harvester that',
+    '  thresher does not have (yet), or a file. It submits nothing (`queue-incomplete`); the others go on.',
+    '- `refused`: it has a mistake. It submits nothing (`queue-refused`); the others go on.',
+    '',
+    'In the text several problems of a kind are one line, and what queues have in common is said once. `--output json` prints',
+    'an array of `{queue, state, problems}`, with `{file, pointer, line, severity, code, message}` for each problem; `severity` is',
+    '`error`, `warning` or `notice`. What belongs to no single queue (settings, the file as a whole, templates) comes first,',
+    'with `queue` and `state` null. Exit status: 1 with an error, with `--strict` also with a warning; 2 for wrong use.',
+    '',
+    '`thresher explain QUEUE` prints one queue as it counts: each value with the entry and line it is from, what its limits',
+    'count as, which plugins its sections resolve to, and what asks for workers. Values that look like secrets are hidden.',
+    '',
+    "### Harvester's keys without effect",
+    '',
+    'They are accepted in silence, so that files can be used as they are.',
+    '',
+    '| Key | Why |',
+    '| --- | --- |',
+    ...Object.entries(keysWithoutEffect).map(([key, why]) => `| \`${key}\` | It ${cell(why)}. |`),
     '',
     '### What a worker is like',
     '',
@@ -126,6 +155,9 @@ function configurationPage(): string {
         .map(({ name }) => `\`${name}\``)
         .join(', ')}.`,
     '',
+    "Harvester's plugins that thresher does not have (yet); a queue that needs one is incomplete: " +
+      `${absentPlugins().join(', ')}.`,
+    '',
     '## Templates of the local backend',
     '',
     'A YAML file:',
@@ -137,6 +169,23 @@ function configurationPage(): string {
     '`${`. In `command` and `args` an unknown `${name}` is the shell’s and stays; in `env` and `cwd` it is an error.',
     '',
   ].join('\n');
+}
+
+/** By section; those of throttlers and credential managers are accepted. */
+function absentPlugins(): string[] {
+  const there = new Set(
+    builtInPlugins.flatMap(({ module, name, aliases }) => [
+      ...[[module, name] as const, ...aliases].map((pair) => pair.join(' ')),
+    ]),
+  );
+  const names = harvesterPlugins
+    .filter(({ kind, gone }) => !gone && kind !== 'throttler' && kind !== 'credmanager')
+    .filter(
+      ({ module, name }) =>
+        !/^Dummy(Bulk)?(Preparator|Stager|Zipper)$/.test(name) && !there.has(`${module} ${name}`),
+    )
+    .map(({ name }) => `\`${name}\``);
+  return [...new Set(names)];
 }
 
 function optionTable({ properties = {} }: Schema): string[] {

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { type ExplainedValue, type Explanation, explainQueue } from '../config/explain.ts';
-import { readQueueFile } from '../config/queues.ts';
+import { isListed, readQueueFile } from '../config/queues.ts';
 import { readConfiguration } from '../daemon/configuration.ts';
 import { readJsonFile } from '../util/located.ts';
 import { mergeQueues } from '../config/merge.ts';
@@ -22,7 +22,9 @@ export function addExplain(program: Command, environment: Environment): void {
       if (queueFile === undefined)
         throw new ThresherError('settings-wrong', problems.map(problemLine).join('\n'));
       const { file, catalogue, options } = queueFile;
-      const result = readQueueFile(file, catalogue, options);
+      // Also of a queue that is not listed something can be said.
+      const all = { ...options, queueList: undefined };
+      const result = readQueueFile(file, catalogue, all);
       if (!result.readable)
         throw new ThresherError('file-unreadable', result.problems.map(problemLine).join('\n'));
       const { out } = environment;
@@ -33,15 +35,15 @@ export function addExplain(program: Command, environment: Environment): void {
         else out.write(`${templateText(name, file, queues)}\n`);
         return;
       }
-      const explanation = explainQueue(file, catalogue, { ...options, queueList: undefined }, name);
+      const explanation = explainQueue(file, catalogue, all, name);
       if (explanation === undefined) {
-        const names = [...result.verdicts.map((verdict) => verdict.name), ...result.unlisted];
+        const names = result.verdicts.map((verdict) => verdict.name);
         const broken = result.verdicts.find((verdict) => verdict.name === name)?.problems ?? [];
         const lines = broken.length > 0 ? broken.map(problemLine) : [whatIsIt(name, file, names, [])];
         throw new ThresherError('no-such-queue', lines.join('\n'));
       }
       const verdict = result.verdicts.find((one) => one.name === name);
-      const listed = verdict !== undefined;
+      const listed = isListed(name, options.queueList);
       // The file's own problems, such as duplicate keys, belong to the queue as well.
       const whole = { ...explanation, verdict: verdict ?? explanation.verdict };
       if (output === 'json') printJson(out, [jsonOf(whole, listed)]);
@@ -110,6 +112,6 @@ function textOf(explanation: Explanation, listed: boolean): string[] {
 function limitsText(limits: object): string {
   return Object.entries(limits as Record<string, unknown>)
     .filter(([, value]) => value !== undefined && value !== null)
-    .map(([name, value]) => `${name} ${typeof value === 'object' ? JSON.stringify(value) : String(value)}`)
+    .map(([name, value]) => `${name} ${JSON.stringify(value)}`)
     .join(', ');
 }

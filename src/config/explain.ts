@@ -132,7 +132,7 @@ function writtenValues(
     }
     const effective = limits[key];
     const clamped = effective !== undefined && effective !== value;
-    return [explain([key], value, clamped ? `counts as ${effective}` : keyNote(key))];
+    return [explain([key], value, clamped ? `counts as ${effective ?? 'unset'}` : keyNote(key))];
   });
 }
 
@@ -147,9 +147,11 @@ function sectionNote(section: string, option: string, value: JsonObject, reader:
   const chosen = Object.hasOwn(sections, section) ? reader.plugins[section as SectionName] : undefined;
   const own = (chosen?.definition.config as { properties?: object } | undefined)?.properties ?? {};
   if (Object.hasOwn(own, option)) return '';
-  const known = knownOptions(String(value.name))?.names.includes(option);
-  if (known === false) return 'not read by this plugin';
-  return known === true && chosen !== undefined ? 'no effect here' : '';
+  const harvesters = knownOptions(String(value.name))?.names;
+  if (harvesters?.includes(option)) return chosen === undefined ? '' : 'no effect here';
+  // What a plugin reads that is not here, nor in the table, is not known.
+  const unknown = harvesters === undefined && (chosen === undefined || chosen.definition.kind === 'inert');
+  return unknown ? '' : 'not read by this plugin';
 }
 
 /** What nobody wrote: defaults of the queue's own keys and of the plugins that thresher has. */

@@ -18,13 +18,13 @@ const naming = 'is made from the name of the queue';
  * Keys of Harvester without effect here, and why: they are accepted in silence, so that production files can be used as
  * they are, and `thresher explain` tells. Source: Harvester's queue_config_mapper and the readers of its queue configs.
  */
-const withoutEffect: Readonly<Record<string, string>> = {
+export const keysWithoutEffect: Readonly<Record<string, string>> = {
   truePilot: byPilot,
   noHeartbeat: byPilot,
   prefetchEvents: events,
   initEventsMultipler: events,
   scatteredEvents: events,
-  zipPerMB: events,
+  zipPerMB: pushOnly,
   allowJobMixture: pushOnly,
   useJobLateBinding: pushOnly,
   getJobCriteria: pushOnly,
@@ -38,8 +38,8 @@ const withoutEffect: Readonly<Record<string, string>> = {
   nQueueLimitJobCoresMin: jobLimit,
   prioritizedProdSourceLabels: 'orders pilot types; here all pilots of a queue are of one type',
   resource: 'is read by the SAGA monitor only',
-  credmanagers: 'credential managers are not applied yet',
-  file_syncer: 'files are not synchronised yet',
+  credmanagers: 'is accepted but not applied yet',
+  file_syncer: 'is accepted but not applied yet',
   nNewWorkers: bookkeeping,
   configID: bookkeeping,
   uniqueName: bookkeeping,
@@ -54,7 +54,7 @@ const withoutEffect: Readonly<Record<string, string>> = {
 const readElsewhere: readonly string[] = [...mergedSections, 'isTemplateQueue', 'templateQueueName'];
 
 const effects = new Map<string, KeyEffect>([
-  ...Object.entries(withoutEffect).map(([key, why]) => [key, { read: false, why }] as const),
+  ...Object.entries(keysWithoutEffect).map(([key, why]) => [key, { read: false, why }] as const),
   ...[...readElsewhere, ...Object.keys(QueueOptions.properties)].map(
     (key) => [key, { read: true, why: '' }] as const,
   ),

@@ -56,7 +56,7 @@ export function readQueueFile(
   const broken = merged.problems.filter(({ severity, queue }) => severity === 'error' && queue !== undefined);
   // Entries that are no objects at all never became queues.
   const names = new Set([...known.keys(), ...broken.map(({ queue = '' }) => queue)]);
-  const isListed = (name: string) => listed(name, options.queueList);
+  const wanted = (name: string) => isListed(name, options.queueList);
   const found = located.value === undefined ? located.problems : [...located.problems, ...merged.problems];
   const ofFile = found.map((problem) => withQueue(problem, names));
   const judge = (name: string): QueueVerdict => {
@@ -65,7 +65,7 @@ export function readQueueFile(
     if (queue === undefined) return { name, state: stateOf(before), problems: before };
     return new QueueReader(queue, located, catalogue, options).read(before);
   };
-  const verdicts = [...names].filter(isListed).map(judge);
+  const verdicts = [...names].filter(wanted).map(judge);
   const ofNoQueue = [
     ...ofFile.filter(({ queue }) => queue === undefined),
     ...unknownNames(options.queueList ?? [], names, located),
@@ -76,7 +76,7 @@ export function readQueueFile(
     refused: verdicts.filter(({ state }) => state === 'refused').map(({ name }) => name),
     incomplete: verdicts.filter(({ state }) => state === 'incomplete').map(({ name }) => name),
     templates: merged.templates,
-    unlisted: [...names].filter((name) => !isListed(name)),
+    unlisted: [...names].filter((name) => !wanted(name)),
     readable: isObject(located.value),
     problems: [...ofNoQueue, ...verdicts.flatMap(({ problems }) => problems)],
   };
@@ -99,6 +99,7 @@ function unknownNames(list: readonly string[], names: ReadonlySet<string>, { fil
     });
 }
 
-function listed(name: string, list: readonly string[] | undefined): boolean {
+/** Whether `qconf.queueList` has this queue. */
+export function isListed(name: string, list: readonly string[] | undefined): boolean {
   return list === undefined || list.includes('ALL') || list.includes(name);
 }

@@ -23,8 +23,9 @@ export function logProblems(log: Log, { problems, verdicts, incomplete }: QueueF
   }
 }
 
-function logProblem(log: Log, { severity, message, subject: _, ...facts }: Problem): void {
-  const detail = { ...facts, message };
+function logProblem(log: Log, problem: Problem): void {
+  const { file, pointer, line, severity, code, message, queue } = problem;
+  const detail = { file, pointer, line, code, message, ...(queue !== undefined && { queue }) };
   switch (severity) {
     case 'error':
       log.error('configuration error', detail);
@@ -33,7 +34,7 @@ function logProblem(log: Log, { severity, message, subject: _, ...facts }: Probl
       log.warn('configuration warning', detail);
       break;
     case 'notice':
-      if (facts.queue === undefined) log.info('configuration notice', detail);
+      if (queue === undefined) log.info('configuration notice', detail);
       else log.debug('configuration notice', detail);
       break;
   }

@@ -1,0 +1,457 @@
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { expect } from 'chai';
+import { runHere } from '../support/command-line.ts';
+import { runProgram } from '../support/site.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+type Json = Record<string, unknown>;
+
+let directory: string;
+let settings: string;
+let queueFile: string;
+
+const harvesters = (kind: string, module: string, name: string) => ({
+  module: `pandaharvester.harvester${kind}.${module}`,
+  name,
+});
+const local = (name: string): Json => ({ name, module: 'thresher/local' });
+const good = (): Json => ({
+  maxWorkers: 3,
+  mapType: 'NoJob',
+  submitter: local('LocalSubmitter'),
+  monitor: local('LocalMonitor'),
+  sweeper: local('LocalSweeper'),
+});
+const htcondor = (): Json => ({
+  ...good(),
+  submitter: {
+    ...harvesters('submitter', 'htcondor_submitter', 'HTCondorSubmitter'),
+    templateFile: 'there.sdf',
+  },
+  monitor: harvesters('monitor', 'htcondor_monitor', 'HTCondorMonitor'),
+  sweeper: harvesters('sweeper', 'htcondor_sweeper', 'HTCondorSweeper'),
+});
+
+function write(queues: Json, own: Json = {}): void {
+  writeFileSync(queueFile, JSON.stringify(queues, null, 1));
+  writeFileSync(settings, JSON.stringify({ master: { stateDir: 'state' }, ...own }));
+}
+
+const check = (...args: string[]) => runHere('--config', settings, 'check-config', ...args);
+
+/** Without the directory, which is another one every time. */
+async function linesOf(...args: string[]): Promise<string[]> {
+  const { stdout } = await check(...args);
+  const text = stdout
+    .replaceAll(`${directory}/`, '')
+    .replaceAll(`${relative(process.cwd(), directory)}/`, '');
+  return text.trimEnd().split('\n');
+}
+
+describe('check-config', () => {
+  beforeEach(() => {
+    directory = temporaryDirectory();
+    settings = join(directory, 'thresher.yaml');
+    queueFile = join(directory, 'panda_queueconfig.json');
+    writeFileSync(join(directory, 'there.sdf'), '');
+  });
+
+  /** What a queue has otherwise than a good one, its state, and the message without place. */
+  const cases: [what: string, queue: () => Json, state: string, messages: string[]][] = [
+    ['a good queue', good, 'ready', []],
+    [
+      'plugins that Harvester has and thresher lacks',
+      htcondor,
+      'incomplete',
+      [
+        'error: HTCondorSubmitter is a submitter of Harvester that thresher does not have yet [plugin-not-there]',
+        'error: HTCondorMonitor is a monitor of Harvester that thresher does not have yet [plugin-not-there]',
+        'error: HTCondorSweeper is a sweeper of Harvester that thresher does not have yet [plugin-not-there]',
+      ],
+    ],
+    [
+      'a plugin that Harvester dropped',
+      () => ({ ...good(), submitter: harvesters('submitter', 'cloud_google_submitter', 'GoogleSubmitter') }),
+      'incomplete',
+      [
+        'error: GoogleSubmitter is a submitter that Harvester dropped; thresher has none in its place [plugin-not-there]',
+      ],
+    ],
+    [
+      'a slip in the name of a plugin',
+      () => ({ ...good(), submitter: harvesters('submitter', 'htcondor_submitter', 'HTCondorSubmiter') }),
+      'refused',
+      [
+        'error: no submitter is called HTCondorSubmiter of pandaharvester.harvestersubmitter.htcondor_submitter; did you mean HTCondorSubmitter of pandaharvester.harvestersubmitter.htcondor_submitter? [unknown-plugin]',
+      ],
+    ],
+    [
+      'a slip in its module',
+      () => ({ ...good(), submitter: harvesters('submitter', 'htcondor_submiter', 'HTCondorSubmitter') }),
+      'refused',
+      [
+        'error: no submitter is called HTCondorSubmitter of pandaharvester.harvestersubmitter.htcondor_submiter; did you mean HTCondorSubmitter of pandaharvester.harvestersubmitter.htcondor_submitter? [unknown-plugin]',
+      ],
+    ],
+    [
+      'a slip in what looks like the module of a third party',
+      () => ({ ...good(), monitor: { module: 'tresher/local', name: 'LocalMonitor' } }),
+      'refused',
+      [
+        'error: no monitor is called LocalMonitor of tresher/local; did you mean LocalMonitor of thresher/local? [unknown-plugin]',
+      ],
+    ],
+    [
+      'a stager in the place of the preparator',
+      () => ({ ...good(), preparator: harvesters('stager', 'dummy_stager', 'DummyStager') }),
+      'refused',
+      [
+        'error: DummyStager of pandaharvester.harvesterstager.dummy_stager is a stager, not a preparator [unknown-plugin]',
+      ],
+    ],
+    [
+      'a stager that a pull queue does not need',
+      () => ({ ...good(), stager: harvesters('stager', 'rucio_stager', 'RucioStager') }),
+      'ready',
+      [
+        'notice: RucioStager is not needed and ignored: pilots of a pull queue (mapType NoJob) move their data themselves [plugin-not-needed]',
+      ],
+    ],
+    [
+      'the same on a push queue',
+      () => ({ ...good(), mapType: 'OneToOne', stager: harvesters('stager', 'rucio_stager', 'RucioStager') }),
+      'incomplete',
+      ['error: RucioStager is a stager of Harvester that thresher does not have yet [plugin-not-there]'],
+    ],
+    [
+      'a zipper on a push queue, and one that does nothing',
+      () => ({
+        ...good(),
+        mapType: 'OneToOne',
+        zipper: harvesters('zipper', 'ssh_zipper', 'SshZipper'),
+        stager: harvesters('stager', 'dummy_bulk_stager', 'DummyBulkStager'),
+      }),
+      'incomplete',
+      ['error: SshZipper is a zipper of Harvester that thresher does not have yet [plugin-not-there]'],
+    ],
+    [
+      'an extractor that nobody knows',
+      () => ({ ...good(), extractor: harvesters('extractor', 'x_extractor', 'XExtractor') }),
+      'refused',
+      [
+        'error: no extractor is called XExtractor of pandaharvester.harvesterextractor.x_extractor; there are none [unknown-plugin]',
+      ],
+    ],
+    [
+      'a misspelt limit',
+      () => ({ ...good(), maxWorkers: undefined, maxWorker: 3 }),
+      'ready',
+      [
+        'warning: neither thresher nor Harvester reads "maxWorker"; did you mean "maxWorkers"? [unread-option]',
+      ],
+    ],
+    [
+      'a limit that was put aside under another name',
+      () => ({ ...good(), maxWorkers1: 3 }),
+      'ready',
+      ['notice: neither thresher nor Harvester reads "maxWorkers1" [unread-option]'],
+    ],
+    [
+      'a misspelt option of a plugin',
+      () => ({ ...good(), submitter: { ...local('LocalSubmitter'), maxSlot: 4 } }),
+      'ready',
+      ['warning: LocalSubmitter does not read "maxSlot"; did you mean "maxSlots"? [unread-option]'],
+    ],
+    [
+      'a misspelt option in common',
+      () => ({ ...good(), common: { workDirr: 'x' } }),
+      'ready',
+      ['warning: no plugin of this queue reads "workDirr"; did you mean "workDir"? [unread-option]'],
+    ],
+    [
+      'an option in common that only a credential manager refers to',
+      () => ({
+        ...good(),
+        common: { k8s_namespace: 'x' },
+        credmanagers: [
+          {
+            ...harvesters('credmanager', 'k8s_secret_cred_manager', 'K8sSecretCredManager'),
+            k8s_namespace: '${common.k8s_namespace}',
+          },
+        ],
+      }),
+      'ready',
+      [
+        'notice: K8sSecretCredManager is accepted but not applied yet: its credentials must be kept fresh by other means [credmanager-not-applied]',
+      ],
+    ],
+    [
+      'a credential manager with a slip',
+      () => ({
+        ...good(),
+        credmanagers: [harvesters('credmanager', 'no_voms_cred_manager', 'NoVomCredManager')],
+      }),
+      'refused',
+      [
+        'error: no credmanager is called NoVomCredManager of pandaharvester.harvestercredmanager.no_voms_cred_manager; did you mean NoVomsCredManager of pandaharvester.harvestercredmanager.no_voms_cred_manager? [unknown-plugin]',
+      ],
+    ],
+    [
+      'credential managers that are no list',
+      () => ({ ...good(), credmanagers: { name: 'x' } }),
+      'refused',
+      ['error: credmanagers must be a list [ ... ] [wrong-type]'],
+    ],
+    [
+      'a third party without a file behind it',
+      () => ({ ...good(), sweeper: { module: './gone.mjs', name: 'Own' } }),
+      'refused',
+      ['error: the module ./gone.mjs could not be used: Cannot find module'],
+    ],
+  ];
+  for (const [what, queue, state, messages] of cases) {
+    it(`says of ${what} that the queue is ${state}`, async () => {
+      write({ Q: queue() });
+      const [first, ...rest] = await linesOf('Q');
+      expect(first).to.match(new RegExp(`^Q  ${state}`));
+      const found = rest.slice(0, -1).map((line) => line.replace(/^ +\S+:\d+ \S+: /, ''));
+      expect(found).to.have.length(messages.length);
+      for (const [at, message] of messages.entries()) expect(found[at]).to.contain(message);
+      expect((await check('Q')).status).to.equal(state === 'ready' ? 0 : 1);
+    });
+  }
+
+  it('names files that are missing, counted from the queue file, and those that are of the wrong kind', async () => {
+    mkdirSync(join(directory, 'directory'));
+    const { submitter, ...rest } = htcondor();
+    const paths = {
+      ...{ templateFile: 'gone.sdf', executableFile: 'directory', tokenDir: '', x509UserProxy: 5 },
+      ...{ pandaTokenDir: '${hostname}/x' },
+    };
+    write({ Q: { ...rest, submitter: { ...(submitter as Json), ...paths } } });
+    const lines = (await linesOf('Q')).filter((line) =>
+      /templateFile|executableFile|Token|token|x509/.test(line),
+    );
+    expect(lines.map((line) => line.replace(/^ +\S+:\d+ /, ''))).to.deep.equal([
+      '/Q/submitter/templateFile: error: the file gone.sdf of templateFile does not exist [file-unreadable]',
+      '/Q/submitter/executableFile: error: directory of executableFile is a directory; it must be a file [wrong-type]',
+      '/Q/submitter/x509UserProxy: error: x509UserProxy is 5; it must be the path of a file [wrong-type]',
+    ]);
+    expect((await linesOf('Q'))[0]).to.equal('Q  refused');
+  });
+
+  it('says why a ready queue would submit nothing', async () => {
+    const changes: Json = {
+      OFFLINE: { queueStatus: 'offline' },
+      PUSH: { mapType: 'OneToOne' },
+      SLAVE: { runMode: 'slave' },
+      NONE: { demand: 'none' },
+      ZERO: { maxWorkers: 0 },
+      UNSET: { maxWorkers: undefined },
+      STILL: { nQueueLimitWorker: 0 },
+    };
+    write(
+      Object.fromEntries(
+        Object.entries(changes).map(([name, change]) => [name, { ...good(), ...(change as Json) }]),
+      ),
+    );
+    expect((await linesOf()).slice(0, -1)).to.deep.equal([
+      'OFFLINE  ready       submits nothing: queueStatus is offline',
+      'PUSH     ready       submits nothing: mapType is OneToOne: its workers need jobs from the PanDA server',
+      'SLAVE    ready       submits nothing: runMode is slave: the PanDA server sets the number',
+      'NONE     ready       submits nothing: demand is none: nothing asks for workers',
+      'ZERO     ready       submits nothing: maxWorkers is 0 (unset counts as 0)',
+      'UNSET    ready       submits nothing: maxWorkers is 0 (unset counts as 0)',
+      'STILL    ready       submits nothing: nQueueLimitWorker is 0',
+    ]);
+  });
+
+  it('prints the worst last, and then the sum', async () => {
+    write({ BAD: { ...good(), maxWorkers: '3' }, MISSES: htcondor(), GOOD: good(), X_TEMPLATE: {} });
+    const lines = await linesOf();
+    expect(lines.filter((line) => !line.startsWith(' '))).to.deep.equal([
+      'GOOD    ready',
+      'MISSES  incomplete',
+      'BAD     refused',
+      '3 queues: 1 ready, 1 incomplete, 1 refused; 4 errors, 0 warnings, 0 notices',
+    ]);
+    expect(lines[2]).to.equal(
+      '  panda_queueconfig.json:23 /MISSES/submitter/name: error: thresher does not have yet: HTCondorSubmitter (line 23), HTCondorMonitor (line 28), HTCondorSweeper (line 32) [plugin-not-there]',
+    );
+  });
+
+  it('prints as JSON what belongs to the file first, and then each queue', async () => {
+    write({ BAD: { ...good(), maxWorkers: '3' }, GOOD: good() }, { qconf: { queueList: ['ALL', 'GONE'] } });
+    const { stdout, status } = await check('--output', 'json');
+    expect(status).to.equal(1);
+    expect(JSON.parse(stdout)).to.deep.equal([
+      {
+        queue: null,
+        state: null,
+        problems: [
+          {
+            ...{ file: queueFile, pointer: '', line: 1, severity: 'warning', code: 'unknown-queue' },
+            message: 'qconf.queueList names "GONE", which is no queue of this file',
+          },
+        ],
+      },
+      {
+        queue: 'BAD',
+        state: 'refused',
+        problems: [
+          {
+            ...{
+              file: queueFile,
+              pointer: '/BAD/maxWorkers',
+              line: 3,
+              severity: 'error',
+              code: 'wrong-type',
+            },
+            message: 'maxWorkers is "3"; it must be an integer: write 3 without quotes',
+          },
+        ],
+      },
+      { queue: 'GOOD', state: 'ready', problems: [] },
+    ]);
+  });
+
+  it('ends with 1 for an error, with --strict for a warning too, and never for a notice', async () => {
+    const status = async (queue: Json, ...args: string[]) => {
+      write({ Q: { ...good(), ...queue } });
+      return (await check(...args)).status;
+    };
+    expect(await status({ site: 'X' }, '--strict')).to.equal(0);
+    expect(await status({ maxWorker: 3, maxWorkers: undefined })).to.equal(0);
+    expect(await status({ maxWorker: 3, maxWorkers: undefined }, '--strict')).to.equal(1);
+    expect(await status({ maxWorkers: '3' })).to.equal(1);
+  });
+
+  it('judges only the queues that are asked for, listed or not', async () => {
+    write({ A: good(), B: { ...good(), maxWorkers: 'x' }, C: htcondor() }, { qconf: { queueList: ['A'] } });
+    expect(await linesOf()).to.deep.equal([
+      'A  ready',
+      '1 queue: 1 ready, 0 incomplete, 0 refused; 0 errors, 0 warnings, 0 notices; 2 more not in qconf.queueList',
+    ]);
+    expect((await check('A')).status).to.equal(0);
+    expect((await linesOf('B', 'B'))[0]).to.equal('B  refused     (not in qconf.queueList)');
+  });
+
+  it('has an answer to a queue that is not there, to a template, and to wrong use', async () => {
+    write({ SITE_4G: good(), SITE_8G: good(), X_TEMPLATE: {} });
+    const wrong = await check('SITE_4', 'X_TEMPLATE');
+    expect(wrong).to.deep.equal({
+      status: 1,
+      stdout: '',
+      stderr:
+        `thresher: there is no queue SITE_4 in ${queueFile}; did you mean SITE_4G, SITE_8G? [no-such-queue]\n` +
+        `thresher: X_TEMPLATE is a template in ${queueFile}: it is checked with each of its queues [no-such-queue]\n`,
+    });
+    expect((await check('--output', 'xml')).status).to.equal(2);
+    expect((await check('--strikt')).status).to.equal(2);
+  });
+
+  it('shows mistakes in the settings and files that cannot be read, as text and as JSON', async () => {
+    writeFileSync(settings, 'qconfig: {}\n');
+    const { status, stdout } = await check();
+    expect(status).to.equal(1);
+    expect(stdout).to.match(
+      /thresher\.yaml:1 \/qconfig: error: "qconfig" is not a known setting here \[unknown-setting\]\nno queue could be read; 1 error, /,
+    );
+    const json = JSON.parse((await check('--output', 'json')).stdout) as Json[];
+    expect(json.map(({ queue, state }) => [queue, state])).to.deep.equal([[null, null]]);
+    writeFileSync(settings, '{}');
+    for (const [text, says] of [
+      [undefined, /cannot read the file: ENOENT/],
+      ['{ "Q": ', /:1 \/Q: error: not valid JSON/],
+      ['[]', /must be an object/],
+    ] as const) {
+      if (text !== undefined) writeFileSync(queueFile, text);
+      const broken = await check('Q');
+      expect(broken.status).to.equal(1);
+      expect(broken.stdout).to.match(says).and.to.contain('no queue could be read');
+    }
+  });
+
+  it('makes nothing, also as the real program', async () => {
+    write({ Q: good() });
+    const before = readdirSync(directory);
+    const { status, stdout, stderr } = await runProgram('--config', settings, 'check-config');
+    expect({ status, stderr }).to.deep.equal({ status: 0, stderr: '' });
+    expect(stdout).to.match(/^Q  ready\n1 queue: 1 ready/);
+    expect(readdirSync(directory)).to.deep.equal(before);
+    expect(existsSync(join(directory, 'state'))).to.equal(false);
+  });
+});
+
+describe('explain', () => {
+  beforeEach(() => {
+    directory = temporaryDirectory();
+    settings = join(directory, 'thresher.yaml');
+    queueFile = join(directory, 'panda_queueconfig.json');
+    const { submitter, ...rest } = good();
+    write({
+      X_TEMPLATE: {
+        ...rest,
+        submitter: { ...(submitter as Json), nCore: 2, password: 'pa55' },
+        common: { workDir: 'work' },
+        truePilot: true,
+      },
+      Q: { templateQueueName: 'X_TEMPLATE', nQueueLimitWorker: 9, submitter: { nCore: 4 }, sight: 1 },
+      BAD: 5,
+    });
+  });
+
+  const explain = (...args: string[]) => runHere('--config', settings, 'explain', ...args);
+
+  it('names of each value the entry, the line and what became of it', async () => {
+    const { status, stdout } = await explain('Q', '--output', 'json');
+    expect(status).to.equal(0);
+    const [queue] = JSON.parse(stdout) as [{ values: Json[] } & Json];
+    expect(queue).to.deep.include({
+      ...{ queue: 'Q', file: queueFile, line: 24, template: 'X_TEMPLATE', state: 'ready', listed: true },
+      demand: { value: 'fill', why: 'the default of LocalSubmitter' },
+      limits: { maxWorkers: 3, nQueueLimitWorker: 3, maxNewWorkersPerCycle: 0 },
+      connections: [`local:${join(directory, 'work')}`],
+    });
+    const of = (option: string) => queue.values.find((value) => value.option === option);
+    expect(of('submitter.nCore')).to.deep.equal({
+      ...{ option: 'submitter.nCore', value: 4, from: 'Q', line: 28, note: '' },
+    });
+    expect(of('monitor.name')).to.include({ from: 'X_TEMPLATE', line: 6 });
+    expect(of('monitor.workDir')).to.include({ from: 'X_TEMPLATE common', value: 'work', line: 20 });
+    expect(of('nQueueLimitWorker')).to.include({ value: 9, note: 'counts as 3' });
+    expect(of('runMode')).to.include({ value: 'self', from: 'default', line: null });
+    expect(of('monitor.pollInterval')).to.include({ value: 1, from: 'default' });
+    expect(of('sight')).to.include({ note: 'read by nobody' });
+    expect(of('truePilot')?.note).to.match(/^no effect: /);
+  });
+
+  it('prints the same for people, and no secret', async () => {
+    const { stdout } = await explain('Q');
+    expect(stdout)
+      .to.match(/^Q\n {2}state +ready\n/)
+      .and.to.match(/^ {2}demand +fill: the default of LocalSubmitter$/m)
+      .and.to.match(/^ {2}submitter +LocalSubmitter: LocalSubmitter of thresher\/local$/m)
+      .and.to.match(/^submitter\.password +X_TEMPLATE +\d+ +"\(hidden\)" {2}\(not read by this plugin\)$/m)
+      .and.to.match(/^nQueueLimitWorker +Q +\d+ +9 {2}\(counts as 3\)$/m);
+    expect(`${stdout}${(await explain('Q', '--output', 'json')).stdout}`).not.to.contain('pa55');
+  });
+
+  it('says what a template, an unlisted queue, a broken entry and an unknown name are', async () => {
+    expect((await explain('X_TEMPLATE')).stdout).to.equal(
+      `X_TEMPLATE is a template in ${queueFile}: it submits nothing itself; it serves Q\n`,
+    );
+    writeFileSync(settings, JSON.stringify({ qconf: { queueList: [] } }));
+    expect((await explain('Q')).stdout).to.match(/^ {2}state +ready, not in qconf\.queueList/m);
+    expect((await explain('BAD')).stderr).to.match(/\/BAD: error: the queue BAD must be an object/);
+    const unknown = await explain('QQ');
+    expect(unknown.status).to.equal(1);
+    expect(unknown.stderr).to.match(/there is no queue QQ in .*; did you mean Q\? \[no-such-queue\]/);
+  });
+
+  it('asks for exactly one queue', async () => {
+    expect((await explain()).status).to.equal(2);
+    expect((await explain('Q', 'R')).status).to.equal(2);
+  });
+});

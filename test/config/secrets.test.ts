@@ -1,0 +1,45 @@
+import { expect } from 'chai';
+import { hidden, withoutSecrets } from '../../src/config/secrets.ts';
+
+describe('values that are shown', () => {
+  for (const key of [
+    'password',
+    'db_password',
+    'clientSecret',
+    'client_secret',
+    'apiKey',
+    'private_key',
+    'authToken',
+  ])
+    it(`keep the value of ${key} to themselves`, () => {
+      expect(withoutSecrets(key, 'x1')).to.equal(hidden);
+      expect(withoutSecrets('submitter', { [key]: ['x1'], other: 1 })).to.deep.equal({
+        [key]: hidden,
+        other: 1,
+      });
+    });
+
+  for (const key of [
+    'tokenDir',
+    'pandaTokenFilename',
+    'proxySecretPath',
+    'secret_name',
+    'keepalive',
+    'nCore',
+  ])
+    it(`show ${key}: a path or a name is no secret`, () => {
+      expect(withoutSecrets(key, 'x1')).to.equal('x1');
+    });
+
+  it('show a URL without the password in it', () => {
+    expect(withoutSecrets('logBaseURL', ['https://user:pa55@host:8443/x'])).to.deep.equal([
+      `https://user:${hidden}@host:8443/x`,
+    ]);
+    expect(withoutSecrets('logBaseURL', 'https://host:8443/x@y')).to.equal('https://host:8443/x@y');
+  });
+
+  it('show that a secret is not set', () => {
+    expect(withoutSecrets('password', '')).to.equal('');
+    expect(withoutSecrets('password', null)).to.equal(null);
+  });
+});
