@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander';
+import { ownSettings } from '../config/harvester-places.ts';
 import { ThresherError } from '../worker/errors.ts';
 import { addDrain } from './drain.ts';
 import type { Environment } from './environment.ts';
@@ -22,7 +23,10 @@ const subcommands = [
 export function makeProgram(environment: Environment): Command {
   const program = new Command('thresher')
     .description('a pilot factory: keeps the right number of pilots alive for every queue')
-    .option('--config <file>', "the daemon's settings", '/etc/thresher/thresher.yaml')
+    .option(
+      '--config <file>',
+      `the daemon's settings: thresher.yaml, or Harvester's panda_harvester.cfg (default: ${ownSettings}, else where Harvester has its own)`,
+    )
     .option('--state-dir <dir>', 'its state directory, instead of the one in the settings')
     .configureOutput({
       writeOut: (text) => environment.out.write(text),

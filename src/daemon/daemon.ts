@@ -186,7 +186,7 @@ async function configsInUse(store: Store): Promise<ConfigInUse[]> {
   return result;
 }
 
-function logProblem(log: Log, { severity, message, ...facts }: Problem): void {
+export function logProblem(log: Log, { severity, message, ...facts }: Problem): void {
   const detail = { ...facts, message };
   switch (severity) {
     case 'error':
