@@ -16,7 +16,7 @@ export function parseYamlSettings(text: string, file: string, machine: Machine):
       const pointer = toPointer(path);
       const found = variable(name, machine);
       if (found !== undefined) return fitAt(found, pointer);
-      const message = `${path.at(-1) ?? 'it'} is ${JSON.stringify(value)}, and the environment has no variable "${name}"; set it for the daemon, or write the value itself`;
+      const message = `${nameOf(path)} is ${JSON.stringify(value)}, and the environment has no variable "${name}"; set it for the daemon, or write the value itself`;
       const line = located.lineOf(pointer);
       problems.push({ file, pointer, line, severity: 'error', code: 'environment-missing', message });
       return undefined;
@@ -44,4 +44,10 @@ function fitAt(text: string, pointer: string): unknown {
   const setting =
     schema === undefined || key === undefined || rest.length > 0 ? undefined : propertyOf(schema, key);
   return setting === undefined ? text : fit(text, setting);
+}
+
+/** An item of a list is named with its list. */
+function nameOf(path: readonly (string | number)[]): string {
+  const last = path.at(-1) ?? 'it';
+  return typeof last === 'number' ? `${path.at(-2) ?? ''}[${last}]` : last;
 }
