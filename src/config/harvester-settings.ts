@@ -135,12 +135,16 @@ function settingValue(
   }
   const { value } = typed;
   if (value === undefined || value === null) return undefined;
-  if (value === '' || (Array.isArray(value) && value.length === 0)) {
+  const fitting = fit(value, schema);
+  if (value === '' || (Array.isArray(fitting) && fitting.length === 0)) {
     const message = `${key} has no value; write one, or None for the default`;
     report('error', 'wrong-type', { file, pointer, line }, message);
     return undefined;
   }
-  const fitting = fit(value, schema);
+  if (typeof fitting === 'string' && /^(["']).*\1$/.test(fitting)) {
+    const message = `${key} is ${fitting} with the quotes, as in Harvester; remove them if they are not meant`;
+    report('warning', 'quoted-value', { file, pointer, line }, message);
+  }
   const items: [string, string, unknown][] = Array.isArray(fitting)
     ? fitting.map((item: unknown, index) => [`/${index}`, `${key}[${index}]`, item])
     : [['', key, fitting]];

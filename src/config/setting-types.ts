@@ -32,8 +32,8 @@ export function fit(value: unknown, { type }: SettingSchema): unknown {
   return value;
 }
 
-/** Harvester takes "A,B" for both: it looks for each name within the text. */
+/** Harvester takes "A,B" for both, and '["A", "B"]' on one line too: it looks for each name within the text. */
 function toNames(value: unknown): unknown {
   if (typeof value === 'number') return [String(value)];
-  return typeof value === 'string' ? value.split(/[\s,]+/).filter((name) => name !== '') : value;
+  return typeof value === 'string' ? value.split(/[\s,"'[\]]+/).filter((name) => name !== '') : value;
 }

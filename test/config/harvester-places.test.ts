@@ -53,6 +53,13 @@ describe('the settings file that nobody named', () => {
     ]);
   });
 
+  it('is not looked for below an empty PANDA_HOME', () => {
+    const empty = { ...machine, env: { PANDA_HOME: '' } };
+    expect(failure(() => findSettings(empty, only({ 'etc/panda/panda_harvester.cfg': null })))[0]).to.equal(
+      'settings-missing',
+    );
+  });
+
   it('is asked for, with all places, where there is none', () => {
     expect(failure(() => findSettings(atHome, only({})))).to.deep.equal([
       'settings-missing',

@@ -89,6 +89,7 @@ describe("Harvester's settings", () => {
     ['ALL', 'qconf.queueList = ALL', 'queueList', ['ALL']],
     ['one queue', 'qconf.queueList = CERN', 'queueList', ['CERN']],
     ['queues on one line', 'qconf.queueList = CERN, BNL', 'queueList', ['CERN', 'BNL']],
+    ['queues in JSON on one line', 'qconf.queueList = ["CERN", \'BNL\']', 'queueList', ['CERN', 'BNL']],
     ['queues on lines', 'qconf.queueList =\n CERN\n# not this\n\n BNL', 'queueList', ['CERN', 'BNL']],
     ['queues in JSON', 'qconf.queueList =\n ["CERN",\n "$ID"]', 'queueList', ['CERN', 'from env']],
     ['a queue of digits', 'qconf.queueList = 12', 'queueList', ['12']],
@@ -389,6 +390,28 @@ describe("Harvester's settings", () => {
       ],
     ],
     [
+      'an empty list',
+      '[qconf]\nqueueList = []\n',
+      [
+        'error',
+        'wrong-type',
+        2,
+        '/qconf/queueList',
+        'queueList has no value; write one, or None for the default',
+      ],
+    ],
+    [
+      'quotes, which are no grammar',
+      '[master]\nharvester_id = "CERN"\n',
+      [
+        'warning',
+        'quoted-value',
+        2,
+        '/master/harvester_id',
+        'harvester_id is "CERN" with the quotes, as in Harvester; remove them if they are not meant',
+      ],
+    ],
+    [
       'a misspelt key',
       '[submitter]\nsleeptime = 5\n',
       [
@@ -478,6 +501,10 @@ describe("Harvester's settings", () => {
       expect(problemsOf(text, { SRV: '/srv' })).to.deep.equal(expected);
     });
   }
+
+  it('use all queues of the file with DYNAMIC, as Harvester does', () => {
+    expect(settingsOf('[qconf]\nqueueList =\n A\n DYNAMIC\n').values.qconf.queueList).to.deep.equal(['ALL']);
+  });
 
   it('may lie behind an address, which is not read', () => {
     expect(problemsOf('[master]\n', { HARVESTER_INSTANCE_CONFIG_URL: 'http://h/c' })).to.deep.equal([

@@ -89,8 +89,6 @@ describe("Harvester's own settings file", () => {
       `thresher: the settings are those of ${config}: there is no /etc/thresher/thresher.yaml\n`,
     );
     // It goes on with it: as far as a state directory without a daemon.
-    expect(stderr)
-      .to.contain(join(home, 'etc/panda/state'))
-      .and.to.contain('[store-missing]');
+    expect(stderr).to.contain(join(home, 'etc/panda/state')).and.to.contain('[store-missing]');
   });
 });

@@ -26,6 +26,10 @@ export const configurationErrors = {
     meaning: "A value is still the `FIXME` of Harvester's template.",
     remedy: 'Write what your site has.',
   },
+  'quoted-value': {
+    meaning: 'A value of panda_harvester.cfg stands in quotes, which belong to it there.',
+    remedy: 'Remove the quotes.',
+  },
   'unread-setting': {
     meaning: 'panda_harvester.cfg has a section or key that Harvester reads and thresher does not.',
     remedy: 'Nothing, where it is a notice; a warning says what is done otherwise than by Harvester.',
