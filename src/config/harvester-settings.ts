@@ -242,9 +242,10 @@ function isMissed(section: string, entry: Entry): boolean {
 
 /** Harvester reads this address first; settings that stand only there would be silently missing. */
 function reportUrl({ env }: Machine, report: Report): void {
-  const url = env.HARVESTER_INSTANCE_CONFIG_URL;
-  if (url === undefined) return;
-  const message = `HARVESTER_INSTANCE_CONFIG_URL is ${JSON.stringify(url)}, and thresher reads no settings from there; write them into this file`;
+  if (env.HARVESTER_INSTANCE_CONFIG_URL === undefined) return;
+  // The address itself may hold a password.
+  const message =
+    'HARVESTER_INSTANCE_CONFIG_URL is set, and thresher reads no settings from there; write them into this file';
   report('warning', 'unread-setting', { pointer: '', line: 1 }, message);
 }
 

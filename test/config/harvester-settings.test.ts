@@ -510,7 +510,7 @@ describe("Harvester's settings", () => {
     expect(problemsOf('[master]\n', { HARVESTER_INSTANCE_CONFIG_URL: 'http://h/c' })).to.deep.equal([
       [
         ...['warning', 'unread-setting', 1, ''],
-        'HARVESTER_INSTANCE_CONFIG_URL is "http://h/c", and thresher reads no settings from there; write them into this file',
+        'HARVESTER_INSTANCE_CONFIG_URL is set, and thresher reads no settings from there; write them into this file',
       ],
     ]);
   });
