@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { harvesterPlugins } from '../src/config/harvester-plugins.ts';
 import { keysWithoutEffect } from '../src/config/queue-keys.ts';
 import { QueueOptions, sections, WorkerMakerOptions, WorkerOptions } from '../src/config/queue-schema.ts';
+import { missedSettings, unreadSections } from '../src/config/harvester-keys.ts';
+import { ownSettings } from '../src/config/harvester-places.ts';
 import { Settings } from '../src/config/settings-schema.ts';
 import { builtInPlugins } from '../src/plugins/registry.ts';
 import { LocalTemplate } from '../src/plugins/local/schema.ts';
@@ -29,6 +31,38 @@ interface Schema {
 }
 
 const generated = '<!-- Generated from the sources by `npm run docs`. -->';
+
+/** What `panda_harvester.cfg` is, beyond the keys above. */
+const harvesterFile: readonly string[] = [
+  '## panda_harvester.cfg',
+  '',
+  "A file that ends in `.cfg`, or begins with a `[section]`, is read as Harvester's own. Without `--config` the settings are",
+  `\`${ownSettings}\`; where that does not exist, the \`panda_harvester.cfg\` in \`/etc/panda\`, \`/usr/etc/panda\`, \`~/etc/panda\`,`,
+  '`$PANDA_HOME/etc/panda` or `$PANDA_HOME/usr/etc/panda`, and a line says so. Harvester puts several of them together; thresher',
+  'refuses to guess.',
+  '',
+  "- Sections and keys are those above; thresher's own, `master.stateDir` or `[http]`, can be added to the file: Harvester ignores",
+  '  what it does not know.',
+  "- The grammar is that of Python's `configparser`: comments on lines of their own, values that go on in indented lines,",
+  '  `%(name)s` and `%%`, `[DEFAULT]`. What Python refuses is refused: a section or key twice, a key without a value.',
+  '- A value that begins with `$` is replaced as a whole by that variable; `$HOME/state` names the variable `HOME/state`, and of',
+  '  `${HOME}/state` only `HOME` counts, with a warning. A variable that is not set is an error where thresher reads the key.',
+  '- `True`, `False` and digits are what they say; `None` leaves a key unset. Several lines are a list, or JSON between brackets',
+  '  or braces, in which each string that holds a `$` is replaced as a whole. `queueList` may be one line: `ALL`, or names.',
+  '- `$PANDA_HOME/etc/configmap/panda_harvester_configmap.json` overrides keys of the sections that the file has.',
+  '- `qconf.configFile` counts from the directory of the file; what is not there is looked for in `$PANDA_HOME/etc/panda` and',
+  '  `/etc/panda`, with a notice. Where Harvester would read another file than thresher does, a warning names both.',
+  "- A key that still has the `FIXME` of Harvester's template is an error where thresher reads it.",
+  '',
+  `Not read, with a notice for each: ${unreadSections.map((name) => `\`[${name}]\``).join(', ')}, and`,
+  "Harvester's other keys of the sections above. It is a warning where that means other queues or more workers than with",
+  `Harvester: ${Object.keys(missedSettings)
+    .map((key) => `\`${key}\``)
+    .join(', ')}, and \`DYNAMIC\` in`,
+  '`queueList`. A key or section that Harvester does not know either is a warning too. Settings behind',
+  '`HARVESTER_INSTANCE_CONFIG_URL` are not read.',
+  '',
+];
 
 /** All generated pages by their path in docs/. */
 export function generatePages(): Record<string, string> {
@@ -79,13 +113,17 @@ function configurationPage(): string {
     '',
     generated,
     '',
-    'Two files: `thresher.yaml` with the settings of the daemon, and `panda_queueconfig.json` with the queues, as PanDA',
-    'Harvester has it. Relative paths count from the file that names them. Mistakes are found before anything starts; each is',
+    "Two files: `thresher.yaml` (or Harvester's `panda_harvester.cfg`) with the settings of the daemon, and",
+    '`panda_queueconfig.json` with the queues, as PanDA Harvester has it. Relative paths count from the file that names them. Mistakes are found before anything starts; each is',
     'logged with file, line and JSON pointer. A queue with an error is refused, the others run.',
     '',
     '## thresher.yaml',
     '',
+    'A string that is exactly `$NAME` or `${NAME}` stands for that variable of the environment; `$HOSTNAME` is the short host',
+    'name. Text around it is text: `$HOME/state` stays as it is.',
+    '',
     ...Object.entries(settings).flatMap(([name, schema]) => [`### ${name}`, '', ...optionTable(schema), '']),
+    ...harvesterFile,
     '## Queues',
     '',
     'The queue file is an object of queues. An entry is a template when it has `"isTemplateQueue": true`, when its name ends in',
@@ -188,9 +226,9 @@ function absentPlugins(): string[] {
   return [...new Set(names)];
 }
 
-function optionTable({ properties = {} }: Schema): string[] {
+function optionTable({ properties = {}, description }: Schema): string[] {
   const rows = Object.entries(properties);
-  if (rows.length === 0) return ['No options.'];
+  if (rows.length === 0) return [description ?? 'No options.'];
   return [
     '| Key | Type | Default | Meaning |',
     '| --- | --- | --- | --- |',

@@ -5,7 +5,7 @@ import { type Configuration, readConfiguration, type Readable } from '../daemon/
 import { fromPointer, type Problem } from '../util/located.ts';
 import { similar } from '../util/nearest.ts';
 import { ThresherError } from '../worker/errors.ts';
-import { type Environment, ExitStatus, type GlobalOptions } from './environment.ts';
+import { type Environment, ExitStatus, type GlobalOptions, settingsFile } from './environment.ts';
 import { type OutputFormat, outputOption, printJson } from './output.ts';
 import { countProblems, foldedLines, problemLine, problemView, worstFirst } from './problems.ts';
 
@@ -32,7 +32,7 @@ export function addCheckConfig(program: Command, environment: Environment): void
     .addOption(outputOption())
     .action(async (queues: string[], { output, strict }: CheckOptions, command: Command) => {
       const { config, stateDir } = command.optsWithGlobals<GlobalOptions>();
-      const report = makeReport(await readConfiguration(config, stateDir), queues);
+      const report = makeReport(await readConfiguration(settingsFile({ config }), stateDir), queues);
       if (output === 'json') printJson(environment.out, jsonOf(report));
       else environment.out.write(`${textOf(report, queues.length > 0).join('\n')}\n`);
       const wrong = strict ? ['error', 'warning'] : ['error'];

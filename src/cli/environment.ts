@@ -1,4 +1,6 @@
-import { type LoadedSettings, readSettings } from '../config/settings.ts';
+import { findSettings, ownSettings } from '../config/harvester-places.ts';
+import { thisMachine } from '../config/machine.ts';
+import { isError, type LoadedSettings, readSettings } from '../config/settings.ts';
 import { openBesideDaemon } from '../daemon/reader.ts';
 import type { StateDir } from '../daemon/state-dir.ts';
 import type { Log } from '../plugins/contracts/index.ts';
@@ -34,15 +36,38 @@ export class ExitStatus extends Error {
 }
 
 export interface GlobalOptions {
-  readonly config: string;
+  /** Undefined: looked for in the usual places. */
+  readonly config?: string | undefined;
   readonly stateDir?: string;
 }
 
-/** @throws ThresherError `settings-wrong`, a line per mistake in the settings file. */
-export function loadSettings({ config, stateDir }: GlobalOptions): LoadedSettings {
-  const result = readSettings(config, stateDir);
-  if (result.ok) return result.settings;
-  throw new ThresherError('settings-wrong', result.problems.map(describeProblem).join('\n'));
+/** @throws ThresherError `settings-wrong`, a line per mistake in the settings file; `settings-missing` without one. */
+export function loadSettings(options: GlobalOptions): LoadedSettings {
+  return loadSettingsWithProblems(options).settings;
+}
+
+/** The settings with what is worth a warning or a notice in them. @throws as `loadSettings`. */
+export function loadSettingsWithProblems({ config, stateDir }: GlobalOptions): {
+  readonly settings: LoadedSettings;
+  readonly problems: readonly Problem[];
+} {
+  const result = readSettings(settingsFile({ config }), stateDir);
+  if (result.ok) return result;
+  throw new ThresherError('settings-wrong', result.problems.filter(isError).map(describeProblem).join('\n'));
+}
+
+/** The settings file that was named, or the usual one. @throws ThresherError `settings-missing`, `settings-ambiguous` */
+export function settingsFile({ config }: Pick<GlobalOptions, 'config'>): string {
+  return config ?? usualSettings();
+}
+
+/** Where nobody named the file, whoever reads Harvester's must be told. On the standard error output: the other is data. */
+function usualSettings(): string {
+  const file = findSettings(thisMachine());
+  if (file !== ownSettings) {
+    realEnvironment.err.write(`thresher: the settings are those of ${file}: there is no ${ownSettings}\n`);
+  }
+  return file;
 }
 
 function describeProblem({ file, line, pointer, message }: Problem): string {

@@ -6,7 +6,7 @@ import { readJsonFile } from '../util/located.ts';
 import { mergeQueues } from '../config/merge.ts';
 import { ThresherError } from '../worker/errors.ts';
 import { whatIsIt } from './check-config.ts';
-import { type Environment, type GlobalOptions } from './environment.ts';
+import { type Environment, type GlobalOptions, settingsFile } from './environment.ts';
 import { type Column, formatTable, type OutputFormat, outputOption, printJson } from './output.ts';
 import { problemLine, problemView, worstFirst } from './problems.ts';
 
@@ -18,7 +18,7 @@ export function addExplain(program: Command, environment: Environment): void {
     .addOption(outputOption())
     .action(async (name: string, { output }: { output: OutputFormat }, command: Command) => {
       const { config, stateDir } = command.optsWithGlobals<GlobalOptions>();
-      const { problems, queueFile } = await readConfiguration(config, stateDir);
+      const { problems, queueFile } = await readConfiguration(settingsFile({ config }), stateDir);
       if (queueFile === undefined)
         throw new ThresherError('settings-wrong', problems.map(problemLine).join('\n'));
       const { file, catalogue, options } = queueFile;

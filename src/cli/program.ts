@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander';
+import { ownSettings } from '../config/harvester-places.ts';
 import { ThresherError } from '../worker/errors.ts';
 import { addCheckConfig } from './check-config.ts';
 import { addDrain } from './drain.ts';
@@ -24,7 +25,10 @@ const subcommands = [
 export function makeProgram(environment: Environment): Command {
   const program = new Command('thresher')
     .description('a pilot factory: keeps the right number of pilots alive for every queue')
-    .option('--config <file>', "the daemon's settings", '/etc/thresher/thresher.yaml')
+    .option(
+      '--config <file>',
+      `the daemon's settings: thresher.yaml, or Harvester's panda_harvester.cfg (default: ${ownSettings}, else where Harvester has its own)`,
+    )
     .option('--state-dir <dir>', 'its state directory, instead of the one in the settings')
     .configureOutput({
       writeOut: (text) => environment.out.write(text),

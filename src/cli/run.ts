@@ -2,9 +2,10 @@ import { join } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import { Daemon } from '../daemon/daemon.ts';
 import { createLog } from '../daemon/logging.ts';
+import { logProblem } from '../daemon/problem-log.ts';
 import { openBesideDaemon } from '../daemon/reader.ts';
 import { parseDuration } from '../util/duration.ts';
-import { type Environment, type GlobalOptions, loadSettings } from './environment.ts';
+import { type Environment, type GlobalOptions, loadSettingsWithProblems } from './environment.ts';
 import { showLive } from './live.ts';
 
 interface RunOptions {
@@ -35,7 +36,7 @@ export function addRun(program: Command, environment: Environment): void {
 
 async function run(global: GlobalOptions, options: RunOptions, environment: Environment): Promise<void> {
   const { clock, random, out, err } = environment;
-  const settings = loadSettings(global);
+  const { settings, problems } = loadSettingsWithProblems(global);
   const { level, format } = settings.values.log;
   const file = settings.logFile;
   // The live view says what happens; a table that stays in place bears no other lines beside it.
@@ -46,6 +47,7 @@ async function run(global: GlobalOptions, options: RunOptions, environment: Envi
     format,
     ...(logFile === undefined ? {} : { file: logFile }),
   });
+  for (const problem of problems) logProblem(log, problem);
   const stop = stopRequest(options.for, environment);
   const daemon = await Daemon.start({ settings, clock, random, log });
   process.on('SIGHUP', () => {

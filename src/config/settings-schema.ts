@@ -120,6 +120,15 @@ export const Settings = Type.Object(
       },
       closed,
     ),
+    credmanager: Type.Optional(
+      Type.Object(
+        {},
+        {
+          additionalProperties: true,
+          description: "Harvester's credential managers. Kept as they are, with a notice: not applied yet.",
+        },
+      ),
+    ),
     sweeper: Type.Object(
       {
         sleepTime: seconds(60, 'Between full passes of a queue; kill requests come in between', 0.05),

@@ -1,8 +1,17 @@
 import { dirname } from 'node:path';
 import type { PluginCatalogue } from '../config/queue-config.ts';
-import { modulesNamedIn, type QueueFileOptions } from '../config/queues.ts';
+import {
+  modulesNamedIn,
+  modulesOf,
+  parseSnapshot,
+  type QueueFileOptions,
+  type QueueFileResult,
+  readQueueFile,
+} from '../config/queues.ts';
 import { type LoadedSettings, readSettings } from '../config/settings.ts';
+import type { Store } from '../store/store.ts';
 import type { Problem } from '../util/located.ts';
+import type { ConfigInUse } from './assembly.ts';
 import { loadPlugins } from './plugins.ts';
 
 /** What is needed to read the queue file as the daemon would. */
@@ -18,27 +27,46 @@ export interface Configuration {
   readonly queueFile: Readable | undefined;
 }
 
+/** All that a start or a reload has to know. */
+export interface RunConfiguration {
+  readonly queueFile: QueueFileResult;
+  readonly catalogue: PluginCatalogue;
+  readonly inUse: readonly ConfigInUse[];
+}
+
 /** Reads the settings and imports the plugins; starts nothing, makes nothing, asks no daemon. */
 export async function readConfiguration(config: string, stateDir?: string): Promise<Configuration> {
-  const { settings, problems } = readSettingsAndProblems(config, stateDir);
-  if (settings === undefined) return { problems, queueFile: undefined };
+  const result = readSettings(config, stateDir);
+  const { problems } = result;
+  return { problems, queueFile: result.ok ? await readable(result.settings, []) : undefined };
+}
+
+/** Reads the queue file, with every plugin that it or a living worker's configuration names. */
+export async function readForRun(settings: LoadedSettings, store: Store): Promise<RunConfiguration> {
+  const inUse = await configsInUse(store);
+  const more = inUse.flatMap(({ config }) => modulesOf(config));
+  const { file, catalogue, options } = await readable(settings, more);
+  return { queueFile: readQueueFile(file, catalogue, options), catalogue, inUse };
+}
+
+async function readable(settings: LoadedSettings, more: readonly string[]): Promise<Readable> {
   const file = settings.queueFile;
-  const catalogue = await loadPlugins(modulesNamedIn(file), dirname(file));
+  const catalogue = await loadPlugins([...modulesNamedIn(file), ...more], dirname(file));
   const { submitter, qconf } = settings.values;
   const options = {
     stateDir: settings.stateDir,
     defaultDemand: submitter.defaultDemand,
     queueList: qconf.queueList,
   };
-  return { problems, queueFile: { file, catalogue, options } };
+  return { file, catalogue, options };
 }
 
-/** Settings may be usable and still have warnings. */
-function readSettingsAndProblems(
-  config: string,
-  stateDir: string | undefined,
-): { settings?: LoadedSettings; problems: readonly Problem[] } {
-  const result = readSettings(config, stateDir);
-  const problems = 'problems' in result ? result.problems : [];
-  return result.ok ? { settings: result.settings, problems } : { problems };
+/** The configurations of workers that are alive or not swept yet. */
+async function configsInUse(store: Store): Promise<ConfigInUse[]> {
+  const result: ConfigInUse[] = [];
+  for (const { configId } of await store.workers.configsInUse()) {
+    const row = await store.queues.snapshot(configId);
+    if (row !== undefined) result.push({ configId, config: parseSnapshot(row.snapshot) });
+  }
+  return result;
 }

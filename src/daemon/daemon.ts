@@ -12,7 +12,8 @@ import { openStore, type Store } from '../store/store.ts';
 import type { Clock } from '../util/clock.ts';
 import { workerIdFloor } from '../worker/identity.ts';
 import { Assembly } from './assembly.ts';
-import { FileWatch, readConfiguration } from './config-file.ts';
+import { readForRun } from './configuration.ts';
+import { FileWatch } from './file-watch.ts';
 import { type Lock, takeLock } from './lock.ts';
 import { LoopSet } from './loop-set.ts';
 import { logProblems } from './problem-log.ts';
@@ -157,11 +158,11 @@ export class Daemon {
     const { settings, log } = this.#options;
     if (this.#assembly === undefined || this.#wiring === undefined) return;
     await this.#watch.use();
-    const { file, catalogue, inUse } = await readConfiguration(settings, this.#store);
-    logProblems(log, file);
+    const { queueFile, catalogue, inUse } = await readForRun(settings, this.#store);
+    logProblems(log, queueFile);
     this.#wiring.use(catalogue);
-    await this.#assembly.reload(file, inUse);
-    const { queues, incomplete, refused, readable } = file;
+    await this.#assembly.reload(queueFile, inUse);
+    const { queues, incomplete, refused, readable } = queueFile;
     const facts = { cause, queues: queues.length, incomplete: incomplete.length, refused: refused.length };
     if (!readable) log.error('the queue file cannot be used: all queues go on as they were', facts);
     else if (refused.length > 0 || incomplete.length > 0)
@@ -179,8 +180,8 @@ export class Daemon {
     const { settings, clock, random, log, step } = this.#options;
     const { master, monitor, submitter, sweeper, qconf } = settings.values;
     await this.#watch.use();
-    const { file, catalogue, inUse } = await readConfiguration(settings, this.#store);
-    logProblems(log, file);
+    const { queueFile, catalogue, inUse } = await readForRun(settings, this.#store);
+    logProblems(log, queueFile);
     const harvesterId = master.harvester_id ?? `thresher-${hostname()}`;
     const shared = { factoryId: id, harvesterId, clock, random, log };
     const context = {
@@ -196,7 +197,7 @@ export class Daemon {
     this.#wiring = new Wiring(catalogue, { ...shared, maxStatusAge, stateDir: settings.stateDir });
     const parts = { settings: settings.values, context, writer: this.#writer, wiring: this.#wiring };
     this.#assembly = new Assembly({ ...parts, loops: this.#loops });
-    await this.#assembly.begin(file, inUse);
+    await this.#assembly.begin(queueFile, inUse);
     if (qconf.checkInterval > 0) {
       const interval = qconf.checkInterval * 1000;
       this.#watching = this.#loops.add({ name: 'watch', interval, pass: () => this.#lookForChange() });
@@ -207,7 +208,7 @@ export class Daemon {
         this.#loops.wakeAll('sweep');
       });
     }
-    const { queues, incomplete, refused } = file;
+    const { queues, incomplete, refused } = queueFile;
     log.info('started', {
       factory: id,
       queues: queues.length,

@@ -23,7 +23,7 @@ export function logProblems(log: Log, { problems, verdicts, incomplete }: QueueF
   }
 }
 
-function logProblem(log: Log, problem: Problem): void {
+export function logProblem(log: Log, problem: Problem): void {
   const { file, pointer, line, severity, code, message, queue } = problem;
   const detail = { file, pointer, line, code, message, ...(queue !== undefined && { queue }) };
   switch (severity) {

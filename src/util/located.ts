@@ -29,6 +29,8 @@ export interface Located {
   readonly problems: readonly Problem[];
   /** Line of the value at a JSON pointer, or of its nearest parent that exists. */
   lineOf(pointer: string): number;
+  /** File of that value, where another file than `file` can bring values too. */
+  fileOf?(pointer: string): string;
 }
 
 export function toPointer(path: readonly (string | number)[]): string {
@@ -52,7 +54,8 @@ export function readYamlFile(file: string): Located {
   return readLocated(file, parseYaml);
 }
 
-function readLocated(file: string, parse: (text: string, file: string) => Located): Located {
+/** Reads a file as `parse` does; one that cannot be read is a problem of its own. */
+export function readLocated(file: string, parse: (text: string, file: string) => Located): Located {
   let text: string;
   try {
     text = readFileSync(file, 'utf8');

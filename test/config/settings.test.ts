@@ -84,6 +84,94 @@ describe('the settings of the daemon', () => {
     expect(settingsOf('master: { stateDir: /srv/state }\n', '/other').stateDir).to.equal('/other');
   });
 
+  describe('with variables of the environment', () => {
+    const machine = {
+      env: { QUEUES: '/etc/queues.json', N: '50', OFF: 'false', LIST: 'A,B', TEXT: 'many', EMPTY: '' },
+      hostname: 'node1.cern.ch',
+      home: '/root',
+    };
+    const readHere = (text: string) => {
+      writeFileSync(file, text);
+      return readSettings(file, undefined, machine);
+    };
+
+    it('take them where a string is nothing else, in the type of the setting', () => {
+      const result = readHere(
+        [
+          'master: { harvester_id: "$HOSTNAME" }',
+          'qconf: { configFile: "${QUEUES}", queueList: $LIST }',
+          'submitter: { maxNewWorkers: $N }',
+          'http: { enabled: $OFF }',
+        ].join('\n'),
+      );
+      expect(result.problems).to.deep.equal([]);
+      if (!result.ok) throw new Error('refused');
+      const { queueFile, values } = result.settings;
+      expect(queueFile).to.equal('/etc/queues.json');
+      expect(values.master.harvester_id).to.equal('node1');
+      expect(values.qconf.queueList).to.deep.equal(['A', 'B']);
+      expect(values.submitter.maxNewWorkers).to.equal(50);
+      expect(values.http.enabled).to.equal(false);
+    });
+
+    it('leave every other dollar alone', () => {
+      const result = readHere('log: { file: "/var/${N}/a" }\nmaster: { stateDir: "$N/x" }\n');
+      if (!result.ok) throw new Error('refused');
+      expect(result.settings.logFile).to.equal('/var/${N}/a');
+      expect(result.settings.stateDir).to.equal(join(directory, '$N/x'));
+    });
+
+    for (const [what, text, ...expected] of [
+      [
+        'one that is not set',
+        'master:\n  stateDir: $NO_SUCH\n',
+        ['environment-missing', 2, '/master/stateDir'],
+        'stateDir is "$NO_SUCH", and the environment has no variable "NO_SUCH"; set it for the daemon, or write the value itself',
+      ],
+      [
+        'one that is not set in a list',
+        'qconf:\n  queueList:\n    - A\n    - ${NO_SUCH}\n',
+        ['environment-missing', 4, '/qconf/queueList/1'],
+        'queueList[1] is "${NO_SUCH}", and the environment has no variable "NO_SUCH"; set it for the daemon, or write the value itself',
+      ],
+      [
+        'one of the wrong type',
+        'submitter:\n  maxNewWorkers: $TEXT\n',
+        ['wrong-type', 2, '/submitter/maxNewWorkers'],
+        'maxNewWorkers is "many"; it must be an integer',
+      ],
+      [
+        'an empty one',
+        'submitter:\n  maxNewWorkers: $EMPTY\n',
+        ['wrong-type', 2, '/submitter/maxNewWorkers'],
+        'maxNewWorkers is ""; it must be an integer',
+      ],
+    ] as const) {
+      it(`say where and what is wrong with ${what}`, () => {
+        const found = readHere(text).problems.map(({ code, line, pointer, message }) => [
+          [code, line, pointer],
+          message,
+        ]);
+        expect(found).to.deep.equal([expected]);
+      });
+    }
+  });
+
+  it('keep credential managers as they are, and say that they do nothing yet', () => {
+    const result = read('master: {}\ncredmanager:\n  moduleName: [a]\n');
+    expect(result.problems).to.deep.equal([
+      {
+        file,
+        pointer: '/credmanager',
+        line: 2,
+        severity: 'notice',
+        code: 'setting-not-applied',
+        message: '[credmanager] is accepted but not applied yet',
+      },
+    ]);
+    expect(result.ok && result.settings.values.credmanager).to.deep.equal({ moduleName: ['a'] });
+  });
+
   it('accept a cron expression', () => {
     expect(settingsOf('sweeper: { cron: "*/10 * * * *" }\n').values.sweeper.cron).to.equal('*/10 * * * *');
   });

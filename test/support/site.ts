@@ -89,6 +89,11 @@ export class Site {
     return this.#spawn(join(checkout, 'bin/thresher'), ['--config', this.config, 'run', ...args], env);
   }
 
+  /** Starts the real program with a command line of its own, followed and ended as a daemon is. */
+  startWith(args: string[], env: Record<string, string> = {}): RunningDaemon {
+    return this.#spawn(join(checkout, 'bin/thresher'), args, env);
+  }
+
   /**
    * Starts the real daemon with its state on a disk of its own, in a mount namespace of its own: no root needed.
    * `stateDir` is how files there are reached from outside, `run` how the program is run inside.

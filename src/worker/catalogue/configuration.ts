@@ -3,8 +3,44 @@ import type { Explanation } from './explanation.ts';
 /** Mistakes in files, found before anything starts. */
 export const configurationErrors = {
   'settings-wrong': {
-    meaning: 'thresher.yaml cannot be read or has mistakes; each is named with its line.',
+    meaning: 'The settings of the daemon cannot be read or have mistakes; each is named with its line.',
     remedy: 'Mend them; docs/configuration.md lists all keys.',
+  },
+  'settings-missing': {
+    meaning: 'No settings file was named, and there is none in the places where one is looked for.',
+    remedy: 'Name it with `--config`, or put it into one of the places of the message.',
+  },
+  'settings-ambiguous': {
+    meaning: 'No settings file was named, and Harvester has several, which it puts together.',
+    remedy: 'Name with `--config` the one that holds what thresher needs.',
+  },
+  'environment-missing': {
+    meaning: 'A setting names a variable that the environment does not have.',
+    remedy: 'Set it where the daemon is started, or write the value itself.',
+  },
+  'environment-replaces-all': {
+    meaning: 'A variable stands for a whole value, so text beside it is dropped, as in Harvester.',
+    remedy: 'Write the value itself.',
+  },
+  'template-placeholder': {
+    meaning: "A value is still the `FIXME` of Harvester's template.",
+    remedy: 'Write what your site has.',
+  },
+  'quoted-value': {
+    meaning: 'A value of panda_harvester.cfg stands in quotes, which belong to it there.',
+    remedy: 'Remove the quotes.',
+  },
+  'unread-setting': {
+    meaning: 'panda_harvester.cfg has a section or key that Harvester reads and thresher does not.',
+    remedy: 'Nothing, where it is a notice; a warning says what is done otherwise than by Harvester.',
+  },
+  'setting-not-applied': {
+    meaning: 'A section of the settings is accepted, but this version does not apply it yet.',
+    remedy: 'See to it by other means meanwhile.',
+  },
+  'queue-file-place': {
+    meaning: 'The queue file of panda_harvester.cfg is elsewhere than beside it, or Harvester reads another.',
+    remedy: 'Write the path of `qconf.configFile` in full.',
   },
   'file-unreadable': {
     meaning:
@@ -12,11 +48,12 @@ export const configurationErrors = {
     remedy: 'Check the path (relative paths count from the file that names them) and its permissions.',
   },
   syntax: {
-    meaning: 'A file is not valid JSON or YAML.',
+    meaning: 'A file is not valid JSON or YAML, or panda_harvester.cfg not what Python reads.',
     remedy: 'Mend the place named; for JSON, look for a missing comma or quote just before it.',
   },
   'duplicate-key': {
-    meaning: 'A JSON object has the same key twice. The last one counts, as in Harvester.',
+    meaning:
+      'A JSON object has the same key twice: the last one counts, as in Harvester. In panda_harvester.cfg it is an error, also as there.',
     remedy: 'Remove the one that is not meant.',
   },
   'wrong-type': {
@@ -24,7 +61,7 @@ export const configurationErrors = {
     remedy: 'Write what the message asks for.',
   },
   'unknown-setting': {
-    meaning: 'thresher.yaml has a key that this version does not know.',
+    meaning: 'The settings have a key that this version does not know.',
     remedy: 'Look for a spelling mistake; docs/configuration.md lists all keys.',
   },
   'unread-option': {

@@ -1,0 +1,85 @@
+/**
+ * What Harvester's own `panda_harvester.cfg` may hold, so that a key that thresher does not read can be told from a slip of
+ * the pen. Source: Harvester 0.7.5, its template of the file and every place in its code that reads a setting.
+ */
+
+/** Keys of the sections that thresher has too. */
+const sharedSections: Readonly<Record<string, readonly string[]>> = {
+  master: [
+    ...['uname', 'gname', 'loggername', 'harvester_id', 'debugger_port', 'dynamic_plugin_change'],
+    'extraPluginConfigs',
+  ],
+  qconf: [
+    ...['configFile', 'configFromCacher', 'queueList', 'resolverModule', 'resolverClass', 'resolverConfig'],
+    ...['autoBlacklist', 'pilotVersion', 'updateInterval', 'checkInterval', 'defaultTemplateQueueName'],
+  ],
+  submitter: [
+    ...['nThreads', 'nQueues', 'lookupTime', 'queueLockInterval', 'lockInterval', 'checkInterval'],
+    ...['minSubmissionInterval', 'sleepTime', 'maxNewWorkers', 'respectSleepTime', 'activateWorkerFactor'],
+    'noPilotsWhenNoActiveJobs',
+  ],
+  monitor: [
+    ...['nThreads', 'maxWorkers', 'lockInterval', 'checkInterval', 'checkTimeout', 'sleepTime'],
+    ...['fifoEnable', 'fifoModule', 'fifoClass', 'fifoSleepTimeMilli', 'fifoCheckInterval'],
+    ...['fifoCheckDuration', 'fifoForceEnqueueInterval', 'fifoMaxWorkersToPopulate'],
+    ...['fifoMaxWorkersPerChunk', 'fifoMaxPreemptInterval', 'fifoProtectiveDequeue'],
+    ...['pluginCacheEnable', 'pluginCacheRefreshInterval', 'workerQueueTimeLimit', 'postProcessTimeout'],
+    ...['eventBasedEnable', 'eventBasedPlugins', 'eventBasedCheckInterval', 'eventBasedTimeWindow'],
+    ...['eventBasedCheckMaxEvents', 'eventBasedEventLifetime', 'eventBasedRemoveMaxEvents'],
+  ],
+  sweeper: [
+    ...['nThreads', 'maxWorkers', 'checkInterval', 'sleepTime', 'keepFinished', 'keepFailed'],
+    ...['keepCancelled', 'keepMissed', 'keepPending', 'diskCleanUpInterval', 'diskHighWatermark'],
+  ],
+  credmanager: [
+    ...['moduleName', 'className', 'inCertFile', 'certFile', 'outCertFile', 'voms', 'pluginConfigs'],
+    'sleepTime',
+  ],
+};
+
+/** Sections of which thresher reads nothing. */
+export const unreadSections: readonly string[] = [
+  ...['db', 'fifo', 'communicator', 'pandacon', 'commandmanager', 'jobfetcher', 'propagator', 'preparator'],
+  ...['stager', 'zipper', 'eventfeeder', 'cacher', 'payload_interaction', 'frontend', 'watcher', 'apfmon'],
+  ...['service_monitor', 'googlecloud', 'file_syncer', 'log_level'],
+];
+
+export const harvesterSections: readonly string[] = [...Object.keys(sharedSections), ...unreadSections];
+
+/** Harvester's keys of a section that thresher has too. */
+export function harvesterKeys(section: string): readonly string[] {
+  return sharedSections[section] ?? [];
+}
+
+/** Something that Harvester would do and thresher does not: more than a key without effect. */
+interface Missed {
+  /** Whether the value asks for it. */
+  readonly when: (value: unknown) => boolean;
+  readonly message: string;
+}
+
+const isOn = (value: unknown) => value === true;
+
+/** By `section.key`. Each would start more workers, or other queues, than its operator expects. */
+export const missedSettings: Readonly<Record<string, Missed>> = {
+  'qconf.configFromCacher': {
+    when: isOn,
+    message: 'queues that Harvester fetches from its cacher are not read, only those of qconf.configFile',
+  },
+  'qconf.autoBlacklist': {
+    when: isOn,
+    message: 'queues that are offline in CRIC are not stopped; set their queueStatus in the queue file',
+  },
+  'submitter.noPilotsWhenNoActiveJobs': {
+    when: isOn,
+    message: 'workers are submitted whether or not there are active jobs',
+  },
+  'submitter.activateWorkerFactor': {
+    when: (value) => value !== 1 && value !== '1.0' && value !== null,
+    message: 'numbers of workers are not scaled by it; set the limits of the queues instead',
+  },
+  'submitter.minSubmissionInterval': {
+    when: (value) => value !== 0 && value !== null,
+    message: 'there is no pause between submissions to a queue; submitter.submissionRate limits their rate',
+  },
+};

@@ -1,0 +1,39 @@
+import { Settings } from './settings-schema.ts';
+
+/** The parts of a JSON schema that decide how a text becomes a value. */
+export interface SettingSchema {
+  readonly type?: string;
+  readonly additionalProperties?: boolean;
+  readonly properties?: Readonly<Record<string, SettingSchema>>;
+}
+
+/** The schema of one section; undefined where thresher has no such section. */
+export function sectionSchema(section: string): SettingSchema | undefined {
+  return propertyOf(Settings as unknown as SettingSchema, section);
+}
+
+/** The schema of one key of a section; undefined where thresher has no such key. */
+export function propertyOf({ properties = {} }: SettingSchema, key: string): SettingSchema | undefined {
+  return Object.hasOwn(properties, key) ? properties[key] : undefined;
+}
+
+const numeric = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
+
+/**
+ * Makes of a text what its setting wants: Harvester's file has no types, and keeps 0.5 as a text and a name of digits as
+ * a number. What does not fit stays as it is, for the schema to say what would be right.
+ */
+export function fit(value: unknown, { type }: SettingSchema): unknown {
+  if (type === 'string' && typeof value === 'number') return String(value);
+  if (type === 'array' && !Array.isArray(value)) return toNames(value);
+  if (typeof value !== 'string') return value;
+  if ((type === 'number' || type === 'integer') && numeric.test(value)) return Number(value);
+  if (type === 'boolean' && /^(true|false)$/i.test(value)) return value.toLowerCase() === 'true';
+  return value;
+}
+
+/** Harvester takes "A,B" for both, and '["A", "B"]' on one line too: it looks for each name within the text. */
+function toNames(value: unknown): unknown {
+  if (typeof value === 'number') return [String(value)];
+  return typeof value === 'string' ? value.split(/[\s,"'[\]]+/).filter((name) => name !== '') : value;
+}

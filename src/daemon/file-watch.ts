@@ -1,0 +1,44 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { messageOf } from '../worker/errors.ts';
+
+/**
+ * Notices changes of a file by its content, whatever was done to get it there: an editor's rename, a copy in place, or a
+ * symbolic link that now leads elsewhere, as Kubernetes does with ConfigMaps. What was read once only may be half written.
+ */
+export class FileWatch {
+  readonly #path: string;
+  /** Digest of what is in use, and of what was seen at the last look. */
+  #used: string | undefined;
+  #seen: string | undefined;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** That the file is used as it is now. */
+  async use(): Promise<void> {
+    this.#used = await this.#digest();
+    this.#seen = this.#used;
+  }
+
+  /** Whether the file changed, and stayed so from the last look to this one; `changing`: look again soon. */
+  async look(): Promise<'same' | 'changing' | 'changed'> {
+    const now = await this.#digest();
+    const stayed = now === this.#seen;
+    this.#seen = now;
+    if (now === this.#used) return 'same';
+    return stayed ? 'changed' : 'changing';
+  }
+
+  async #digest(): Promise<string> {
+    try {
+      return createHash('sha256')
+        .update(await readFile(this.#path))
+        .digest('hex');
+    } catch (error) {
+      // That it cannot be read is a state of its own.
+      return messageOf(error);
+    }
+  }
+}
