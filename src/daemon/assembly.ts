@@ -3,6 +3,7 @@ import type { Ledger } from '../agents/ledger.ts';
 import { MonitorAgent } from '../agents/monitor.ts';
 import type { ObservationWriter } from '../agents/observations.ts';
 import { Progress } from '../agents/loop.ts';
+import { PrunerAgent, retentionAt } from '../agents/pruner.ts';
 import type { AgentContext, ConnectedPlugins, QueueRuntime } from '../agents/queue-runtime.ts';
 import { ReconcilerAgent } from '../agents/reconciler.ts';
 import { SubmitterAgent } from '../agents/submitter.ts';
@@ -86,6 +87,21 @@ export async function assemble(
     interval: commandInterval,
     longestPause: 1000,
     pass: () => commands.pass(),
+  });
+  addPruneLoop(parts, () => new Set(currentIds.values()));
+}
+
+function addPruneLoop(parts: AssemblyParts, currentConfigs: () => ReadonlySet<number>): void {
+  const { settings, context, loops } = parts;
+  const progress = new Progress(context.clock);
+  const pruner = new PrunerAgent(followed(context, progress), (now) =>
+    retentionAt(now, settings, currentConfigs()),
+  );
+  loops.add({
+    ...watched(parts, progress),
+    name: 'prune',
+    interval: settings.sweeper.pruneInterval * 1000,
+    pass: (signal) => pruner.pass(signal),
   });
 }
 
