@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { ThresherError } from '../worker/errors.ts';
+import { addDb } from './db.ts';
 import { addDrain } from './drain.ts';
 import type { Environment } from './environment.ts';
 import { addKill } from './kill.ts';
@@ -16,7 +17,7 @@ import { addWorkers } from './workers.ts';
 
 const subcommands = [
   ...[addRun, addQueues, addWorkers, addWorker, addLogs, addKill],
-  ...[addPause, addResume, addDrain, addSweep, addOrphans, addVersion],
+  ...[addPause, addResume, addDrain, addSweep, addOrphans, addDb, addVersion],
 ];
 
 export function makeProgram(environment: Environment): Command {

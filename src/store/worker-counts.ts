@@ -28,9 +28,7 @@ export interface EndedWorker {
 
 /** Whose missed workers are counted. */
 export type MissedScope =
-  | { readonly queue: string }
-  | { readonly computingSite: string }
-  | { readonly computingElement: string };
+  { readonly queue: string } | { readonly computingSite: string } | { readonly computingElement: string };
 
 /** The living of one queue by status. */
 export async function countAlive(
