@@ -61,7 +61,8 @@ const rules: readonly Rule[] = [
   {
     check: 'id-used-again',
     query: `SELECT count(*) AS count, min(worker_id) AS example FROM workers
-      JOIN counters ON counters.instance = workers.instance AND name = 'nextWorkerId' WHERE worker_id >= value`,
+      JOIN counters ON counters.instance = workers.instance AND counters.name = 'nextWorkerId'
+        WHERE worker_id >= counters.value`,
     message: (count, example) => `workers whose ids would be given out again: ${count}, such as ${example}`,
   },
 ];
