@@ -101,14 +101,12 @@ export class RetentionStore {
 
   /** None is left behind by the above; what a damaged or mended database has of them goes too. */
   async #deleteLostTransitions(between: Between): Promise<void> {
-    let from = 0;
-    for (;;) {
-      const next = await sql<{ id: number | null }>`
-        SELECT max(id) AS id FROM (
-          SELECT id FROM transitions WHERE id > ${from} ORDER BY id LIMIT ${transitionBatch}
-        )`.execute(this.#db);
-      const to = next.rows[0]?.id ?? null;
-      if (to === null) return;
+    // What comes meanwhile is not looked at: new ones may come faster than this goes.
+    const last = await this.#max(sql`transitions`);
+    for (let from = 0; from < last;) {
+      const next = sql`SELECT id FROM transitions WHERE id > ${from} AND id <= ${last} ORDER BY id LIMIT ${transitionBatch}`;
+      // None are left where another process deleted them meanwhile.
+      const to = (await this.#max(sql`(${next})`)) || last;
       await this.#delete(sql`transitions WHERE id > ${from} AND id <= ${to}
         AND NOT EXISTS (SELECT 1 FROM workers WHERE workers.worker_id = transitions.worker_id)`);
       if (!(await between())) return;
@@ -137,6 +135,12 @@ export class RetentionStore {
   async #count(from: RawBuilder<unknown>): Promise<number> {
     const { rows } = await sql<{ count: number }>`SELECT count(*) AS count FROM ${from}`.execute(this.#db);
     return rows[0]?.count ?? 0;
+  }
+
+  /** The highest id; 0 where there is none. */
+  async #max(from: RawBuilder<unknown>): Promise<number> {
+    const { rows } = await sql<{ id: number | null }>`SELECT max(id) AS id FROM ${from}`.execute(this.#db);
+    return rows[0]?.id ?? 0;
   }
 
   async #delete(from: RawBuilder<unknown>): Promise<number> {

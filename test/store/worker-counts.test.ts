@@ -174,7 +174,9 @@ describe('the plan of', () => {
       const ran: CompiledQuery[] = [];
       const db = new Kysely<Tables>({
         dialect: new SqliteDialect({ database: sqlite }),
-        log: ({ query }) => ran.push(query),
+        log: ({ query }) => {
+          ran.push(query);
+        },
       });
       await run(new WorkerStore(db, 'factory'), new RetentionStore(db, 'factory'));
       const plans = ran
