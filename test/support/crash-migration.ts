@@ -5,7 +5,7 @@ import { openStore } from '../../src/store/store.ts';
 const [file = '', name = ''] = process.argv.slice(2);
 const migration = migrations[name];
 if (migration === undefined) throw new Error(`there is no migration ${name}`);
-const { up } = migration;
+const up = migration.up.bind(migration);
 Object.assign(migration, {
   async up(db: Parameters<typeof up>[0]) {
     await up(db);
