@@ -145,7 +145,14 @@ export class QueueLimits {
     const { ledger, clock, factoryLimits } = this.#context;
     const { load } = ledger.store;
     return {
-      missed: (level, value, window) => load.missed(level, value, clock.now() - window),
+      missed: (level, value, window) => {
+        const scope = {
+          site: { computingSite: value },
+          pq: { queue: value },
+          ce: { computingElement: value },
+        }[level];
+        return ledger.store.workers.missedSince(scope, clock.now() - window);
+      },
       family: async (part) => {
         const configs = new Map(factoryLimits.family(siteFamily).map((config) => [config.name, config]));
         const rows = (await load.alive([...configs.keys()])).filter(({ status }) => isPart(part, status));
@@ -167,7 +174,7 @@ export class QueueLimits {
     const { ledger, clock } = this.#context;
     const store = ledger.store.load;
     const now = clock.now();
-    const ended = await store.lastEnded(config.name, options.workers);
+    const ended = await ledger.store.workers.lastEnded(config.name, options.workers, endedByItself);
     const alone = { ended, proven: 0, unproven: load.alive.workers, lastMade: undefined, now };
     // Most queues have nothing to fear of, and are not asked for more.
     if (blackHole(alone, options) === undefined) return undefined;
@@ -176,6 +183,9 @@ export class QueueLimits {
     return blackHole({ ...alone, proven, unproven: load.alive.workers - proven, lastMade }, options);
   }
 }
+
+/** How workers end that nobody ended and that did start: what tells of the resource. */
+const endedByItself = ['finished', 'failed'] as const;
 
 function rate({ bucket, name }: { readonly bucket: TokenBucket; readonly name: string }): Limit {
   const message = `${name} lets through ${bucket.rate} per second and ${bucket.burst} at once`;

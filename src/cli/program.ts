@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander';
 import { ownSettings } from '../config/harvester-places.ts';
 import { ThresherError } from '../worker/errors.ts';
 import { addCheckConfig } from './check-config.ts';
+import { addDb } from './db.ts';
 import { addDrain } from './drain.ts';
 import { type Environment, ExitStatus } from './environment.ts';
 import { addExplain } from './explain.ts';
@@ -19,7 +20,8 @@ import { addWorkers } from './workers.ts';
 
 const subcommands = [
   ...[addRun, addQueues, addWorkers, addWorker, addLogs, addKill],
-  ...[addPause, addResume, addDrain, addSweep, addOrphans, addCheckConfig, addExplain, addVersion],
+  ...[addPause, addResume, addDrain, addSweep, addOrphans],
+  ...[addCheckConfig, addExplain, addDb, addVersion],
 ];
 
 export function makeProgram(environment: Environment): Command {

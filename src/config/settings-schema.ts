@@ -144,6 +144,17 @@ export const Settings = Type.Object(
         keepFailed: hours(72, 'failed'),
         keepCancelled: hours(72, 'cancelled'),
         keepMissed: hours(24, 'missed'),
+        keepRows: Type.Number({
+          default: 24,
+          minimum: 0,
+          description:
+            'How long the database keeps ended workers at least, whatever the four above say, h: throttlers look back as far.',
+        }),
+        pruneInterval: seconds(
+          3600,
+          'Between deletions from the database of workers whose traces were removed',
+          0.05,
+        ),
       },
       closed,
     ),

@@ -1,6 +1,7 @@
 import { CommandAgent, type SweepResult } from '../agents/commands.ts';
 import type { ObservationWriter } from '../agents/observations.ts';
 import { Progress } from '../agents/loop.ts';
+import { PrunerAgent, retentionAt } from '../agents/pruner.ts';
 import type { ConnectedPlugins, QueueRuntime } from '../agents/queue-runtime.ts';
 import type { QueueConfig, QueueFileResult } from '../config/queues.ts';
 import { messageOf } from '../worker/errors.ts';
@@ -49,6 +50,7 @@ export class Assembly {
     await this.#parts.context.ledger.load();
     await this.#apply(file, inUse);
     const commands = this.#commands();
+    this.#prune();
     // An operator's pause counts before the first worker is submitted.
     await commands.carryOutControls();
   }
@@ -210,6 +212,21 @@ export class Assembly {
       this.#connections.set(name, { ...connection, made: made.get(name) ?? '' });
       loops.startAfter(ending.get(name), connection.all);
     }
+  }
+
+  #prune(): void {
+    const { settings, context, loops } = this.#parts;
+    const progress = new Progress(context.clock);
+    const pruner = new PrunerAgent(followed(context, progress), (now) => {
+      const currentConfigs = new Set([...this.#current.values()].map(({ runtime }) => runtime.configId));
+      return retentionAt(now, settings, currentConfigs);
+    });
+    loops.add({
+      ...watched(this.#parts, progress),
+      name: 'prune',
+      interval: settings.sweeper.pruneInterval * 1000,
+      pass: (signal) => pruner.pass(signal),
+    });
   }
 
   #commands(): CommandAgent {

@@ -72,7 +72,8 @@ export class Daemon {
       const kept = others.length === 0 && readFactoryId(dir) === undefined ? known : undefined;
       const id = factoryId(dir, settings.values.master.factoryId ?? kept, random);
       store = await openStore(dir.database, id);
-      if (!(await store.ids.any())) await store.ids.raise(workerIdFloor(clock.now()));
+      // Also of a database that was there: restored from a backup, it does not know the ids given out since.
+      await store.ids.raise(workerIdFloor(clock.now()));
       const daemon = new Daemon(options, lock, store);
       await daemon.#run(id);
       return daemon;

@@ -6,6 +6,8 @@ import { messageOf, ThresherError } from '../worker/errors.ts';
 import type { StateDir } from './state-dir.ts';
 
 export interface Holder {
+  /** Who holds it, where it is no daemon: "thresher db prune --vacuum". */
+  readonly what?: string;
   readonly pid: number;
   readonly host: string;
   readonly startedAt: number;
@@ -77,6 +79,6 @@ function alreadyRunning(dir: StateDir): ThresherError {
   const who =
     holder === undefined
       ? 'another daemon'
-      : `the daemon with pid ${holder.pid} on ${holder.host}, started ${isoTime(holder.startedAt)}`;
+      : `${holder.what ?? 'the daemon'} with pid ${holder.pid} on ${holder.host}, started ${isoTime(holder.startedAt)}`;
   return new ThresherError('already-running', `${who} works on ${dir.path}`, { holder });
 }

@@ -4,6 +4,9 @@ import { sql } from 'kysely';
 export const alive = sql.raw(`status IN ('pending', 'submitted', 'idle', 'ready', 'running')`);
 export const ended = sql.raw(`status NOT IN ('pending', 'submitted', 'idle', 'ready', 'running')`);
 
+/** When a worker ended: without an end of its own the time of its last change counts. In these words the indexes have it. */
+export const endedAt = sql.raw(`coalesce(end_time, modification_time)`);
+
 /** Ids as one bound value, however many. */
 export function isIn(workerIds: readonly number[]) {
   return sql<boolean>`worker_id IN (SELECT value FROM json_each(${JSON.stringify(workerIds)}))`;

@@ -5,6 +5,7 @@ import { Migrator } from 'kysely/migration';
 import { ThresherError } from '../worker/errors.ts';
 import { storeError } from './failures.ts';
 import { migrations } from './migrations.ts';
+import { inTransaction } from './transaction.ts';
 import type { Tables } from './tables.ts';
 
 export interface OpenDatabase {
@@ -108,12 +109,15 @@ function dataVersion(sqlite: Database.Database): unknown {
 async function migrate(open: OpenDatabase): Promise<void> {
   const unknown = await unknownMigrations(open.db);
   if (unknown.length > 0) throw newer(open.file, unknown);
-  const migrator = new Migrator({
-    db: open.db,
-    provider: { getMigrations: async () => ({ ...migrations }) },
+  // Kysely's own migrator opens no transaction on SQLite: a stop in the middle would leave half a migration, for ever.
+  await inTransaction(open.db, async (tx) => {
+    const migrator = new Migrator({
+      db: tx,
+      provider: { getMigrations: async () => ({ ...migrations }) },
+    });
+    const { error } = await migrator.migrateToLatest();
+    if (error !== undefined) throw error instanceof Error ? error : new Error(JSON.stringify(error));
   });
-  const { error } = await migrator.migrateToLatest();
-  if (error !== undefined) throw error instanceof Error ? error : new Error(JSON.stringify(error));
 }
 
 async function unknownMigrations(db: Kysely<Tables>): Promise<string[]> {

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import type { WorkerStatus } from '../worker/status.ts';
-import { alive, ended } from './conditions.ts';
+import { alive } from './conditions.ts';
 import type { Tables } from './tables.ts';
 
 /** Living workers of one queue and one kind. */
@@ -15,14 +15,7 @@ export interface LoadRow {
   readonly memory: number;
 }
 
-/** An ended worker as limits look at it. Times are ms UTC. */
-export interface EndedRow {
-  readonly status: WorkerStatus;
-  readonly startTime: number | null;
-  readonly endTime: number | null;
-}
-
-/** What limits count. */
+/** What limits count of the living. */
 export class LoadStore {
   readonly #db: Kysely<Tables>;
   readonly #instance: string;
@@ -53,15 +46,6 @@ export class LoadStore {
     return result.rows[0]?.workers ?? 0;
   }
 
-  /** The last workers of a queue that ended by themselves, newest first. */
-  async lastEnded(queue: string, limit: number): Promise<EndedRow[]> {
-    const result = await sql<EndedRow>`
-      SELECT status, start_time AS startTime, end_time AS endTime FROM workers
-      WHERE instance = ${this.#instance} AND queue = ${queue} AND ${ended} AND status IN ('finished', 'failed')
-      ORDER BY end_time DESC LIMIT ${limit}`.execute(this.#db);
-    return result.rows;
-  }
-
   /** When the newest worker of a queue was recorded, ms UTC. */
   async lastMade(queue: string): Promise<number | undefined> {
     // The newest has the highest id.
@@ -70,15 +54,5 @@ export class LoadStore {
       WHERE instance = ${this.#instance} AND queue = ${queue}
       ORDER BY worker_id DESC LIMIT 1`.execute(this.#db);
     return result.rows[0]?.at;
-  }
-
-  /** Workers that were missed since then (ms UTC): of a site, of a queue, or on a computing element. */
-  async missed(level: 'site' | 'pq' | 'ce', value: string, since: number): Promise<number> {
-    const column = { site: 'computing_site', pq: 'queue', ce: 'computing_element' }[level];
-    const result = await sql<{ workers: number }>`
-      SELECT count(*) AS workers FROM workers
-      WHERE instance = ${this.#instance} AND status = 'missed' AND ${sql.ref(column)} = ${value}
-        AND end_time > ${since}`.execute(this.#db);
-    return result.rows[0]?.workers ?? 0;
   }
 }

@@ -11,6 +11,11 @@ export const migrations: Readonly<Record<string, Migration>> = {
       for (const statement of core) await sql.raw(statement).execute(db);
     },
   },
+  '0002-retention': {
+    async up(db: Kysely<unknown>): Promise<void> {
+      for (const statement of retention) await sql.raw(statement).execute(db);
+    },
+  },
 };
 
 const core = [
@@ -121,4 +126,45 @@ const core = [
     value INTEGER NOT NULL,
     PRIMARY KEY (instance, name)
   )`,
+];
+
+const retention = [
+  // Limits count the living by what they are, too.
+  `DROP INDEX workers_alive`,
+  `CREATE INDEX workers_alive
+    ON workers (instance, queue, status, resource_type, job_type, n_core, min_ram_count)
+    WHERE status IN ('pending', 'submitted', 'idle', 'ready', 'running')`,
+  // Which of a site's computing elements took it, where the backend knows.
+  `ALTER TABLE workers ADD COLUMN computing_element TEXT`,
+  // The other half of workers_alive: counts by status, the last ends of a queue, and its missed ones in a window.
+  `CREATE INDEX workers_ended ON workers (instance, queue, status, coalesce(end_time, modification_time))
+    WHERE status NOT IN ('pending', 'submitted', 'idle', 'ready', 'running')`,
+  // What may be deleted: ended, and nothing of it left.
+  `CREATE INDEX workers_swept ON workers (instance, status, coalesce(end_time, modification_time), swept_time)
+    WHERE swept_time IS NOT NULL`,
+  `CREATE INDEX workers_missed_by_site
+    ON workers (instance, computing_site, status, coalesce(end_time, modification_time)) WHERE status = 'missed'`,
+  `CREATE INDEX workers_missed_by_element
+    ON workers (instance, computing_element, status, coalesce(end_time, modification_time))
+    WHERE status = 'missed' AND computing_element IS NOT NULL`,
+  `CREATE INDEX workers_by_config ON workers (config_id)`,
+  // When a daemon last took it up: one that came back after a day must not be deleted as old.
+  `ALTER TABLE configs ADD COLUMN used_time INTEGER NOT NULL DEFAULT 0`,
+  `UPDATE configs SET used_time = creation_time`,
+  // Whoever follows the transitions remembers the last id: with the last rows deleted it must not come again.
+  `ALTER TABLE transitions RENAME TO transitions_before`,
+  `CREATE TABLE transitions (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    worker_id INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    from_status TEXT,
+    to_status TEXT NOT NULL,
+    source TEXT NOT NULL,
+    native_status TEXT,
+    message TEXT
+  )`,
+  `INSERT INTO transitions (id, worker_id, at, from_status, to_status, source, native_status, message)
+    SELECT id, worker_id, at, from_status, to_status, source, native_status, message FROM transitions_before`,
+  `DROP TABLE transitions_before`,
+  `CREATE INDEX transitions_by_worker ON transitions (worker_id, id)`,
 ];

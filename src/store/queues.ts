@@ -30,13 +30,15 @@ export class QueueStore {
     this.#instance = instance;
   }
 
-  /** The id of this configuration of this queue; equal ones share it. */
+  /** The id of this configuration of this queue, which is taken up now; equal ones share it. */
   async configId(queue: string, snapshot: string, at: number): Promise<number> {
     const digest = createHash('sha256').update(snapshot).digest('hex');
     const row = await this.#db
       .insertInto('configs')
-      .values({ instance: this.#instance, queue, digest, snapshot, creation_time: at })
-      .onConflict((conflict) => conflict.columns(['instance', 'queue', 'digest']).doUpdateSet({ digest }))
+      .values({ instance: this.#instance, queue, digest, snapshot, creation_time: at, used_time: at })
+      .onConflict((conflict) =>
+        conflict.columns(['instance', 'queue', 'digest']).doUpdateSet({ used_time: at }),
+      )
       .returning('config_id')
       .executeTakeFirstOrThrow();
     return row.config_id;

@@ -20,6 +20,7 @@ export interface WorkerRecord extends Worker {
   readonly killTime: number | null;
   readonly killReason: string | null;
   readonly sweptTime: number | null;
+  readonly computingElement: string | null;
 }
 
 export function toRecord(row: Selectable<WorkersTable>): WorkerRecord {
@@ -59,6 +60,7 @@ export function toRecord(row: Selectable<WorkersTable>): WorkerRecord {
     killTime: row.kill_time,
     killReason: row.kill_reason,
     sweptTime: row.swept_time,
+    computingElement: row.computing_element,
   };
 }
 
@@ -102,5 +104,6 @@ export function toNewRow(worker: Worker, instance: string, status: WorkerStatus,
     kill_time: null,
     kill_reason: null,
     swept_time: null,
+    computing_element: null,
   };
 }

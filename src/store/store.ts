@@ -3,6 +3,7 @@ import { type OpenDatabase, openBeside, openForDaemon } from './database.ts';
 import { LoadStore } from './load.ts';
 import { OrphanStore } from './orphans.ts';
 import { QueueStore } from './queues.ts';
+import { RetentionStore } from './retention.ts';
 import { WorkerIds } from './worker-ids.ts';
 import { WorkerStore } from './workers.ts';
 
@@ -15,6 +16,7 @@ export interface Store {
   readonly queues: QueueStore;
   readonly commands: CommandStore;
   readonly orphans: OrphanStore;
+  readonly retention: RetentionStore;
   /** Whether another process wrote since the last call: nearly free. */
   changedElsewhere(): boolean;
   close(): Promise<void>;
@@ -43,6 +45,7 @@ function assemble(open: OpenDatabase, instance: string): Store {
     queues: new QueueStore(open.db, instance),
     commands: new CommandStore(open.db, instance),
     orphans: new OrphanStore(open.db, instance),
+    retention: new RetentionStore(open.db, instance),
     changedElsewhere: () => open.changedElsewhere(),
     close: () => open.close(),
   };

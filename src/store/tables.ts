@@ -52,6 +52,7 @@ export interface WorkersTable {
   kill_reason: string | null;
   /** When nothing of it was left on the backend any more. */
   swept_time: number | null;
+  computing_element: string | null;
 }
 
 export interface TransitionsTable {
@@ -74,6 +75,8 @@ export interface ConfigsTable {
   digest: string;
   snapshot: string;
   creation_time: number;
+  /** When a daemon last took it up. */
+  used_time: number;
 }
 
 export interface QueuesTable {

@@ -33,15 +33,4 @@ export class WorkerIds {
       )
       .execute();
   }
-
-  /** Whether this instance ever gave out an id. */
-  async any(): Promise<boolean> {
-    const row = await this.#db
-      .selectFrom('counters')
-      .select('value')
-      .where('instance', '=', this.#instance)
-      .where('name', '=', 'nextWorkerId')
-      .executeTakeFirst();
-    return row !== undefined;
-  }
 }

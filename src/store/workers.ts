@@ -1,12 +1,24 @@
 import { type Kysely, type Selectable, sql } from 'kysely';
 import { nextTurn } from '../util/clock.ts';
-import { isQueued, type WorkerStatus } from '../worker/status.ts';
+import { type FinalStatus, finalStatuses, type WorkerStatus } from '../worker/status.ts';
 import type { Worker } from '../worker/worker.ts';
 import { alive, ended, isIn } from './conditions.ts';
 import { toNewRow, toRecord, type WorkerRecord } from './rows.ts';
 import { inTransaction } from './transaction.ts';
 import type { Tables, TransitionsTable } from './tables.ts';
 import { applyChanges, type WorkerChange } from './worker-changes.ts';
+import {
+  countAlive,
+  countAll,
+  type EndedWorker,
+  lastEnded,
+  type MissedScope,
+  missedSince,
+  type QueueCount,
+  type StatusCount,
+} from './worker-counts.ts';
+
+export { queuedWorkers, type StatusCount } from './worker-counts.ts';
 
 /** Rows per INSERT: below SQLite's limit of bound values. */
 const insertChunk = 500;
@@ -27,13 +39,6 @@ export interface LiveRow {
   readonly nativeStatus: string | null;
   readonly node: string | null;
   readonly startTime: number | null;
-}
-
-export interface StatusCount {
-  readonly status: WorkerStatus;
-  readonly workers: number;
-  readonly cores: number;
-  readonly memory: number;
 }
 
 export interface WorkerFilter {
@@ -120,24 +125,27 @@ export class WorkerStore {
   }
 
   /** The living of one queue by status. */
-  async countAlive(queue: string): Promise<StatusCount[]> {
-    const result = await sql<StatusCount>`
-      SELECT status, count(*) AS workers, sum(n_core) AS cores, sum(min_ram_count) AS memory
-      FROM workers WHERE instance = ${this.#instance} AND queue = ${queue} AND ${alive} GROUP BY status`.execute(
-      this.#db,
-    );
-    return result.rows;
+  countAlive(queue: string): Promise<StatusCount[]> {
+    return countAlive(this.#db, this.#instance, queue);
   }
 
   /** All workers of all queues by status, ended ones included. */
-  async countAll(): Promise<{ queue: string; status: WorkerStatus; workers: number }[]> {
-    const rows = await this.#db
-      .selectFrom('workers')
-      .select(['queue', 'status', (eb) => eb.fn.countAll<number>().as('workers')])
-      .where('instance', '=', this.#instance)
-      .groupBy(['queue', 'status'])
-      .execute();
-    return rows;
+  countAll(): Promise<QueueCount[]> {
+    return countAll(this.#db, this.#instance);
+  }
+
+  /** The workers of a queue that ended last in one of these statuses, newest end first. */
+  lastEnded(
+    queue: string,
+    limit: number,
+    statuses: readonly FinalStatus[] = finalStatuses,
+  ): Promise<EndedWorker[]> {
+    return lastEnded(this.#db, this.#instance, queue, limit, statuses);
+  }
+
+  /** How many of these were missed at or after `since`, ms UTC. */
+  missedSince(scope: MissedScope, since: number): Promise<number> {
+    return missedSince(this.#db, this.#instance, scope, since);
   }
 
   async liveRows(): Promise<LiveRow[]> {
@@ -286,9 +294,4 @@ export class WorkerStore {
       .execute();
     return rows.reverse();
   }
-}
-
-/** The queued among a queue's counts. */
-export function queuedWorkers(counts: readonly StatusCount[]): number {
-  return counts.filter((count) => isQueued(count.status)).reduce((sum, count) => sum + count.workers, 0);
 }

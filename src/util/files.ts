@@ -19,14 +19,19 @@ export async function writeFileAtomically(path: string, content: string, mode = 
       await file.close();
     }
     await rename(temporary, path);
-    const directory = await open(dirname(path), 'r');
-    try {
-      await directory.sync();
-    } finally {
-      await directory.close();
-    }
+    await syncToDisk(dirname(path));
   } catch (error) {
     await rm(temporary, { force: true });
     throw error;
+  }
+}
+
+/** Waits until a file or directory is on the disk as it is now: a renamed file is only when its directory is. */
+export async function syncToDisk(path: string): Promise<void> {
+  const opened = await open(path, 'r');
+  try {
+    await opened.sync();
+  } finally {
+    await opened.close();
   }
 }

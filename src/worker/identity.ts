@@ -1,10 +1,10 @@
 /**
- * The smallest worker id of a database that is created now: 20 ids for each second since 2020. A database made after
- * another was lost therefore starts above everything the lost one gave out, unless that one submitted more than
- * 20 workers a second over its whole life. Ids have at most 11 digits, PanDA's column width, until the year 2178.
+ * The smallest worker id of a daemon that starts now: 20 ids for each second since 2020. After another database was lost,
+ * or an older one restored, it therefore starts above everything that was ever given out, unless more than 20 workers
+ * a second were submitted all the time. Ids have at most 11 digits, PanDA's column width, until the year 2178.
  */
-export function workerIdFloor(createdAt: number): number {
-  const since2020 = createdAt - Date.UTC(2020, 0, 1);
+export function workerIdFloor(startedAt: number): number {
+  const since2020 = startedAt - Date.UTC(2020, 0, 1);
   return Math.max(1, Math.floor(since2020 / 50));
 }
 

@@ -29,8 +29,6 @@ export interface Throttle {
 
 /** Holds a queue back when the site it works for is in trouble, or has enough. */
 export interface Throttler {
-  /** How far back it looks, ms: rows of missed workers are kept at least so long. */
-  readonly window: number;
   /** Whether it counts workers of other queues, so that these must not be submitted at the same moment. */
   readonly countsFamily: boolean;
   judge(queue: ThrottledQueue, facts: ThrottleFacts): Promise<Throttle | undefined>;

@@ -7,7 +7,10 @@ export const commandLineErrors = {
     remedy: 'See the message.',
   },
   usage: { meaning: 'The command line is wrong.', remedy: 'See `thresher --help`.' },
-  'no-such-worker': { meaning: 'No worker has this id.', remedy: 'See `thresher workers`.' },
+  'no-such-worker': {
+    meaning: 'No worker has this id, or its row was deleted long after its end.',
+    remedy: 'See `thresher workers`; raise `sweeper.keepFinished` and its like to keep rows longer.',
+  },
   'no-such-queue': { meaning: 'No queue has this name.', remedy: 'See `thresher queues`.' },
   'no-log': {
     meaning: 'The log of a worker is not there: it never started, was swept, or its backend keeps none.',

@@ -30,6 +30,19 @@ export const storeErrors = {
     meaning: 'There is no database in the state directory: no daemon ever ran there.',
     remedy: 'Check `--config` and `--state-dir`, or start the daemon.',
   },
+  'store-inconsistent': {
+    meaning: '`thresher db check` found something wrong; each finding is on the standard output.',
+    remedy:
+      'Damage, and rows that contradict each other: stop the daemon and restore a backup, or move the database away. A version: start the daemon that fits.',
+  },
+  'backup-target': {
+    meaning: 'A backup cannot be written to this file. Nothing was touched.',
+    remedy: 'Name a new file in a directory that is there, or `--force` to replace an older backup.',
+  },
+  'backup-failed': {
+    meaning: 'A backup could not be written. An older one of this name is as it was.',
+    remedy: 'See the message; usually the disk is full.',
+  },
   'store-failed': {
     meaning: 'The database refused an operation for another reason.',
     remedy: 'See the message.',

@@ -21,13 +21,11 @@ export interface Verdict {
  * only whether it already was. Source: Harvester's tiny_throttler.
  */
 export class RuleThrottler implements Throttler {
-  readonly window: number;
   readonly countsFamily: boolean;
   readonly #config: TinyThrottlerConfig;
 
   constructor(config: TinyThrottlerConfig) {
     this.#config = config;
-    this.window = Math.max(0, ...config.rulesForMissed.map(({ timeWindow }) => timeWindow * minute));
     this.countsFamily = this.#familyRules().length > 0;
   }
 

@@ -1,0 +1,24 @@
+import type { Command } from 'commander';
+import { stateDirAt } from '../daemon/state-dir.ts';
+import { checkDatabase } from '../store/check.ts';
+import { ThresherError } from '../worker/errors.ts';
+import { type Environment, type GlobalOptions, loadSettings } from './environment.ts';
+import { type OutputFormat, outputOption, printJson } from './output.ts';
+
+export function addDbCheck(db: Command, environment: Environment): void {
+  db.command('check')
+    .description('look for damage and contradictions in the database, also while the daemon runs')
+    .argument('[file]', 'a backup, instead of the database of the daemon')
+    .addOption(outputOption())
+    .action((given: string | undefined, { output }: { output: OutputFormat }, command: Command) => {
+      const { out } = environment;
+      const file =
+        given ?? stateDirAt(loadSettings(command.optsWithGlobals<GlobalOptions>()).stateDir).database;
+      const { findings, counts } = checkDatabase(file);
+      const ok = findings.length === 0;
+      if (output === 'json') printJson(out, [{ file, ok, counts, findings }]);
+      else if (ok) out.write('ok\n');
+      else for (const { check, message } of findings) out.write(`${check}: ${message}\n`);
+      if (!ok) throw new ThresherError('store-inconsistent', `${file} is not as it should be`, { file });
+    });
+}

@@ -1,0 +1,61 @@
+import Database from 'better-sqlite3';
+import { ThresherError } from '../worker/errors.ts';
+import { damagesOf, openReadOnly, versionOf } from './raw.ts';
+
+/** How long a writer in the copy's way is waited for, ms: there should be none. */
+const busyTimeout = 1000;
+/** All pages in one step. In smaller ones every write of the daemon would let the copy begin anew. */
+const allPages = 0x7fffffff;
+
+/**
+ * Copies a database, whoever writes to it meanwhile, into the empty file `copy`.
+ * @returns how many workers are in it
+ * @throws ThresherError `backup-failed`; `store-missing`, `store-newer`, `store-corrupt` for what is to be copied
+ */
+export async function copyDatabase(file: string, copy: string): Promise<number> {
+  const source = openReadOnly(file);
+  try {
+    const version = versionOf(source);
+    if (version === undefined) {
+      throw new ThresherError('store-missing', `${file} is no database of thresher`, { file });
+    }
+    if (version.unknown.length > 0) {
+      const message = `${file} was written by a newer version of thresher (it has ${version.unknown.join(', ')})`;
+      throw new ThresherError('store-newer', message, { file, unknown: version.unknown });
+    }
+    await source.backup(copy, { progress: () => allPages });
+  } finally {
+    source.close();
+  }
+  return makeRestorable(copy, file);
+}
+
+/**
+ * Leaves out of a copy what must not be done again when a daemon starts on it: an intent of then may have been carried
+ * out and be over since, so its restored row would start it a second time; what is alive of them is adopted by its mark. So
+ * with commands that were open.
+ */
+function makeRestorable(copy: string, file: string): number {
+  const db = new Database(copy, { timeout: busyTimeout });
+  try {
+    // One file, which is read without writing others beside it.
+    db.pragma('journal_mode = DELETE');
+    db.transaction(() => {
+      db.exec(
+        `DELETE FROM transitions WHERE worker_id IN (SELECT worker_id FROM workers WHERE status = 'pending')`,
+      );
+      db.exec(`DELETE FROM workers WHERE status = 'pending'`);
+      db.exec('DELETE FROM commands WHERE result IS NULL');
+    })();
+    const damages = damagesOf(db);
+    if (damages.length > 0) {
+      throw new ThresherError('store-corrupt', `${file} is damaged: ${damages.join('; ')}`, {
+        file,
+        damages,
+      });
+    }
+    return db.prepare('SELECT count(*) FROM workers').pluck().get() as number;
+  } finally {
+    db.close();
+  }
+}
