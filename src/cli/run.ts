@@ -2,7 +2,9 @@ import { join } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import { Daemon } from '../daemon/daemon.ts';
 import { createLog } from '../daemon/logging.ts';
+import { Notifier, systemdNotify, takeServiceManager } from '../daemon/notify.ts';
 import { openBesideDaemon } from '../daemon/reader.ts';
+import { watchOver } from '../daemon/watchdog.ts';
 import { parseDuration } from '../util/duration.ts';
 import { type Environment, type GlobalOptions, loadSettings } from './environment.ts';
 import { showLive } from './live.ts';
@@ -43,11 +45,15 @@ async function run(global: GlobalOptions, options: RunOptions, environment: Envi
   const logFile = live && out.isTTY ? join(settings.stateDir, 'thresher.log') : file;
   const log = createLog({
     level: live && !out.isTTY && level === 'info' ? 'warn' : level,
-    format,
+    ...(format === undefined ? {} : { format }),
     ...(logFile === undefined ? {} : { file: logFile }),
   });
   const stop = stopRequest(options.for, environment);
-  const daemon = await Daemon.start({ settings, clock, random, log });
+  const { socket, watchdog } = takeServiceManager(process.env, process.pid);
+  const notifier = new Notifier(socket === undefined ? undefined : systemdNotify(socket), { clock, log });
+  const daemon = await notifier.whileStarting(Daemon.start({ settings, clock, random, log }));
+  watchOver(daemon, { clock, log, notifier, interval: watchdog });
+  notifier.ready();
   process.on('SIGHUP', () => {
     // A closed terminal ends what runs on it; a service is not to be ended by whoever expects a reload.
     if (options.live === true) process.kill(process.pid, 'SIGTERM');
@@ -68,7 +74,9 @@ async function run(global: GlobalOptions, options: RunOptions, environment: Envi
       err.write('thresher: the stop did not come to its end; ending by force\n');
       process.exit(1);
     }, patience).unref();
+    notifier.stopping(patience);
     await daemon.stop();
+    await notifier.flushed();
     await log.close();
   }
   // Handles that a plugin left open must not keep the process.
