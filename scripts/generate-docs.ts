@@ -1,6 +1,10 @@
-/** Writes the reference pages of docs/ from the tables and schemas in the sources: `npm run docs`. A test holds them equal. */
+/** Writes the reference pages of docs/ from the tables, schemas and commands in the sources: `npm run docs`. A test holds them equal. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { realEnvironment } from '../src/cli/environment.ts';
+import { manPage } from '../src/cli/man.ts';
+import { makeProgram } from '../src/cli/program.ts';
+import { commandTree } from '../src/cli/tree.ts';
 import { QueueOptions, sections } from '../src/config/queue-schema.ts';
 import { Settings } from '../src/config/settings-schema.ts';
 import { builtInPlugins } from '../src/plugins/registry.ts';
@@ -30,7 +34,11 @@ const generated = '<!-- Generated from the sources by `npm run docs`. -->';
 
 /** All generated pages by their path in docs/. */
 export function generatePages(): Record<string, string> {
-  return { 'errors.md': errorsPage(), 'configuration.md': configurationPage() };
+  return {
+    'errors.md': errorsPage(),
+    'configuration.md': configurationPage(),
+    'thresher.8': manPage(commandTree(makeProgram(realEnvironment))),
+  };
 }
 
 function errorsPage(): string {

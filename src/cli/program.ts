@@ -1,9 +1,11 @@
 import { Command, CommanderError } from 'commander';
 import { ThresherError } from '../worker/errors.ts';
+import { addCompletion } from './completion.ts';
 import { addDrain } from './drain.ts';
 import type { Environment } from './environment.ts';
 import { addKill } from './kill.ts';
 import { addLogs } from './logs.ts';
+import { addMan } from './man.ts';
 import { addOrphans } from './orphans.ts';
 import { addPause } from './pause.ts';
 import { addQueues } from './queues.ts';
@@ -16,7 +18,7 @@ import { addWorkers } from './workers.ts';
 
 const subcommands = [
   ...[addRun, addQueues, addWorkers, addWorker, addLogs, addKill],
-  ...[addPause, addResume, addDrain, addSweep, addOrphans, addVersion],
+  ...[addPause, addResume, addDrain, addSweep, addOrphans, addCompletion, addMan, addVersion],
 ];
 
 export function makeProgram(environment: Environment): Command {

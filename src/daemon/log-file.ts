@@ -38,9 +38,10 @@ export class LogFile {
     this.#writing ??= this.#writeAll();
   }
 
-  /** Resolves when all lines are written, or lost. */
-  async flushed(): Promise<void> {
+  /** Closes the file when all lines are written, or lost. A later line opens it again. */
+  async close(): Promise<void> {
     await this.#writing;
+    await this.#release();
   }
 
   async #writeAll(): Promise<void> {
@@ -56,7 +57,7 @@ export class LogFile {
       } catch (error) {
         this.#lost += batch.length;
         // An error of the file itself may stay with its handle, as on a network disk that came back.
-        await this.#close();
+        await this.#release();
         if (!this.#failing) this.#complain(`the log ${this.#path} cannot be written: ${messageOf(error)}`);
         this.#failing = true;
       }
@@ -73,13 +74,13 @@ export class LogFile {
     if (own !== undefined && place !== undefined) {
       if (place === (await identity(() => own.stat({ bigint: true })))) return own;
     }
-    await this.#close();
+    await this.#release();
     if (place === undefined) makeDirectory(dirname(this.#path));
     this.#file = await open(this.#path, 'a', 0o640);
     return this.#file;
   }
 
-  async #close(): Promise<void> {
+  async #release(): Promise<void> {
     const file = this.#file;
     this.#file = undefined;
     try {

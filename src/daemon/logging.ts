@@ -54,7 +54,7 @@ export function createLog(settings: LogSettings): DaemonLog {
         // A transport that failed never finishes.
         setTimeout(resolve, closeWait).unref();
         transport.once('finish', () => {
-          resolve(file?.flushed());
+          resolve(file?.close());
         });
         logger.end();
       }),

@@ -33,7 +33,7 @@ const statusInterval = 30_000;
  */
 export function watchOver(daemon: Watched, options: WatchdogOptions): void {
   const { clock, log, notifier, interval } = options;
-  const feedEvery = interval === undefined ? Infinity : interval / feedsPerInterval;
+  const feedEvery = (interval ?? Infinity) / feedsPerInterval;
   const pause = Math.min(lookInterval, feedEvery / 2);
   let lookedAt = -Infinity;
   let fedAt = -Infinity;
@@ -48,7 +48,7 @@ export function watchOver(daemon: Watched, options: WatchdogOptions): void {
     const changed = logChanges(log, stuck, health);
     stuck = new Set(health.stuck.map(({ loop }) => loop));
     const status = describeStatus(daemon, health);
-    if (health.ok && now - fedAt >= feedEvery) {
+    if (interval !== undefined && health.ok && now - fedAt >= feedEvery) {
       notifier.alive(status);
       fedAt = now;
       told = { at: now, status };

@@ -1,3 +1,4 @@
+import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { expect } from 'chai';
 import type { LoopHealth } from '../../src/agents/loop.ts';
 import { Notifier, systemdNotify } from '../../src/daemon/notify.ts';
@@ -44,14 +45,13 @@ describe('as a service of systemd', () => {
     expect(listener.messages[0]).to.deep.equal({ READY: '1' });
     expect(listener.messages.at(-1)).to.include({ STOPPING: '1', EXTEND_TIMEOUT_USEC: '30000000' });
     expect(site.liveShims().size).to.equal(1);
+    expect(readFileSync(site.path('environment'), 'utf8')).not.to.match(/^(NOTIFY_SOCKET|WATCHDOG_)/m);
     expect(daemon.output()).not.to.contain('systemd cannot be told');
   });
 
   it('a start that fails leaves its reason', async () => {
     site = new Site({ queues: {} });
-    const daemon = site.start(['--state-dir', '/proc/thresher'].reverse().slice(2), {
-      NOTIFY_SOCKET: listener.socket,
-    });
+    const daemon = site.start([], { NOTIFY_SOCKET: listener.socket });
     await until('it is ready', () => count('READY') > 0);
     // The second one finds the state directory taken.
     const second = site.start([], { NOTIFY_SOCKET: listener.socket });
@@ -99,9 +99,21 @@ describe('as a service of systemd', () => {
     site = new Site({ queues: { Q: { maxWorkers: 1, nQueueLimitWorker: 1 } } });
     // bin/thresher itself needs sh and readlink.
     const empty = site.path('bin');
-    const { mkdirSync, symlinkSync } = await import('node:fs');
     mkdirSync(empty);
-    for (const tool of ['readlink', 'sh', 'sleep', 'cat', 'env', 'setsid', 'ps', 'rm', 'mkdir', 'mv', 'ln', 'cut'])
+    for (const tool of [
+      'readlink',
+      'sh',
+      'sleep',
+      'cat',
+      'env',
+      'setsid',
+      'ps',
+      'rm',
+      'mkdir',
+      'mv',
+      'ln',
+      'cut',
+    ])
       symlinkSync(`/usr/bin/${tool}`, `${empty}/${tool}`);
     const daemon = site.start([], {
       ...{ PATH: empty, NOTIFY_SOCKET: listener.socket, WATCHDOG_USEC: '600000' },
