@@ -1,4 +1,4 @@
-/** Writes the reference pages of docs/ from the tables and schemas in the sources: `npm run docs`. A test holds them equal. */
+/** Writes the reference pages of docs/ from the tables, schemas and commands in the sources: `npm run docs`. A test holds them equal. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { harvesterPlugins } from '../src/config/harvester-plugins.ts';
@@ -6,6 +6,10 @@ import { keysWithoutEffect } from '../src/config/queue-keys.ts';
 import { QueueOptions, sections, WorkerMakerOptions, WorkerOptions } from '../src/config/queue-schema.ts';
 import { missedSettings, unreadSections } from '../src/config/harvester-keys.ts';
 import { ownSettings } from '../src/config/harvester-places.ts';
+import { realEnvironment } from '../src/cli/environment.ts';
+import { manPage } from '../src/cli/man.ts';
+import { makeProgram } from '../src/cli/program.ts';
+import { commandTree } from '../src/cli/tree.ts';
 import { Settings } from '../src/config/settings-schema.ts';
 import { builtInPlugins } from '../src/plugins/registry.ts';
 import { LocalTemplate } from '../src/plugins/local/schema.ts';
@@ -66,7 +70,11 @@ const harvesterFile: readonly string[] = [
 
 /** All generated pages by their path in docs/. */
 export function generatePages(): Record<string, string> {
-  return { 'errors.md': errorsPage(), 'configuration.md': configurationPage() };
+  return {
+    'errors.md': errorsPage(),
+    'configuration.md': configurationPage(),
+    'thresher.8': manPage(commandTree(makeProgram(realEnvironment))),
+  };
 }
 
 function errorsPage(): string {

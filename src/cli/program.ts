@@ -3,11 +3,13 @@ import { ownSettings } from '../config/harvester-places.ts';
 import { ThresherError } from '../worker/errors.ts';
 import { addCheckConfig } from './check-config.ts';
 import { addDb } from './db.ts';
+import { addCompletion } from './completion.ts';
 import { addDrain } from './drain.ts';
 import { type Environment, ExitStatus } from './environment.ts';
 import { addExplain } from './explain.ts';
 import { addKill } from './kill.ts';
 import { addLogs } from './logs.ts';
+import { addMan } from './man.ts';
 import { addOrphans } from './orphans.ts';
 import { addPause } from './pause.ts';
 import { addQueues } from './queues.ts';
@@ -21,7 +23,7 @@ import { addWorkers } from './workers.ts';
 const subcommands = [
   ...[addRun, addQueues, addWorkers, addWorker, addLogs, addKill],
   ...[addPause, addResume, addDrain, addSweep, addOrphans],
-  ...[addCheckConfig, addExplain, addDb, addVersion],
+  ...[addCheckConfig, addExplain, addDb, addCompletion, addMan, addVersion],
 ];
 
 export function makeProgram(environment: Environment): Command {

@@ -2,8 +2,10 @@ import { join } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import { Daemon } from '../daemon/daemon.ts';
 import { createLog } from '../daemon/logging.ts';
+import { Notifier, systemdNotify, takeServiceManager } from '../daemon/notify.ts';
 import { logProblem } from '../daemon/problem-log.ts';
 import { openBesideDaemon } from '../daemon/reader.ts';
+import { watchOver } from '../daemon/watchdog.ts';
 import { parseDuration } from '../util/duration.ts';
 import { type Environment, type GlobalOptions, loadSettingsWithProblems } from './environment.ts';
 import { showLive } from './live.ts';
@@ -44,17 +46,26 @@ async function run(global: GlobalOptions, options: RunOptions, environment: Envi
   const logFile = live && out.isTTY ? join(settings.stateDir, 'thresher.log') : file;
   const log = createLog({
     level: live && !out.isTTY && level === 'info' ? 'warn' : level,
-    format,
+    ...(format === undefined ? {} : { format }),
     ...(logFile === undefined ? {} : { file: logFile }),
   });
   for (const problem of problems) logProblem(log, problem);
   const stop = stopRequest(options.for, environment);
-  const daemon = await Daemon.start({ settings, clock, random, log });
+  // One that comes too early must not end the process; the file is read in a moment anyway.
+  let hungUp: () => void = () => undefined;
   process.on('SIGHUP', () => {
+    hungUp();
+  });
+  const { socket, watchdog } = takeServiceManager(process.env, process.pid);
+  const notifier = new Notifier(socket === undefined ? undefined : systemdNotify(socket), { clock, log });
+  const daemon = await notifier.whileStarting(Daemon.start({ settings, clock, random, log }));
+  watchOver(daemon, { clock, log, notifier, interval: watchdog });
+  notifier.ready();
+  hungUp = () => {
     // A closed terminal ends what runs on it; a service is not to be ended by whoever expects a reload.
     if (options.live === true) process.kill(process.pid, 'SIGTERM');
-    else daemon.reload('SIGHUP').catch(() => undefined);
-  });
+    else reload(daemon, notifier).catch(() => undefined);
+  };
   try {
     if (options.live === true) {
       const { store } = await openBesideDaemon(settings, 'read');
@@ -70,11 +81,19 @@ async function run(global: GlobalOptions, options: RunOptions, environment: Envi
       err.write('thresher: the stop did not come to its end; ending by force\n');
       process.exit(1);
     }, patience).unref();
+    notifier.stopping(patience);
     await daemon.stop();
+    await notifier.flushed();
     await log.close();
   }
   // Handles that a plugin left open must not keep the process.
   process.exit(0);
+}
+
+async function reload(daemon: Daemon, notifier: Notifier): Promise<void> {
+  notifier.reloading();
+  await daemon.reload('SIGHUP');
+  notifier.ready();
 }
 
 /** Aborts when nobody reads the output any more: that ends the view, not the daemon. */

@@ -194,15 +194,17 @@ export const Settings = Type.Object(
             description: 'The least important messages that are written.',
           },
         ),
-        format: Type.Union([Type.Literal('plain'), Type.Literal('json'), Type.Literal('journald')], {
-          default: 'plain',
-          description:
-            'Lines for people, one JSON object a line, or lines for the journal: with its priorities, without the time.',
-        }),
+        format: Type.Optional(
+          Type.Union([Type.Literal('plain'), Type.Literal('json'), Type.Literal('journald')], {
+            description:
+              'Lines for people, one JSON object a line, or lines for the journal: with its priorities, without the time. Default: `journald` where the standard error output is the journal, else `plain`.',
+          }),
+        ),
         file: Type.Optional(
           Type.String({
             minLength: 1,
-            description: 'Write to this file instead of the standard error output.',
+            description:
+              'Write to this file instead of the standard error output, `plain` or `json`. It may be renamed at any time: the next line goes to a new one.',
           }),
         ),
       },

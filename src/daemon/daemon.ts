@@ -117,6 +117,11 @@ export class Daemon {
     this.#onPass.add(tell);
   }
 
+  /** How many queues are run, or followed to the end of their workers. */
+  get queues(): number {
+    return this.#loops.queues;
+  }
+
   /** How many living workers are followed. */
   get liveWorkers(): number {
     return this.#ledger.live.size;

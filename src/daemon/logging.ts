@@ -1,9 +1,15 @@
+import { fstatSync } from 'node:fs';
+import { Writable } from 'node:stream';
 import winston from 'winston';
 import type { Log } from '../plugins/contracts/index.ts';
+import { LogFile } from './log-file.ts';
+
+export type LogFormat = 'plain' | 'json' | 'journald';
 
 export interface LogSettings {
   readonly level: string;
-  readonly format: 'plain' | 'json' | 'journald';
+  /** Default: `journald` where the standard error output is the journal, else `plain`. */
+  readonly format?: LogFormat;
   readonly file?: string;
 }
 
@@ -15,23 +21,23 @@ export interface DaemonLog extends Log {
 /** How long the last lines may take to be written, ms. */
 const closeWait = 1000;
 
+/** What the journal takes from the beginning of a line. Source: sd-daemon(3). */
+const journalPriority: Readonly<Record<string, number>> = { error: 3, warn: 4, info: 6, debug: 7 };
+
 /** A log on the standard error output or in a file. A full disk costs log lines, never the daemon. */
 export function createLog(settings: LogSettings): DaemonLog {
-  const { combine, json, printf, timestamp } = winston.format;
-  const plain = printf(({ timestamp: at, level, message, ...facts }) => {
-    const rest = Object.entries(facts).map(
-      ([key, value]) => ` ${key}=${typeof value === 'string' ? quote(value) : JSON.stringify(value)}`,
-    );
-    return `${String(at)} ${level.toUpperCase().padEnd(5)} ${String(message)}${rest.join('')}`;
-  });
-  const transport = makeTransport(settings.file);
+  const complain = (message: string) => {
+    process.stderr.write(`thresher: ${message}\n`);
+  };
+  const file = settings.file === undefined ? undefined : new LogFile(settings.file, complain);
+  const transport = makeTransport(file);
   const logger = winston.createLogger({
     level: settings.level,
-    format: combine(timestamp(), settings.format === 'json' ? json() : plain),
+    format: lineFormat(formatInUse(settings, isJournal())),
     transports: [transport],
   });
   logger.on('error', (error: Error) => {
-    process.stderr.write(`thresher: the log cannot be written: ${error.message}\n`);
+    complain(`the log cannot be written: ${error.message}`);
   });
   const write = (level: string) => (message: string, facts?: Readonly<Record<string, unknown>>) => {
     // As one object: winston would otherwise append a `message` among the facts to the constant one.
@@ -47,17 +53,77 @@ export function createLog(settings: LogSettings): DaemonLog {
       new Promise((resolve) => {
         // A transport that failed never finishes.
         setTimeout(resolve, closeWait).unref();
-        transport.once('finish', resolve);
+        transport.once('finish', () => {
+          resolve(file?.close());
+        });
         logger.end();
       }),
   };
 }
 
+/**
+ * The format that lines get. The journal's lines carry no time, since it has its own: in a file they would be worth
+ * little, so a file gets plain ones instead.
+ */
+export function formatInUse({ format, file }: Omit<LogSettings, 'level'>, journal: boolean): LogFormat {
+  if (file !== undefined) return format === 'json' ? 'json' : 'plain';
+  return format ?? (journal ? 'journald' : 'plain');
+}
+
+/**
+ * Whether a descriptor is the stream to the journal that systemd gave us, and not something that it was redirected to
+ * since. Source: `JOURNAL_STREAM` in systemd.exec(5).
+ */
+export function isJournal(stream = process.env.JOURNAL_STREAM, descriptor = 2): boolean {
+  if (stream === undefined) return false;
+  try {
+    const { dev, ino } = fstatSync(descriptor, { bigint: true });
+    return stream === `${dev}:${ino}`;
+  } catch {
+    // A closed one.
+    return false;
+  }
+}
+
+function lineFormat(format: LogFormat) {
+  const { combine, json, printf, timestamp } = winston.format;
+  switch (format) {
+    case 'json':
+      return combine(timestamp(), json());
+    case 'plain':
+      return combine(
+        timestamp(),
+        printf(({ timestamp: at, level, ...rest }) => {
+          return `${String(at)} ${level.toUpperCase().padEnd(5)} ${describe(rest)}`;
+        }),
+      );
+    case 'journald':
+      return printf(({ level, ...rest }) => `<${journalPriority[level] ?? 6}>${describe(rest)}`);
+  }
+}
+
+/** In one line, whatever the facts are: the journal gives each line a priority of its own. */
+function describe({ message, ...facts }: { readonly message: unknown }): string {
+  const rest = Object.entries(facts).map(
+    ([key, value]) => ` ${key}=${typeof value === 'string' ? quote(value) : JSON.stringify(value)}`,
+  );
+  return `${String(message).replace(/[\r\n]+/g, ' ')}${rest.join('')}`;
+}
+
 function makeTransport(
-  file: string | undefined,
-): winston.transports.FileTransportInstance | winston.transports.ConsoleTransportInstance {
-  if (file !== undefined) return new winston.transports.File({ filename: file });
-  return new winston.transports.Console({ stderrLevels: ['error', 'warn', 'info', 'debug'] });
+  file: LogFile | undefined,
+): winston.transports.StreamTransportInstance | winston.transports.ConsoleTransportInstance {
+  if (file === undefined) {
+    return new winston.transports.Console({ stderrLevels: ['error', 'warn', 'info', 'debug'] });
+  }
+  const stream = new Writable({
+    decodeStrings: false,
+    write: (lines: string, _encoding, done) => {
+      file.write(lines);
+      done();
+    },
+  });
+  return new winston.transports.Stream({ stream });
 }
 
 function quote(text: string): string {

@@ -72,6 +72,11 @@ export class LoopSet {
     await Promise.all([...[...this.#loops].map((loop) => loop.stop()), ...this.#ending]);
   }
 
+  /** How many queues have loops. */
+  get queues(): number {
+    return this.#byQueue.submit.size;
+  }
+
   get health(): LoopHealth[] {
     return [...this.#loops].map((loop) => loop.health);
   }

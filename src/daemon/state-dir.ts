@@ -1,14 +1,6 @@
-import {
-  accessSync,
-  constants,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  statfsSync,
-  writeFileSync,
-} from 'node:fs';
-import { dirname, join } from 'node:path';
-import { hasCode } from '../util/files.ts';
+import { accessSync, constants, readFileSync, statfsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { hasCode, makeDirectory } from '../util/files.ts';
 import { messageOf, ThresherError } from '../worker/errors.ts';
 import { newFactoryId } from '../worker/identity.ts';
 
@@ -73,13 +65,6 @@ export function prepareStateDir(path: string, typeOf = (dir: string) => statfsSy
     throw new ThresherError('state-dir-network', message, { path, fileSystem: network });
   }
   return stateDirAt(path);
-}
-
-/** Like `mkdir -p`. Node's own never comes back below a directory such as /proc, where nothing can be made. */
-function makeDirectory(path: string): void {
-  if (existsSync(path)) return;
-  makeDirectory(dirname(path));
-  mkdirSync(path, { mode: 0o750 });
 }
 
 /** The factory's id, if it has one yet. */

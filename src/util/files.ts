@@ -1,10 +1,18 @@
 import { randomUUID } from 'node:crypto';
+import { existsSync, mkdirSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /** Whether an error of the file system has one of these codes ("ENOENT", ...). */
 export function hasCode(error: unknown, ...codes: string[]): boolean {
   return error instanceof Error && 'code' in error && codes.includes(String(error.code));
+}
+
+/** Like `mkdir -p`. Node's own never comes back below a directory such as /proc, where nothing can be made. */
+export function makeDirectory(path: string): void {
+  if (existsSync(path)) return;
+  makeDirectory(dirname(path));
+  mkdirSync(path, { mode: 0o750 });
 }
 
 /** Replaces a file as a whole: readers see the old or the new content, also after a crash of the machine. */
