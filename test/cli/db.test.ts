@@ -60,6 +60,7 @@ describe('db, beside a running daemon', () => {
       pilot: 'exit 0',
       settings: {
         master: { pluginTimeout: 2 },
+        monitor: { missingGrace: 0.2 },
         sweeper: { keepFinished: 0, keepRows: 0, listInterval: 0.1, sleepTime: 0.2 },
       },
       queues: { Q: { maxWorkers: 2, nQueueLimitWorker: 2 } },
@@ -151,6 +152,7 @@ describe('the daemon', () => {
       pilot: 'exit 0',
       settings: {
         master: { pluginTimeout: 2 },
+        monitor: { missingGrace: 0.2 },
         sweeper: { keepFinished: 0, keepRows: 0, listInterval: 0.1, sleepTime: 0.2, pruneInterval: 0.2 },
       },
       queues: { Q: { maxWorkers: 2, nQueueLimitWorker: 2 } },
