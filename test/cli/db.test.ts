@@ -172,7 +172,7 @@ describe('the daemon', () => {
         }
         return first.length > 0 && there.length > 0 && first.every((id) => !there.includes(id));
       });
-      expect(daemon.output()).to.contain('pruned the database');
+      await until('it says so', () => daemon.output().includes('pruned the database'));
       expect(checkDatabase(join(site.stateDir, 'thresher.db')).findings).to.deep.equal([]);
       expect((await site.run('orphans')).stdout.trim().split('\n')).to.have.length(1);
     } finally {
