@@ -54,6 +54,8 @@ describe('the settings of the daemon', () => {
           keepFailed: 72,
           keepCancelled: 72,
           keepMissed: 24,
+          keepRows: 24,
+          pruneInterval: 3600,
         },
         http: { enabled: true, host: '127.0.0.1', port: 25085 },
         log: { level: 'info', format: 'plain' },
