@@ -12,6 +12,7 @@ import { type Deadline, withDeadline } from '../util/deadline.ts';
 import type { Requirements } from '../worker/worker.ts';
 import type { Connection } from './connection.ts';
 import type { Ledger } from './ledger.ts';
+import type { Metrics } from './metrics.ts';
 
 /** One connection as a queue uses it. */
 export interface ConnectedPlugins {
@@ -54,6 +55,7 @@ export interface AgentContext {
   readonly random: () => number;
   readonly log: Log;
   readonly ledger: Ledger;
+  readonly metrics: Metrics;
   /** For one call of a plugin, ms. */
   readonly pluginTimeout: number;
   /** Aborts when calls under way are to be given up: later than the loops' own stop. */

@@ -11,6 +11,7 @@ export interface LoadedSettings {
   readonly stateDir: string;
   readonly queueFile: string;
   readonly logFile?: string;
+  readonly tokenFile?: string;
 }
 
 export type SettingsResult =
@@ -51,6 +52,7 @@ export function readSettings(path: string, stateDir?: string): SettingsResult {
       stateDir === undefined ? resolve(base, values.master.stateDir ?? defaultStateDir) : resolve(stateDir),
     queueFile: resolve(base, values.qconf.configFile),
     ...(values.log.file !== undefined && { logFile: resolve(base, values.log.file) }),
+    ...(values.http.tokenFile !== undefined && { tokenFile: resolve(base, values.http.tokenFile) }),
   };
   return { ok: true, settings };
 }

@@ -3,6 +3,7 @@ import { dirname } from 'node:path';
 import { schedule, type ScheduledTask } from 'node-cron';
 import { Ledger } from '../agents/ledger.ts';
 import type { LoopHealth } from '../agents/loop.ts';
+import { type Metrics, noMetrics } from '../agents/metrics.ts';
 import { ObservationWriter } from '../agents/observations.ts';
 import type { Step } from '../agents/queue-runtime.ts';
 import { modulesNamedIn, modulesOf, type QueueConfig, readQueueFile } from '../config/queues.ts';
@@ -26,6 +27,10 @@ export interface DaemonOptions {
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Log;
+  /** Who counts; default: nobody. */
+  readonly metrics?: Metrics;
+  /** Called once everything is ready and nothing runs yet; what it throws stops the start. */
+  readonly beforeLoops?: (daemon: Daemon) => Promise<void>;
   /** For tests that stop the daemon dead at a certain moment. */
   readonly step?: (step: Step) => void;
 }
@@ -77,13 +82,14 @@ export class Daemon {
   }
 
   private constructor(options: DaemonOptions, lock: Lock, store: Store) {
-    const { clock, random, log } = options;
+    const { clock, random, log, metrics = noMetrics } = options;
     this.#options = options;
     this.#lock = lock;
     this.#store = store;
     this.#loops = new LoopSet({
       ...{ clock, random, log },
-      passed: () => {
+      passed: (pass) => {
+        metrics.passDone(pass);
         for (const tell of this.#onPass) tell();
       },
     });
@@ -94,8 +100,11 @@ export class Daemon {
       killRequested: (queue) => {
         this.#loops.wake('sweep', queue);
       },
+      ended: (queue, status, code) => {
+        metrics.ended(queue, status, code);
+      },
     });
-    this.#writer = new ObservationWriter(this.#ledger, clock, log);
+    this.#writer = new ObservationWriter(this.#ledger, clock, log, metrics);
   }
 
   /** Loops with their last pass, for health checks. */
@@ -132,7 +141,7 @@ export class Daemon {
   }
 
   async #run(id: string): Promise<void> {
-    const { settings, clock, random, log, step } = this.#options;
+    const { settings, clock, random, log, step, metrics = noMetrics, beforeLoops } = this.#options;
     const { master, monitor, submitter, qconf, sweeper } = settings.values;
     const inUse = await configsInUse(this.#store);
     const modules = [
@@ -152,6 +161,7 @@ export class Daemon {
     const context = {
       ...shared,
       ledger: this.#ledger,
+      metrics,
       pluginTimeout: master.pluginTimeout * 1000,
       giveUp: this.#giveUp.signal,
       progress: () => undefined,
@@ -160,6 +170,7 @@ export class Daemon {
     const wiring = new Wiring({ ...shared, catalogue, maxStatusAge, stateDir: settings.stateDir });
     const parts = { settings: settings.values, context, ledger: this.#ledger, writer: this.#writer, wiring };
     await assemble({ ...parts, loops: this.#loops }, queueFile, inUse);
+    await beforeLoops?.(this);
     this.#loops.start();
     if (sweeper.cron !== undefined) {
       this.#cron = schedule(sweeper.cron, () => {

@@ -1,5 +1,6 @@
 import { CommandStore } from './commands.ts';
 import { type OpenDatabase, openBeside, openForDaemon } from './database.ts';
+import { FigureStore } from './figures.ts';
 import { OrphanStore } from './orphans.ts';
 import { QueueStore } from './queues.ts';
 import { WorkerIds } from './worker-ids.ts';
@@ -13,6 +14,7 @@ export interface Store {
   readonly queues: QueueStore;
   readonly commands: CommandStore;
   readonly orphans: OrphanStore;
+  readonly figures: FigureStore;
   /** Whether another process wrote since the last call: nearly free. */
   changedElsewhere(): boolean;
   close(): Promise<void>;
@@ -40,6 +42,7 @@ function assemble(open: OpenDatabase, instance: string): Store {
     queues: new QueueStore(open.db, instance),
     commands: new CommandStore(open.db, instance),
     orphans: new OrphanStore(open.db, instance),
+    figures: new FigureStore(open.db, instance),
     changedElsewhere: () => open.changedElsewhere(),
     close: () => open.close(),
   };
