@@ -94,7 +94,8 @@ export class Ledger {
       this.live.update(change.workerId, change.to, change.handle !== undefined);
       const leftQueue = isQueued(change.from) && !isQueued(change.to);
       if ((isFinal(change.to) || leftQueue) && queue !== undefined) roomier.add(queue);
-      if (isFinal(change.to) && queue !== undefined) this.#events.ended?.(queue, change.to, change.error?.code);
+      if (isFinal(change.to) && queue !== undefined)
+        this.#events.ended?.(queue, change.to, change.error?.code);
     }
     for (const queue of roomier) this.#events.roomMade(queue);
     return new Set(allowed.keys());

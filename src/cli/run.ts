@@ -1,8 +1,10 @@
 import { join } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
-import { Daemon } from '../daemon/daemon.ts';
+import type { LoadedSettings } from '../config/settings.ts';
+import { Daemon, type DaemonOptions } from '../daemon/daemon.ts';
 import { createLog } from '../daemon/logging.ts';
 import { openBesideDaemon } from '../daemon/reader.ts';
+import { HttpServer } from '../http/server.ts';
 import { parseDuration } from '../util/duration.ts';
 import { type Environment, type GlobalOptions, loadSettings } from './environment.ts';
 import { showLive } from './live.ts';
@@ -10,6 +12,7 @@ import { showLive } from './live.ts';
 interface RunOptions {
   readonly for?: number;
   readonly live?: true;
+  readonly httpPort?: number;
 }
 
 /** How long after a stop that does not end the process ends by force, ms beyond `master.shutdownTimeout`. */
@@ -22,12 +25,19 @@ function durationArgument(text: string): number {
   return duration;
 }
 
+function portArgument(text: string): number {
+  if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535)
+    throw new InvalidArgumentError('It must be a port: a whole number from 0 to 65535.');
+  return Number(text);
+}
+
 export function addRun(program: Command, environment: Environment): void {
   program
     .command('run')
     .description('the daemon, in the foreground')
     .option('--for <duration>', 'stop by itself after this time, as on SIGTERM', durationArgument)
     .option('--live', 'show on the standard output what happens')
+    .option('--http-port <port>', 'serve HTTP on this port instead of the one in the settings', portArgument)
     .action(async (options: RunOptions, command: Command) => {
       await run(command.optsWithGlobals<GlobalOptions>(), options, environment);
     });
@@ -35,7 +45,7 @@ export function addRun(program: Command, environment: Environment): void {
 
 async function run(global: GlobalOptions, options: RunOptions, environment: Environment): Promise<void> {
   const { clock, random, out, err } = environment;
-  const settings = loadSettings(global);
+  const settings = withPort(loadSettings(global), options.httpPort);
   const { level, format } = settings.values.log;
   const file = settings.logFile;
   // The live view says what happens; a table that stays in place bears no other lines beside it.
@@ -47,7 +57,8 @@ async function run(global: GlobalOptions, options: RunOptions, environment: Envi
     ...(logFile === undefined ? {} : { file: logFile }),
   });
   const stop = stopRequest(options.for, environment);
-  const daemon = await Daemon.start({ settings, clock, random, log });
+  const http = settings.values.http.enabled ? new HttpServer({ settings, clock, random, log }) : undefined;
+  const daemon = await startDaemon({ settings, clock, random, log }, http);
   process.on('SIGHUP', () => {
     // A closed terminal ends what runs on it; a service is not to be ended by whoever expects a reload.
     if (options.live === true) process.kill(process.pid, 'SIGTERM');
@@ -56,7 +67,8 @@ async function run(global: GlobalOptions, options: RunOptions, environment: Envi
   try {
     if (options.live === true) {
       const { store } = await openBesideDaemon(settings, 'read');
-      await showLive(store, 'unknown', environment, AbortSignal.any([stop, outputFails(out)])).finally(() =>
+      const view = { ...environment, url: http?.url };
+      await showLive(store, 'unknown', view, AbortSignal.any([stop, outputFails(out)])).finally(() =>
         store.close(),
       );
     }
@@ -68,11 +80,34 @@ async function run(global: GlobalOptions, options: RunOptions, environment: Envi
       err.write('thresher: the stop did not come to its end; ending by force\n');
       process.exit(1);
     }, patience).unref();
+    http?.stopping();
     await daemon.stop();
+    await http?.close();
     await log.close();
   }
   // Handles that a plugin left open must not keep the process.
   process.exit(0);
+}
+
+function withPort(settings: LoadedSettings, port: number | undefined): LoadedSettings {
+  if (port === undefined) return settings;
+  const { values } = settings;
+  return { ...settings, values: { ...values, http: { ...values.http, port } } };
+}
+
+/** Its port is bound before anything is submitted: one that is in use stops the start. */
+async function startDaemon(options: DaemonOptions, http: HttpServer | undefined): Promise<Daemon> {
+  if (http === undefined) return Daemon.start(options);
+  try {
+    return await Daemon.start({
+      ...options,
+      metrics: http.metrics,
+      beforeLoops: (daemon) => http.open(daemon),
+    });
+  } catch (error) {
+    await http.close();
+    throw error;
+  }
 }
 
 /** Aborts when nobody reads the output any more: that ends the view, not the daemon. */
