@@ -1,4 +1,3 @@
-import { hostname } from 'node:os';
 import swagger from '@fastify/swagger';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { queueViews } from '../daemon/view.ts';
@@ -94,10 +93,8 @@ function send({ status, reason }: Answer, request: FastifyRequest, reply: Fastif
 }
 
 /** @throws ThresherError `http-host-refused` */
-function requireOurName({ headers }: FastifyRequest, { settings }: Served): void {
-  const name = hostname();
-  const own = [settings.values.http.host, name, name.split('.')[0] ?? name];
-  if (isOurName(headers.host, own)) return;
+function requireOurName({ headers }: FastifyRequest, { ownNames }: Served): void {
+  if (isOurName(headers.host, ownNames)) return;
   const message = `no token is asked for here, so the name ${headers.host ?? ''} is refused: it may be a foreign site's`;
   throw new ThresherError('http-host-refused', message, { host: headers.host });
 }

@@ -1,4 +1,3 @@
-import { logReaderOf } from '../daemon/reader.ts';
 import type { LogReader } from '../plugins/contracts/index.ts';
 import type { WorkerRecord } from '../store/rows.ts';
 import { withDeadline } from '../util/deadline.ts';
@@ -26,18 +25,15 @@ const atOnce = 4;
 
 /** Reads the ends of workers' logs: bounded in bytes, in time, and in how many of them hang on a dead backend. */
 export class LogTails {
-  readonly #served: Served;
-  readonly #reader: typeof logReaderOf;
+  readonly #served: Pick<Served, 'clock' | 'logsOf'>;
   readonly #underWay = new Map<string, number>();
 
-  constructor(served: Served, reader: typeof logReaderOf = logReaderOf) {
+  constructor(served: Pick<Served, 'clock' | 'logsOf'>) {
     this.#served = served;
-    this.#reader = reader;
   }
 
   /** @throws ThresherError `no-log`, `log-busy`, `plugin-timeout`; and what the plugin throws */
   async read(worker: WorkerRecord, request: TailRequest, signal: AbortSignal): Promise<Tail> {
-    const { clock, settings, store, random, log } = this.#served;
     const { placement, workerId } = worker;
     const underWay = this.#underWay.get(placement) ?? 0;
     if (underWay >= atOnce) {
@@ -45,12 +41,11 @@ export class LogTails {
       throw new ThresherError('log-busy', message, { placement });
     }
     const what = `log of worker ${workerId}`;
-    const deadline = { clock, what, timeoutMs: request.timeout, signal };
+    const deadline = { clock: this.#served.clock, what, timeoutMs: request.timeout, signal };
     return withDeadline(deadline, async (end) => {
       this.#underWay.set(placement, (this.#underWay.get(placement) ?? 0) + 1);
       try {
-        const reader = await this.#reader(worker, store, { settings, clock, random, log });
-        return await collect(reader, worker, request, end);
+        return await collect(await this.#served.logsOf(worker), worker, request, end);
       } finally {
         // Only now: a read that ignores its signal goes on behind our back.
         const left = (this.#underWay.get(placement) ?? 1) - 1;

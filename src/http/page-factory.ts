@@ -86,7 +86,8 @@ function queueCard({ name, state, counts, limits, reasons }: QueueView): Html {
       : [html`<li class="${statusClass(status)}"><b>${counts[status]}</b> ${status}</li>`],
   );
   const set = Object.entries(limits).flatMap(([limit, value]) =>
-    value === null ? [] : [`${limit} ${value}`],
+    // 0 new workers per cycle is no limit at all.
+    value === null || (limit === 'maxNewWorkersPerCycle' && value === 0) ? [] : [`${limit} ${value}`],
   );
   return html`<section class="card">
     <div class="head">

@@ -20,7 +20,8 @@ h3 { font-size: 1rem; margin: 0; } p { margin: 0.25rem 0; } a { color: var(--lin
 .bad { color: var(--bad); } code { font-size: 0.9em; }
 .card { background: var(--card); border: 1px solid var(--line); border-radius: 0.5rem; margin: 0.5rem 0;
   padding: 0.6rem 0.75rem; }
-.head { display: flex; gap: 0.25rem 0.75rem; justify-content: space-between; flex-wrap: wrap; }
+.head { display: flex; gap: 0.75rem; justify-content: space-between; align-items: baseline; }
+.head > :first-child { min-width: 0; }
 .state { font-weight: 600; white-space: nowrap; }
 .counts { display: flex; flex-wrap: wrap; gap: 0.1rem 1rem; margin: 0.25rem 0; padding: 0; list-style: none; }
 .counts b { font-variant-numeric: tabular-nums; }

@@ -1,11 +1,13 @@
+import { hostname } from 'node:os';
 import type { FastifyInstance } from 'fastify';
 import type { LoadedSettings } from '../config/settings.ts';
 import type { Daemon } from '../daemon/daemon.ts';
 import { DaemonMetrics } from '../daemon/metrics.ts';
-import { openBesideDaemon } from '../daemon/reader.ts';
+import { logReaderOf, openBesideDaemon } from '../daemon/reader.ts';
 import { readFactoryId } from '../daemon/state-dir.ts';
 import { readVersion } from '../daemon/version.ts';
 import type { Log } from '../plugins/contracts/index.ts';
+import type { WorkerRecord } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../util/clock.ts';
 import { hasCode } from '../util/files.ts';
@@ -55,11 +57,14 @@ export class HttpServer {
     const { settings, clock, random, log } = this.#options;
     const { dir, store } = await openBesideDaemon(settings, 'read');
     this.#store = store;
+    const name = hostname();
     const served = {
-      ...{ settings, clock, random, log, store },
+      ...{ clock, log, store },
+      ownNames: [hostOf(settings), name, name.split('.')[0] ?? name],
       metrics: this.metrics,
       factoryId: readFactoryId(dir) ?? '',
       version: readVersion(),
+      logsOf: (worker: WorkerRecord) => logReaderOf(worker, store, { settings, clock, random, log }),
       health: () => daemon.health,
       stopping: () => this.#stopping,
     };
