@@ -35,7 +35,7 @@ const plainText = (description: string) => ({
 export function addApi(app: FastifyInstance, served: Served, { queues, tails }: Shared): void {
   addChecks(app, served);
   const { store } = served;
-  const failures = { '4xx': Failure, '5xx': Failure };
+  const failures = { '4XX': Failure, '5XX': Failure };
   app.get(
     '/api/queues',
     {
@@ -126,7 +126,7 @@ function addChecks(app: FastifyInstance, served: Served): void {
     {
       schema: {
         summary: 'Whether the daemon works on all queues that it can work on',
-        response: { 200: ReadyAnswer, 503: ReadyAnswer, '4xx': Failure },
+        response: { 200: ReadyAnswer, 503: ReadyAnswer, '4XX': Failure },
       },
     },
     (_, reply) => {
@@ -143,8 +143,8 @@ function addChecks(app: FastifyInstance, served: Served): void {
         summary: "All metrics, in Prometheus' text format 0.0.4",
         response: {
           200: plainText('See docs/http.md.'),
-          '4xx': Failure,
-          '5xx': Failure,
+          '4XX': Failure,
+          '5XX': Failure,
         },
       },
     },
