@@ -1,7 +1,7 @@
 import type { LogReader } from '../plugins/contracts/index.ts';
 import type { WorkerRecord } from '../store/rows.ts';
 import { withDeadline } from '../util/deadline.ts';
-import { ThresherError } from '../worker/errors.ts';
+import { messageOf, ThresherError } from '../worker/errors.ts';
 import type { Served } from './served.ts';
 
 export interface TailRequest {
@@ -32,7 +32,7 @@ export class LogTails {
     this.#served = served;
   }
 
-  /** @throws ThresherError `no-log`, `log-busy`, `plugin-timeout`; and what the plugin throws */
+  /** @throws ThresherError `no-log`, `log-busy`, `plugin-timeout`, `plugin-failed` */
   async read(worker: WorkerRecord, request: TailRequest, signal: AbortSignal): Promise<Tail> {
     const { placement, workerId } = worker;
     const underWay = this.#underWay.get(placement) ?? 0;
@@ -46,6 +46,10 @@ export class LogTails {
       this.#underWay.set(placement, (this.#underWay.get(placement) ?? 0) + 1);
       try {
         return await collect(await this.#served.logsOf(worker), worker, request, end);
+      } catch (error) {
+        if (error instanceof ThresherError) throw error;
+        const message = `${what} could not be read: ${messageOf(error)}`;
+        throw new ThresherError('plugin-failed', message, { workerId }, { cause: error });
       } finally {
         // Only now: a read that ignores its signal goes on behind our back.
         const left = (this.#underWay.get(placement) ?? 1) - 1;

@@ -4,7 +4,7 @@ import Type from 'typebox';
 import { judgeHealth } from '../daemon/health.ts';
 import { workerDetails, workerView } from '../daemon/view.ts';
 import type { WorkerRecord } from '../store/rows.ts';
-import { messageOf, ThresherError } from '../worker/errors.ts';
+import { ThresherError } from '../worker/errors.ts';
 import { findWorker } from './api.ts';
 import type { LogTails } from './log-tail.ts';
 import { factoryPage } from './page-factory.ts';
@@ -78,7 +78,7 @@ async function readLog(
     const { bytes, cut } = await tails.read(worker, { stream, ...shownLog }, signal);
     return { text: bytes.toString('utf8'), cut };
   } catch (error) {
-    const code = error instanceof ThresherError ? error.code : 'plugin-failed';
-    return { failure: { code, message: messageOf(error) } };
+    if (!(error instanceof ThresherError)) throw error;
+    return { failure: { code: error.code, message: error.message } };
   }
 }

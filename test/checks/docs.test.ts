@@ -4,7 +4,14 @@ import { expect } from 'chai';
 import { generatePages } from '../../scripts/generate-docs.ts';
 
 const root = resolve(import.meta.dirname, '../..');
-const pages = ['README.md', 'docs/architecture.md', 'docs/plugins.md', 'docs/decisions.md', 'CHANGELOG.md'];
+const pages = [
+  'README.md',
+  'docs/architecture.md',
+  'docs/plugins.md',
+  'docs/decisions.md',
+  'docs/http.md',
+  'CHANGELOG.md',
+];
 
 describe('documents', () => {
   for (const [name, text] of Object.entries(generatePages())) {

@@ -173,28 +173,31 @@ describe('the HTTP server', () => {
     expect([status, JSON.parse(body)]).to.deep.equal([404, { code: 'no-log', message: 'there is none' }]);
   });
 
-  it('logs its own defects, and answers them with 500', async () => {
+  it('says that a backend failed where its plugin did', async () => {
     served.logs = {
-      // eslint-disable-next-line require-yield
       async *read() {
         throw new TypeError('no such thing');
       },
     };
     const { status, body } = await get('/api/workers/1/log');
+    const message = 'log of worker 1 could not be read: no such thing';
+    expect([status, JSON.parse(body)]).to.deep.equal([502, { code: 'plugin-failed', message }]);
+  });
+
+  it('logs its own defects, and answers them with 500', async () => {
+    served.health = () => {
+      throw new TypeError('no such thing');
+    };
+    const { status, body } = await get('/readyz');
     const message = 'this could not be answered: no such thing';
     expect([status, JSON.parse(body)]).to.deep.equal([500, { code: 'http-failed', message }]);
     expect(served.log.lines).to.deep.equal([
-      {
-        level: 'error',
-        message: 'request failed',
-        facts: { url: '/api/workers/1/log', error: 'no such thing' },
-      },
+      { level: 'error', message: 'request failed', facts: { url: '/readyz', error: 'no such thing' } },
     ]);
   });
 
   it('answers others while a log read hangs, begins no more than four of them, and gives each up in time', async () => {
     served.logs = {
-      // eslint-disable-next-line require-yield
       async *read() {
         await new Promise(() => undefined);
       },

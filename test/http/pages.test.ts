@@ -76,14 +76,15 @@ describe('the pages', () => {
     };
     const body = await page('/workers/2');
     expect(body).to.contain('<pre>hello\n</pre>');
-    expect(body).to.contain('the cluster is away <code>plugin-failed</code>');
+    expect(body).to.contain(
+      'log of worker 2 could not be read: the cluster is away <code>plugin-failed</code>',
+    );
     expect(body).to.match(/pending → <span class="state bad"\s*>failed<\/span/);
     expect(body).to.match(/<dt>nativeExitCode<\/dt>\s*<dd>3<\/dd>/);
   });
 
   it('show the facts while a log hangs, as soon as its time is over', async () => {
     served.logs = {
-      // eslint-disable-next-line require-yield
       async *read() {
         await new Promise(() => undefined);
       },

@@ -25,7 +25,6 @@ export class ServedSample implements Served {
   loops: LoopHealth[] = [loopHealth('list here'), loopHealth('submit Q')];
   ended = false;
   logs: LogReader = {
-    // eslint-disable-next-line require-yield
     async *read() {
       throw new ThresherError('no-log', 'there is none');
     },
