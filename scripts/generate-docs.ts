@@ -18,6 +18,7 @@ import { commandLineErrors } from '../src/worker/catalogue/command-line.ts';
 import { configurationErrors } from '../src/worker/catalogue/configuration.ts';
 import { daemonErrors } from '../src/worker/catalogue/daemon.ts';
 import type { Explanation } from '../src/worker/catalogue/explanation.ts';
+import { httpErrors } from '../src/worker/catalogue/http.ts';
 import { reasons } from '../src/worker/catalogue/reasons.ts';
 import { storeErrors } from '../src/worker/catalogue/store.ts';
 import { workerErrors } from '../src/worker/catalogue/workers.ts';
@@ -105,6 +106,7 @@ function errorsPage(): string {
       configurationErrors,
     ),
     ...section('Daemon', 'What keeps a daemon from starting.', daemonErrors),
+    ...section('HTTP', 'What the HTTP server says, at start and in its answers.', httpErrors),
     ...section('State', 'What keeps the state from being kept.', storeErrors),
     ...section(
       'Command line',

@@ -4,7 +4,7 @@ import type { Store } from '../store/store.ts';
 import type { WorkerChange } from '../store/worker-changes.ts';
 import type { WorkerFilter } from '../store/workers.ts';
 import type { Clock } from '../util/clock.ts';
-import { isFinal, isQueued, mayBecome, type WorkerStatus } from '../worker/status.ts';
+import { type FinalStatus, isFinal, isQueued, mayBecome, type WorkerStatus } from '../worker/status.ts';
 import type { Worker } from '../worker/worker.ts';
 import { LiveTable } from './live-table.ts';
 
@@ -14,6 +14,8 @@ export interface LedgerEvents {
   roomMade(queue: string): void;
   /** Somebody asked for the end of workers of this queue. */
   killRequested(queue: string): void;
+  /** The end of a worker is in the database. */
+  ended?(queue: string, status: FinalStatus, code: string | undefined): void;
 }
 
 export type Change = Omit<WorkerChange, 'from' | 'at'>;
@@ -92,6 +94,8 @@ export class Ledger {
       this.live.update(change.workerId, change.to, change.handle !== undefined);
       const leftQueue = isQueued(change.from) && !isQueued(change.to);
       if ((isFinal(change.to) || leftQueue) && queue !== undefined) roomier.add(queue);
+      if (isFinal(change.to) && queue !== undefined)
+        this.#events.ended?.(queue, change.to, change.error?.code);
     }
     for (const queue of roomier) this.#events.roomMade(queue);
     return new Set(allowed.keys());

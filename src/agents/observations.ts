@@ -4,6 +4,7 @@ import { messageOf } from '../worker/errors.ts';
 import type { Observation } from '../worker/observation.ts';
 import { fingerprintOf } from './live-table.ts';
 import type { Change, Ledger } from './ledger.ts';
+import { type Metrics, noMetrics } from './metrics.ts';
 import { observationChange } from './outcomes.ts';
 
 /** A batch is written when it is this old, ms, or this large. */
@@ -20,14 +21,16 @@ export class ObservationWriter {
   readonly #ledger: Ledger;
   readonly #clock: Clock;
   readonly #log: Log;
+  readonly #metrics: Metrics;
   #batch = new Map<number, Observation>();
   #writing: Promise<void> | undefined;
   #full = new AbortController();
 
-  constructor(ledger: Ledger, clock: Clock, log: Log) {
+  constructor(ledger: Ledger, clock: Clock, log: Log, metrics: Metrics = noMetrics) {
     this.#ledger = ledger;
     this.#clock = clock;
     this.#log = log;
+    this.#metrics = metrics;
   }
 
   /** @returns whether the worker is one we know to be alive. */
@@ -59,6 +62,7 @@ export class ObservationWriter {
       const batch = this.#batch.values().take(flushAt).toArray();
       try {
         const changed = await this.#ledger.change(batch.flatMap((one) => this.#toChange(one)));
+        this.#metrics.observed(batch, this.#clock.now());
         for (const one of batch) {
           // A newer one may have come in meanwhile.
           if (this.#batch.get(one.workerId) === one) this.#batch.delete(one.workerId);

@@ -14,6 +14,7 @@ import type { Requirements } from '../worker/worker.ts';
 import type { Connection } from './connection.ts';
 import type { FactoryLimits } from './factory-limits.ts';
 import type { Ledger } from './ledger.ts';
+import type { Metrics } from './metrics.ts';
 
 /** One connection as a queue uses it. */
 export interface ConnectedPlugins {
@@ -58,6 +59,7 @@ export interface AgentContext {
   readonly log: Log;
   readonly ledger: Ledger;
   readonly factoryLimits: FactoryLimits;
+  readonly metrics: Metrics;
   /** For one call of a plugin, ms. */
   readonly pluginTimeout: number;
   /** Aborts when calls under way are to be given up: later than the loops' own stop. */

@@ -196,6 +196,7 @@ export class SubmitterAgent {
     const { config } = this.#runtime;
     if (workers.length === 0) return;
     const outcomes = await this.#call(workers);
+    this.#context.metrics.submitted(config.name, workers, outcomes);
     step('submit:before-outcome');
     const maxAttempts = config.options.maxSubmissionAttempts;
     const changes = workers.map((worker) => {

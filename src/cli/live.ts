@@ -15,11 +15,14 @@ const shownWorkers = 12;
 /** Transitions shown at once where there is no table; more than that scrolls by unread. */
 const shownTransitions = 200;
 
+/** What the view needs: the world, and where the status page is, if anywhere. */
+type ViewEnvironment = Pick<Environment, 'out' | 'clock'> & { readonly url: string | undefined };
+
 /** Shows what happens until `signal` aborts: a table that stays in place on a terminal, a line per event elsewhere. */
 export async function showLive(
   store: Store,
   holder: Holder | 'unknown',
-  environment: Environment,
+  environment: ViewEnvironment,
   signal: AbortSignal,
 ): Promise<void> {
   const view = environment.out.isTTY
@@ -35,21 +38,22 @@ export async function showLive(
 class LiveTable {
   readonly #store: Store;
   readonly #holder: Holder | 'unknown';
-  readonly #environment: Environment;
+  readonly #environment: ViewEnvironment;
   #lines = 0;
 
-  constructor(store: Store, holder: Holder | 'unknown', environment: Environment) {
+  constructor(store: Store, holder: Holder | 'unknown', environment: ViewEnvironment) {
     this.#store = store;
     this.#holder = holder;
     this.#environment = environment;
   }
 
   async show(): Promise<void> {
-    const { out, clock } = this.#environment;
+    const { out, clock, url } = this.#environment;
     const queues = await queueViews(this.#store, this.#holder);
     const workers = (await this.#store.workers.list({ limit: shownWorkers })).map(workerView);
     const lines = [
       `thresher  ${isoTime(clock.now())}  Ctrl-C stops the daemon; its workers go on`,
+      ...(url === undefined ? [] : [`status page: ${url}`]),
       '',
       ...formatTable(queueColumns, queues),
       '',
@@ -65,18 +69,19 @@ class LiveTable {
 
 class LiveLines {
   readonly #store: Store;
-  readonly #environment: Environment;
+  readonly #environment: ViewEnvironment;
   #after = 0;
   #reasons = new Map<string, string>();
   #first = true;
 
-  constructor(store: Store, environment: Environment) {
+  constructor(store: Store, environment: ViewEnvironment) {
     this.#store = store;
     this.#environment = environment;
   }
 
   async show(): Promise<void> {
-    const { out } = this.#environment;
+    const { out, url } = this.#environment;
+    if (this.#first && url !== undefined) out.write(`status page: ${url}\n`);
     const transitions = await this.#store.workers.transitionsSince(
       this.#after,
       this.#first ? 1 : shownTransitions,

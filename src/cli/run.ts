@@ -1,11 +1,13 @@
 import { join } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
-import { Daemon } from '../daemon/daemon.ts';
+import type { LoadedSettings } from '../config/settings.ts';
+import { Daemon, type DaemonOptions } from '../daemon/daemon.ts';
 import { createLog } from '../daemon/logging.ts';
 import { Notifier, systemdNotify, takeServiceManager } from '../daemon/notify.ts';
 import { logProblem } from '../daemon/problem-log.ts';
 import { openBesideDaemon } from '../daemon/reader.ts';
 import { watchOver } from '../daemon/watchdog.ts';
+import { HttpServer } from '../http/server.ts';
 import { parseDuration } from '../util/duration.ts';
 import { type Environment, type GlobalOptions, loadSettingsWithProblems } from './environment.ts';
 import { showLive } from './live.ts';
@@ -13,6 +15,7 @@ import { showLive } from './live.ts';
 interface RunOptions {
   readonly for?: number;
   readonly live?: true;
+  readonly httpPort?: number;
 }
 
 /** How long after a stop that does not end the process ends by force, ms beyond `master.shutdownTimeout`. */
@@ -25,12 +28,19 @@ function durationArgument(text: string): number {
   return duration;
 }
 
+function portArgument(text: string): number {
+  if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535)
+    throw new InvalidArgumentError('It must be a port: a whole number from 0 to 65535.');
+  return Number(text);
+}
+
 export function addRun(program: Command, environment: Environment): void {
   program
     .command('run')
     .description('the daemon, in the foreground')
     .option('--for <duration>', 'stop by itself after this time, as on SIGTERM', durationArgument)
     .option('--live', 'show on the standard output what happens')
+    .option('--http-port <port>', 'serve HTTP on this port instead of the one in the settings', portArgument)
     .action(async (options: RunOptions, command: Command) => {
       await run(command.optsWithGlobals<GlobalOptions>(), options, environment);
     });
@@ -38,7 +48,8 @@ export function addRun(program: Command, environment: Environment): void {
 
 async function run(global: GlobalOptions, options: RunOptions, environment: Environment): Promise<void> {
   const { clock, random, out, err } = environment;
-  const { settings, problems } = loadSettingsWithProblems(global);
+  const { settings: written, problems } = loadSettingsWithProblems(global);
+  const settings = withPort(written, options.httpPort);
   const { level, format } = settings.values.log;
   const file = settings.logFile;
   // The live view says what happens; a table that stays in place bears no other lines beside it.
@@ -51,6 +62,7 @@ async function run(global: GlobalOptions, options: RunOptions, environment: Envi
   });
   for (const problem of problems) logProblem(log, problem);
   const stop = stopRequest(options.for, environment);
+  const http = settings.values.http.enabled ? new HttpServer({ settings, clock, random, log }) : undefined;
   // One that comes too early must not end the process; the file is read in a moment anyway.
   let hungUp: () => void = () => undefined;
   process.on('SIGHUP', () => {
@@ -58,7 +70,7 @@ async function run(global: GlobalOptions, options: RunOptions, environment: Envi
   });
   const { socket, watchdog } = takeServiceManager(process.env, process.pid);
   const notifier = new Notifier(socket === undefined ? undefined : systemdNotify(socket), { clock, log });
-  const daemon = await notifier.whileStarting(Daemon.start({ settings, clock, random, log }));
+  const daemon = await notifier.whileStarting(startDaemon({ settings, clock, random, log }, http));
   watchOver(daemon, { clock, log, notifier, interval: watchdog });
   notifier.ready();
   hungUp = () => {
@@ -69,7 +81,8 @@ async function run(global: GlobalOptions, options: RunOptions, environment: Envi
   try {
     if (options.live === true) {
       const { store } = await openBesideDaemon(settings, 'read');
-      await showLive(store, 'unknown', environment, AbortSignal.any([stop, outputFails(out)])).finally(() =>
+      const view = { ...environment, url: http?.url };
+      await showLive(store, 'unknown', view, AbortSignal.any([stop, outputFails(out)])).finally(() =>
         store.close(),
       );
     }
@@ -82,7 +95,9 @@ async function run(global: GlobalOptions, options: RunOptions, environment: Envi
       process.exit(1);
     }, patience).unref();
     notifier.stopping(patience);
+    http?.stopping();
     await daemon.stop();
+    await http?.close();
     await notifier.flushed();
     await log.close();
   }
@@ -94,6 +109,27 @@ async function reload(daemon: Daemon, notifier: Notifier): Promise<void> {
   notifier.reloading();
   await daemon.reload('SIGHUP');
   notifier.ready();
+}
+
+function withPort(settings: LoadedSettings, port: number | undefined): LoadedSettings {
+  if (port === undefined) return settings;
+  const { values } = settings;
+  return { ...settings, values: { ...values, http: { ...values.http, port } } };
+}
+
+/** Its port is bound before anything is submitted: one that is in use stops the start. */
+async function startDaemon(options: DaemonOptions, http: HttpServer | undefined): Promise<Daemon> {
+  if (http === undefined) return Daemon.start(options);
+  try {
+    return await Daemon.start({
+      ...options,
+      metrics: http.metrics,
+      beforeLoops: (daemon) => http.open(daemon),
+    });
+  } catch (error) {
+    await http.close();
+    throw error;
+  }
 }
 
 /** Aborts when nobody reads the output any more: that ends the view, not the daemon. */

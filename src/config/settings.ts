@@ -15,6 +15,7 @@ export interface LoadedSettings {
   readonly stateDir: string;
   readonly queueFile: string;
   readonly logFile?: string;
+  readonly tokenFile?: string;
 }
 
 /** Problems of settings that can be used are warnings and notices; of others at least one is an error. */
@@ -67,6 +68,7 @@ export function readSettings(
       stateDir === undefined ? resolve(base, values.master.stateDir ?? defaultStateDir) : resolve(stateDir),
     queueFile: queueFile.file,
     ...(values.log.file !== undefined && { logFile: resolve(base, values.log.file) }),
+    ...(values.http.tokenFile !== undefined && { tokenFile: resolve(base, values.http.tokenFile) }),
   };
   const { problem } = queueFile;
   const about = problem === undefined ? [] : [{ ...placeOf(located, '/qconf/configFile'), ...problem }];

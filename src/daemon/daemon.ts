@@ -3,6 +3,7 @@ import { schedule, type ScheduledTask } from 'node-cron';
 import { Ledger } from '../agents/ledger.ts';
 import { FactoryLimits } from '../agents/factory-limits.ts';
 import { type Loop, type LoopHealth, toReason } from '../agents/loop.ts';
+import { type Metrics, noMetrics } from '../agents/metrics.ts';
 import { ObservationWriter } from '../agents/observations.ts';
 import type { Step } from '../agents/queue-runtime.ts';
 import type { LoadedSettings } from '../config/settings.ts';
@@ -26,6 +27,10 @@ export interface DaemonOptions {
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Log;
+  /** Who counts; default: nobody. */
+  readonly metrics?: Metrics;
+  /** Called once everything is ready and nothing runs yet; what it throws stops the start. */
+  readonly beforeLoops?: (daemon: Daemon) => Promise<void>;
   /** For tests that stop the daemon dead at a certain moment. */
   readonly step?: (step: Step) => void;
 }
@@ -85,14 +90,15 @@ export class Daemon {
   }
 
   private constructor(options: DaemonOptions, lock: Lock, store: Store) {
-    const { clock, random, log } = options;
+    const { clock, random, log, metrics = noMetrics } = options;
     this.#options = options;
     this.#watch = new FileWatch(options.settings.queueFile, settleTime, clock);
     this.#lock = lock;
     this.#store = store;
     this.#loops = new LoopSet({
       ...{ clock, random, log },
-      passed: () => {
+      passed: (pass) => {
+        metrics.passDone(pass);
         for (const tell of this.#onPass) tell();
       },
     });
@@ -103,8 +109,11 @@ export class Daemon {
       killRequested: (queue) => {
         this.#loops.wake('sweep', queue);
       },
+      ended: (queue, status, code) => {
+        metrics.ended(queue, status, code);
+      },
     });
-    this.#writer = new ObservationWriter(this.#ledger, clock, log);
+    this.#writer = new ObservationWriter(this.#ledger, clock, log, metrics);
   }
 
   /** Loops with their last pass, for health checks. */
@@ -183,7 +192,7 @@ export class Daemon {
   }
 
   async #run(id: string): Promise<void> {
-    const { settings, clock, random, log, step } = this.#options;
+    const { settings, clock, random, log, step, metrics = noMetrics, beforeLoops } = this.#options;
     const { master, monitor, submitter, sweeper, qconf } = settings.values;
     await this.#watch.use();
     const { queueFile, catalogue, inUse } = await readForRun(settings, this.#store);
@@ -194,6 +203,7 @@ export class Daemon {
       ...shared,
       ledger: this.#ledger,
       factoryLimits: new FactoryLimits(submitter.submissionRate, submitter.submissionBurst, clock),
+      metrics,
       pluginTimeout: master.pluginTimeout * 1000,
       giveUp: this.#giveUp.signal,
       progress: () => undefined,
@@ -208,6 +218,7 @@ export class Daemon {
       const interval = qconf.checkInterval * 1000;
       this.#watching = this.#loops.add({ name: 'watch', interval, pass: () => this.#lookForChange() });
     }
+    await beforeLoops?.(this);
     this.#loops.start();
     if (sweeper.cron !== undefined) {
       this.#cron = schedule(sweeper.cron, () => {

@@ -1,6 +1,7 @@
 import { CommandStore } from './commands.ts';
 import { type OpenDatabase, openBeside, openForDaemon } from './database.ts';
 import { LoadStore } from './load.ts';
+import { FigureStore } from './figures.ts';
 import { OrphanStore } from './orphans.ts';
 import { QueueStore } from './queues.ts';
 import { RetentionStore } from './retention.ts';
@@ -17,6 +18,7 @@ export interface Store {
   readonly commands: CommandStore;
   readonly orphans: OrphanStore;
   readonly retention: RetentionStore;
+  readonly figures: FigureStore;
   /** Whether another process wrote since the last call: nearly free. */
   changedElsewhere(): boolean;
   close(): Promise<void>;
@@ -46,6 +48,7 @@ function assemble(open: OpenDatabase, instance: string): Store {
     commands: new CommandStore(open.db, instance),
     orphans: new OrphanStore(open.db, instance),
     retention: new RetentionStore(open.db, instance),
+    figures: new FigureStore(open.db, instance),
     changedElsewhere: () => open.changedElsewhere(),
     close: () => open.close(),
   };

@@ -1,6 +1,7 @@
 import { commandLineErrors } from './catalogue/command-line.ts';
 import { configurationErrors } from './catalogue/configuration.ts';
 import { daemonErrors } from './catalogue/daemon.ts';
+import { httpErrors } from './catalogue/http.ts';
 import { reasons } from './catalogue/reasons.ts';
 import { storeErrors } from './catalogue/store.ts';
 import { workerErrors } from './catalogue/workers.ts';
@@ -13,6 +14,7 @@ export const errorCatalogue = {
   ...configurationErrors,
   ...storeErrors,
   ...daemonErrors,
+  ...httpErrors,
   ...commandLineErrors,
   ...reasons,
   ...workerErrors,

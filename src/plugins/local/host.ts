@@ -98,9 +98,11 @@ export class LocalHost {
     const marked = await this.directory.marked(id);
     if (marked?.factory !== this.#factoryId) return undefined;
     const state = await this.look(id, marked.worker.attempt);
-    if (state.kind === 'ended' || state.kind === 'fenced') this.live.delete(id);
-    // A submission that went on meanwhile knows better: it may be at a later attempt than what was read here.
-    else if (!this.live.has(id) && (await this.directory.marked(id)) !== undefined) this.live.set(id, marked);
+    // Whose end is seen here by a listing is left to the monitor, which has yet to show it. And a submission that went on
+    // meanwhile knows better: it may be at a later attempt than what was read here.
+    const over = state.kind === 'ended' || state.kind === 'fenced';
+    if (!over && !this.live.has(id) && (await this.directory.marked(id)) !== undefined)
+      this.live.set(id, marked);
     return { marked, state };
   }
 

@@ -1,0 +1,177 @@
+import { statSync } from 'node:fs';
+import type { LoopHealth } from '../agents/loop.ts';
+import type { Metrics, PassDone } from '../agents/metrics.ts';
+import type { SubmitOutcome } from '../plugins/contracts/index.ts';
+import type { QueueReport } from '../store/queues.ts';
+import type { AliveCount } from '../store/figures.ts';
+import type { Store } from '../store/store.ts';
+import type { Clock } from '../util/clock.ts';
+import type { Observation } from '../worker/observation.ts';
+import { type FinalStatus, finalStatuses, isFinal, workerStatuses } from '../worker/status.ts';
+import { type Families, makeFamilies } from './metric-families.ts';
+import { codeLabels, type LoopLabels, loopLabels } from './metric-labels.ts';
+import { processMetrics } from './process-metrics.ts';
+
+/** Where a scrape finds what is not counted but read. */
+export interface MetricSources {
+  readonly store: Store;
+  readonly factoryId: string;
+  readonly version: string;
+  readonly health: readonly LoopHealth[];
+}
+
+const outcomes = ['accepted', 'rejected', 'unknown'] as const;
+const aliveStatuses = workerStatuses.filter((status) => !isFinal(status));
+
+/** Counts of one queue, by label. Plain maps: counting happens far more often than anybody asks. */
+class QueueCounts {
+  readonly ended = new Map<string, number>(finalStatuses.map((status) => [status, 0]));
+  readonly submissions = new Map<string, number>(outcomes.map((outcome) => [outcome, 0]));
+  readonly failures = new Map<string, number>();
+}
+
+/** Counts what agents do, and renders it with what the database and the loops say, in Prometheus' text format. */
+export class DaemonMetrics implements Metrics {
+  readonly #clock: Clock;
+  readonly #families: Families = makeFamilies();
+  readonly #queues = new Map<string, QueueCounts>();
+  /** The loops that were ever counted, by name. */
+  readonly #loops = new Map<string, LoopLabels>();
+  readonly #code = codeLabels();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  submitted(
+    queue: string,
+    workers: readonly { readonly workerId: number }[],
+    results: ReadonlyMap<number, SubmitOutcome>,
+  ): void {
+    const { submissions, failures } = this.#of(queue);
+    for (const { workerId } of workers) {
+      const outcome = results.get(workerId);
+      count(submissions, outcome?.kind ?? 'unknown');
+      if (outcome?.kind !== 'accepted') count(failures, this.#code(outcome?.error.code));
+    }
+  }
+
+  ended(queue: string, status: FinalStatus, code: string | undefined): void {
+    const { ended, failures } = this.#of(queue);
+    count(ended, status);
+    // What an operator ended is no failure.
+    if (status === 'failed' || status === 'missed') count(failures, this.#code(code));
+  }
+
+  observed(observations: readonly Observation[], now: number): void {
+    for (const { observedAt } of observations) {
+      const delay = (now - observedAt) / 1000;
+      // A plugin may have left the time out, and clocks of backends go wrong.
+      if (Number.isFinite(delay)) this.#families.delay.observe(Math.max(0, delay));
+    }
+  }
+
+  passDone({ loop, duration, failed }: PassDone): void {
+    let labels = this.#loops.get(loop);
+    if (labels === undefined) {
+      labels = loopLabels(loop);
+      this.#loops.set(loop, labels);
+      this.#families.loopFailures.inc({ ...labels }, 0);
+    }
+    this.#families.duration.observe({ ...labels }, duration / 1000);
+    if (failed) this.#families.loopFailures.inc({ ...labels });
+  }
+
+  /** Everything, as Prometheus reads it. @throws ThresherError when the database cannot be read. */
+  async text({ store, factoryId, version, health }: MetricSources): Promise<string> {
+    const [reports, alive, orphans] = await Promise.all([
+      store.queues.all(),
+      store.figures.alive(),
+      store.figures.orphans(),
+    ]);
+    const { info, databaseBytes, registry } = this.#families;
+    info.reset();
+    info.set({ version, factory: factoryId }, 1);
+    this.#families.orphans.set(orphans);
+    databaseBytes.set(databaseSize(store.file));
+    this.#fillQueues(reports, alive);
+    this.#fillLoops(health);
+    return `${await registry.metrics()}\n${await processMetrics().metrics()}`;
+  }
+
+  #of(queue: string): QueueCounts {
+    let counts = this.#queues.get(queue);
+    if (counts === undefined) {
+      counts = new QueueCounts();
+      this.#queues.set(queue, counts);
+    }
+    return counts;
+  }
+
+  /** Anew from what there is: a queue that vanished leaves nothing behind. */
+  #fillQueues(reports: readonly QueueReport[], alive: readonly AliveCount[]): void {
+    const { workers, ended, submissions, failures, limited, limit } = this.#families;
+    for (const family of [workers, ended, submissions, failures, limited, limit]) family.reset();
+    const known = new Set([...reports, ...alive].map(({ queue }) => queue));
+    for (const queue of this.#queues.keys()) if (!known.has(queue)) this.#queues.delete(queue);
+    for (const queue of known) {
+      for (const status of aliveStatuses) workers.set({ queue, status }, 0);
+      const counts = this.#of(queue);
+      for (const [status, value] of counts.ended) ended.inc({ queue, status }, value);
+      for (const [outcome, value] of counts.submissions) submissions.inc({ queue, outcome }, value);
+      for (const [code, value] of counts.failures) failures.inc({ queue, code }, value);
+    }
+    for (const { queue, status, workers: value } of alive) workers.set({ queue, status }, value);
+    for (const { queue, reasons, limits } of reports) {
+      for (const { code } of reasons) limited.set({ queue, reason: this.#code(code) }, 1);
+      for (const [name, value] of Object.entries(limits)) {
+        if (value !== null) limit.set({ queue, limit: name }, value);
+      }
+    }
+  }
+
+  #fillLoops(health: readonly LoopHealth[]): void {
+    const { age, stuck, duration, loopFailures } = this.#families;
+    age.reset();
+    stuck.reset();
+    const worst = new Map<string, { labels: LoopLabels; age: number; stuck: number }>();
+    for (const { name, startedAt, endedAt, stuckFor } of health) {
+      const labels = loopLabels(name);
+      const since = endedAt ?? startedAt;
+      const seconds = since === undefined ? 0 : Math.max(0, this.#clock.now() - since) / 1000;
+      const key = `${labels.kind} ${labels.target}`;
+      const before = worst.get(key) ?? { labels, age: 0, stuck: 0 };
+      // Of several configurations of a queue the worst one speaks.
+      worst.set(key, {
+        labels,
+        age: Math.max(before.age, seconds),
+        stuck: stuckFor === undefined ? before.stuck : 1,
+      });
+    }
+    for (const { labels, ...one } of worst.values()) {
+      stuck.set({ ...labels }, one.stuck);
+      // A monitor's pass ends only when it fails.
+      if (labels.kind !== 'monitor') age.set({ ...labels }, one.age);
+    }
+    const running = new Set(health.map(({ name }) => name));
+    for (const [name, labels] of this.#loops) {
+      if (running.has(name)) continue;
+      this.#loops.delete(name);
+      if (worst.has(`${labels.kind} ${labels.target}`)) continue;
+      duration.remove({ ...labels });
+      loopFailures.remove({ ...labels });
+    }
+  }
+}
+
+function count(counts: Map<string, number>, key: string): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1);
+}
+
+/** Bytes of the database and of what is still in its write-ahead log. */
+function databaseSize(file: string): number {
+  return [file, `${file}-wal`].reduce(
+    (sum, path) => sum + (statSync(path, { throwIfNoEntry: false })?.size ?? 0),
+    0,
+  );
+}

@@ -1,0 +1,47 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { isIP, isIPv4 } from 'node:net';
+
+/** Whether nobody but this machine can reach this address. Anything unusual counts as reachable. */
+export function isLoopback(host: string): boolean {
+  const name = host.toLowerCase();
+  return name === 'localhost' || name === '::1' || (isIPv4(name) && name.startsWith('127.'));
+}
+
+/** The name in a Host header, without port and brackets. */
+export function nameInHost(header: string): string {
+  const bracketed = /^\[([^\]]*)\]/.exec(header);
+  return (bracketed?.[1] ?? header.replace(/:\d*$/, '')).toLowerCase().replace(/\.$/, '');
+}
+
+/**
+ * Whether a request may name us so. A page of a foreign site can make a browser on this machine ask us, under the site's own
+ * name (DNS rebinding), and then read the answer. Names that nobody else can own are safe. Without a Host no browser asks.
+ */
+export function isOurName(header: string | undefined, ownNames: readonly string[]): boolean {
+  if (header === undefined) return true;
+  const name = nameInHost(header);
+  if (isIP(name) !== 0 || name === 'localhost' || name.endsWith('.localhost')) return true;
+  return ownNames.some((own) => own.toLowerCase() === name);
+}
+
+/** The token that a request brings: as a bearer, or as the password of any user. */
+export function tokenIn(authorization: string | undefined): string | undefined {
+  const [, scheme = '', value = ''] = /^(\S+) +(\S+)$/.exec(authorization?.trim() ?? '') ?? [];
+  switch (scheme.toLowerCase()) {
+    case 'bearer':
+      return value;
+    case 'basic': {
+      const credentials = Buffer.from(value, 'base64').toString('utf8');
+      const at = credentials.indexOf(':');
+      return at < 0 ? undefined : credentials.slice(at + 1);
+    }
+    default:
+      return undefined;
+  }
+}
+
+/** Takes the same time however much of it is right. */
+export function isSameToken(given: string, token: string): boolean {
+  const digest = (text: string) => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(given), digest(token));
+}

@@ -1,0 +1,164 @@
+import type { FastifyInstance } from 'fastify';
+import type { Static } from 'typebox';
+import Type from 'typebox';
+import { judgeHealth } from '../daemon/health.ts';
+import { workerDetails, workerView } from '../daemon/view.ts';
+import { parseStatuses } from '../store/commands.ts';
+import type { WorkerRecord } from '../store/rows.ts';
+import type { Store } from '../store/store.ts';
+import { ThresherError } from '../worker/errors.ts';
+import { judgeReadiness } from './readiness.ts';
+import {
+  Failure,
+  HealthAnswer,
+  LogQuery,
+  NoQuery,
+  QueuesAnswer,
+  ReadyAnswer,
+  WorkerAnswer,
+  WorkerParams,
+  WorkersAnswer,
+  WorkersQuery,
+} from './schemas.ts';
+import type { Served } from './served.ts';
+import type { Shared } from './shared.ts';
+
+/** Most of a log that one answer holds, bytes, and how long its backend may take, ms. */
+const log = { maxBytes: 1024 * 1024, timeout: 10_000 };
+
+const plainText = (description: string) => ({
+  description,
+  content: { 'text/plain': { schema: Type.String() } },
+});
+
+/** Everything for programs. */
+export function addApi(app: FastifyInstance, served: Served, { queues, tails }: Shared): void {
+  addChecks(app, served);
+  const { store } = served;
+  const failures = { '4XX': Failure, '5XX': Failure };
+  app.get(
+    '/api/queues',
+    {
+      schema: {
+        summary: 'All queues: counts, limits, and why no more workers are submitted',
+        querystring: NoQuery,
+        response: { 200: QueuesAnswer, ...failures },
+      },
+    },
+    () => queues(),
+  );
+  app.get<{ Querystring: Static<typeof WorkersQuery> }>(
+    '/api/workers',
+    {
+      schema: {
+        summary: 'Workers, newest first',
+        querystring: WorkersQuery,
+        response: { 200: WorkersAnswer, ...failures },
+      },
+    },
+    async ({ query: { queue, status, limit } }) => {
+      const statuses = status === undefined ? undefined : parseStatuses(status);
+      return (await store.workers.list({ queue, statuses, limit })).map(workerView);
+    },
+  );
+  app.get<{ Params: Static<typeof WorkerParams> }>(
+    '/api/workers/:id',
+    {
+      schema: {
+        summary: 'All facts of a worker and its history',
+        params: WorkerParams,
+        querystring: NoQuery,
+        response: { 200: WorkerAnswer, ...failures },
+      },
+    },
+    async ({ params }) => workerDetails(store, await findWorker(store, params.id)),
+  );
+  app.get<{ Params: Static<typeof WorkerParams>; Querystring: Static<typeof LogQuery> }>(
+    '/api/workers/:id/log',
+    {
+      schema: {
+        summary:
+          "The end of a worker's log; `thresher-log-cut: true` where lines were left out for their size",
+        params: WorkerParams,
+        querystring: LogQuery,
+        response: { 200: plainText('The last lines, 1 MiB at most.'), ...failures },
+      },
+    },
+    async ({ params, query: { stream, tail }, signal }, reply) => {
+      const worker = await findWorker(store, params.id);
+      const { bytes, cut } = await tails.read(worker, { stream, tail, ...log }, signal);
+      if (cut) reply.header('thresher-log-cut', 'true');
+      return reply.type('text/plain; charset=utf-8').send(bytes);
+    },
+  );
+  app.get(
+    '/api/openapi.json',
+    {
+      schema: {
+        summary: 'This description',
+        querystring: NoQuery,
+        response: { 200: Type.Object({}, { description: 'OpenAPI 3.1.' }), ...failures },
+      },
+    },
+    () => app.swagger(),
+  );
+}
+
+/** For supervisors and Prometheus. */
+function addChecks(app: FastifyInstance, served: Served): void {
+  app.get(
+    '/healthz',
+    {
+      config: { open: true },
+      schema: {
+        summary:
+          'Whether the daemon gets on with its work; a backend that is down is no reason for a restart',
+        response: { 200: HealthAnswer, 503: HealthAnswer },
+      },
+    },
+    (_, reply) => {
+      const { ok, stuck } = judgeHealth(served.health());
+      return reply.code(ok ? 200 : 503).send({ status: ok ? 'ok' : 'stuck', stuck });
+    },
+  );
+  app.get(
+    '/readyz',
+    {
+      schema: {
+        summary: 'Whether the daemon works on all queues that it can work on',
+        response: { 200: ReadyAnswer, 503: ReadyAnswer, '4XX': Failure },
+      },
+    },
+    (_, reply) => {
+      const { ready, waiting } = judgeReadiness(served.health());
+      const stopping = served.stopping();
+      const status = stopping ? 'stopping' : ready ? 'ready' : 'starting';
+      return reply.code(status === 'ready' ? 200 : 503).send({ status, waiting });
+    },
+  );
+  app.get(
+    '/metrics',
+    {
+      schema: {
+        summary: "All metrics, in Prometheus' text format 0.0.4",
+        response: {
+          200: plainText('See docs/http.md.'),
+          '4XX': Failure,
+          '5XX': Failure,
+        },
+      },
+    },
+    async (_, reply) => {
+      const { metrics, store, factoryId, version } = served;
+      const text = await metrics.text({ store, factoryId, version, health: served.health() });
+      return reply.type('text/plain; version=0.0.4; charset=utf-8').send(text);
+    },
+  );
+}
+
+/** @throws ThresherError `no-such-worker` */
+export async function findWorker(store: Store, id: string): Promise<WorkerRecord> {
+  const record = await store.workers.byId(Number(id));
+  if (record === undefined) throw new ThresherError('no-such-worker', `there is no worker ${id}`);
+  return record;
+}

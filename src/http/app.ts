@@ -1,0 +1,125 @@
+import swagger from '@fastify/swagger';
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { queueViews } from '../daemon/view.ts';
+import { messageOf, ThresherError } from '../worker/errors.ts';
+import { isOurName, isSameToken, tokenIn } from './access.ts';
+import { addApi } from './api.ts';
+import { briefly } from './briefly.ts';
+import { type Answer, answerTo } from './failures.ts';
+import { LogTails } from './log-tail.ts';
+import { addPages } from './pages.ts';
+import { failurePage } from './page-layout.ts';
+import type { Served } from './served.ts';
+import type { TokenFile } from './token-file.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Answers without a token: whoever supervises the process asks, and learns nothing else. */
+    readonly open?: boolean;
+    /** For people: its errors are pages, too. */
+    readonly page?: boolean;
+  }
+}
+
+/** A client that sends, or takes, nothing is not kept for longer, ms. */
+const patience = { request: 10_000, keepAlive: 5000 };
+const maxConnections = 200;
+/** Counting all workers is the dearest question: it is asked once in this time, ms. */
+const keptFor = 1000;
+
+const securityHeaders = {
+  'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'",
+  'x-content-type-options': 'nosniff',
+  'cache-control': 'no-store',
+};
+
+/** All routes, with their guards; it listens nowhere yet. */
+export async function makeApp(served: Served, tokenFile: TokenFile | undefined): Promise<FastifyInstance> {
+  const app = fastify({
+    exposeHeadRoutes: false,
+    forceCloseConnections: true,
+    requestTimeout: patience.request,
+    keepAliveTimeout: patience.keepAlive,
+    // A mistyped filter must not mean all of them; `verbose` is for our messages.
+    ajv: { customOptions: { removeAdditional: false, strict: false, verbose: true } },
+    frameworkErrors: (error, request, reply) => {
+      reply.headers(securityHeaders);
+      send(answerTo(error), request, reply);
+    },
+  });
+  app.server.maxConnections = maxConnections;
+  // The schemas describe the answers, they do not change them: tests hold the two together.
+  app.setSerializerCompiler(() => JSON.stringify);
+  app.addHook('onRequest', async (request, reply) => {
+    reply.headers(securityHeaders);
+    if (tokenFile === undefined) requireOurName(request, served);
+    else if (request.routeOptions.config.open !== true) requireToken(request, tokenFile);
+    if (request.method !== 'GET') {
+      reply.header('allow', 'GET');
+      throw new ThresherError('http-method', `${request.method} is not answered; only GET is`);
+    }
+  });
+  app.setNotFoundHandler(({ url }) => {
+    throw new ThresherError(
+      'http-not-found',
+      `there is nothing at ${url}; /api/openapi.json lists all paths`,
+    );
+  });
+  app.setErrorHandler((error, request, reply) => {
+    const answer = answerTo(error);
+    if (answer.status === 500) {
+      served.log.error('request failed', { url: request.url, error: messageOf(error) });
+    }
+    send(answer, request, reply);
+  });
+  await app.register(swagger, { openapi: describeApi(served, tokenFile !== undefined) });
+  const shared = {
+    queues: briefly(served.clock, keptFor, () => queueViews(served.store, 'unknown')),
+    tails: new LogTails(served),
+  };
+  addApi(app, served, shared);
+  addPages(app, served, shared);
+  await app.ready();
+  return app;
+}
+
+function send({ status, reason }: Answer, request: FastifyRequest, reply: FastifyReply): void {
+  reply.code(status);
+  // A browser asks its user for the token.
+  if (status === 401) reply.header('www-authenticate', 'Basic realm="thresher", charset="UTF-8"');
+  if (request.routeOptions.config.page === true) {
+    reply.type('text/html; charset=utf-8').send(failurePage(reason).html);
+  } else reply.type('application/json; charset=utf-8').send(JSON.stringify(reason));
+}
+
+/** @throws ThresherError `http-host-refused` */
+function requireOurName({ headers }: FastifyRequest, { ownNames }: Served): void {
+  if (isOurName(headers.host, ownNames)) return;
+  const message = `no token is asked for here, so the name ${headers.host ?? ''} is refused: it may be a foreign site's`;
+  throw new ThresherError('http-host-refused', message, { host: headers.host });
+}
+
+/** @throws ThresherError `http-token-refused`, `http-token-unreadable` */
+function requireToken({ headers }: FastifyRequest, tokenFile: TokenFile): void {
+  const given = tokenIn(headers.authorization);
+  const token = tokenFile.token();
+  if (given !== undefined && isSameToken(given, token)) return;
+  const what = given === undefined ? 'brought no token' : 'brought a wrong token';
+  const message = `the request ${what}; send "Authorization: Bearer TOKEN", or the token as the password`;
+  throw new ThresherError('http-token-refused', message);
+}
+
+function describeApi({ version }: Served, withToken: boolean) {
+  const schemes = {
+    bearer: { type: 'http', scheme: 'bearer' },
+    basic: { type: 'http', scheme: 'basic', description: 'Any user; the token as the password.' },
+  } as const;
+  return {
+    openapi: '3.1.0',
+    info: { title: 'thresher', version, description: 'Health, metrics and status of a pilot factory.' },
+    ...(withToken && {
+      components: { securitySchemes: schemes },
+      security: [{ bearer: [] }, { basic: [] }],
+    }),
+  };
+}

@@ -1,0 +1,74 @@
+import type { FastifyError } from 'fastify';
+import { type ErrorCode, messageOf, ThresherError } from '../worker/errors.ts';
+import type { Reason } from '../worker/reason.ts';
+
+export interface Answer {
+  readonly status: number;
+  readonly reason: Reason;
+}
+
+/** HTTP's status for our codes; the database's and unforeseen ones are 500. */
+const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
+  'http-request-wrong': 400,
+  'http-token-refused': 401,
+  'http-host-refused': 403,
+  'http-not-found': 404,
+  'no-such-worker': 404,
+  'no-log': 404,
+  'http-method': 405,
+  'plugin-failed': 502,
+  'http-token-unreadable': 503,
+  'log-busy': 503,
+  'plugin-timeout': 504,
+};
+
+/** What is answered to a request that could not be served. */
+export function answerTo(error: unknown): Answer {
+  if (error instanceof ThresherError) {
+    return {
+      status: statuses[error.code] ?? 500,
+      reason: { code: error.code, message: error.message },
+    };
+  }
+  const wrong = wrongRequest(error);
+  if (wrong !== undefined) return wrong;
+  const message = `this could not be answered: ${messageOf(error)}`;
+  return { status: 500, reason: { code: 'http-failed', message } };
+}
+
+/** What Fastify refused before we saw it. */
+function wrongRequest(error: unknown): Answer | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const { validation, statusCode = 500, message } = error as FastifyError;
+  // The last one sums up: a choice reports each of its branches first.
+  const mistake = validation?.at(-1);
+  if (mistake !== undefined) {
+    const reason = { code: 'http-request-wrong', message: describe(mistake) };
+    return { status: 400, reason };
+  }
+  if (statusCode < 400 || statusCode > 499) return undefined;
+  return { status: statusCode, reason: { code: 'http-request-wrong', message } };
+}
+
+/** As ajv says it with `verbose`. */
+interface Mistake {
+  readonly instancePath: string;
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly parentSchema?: {
+    readonly description?: string;
+    readonly properties?: Readonly<Record<string, unknown>>;
+  };
+  readonly data?: unknown;
+}
+
+function describe(mistake: Mistake): string {
+  const { instancePath, params, parentSchema = {}, data } = mistake;
+  const unknown = params.additionalProperty;
+  if (typeof unknown === 'string') {
+    const known = Object.keys(parentSchema.properties ?? {});
+    const choice = known.length === 0 ? 'there are none here' : `known are ${known.join(', ')}`;
+    return `there is no parameter ${JSON.stringify(unknown)}; ${choice}`;
+  }
+  const name = instancePath.slice(1);
+  return `${name} is ${JSON.stringify(data)}; it must be ${parentSchema.description ?? 'something else'}`;
+}

@@ -1,0 +1,166 @@
+import Type, { type TSchema } from 'typebox';
+import { workerStatuses } from '../worker/status.ts';
+
+/** Descriptions of parameters complete the sentence "limit must be ...": they are part of error messages. */
+const statusList = workerStatuses.join('|');
+
+export const WorkerParams = Type.Object({
+  id: Type.String({ pattern: '^[1-9]\\d{0,14}$', description: 'a worker id, which is a whole number' }),
+});
+
+export const WorkersQuery = Type.Object(
+  {
+    queue: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 500, description: 'the name of a queue, given once' }),
+    ),
+    status: Type.Optional(
+      Type.String({
+        pattern: `^(${statusList})(,(${statusList}))*$`,
+        description: `one or more of ${workerStatuses.join(',')}`,
+      }),
+    ),
+    limit: Type.Integer({
+      minimum: 1,
+      maximum: 1000,
+      default: 100,
+      description: 'a whole number from 1 to 1000',
+    }),
+  },
+  { additionalProperties: false },
+);
+
+export const LogQuery = Type.Object(
+  {
+    stream: Type.Union([Type.Literal('stdout'), Type.Literal('stderr')], {
+      default: 'stdout',
+      description: 'stdout or stderr',
+    }),
+    tail: Type.Integer({
+      minimum: 1,
+      maximum: 10_000,
+      default: 200,
+      description: 'a whole number of lines from 1 to 10000',
+    }),
+  },
+  { additionalProperties: false },
+);
+
+export const PageQuery = Type.Object(
+  {
+    queue: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 500, description: 'the name of a queue, given once' }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+export const NoQuery = Type.Object({}, { additionalProperties: false });
+
+const closed = { additionalProperties: false } as const;
+const orNull = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+const Text = orNull(Type.String());
+const Count = Type.Integer({ minimum: 0 });
+const Time = Type.String({ description: 'ISO 8601 in UTC.' });
+const Reason = Type.Object(
+  { code: Type.String({ description: 'See docs/errors.md.' }), message: Type.String() },
+  closed,
+);
+const Status = Type.Union(workerStatuses.map((status) => Type.Literal(status)));
+
+export const Failure = Type.Object(Reason.properties, { ...closed, description: 'What went wrong.' });
+
+export const HealthAnswer = Type.Object(
+  {
+    status: Type.Union([Type.Literal('ok'), Type.Literal('stuck')]),
+    stuck: Type.Array(
+      Type.Object({ loop: Type.String(), seconds: Type.Number({ description: 'Without progress, s.' }) }),
+    ),
+  },
+  { ...closed, description: 'Whether all loops make progress.' },
+);
+
+export const ReadyAnswer = Type.Object(
+  {
+    status: Type.Union([Type.Literal('ready'), Type.Literal('starting'), Type.Literal('stopping')]),
+    waiting: Type.Array(Type.String(), {
+      description: 'Connections of which the first listing is under way.',
+    }),
+  },
+  { ...closed, description: 'Whether every connection was asked what lives on it, once since the start.' },
+);
+
+const QueueAnswer = Type.Object(
+  {
+    name: Type.String(),
+    queueStatus: Type.String(),
+    state: Type.String(),
+    counts: Type.Object(
+      Object.fromEntries(workerStatuses.map((status) => [status, Type.Optional(Count)])),
+      closed,
+    ),
+    limits: Type.Record(Type.String(), orNull(Type.Number())),
+    reasons: Type.Array(Reason, { description: 'Why no more are submitted; the weightiest first.' }),
+  },
+  { ...closed, description: 'As `thresher queues --output json`.' },
+);
+export const QueuesAnswer = Type.Array(QueueAnswer);
+
+const worker = {
+  workerID: Type.Integer(),
+  batchID: Text,
+  queueName: Type.String(),
+  computingSite: Type.String(),
+  status: Status,
+  nativeStatus: Text,
+  nativeExitCode: orNull(Type.Integer()),
+  errorCode: Text,
+  diagMessage: Text,
+  submitTime: orNull(Time),
+  startTime: orNull(Time),
+  endTime: orNull(Time),
+  nodeID: Text,
+  nCore: Type.Integer(),
+  resourceType: Type.String(),
+};
+export const WorkersAnswer = Type.Array(
+  Type.Object(worker, { ...closed, description: 'As `thresher workers --output json`.' }),
+);
+
+export const WorkerAnswer = Type.Object(
+  {
+    ...worker,
+    name: Type.String(),
+    origin: Type.Object({ kind: Type.String(), uid: Type.String(), index: Type.Integer() }, closed),
+    placement: Type.String(),
+    configID: Type.Integer(),
+    attempt: Type.Integer(),
+    accessPoint: Text,
+    handle: orNull(Type.Object({ batchID: Type.String() }, { description: 'What the backend calls it.' })),
+    minRamCount: Type.Integer({ description: 'MB; 0: not said.' }),
+    maxDiskCount: Type.Integer({ description: 'MB; 0: not said.' }),
+    maxWalltime: Type.Integer({ description: 's; 0: no limit.' }),
+    jobType: Type.String(),
+    pilotType: Type.String(),
+    prodSourceLabel: Type.String(),
+    detail: Type.Unknown({ description: "The backend's own facts." }),
+    creationTime: orNull(Time),
+    modificationTime: orNull(Time),
+    killTime: orNull(Time),
+    killReason: Text,
+    sweptTime: orNull(Time),
+    history: Type.Array(
+      Type.Object(
+        {
+          time: Time,
+          from: orNull(Status),
+          to: Status,
+          source: Type.String(),
+          nativeStatus: Text,
+          message: Text,
+        },
+        closed,
+      ),
+    ),
+  },
+  { ...closed, description: 'As one of `thresher worker ID --output json`.' },
+);

@@ -1,0 +1,23 @@
+import type { LoopHealth } from '../agents/loop.ts';
+import type { DaemonMetrics } from '../daemon/metrics.ts';
+import type { Log, LogReader } from '../plugins/contracts/index.ts';
+import type { WorkerRecord } from '../store/rows.ts';
+import type { Store } from '../store/store.ts';
+import type { Clock } from '../util/clock.ts';
+
+/** What the HTTP server shows. It changes nothing: its connection to the database can only read. */
+export interface Served {
+  /** By which names a browser may call it without a token: the address it listens on, and this machine's. */
+  readonly ownNames: readonly string[];
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly store: Store;
+  readonly metrics: DaemonMetrics;
+  readonly factoryId: string;
+  readonly version: string;
+  /** @throws ThresherError `no-log` */
+  logsOf(worker: WorkerRecord): Promise<LogReader>;
+  health(): readonly LoopHealth[];
+  /** Whether the daemon is on its way to its end. */
+  stopping(): boolean;
+}

@@ -1,0 +1,125 @@
+import { hostname } from 'node:os';
+import type { FastifyInstance } from 'fastify';
+import type { LoadedSettings } from '../config/settings.ts';
+import type { Daemon } from '../daemon/daemon.ts';
+import { DaemonMetrics } from '../daemon/metrics.ts';
+import { logReaderOf, openBesideDaemon } from '../daemon/reader.ts';
+import { readFactoryId } from '../daemon/state-dir.ts';
+import { readVersion } from '../daemon/version.ts';
+import type { Log } from '../plugins/contracts/index.ts';
+import type { WorkerRecord } from '../store/rows.ts';
+import type { Store } from '../store/store.ts';
+import type { Clock } from '../util/clock.ts';
+import { hasCode } from '../util/files.ts';
+import { messageOf, ThresherError } from '../worker/errors.ts';
+import { isLoopback } from './access.ts';
+import { makeApp } from './app.ts';
+import { TokenFile } from './token-file.ts';
+
+export interface HttpOptions {
+  readonly settings: LoadedSettings;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Log;
+}
+
+/** Health, metrics and status of a daemon over HTTP. It reads beside the daemon, as the command line does. */
+export class HttpServer {
+  /** For the daemon to count with. */
+  readonly metrics: DaemonMetrics;
+  readonly #options: HttpOptions;
+  readonly #tokenFile: TokenFile | undefined;
+  #app: FastifyInstance | undefined;
+  #store: Store | undefined;
+  #url: string | undefined;
+  #stopping = false;
+
+  /**
+   * Listens nowhere yet, but finds mistakes that need no daemon.
+   * @throws ThresherError `http-token-missing`, `http-token-unreadable`
+   */
+  constructor(options: HttpOptions) {
+    const { settings, clock } = options;
+    this.#options = options;
+    this.metrics = new DaemonMetrics(clock);
+    this.#tokenFile = settings.tokenFile === undefined ? undefined : new TokenFile(settings.tokenFile);
+    this.#tokenFile?.token();
+    if (this.#tokenFile === undefined && !isLoopback(hostOf(settings))) throw tokenMissing(settings);
+  }
+
+  /** Where it can be asked; undefined while it cannot. */
+  get url(): string | undefined {
+    return this.#url;
+  }
+
+  /** @throws ThresherError `http-port-in-use`, `http-address` */
+  async open(daemon: Daemon): Promise<void> {
+    const { settings, clock, random, log } = this.#options;
+    const { dir, store } = await openBesideDaemon(settings, 'read');
+    this.#store = store;
+    const name = hostname();
+    const served = {
+      ...{ clock, log, store },
+      ownNames: [hostOf(settings), name, name.split('.')[0] ?? name],
+      metrics: this.metrics,
+      factoryId: readFactoryId(dir) ?? '',
+      version: readVersion(),
+      logsOf: (worker: WorkerRecord) => logReaderOf(worker, store, { settings, clock, random, log }),
+      health: () => daemon.health,
+      stopping: () => this.#stopping,
+    };
+    this.#app = await makeApp(served, this.#tokenFile);
+    this.#url = await this.#listen(this.#app);
+    log.info('listening', { url: this.#url });
+  }
+
+  /** Says so to who asks whether it is ready. */
+  stopping(): void {
+    this.#stopping = true;
+  }
+
+  async close(): Promise<void> {
+    this.#url = undefined;
+    await this.#app?.close();
+    await this.#store?.close();
+  }
+
+  async #listen(app: FastifyInstance): Promise<string> {
+    const { settings } = this.#options;
+    const { port } = settings.values.http;
+    const host = hostOf(settings);
+    const place = `${host.includes(':') ? `[${host}]` : host}:${port}`;
+    try {
+      await app.listen({ host, port });
+    } catch (error) {
+      const facts = { host, port };
+      if (hasCode(error, 'EADDRINUSE')) {
+        const message =
+          `${place} is in use by another program, perhaps another thresher: set http.port in ${settings.file} ` +
+          'to a free one (0: any), or http.enabled to false';
+        throw new ThresherError('http-port-in-use', message, facts, { cause: error });
+      }
+      const message = `thresher cannot listen on ${place}, which http.host and http.port in ${settings.file} name: ${messageOf(error)}`;
+      throw new ThresherError('http-address', message, facts, { cause: error });
+    }
+    const addresses = app.addresses().filter((address) => typeof address === 'object');
+    // What "localhost" means is written in a file.
+    if (this.#tokenFile === undefined && !addresses.every(({ address }) => isLoopback(address))) {
+      throw tokenMissing(settings);
+    }
+    return `http://${place.replace(/\d+$/, String(addresses[0]?.port ?? port))}/`;
+  }
+}
+
+/** As Node wants it: an IPv6 address may be written in brackets, as in a URL. */
+function hostOf({ values }: LoadedSettings): string {
+  return values.http.host.replace(/^\[(.*)\]$/, '$1');
+}
+
+function tokenMissing({ file, values }: LoadedSettings): ThresherError {
+  const { host } = values.http;
+  const message =
+    `http.host in ${file} is ${host}, which other machines can reach: set http.tokenFile to a file with a token, ` +
+    'or http.host to 127.0.0.1';
+  return new ThresherError('http-token-missing', message, { host });
+}

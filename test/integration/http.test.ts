@@ -1,0 +1,166 @@
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
+import { expect } from 'chai';
+import type { WorkerView } from '../../src/daemon/view.ts';
+import { type RunningDaemon, Site } from '../support/site.ts';
+import { until } from '../support/until.ts';
+
+const two = { maxWorkers: 2, nQueueLimitWorker: 2 };
+
+/** Where a daemon says that it listens. */
+function urlOf(daemon: RunningDaemon): Promise<string> {
+  return until('it listens', () => / listening url=(\S+)/.exec(daemon.output())?.[1]);
+}
+
+describe('a daemon over HTTP', () => {
+  let site: Site;
+
+  afterEach(async () => {
+    await site.clean();
+  });
+
+  const serving = (http: Record<string, unknown>) =>
+    new Site({
+      queues: { Q: two },
+      settings: { http: { enabled: true, port: 0, ...http } },
+      pilot: 'echo "<script>alert(1)</script>"; echo trouble >&2; exec sleep 1000',
+    });
+
+  it('shows what the command line shows, logs included, until it stops', async () => {
+    site = serving({});
+    const daemon = site.start();
+    const url = await urlOf(daemon);
+    const ask = async (path: string) => (await fetch(url + path)).text();
+    await until('it is ready', async () => (await fetch(`${url}readyz`)).status === 200);
+    const workers = await until('both run', async () => {
+      const all = JSON.parse(await ask('api/workers?status=running')) as WorkerView[];
+      return all.length === 2 && all;
+    });
+    expect(workers).to.deep.equal(await site.workers());
+    expect(JSON.parse(await ask('api/queues'))).to.have.nested.property('[0].name', 'Q');
+    const { workerID } = workers[0]!;
+    const [detail] = JSON.parse(
+      (await site.run('worker', String(workerID), '--output', 'json')).stdout,
+    ) as object[];
+    expect(JSON.parse(await ask(`api/workers/${workerID}`))).to.deep.equal(detail);
+    expect(await ask(`api/workers/${workerID}/log`)).to.equal('<script>alert(1)</script>\n');
+    expect(await ask(`api/workers/${workerID}/log?stream=stderr`)).to.equal('trouble\n');
+    const page = await ask(`workers/${workerID}`);
+    expect(page)
+      .to.contain('<pre>&lt;script&gt;alert(1)&lt;/script&gt;\n</pre>')
+      .and.contain('<pre>trouble\n</pre>');
+    expect(await ask('')).to.contain(`/workers/${workerID}`);
+    const metrics = await ask('metrics');
+    expect(metrics).to.contain('thresher_workers{queue="Q",status="running"} 2\n');
+    expect(metrics).to.contain('thresher_submissions_total{queue="Q",outcome="accepted"} 2\n');
+    expect(metrics).to.match(/thresher_observation_to_database_seconds_count [1-9]/);
+    daemon.process.kill('SIGTERM');
+    expect(await daemon.ended, daemon.output()).to.equal(0);
+    expect(await fetch(url).catch((error: unknown) => error instanceof TypeError)).to.equal(true);
+  });
+
+  it('ends in time although clients keep their connections open', async () => {
+    site = serving({});
+    const daemon = site.start();
+    const url = await urlOf(daemon);
+    await (await fetch(`${url}healthz`)).text();
+    const before = performance.now();
+    daemon.process.kill('SIGTERM');
+    expect(await daemon.ended, daemon.output()).to.equal(0);
+    expect(performance.now() - before).to.be.lessThan(4000);
+  });
+
+  it('does not start on a port in use, says what to do, and has submitted nothing', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const { port } = other.address() as AddressInfo;
+    try {
+      site = serving({ port });
+      const daemon = site.start();
+      expect(await daemon.ended).to.equal(1);
+      expect(
+        daemon
+          .output()
+          .split('\n')
+          .filter((line) => line.startsWith('thresher:')),
+      ).to.deep.equal([
+        `thresher: 127.0.0.1:${port} is in use by another program, perhaps another thresher: set http.port in ` +
+          `${site.config} to a free one (0: any), or http.enabled to false [http-port-in-use]`,
+      ]);
+      expect(await site.workers()).to.deep.equal([]);
+      expect(site.liveProcesses()).to.equal(0);
+      // The way out works, and it left the state directory to the next.
+      const next = site.start(['--http-port', '0', '--for', '0.2s']);
+      expect(await next.ended, next.output()).to.equal(0);
+    } finally {
+      other.close();
+    }
+  });
+
+  it('says rather that a daemon runs already than that its port is in use', async () => {
+    site = serving({});
+    const first = site.start();
+    const port = new URL(await urlOf(first)).port;
+    const second = site.start(['--http-port', port]);
+    expect(await second.ended).to.equal(1);
+    expect(second.output()).to.contain('[already-running]');
+  });
+
+  const refused = async (http: Record<string, unknown>, write: () => void = () => undefined) => {
+    site = serving(http);
+    write();
+    const daemon = site.start();
+    expect(await daemon.ended).to.equal(1);
+    expect(site.liveProcesses()).to.equal(0);
+    return daemon.output();
+  };
+
+  it('is not opened to other machines without a token', async () => {
+    expect(await refused({ host: '0.0.0.0' })).to.equal(
+      `thresher: http.host in ${site.config} is 0.0.0.0, which other machines can reach: set http.tokenFile to a file ` +
+        'with a token, or http.host to 127.0.0.1 [http-token-missing]\n',
+    );
+  });
+
+  it('does not start without the token it was told to ask for', async () => {
+    const must = 'it must hold the token, in one line [http-token-unreadable]\n';
+    expect(await refused({ tokenFile: 'token' })).to.equal(
+      `thresher: http.tokenFile ${site.path('token')} cannot be read: ENOENT: no such file or directory, stat ` +
+        `'${site.path('token')}'; ${must}`,
+    );
+    await site.clean();
+    expect(
+      await refused({ tokenFile: 'token' }, () => {
+        writeFileSync(site.path('token'), '\n');
+      }),
+    ).to.equal(`thresher: http.tokenFile ${site.path('token')} is empty; ${must}`);
+  });
+
+  it('does not start on an address that is not of this machine', async () => {
+    const output = await refused({ host: '192.0.2.1', tokenFile: 'token' }, () => {
+      writeFileSync(site.path('token'), 'secret');
+    });
+    expect(output).to.match(
+      /thresher: thresher cannot listen on 192\.0\.2\.1:0, .*EADDRNOTAVAIL.* \[http-address\]\n$/,
+    );
+  });
+
+  it('refuses a port that is none', async () => {
+    site = serving({});
+    const { status, stderr } = await site.run('run', '--http-port', '70000');
+    expect(status).to.equal(2);
+    expect(stderr).to.contain('It must be a port: a whole number from 0 to 65535. [usage]');
+  });
+
+  it('lets other machines in with the token', async () => {
+    site = serving({ host: '0.0.0.0', tokenFile: 'token' });
+    writeFileSync(site.path('token'), 'secret\n');
+    const url = (await urlOf(site.start())).replace('0.0.0.0', '127.0.0.1');
+    const status = async (path: string, headers: Record<string, string> = {}) =>
+      (await fetch(url + path, { headers })).status;
+    expect(await status('api/queues')).to.equal(401);
+    expect(await status('healthz')).to.equal(200);
+    expect(await status('metrics', { authorization: 'Bearer secret' })).to.equal(200);
+  });
+});

@@ -1,0 +1,79 @@
+import type { LoopHealth } from '../../src/agents/loop.ts';
+import { DaemonMetrics } from '../../src/daemon/metrics.ts';
+import type { Served } from '../../src/http/served.ts';
+import type { LogReader } from '../../src/plugins/contracts/index.ts';
+import { openStore, type Store } from '../../src/store/store.ts';
+import { ThresherError } from '../../src/worker/errors.ts';
+import { ManualClock } from './manual-clock.ts';
+import { recordingLog, workerOf } from './samples.ts';
+
+/** A loop whose passes go well. */
+export function loopHealth(name: string, changes: Partial<LoopHealth> = {}): LoopHealth {
+  const well = { startedAt: 1, endedAt: 2, failures: 0, lastError: undefined, stuckFor: undefined };
+  return { name, ...well, ...changes };
+}
+
+/** What an HTTP server shows, without a daemon: a store that tests fill, loops and logs as they say. */
+export class ServedSample implements Served {
+  readonly ownNames = ['127.0.0.1', 'this-host'];
+  readonly clock = new ManualClock();
+  readonly log = recordingLog();
+  readonly metrics = new DaemonMetrics(this.clock);
+  readonly factoryId = 'factory';
+  readonly version = '1.2.3';
+  readonly store: Store;
+  loops: LoopHealth[] = [loopHealth('list here'), loopHealth('submit Q')];
+  ended = false;
+  logs: LogReader = {
+    async *read() {
+      throw new ThresherError('no-log', 'there is none');
+    },
+  };
+
+  static async make(): Promise<ServedSample> {
+    return new ServedSample(await openStore(':memory:', 'factory'));
+  }
+
+  private constructor(store: Store) {
+    this.store = store;
+  }
+
+  async logsOf(): Promise<LogReader> {
+    return this.logs;
+  }
+
+  health(): LoopHealth[] {
+    return this.loops;
+  }
+
+  stopping(): boolean {
+    return this.ended;
+  }
+
+  /** Two queues; Q has a worker that runs and one that failed, and says why it stands still. */
+  async fill(): Promise<void> {
+    const { store, clock } = this;
+    const at = clock.now();
+    const report = {
+      queueStatus: 'online',
+      limits: { maxWorkers: 2, nQueueLimitWorker: null },
+      reportTime: at,
+    };
+    const reasons = [
+      { code: 'max-workers', message: '2 of <maxWorkers> are alive' },
+      { code: 'paused', message: 'paused & so on' },
+    ];
+    await store.queues.report({ ...report, queue: 'Q', reasons });
+    await store.queues.report({ ...report, queue: 'OTHER/<b>"x"', reasons: [] });
+    await store.workers.insert([workerOf(1), workerOf(2), workerOf(3)], 'pending', at, 'submitter');
+    const common = { at, source: 'monitor', from: 'pending' } as const;
+    await store.workers.apply([
+      { ...common, workerId: 1, to: 'running', startTime: at, handle: '{"batchID":"b1","pid":7}' },
+      {
+        ...common,
+        ...{ workerId: 2, to: 'failed', endTime: at, exitCode: 3, detail: '{"a":[1]}' },
+        error: { code: 'exit-status', message: 'ended with <script>alert(1)</script>' },
+      },
+    ]);
+  }
+}
