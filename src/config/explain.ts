@@ -7,7 +7,7 @@ import { isObject, type JsonObject, type MergedQueue, mergeQueues } from './merg
 import { knownOptions } from './plugin-options.ts';
 import type { PluginCatalogue, QueueVerdict } from './queue-config.ts';
 import { queueKeyEffect } from './queue-keys.ts';
-import { type QueueFileOptions, QueueReader } from './queue-reader.ts';
+import { type QueueFileOptions, QueueReader, readByDaemon } from './queue-reader.ts';
 import { mergedSections, QueueOptions, type SectionName, sections } from './queue-schema.ts';
 import { withoutSecrets } from './secrets.ts';
 
@@ -105,6 +105,7 @@ function resolvedTo(
     : undefined;
   const found = kind && catalogue.find(kind, module, name);
   if (found === undefined) return null;
+  if (section === 'workerMaker') return "the daemon's own work";
   return kind === 'inert' ? 'accepted, does nothing' : `${found.name} of ${found.module}`;
 }
 
@@ -146,7 +147,7 @@ function sectionNote(section: string, option: string, value: JsonObject, reader:
   if (option === 'name' || option === 'module' || section === 'common') return '';
   const chosen = Object.hasOwn(sections, section) ? reader.plugins[section as SectionName] : undefined;
   const own = (chosen?.definition.config as { properties?: object } | undefined)?.properties ?? {};
-  if (Object.hasOwn(own, option)) return '';
+  if (Object.hasOwn(own, option) || readByDaemon(section).includes(option)) return '';
   const harvesters = knownOptions(String(value.name))?.names;
   if (harvesters?.includes(option)) return chosen === undefined ? '' : 'no effect here';
   // What a plugin reads that is not here, nor in the table, is not known.

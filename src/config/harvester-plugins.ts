@@ -208,8 +208,14 @@ export function meantPlugin<Pair extends { readonly module: string; readonly nam
   name: string,
   pairs: readonly Pair[],
 ): Pair | undefined {
-  const sameModule = pairs.find((pair) => pair.module === module);
-  if (sameModule !== undefined) return sameModule;
+  const sameModule = pairs.filter((pair) => pair.module === module);
+  const nearName = nearest(
+    name,
+    sameModule.map((pair) => pair.name),
+  );
+  // A module with one class has named it already.
+  const sure = sameModule.length === 1 ? sameModule[0] : sameModule.find((pair) => pair.name === nearName);
+  if (sure !== undefined) return sure;
   const meantName = pairs.some((pair) => pair.name === name)
     ? name
     : nearest(

@@ -261,7 +261,7 @@ export class QueueReader {
 }
 
 /** Options that the daemon reads itself, whatever the plugin. */
-function readByDaemon(section: SectionName): string[] {
+export function readByDaemon(section: string): string[] {
   if (section === 'submitter') return Object.keys(WorkerOptions.properties);
   return section === 'workerMaker' ? Object.keys(WorkerMakerOptions.properties) : [];
 }

@@ -87,7 +87,7 @@ export class Daemon {
   private constructor(options: DaemonOptions, lock: Lock, store: Store) {
     const { clock, random, log } = options;
     this.#options = options;
-    this.#watch = new FileWatch(options.settings.queueFile);
+    this.#watch = new FileWatch(options.settings.queueFile, settleTime, clock);
     this.#lock = lock;
     this.#store = store;
     this.#loops = new LoopSet({

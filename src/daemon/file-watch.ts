@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import type { Clock } from '../util/clock.ts';
 import { messageOf } from '../worker/errors.ts';
 
 /**
@@ -8,12 +9,19 @@ import { messageOf } from '../worker/errors.ts';
  */
 export class FileWatch {
   readonly #path: string;
+  readonly #settle: number;
+  readonly #clock: Clock;
   /** Digest of what is in use, and of what was seen at the last look. */
   #used: string | undefined;
   #seen: string | undefined;
+  /** Since when (monotonic ms) it is as it was seen at the last look. */
+  #since = 0;
 
-  constructor(path: string) {
+  /** A file must stay as it is for `settle` ms to count as changed. */
+  constructor(path: string, settle: number, clock: Clock) {
     this.#path = path;
+    this.#settle = settle;
+    this.#clock = clock;
   }
 
   /** That the file is used as it is now. */
@@ -22,13 +30,14 @@ export class FileWatch {
     this.#seen = this.#used;
   }
 
-  /** Whether the file changed, and stayed so from the last look to this one; `changing`: look again soon. */
+  /** Whether the file changed and stayed so; `changing`: look again soon. */
   async look(): Promise<'same' | 'changing' | 'changed'> {
     const now = await this.#digest();
-    const stayed = now === this.#seen;
+    const at = this.#clock.monotonic();
+    if (now !== this.#seen) this.#since = at;
     this.#seen = now;
     if (now === this.#used) return 'same';
-    return stayed ? 'changed' : 'changing';
+    return at - this.#since >= this.#settle ? 'changed' : 'changing';
   }
 
   async #digest(): Promise<string> {

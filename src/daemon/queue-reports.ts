@@ -1,6 +1,7 @@
 import type { QueueConfig, QueueFileResult, QueueState, QueueVerdict } from '../config/queues.ts';
 import type { QueueReport, QueueStore } from '../store/queues.ts';
 import type { Clock } from '../util/clock.ts';
+import type { Problem } from '../util/located.ts';
 import type { Reason } from '../worker/reason.ts';
 
 /** Keeps in the database what operators ask of a queue, so that it can be read while the daemon is down. */
@@ -86,9 +87,22 @@ function whyUnreadable({ problems }: QueueFileResult): string {
 /** A mistake with its place and how many more there are; of what is missing, all of it. */
 export function whyNot({ problems, state }: QueueVerdict): string {
   const errors = problems.filter(({ severity }) => severity === 'error');
-  if (state === 'incomplete') return errors.map(({ message }) => message).join('; ');
+  if (state === 'incomplete') return whatIsMissing(errors);
   const [first] = errors;
   if (first === undefined) return 'its configuration has errors';
   const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : '';
   return `${first.file}:${first.line}: ${first.message}${more}`;
+}
+
+/** Everything, but each kind of thing in one clause: it is one cell of a table. */
+function whatIsMissing(errors: readonly Problem[]): string {
+  const of = (code: Problem['code']) => errors.filter((error) => error.code === code);
+  const named = (found: readonly Problem[]) =>
+    found.map(({ subject, message }) => subject ?? message).join(', ');
+  const plugins = of('plugin-not-there');
+  const files = of('file-unreadable');
+  return [
+    ...(plugins.length > 0 ? [`thresher does not have yet: ${named(plugins)}`] : []),
+    ...(files.length > 0 ? [`not on this machine: ${named(files)}`] : []),
+  ].join('; ');
 }

@@ -60,6 +60,7 @@ describe('db, beside a running daemon', () => {
       pilot: 'exit 0',
       settings: {
         master: { pluginTimeout: 2 },
+        monitor: { missingGrace: 0.2 },
         sweeper: { keepFinished: 0, keepRows: 0, listInterval: 0.1, sleepTime: 0.2 },
       },
       queues: { Q: { maxWorkers: 2, nQueueLimitWorker: 2 } },
@@ -151,6 +152,7 @@ describe('the daemon', () => {
       pilot: 'exit 0',
       settings: {
         master: { pluginTimeout: 2 },
+        monitor: { missingGrace: 0.2 },
         sweeper: { keepFinished: 0, keepRows: 0, listInterval: 0.1, sleepTime: 0.2, pruneInterval: 0.2 },
       },
       queues: { Q: { maxWorkers: 2, nQueueLimitWorker: 2 } },
@@ -170,7 +172,7 @@ describe('the daemon', () => {
         }
         return first.length > 0 && there.length > 0 && first.every((id) => !there.includes(id));
       });
-      expect(daemon.output()).to.contain('pruned the database');
+      await until('it says so', () => daemon.output().includes('pruned the database'));
       expect(checkDatabase(join(site.stateDir, 'thresher.db')).findings).to.deep.equal([]);
       expect((await site.run('orphans')).stdout.trim().split('\n')).to.have.length(1);
     } finally {

@@ -54,9 +54,11 @@ describe('the settings of the daemon', () => {
           keepFailed: 72,
           keepCancelled: 72,
           keepMissed: 24,
+          keepRows: 24,
+          pruneInterval: 3600,
         },
         http: { enabled: true, host: '127.0.0.1', port: 25085 },
-        log: { level: 'info', format: 'plain' },
+        log: { level: 'info' },
       },
     });
   });
@@ -64,7 +66,7 @@ describe('the settings of the daemon', () => {
   it('keep what is written beside the defaults of the same section', () => {
     const { values } = settingsOf('submitter:\n  sleepTime: 1\nlog: { level: debug }\n');
     expect(values.submitter).to.deep.equal({ sleepTime: 1, ...submitterDefaults });
-    expect(values.log).to.deep.equal({ level: 'debug', format: 'plain' });
+    expect(values.log).to.deep.equal({ level: 'debug' });
   });
 
   it('count relative paths from their own file', () => {

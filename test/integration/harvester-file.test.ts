@@ -33,6 +33,8 @@ describe("Harvester's own example with templates", () => {
       expect(states.PUSH_MODEL_1).to.deep.equal(['running', 'demand-push']);
       expect(states.PUSH_MODEL_2).to.deep.equal(['running', 'demand-push']);
       expect(states.PUSH_MODEL_WITH_TRUE_PILOT_AND_STAGER).to.deep.equal(['incomplete', 'queue-incomplete']);
+      const { reasons } = await site.queue('PUSH_MODEL_WITH_TRUE_PILOT_AND_STAGER');
+      expect(reasons[0]?.message).to.equal('thresher does not have yet: RucioStagerHPC');
       expect(states).not.to.have.property('TEMPLATE_QUEUE');
       expect(daemon.output()).to.contain('is used as a template by PULL_MODEL_1');
 

@@ -58,6 +58,7 @@ export class Site {
       http: { enabled: false, ...settings.http },
       monitor: { ...settings.monitor },
       sweeper: { sleepTime: 0.3, ...settings.sweeper },
+      ...(settings.qconf && { qconf: settings.qconf }),
       ...(settings.log && { log: settings.log }),
     };
     writeFileSync(this.config, stringify(fast));
