@@ -107,8 +107,12 @@ async function run(global: GlobalOptions, options: RunOptions, environment: Envi
 
 async function reload(daemon: Daemon, notifier: Notifier): Promise<void> {
   notifier.reloading();
-  await daemon.reload('SIGHUP');
-  notifier.ready();
+  try {
+    await daemon.reload('SIGHUP');
+  } finally {
+    // Whatever became of it: a daemon that is for ever reloading can be told nothing more.
+    notifier.ready();
+  }
 }
 
 function withPort(settings: LoadedSettings, port: number | undefined): LoadedSettings {

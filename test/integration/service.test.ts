@@ -28,7 +28,7 @@ describe('as a service of systemd', () => {
 
   const count = (field: string) => listener.messages.filter((message) => field in message).length;
 
-  it('a daemon says that it is ready, lives, and stops, and its workers hear nothing of it', async () => {
+  it('a daemon says that it is ready, lives, reloads and stops, and its workers hear nothing of it', async () => {
     site = new Site({
       pilot: 'env > $SITE_DIR/environment; exec sleep 1000',
       queues: { Q: { maxWorkers: 1, nQueueLimitWorker: 1 } },
@@ -39,6 +39,13 @@ describe('as a service of systemd', () => {
     await until('it lives', () => count('WATCHDOG') > 2);
     await until('the worker is counted', () =>
       listener.messages.some(({ STATUS }) => STATUS === '1 queue, 1 live worker'),
+    );
+    daemon.process.kill('SIGHUP');
+    await until('it reloads', () => count('RELOADING') === 1);
+    const since = listener.messages.findIndex((message) => 'RELOADING' in message);
+    expect(listener.messages[since]?.MONOTONIC_USEC).to.match(/^\d+$/);
+    await until('it is ready again', () =>
+      listener.messages.slice(since + 1).some((message) => 'READY' in message),
     );
     daemon.process.kill('SIGTERM');
     expect(await daemon.ended, daemon.output()).to.equal(0);

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { link, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { link, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { hasCode, writeFileAtomically } from '../../util/files.ts';
 import type { Worker } from '../../worker/worker.ts';
@@ -123,18 +123,15 @@ export class WorkDirectory {
   }
 
   async exit(workerId: number): Promise<{ status: number; at: number } | undefined> {
-    const path = join(this.path(workerId), 'exit');
-    const text = await readOptional(path);
+    const file = await readWithTime(join(this.path(workerId), 'exit'));
     // A power cut may leave the name without the content.
-    if (text === undefined || !/^\d+$/.test(text.trim())) return undefined;
-    return { status: Number(text.trim()), at: (await stat(path)).mtimeMs };
+    if (file === undefined || !/^\d+$/.test(file.text)) return undefined;
+    return { status: Number(file.text), at: file.at };
   }
 
   async endedBy(workerId: number): Promise<{ reason: EndReason; at: number } | undefined> {
-    const path = join(this.path(workerId), 'ended-by');
-    const text = await readOptional(path);
-    if (text === undefined) return undefined;
-    return { reason: text.trim() === 'walltime' ? 'walltime' : 'killed', at: (await stat(path)).mtimeMs };
+    const file = await readWithTime(join(this.path(workerId), 'ended-by'));
+    return file && { reason: file.text === 'walltime' ? 'walltime' : 'killed', at: file.at };
   }
 
   /** The first reason stays: a worker over its wall time that is then killed was over its wall time. */
@@ -159,6 +156,20 @@ export class WorkDirectory {
       throw error;
     }
     await rm(away, { recursive: true, force: true });
+  }
+}
+
+/** A small file with the time (ms) it was written; through one handle, since it may be removed in between. */
+async function readWithTime(path: string): Promise<{ text: string; at: number } | undefined> {
+  let file;
+  try {
+    file = await open(path);
+    return { text: (await file.readFile('utf8')).trim(), at: (await file.stat()).mtimeMs };
+  } catch (error) {
+    if (hasCode(error, 'ENOENT', 'ENOTDIR')) return undefined;
+    throw error;
+  } finally {
+    await file?.close();
   }
 }
 
