@@ -22,6 +22,10 @@ export interface EndedRow {
   readonly endTime: number | null;
 }
 
+/** When a worker began to run: as the backend says, or else when it was first seen running. */
+const started = sql.raw(`coalesce(start_time,
+  (SELECT min(at) FROM transitions WHERE worker_id = workers.worker_id AND to_status = 'running'))`);
+
 /** What limits count. */
 export class LoadStore {
   readonly #db: Kysely<Tables>;
@@ -49,14 +53,14 @@ export class LoadStore {
     const result = await sql<{ workers: number }>`
       SELECT count(*) AS workers FROM workers
       WHERE instance = ${this.#instance} AND queue = ${queue} AND ${alive} AND status = 'running'
-        AND start_time < ${startedBefore}`.execute(this.#db);
+        AND ${started} < ${startedBefore}`.execute(this.#db);
     return result.rows[0]?.workers ?? 0;
   }
 
   /** The last workers of a queue that ended by themselves, newest first. */
   async lastEnded(queue: string, limit: number): Promise<EndedRow[]> {
     const result = await sql<EndedRow>`
-      SELECT status, start_time AS startTime, end_time AS endTime FROM workers
+      SELECT status, ${started} AS startTime, end_time AS endTime FROM workers
       WHERE instance = ${this.#instance} AND queue = ${queue} AND ${ended} AND status IN ('finished', 'failed')
       ORDER BY end_time DESC LIMIT ${limit}`.execute(this.#db);
     return result.rows;
