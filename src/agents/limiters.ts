@@ -87,20 +87,21 @@ function ratioOfNone({ atMost, name, from }: Bound, { alive }: QueueLoad, perWor
   return stop('ratio-of-none', message);
 }
 
-/** Of several resource types none takes what the others are to have. */
+/** Of several resource types none takes what the others are to have; while each may take all there is nothing to say. */
 export const resourceTypeLimits = (state: LimitState): Limit[] => {
   const { limits, load, queuedByType, wantedTypes } = state;
-  if (wantedTypes.length < 2) return [];
+  const whole = workerBound(limits, load.running);
   const atMost = perResourceType(limits, load.running, wantedTypes.length);
-  return wantedTypes.map((type) => ({
-    ...left(
-      { atMost, name: `the part of ${type} in nQueueLimitWorker` },
-      queuedByType.get(type) ?? 0,
-      'queue-limit-resource-type',
-      'workers',
-    ),
-    of: ({ resourceType }) => resourceType === type,
-  }));
+  if (atMost === whole.atMost) return [];
+  const from = `${whole.atMost} for ${wantedTypes.length} resource types`;
+  return wantedTypes.map((type) => {
+    const bound = { atMost, name: `${whole.name} for ${type}`, from };
+    const queued = queuedByType.get(type) ?? 0;
+    return {
+      ...left(bound, queued, 'queue-limit-resource-type', 'workers'),
+      of: ({ resourceType }) => resourceType === type,
+    };
+  });
 };
 
 export const coresLimit: Limiter = ({ limits, load, requirements }) => {
