@@ -54,7 +54,8 @@ export function blackHole(state: BlackHoleState, options: BlackHoleOptions): Lim
   if (good === 0 && bad >= workers) {
     const next = (state.lastMade ?? 0) + pause;
     const due = state.now >= next && state.unproven === 0;
-    const message = `${what}: one is tried every ${pause / 1000} s, the next at ${isoTime(next)}`;
+    const tried = state.unproven > 0 ? `${state.unproven} under way` : `the next at ${isoTime(next)}`;
+    const message = `${what}: one is tried every ${pause / 1000} s, ${tried}`;
     return { atMost: due ? 1 : 0, reason: { code: 'black-hole-pause', message } };
   }
   const allowed = Math.max(1, 2 * good);

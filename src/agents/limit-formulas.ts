@@ -55,7 +55,7 @@ export function workerBound(limits: Limits, running: Load): Bound {
   if (ratio === undefined) return whole;
   const share = percent(ratio, running.workers);
   if (min !== undefined && share < min) return { atMost: Math.min(most, min), name: 'nQueueLimitWorkerMin' };
-  if (share > most) return whole;
+  if (share >= most) return whole;
   return { atMost: share, name: 'nQueueLimitWorkerRatio', from: `${ratio} % of ${running.workers} running` };
 }
 
@@ -78,21 +78,22 @@ export function coresBound(limits: Limits, running: Load, nCore: number): Bound 
     name: 'nQueueLimitWorkerCores',
     most: limits.nQueueLimitWorkerCores,
     ratio: limits.nQueueLimitWorkerCoresRatio,
-    min: limits.nQueueLimitWorkerCoresMin,
+    min: limits.nQueueLimitWorkerCoresMin ?? 0,
     // At least one core for each of the workers that are to be queued at least.
-    workersMin: limits.nQueueLimitWorkerMin,
+    workersMin: limits.nQueueLimitWorkerMin ?? 0,
+    each: '1 core each',
   });
 }
 
 /** MB. */
 export function memoryBound(limits: Limits, running: Load, minRamCount: number): Bound | undefined {
-  const { nQueueLimitWorkerMin: workersMin } = limits;
   return resourceBound(running.memory, minRamCount, {
     name: 'nQueueLimitWorkerMemory',
     most: limits.nQueueLimitWorkerMemory,
     ratio: limits.nQueueLimitWorkerMemoryRatio,
-    min: limits.nQueueLimitWorkerMemoryMin,
-    workersMin: workersMin === undefined ? undefined : workersMin * 1000,
+    min: limits.nQueueLimitWorkerMemoryMin ?? 0,
+    workersMin: (limits.nQueueLimitWorkerMin ?? 0) * 1000,
+    each: '1000 MB each',
   });
 }
 
@@ -100,20 +101,31 @@ interface Resource {
   readonly name: string;
   readonly most: number | undefined;
   readonly ratio: number | undefined;
-  readonly min: number | undefined;
-  readonly workersMin: number | undefined;
+  readonly min: number;
+  /** What `nQueueLimitWorkerMin` comes to, and how it was counted. */
+  readonly workersMin: number;
+  readonly each: string;
 }
 
 /** `perWorker` is what one worker takes: a minimum that is there to get a queue started must have room for one. */
 function resourceBound(running: number, perWorker: number, resource: Resource): Bound | undefined {
-  const { name, most, ratio, min, workersMin } = resource;
+  const { name, most, ratio } = resource;
   const whole = most === undefined ? undefined : { atMost: most, name };
   if (ratio === undefined) return whole;
   const share = percent(ratio, running);
-  const floor = Math.max(min ?? 0, workersMin ?? 0);
+  const floor = floorOf(resource);
   const bound =
-    share < floor
-      ? { atMost: Math.max(floor, perWorker), name: `${name}Min` }
-      : { atMost: share, name: `${name}Ratio`, from: `${ratio} % of ${running} running` };
-  return whole !== undefined && whole.atMost < bound.atMost ? whole : bound;
+    share >= floor.atMost
+      ? { atMost: share, name: `${name}Ratio`, from: `${ratio} % of ${running} running` }
+      : floor.atMost < perWorker
+        ? { atMost: perWorker, name: floor.name, from: 'raised to what one worker takes' }
+        : floor;
+  return whole !== undefined && whole.atMost <= bound.atMost ? whole : bound;
+}
+
+/** The greater of both minima, under the name of the option that the operator wrote. */
+function floorOf({ name, min, workersMin, each }: Resource): Bound {
+  return workersMin > min
+    ? { atMost: workersMin, name: 'nQueueLimitWorkerMin', from: each }
+    : { atMost: min, name: `${name}Min` };
 }

@@ -67,65 +67,69 @@ export const operatorControl: Gate = ({ control }) => {
 
 export const knownConnection: Gate = ({ closed }) => closed && { atMost: 0, reason: closed };
 
-export const maxWorkers: Limiter = ({ load, limits }) => ({
-  atMost: Math.max(0, limits.maxWorkers - load.alive.workers),
-  reason: {
-    code: 'max-workers',
-    message: `${load.alive.workers} of maxWorkers ${limits.maxWorkers} are alive`,
-  },
-});
+export const maxWorkers: Limiter = ({ load, limits }) => {
+  const most = limits.maxWorkers;
+  const unset = most === 0 ? ': it is 0, or not set' : '';
+  const message = `${load.alive.workers} of maxWorkers ${most} are alive${unset}`;
+  return { atMost: Math.max(0, most - load.alive.workers), reason: { code: 'max-workers', message } };
+};
 
 export const queueLimit: Limiter = ({ load, limits }) => {
   const bound = workerBound(limits, load.running);
-  if (bound.name === 'nQueueLimitWorkerRatio' && load.alive.workers === 0 && bound.atMost === 0) {
-    const message = `${bound.name} ${bound.from ?? ''} is 0, and without nQueueLimitWorkerMin nothing starts from none`;
-    return stop('ratio-of-none', message);
-  }
-  return left(bound, load.queued.workers, 'queue-limit', 'workers');
+  return ratioOfNone(bound, load, 1) ?? left(bound, load.queued.workers, 'queue-limit', 'workers');
 };
 
-/** Of several resource types none takes what the others are to have. */
+/** A share of none is none, and stays so: it is told apart from a limit that is reached, since no waiting helps. */
+function ratioOfNone({ atMost, name, from }: Bound, { alive }: QueueLoad, perWorker: number) {
+  if (!name.endsWith('Ratio') || alive.workers > 0 || atMost >= Math.max(1, perWorker)) return undefined;
+  const min = name.replace(/Ratio$/, 'Min');
+  const message = `${name} gives ${atMost} (${from ?? ''}): nothing starts from none unless ${min} is above 0`;
+  return stop('ratio-of-none', message);
+}
+
+/** Of several resource types none takes what the others are to have; while each may take all there is nothing to say. */
 export const resourceTypeLimits = (state: LimitState): Limit[] => {
   const { limits, load, queuedByType, wantedTypes } = state;
-  if (wantedTypes.length < 2) return [];
+  const whole = workerBound(limits, load.running);
   const atMost = perResourceType(limits, load.running, wantedTypes.length);
-  return wantedTypes.map((type) => ({
-    ...left(
-      { atMost, name: `the part of ${type} in nQueueLimitWorker` },
-      queuedByType.get(type) ?? 0,
-      'queue-limit-resource-type',
-      'workers',
-    ),
-    of: ({ resourceType }) => resourceType === type,
-  }));
+  if (atMost === whole.atMost) return [];
+  const from = `${whole.atMost} for ${wantedTypes.length} resource types`;
+  return wantedTypes.map((type) => {
+    const bound = { atMost, name: `${whole.name} for ${type}`, from };
+    const queued = queuedByType.get(type) ?? 0;
+    return {
+      ...left(bound, queued, 'queue-limit-resource-type', 'workers'),
+      of: ({ resourceType }) => resourceType === type,
+    };
+  });
 };
 
 export const coresLimit: Limiter = ({ limits, load, requirements }) => {
-  const bound = coresBound(limits, load.running, requirements.nCore);
-  return (
-    bound && {
-      ...left(bound, load.queued.cores, 'queue-limit-cores', 'cores', requirements.nCore),
-      cost: ({ nCore }) => nCore,
-    }
-  );
+  const each = requirements.nCore;
+  const bound = coresBound(limits, load.running, each);
+  if (bound === undefined) return undefined;
+  const limit =
+    ratioOfNone(bound, load, each) ?? left(bound, load.queued.cores, 'queue-limit-cores', 'cores', each);
+  return { ...limit, cost: ({ nCore }) => nCore };
 };
 
 export const memoryLimit: Limiter = ({ limits, load, requirements }) => {
-  const bound = memoryBound(limits, load.running, requirements.minRamCount);
-  return (
-    bound && {
-      ...left(bound, load.queued.memory, 'queue-limit-memory', 'MB', requirements.minRamCount),
-      cost: ({ minRamCount }) => minRamCount,
-    }
-  );
+  const each = requirements.minRamCount;
+  const bound = memoryBound(limits, load.running, each);
+  if (bound === undefined) return undefined;
+  const limit =
+    ratioOfNone(bound, load, each) ?? left(bound, load.queued.memory, 'queue-limit-memory', 'MB', each);
+  return { ...limit, cost: ({ minRamCount }) => minRamCount };
 };
 
 /** What a bound leaves. `perWorker` is what one worker takes of it. */
-function left(bound: Bound, queued: number, code: string, unit: string, perWorker = 1): Limit {
+function left(bound: Bound, queued: number, code: string, unit: string, perWorker = 0): Limit {
   const { atMost, name, from } = bound;
   const unitOf = unit === 'workers' ? '' : ` ${unit}`;
   const how = from === undefined ? '' : ` (${from})`;
-  const tooLarge = perWorker > atMost ? `; one worker takes ${perWorker}, so none can ever be queued` : '';
+  // A share grows with what runs; what is written down does not.
+  const never = from === undefined && perWorker > atMost;
+  const tooLarge = never ? `; one worker takes ${perWorker}, so none can ever be queued` : '';
   const message = `${queued} of ${name} ${atMost}${unitOf}${how} are queued${tooLarge}`;
   return { atMost: Math.max(0, atMost - queued), reason: { code, message } };
 }
@@ -165,7 +169,8 @@ export function applyLimits(wanted: readonly Group[], limits: readonly (Limit | 
   for (const limit of limits) {
     if (limit === undefined) continue;
     const rest = cut(groups, limit);
-    if (total(rest) === total(groups)) continue;
+    // Not the totals: of endlessly many there are as many left when one group was cut.
+    if (rest.every(({ count }, index) => count === groups[index]?.count)) continue;
     groups = rest;
     // The one that cut deepest comes first: it is what an operator has to look at.
     reasons.unshift(limit.reason);
@@ -179,6 +184,7 @@ export function total(groups: readonly Group[]): number {
 
 /** The first groups are served first. */
 function cut(groups: readonly Group[], { atMost, cost = () => 1, of = () => true }: Limit): Group[] {
+  if (atMost === Infinity) return [...groups];
   let left = atMost;
   return groups.map((group) => {
     const each = cost(group.requirements);

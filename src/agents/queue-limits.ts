@@ -57,8 +57,9 @@ export class QueueLimits {
     const limits = [
       ...gates.map((gate) => gate(state)),
       await this.#throttle(),
-      ...caps.map((cap) => cap(state)),
+      // Before what all types share, or the first would take it all and leave the part of the others unused.
       ...resourceTypeLimits(state),
+      ...caps.map((cap) => cap(state)),
       await this.#blackHole(state),
       this.#window.limit,
       ...this.#buckets.map(rate),
@@ -188,7 +189,7 @@ export class QueueLimits {
 const endedByItself = ['finished', 'failed'] as const;
 
 function rate({ bucket, name }: { readonly bucket: TokenBucket; readonly name: string }): Limit {
-  const message = `${name} lets through ${bucket.rate} per second and ${bucket.burst} at once`;
+  const message = `${name} of ${bucket.rate} per second (${bucket.burst} at once) is used up for the moment`;
   return { atMost: bucket.available, reason: { code: 'submission-rate', message } };
 }
 

@@ -7,6 +7,8 @@ import type { Limit } from './limiters.ts';
 export class SubmitWindow {
   #size = Infinity;
   #last: { readonly sent: number; readonly accepted: number; readonly error: string } | undefined;
+  /** The largest call that failed since all was well. */
+  #most = 0;
 
   /** What came of the last call; `error` is what the failed ones said. */
   record(sent: number, accepted: number, error: string): void {
@@ -14,12 +16,14 @@ export class SubmitWindow {
     if (accepted < sent) {
       this.#size = Math.max(1, accepted);
       this.#last = { sent, accepted, error };
+      this.#most = Math.max(this.#most, sent);
     } else if (this.#last !== undefined) {
       this.#size *= 2;
       // Once more than ever failed went through there is nothing left to be careful of.
-      if (this.#size > this.#last.sent) {
+      if (this.#size > this.#most) {
         this.#size = Infinity;
         this.#last = undefined;
+        this.#most = 0;
       }
     }
   }
@@ -27,7 +31,7 @@ export class SubmitWindow {
   get limit(): Limit | undefined {
     if (this.#last === undefined) return undefined;
     const { sent, accepted, error } = this.#last;
-    const message = `${accepted} of ${sent} submissions were accepted (${error}): ${this.#size} at once for now`;
+    const message = `${accepted} of the last ${sent} submissions were accepted (${error}): no more than ${this.#size} at once for now`;
     return { atMost: this.#size, reason: { code: 'submission-backoff', message } };
   }
 }

@@ -74,10 +74,12 @@ export class SubmitterAgent {
     return this.#say(applyLimits(wanted, after).reasons, []);
   }
 
-  /** The reasons of a pass; where a rate is among them the next pass is due as soon as it lets one more through. */
+  /**
+   * The reasons of a pass; where a rate cut deepest the next pass is due as soon as it lets one more through. Not where
+   * another did: what a rate would let through is held back then, and pass would follow pass without a pause.
+   */
   #say(limits: readonly Reason[], demand: readonly Reason[]): readonly Reason[] {
-    const { nextIn } = this.#limits;
-    if (limits.some(({ code }) => code === 'submission-rate')) this.#options.again(nextIn ?? 0);
+    if (limits[0]?.code === 'submission-rate') this.#options.again(this.#limits.nextIn ?? 0);
     return [...limits, ...demand];
   }
 

@@ -11,3 +11,7 @@ export const endedAt = sql.raw(`coalesce(end_time, modification_time)`);
 export function isIn(workerIds: readonly number[]) {
   return sql<boolean>`worker_id IN (SELECT value FROM json_each(${JSON.stringify(workerIds)}))`;
 }
+
+/** When a worker began to run: as the backend says, or else when it was first seen running. */
+export const started = sql.raw(`coalesce(start_time,
+  (SELECT min(at) FROM transitions WHERE worker_id = workers.worker_id AND to_status = 'running'))`);

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import type { WorkerStatus } from '../worker/status.ts';
-import { alive } from './conditions.ts';
+import { alive, started } from './conditions.ts';
 import type { Tables } from './tables.ts';
 
 /** Living workers of one queue and one kind. */
@@ -42,7 +42,7 @@ export class LoadStore {
     const result = await sql<{ workers: number }>`
       SELECT count(*) AS workers FROM workers
       WHERE instance = ${this.#instance} AND queue = ${queue} AND ${alive} AND status = 'running'
-        AND start_time < ${startedBefore}`.execute(this.#db);
+        AND ${started} < ${startedBefore}`.execute(this.#db);
     return result.rows[0]?.workers ?? 0;
   }
 

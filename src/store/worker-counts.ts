@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import { type FinalStatus, isQueued, type WorkerStatus } from '../worker/status.ts';
-import { alive, ended, endedAt } from './conditions.ts';
+import { alive, ended, endedAt, started } from './conditions.ts';
 import type { Tables } from './tables.ts';
 
 export interface StatusCount {
@@ -60,7 +60,7 @@ export async function lastEnded(
 ): Promise<EndedWorker[]> {
   const last = (status: FinalStatus) => sql`
     SELECT * FROM (
-      SELECT worker_id AS workerId, status, submit_time AS submitTime, start_time AS startTime, ${endedAt} AS endTime
+      SELECT worker_id AS workerId, status, submit_time AS submitTime, ${started} AS startTime, ${endedAt} AS endTime
       FROM workers WHERE instance = ${instance} AND queue = ${queue} AND status = ${status} AND ${ended}
       ORDER BY ${endedAt} DESC, worker_id DESC LIMIT ${limit}
     )`;

@@ -1,5 +1,8 @@
 import type { Clock } from './clock.ts';
 
+/** A sum of many small parts may miss the whole by so much, for ever. */
+const hair = 1e-9;
+
 /**
  * Lets through `rate` per second on average and `burst` at once. It begins empty: what was let through before a restart is not
  * known any more, and must not count as never.
@@ -21,8 +24,7 @@ export class TokenBucket {
   /** How many may go now. */
   get available(): number {
     this.#fill();
-    // A sum of many small parts may miss the whole by a hair, for ever.
-    return Math.floor(this.#tokens + 1e-9);
+    return Math.floor(this.#tokens + hair);
   }
 
   /** Counts so many as gone; more than `available` is owed. */
@@ -34,7 +36,7 @@ export class TokenBucket {
   /** ms until one more may go; 0 when one may go now. */
   get nextIn(): number {
     this.#fill();
-    return Math.max(0, Math.ceil(((1 - this.#tokens) / this.rate) * 1000));
+    return Math.max(0, Math.ceil(((1 - hair - this.#tokens) / this.rate) * 1000));
   }
 
   #fill(): void {

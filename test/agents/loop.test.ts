@@ -224,6 +224,38 @@ describe('a loop', () => {
     release();
   });
 
+  it('makes the next pass as soon as a pass asked for it, and that once only', async () => {
+    const asked = [300, 2000, 700];
+    await start(async () => {
+      for (const ms of passes === 1 ? asked : []) loop.wakeIn(ms);
+    });
+    await clock.advance(299);
+    expect(passes).to.equal(1);
+    await clock.advance(1);
+    expect(passes).to.equal(2);
+    await clock.advance(9999);
+    expect(passes).to.equal(2);
+    await clock.advance(1);
+    expect(passes).to.equal(3);
+  });
+
+  it('makes the next pass after its interval at the latest, whatever a pass asked for', async () => {
+    await start(async () => {
+      loop.wakeIn(60_000);
+    });
+    await clock.advance(10_000);
+    expect(passes).to.equal(2);
+  });
+
+  it('does not shorten the pause after a failure when the pass had asked for the next', async () => {
+    await start(() => {
+      loop.wakeIn(1);
+      return failing();
+    });
+    await clock.advance(999);
+    expect(passes).to.equal(1);
+  });
+
   it('says after each pass how long it took and whether it failed', async () => {
     const told: unknown[] = [];
     const random = () => 0.5;

@@ -4,15 +4,52 @@ import { clampLimits } from '../../src/config/limits.ts';
 import { QueueOptions } from '../../src/config/queue-schema.ts';
 import { check } from '../../src/util/schema.ts';
 
-type Written = Partial<
-  Record<'maxWorkers' | 'nQueueLimitWorker' | 'nQueueLimitWorkerMax' | 'maxNewWorkersPerCycle', number>
->;
+const allLimits = [
+  ...(['maxWorkers', 'nQueueLimitWorker', 'nQueueLimitWorkerMax', 'maxNewWorkersPerCycle'] as const),
+  ...(['nQueueLimitWorkerRatio', 'nQueueLimitWorkerMin'] as const),
+  ...(['nQueueLimitWorkerCores', 'nQueueLimitWorkerCoresRatio', 'nQueueLimitWorkerCoresMin'] as const),
+  ...(['nQueueLimitWorkerMemory', 'nQueueLimitWorkerMemoryRatio', 'nQueueLimitWorkerMemoryMin'] as const),
+];
+type Written = Partial<Record<(typeof allLimits)[number], number>> & { mapType?: string };
 
 /** The limits of a queue that says this and nothing else. */
 function clamp(written: Written) {
   const checked = check(QueueOptions, written);
   if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
   return clampLimits(checked.value);
+}
+
+/**
+ * The rules as they stand in Harvester's queue_config_mapper, step by step and in its order. Two things are said otherwise
+ * and mean the same: nQueueLimitWorker unset is maxWorkers there at the time of use, and Max is not needed afterwards.
+ */
+function asHarvester({ mapType = 'OneToOne', ...written }: Written): Record<string, number> {
+  const queue: Record<string, number> = { ...written };
+  const has = (key: string): boolean => queue[key] !== undefined;
+  const lower = (key: string, ...bounds: string[]) => {
+    queue[key] = Math.min(...[key, ...bounds].map((bound) => queue[bound]!));
+  };
+  if (mapType !== 'NoJob') {
+    delete queue.nQueueLimitWorkerRatio;
+    delete queue.nQueueLimitWorkerMin;
+  }
+  for (const key of Object.keys(queue)) if (queue[key]! < 0) queue[key] = 0;
+  if (!has('maxWorkers')) queue.maxWorkers = 0;
+  if (has('nQueueLimitWorker') && has('nQueueLimitWorkerMax')) {
+    lower('nQueueLimitWorker', 'nQueueLimitWorkerMax', 'maxWorkers');
+  } else if (has('nQueueLimitWorker')) {
+    lower('nQueueLimitWorker', 'maxWorkers');
+  } else if (has('nQueueLimitWorkerMax')) {
+    lower('nQueueLimitWorkerMax', 'maxWorkers');
+    queue.nQueueLimitWorker = queue.nQueueLimitWorkerMax!;
+  }
+  delete queue.nQueueLimitWorkerMax;
+  if (!has('nQueueLimitWorker')) queue.nQueueLimitWorker = queue.maxWorkers!;
+  if (has('nQueueLimitWorkerMin')) lower('nQueueLimitWorkerMin', 'nQueueLimitWorker', 'maxWorkers');
+  for (const what of ['nQueueLimitWorkerCores', 'nQueueLimitWorkerMemory']) {
+    if (has(`${what}Min`) && has(what)) lower(`${what}Min`, what);
+  }
+  return { maxNewWorkersPerCycle: 0, ...queue };
 }
 
 describe('the limits of a queue', () => {
@@ -96,6 +133,39 @@ describe('the limits of a queue', () => {
   it('leave maxNewWorkersPerCycle to itself: it may be above maxWorkers', () => {
     expect(clamp({ maxWorkers: 2, maxNewWorkersPerCycle: 50 }).maxNewWorkersPerCycle).to.equal(50);
     expect(clamp({ maxNewWorkersPerCycle: -1 }).maxNewWorkersPerCycle).to.equal(0);
+  });
+
+  it('are what Harvester makes of them, for every form of every option', () => {
+    const forms = fc.oneof(fc.integer({ min: -3, max: 12 }), fc.constant(undefined));
+    const record = Object.fromEntries(allLimits.map((key) => [key, forms]));
+    const mapType = fc.constantFrom('NoJob', 'OneToOne', 'ManyToOne', 'OneToMany');
+    fc.assert(
+      fc.property(fc.record(record), mapType, (values, type) => {
+        const set = Object.entries(values).filter(([, value]) => value !== undefined);
+        const written = { ...(Object.fromEntries(set) as Written), mapType: type };
+        expect(clamp(written)).to.deep.equal(asHarvester(written));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it('have no ratio and no minimum of workers where workers are pushed, and all others', () => {
+    const written = Object.fromEntries(allLimits.map((key) => [key, 5]));
+    expect(clamp({ ...written, mapType: 'OneToOne' })).to.not.have.any.keys(
+      'nQueueLimitWorkerRatio',
+      'nQueueLimitWorkerMin',
+    );
+    expect(clamp({ ...written, mapType: 'OneToOne' })).to.include({ nQueueLimitWorkerCoresRatio: 5 });
+    expect(clamp({ ...written, mapType: 'NoJob' })).to.include({
+      nQueueLimitWorkerRatio: 5,
+      nQueueLimitWorkerMin: 5,
+    });
+  });
+
+  it('that are unset are no keys, so that equal queues have equal snapshots', () => {
+    expect(Object.keys(clamp({ maxWorkers: 3 }))).to.have.members([
+      ...['maxWorkers', 'nQueueLimitWorker', 'maxNewWorkersPerCycle'],
+    ]);
   });
 
   for (const wrong of ['10', 1.5, null, true]) {

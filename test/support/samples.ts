@@ -1,3 +1,7 @@
+import { clampLimits } from '../../src/config/limits.ts';
+import { QueueOptions } from '../../src/config/queue-schema.ts';
+import type { QueueConfig } from '../../src/config/queues.ts';
+import { check } from '../../src/util/schema.ts';
 import type { Log } from '../../src/plugins/contracts/index.ts';
 import type { Requirements, Worker } from '../../src/worker/worker.ts';
 
@@ -44,4 +48,25 @@ export function recordingLog(): Log & { readonly lines: RecordedLine[] } {
       lines.push({ level, message, facts });
     };
   return { lines, debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
+}
+
+/** A queue that says this, read as a queue file is; `changes` are sections beside its own options. */
+export function configOf(
+  name: string,
+  written: Readonly<Record<string, unknown>>,
+  changes: Partial<QueueConfig> = {},
+): QueueConfig {
+  const options = check(QueueOptions, { mapType: 'NoJob', ...written });
+  if (!options.ok) throw new Error(JSON.stringify(options.problems));
+  return {
+    name,
+    options: options.value,
+    limits: clampLimits(options.value),
+    demand: 'fill',
+    configDir: '/etc',
+    worker: {},
+    workerMaker: {},
+    plugins: {},
+    ...changes,
+  };
 }

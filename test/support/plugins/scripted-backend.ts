@@ -35,7 +35,7 @@ export interface ScriptedWorker {
 export type Faults = Partial<
   Record<
     'preflight' | 'submit' | 'find' | 'observe' | 'check' | 'kill' | 'remove' | 'list',
-    'hang' | 'hold' | 'throw' | 'lose-answer' | 'reject' | 'refuse' | 'trouble' | 'partial'
+    'hang' | 'hold' | 'throw' | 'lose-answer' | 'reject' | 'refuse' | 'refuse-most' | 'trouble' | 'partial'
   >
 >;
 
@@ -128,9 +128,11 @@ class Scripted implements Submitter, Monitor, Sweeper {
     for (const worker of workers) {
       const { workerId, attempt } = worker;
       const known = state.get(workerId);
-      if (fault === 'reject' || fault === 'refuse') {
+      // All but the first of each call.
+      const refused = fault === 'refuse' || (fault === 'refuse-most' && worker !== workers[0]);
+      if (fault === 'reject' || refused) {
         const error = { code: 'submit-failed', message: 'told to reject' };
-        outcomes.set(workerId, { kind: 'rejected', permanent: fault === 'refuse', error });
+        outcomes.set(workerId, { kind: 'rejected', permanent: refused, error });
         continue;
       }
       if ((known?.fenced ?? 0) < attempt) {

@@ -17,8 +17,8 @@ export interface Verdict {
 
 /**
  * Rules of SimpleThrottler and TinyThrottler. A rule on missed workers stops everything once more than `maxMissed` were
- * missed; one on a family leaves the room up to its maximum, so that the maximum is never exceeded, where Harvester looks
- * only whether it already was. Source: Harvester's tiny_throttler.
+ * missed; one on a family leaves the room up to its maximum, so that new workers never exceed it, where Harvester looks only
+ * whether it already was exceeded. Source: Harvester's tiny_throttler.
  */
 export class RuleThrottler implements Throttler {
   readonly countsFamily: boolean;
@@ -59,11 +59,17 @@ async function judgeMissed(
   const verdicts: Verdict[] = [];
   for (const value of values) {
     const missed = await facts.missed(level, value, timeWindow * minute);
-    const why = `${missed} workers of ${level} ${value} were missed in ${timeWindow} min (maxMissed ${maxMissed})`;
+    const why = `${missed} workers of ${level} ${value} were missed in ${timeWindow} min (rulesForMissed: maxMissed ${maxMissed})`;
     verdicts.push({ atMost: missed > maxMissed ? 0 : Infinity, why });
   }
   return verdicts;
 }
+
+const optionOf: Readonly<Record<FamilyPart, string>> = {
+  queued: 'rulesForSiteFamilySubmitted',
+  running: 'rulesForSiteFamilyRunning',
+  alive: 'rulesForSiteFamilySubmittedRunning',
+};
 
 /** New workers are queued first: those of a rule on the running count as soon as they run. */
 function judgeFamily(
@@ -76,7 +82,9 @@ function judgeFamily(
     rule.level === 'cores'
       ? ([sum.cores, rule.maxCores, coresPerWorker, 'maxCores'] as const)
       : ([sum.workers, rule.maxWorkers, 1, 'maxWorkers'] as const);
-  const why = `${used} ${rule.level} of siteFamily ${siteFamily} are ${part} (${name} ${most})`;
+  // The option is named: a queue has a maxWorkers of its own.
+  const option = `${optionOf[part]}: ${name} ${most}`;
+  const why = `${used} ${rule.level} of siteFamily ${siteFamily} are ${part} (${option})`;
   return { atMost: Math.max(0, Math.floor((most - used) / each)), why };
 }
 
