@@ -25,7 +25,7 @@ h3 { font-size: 1rem; margin: 0; } p { margin: 0.25rem 0; } a { color: var(--lin
 .state { font-weight: 600; white-space: nowrap; }
 .counts { display: flex; flex-wrap: wrap; gap: 0.1rem 1rem; margin: 0.25rem 0; padding: 0; list-style: none; }
 .counts b { font-variant-numeric: tabular-nums; }
-.why { margin: 0.25rem 0; padding-left: 1.1rem; } .why li { margin: 0.1rem 0; }
+.why { margin: 0.25rem 0; padding-left: 1.1rem; } .why li { margin: 0.1rem 0; } .why code { white-space: nowrap; }
 .workers { list-style: none; margin: 0; padding: 0; }
 .workers li { border-top: 1px solid var(--line); padding: 0.45rem 0; }
 .workers .head a { padding: 0.1rem 0; }

@@ -204,7 +204,11 @@ export class WorkerStore {
   }
 
   async list(filter: WorkerFilter): Promise<WorkerRecord[]> {
-    let query = this.#db.selectFrom('workers').selectAll().where('instance', '=', this.#instance);
+    // With the `+` no index is used for the instance: the newest rows are read first, and nothing has to be sorted.
+    let query = this.#db
+      .selectFrom('workers')
+      .selectAll()
+      .where(sql<boolean>`+instance = ${this.#instance}`);
     if (filter.queue !== undefined) query = query.where('queue', '=', filter.queue);
     if (filter.statuses !== undefined) query = query.where('status', 'in', filter.statuses);
     query = query.orderBy('worker_id', 'desc');

@@ -19,6 +19,7 @@ describe('the two minutes of a new user', () => {
     child.stderr.on('data', (piece: Buffer) => (output += piece.toString()));
     const [status] = (await once(child, 'close')) as [number | null];
     expect(status, output).to.equal(0);
+    expect(output).to.match(/^status page: http:\/\/127\.0\.0\.1:\d+\/$/m);
     expect(output).to.match(/worker \d+ of EXAMPLE_SCORE: running/);
     expect(output).to.match(/worker \d+ of EXAMPLE_MCORE: finished/);
     const id = /worker (\d+) of EXAMPLE_SCORE: finished/.exec(output)?.[1] ?? '';
