@@ -44,7 +44,7 @@ function asHarvester({ mapType = 'OneToOne', ...written }: Written): Record<stri
     queue.nQueueLimitWorker = queue.nQueueLimitWorkerMax!;
   }
   delete queue.nQueueLimitWorkerMax;
-  queue.nQueueLimitWorker ??= queue.maxWorkers!;
+  if (!has('nQueueLimitWorker')) queue.nQueueLimitWorker = queue.maxWorkers!;
   if (has('nQueueLimitWorkerMin')) lower('nQueueLimitWorkerMin', 'nQueueLimitWorker', 'maxWorkers');
   for (const what of ['nQueueLimitWorkerCores', 'nQueueLimitWorkerMemory']) {
     if (has(`${what}Min`) && has(what)) lower(`${what}Min`, what);

@@ -70,14 +70,13 @@ describe('reports of queues', () => {
   });
 
   it('are written again when the write failed', async () => {
-    let broken = true;
-    const write: Store['queues']['report'] = (report) =>
-      broken ? Promise.reject(new Error('the disk is full')) : store.queues.report(report);
-    const failing = new QueueReports({ report: write } as Store['queues'], clock);
-    const failed = await failing.report(a, [full]).catch((error: unknown) => String(error));
+    const { queues } = store;
+    const write = queues.report.bind(queues);
+    queues.report = () => Promise.reject(new Error('the disk is full'));
+    const failed = await reports.report(a, [full]).catch((error: unknown) => String(error));
     expect([failed, await said()]).to.deep.equal(['Error: the disk is full', {}]);
-    broken = false;
-    await failing.report(a, [full]);
+    queues.report = write;
+    await reports.report(a, [full]);
     expect(await said()).to.deep.equal({ A: ['full'] });
   });
 

@@ -304,12 +304,12 @@ describe('the configuration of throttlers', () => {
   }
 
   it('without any rule is warned of', () => {
-    const said = SimpleThrottler.check?.({ logicType: 'OR', rulesForMissed: [] }, context);
-    expect(said?.map(({ code, severity }) => [code, severity])).to.deep.equal([
+    const said = SimpleThrottler.check({ logicType: 'OR', rulesForMissed: [] }, context);
+    expect(said.map(({ code, severity }) => [code, severity])).to.deep.equal([
       ['throttler-without-rules', 'warning'],
     ]);
-    expect(TinyThrottler.check?.(config({}), context)).to.have.length(1);
+    expect(TinyThrottler.check(config({}), context)).to.have.length(1);
     const rules = config({ rulesForSiteFamilyRunning: [{ level: 'cores', maxCores: 8 }] });
-    expect(TinyThrottler.check?.(rules, context)).to.deep.equal([]);
+    expect(TinyThrottler.check(rules, context)).to.deep.equal([]);
   });
 });
