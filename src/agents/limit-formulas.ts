@@ -1,5 +1,5 @@
 import type { Limits } from '../config/limits.ts';
-import type { StatusCount } from '../store/workers.ts';
+import type { LoadRow } from '../store/load.ts';
 import { isQueued } from '../worker/status.ts';
 
 /** Workers, their cores and their memory (MB). */
@@ -9,6 +9,9 @@ export interface Load {
   readonly memory: number;
 }
 
+/** Living workers of one kind. */
+type KindLoad = Pick<LoadRow, 'status' | 'workers' | 'cores' | 'memory'>;
+
 export interface QueueLoad {
   /** pending, submitted, idle: intents in flight count. */
   readonly queued: Load;
@@ -17,7 +20,7 @@ export interface QueueLoad {
   readonly alive: Load;
 }
 
-export function queueLoad(counts: readonly StatusCount[]): QueueLoad {
+export function queueLoad(counts: readonly KindLoad[]): QueueLoad {
   return {
     queued: sum(counts.filter(({ status }) => isQueued(status))),
     running: sum(counts.filter(({ status }) => status === 'running')),
@@ -25,7 +28,7 @@ export function queueLoad(counts: readonly StatusCount[]): QueueLoad {
   };
 }
 
-function sum(counts: readonly StatusCount[]): Load {
+function sum(counts: readonly KindLoad[]): Load {
   return counts.reduce(
     (load, { workers, cores, memory }) => ({
       workers: load.workers + workers,

@@ -88,7 +88,7 @@ export class Loop {
     this.#wake.abort();
   }
 
-  /** Asks for the next pass in so many ms at the latest; a pass that begins before forgets it. */
+  /** From within a pass: asks for the next in so many ms at the latest. A pause under way is not shortened by it. */
   wakeIn(ms: number): void {
     this.#soonest = Math.min(this.#soonest, ms);
   }

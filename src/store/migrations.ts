@@ -139,6 +139,8 @@ const retention = [
   // The other half of workers_alive: counts by status, the last ends of a queue, and its missed ones in a window.
   `CREATE INDEX workers_ended ON workers (instance, queue, status, coalesce(end_time, modification_time))
     WHERE status NOT IN ('pending', 'submitted', 'idle', 'ready', 'running')`,
+  // The newest of a queue, for lists and for who asks when the last was made.
+  `CREATE INDEX workers_by_queue ON workers (instance, queue, worker_id)`,
   // What may be deleted: ended, and nothing of it left.
   `CREATE INDEX workers_swept ON workers (instance, status, coalesce(end_time, modification_time), swept_time)
     WHERE swept_time IS NOT NULL`,

@@ -1,14 +1,7 @@
 import { type Kysely, sql } from 'kysely';
-import { type FinalStatus, isQueued, type WorkerStatus } from '../worker/status.ts';
+import type { FinalStatus, WorkerStatus } from '../worker/status.ts';
 import { alive, ended, endedAt, started } from './conditions.ts';
 import type { Tables } from './tables.ts';
-
-export interface StatusCount {
-  readonly status: WorkerStatus;
-  readonly workers: number;
-  readonly cores: number;
-  readonly memory: number;
-}
 
 export interface QueueCount {
   readonly queue: string;
@@ -29,18 +22,6 @@ export interface EndedWorker {
 /** Whose missed workers are counted. */
 export type MissedScope =
   { readonly queue: string } | { readonly computingSite: string } | { readonly computingElement: string };
-
-/** The living of one queue by status. */
-export async function countAlive(
-  db: Kysely<Tables>,
-  instance: string,
-  queue: string,
-): Promise<StatusCount[]> {
-  const result = await sql<StatusCount>`
-    SELECT status, count(*) AS workers, sum(n_core) AS cores, sum(min_ram_count) AS memory
-    FROM workers WHERE instance = ${instance} AND queue = ${queue} AND ${alive} GROUP BY status`.execute(db);
-  return result.rows;
-}
 
 /** All workers of all queues by status. Each half is read from an index alone: the table itself is far wider. */
 export async function countAll(db: Kysely<Tables>, instance: string): Promise<QueueCount[]> {
@@ -91,9 +72,4 @@ function whose(scope: MissedScope) {
   if ('queue' in scope) return sql`queue = ${scope.queue} AND ${ended}`;
   if ('computingSite' in scope) return sql`computing_site = ${scope.computingSite}`;
   return sql`computing_element = ${scope.computingElement}`;
-}
-
-/** The queued among a queue's counts. */
-export function queuedWorkers(counts: readonly StatusCount[]): number {
-  return counts.filter((count) => isQueued(count.status)).reduce((sum, count) => sum + count.workers, 0);
 }

@@ -8,17 +8,13 @@ import { inTransaction } from './transaction.ts';
 import type { Tables, TransitionsTable } from './tables.ts';
 import { applyChanges, type WorkerChange } from './worker-changes.ts';
 import {
-  countAlive,
   countAll,
   type EndedWorker,
   lastEnded,
   type MissedScope,
   missedSince,
   type QueueCount,
-  type StatusCount,
 } from './worker-counts.ts';
-
-export { queuedWorkers, type StatusCount } from './worker-counts.ts';
 
 /** Rows per INSERT: below SQLite's limit of bound values. */
 const insertChunk = 500;
@@ -122,11 +118,6 @@ export class WorkerStore {
 
   async markSwept(workerIds: readonly number[], at: number): Promise<void> {
     await this.#db.updateTable('workers').set({ swept_time: at }).where(isIn(workerIds)).execute();
-  }
-
-  /** The living of one queue by status. */
-  countAlive(queue: string): Promise<StatusCount[]> {
-    return countAlive(this.#db, this.#instance, queue);
   }
 
   /** All workers of all queues by status, ended ones included. */

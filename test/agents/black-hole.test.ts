@@ -64,6 +64,12 @@ describe('the guard against black holes', () => {
     });
   });
 
+  it('counts half of them as too many', () => {
+    const ended = [...times(10, bad), ...times(8, good)];
+    expect(blackHole(state({ ended, proven: 2 }), options)?.atMost).to.equal(20);
+    expect(blackHole(state({ ended, proven: 3 }), options)).to.equal(undefined);
+  });
+
   it('pauses when all were swallowed, and says when the next is tried', () => {
     const message = `${what(20, 20)}: one is tried every 600 s, the next at 2026-01-01T12:09:59.000Z`;
     const all = { ended: times(20, bad) };

@@ -121,6 +121,7 @@ describe('the limits of a queue at work', () => {
   it('take from both buckets, and say when the slower lets one more through', async () => {
     context = { ...context, factoryLimits: new FactoryLimits(0.5, 10, clock) };
     const limits = limitsOf(configOf('Q', { maxWorkers: 100, submissionRate: 1, submissionBurst: 10 }));
+    expect(limits.nextIn).to.equal(2000);
     await clock.advance(8000);
     expect(await letThrough(limits)).to.deep.equal({
       counts: [4],

@@ -51,7 +51,7 @@ describe('manual page', () => {
       const text = execFileSync('sed', ['s/.\\x08//g'], { input: stdout, encoding: 'utf8' });
       expect(text)
         .to.match(/^NAME\n +thresher +-/m)
-        .and.to.match(/^ +workers \[--queue queue\] \[--status +status,\.\.\.\]/m)
+        .and.to.match(/^ +workers +\[--queue +queue\] +\[--status +status,\.\.\.\]/m)
         .and.to.match(/^ +pause queue --reason text$/m)
         .and.to.match(/^EXIT STATUS\n +0 +All is well\.$/m);
     });

@@ -3,7 +3,6 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { openStore, type Store } from '../../src/store/store.ts';
 import type { WorkerChange } from '../../src/store/worker-changes.ts';
-import { queuedWorkers } from '../../src/store/workers.ts';
 import { workerOf } from '../support/samples.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
@@ -62,9 +61,8 @@ describe('the store of workers', () => {
 
   it('records more intents at once than SQLite binds values', async () => {
     await insert(...Array.from({ length: 2001 }, (_, index) => index + 1));
-    expect(await store.workers.countAlive('Q')).to.deep.equal([
-      { status: 'pending', workers: 2001, cores: 2001, memory: 2001 * 2000 },
-    ]);
+    const [all] = await store.load.alive(['Q']);
+    expect(all).to.include({ status: 'pending', workers: 2001, cores: 2001, memory: 2001 * 2000 });
   });
 
   it('never gives the same origin two workers, and records none of the batch then', async () => {
@@ -216,18 +214,6 @@ describe('the store of workers', () => {
     expect(await inUse()).to.deep.equal([1]);
   });
 
-  it('counts the living by status, and tells who of them is queued', async () => {
-    await insert(1, 2, 3, 4);
-    await store.workers.apply([change(1, 'pending', 'running'), change(2, 'pending', 'finished')]);
-    const counts = await store.workers.countAlive('Q');
-    expect(Object.fromEntries(counts.map(({ status, workers }) => [status, workers]))).to.deep.equal({
-      pending: 2,
-      running: 1,
-    });
-    expect(queuedWorkers(counts)).to.equal(2);
-    expect(await store.workers.countAlive('R')).to.deep.equal([]);
-  });
-
   it('lists the newest first', async () => {
     await insert(1, 2, 3);
     expect((await store.workers.list({ limit: 2 })).map(({ workerId }) => workerId)).to.deep.equal([3, 2]);
@@ -270,7 +256,7 @@ describe('two factories in one database', () => {
     await one.workers.insert([workerOf(1)], 'pending', 1, 'x');
     expect(await two.workers.byId(1)).to.equal(undefined);
     expect(await two.workers.list({})).to.deep.equal([]);
-    expect(await two.workers.countAlive('Q')).to.deep.equal([]);
+    expect(await two.load.alive(['Q'])).to.deep.equal([]);
     expect(await two.workers.requestKill({ ids: [1] }, 'x', 1)).to.deep.equal([]);
     expect(await two.workers.liveRows()).to.deep.equal([]);
     expect(await one.workers.liveRows()).to.have.length(1);

@@ -51,11 +51,12 @@ export const reasons = {
   },
   'max-workers': {
     meaning: 'As many workers are alive as `maxWorkers` allows (unset counts as 0, as in Harvester).',
-    remedy: 'Raise `maxWorkers` if the resource can take more.',
+    remedy: 'Set or raise `maxWorkers` if the resource can take more.',
   },
   'ratio-of-none': {
-    meaning: '`nQueueLimitWorkerRatio` is a share of the running workers, and none runs.',
-    remedy: 'Set `nQueueLimitWorkerMin` to the number to begin with.',
+    meaning:
+      '`nQueueLimitWorkerRatio`, `...CoresRatio` or `...MemoryRatio` is a share of what runs, and none runs: waiting does not help.',
+    remedy: 'Set the `Min` that the message names to what is to be queued at least.',
   },
   'queue-limit-resource-type': {
     meaning: 'The resource type has its part of what may be queued while `nQueueLimitWorkerMin` counts.',
@@ -85,8 +86,10 @@ export const reasons = {
       'Look at `thresher logs ID` of some of them. It mends itself; `submitter.blackHoleLifetime: 0` ends the guard.',
   },
   'black-hole-pause': {
-    meaning: 'All of the last workers ended as soon as they had started; now one is tried from time to time.',
-    remedy: 'Look at `thresher logs ID` of some of them. The queue goes on as soon as one lives.',
+    meaning:
+      'All of the last workers ended as soon as they had started; now one is tried every `submitter.blackHolePause`.',
+    remedy:
+      'Look at `thresher logs ID` of some of them. The queue goes on by itself as soon as one lives for `submitter.blackHoleLifetime`.',
   },
   throttled: {
     meaning: "The queue's throttler holds it back.",
