@@ -2,6 +2,14 @@ import type { QueueConfig } from '../config/queues.ts';
 import { siteFamilyOf } from '../config/queues.ts';
 import type { Clock } from '../util/clock.ts';
 import { TokenBucket } from '../util/token-bucket.ts';
+import { SubmitWindow } from './submit-window.ts';
+
+/** What limits remember of a queue from pass to pass, whatever its configuration. */
+export interface QueueMemory {
+  readonly window: SubmitWindow;
+  /** New workers since the last cycle began (monotonic ms): a pass that was woken by an event is no new cycle. */
+  cycle: { startedAt: number; made: number };
+}
 
 /** What the limits of one queue share with those of the others; it outlives a reload. */
 export class FactoryLimits {
@@ -9,6 +17,7 @@ export class FactoryLimits {
   readonly bucket: TokenBucket | undefined;
   readonly #clock: Clock;
   readonly #buckets = new Map<string, TokenBucket>();
+  readonly #memories = new Map<string, QueueMemory>();
   #last: Promise<void> = Promise.resolve();
   #queues: readonly QueueConfig[] = [];
 
@@ -18,7 +27,7 @@ export class FactoryLimits {
     this.bucket = rate === undefined ? undefined : new TokenBucket(rate, burst, clock);
   }
 
-  /** The queues as they are configured now. */
+  /** The queues as they are configured now, and those that are only followed to their end. */
   configure(queues: readonly QueueConfig[]): void {
     this.#queues = queues;
   }
@@ -37,6 +46,14 @@ export class FactoryLimits {
     const bucket = new TokenBucket(rate, burst, this.#clock);
     this.#buckets.set(name, bucket);
     return bucket;
+  }
+
+  memory(queue: string): QueueMemory {
+    const known = this.#memories.get(queue);
+    if (known !== undefined) return known;
+    const memory = { window: new SubmitWindow(), cycle: { startedAt: -Infinity, made: 0 } };
+    this.#memories.set(queue, memory);
+    return memory;
   }
 
   /** One after the other: who counts what others have must be done before these count. */

@@ -5,10 +5,10 @@ import type { TokenBucket } from '../util/token-bucket.ts';
 import type { Reason } from '../worker/reason.ts';
 import { isQueued, type WorkerStatus } from '../worker/status.ts';
 import { blackHole, type BlackHoleOptions } from './black-hole.ts';
+import type { QueueMemory } from './factory-limits.ts';
 import { queueLoad } from './limit-formulas.ts';
 import { caps, gates, type GateState, type Limit, type LimitState, resourceTypeLimits } from './limiters.ts';
-import type { AgentContext, QueueRuntime } from './queue-runtime.ts';
-import { SubmitWindow } from './submit-window.ts';
+import { type AgentContext, callPlugin, type QueueRuntime } from './queue-runtime.ts';
 import { coreFactor } from './worker-maker.ts';
 
 export interface LimitOptions {
@@ -23,16 +23,17 @@ export class QueueLimits {
   readonly #runtime: QueueRuntime;
   readonly #context: AgentContext;
   readonly #options: LimitOptions;
-  readonly #window = new SubmitWindow();
+  readonly #memory: QueueMemory;
   readonly #buckets: readonly { readonly bucket: TokenBucket; readonly name: string }[];
-  /** New workers since the last cycle began: a pass that was woken by an event is no new cycle. */
-  #cycle = { startedAt: -Infinity, made: 0 };
+  /** What the throttler said last: one that counts this queue alone is not asked twice in a pass. */
+  #throttled: Limit | undefined;
 
   constructor(runtime: QueueRuntime, context: AgentContext, options: LimitOptions) {
     this.#runtime = runtime;
     this.#context = context;
     this.#options = options;
     const { factoryLimits } = context;
+    this.#memory = factoryLimits.memory(runtime.config.name);
     const own = runtime.current ? factoryLimits.queueBucket(runtime.config) : undefined;
     this.#buckets = [
       ...(own === undefined ? [] : [{ bucket: own, name: 'submissionRate' }]),
@@ -49,19 +50,23 @@ export class QueueLimits {
     return { closed: closing?.reason, unknown: state.closed };
   }
 
-  /** Counts afresh what these groups are bounded by; in the order in which it is to be applied. */
-  async look(groups: readonly Group[]): Promise<readonly Limit[]> {
-    const { config } = this.#runtime;
+  /**
+   * Counts afresh what these groups are bounded by; in the order in which it is to be applied. `again`: right after another
+   * look, and perhaps with others waiting.
+   */
+  async look(groups: readonly Group[], again = false): Promise<readonly Limit[]> {
+    const { config, throttler } = this.#runtime;
+    if (!again || throttler?.countsFamily === true) this.#throttled = await this.#throttle();
     const rows = await this.#context.ledger.store.load.alive([config.name]);
     const state = { ...(await this.#gateState()), ...this.#state(groups, rows) };
     const limits = [
       ...gates.map((gate) => gate(state)),
-      await this.#throttle(),
+      this.#throttled,
       // Before what all types share, or the first would take it all and leave the part of the others unused.
       ...resourceTypeLimits(state),
       ...caps.map((cap) => cap(state)),
       await this.#blackHole(state),
-      this.#window.limit,
+      this.#memory.window.limit,
       ...this.#buckets.map(rate),
     ];
     return limits.filter((limit) => limit !== undefined);
@@ -79,13 +84,18 @@ export class QueueLimits {
 
   /** So many intents were recorded. */
   made(count: number): void {
-    this.#cycle.made += count;
+    this.#memory.cycle.made += count;
+    this.retried(count);
+  }
+
+  /** So many earlier ones are sent again: they count for the rates, and are no new workers. */
+  retried(count: number): void {
     for (const { bucket } of this.#buckets) bucket.take(count);
   }
 
   /** What came of a submission; `error` is what the first one that failed said. */
   answered(sent: number, accepted: number, error: string): void {
-    this.#window.record(sent, accepted, error);
+    this.#memory.window.record(sent, accepted, error);
   }
 
   /** ms until the rates let one more through; undefined where they do not hold anything back. */
@@ -94,9 +104,10 @@ export class QueueLimits {
     return waits.length === 0 ? undefined : Math.max(...waits);
   }
 
-  /** How many may be sent at once, retries included, after others failed. */
-  get atOnce(): number {
-    return this.#window.limit?.atMost ?? Infinity;
+  /** How many earlier ones may be sent again now. */
+  get retries(): number {
+    const rates = this.#buckets.map(({ bucket }) => bucket.available);
+    return Math.max(0, Math.min(this.#memory.window.limit?.atMost ?? Infinity, ...rates));
   }
 
   async #gateState(): Promise<GateState> {
@@ -113,7 +124,8 @@ export class QueueLimits {
   #state(groups: readonly Group[], rows: readonly LoadRow[]): Omit<LimitState, keyof GateState> {
     const { config, requirements } = this.#runtime;
     const now = this.#context.clock.monotonic();
-    if (now - this.#cycle.startedAt >= this.#options.cycle) this.#cycle = { startedAt: now, made: 0 };
+    const memory = this.#memory;
+    if (now - memory.cycle.startedAt >= this.#options.cycle) memory.cycle = { startedAt: now, made: 0 };
     const queuedByType = new Map<string, number>();
     for (const { resourceType, status, workers } of rows) {
       if (isQueued(status)) queuedByType.set(resourceType, (queuedByType.get(resourceType) ?? 0) + workers);
@@ -121,7 +133,7 @@ export class QueueLimits {
     return {
       limits: config.limits,
       maxNewWorkers: this.#options.maxNewWorkers,
-      madeInCycle: this.#cycle.made,
+      madeInCycle: memory.cycle.made,
       load: queueLoad(rows),
       queuedByType,
       wantedTypes: [...new Set(groups.map((group) => group.requirements.resourceType))],
@@ -139,7 +151,8 @@ export class QueueLimits {
       computingElements: config.worker.computingElements ?? [],
       coresPerWorker: coreFactor(config.worker, requirements),
     };
-    return throttler.judge(queue, this.#facts(queue.siteFamily));
+    const facts = this.#facts(queue.siteFamily);
+    return callPlugin(this.#context, `throttler of ${config.name}`, () => throttler.judge(queue, facts));
   }
 
   #facts(siteFamily: string): ThrottleFacts {

@@ -62,7 +62,7 @@ export class SubmitterAgent {
     );
     const made = await this.#limits.exclusively(async () => {
       // The calls may have taken long: what an operator said meanwhile counts, and so do the workers of other queues.
-      const limits = await this.#limits.look(wanted);
+      const limits = await this.#limits.look(wanted, true);
       const { groups, reasons } = applyLimits(first.groups, [...limits, backendLimiter(preflight)]);
       if (total(groups) === 0) return { workers: [], reasons: [...reasons, ...first.reasons] };
       return { workers: await this.#intend(groups), reasons: [] };
@@ -142,10 +142,11 @@ export class SubmitterAgent {
     if (again.length === 0) return;
     // Whose end was asked for meanwhile gets no further attempt.
     const counted = await ledger.store.workers.nextAttempt(
-      again.slice(0, this.#limits.atOnce).map((worker) => worker.workerId),
+      again.slice(0, this.#limits.retries).map((worker) => worker.workerId),
       clock.now(),
     );
     const retried = again.filter(({ workerId }) => counted.has(workerId));
+    this.#limits.retried(retried.length);
     await this.#submit(retried.map((worker) => ({ ...worker, attempt: worker.attempt + 1 })));
   }
 

@@ -39,14 +39,14 @@ export const QueueOptions = Type.Object({
     'Cores of queued workers at most, in per cent of the cores of running ones, and no more than `nQueueLimitWorkerCores`.',
   ),
   nQueueLimitWorkerCoresMin: limit(
-    'What `nQueueLimitWorkerCoresRatio` gives at least; no less than `nQueueLimitWorkerMin` times one core.',
+    'What `nQueueLimitWorkerCoresRatio` gives at least; no less than `nQueueLimitWorkerMin` times one core, nor than one worker takes.',
   ),
   nQueueLimitWorkerMemory: limit('Memory of queued workers at most, MB.'),
   nQueueLimitWorkerMemoryRatio: limit(
     'Memory of queued workers at most, in per cent of the memory of running ones, and no more than `nQueueLimitWorkerMemory`.',
   ),
   nQueueLimitWorkerMemoryMin: limit(
-    'What `nQueueLimitWorkerMemoryRatio` gives at least, MB; no less than `nQueueLimitWorkerMin` times 1000 MB.',
+    'What `nQueueLimitWorkerMemoryRatio` gives at least, MB; no less than `nQueueLimitWorkerMin` times 1000 MB, nor than one worker takes.',
   ),
   maxNewWorkersPerCycle: limit('New workers per pass at most; 0 = no such limit.'),
   submissionRate: Type.Optional(

@@ -1,10 +1,11 @@
 import { CommandAgent, type SweepResult } from '../agents/commands.ts';
 import type { ObservationWriter } from '../agents/observations.ts';
-import { Progress } from '../agents/loop.ts';
+import { Progress, toReason } from '../agents/loop.ts';
 import { PrunerAgent, retentionAt } from '../agents/pruner.ts';
 import type { ConnectedPlugins, QueueRuntime } from '../agents/queue-runtime.ts';
 import type { QueueConfig, QueueFileResult } from '../config/queues.ts';
 import { messageOf } from '../worker/errors.ts';
+import type { Reason } from '../worker/reason.ts';
 import { type ConnectionLoops, makeConnectionLoops } from './connection-loops.ts';
 import { followed, type LoopParts, makeQueueLoops, type QueueLoops, watched } from './queue-loops.ts';
 import { QueueReports } from './queue-reports.ts';
@@ -48,7 +49,8 @@ export class Assembly {
   /** Makes everything from the queue file and from what is still followed. Nothing runs yet. */
   async begin(file: QueueFileResult, inUse: readonly ConfigInUse[]): Promise<void> {
     await this.#parts.context.ledger.load();
-    await this.#apply(file, inUse);
+    const report = await this.#apply(file, inUse);
+    await report();
     const commands = this.#commands();
     this.#prune();
     // An operator's pause counts before the first worker is submitted.
@@ -74,12 +76,28 @@ export class Assembly {
         this.#reports.note({ code: 'reload-refused', message }, name);
       }
       const old = kept.flatMap(({ name }) => this.#current.get(name)?.runtime.config ?? []);
-      await this.#apply({ ...file, queues: [...file.queues, ...old] }, inUse);
+      const report = await this.#apply({ ...file, queues: [...file.queues, ...old] }, inUse);
+      try {
+        await report();
+      } catch (error) {
+        // Everything runs; only what is shown of it is late.
+        this.#parts.context.log.error('queues could not be reported', { ...toReason(error) });
+      }
     }
     this.#parts.loops.wakeAll('submit');
   }
 
-  async #apply(file: QueueFileResult, inUse: readonly ConfigInUse[]): Promise<void> {
+  /** Says of all queues that a changed file could not be taken up at all. */
+  notReloaded(reason: Reason): void {
+    this.#reports.note({
+      code: 'reload-refused',
+      message: `the changed queue file is not used: ${reason.message}`,
+    });
+    this.#parts.loops.wakeAll('submit');
+  }
+
+  /** @returns what is to be written down of it, which may fail without harm to what runs. */
+  async #apply(file: QueueFileResult, inUse: readonly ConfigInUse[]): Promise<() => Promise<void>> {
     const { context, loops } = this.#parts;
     const { store } = context.ledger;
     this.#readable = file.readable;
@@ -102,37 +120,38 @@ export class Assembly {
     const outdated = [...this.#older.values()].filter(
       ({ runtime }) => older.get(runtime.configId) !== runtime,
     );
-    // Whoever submits for a queue has come to an end before somebody else begins to: two would count the same room twice.
-    const ending = new Map<string, Promise<unknown>>();
-    for (const { runtime, all } of [...replaced, ...outdated]) {
-      const { name } = runtime.config;
-      ending.set(name, Promise.all([ending.get(name), ...all.map((loop) => loops.end(loop))]));
-    }
+    // From here on nothing may fail or wait until everything is in its place again.
+    const outgoing = [...replaced, ...outdated];
     for (const { runtime } of replaced) this.#current.delete(runtime.config.name);
     for (const { runtime } of outdated) this.#older.delete(runtime.configId);
-    const added: QueueLoops[] = [];
-    for (const [name, runtime] of wanted) {
-      if (this.#current.has(name)) continue;
-      added.push(this.#add(runtime));
+    const incoming = [...wanted.values(), ...older.values()]
+      .filter((runtime) =>
+        runtime.current ? !this.#current.has(runtime.config.name) : !this.#older.has(runtime.configId),
+      )
+      .map((runtime) => this.#add(runtime));
+    const loopsOf = (made: readonly QueueLoops[], queue: string) =>
+      made.filter(({ runtime }) => runtime.config.name === queue).flatMap(({ all }) => all);
+    for (const queue of new Set([...outgoing, ...incoming].map(({ runtime }) => runtime.config.name))) {
+      loops.succeed(`queue ${queue}`, loopsOf(outgoing, queue), loopsOf(incoming, queue));
     }
-    for (const [configId, runtime] of older) {
-      if (this.#older.has(configId)) continue;
-      added.push(this.#add(runtime));
-    }
-    context.factoryLimits.configure([...wanted.values()].map(({ config }) => config));
-    const speaking = added.map(({ runtime }) => runtime).filter((runtime) => this.#speaks(runtime));
+    const connections = this.#connect(renewed);
+    const configs = [...wanted.values(), ...older.values()].map(({ config }) => config);
+    // Of a queue with several configurations the current one counts; the others are there for those that have none.
+    context.factoryLimits.configure([
+      ...new Map(configs.reverse().map((config) => [config.name, config])).values(),
+    ]);
+    const speaking = incoming.map(({ runtime }) => runtime).filter((runtime) => this.#speaks(runtime));
     const silent = [...this.#current.values()].map(({ runtime }) => runtime.config.name);
-    await this.#reports.begin(
-      speaking.map(({ config }) => config),
-      silent,
-      file,
-    );
-    this.#connect(renewed);
-    this.#known = new Set((await store.queues.all()).map(({ queue }) => queue));
-    for (const { runtime, all } of added) loops.startAfter(ending.get(runtime.config.name), all);
+    const begun = speaking.map(({ config }) => config);
+    this.#known = new Set([...this.#known, ...silent, ...begun.map(({ name }) => name)]);
+    return async () => {
+      await this.#reports.begin(begun, silent, file);
+      if (file.readable) await store.orphans.keepOnly(connections);
+      this.#known = new Set((await store.queues.all()).map(({ queue }) => queue));
+    };
   }
 
-  /** Connections whose monitor or sweeper is configured otherwise now: what is shared on them is made anew. */
+  /** Connections whose monitor or sweeper is configured otherwise now. */
   #renew(queues: readonly QueueConfig[]): ReadonlySet<string> {
     const { wiring } = this.#parts;
     const made = madeOf(queues.map((config) => ({ config, connections: wiring.placementsOf(config) })));
@@ -140,7 +159,6 @@ export class Assembly {
       const now = made.get(name);
       return now !== undefined && now !== connection.made;
     });
-    for (const [name] of renewed) wiring.renew(name);
     return new Set(renewed.map(([name]) => name));
   }
 
@@ -188,7 +206,7 @@ export class Assembly {
   }
 
   /** One monitor and one listing per connection that somebody uses, made from the current configurations first. */
-  #connect(renewed: ReadonlySet<string>): void {
+  #connect(renewed: ReadonlySet<string>): string[] {
     const { loops } = this.#parts;
     const plugins = new Map<string, ConnectedPlugins>();
     const current = [...this.#current.values()].map(({ runtime }) => runtime);
@@ -196,29 +214,28 @@ export class Assembly {
     for (const { connected } of [...current, ...older]) {
       for (const [name, its] of connected) if (!plugins.has(name)) plugins.set(name, its);
     }
-    const made = madeOf(
-      current.map(({ config, connected }) => ({ config, connections: [...connected.keys()] })),
-    );
-    const ending = new Map<string, Promise<unknown>>();
-    for (const [name, connection] of this.#connections) {
-      if (plugins.has(name) && !renewed.has(name)) continue;
-      this.#connections.delete(name);
-      ending.set(name, Promise.all(connection.all.map((loop) => loops.end(loop))));
-    }
-    for (const [name, connected] of plugins) {
-      if (this.#connections.has(name)) continue;
+    const users = current.map(({ config, connected }) => ({ config, connections: [...connected.keys()] }));
+    const made = madeOf(users);
+    for (const name of new Set([...this.#connections.keys(), ...plugins.keys()])) {
+      const now = this.#connections.get(name);
+      const connected = plugins.get(name);
+      if (now !== undefined && connected !== undefined && !renewed.has(name)) continue;
       const configId = (queue: string) => this.#current.get(queue)?.runtime.configId;
-      const connection = makeConnectionLoops(this.#parts, name, connected, configId);
-      this.#connections.set(name, { ...connection, made: made.get(name) ?? '' });
-      loops.startAfter(ending.get(name), connection.all);
+      const next = connected && makeConnectionLoops(this.#parts, name, connected, configId);
+      if (next === undefined) this.#connections.delete(name);
+      else this.#connections.set(name, { ...next, made: made.get(name) ?? '' });
+      loops.succeed(`connection ${name}`, now?.all ?? [], next?.all ?? []);
     }
+    return [...plugins.keys()];
   }
 
   #prune(): void {
     const { settings, context, loops } = this.#parts;
     const progress = new Progress(context.clock);
     const pruner = new PrunerAgent(followed(context, progress), (now) => {
-      const currentConfigs = new Set([...this.#current.values()].map(({ runtime }) => runtime.configId));
+      // A pass under way may still submit with one that was replaced.
+      const inUse = [...this.#current.values(), ...this.#older.values()];
+      const currentConfigs = new Set(inUse.map(({ runtime }) => runtime.configId));
       return retentionAt(now, settings, currentConfigs);
     });
     loops.add({

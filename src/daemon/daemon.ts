@@ -13,6 +13,7 @@ import { openStore, type Store } from '../store/store.ts';
 import type { Clock } from '../util/clock.ts';
 import { workerIdFloor } from '../worker/identity.ts';
 import { Assembly } from './assembly.ts';
+import { stuckGrace } from './queue-loops.ts';
 import { readForRun } from './configuration.ts';
 import { FileWatch } from './file-watch.ts';
 import { type Lock, takeLock } from './lock.ts';
@@ -54,6 +55,7 @@ export class Daemon {
   #assembly: Assembly | undefined;
   #wiring: Wiring | undefined;
   #reloads: Promise<void> = Promise.resolve();
+  #stopping = false;
   readonly #onPass = new Set<() => void>();
   #cron: ScheduledTask | undefined;
 
@@ -141,7 +143,9 @@ export class Daemon {
     const { clock, log, settings } = this.#options;
     const { shutdownTimeout } = settings.values.master;
     log.info('stopping');
+    this.#stopping = true;
     await this.#cron?.stop();
+    await within(clock, shutdownTimeout * 1000, this.#reloads);
     const stopped = this.#loops.stop();
     if (!(await within(clock, shutdownTimeout * 1000, stopped))) {
       log.warn('calls under way are given up', { shutdownTimeout });
@@ -158,25 +162,42 @@ export class Daemon {
    * Reads the queue file again and brings what runs in line with it. What has errors changes nothing: the queue, or all of them
    * where the file cannot be read, go on as they were. One reload after the other.
    */
-  reload(cause: string): Promise<void> {
-    this.#reloads = this.#reloads.then(async () => {
-      try {
-        await this.#reload(cause);
-      } catch (error) {
-        this.#options.log.error('reload failed', { cause, ...toReason(error) });
-      }
-    });
-    return this.#reloads;
+  async reload(cause: string): Promise<void> {
+    try {
+      await this.#oneReload(cause);
+    } catch (error) {
+      this.#options.log.error('reload failed', { cause, ...toReason(error) });
+    }
+  }
+
+  #oneReload(cause: string): Promise<void> {
+    const mine = this.#reloads.then(() => this.#reload(cause));
+    this.#reloads = mine.then(
+      () => undefined,
+      () => undefined,
+    );
+    return mine;
   }
 
   async #reload(cause: string): Promise<void> {
-    const { settings, log } = this.#options;
-    if (this.#assembly === undefined || this.#wiring === undefined) return;
+    if (this.#assembly === undefined || this.#wiring === undefined || this.#stopping) return;
     await this.#watch.use();
+    try {
+      await this.#takeUp(this.#assembly, this.#wiring, cause);
+    } catch (error) {
+      // It is still to be taken up: the next look finds it changed.
+      this.#watch.forget();
+      this.#assembly.notReloaded(toReason(error));
+      throw error;
+    }
+  }
+
+  async #takeUp(assembly: Assembly, wiring: Wiring, cause: string): Promise<void> {
+    const { settings, log } = this.#options;
     const { queueFile, catalogue, inUse } = await readForRun(settings, this.#store);
     logProblems(log, queueFile);
-    this.#wiring.use(catalogue);
-    await this.#assembly.reload(queueFile, inUse);
+    wiring.use(catalogue);
+    await assembly.reload(queueFile, inUse);
     const { queues, incomplete, refused, readable } = queueFile;
     const facts = { cause, queues: queues.length, incomplete: incomplete.length, refused: refused.length };
     if (!readable) log.error('the queue file cannot be used: all queues go on as they were', facts);
@@ -188,7 +209,7 @@ export class Daemon {
   async #lookForChange(): Promise<void> {
     const seen = await this.#watch.look();
     if (seen === 'changing') this.#watching?.wakeIn(settleTime);
-    if (seen === 'changed') await this.reload('the file changed');
+    if (seen === 'changed') await this.#oneReload('the file changed');
   }
 
   async #run(id: string): Promise<void> {
@@ -216,7 +237,9 @@ export class Daemon {
     await this.#assembly.begin(queueFile, inUse);
     if (qconf.checkInterval > 0) {
       const interval = qconf.checkInterval * 1000;
-      this.#watching = this.#loops.add({ name: 'watch', interval, pass: () => this.#lookForChange() });
+      const stuckAfter = context.pluginTimeout + stuckGrace;
+      const pass = () => this.#lookForChange();
+      this.#watching = this.#loops.add({ name: 'watch', interval, stuckAfter, pass });
     }
     await beforeLoops?.(this);
     this.#loops.start();

@@ -30,6 +30,11 @@ export class FileWatch {
     this.#seen = this.#used;
   }
 
+  /** That what is there is not in use after all. */
+  forget(): void {
+    this.#used = undefined;
+  }
+
   /** Whether the file changed and stayed so; `changing`: look again soon. */
   async look(): Promise<'same' | 'changing' | 'changed'> {
     const now = await this.#digest();

@@ -11,7 +11,10 @@ export class LoopSet {
   readonly #loops = new Set<Loop>();
   /** Loops that were taken out and have a pass under way. */
   readonly #ending = new Set<Promise<void>>();
+  /** By place, the end of those who were there. */
+  readonly #places = new Map<string, Promise<unknown>>();
   #started = false;
+  #stopped = false;
   readonly #byQueue: Record<QueueLoopKind, Map<string, Loop[]>> = { submit: new Map(), sweep: new Map() };
 
   constructor(shared: Shared) {
@@ -48,9 +51,26 @@ export class LoopSet {
   startAfter(before: Promise<unknown> | undefined, loops: readonly Loop[]): void {
     if (!this.#started) return;
     const start = () => {
+      if (this.#stopped) return;
       for (const loop of loops) loop.start();
     };
     (before ?? Promise.resolve()).then(start, start);
+  }
+
+  /**
+   * Puts loops into the place of others: they start once those have ended, and whoever was in the same place before them. Who
+   * submits for a queue must have come to its end before somebody else begins to, however fast one follows the other.
+   */
+  succeed(place: string, outgoing: readonly Loop[], incoming: readonly Loop[]): void {
+    const ended = Promise.all([this.#places.get(place), ...outgoing.map((loop) => this.end(loop))]);
+    this.#places.set(place, ended);
+    ended.then(
+      () => {
+        if (this.#places.get(place) === ended) this.#places.delete(place);
+      },
+      () => undefined,
+    );
+    this.startAfter(ended, incoming);
   }
 
   /** Takes a loop out and ends it after the pass under way. */
@@ -69,6 +89,7 @@ export class LoopSet {
   }
 
   async stop(): Promise<void> {
+    this.#stopped = true;
     await Promise.all([...[...this.#loops].map((loop) => loop.stop()), ...this.#ending]);
   }
 

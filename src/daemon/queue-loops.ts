@@ -21,7 +21,7 @@ export interface QueueLoops {
 }
 
 /** What a pass may take on top of one call of a plugin before it counts as stuck: the database's busy time, and more, ms. */
-const stuckGrace = 60_000;
+export const stuckGrace = 60_000;
 const hour = 3_600_000;
 
 /** The context of an agent whose loop notices whether it gets on. */

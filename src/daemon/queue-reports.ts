@@ -33,7 +33,8 @@ export class QueueReports {
    */
   async begin(begun: readonly QueueConfig[], known: readonly string[], file: QueueFileResult): Promise<void> {
     const starting = { code: 'not-listed', message: 'the queue is being started' };
-    for (const config of begun) await this.report(config, [starting]);
+    // One that reports already knows better.
+    for (const config of begun) if (!this.#written.has(config.name)) await this.report(config, [starting]);
     const spokenFor = new Set([...known, ...begun.map(({ name }) => name)]);
     for (const verdict of file.verdicts) {
       if (verdict.state === 'ready' || spokenFor.has(verdict.name)) continue;

@@ -46,13 +46,6 @@ export class Wiring {
     this.#catalogue = catalogue;
   }
 
-  /** What is shared on this connection is made anew for all plugins that are created from now on. */
-  renew(connection: string): void {
-    for (const key of this.#shared.keys()) {
-      if (key === connection || key.startsWith(`${connection} `)) this.#shared.delete(key);
-    }
-  }
-
   /** The connections of a queue's workers. */
   placementsOf(config: QueueConfig): readonly string[] {
     const { definition, choice } = this.#choose(config, 'submitter');

@@ -20,8 +20,8 @@ export interface Tail {
   readonly cut: boolean;
 }
 
-/** Reads of one connection at a time: one that never comes back must not be followed by any number of others. */
-const atOnce = 4;
+/** Reads of one connection at a time: one that never comes back must not be followed by others, nor take all of Node's threads. */
+const atOnce = 2;
 
 /** Reads the ends of workers' logs: bounded in bytes, in time, and in how many of them hang on a dead backend. */
 export class LogTails {

@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import { inTransaction } from './transaction.ts';
 import type { Tables } from './tables.ts';
 
@@ -45,6 +45,19 @@ export class OrphanStore {
           .execute();
       }
     });
+  }
+
+  /** Forgets those of connections that nobody uses any more, and so nobody lists. */
+  async keepOnly(connections: readonly string[]): Promise<void> {
+    await this.#db
+      .deleteFrom('orphans')
+      .where('instance', '=', this.#instance)
+      .where(
+        'connection',
+        'not in',
+        sql<string>`(SELECT value FROM json_each(${JSON.stringify(connections)}))`,
+      )
+      .execute();
   }
 
   async all(): Promise<Orphan[]> {

@@ -225,8 +225,8 @@ describe('the limits of a queue at work', () => {
 
   it('let through fewer retries, too, after submissions failed', () => {
     const limits = limitsOf(configOf('Q', { maxWorkers: 5 }));
-    expect(limits.atOnce).to.equal(Infinity);
+    expect(limits.retries).to.equal(Infinity);
     limits.answered(8, 2, 'quota');
-    expect(limits.atOnce).to.equal(2);
+    expect(limits.retries).to.equal(2);
   });
 });

@@ -30,7 +30,7 @@ export interface Context {
   /**
    * The one thing of this key in this daemon, made when first asked for: how the submitter, monitor and sweeper of
    * all queues on one connection share its state and its limits. The key is the connection's name, or begins with it and a space.
-   * A reload that configures the connection otherwise makes it anew.
+   * It outlives reloads, so that what it counts is never counted in two places: options that may change are not kept in it.
    */
   share<T>(key: string, make: () => T): T;
 }

@@ -1,3 +1,4 @@
+import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../util/clock.ts';
@@ -8,6 +9,10 @@ import type { LogReader, LogRequest } from '../contracts/log-reader.ts';
 import type { LocalHost } from './host.ts';
 
 const pieceSize = 64 * 1024;
+/** Without waiting for a pipe's other end, and never through a symbolic link. */
+const readPlainly = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
+/** The end of a log is looked for in so many bytes at most: lines may be longer than any log should be. */
+const longestTail = 64 * 2 ** 20;
 /** How often a followed file is looked at, ms. */
 const followInterval = 200;
 
@@ -22,12 +27,15 @@ export class LocalLogs implements LogReader {
 
   async *read(worker: Worker, request: LogRequest, signal: AbortSignal): AsyncIterable<Uint8Array> {
     const path = join(this.#host.directory.path(worker.workerId), request.stream);
-    const file = await open(path, 'r').catch((error: unknown) => {
-      if (!hasCode(error, 'ENOENT')) throw error;
+    // A pilot may put anything in the place of its log: a pipe or a device would hold the reader, and the daemon's threads.
+    const file = await open(path, readPlainly).catch((error: unknown) => {
+      if (!hasCode(error, 'ENOENT', 'ELOOP', 'ENXIO')) throw error;
       throw new ThresherError('no-log', `worker ${worker.workerId} has no ${request.stream} at ${path}`);
     });
     try {
-      let position = request.tail === undefined ? 0 : await startOfTail(file, request.tail);
+      if (!(await file.stat()).isFile())
+        throw new ThresherError('no-log', `${path} of worker ${worker.workerId} is no plain file`);
+      let position = request.tail === undefined ? 0 : await startOfTail(file, request.tail, signal);
       const piece = Buffer.alloc(pieceSize);
       while (!signal.aborted) {
         // Asked before reading: what a worker wrote last is read after it was seen to have ended.
@@ -49,13 +57,19 @@ export class LocalLogs implements LogReader {
 }
 
 /** Where the last `lines` lines begin. */
-async function startOfTail(file: Awaited<ReturnType<typeof open>>, lines: number): Promise<number> {
+async function startOfTail(
+  file: Awaited<ReturnType<typeof open>>,
+  lines: number,
+  signal: AbortSignal,
+): Promise<number> {
   const piece = Buffer.alloc(pieceSize);
-  let end = (await file.stat()).size;
+  const { size } = await file.stat();
+  const first = Math.max(0, size - longestTail);
+  let end = size;
   let missing = lines;
   let last = true;
-  while (end > 0) {
-    const start = Math.max(0, end - pieceSize);
+  while (end > first && !signal.aborted) {
+    const start = Math.max(first, end - pieceSize);
     const { bytesRead } = await file.read(piece, 0, end - start, start);
     for (let at = bytesRead - 1; at >= 0; at--) {
       // The newline that ends the last line begins no further one.
@@ -65,5 +79,5 @@ async function startOfTail(file: Awaited<ReturnType<typeof open>>, lines: number
     }
     end = start;
   }
-  return 0;
+  return end;
 }

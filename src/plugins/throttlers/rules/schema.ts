@@ -9,7 +9,10 @@ const MissedRule = Type.Object({
   level: Type.Union([Type.Literal('site'), Type.Literal('pq'), Type.Literal('ce')], {
     description: "Whose workers: the site's, the queue's, or each of the submitter's `computingElements`.",
   }),
-  timeWindow: Type.Number({ exclusiveMinimum: 0, description: 'Minutes.' }),
+  timeWindow: Type.Number({
+    exclusiveMinimum: 0,
+    description: 'Minutes; what `sweeper.keepRows` deletes earlier is not counted.',
+  }),
   maxMissed: Type.Integer({ minimum: 0, description: 'Missed workers in that time at most.' }),
 });
 export type MissedRule = Static<typeof MissedRule>;
