@@ -42,6 +42,15 @@ describe('the watch of a file', () => {
     expect(await looks(2)).to.deep.equal(['same', 'same']);
   });
 
+  it('sees a change again that could not be taken up', async () => {
+    writeFileSync(file, '{"A":2}');
+    expect(await looks(2)).to.deep.equal(['changing', 'changed']);
+    await watch.use();
+    expect(await looks(1)).to.deep.equal(['same']);
+    watch.forget();
+    expect(await looks(1)).to.deep.equal(['changed']);
+  });
+
   it('does not take what stayed for a moment only', async () => {
     writeFileSync(file, '{"A":2}');
     expect(await watch.look()).to.equal('changing');

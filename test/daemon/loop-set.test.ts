@@ -134,6 +134,29 @@ describe('a set of loops', () => {
     expect(passes).to.deep.equal(['old']);
   });
 
+  it('starts who takes a place only after everybody who had it, however fast they follow each other', async () => {
+    const first = forQueue('Q', 'first', 5000);
+    loops.start();
+    await clock.settle();
+    const second = forQueue('Q', 'second');
+    loops.succeed('Q', [first], [second]);
+    const third = forQueue('Q', 'third');
+    loops.succeed('Q', [second], [third]);
+    await clock.advance(4999);
+    expect(passes).to.deep.equal(['first']);
+    await clock.advance(1);
+    expect(passes).to.deep.equal(['first', 'third']);
+  });
+
+  it('starts nobody after it was stopped', async () => {
+    loops.start();
+    const stopping = loops.stop();
+    loops.succeed('Q', [], [forQueue('Q', 'late')]);
+    await stopping;
+    await clock.settle();
+    expect(passes).to.deep.equal([]);
+  });
+
   it('tells of each pass', async () => {
     const told: string[] = [];
     loops = new LoopSet({

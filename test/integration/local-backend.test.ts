@@ -58,6 +58,26 @@ describe('local backend', () => {
     expect(worker?.nodeID).to.equal(env.PANDA_HOSTNAME);
   });
 
+  for (const [what, pilot] of [
+    ['a pipe', 'rm stdout; mkfifo stdout; echo ready >&2; exec sleep 1000'],
+    ['a link', 'rm stdout; ln -s /etc/passwd stdout; echo ready >&2; exec sleep 1000'],
+    ['a device', 'rm stdout; ln -s /dev/zero stdout; echo ready >&2; exec sleep 1000'],
+  ] as const) {
+    it(`reads no log where a pilot put ${what} in its place, and waits for nothing`, async () => {
+      makeSite({ pilot: `cd "$THRESHER_WORKER_DIR"; ${pilot}` });
+      site.start();
+      const [worker] = await workersIn('running');
+      const id = String(worker?.workerID);
+      await until(
+        'the pilot did it',
+        async () => (await site.run('logs', id, '--stderr')).stdout === 'ready\n',
+      );
+      const { status, stdout, stderr } = await site.run('logs', id);
+      expect({ status, stdout }).to.deep.equal({ status: 1, stdout: '' });
+      expect(stderr).to.match(/ \[no-log\]\n$/);
+    });
+  }
+
   it('keeps the exit status of a worker that ended while no daemon ran, and goes on with one that did not', async () => {
     makeSite({
       pilot: 'exec sleep 1000',

@@ -230,4 +230,51 @@ describe('a changed queue file', () => {
       await site.clean();
     }
   });
+
+  it('that changes how a connection is watched counts what its workers take as before', async () => {
+    const module = 'thresher/local';
+    const queue = (pollInterval: number) => ({
+      ...limit(50),
+      submitter: { name: 'LocalSubmitter', module, templateFile: 'whole-core.yaml', maxSlots: 2 },
+      monitor: { name: 'LocalMonitor', module, pollInterval },
+    });
+    const site = new Site({ settings: watching, queues: { Q: queue(0.1) } });
+    writeFileSync(site.path('whole-core.yaml'), 'command: sleep\nargs: ["1000"]\n');
+    try {
+      const daemon = site.start();
+      await untilAlive(site, 'Q', 2);
+      for (let round = 1; round <= 3; round++) {
+        site.writeQueues({ Q: queue(0.1 + round / 100) });
+        await until(`reload ${round}`, () => daemon.output().split('was read again').length > round);
+        await until('it looked again', async () => (await reasonsOf(site, 'Q')).includes('backend-room'));
+        expect(site.liveShims().size).to.equal(2);
+      }
+    } finally {
+      await site.clean();
+    }
+  });
+
+  it('may change twice during one pass: nobody submits beside it', async () => {
+    const module = join(import.meta.dirname, '../support/plugins/slow-throttler.ts');
+    const queue = (cycle: number) => ({
+      ...limit(2),
+      maxNewWorkersPerCycle: cycle,
+      throttler: { name: 'SlowThrottler', module, seconds: 1 },
+    });
+    const site = new Site({ settings: { qconf: { checkInterval: 0 } }, queues: { Q: queue(5) } });
+    try {
+      const daemon = site.start();
+      await until('the first pass is under way', () => daemon.output().includes('started'));
+      for (const cycle of [6, 7]) {
+        site.writeQueues({ Q: queue(cycle) });
+        daemon.process.kill('SIGHUP');
+        await until(`reload ${cycle}`, () => daemon.output().split('was read again').length > cycle - 5);
+      }
+      await untilAlive(site, 'Q', 2);
+      await until('another pass was made', async () => (await reasonsOf(site, 'Q')).includes('max-workers'));
+      expect(site.liveShims().size).to.equal(2);
+    } finally {
+      await site.clean();
+    }
+  });
 });
