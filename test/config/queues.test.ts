@@ -87,8 +87,11 @@ const good = (): Json => ({
 let directory: string;
 let file: string;
 
+/** A number that JSON can write and JavaScript cannot hold. */
+const tooLarge = '1e999 as written';
+
 function write(queues: Json): void {
-  writeFileSync(file, JSON.stringify(queues, null, 1));
+  writeFileSync(file, JSON.stringify(queues, null, 1).replaceAll(`"${tooLarge}"`, '1e999'));
 }
 
 /** From 1, of the only line with this text. */
@@ -128,6 +131,30 @@ const mistakes: readonly Mistake[] = [
     at: '2.5',
     code: 'wrong-type',
     message: 'nQueueLimitWorker is 2.5; it must be an integer',
+  },
+  {
+    what: 'a limit that no computer can count to',
+    has: { maxWorkers: tooLarge },
+    pointer: '/BAD/maxWorkers',
+    at: '1e999',
+    code: 'wrong-type',
+    message: 'maxWorkers is Infinity; it must be an integer that a computer can count to',
+  },
+  {
+    what: 'a limit that would be rounded',
+    has: { nQueueLimitWorker: 1e300 },
+    pointer: '/BAD/nQueueLimitWorker',
+    at: '1e+300',
+    code: 'wrong-type',
+    message: 'nQueueLimitWorker is 1e+300; it must be <= 9007199254740991',
+  },
+  {
+    what: 'a rate without end',
+    has: { submissionRate: tooLarge },
+    pointer: '/BAD/submissionRate',
+    at: '1e999',
+    code: 'wrong-type',
+    message: 'submissionRate is Infinity; it must be a number that a computer can count to',
   },
   {
     what: 'a mapType that does not exist',
