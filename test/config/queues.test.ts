@@ -411,6 +411,21 @@ describe('a queue file', () => {
     expect(problems.map(({ code, line }) => [code, line])).to.deep.equal([['syntax', 1]]);
   });
 
+  it('refuses an entry that says neither that it is a template nor that it is none', async () => {
+    write({
+      LONELY: { ...good(), isTemplateQueue: 'true' },
+      USED: { ...good(), isTemplateQueue: 1 },
+      Q: { templateQueueName: 'USED' },
+    });
+    const { queues, refused, templates, problems } = await read(file);
+    expect([queues.map(({ name }) => name), refused, templates]).to.deep.equal([['Q'], ['LONELY'], ['USED']]);
+    expect(problems.map(({ pointer, severity, queue }) => [pointer, severity, queue])).to.deep.equal([
+      ['/USED/isTemplateQueue', 'error', undefined],
+      ['/USED', 'warning', undefined],
+      ['/LONELY/isTemplateQueue', 'error', 'LONELY'],
+    ]);
+  });
+
   it('is read in part where only some queues are wanted', async () => {
     write({ A: good(), B: { ...good(), maxWorkers: 'x' }, C: good() });
     const names = async (queueList: string[]) =>
