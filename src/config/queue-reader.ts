@@ -86,7 +86,7 @@ export class QueueReader {
     const limits = clampLimits(checked.value);
     const { submitter } = this.plugins;
     const demand = demandOf(checked.value, this.#options.defaultDemand, submitter?.definition);
-    const standing = whyStanding(checked.value, limits, submitter && demand.demand);
+    const standing = whyStanding(checked.value, limits, submitter && demand.demand, worker ?? {});
     const judged = { ...verdict, limits, ...(standing !== undefined && { standing }) };
     if (judged.state !== 'ready') return judged;
     const chosen = Object.entries(this.plugins).map(([section, { choice }]) => [section, choice] as const);
