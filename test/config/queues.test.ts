@@ -357,7 +357,7 @@ describe('a queue file', () => {
         line: lineWith('gone.yaml'),
         severity: 'error',
         code: 'file-unreadable',
-        message: `${path}: cannot read the file: ENOENT: no such file or directory, open '${path}'`,
+        message: `${path}: cannot read the file: ENOENT: no such file or directory`,
         queue: 'BAD',
       },
     ]);
