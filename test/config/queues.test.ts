@@ -411,6 +411,34 @@ describe('a queue file', () => {
     expect(problems.map(({ code, line }) => [code, line])).to.deep.equal([['syntax', 1]]);
   });
 
+  it('takes back with null what its template says', async () => {
+    const T_TEMPLATE = {
+      ...good(),
+      ...{ nQueueLimitWorkerMax: 1, submissionRate: 1, demand: 'none' },
+      submitter: { ...section('LocalSubmitter'), nCore: 8 },
+      throttler: { name: 'SimpleThrottler', module: 'thresher/throttlers' },
+    };
+    const Q = {
+      templateQueueName: 'T_TEMPLATE',
+      ...{ nQueueLimitWorkerMax: null, submissionRate: null, demand: null, credmanagers: null },
+      submitter: { nCore: null },
+      ...{ throttler: null, extractor: null, isTemplateQueue: null },
+    };
+    write({ T_TEMPLATE, Q, R: { ...good(), templateQueueName: null } });
+    const { queues, problems } = await read(file);
+    expect(problems).to.deep.equal([]);
+    expect(queues.map(({ name }) => name)).to.deep.equal(['Q', 'R']);
+    expect(queues[0]).to.deep.include({ demand: 'fill', worker: {} });
+    expect(queues[0]?.limits.nQueueLimitWorker).to.equal(3);
+    expect(queues[0]?.options).to.not.have.any.keys('submissionRate', 'nQueueLimitWorkerMax');
+    expect(queues[0]?.plugins).to.not.have.any.keys('throttler');
+  });
+
+  it('cannot do with null for what it needs', async () => {
+    write({ BAD: { ...good(), monitor: null } });
+    expect((await read(file)).problems.map(({ code }) => code)).to.deep.equal(['missing-section']);
+  });
+
   it('refuses an entry that says neither that it is a template nor that it is none', async () => {
     write({
       LONELY: { ...good(), isTemplateQueue: 'true' },
