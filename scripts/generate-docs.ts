@@ -139,7 +139,7 @@ function configurationPage(): string {
     'The queue file is an object of queues. An entry is a template when it has `"isTemplateQueue": true`, when its name ends in',
     '`_TEMPLATE`, or when another names it as `templateQueueName` (with a notice). A queue takes what it does not say itself',
     'from its template: plugin sections key by key, everything else as a whole. Options in `common` go to every plugin',
-    'section that does not set them. Of duplicate keys the last counts, with a warning.',
+    'section that does not set them. Of duplicate keys the last counts, with a warning; `null` counts as not written.',
     '',
     ...optionTable(QueueOptions),
     '',

@@ -10,7 +10,7 @@ import {
   perResourceType,
   type QueueLoad,
   workerBound,
-} from './limit-formulas.ts';
+} from '../config/limit-formulas.ts';
 
 /** What may close a queue altogether. */
 export interface GateState {

@@ -6,7 +6,7 @@ import type { Reason } from '../worker/reason.ts';
 import { isQueued, type WorkerStatus } from '../worker/status.ts';
 import { blackHole, type BlackHoleOptions } from './black-hole.ts';
 import type { QueueMemory } from './factory-limits.ts';
-import { queueLoad } from './limit-formulas.ts';
+import { queueLoad } from '../config/limit-formulas.ts';
 import { caps, gates, type GateState, type Limit, type LimitState, resourceTypeLimits } from './limiters.ts';
 import { type AgentContext, callPlugin, type QueueRuntime } from './queue-runtime.ts';
 import { coreFactor } from './worker-maker.ts';

@@ -1,4 +1,4 @@
-import { computingSiteOf, type QueueConfig } from '../config/queues.ts';
+import { computingSiteOf, coresOf, type QueueConfig } from '../config/queues.ts';
 import type { WorkerOptions } from '../config/queue-schema.ts';
 import type { Group, Messenger } from '../plugins/contracts/index.ts';
 import { workerName } from '../worker/identity.ts';
@@ -9,24 +9,19 @@ import type { Requirements, Worker } from '../worker/worker.ts';
  * Source: Harvester's SimpleWorkerMaker.
  */
 export function requirementsOf({ worker, options }: QueueConfig): Requirements {
-  const { nCore: cores, nCorePerNode, minRamCount = 0, maxDiskCount = 0, maxWalltime } = worker;
-  // -1 stands in production files where the site is to say it.
-  const nCore = positive(cores) ?? positive(nCorePerNode) ?? 1;
+  const { minRamCount = 0, maxDiskCount = 0, maxWalltime } = worker;
+  const nCore = coresOf(worker);
   return {
     nCore,
     minRamCount,
     maxDiskCount,
-    maxWalltime: positive(maxWalltime) ?? options.walltimeLimit ?? 0,
+    maxWalltime: maxWalltime !== undefined && maxWalltime > 0 ? maxWalltime : (options.walltimeLimit ?? 0),
     resourceType: nCore === 1 ? 'SCORE' : 'MCORE',
     // The PanDA server knows one job type for pull pilots. Source: panda-server's worker_module.
     jobType: 'managed',
     pilotType: usualPilotType,
     prodSourceLabel: options.prodSourceLabel,
   };
-}
-
-function positive(value: number | undefined): number | undefined {
-  return value !== undefined && value > 0 ? value : undefined;
 }
 
 const usualPilotType = 'PR';

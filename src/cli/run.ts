@@ -88,7 +88,8 @@ async function run(global: GlobalOptions, options: RunOptions, environment: Envi
     }
     await aborted(stop);
   } finally {
-    const patience = settings.values.master.shutdownTimeout * 1000 + lastResort;
+    // Node lets a longer timer end at once, and would end every stop by force.
+    const patience = Math.min(settings.values.master.shutdownTimeout * 1000 + lastResort, 2 ** 31 - 1);
     // A plugin or a disk that hangs must not keep a service from ending.
     setTimeout(() => {
       err.write('thresher: the stop did not come to its end; ending by force\n');

@@ -1,6 +1,8 @@
 import type { AnyDefinition } from '../plugins/contracts/index.ts';
+import { type Bound, coresBound, memoryBound, noLoad, workerBound } from './limit-formulas.ts';
 import type { Limits } from './limits.ts';
-import type { QueueOptions } from './queue-schema.ts';
+import { coresOf } from './queue-config.ts';
+import type { QueueOptions, WorkerOptions } from './queue-schema.ts';
 
 /** What asks for workers of a queue, and who said so. */
 export interface ChosenDemand {
@@ -29,13 +31,48 @@ export function whyStanding(
   options: QueueOptions,
   limits: Limits,
   demand: ChosenDemand['demand'] | undefined,
+  worker: WorkerOptions,
 ): string | undefined {
   const { queueStatus, mapType, runMode } = options;
   if (queueStatus !== 'online' && queueStatus !== 'test') return `queueStatus is ${queueStatus}`;
   if (demand === 'none') return 'demand is none: nothing asks for workers';
   if (mapType !== 'NoJob') return `mapType is ${mapType}: its workers need jobs from the PanDA server`;
   if (runMode === 'slave') return 'runMode is slave: the PanDA server sets the number';
-  if (limits.maxWorkers === 0) return 'maxWorkers is 0 (unset counts as 0)';
-  if (limits.nQueueLimitWorker === 0) return 'nQueueLimitWorker is 0';
-  return undefined;
+  if (limits.maxWorkers === 0) return nothingAlive(options.maxWorkers);
+  const cores = coresOf(worker);
+  const memory = worker.minRamCount ?? 0;
+  return (
+    tooLittle(workerBound(limits, noLoad), 1, 'worker', options) ??
+    tooLittle(coresBound(limits, noLoad, cores), cores, 'core', options) ??
+    tooLittle(memoryBound(limits, noLoad, memory), memory, 'MB', options)
+  );
+}
+
+function nothingAlive(written: number | undefined): string {
+  if (written === undefined) return 'maxWorkers is not set, which counts as 0';
+  return `maxWorkers is ${written}${written < 0 ? ', which counts as 0' : ''}`;
+}
+
+/** Why a bound keeps even the first worker from being queued, where none runs yet. `each` is what it takes. */
+function tooLittle(
+  bound: Bound | undefined,
+  each: number,
+  unit: string,
+  options: QueueOptions,
+): string | undefined {
+  // What costs nothing is stopped only by a limit of 0.
+  if (bound === undefined || bound.atMost >= Math.max(1, each)) return undefined;
+  const { name, atMost, from } = bound;
+  if (name.endsWith('Ratio')) {
+    const min = name.replace(/Ratio$/, 'Min');
+    return `${name} gives ${atMost} (${from ?? ''}): nothing starts from none unless ${min} is above 0`;
+  }
+  const counts =
+    atMost === 0
+      ? atMost
+      : `${atMost}, and one worker takes ${each} ${unit}${unit === 'core' && each > 1 ? 's' : ''}`;
+  const written = options[name as keyof QueueOptions];
+  const is =
+    typeof written === 'number' && written !== atMost ? `${written}, which counts as ${counts}` : counts;
+  return `${name} is ${is}`;
 }

@@ -1,6 +1,6 @@
 import type { Located, Problem } from '../util/located.ts';
 import { fromPointer, toPointer } from '../util/located.ts';
-import { mergedSections } from './queue-schema.ts';
+import { mergedSections, sections } from './queue-schema.ts';
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -27,7 +27,7 @@ export function isObject(value: unknown): value is JsonObject {
 
 /**
  * Merges queues with their templates. A template is an entry with `isTemplateQueue: true`, with a name that ends in
- * `_TEMPLATE`, or one that another entry names (with a notice; Harvester drops that other entry instead). Plugin sections
+ * `_TEMPLATE`, or one that a queue names (with a notice or a warning; Harvester drops that queue instead). Plugin sections
  * merge key by key, everything else is overwritten, and `common` is then copied into every plugin section that does not
  * set the key itself. Source: Harvester's queue_config_mapper.
  */
@@ -62,26 +62,29 @@ export function mergeQueues(located: Located): MergeResult {
     else problem(toPointer([name]), 'error', 'wrong-type', `the queue ${name} must be an object { ... }`);
   }
 
-  const templates = new Set(
-    [...entries].filter(([name, value]) => isTemplate(name, value)).map(([name]) => name),
-  );
-  for (const [name, value] of entries) {
-    const wanted = value.templateQueueName;
-    // A template's own is not followed, so it makes no template of another.
-    if (
-      isTemplate(name, value) ||
-      typeof wanted !== 'string' ||
-      !entries.has(wanted) ||
-      templates.has(wanted)
-    )
+  for (const [name, { isTemplateQueue }] of entries) {
+    if (isTemplateQueue === undefined || isTemplateQueue === null || typeof isTemplateQueue === 'boolean')
       continue;
-    templates.add(wanted);
-    const message = `${wanted} is used as a template by ${name} and so counts as one: it submits nothing itself`;
-    problem(toPointer([wanted]), 'notice', 'implicit-template', message);
+    // Nobody can say whether it is to submit: it must not.
+    const message = `isTemplateQueue is ${JSON.stringify(isTemplateQueue)}; it must be true or false`;
+    problem(toPointer([name, 'isTemplateQueue']), 'error', 'wrong-type', message);
+  }
+
+  const { templates, users, circles } = findTemplates(entries);
+  for (const [name, user] of users) {
+    const message = `${name} is used as a template by ${user} and so counts as one: it submits nothing itself`;
+    const severity = looksLikeQueue(name, entries.get(name) ?? {}) ? 'warning' : 'notice';
+    problem(toPointer([name]), severity, 'implicit-template', message);
+  }
+  for (const circle of circles) {
+    const way = [...circle, circle[0] ?? ''].join(' names ');
+    const message = `${way} as its template, which is a circle; what they share belongs into an entry with "isTemplateQueue": true`;
+    for (const name of circle)
+      problem(toPointer([name, 'templateQueueName']), 'error', 'template-circle', message);
   }
 
   for (const name of templates) {
-    if (entries.get(name)?.templateQueueName === undefined) continue;
+    if ((entries.get(name)?.templateQueueName ?? undefined) === undefined) continue;
     const message = `the template ${name} names a template itself; that one is not followed`;
     problem(toPointer([name, 'templateQueueName']), 'warning', 'nested-template', message);
   }
@@ -100,7 +103,7 @@ export function mergeQueues(located: Located): MergeResult {
       } else {
         template = { name: wanted, values };
       }
-    } else if (wanted !== undefined) {
+    } else if (wanted !== undefined && wanted !== null) {
       problem(pointer, 'error', 'wrong-type', 'templateQueueName must be the name of another entry');
     }
     queues.push(mergeOne(name, own, template));
@@ -110,6 +113,67 @@ export function mergeQueues(located: Located): MergeResult {
 
 function isTemplate(name: string, value: JsonObject): boolean {
   return value.isTemplateQueue === true || name.endsWith('_TEMPLATE');
+}
+
+interface FoundTemplates {
+  readonly templates: ReadonlySet<string>;
+  /** Of each that does not say so itself, the first queue that uses it. */
+  readonly users: ReadonlyMap<string, string>;
+  /** Entries that name each other, so that none can be told to be the template. */
+  readonly circles: readonly (readonly string[])[];
+}
+
+/**
+ * Which entries are templates. Only what a queue names is one: a template's own is not followed, so it makes none of another.
+ * Therefore an entry is judged after all that name it.
+ */
+function findTemplates(entries: ReadonlyMap<string, JsonObject>): FoundTemplates {
+  const namers = new Map<string, string[]>();
+  for (const [name, { templateQueueName: wanted }] of entries) {
+    if (typeof wanted === 'string' && entries.has(wanted))
+      namers.set(wanted, [...(namers.get(wanted) ?? []), name]);
+  }
+  const templates = new Set<string>();
+  const users = new Map<string, string>();
+  const waiting = new Map(entries);
+  const judge = (): boolean => {
+    const before = waiting.size;
+    for (const [name, value] of waiting) {
+      const own = namers.get(name) ?? [];
+      const user = own.find((other) => !waiting.has(other) && !templates.has(other));
+      if (user !== undefined && !isTemplate(name, value)) users.set(name, user);
+      if (user !== undefined || isTemplate(name, value)) templates.add(name);
+      else if (own.some((other) => waiting.has(other))) continue;
+      waiting.delete(name);
+    }
+    return waiting.size < before;
+  };
+  while (judge());
+  return { templates, users, circles: circlesOf(waiting) };
+}
+
+/** Whoever still waits is named by another one that does: all of them are parts of circles. */
+function circlesOf(waiting: ReadonlyMap<string, JsonObject>): string[][] {
+  const seen = new Set<string>();
+  const circles: string[][] = [];
+  for (const start of waiting.keys()) {
+    const circle: string[] = [];
+    for (let at = start; !seen.has(at); at = String(waiting.get(at)?.templateQueueName)) {
+      seen.add(at);
+      circle.push(at);
+    }
+    if (circle.length > 0) circles.push(circle);
+  }
+  return circles;
+}
+
+/** Whether an entry would run by itself and does not say that it is a template: then its owner may not expect that it is. */
+function looksLikeQueue(name: string, value: JsonObject): boolean {
+  if (/template/i.test(name)) return false;
+  const whole = Object.entries(sections).every(
+    ([section, { needed }]) => !needed || isObject(value[section]),
+  );
+  return value.isTemplateQueue === false || (value.queueStatus ?? undefined) !== undefined || whole;
 }
 
 function mergeOne(

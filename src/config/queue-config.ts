@@ -49,6 +49,11 @@ export function siteFamilyOf({ name, options }: QueueConfig): string {
   return options.siteFamily ?? computingSiteOf(name);
 }
 
+/** Cores of one worker. -1 stands in production files where the site is to say it. */
+export function coresOf({ nCore, nCorePerNode }: WorkerOptions): number {
+  return [nCore, nCorePerNode].find((cores) => cores !== undefined && cores > 0) ?? 1;
+}
+
 /** Harvester's `site/resourceType` queues are of the site before the slash. */
 export function computingSiteOf(queue: string): string {
   return queue.split('/')[0] ?? queue;

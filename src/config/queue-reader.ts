@@ -86,7 +86,7 @@ export class QueueReader {
     const limits = clampLimits(checked.value);
     const { submitter } = this.plugins;
     const demand = demandOf(checked.value, this.#options.defaultDemand, submitter?.definition);
-    const standing = whyStanding(checked.value, limits, submitter && demand.demand);
+    const standing = whyStanding(checked.value, limits, submitter && demand.demand, worker ?? {});
     const judged = { ...verdict, limits, ...(standing !== undefined && { standing }) };
     if (judged.state !== 'ready') return judged;
     const chosen = Object.entries(this.plugins).map(([section, { choice }]) => [section, choice] as const);
@@ -117,7 +117,7 @@ export class QueueReader {
   #plugin(section: SectionName): ChosenPlugin | undefined {
     const value = this.#queue.values[section];
     const { kind, needed } = sections[section];
-    if (value === undefined) {
+    if (value === undefined || value === null) {
       if (needed)
         this.#problem('', 'missing-section', `the section "${section}" is missing, with "name" and "module"`);
       return undefined;
@@ -137,7 +137,7 @@ export class QueueReader {
   /** A section that thresher has no plugins for: Harvester's are known all the same. */
   #foreign(section: string, harvesterKind: HarvesterKind): void {
     const value = this.#queue.values[section];
-    if (value === undefined) return;
+    if (value === undefined || value === null) return;
     const head = this.#head(section, value);
     if (head !== undefined)
       this.#absent({ section, harvesterKind, kind: undefined, ...head }, value as JsonObject);
@@ -210,7 +210,7 @@ export class QueueReader {
   /** Accepted so that files can be used as they are; what they would keep fresh, others must for now. */
   #credentials(): void {
     const { credmanagers } = this.#queue.values;
-    if (credmanagers === undefined) return;
+    if (credmanagers === undefined || credmanagers === null) return;
     if (!Array.isArray(credmanagers)) {
       this.#problem('/credmanagers', 'wrong-type', 'credmanagers must be a list [ ... ]');
       return;
@@ -266,6 +266,9 @@ export function readByDaemon(section: string): string[] {
   return section === 'workerMaker' ? Object.keys(WorkerMakerOptions.properties) : [];
 }
 
+/** null counts as not written: so a queue takes back what its template says, as in Harvester. */
 function pick(values: JsonObject, keys: readonly string[]): Record<string, unknown> {
-  return Object.fromEntries(keys.filter((key) => values[key] !== undefined).map((key) => [key, values[key]]));
+  return Object.fromEntries(
+    keys.filter((key) => (values[key] ?? undefined) !== undefined).map((key) => [key, values[key]]),
+  );
 }

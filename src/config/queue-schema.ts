@@ -2,9 +2,10 @@ import Type, { type Static } from 'typebox';
 
 /**
  * A limit. Harvester takes one that is not an integer as unset, without a word; here it is an error. Below 0 counts as 0,
- * as there.
+ * as there. A larger one would be rounded, and is a slip of the pen.
  */
-const limit = (description: string) => Type.Optional(Type.Integer({ description }));
+const limit = (description: string) =>
+  Type.Optional(Type.Integer({ maximum: Number.MAX_SAFE_INTEGER, description }));
 
 /** A queue's own keys, as far as this version reads them; plugin sections have schemas of their own. */
 export const QueueOptions = Type.Object({
@@ -58,6 +59,7 @@ export const QueueOptions = Type.Object({
   submissionBurst: Type.Integer({
     default: 10,
     minimum: 1,
+    maximum: Number.MAX_SAFE_INTEGER,
     description: 'How many of them may come at once after a quiet time, where there is a `submissionRate`.',
   }),
   siteFamily: Type.Optional(
@@ -69,6 +71,7 @@ export const QueueOptions = Type.Object({
   walltimeLimit: Type.Optional(
     Type.Integer({
       minimum: 0,
+      maximum: Number.MAX_SAFE_INTEGER,
       description: 'Wall time of one worker where the submitter says no `maxWalltime`, s.',
     }),
   ),
@@ -81,17 +84,22 @@ export const QueueOptions = Type.Object({
   maxSubmissionAttempts: Type.Integer({
     default: 3,
     minimum: 1,
+    maximum: Number.MAX_SAFE_INTEGER,
     description: 'How often the submission of one worker is tried.',
   }),
 });
 export type QueueOptions = Static<typeof QueueOptions>;
 
-const natural = (description: string) => Type.Optional(Type.Integer({ minimum: 0, description }));
+const natural = (description: string) =>
+  Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description }));
+
+const Factor = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
 
 /** Options of a queue's `submitter` section that say what a worker is like, whatever the backend. */
 export const WorkerOptions = Type.Object({
   nCore: Type.Optional(
     Type.Integer({
+      maximum: Number.MAX_SAFE_INTEGER,
       description: 'Cores of one worker. Unset or below 1: `nCorePerNode`, else 1.',
     }),
   ),
@@ -100,16 +108,10 @@ export const WorkerOptions = Type.Object({
   maxDiskCount: natural('Disk of one worker, MB; 0 = not said.'),
   maxWalltime: natural("Wall time of one worker, s; 0 = the queue's `walltimeLimit`, else no limit."),
   nCoreFactor: Type.Optional(
-    Type.Union(
-      [
-        Type.Integer({ minimum: 1 }),
-        Type.Record(Type.String(), Type.Record(Type.String(), Type.Integer({ minimum: 1 }))),
-      ],
-      {
-        description:
-          'How many jobs one worker takes: demand counted in jobs is divided by it. A number, or { job type or `Any`: { resource type or `Undefined`: number } }.',
-      },
-    ),
+    Type.Union([Factor, Type.Record(Type.String(), Type.Record(Type.String(), Factor))], {
+      description:
+        'How many jobs one worker takes: demand counted in jobs is divided by it. A number, or { job type or `Any`: { resource type or `Undefined`: number } }.',
+    }),
   ),
   computingElements: Type.Optional(
     Type.Array(Type.String({ minLength: 1 }), {

@@ -6,7 +6,7 @@ import { type QueueFileOptions, QueueReader } from './queue-reader.ts';
 import { sections } from './queue-schema.ts';
 
 export type { PluginCatalogue, PluginChoice, QueueConfig, QueueState, QueueVerdict } from './queue-config.ts';
-export { computingSiteOf, parseSnapshot, siteFamilyOf } from './queue-config.ts';
+export { computingSiteOf, coresOf, parseSnapshot, siteFamilyOf } from './queue-config.ts';
 export type { QueueFileOptions } from './queue-reader.ts';
 
 export interface QueueFileResult {
@@ -54,8 +54,9 @@ export function readQueueFile(
   const merged = mergeQueues(located);
   const known = new Map(merged.queues.map((queue) => [queue.name, queue]));
   const broken = merged.problems.filter(({ severity, queue }) => severity === 'error' && queue !== undefined);
-  // Entries that are no objects at all never became queues.
+  // Entries that are no objects at all never became queues; templates with a mistake are none either.
   const names = new Set([...known.keys(), ...broken.map(({ queue = '' }) => queue)]);
+  for (const template of merged.templates) names.delete(template);
   const wanted = (name: string) => isListed(name, options.queueList);
   const found = located.value === undefined ? located.problems : [...located.problems, ...merged.problems];
   const ofFile = found.map((problem) => withQueue(problem, names));

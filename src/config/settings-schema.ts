@@ -2,12 +2,17 @@ import Type, { type Static } from 'typebox';
 import { factoryIdPattern } from '../worker/identity.ts';
 
 const closed = { additionalProperties: false, default: {} } as const;
-const seconds = (value: number, description: string, minimum = 0) =>
-  Type.Number({ default: value, minimum, description: `${description}, s.` });
+/** A year, s: whoever means more means never, and not all that counts seconds can count so far. */
+const longest = 366 * 86_400;
+const seconds = (value: number, description: string, minimum = 0, maximum = longest) =>
+  Type.Number({ default: value, minimum, maximum, description: `${description}, s.` });
+/** A hundred years, h. */
+const mostHours = 876_600;
 const hours = (value: number, status: string) =>
   Type.Number({
     default: value,
     minimum: 0,
+    maximum: mostHours,
     description: `How long a ${status} worker's traces are kept, h.`,
   });
 
@@ -43,8 +48,9 @@ export const Settings = Type.Object(
         ),
         shutdownTimeout: seconds(
           20,
-          'How long a stop waits for calls under way before it gives them up',
+          'How long a stop waits for calls under way before it gives them up, a day at most',
           0.1,
+          86_400,
         ),
         pluginTimeout: seconds(60, 'How long one call of a plugin may take', 0.1),
       },
@@ -78,6 +84,7 @@ export const Settings = Type.Object(
         maxNewWorkers: Type.Integer({
           default: 1000,
           minimum: 1,
+          maximum: Number.MAX_SAFE_INTEGER,
           description: 'At most so many new workers per queue and pass.',
         }),
         submissionRate: Type.Optional(
@@ -89,6 +96,7 @@ export const Settings = Type.Object(
         submissionBurst: Type.Integer({
           default: 100,
           minimum: 1,
+          maximum: Number.MAX_SAFE_INTEGER,
           description: 'How many of them may come at once after a quiet time.',
         }),
         blackHoleLifetime: seconds(
@@ -99,6 +107,7 @@ export const Settings = Type.Object(
         blackHoleWorkers: Type.Integer({
           default: 20,
           minimum: 5,
+          maximum: Number.MAX_SAFE_INTEGER,
           description: 'How many of the last workers of a queue the guard looks at.',
         }),
         blackHolePause: seconds(
@@ -147,6 +156,7 @@ export const Settings = Type.Object(
         keepRows: Type.Number({
           default: 24,
           minimum: 0,
+          maximum: mostHours,
           description:
             'How long the database keeps ended workers at least, whatever the four above say, h: throttlers look back as far.',
         }),

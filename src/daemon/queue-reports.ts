@@ -92,7 +92,8 @@ export function whyNot({ problems, state }: QueueVerdict): string {
   const [first] = errors;
   if (first === undefined) return 'its configuration has errors';
   const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : '';
-  return `${first.file}:${first.line}: ${first.message}${more}`;
+  const { file, line, pointer, message } = first;
+  return `${file}:${line}${pointer === '' ? '' : ` ${pointer}`}: ${message}${more}`;
 }
 
 /** Everything, but each kind of thing in one clause: it is one cell of a table. */

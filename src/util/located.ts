@@ -1,8 +1,13 @@
+import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
-import { getLocation, type Node, parseTree, type ParseError, printParseErrorCode } from 'jsonc-parser';
+import { type Node, parseTree, type ParseError } from 'jsonc-parser';
 import { isMap, isPair, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
 import { messageOf } from '../worker/errors.ts';
 import type { ErrorCode } from '../worker/errors.ts';
+import { jsonMistake } from './json-syntax.ts';
+import { fromPointer, toPointer } from './pointer.ts';
+
+export { fromPointer, toPointer } from './pointer.ts';
 
 /** One mistake in a file, with everything an operator needs to mend it. */
 export interface Problem {
@@ -33,17 +38,6 @@ export interface Located {
   fileOf?(pointer: string): string;
 }
 
-export function toPointer(path: readonly (string | number)[]): string {
-  return path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
-}
-
-export function fromPointer(pointer: string): string[] {
-  return pointer
-    .split('/')
-    .slice(1)
-    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
-}
-
 /** Reads a JSON file as strictly as Python's `json.load`; a duplicate key is a warning and the last one counts. */
 export function readJsonFile(file: string): Located {
   return readLocated(file, parseJson);
@@ -56,19 +50,45 @@ export function readYamlFile(file: string): Located {
 
 /** Reads a file as `parse` does; one that cannot be read is a problem of its own. */
 export function readLocated(file: string, parse: (text: string, file: string) => Located): Located {
-  let text: string;
+  let bytes: Buffer;
   try {
-    text = readFileSync(file, 'utf8');
+    bytes = readFileSync(file);
   } catch (error) {
-    const problem = { file, pointer: '', line: 0, severity: 'error', code: 'file-unreadable' } as const;
-    return {
-      file,
-      value: undefined,
-      problems: [{ ...problem, message: `cannot read the file: ${messageOf(error)}` }],
-      lineOf: () => 0,
-    };
+    // Node names the call and the path as well, which stand beside the message already.
+    const why = messageOf(error).replace(/, \w+( '.*')?$/s, '');
+    return broken(file, 0, 'file-unreadable', `cannot read the file: ${why}`);
   }
-  return parse(text, file);
+  if (!isUtf8(bytes)) {
+    // As characters of their own, such bytes would end up in names and commands.
+    const what = 'this line has bytes that are no UTF-8; save the file as UTF-8';
+    return broken(file, firstLineNotUtf8(bytes), 'syntax', what);
+  }
+  try {
+    return parse(bytes.toString('utf8'), file);
+  } catch (error) {
+    // The stack ends where nesting does not.
+    if (error instanceof RangeError) return broken(file, 1, 'syntax', endless);
+    throw error;
+  }
+}
+
+/** No honest file nests deeper, and whoever walks through a value does so by recursion. */
+const deepest = 100;
+const endless = `the file is nested too deeply (over ${deepest} levels), or refers to itself`;
+
+function broken(file: string, line: number, code: Problem['code'], message: string, pointer = ''): Located {
+  const problem = { file, pointer, line, severity: 'error', code, message } as const;
+  return { file, value: undefined, problems: [problem], lineOf: () => line };
+}
+
+function firstLineNotUtf8(bytes: Buffer): number {
+  let line = 1;
+  // No character of several bytes has the byte of a line's end in it.
+  for (let at = 0, end = bytes.indexOf(10); end !== -1; at = end + 1, end = bytes.indexOf(10, at)) {
+    if (!isUtf8(bytes.subarray(at, end))) break;
+    line++;
+  }
+  return line;
 }
 
 export function parseJson(text: string, file: string): Located {
@@ -76,32 +96,16 @@ export function parseJson(text: string, file: string): Located {
   const line = (offset: number) => lineAt(starts, offset);
   const errors: ParseError[] = [];
   const root = parseTree(text, errors, { disallowComments: true, allowTrailingComma: false });
-  const first = errors[0];
-  if (first !== undefined || root === undefined) {
-    const offset = first?.offset ?? 0;
-    const what = first === undefined ? 'the file is empty' : spellOut(printParseErrorCode(first.error));
-    const pointer = toPointer(getLocation(text, offset).path.filter((part) => part !== ''));
-    return {
-      file,
-      value: undefined,
-      problems: [
-        {
-          file,
-          pointer,
-          line: line(offset),
-          severity: 'error',
-          code: 'syntax',
-          message: `not valid JSON: ${what}`,
-        },
-      ],
-      lineOf: () => line(offset),
-    };
+  if (errors.length > 0 || root === undefined) {
+    const { offset, pointer, message } = jsonMistake(text, errors[0]);
+    return broken(file, line(offset), 'syntax', `not valid JSON: ${message}`, pointer);
   }
   const problems: Problem[] = [];
   const lines = new Map<string, number>();
   const visit = (node: Node, path: readonly (string | number)[], at: number): unknown => {
     // A value's line is its key's line: that is where an operator looks. Of two equal keys the last counts.
     lines.set(toPointer(path), line(at));
+    if (path.length > deepest) throw new RangeError(endless);
     const children = node.children ?? [];
     if (node.type === 'array')
       return children.map((child, index) => visit(child, [...path, index], child.offset));
@@ -150,6 +154,8 @@ export function parseYaml(text: string, file: string): Located {
   const counter = new LineCounter();
   const document = parseDocument(text, { lineCounter: counter, prettyErrors: false });
   const line = (offset: number) => Math.max(1, counter.linePos(offset).line);
+  if (document.errors.some(({ message }) => message.includes('call stack')))
+    return broken(file, 1, 'syntax', endless);
   const problems = document.errors.map((error): Problem => {
     const message = `not valid YAML: ${error.message}`;
     return { file, pointer: '', line: line(error.pos[0]), severity: 'error', code: 'syntax', message };
@@ -175,18 +181,19 @@ export function parseYaml(text: string, file: string): Located {
   // An empty file is an empty map: every setting has a default.
   if (problems.length > 0) return { file, value: undefined, problems, lineOf };
   try {
-    return { file, value: (document.toJS() as unknown) ?? {}, problems, lineOf };
+    const value: unknown = document.toJS() ?? {};
+    if (isDeeper(value, deepest)) return broken(file, 1, 'syntax', endless);
+    return { file, value, problems, lineOf };
   } catch (error) {
     // An alias of nothing, or more of them than any honest file has.
-    const message = `not valid YAML: ${messageOf(error)}`;
-    const problem = { file, pointer: '', line: 1, severity: 'error', code: 'syntax', message } as const;
-    return { file, value: undefined, problems: [problem], lineOf };
+    return broken(file, 1, 'syntax', `not valid YAML: ${messageOf(error)}`);
   }
 }
 
-/** "PropertyNameExpected" to "property name expected". */
-function spellOut(code: string): string {
-  return code.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase();
+/** A value that is a part of itself has no end. */
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1));
 }
 
 function lineStarts(text: string): number[] {

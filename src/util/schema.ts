@@ -14,8 +14,15 @@ export interface SchemaProblem {
   readonly message: string;
 }
 
-// `strict: false`: TypeBox writes keywords of its own; `useDefaults`: a schema's defaults are the only ones there are.
-const ajv = new Ajv({ allErrors: true, strict: false, useDefaults: true, verbose: true });
+// `strict: false`: TypeBox writes keywords of its own. That alone would let 1e999 pass as a number, which is no limit at
+// all. `useDefaults`: a schema's defaults are the only ones there are.
+const ajv = new Ajv({
+  allErrors: true,
+  strict: false,
+  strictNumbers: true,
+  useDefaults: true,
+  verbose: true,
+});
 const compiled = new WeakMap<TSchema, ValidateFunction>();
 
 /** Checks a copy of `value` and fills in the schema's defaults. Each schema is compiled once. */
@@ -81,6 +88,8 @@ function sentence(error: ErrorObject): string {
 }
 
 function show(value: unknown): string {
+  // JSON has no word for these, and would say null.
+  if (typeof value === 'number' && !Number.isFinite(value)) return String(value);
   const text = JSON.stringify(value) as string | undefined;
   if (text === undefined) return 'nothing';
   return text.length > 80 ? `${text.slice(0, 77)}...` : text;
@@ -93,10 +102,10 @@ function article(type: string): string {
   return type === 'integer' ? 'an integer' : `a ${type}`;
 }
 
-/** The commonest slip: a number in quotes. */
+/** The commonest slip, a number in quotes; and a number too large to be one. */
 function hint(type: string, data: unknown): string {
   const wantsNumber = type === 'integer' || type === 'number';
-  return wantsNumber && typeof data === 'string' && /^\d+$/.test(data)
-    ? `: write ${data} without quotes`
-    : '';
+  if (!wantsNumber) return '';
+  if (typeof data === 'number' && !Number.isFinite(data)) return ' that a computer can count to';
+  return typeof data === 'string' && /^\d+$/.test(data) ? `: write ${data} without quotes` : '';
 }

@@ -261,8 +261,8 @@ describe('check-config', () => {
       'PUSH     ready       submits nothing: mapType is OneToOne: its workers need jobs from the PanDA server',
       'SLAVE    ready       submits nothing: runMode is slave: the PanDA server sets the number',
       'NONE     ready       submits nothing: demand is none: nothing asks for workers',
-      'ZERO     ready       submits nothing: maxWorkers is 0 (unset counts as 0)',
-      'UNSET    ready       submits nothing: maxWorkers is 0 (unset counts as 0)',
+      'ZERO     ready       submits nothing: maxWorkers is 0',
+      'UNSET    ready       submits nothing: maxWorkers is not set, which counts as 0',
       'STILL    ready       submits nothing: nQueueLimitWorker is 0',
     ]);
   });

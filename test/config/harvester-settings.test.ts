@@ -519,7 +519,7 @@ describe("Harvester's settings", () => {
     mkdirSync(file);
     const result = readSettings(file);
     expect(result.problems.map(({ code, message }) => [code, message])).to.deep.equal([
-      ['file-unreadable', 'cannot read the file: EISDIR: illegal operation on a directory, read'],
+      ['file-unreadable', 'cannot read the file: EISDIR: illegal operation on a directory'],
     ]);
   });
 

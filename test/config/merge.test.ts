@@ -2,6 +2,8 @@ import { expect } from 'chai';
 import { type JsonObject, mergeQueues } from '../../src/config/merge.ts';
 import { parseJson } from '../../src/util/located.ts';
 
+type Json = Record<string, unknown>;
+
 const merge = (queues: unknown) =>
   mergeQueues(parseJson(JSON.stringify(queues, null, 1), 'panda_queueconfig.json'));
 const valuesOf = (queues: Record<string, unknown>, name = 'Q'): JsonObject | undefined =>
@@ -66,6 +68,80 @@ describe('a queue and its template', () => {
         message: 'BASE is used as a template by A and so counts as one: it submits nothing itself',
         queue: 'BASE',
       },
+    ]);
+  });
+
+  for (const wrong of [1, 'true', {}]) {
+    it(`says so with true and not with ${JSON.stringify(wrong)}, or nobody knows whether it may submit`, () => {
+      expect(brief({ T: { isTemplateQueue: wrong } })).to.deep.equal([
+        {
+          pointer: '/T/isTemplateQueue',
+          severity: 'error',
+          code: 'wrong-type',
+          message: `isTemplateQueue is ${JSON.stringify(wrong)}; it must be true or false`,
+          queue: 'T',
+        },
+      ]);
+    });
+  }
+
+  const told = (queues: unknown) =>
+    brief(queues).map(({ pointer, severity, code }) => [pointer, severity, code]);
+  const plugins = { submitter: {}, monitor: {}, sweeper: {} };
+  for (const [what, name, value, severity] of [
+    ['has a status of its own', 'CERN', { queueStatus: 'online' }, 'warning'],
+    ['has all it needs', 'CERN', plugins, 'warning'],
+    ['says that it is none', 'CERN', { isTemplateQueue: false }, 'warning'],
+    ['is called one', 'TEMPLATE_QUEUE', plugins, 'notice'],
+    ['cannot run', 'CERN', { submitter: {}, isTemplateQueue: null }, 'notice'],
+  ] as const) {
+    it(`that ${what} and is used as one is worth a ${severity}`, () => {
+      expect(told({ [name]: value, Q: { templateQueueName: name } })).to.deep.equal([
+        [`/${name}`, severity, 'implicit-template'],
+      ]);
+    });
+  }
+
+  for (const [what, names] of Object.entries({
+    'the order of the file': ['A', 'B', 'C', 'D'],
+    'the other order': ['D', 'C', 'B', 'A'],
+    'no order at all': ['B', 'D', 'A', 'C'],
+  })) {
+    it(`makes no template of what it names itself: of a chain every second one runs, in ${what}`, () => {
+      const chain: Json = {
+        ...{ A: { templateQueueName: 'B' }, B: { templateQueueName: 'C' } },
+        ...{ C: { templateQueueName: 'D', c: 1 }, D: { d: 1 } },
+      };
+      const result = merge(Object.fromEntries(names.map((name) => [name, chain[name]])));
+      expect(result.queues.map(({ name }) => name).sort()).to.deep.equal(['A', 'C']);
+      expect(result.queues.find(({ name }) => name === 'C')?.values).to.deep.equal({ c: 1, d: 1 });
+      expect([...result.templates].sort()).to.deep.equal(['B', 'D']);
+      expect(result.problems.map(({ code, pointer }) => [code, pointer])).to.have.deep.members([
+        ['implicit-template', '/B'],
+        ['implicit-template', '/D'],
+        ['nested-template', '/B/templateQueueName'],
+      ]);
+    });
+  }
+
+  it('that names the queue that names it makes a circle, and neither is lost', () => {
+    const { queues, templates } = merge({ A: { templateQueueName: 'B' }, B: { templateQueueName: 'A' } });
+    expect([queues.map(({ name }) => name), templates]).to.deep.equal([['A', 'B'], []]);
+    const circle = {
+      severity: 'error',
+      code: 'template-circle',
+      message:
+        'A names B names A as its template, which is a circle; what they share belongs into an entry with "isTemplateQueue": true',
+    };
+    expect(brief({ A: { templateQueueName: 'B' }, B: { templateQueueName: 'A' } })).to.deep.equal([
+      { pointer: '/A/templateQueueName', ...circle, queue: 'A' },
+      { pointer: '/B/templateQueueName', ...circle, queue: 'B' },
+    ]);
+  });
+
+  it('is no queue itself', () => {
+    expect(told({ S: { templateQueueName: 'S' } })).to.deep.equal([
+      ['/S/templateQueueName', 'error', 'template-circle'],
     ]);
   });
 

@@ -87,8 +87,11 @@ const good = (): Json => ({
 let directory: string;
 let file: string;
 
+/** A number that JSON can write and JavaScript cannot hold. */
+const tooLarge = '1e999 as written';
+
 function write(queues: Json): void {
-  writeFileSync(file, JSON.stringify(queues, null, 1));
+  writeFileSync(file, JSON.stringify(queues, null, 1).replaceAll(`"${tooLarge}"`, '1e999'));
 }
 
 /** From 1, of the only line with this text. */
@@ -128,6 +131,30 @@ const mistakes: readonly Mistake[] = [
     at: '2.5',
     code: 'wrong-type',
     message: 'nQueueLimitWorker is 2.5; it must be an integer',
+  },
+  {
+    what: 'a limit that no computer can count to',
+    has: { maxWorkers: tooLarge },
+    pointer: '/BAD/maxWorkers',
+    at: '1e999',
+    code: 'wrong-type',
+    message: 'maxWorkers is Infinity; it must be an integer that a computer can count to',
+  },
+  {
+    what: 'a limit that would be rounded',
+    has: { nQueueLimitWorker: 1e300 },
+    pointer: '/BAD/nQueueLimitWorker',
+    at: '1e+300',
+    code: 'wrong-type',
+    message: 'nQueueLimitWorker is 1e+300; it must be <= 9007199254740991',
+  },
+  {
+    what: 'a rate without end',
+    has: { submissionRate: tooLarge },
+    pointer: '/BAD/submissionRate',
+    at: '1e999',
+    code: 'wrong-type',
+    message: 'submissionRate is Infinity; it must be a number that a computer can count to',
   },
   {
     what: 'a mapType that does not exist',
@@ -330,7 +357,7 @@ describe('a queue file', () => {
         line: lineWith('gone.yaml'),
         severity: 'error',
         code: 'file-unreadable',
-        message: `${path}: cannot read the file: ENOENT: no such file or directory, open '${path}'`,
+        message: `${path}: cannot read the file: ENOENT: no such file or directory`,
         queue: 'BAD',
       },
     ]);
@@ -382,6 +409,49 @@ describe('a queue file', () => {
     const { queues, refused, problems } = await read(file);
     expect([queues, refused]).to.deep.equal([[], []]);
     expect(problems.map(({ code, line }) => [code, line])).to.deep.equal([['syntax', 1]]);
+  });
+
+  it('takes back with null what its template says', async () => {
+    const T_TEMPLATE = {
+      ...good(),
+      ...{ nQueueLimitWorkerMax: 1, submissionRate: 1, demand: 'none' },
+      submitter: { ...section('LocalSubmitter'), nCore: 8 },
+      throttler: { name: 'SimpleThrottler', module: 'thresher/throttlers' },
+    };
+    const Q = {
+      templateQueueName: 'T_TEMPLATE',
+      ...{ nQueueLimitWorkerMax: null, submissionRate: null, demand: null, credmanagers: null },
+      submitter: { nCore: null },
+      ...{ throttler: null, extractor: null, isTemplateQueue: null },
+    };
+    write({ T_TEMPLATE, Q, R: { ...good(), templateQueueName: null } });
+    const { queues, problems } = await read(file);
+    expect(problems).to.deep.equal([]);
+    expect(queues.map(({ name }) => name)).to.deep.equal(['Q', 'R']);
+    expect(queues[0]).to.deep.include({ demand: 'fill', worker: {} });
+    expect(queues[0]?.limits.nQueueLimitWorker).to.equal(3);
+    expect(queues[0]?.options).to.not.have.any.keys('submissionRate', 'nQueueLimitWorkerMax');
+    expect(queues[0]?.plugins).to.not.have.any.keys('throttler');
+  });
+
+  it('cannot do with null for what it needs', async () => {
+    write({ BAD: { ...good(), monitor: null } });
+    expect((await read(file)).problems.map(({ code }) => code)).to.deep.equal(['missing-section']);
+  });
+
+  it('refuses an entry that says neither that it is a template nor that it is none', async () => {
+    write({
+      LONELY: { ...good(), isTemplateQueue: 'true' },
+      USED: { ...good(), isTemplateQueue: 1 },
+      Q: { templateQueueName: 'USED' },
+    });
+    const { queues, refused, templates, problems } = await read(file);
+    expect([queues.map(({ name }) => name), refused, templates]).to.deep.equal([['Q'], ['LONELY'], ['USED']]);
+    expect(problems.map(({ pointer, severity, queue }) => [pointer, severity, queue])).to.deep.equal([
+      ['/USED/isTemplateQueue', 'error', undefined],
+      ['/USED', 'warning', undefined],
+      ['/LONELY/isTemplateQueue', 'error', 'LONELY'],
+    ]);
   });
 
   it('is read in part where only some queues are wanted', async () => {

@@ -69,7 +69,7 @@ describe('daemon', () => {
     expect(bad.state).to.equal('refused');
     expect(bad.reasons[0]?.code).to.equal('queue-refused');
     expect(bad.reasons[0]?.message).to.match(
-      /panda_queueconfig\.json:\d+: maxWorkers is "10"; it must be an integer: write 10 without quotes$/,
+      /panda_queueconfig\.json:\d+ \/\w+\/maxWorkers: maxWorkers is "10"; it must be an integer: write 10 without quotes$/,
     );
     expect((await site.queue('ODD')).state).to.equal('refused');
     expect(daemon.output()).to.contain('ERROR configuration error').and.to.contain('/BAD/maxWorkers');

@@ -130,7 +130,7 @@ describe('a changed queue file', () => {
       expect(state).to.equal('running');
       expect(limits.maxWorkers).to.equal(1);
       expect(reasons.map(({ message }) => message).join()).to.match(
-        /the changed configuration of the queue is not used: \S+panda_queueconfig\.json:\d+: maxWorkers is "5"; it must be an integer: write 5 without quotes/,
+        /the changed configuration of the queue is not used: \S+panda_queueconfig\.json:\d+ \/\w+\/maxWorkers: maxWorkers is "5"; it must be an integer: write 5 without quotes/,
       );
       site.writeQueues({ A: limit(3), B: limit(2) });
       await untilAlive(site, 'A', 3);

@@ -103,9 +103,49 @@ describe('a JSON file', () => {
   for (const [what, broken, pointer, line, message] of [
     ['a missing comma', '{\n"a": 1\n"b": 2\n}', '/b', 3, 'not valid JSON: comma expected'],
     ['a missing value', '{\n"a":\n}', '/a', 3, 'not valid JSON: value expected'],
-    ['a comma too many', '{\n"a": [1,\n2,\n]\n}', '/a/2', 4, 'not valid JSON: value expected'],
-    ['a comment', '{\n"a":\n// why\n1\n}', '/a', 3, 'not valid JSON: invalid comment token'],
-    ['an empty file', '', '', 1, 'not valid JSON: value expected'],
+    [
+      'a comma too many',
+      '{\n"a": [1,\n2,\n]\n}',
+      '/a/2',
+      3,
+      'not valid JSON: there is a comma too many before the ]',
+    ],
+    ['a comment', '{\n"a":\n// why\n1\n}', '/a', 3, 'not valid JSON: a comment, which JSON does not have'],
+    ['an empty file', '', '', 1, 'not valid JSON: the file is empty'],
+    ['a file of blanks', ' \n\n', '', 1, 'not valid JSON: the file is empty'],
+    [
+      'a comma too many in an object',
+      '{\n"a": 1,\n\n}',
+      '',
+      2,
+      'not valid JSON: there is a comma too many before the }',
+    ],
+    [
+      'a byte order mark',
+      '\uFEFF{}',
+      '',
+      1,
+      'not valid JSON: a byte order mark (BOM); save the file as UTF-8 without one',
+    ],
+    ['no number', '{\n"a": NaN}', '/a', 2, 'not valid JSON: NaN is no number of JSON'],
+    ['no number below 0', '{\n"a": -Infinity}', '/a', 2, 'not valid JSON: -Infinity is no number of JSON'],
+    ['a word of Python', '{\n"a": True}', '/a', 2, 'not valid JSON: True; write true'],
+    [
+      'single quotes',
+      "{\n'a': 1}",
+      '',
+      2,
+      "not valid JSON: 'a' does not stand in double quotes, the only ones that JSON has",
+    ],
+    ['no quotes', '{\n"a": b}', '/a', 2, 'not valid JSON: b is no value; a text needs double quotes'],
+    [
+      'a tab in a string',
+      '{\n"a": "\t"}',
+      '/a',
+      2,
+      'not valid JSON: a tab or another control character inside a string; write \\t or its like',
+    ],
+    ['an early end', '{\n"a": 1', '/a', 2, 'not valid JSON: the file ends too early: close brace expected'],
   ] as const) {
     it(`names the place of ${what}`, () => {
       const { value, problems } = parseJson(broken, 'f.json');
@@ -170,13 +210,54 @@ describe('a file that cannot be read', () => {
       const file = join(temporaryDirectory(), 'nothing');
       const located = read(file);
       expect(located.value).to.equal(undefined);
-      const message = `cannot read the file: ENOENT: no such file or directory, open '${file}'`;
+      const message = `cannot read the file: ENOENT: no such file or directory`;
       expect(located.problems).to.deep.equal([
         { file, pointer: '', line: 0, severity: 'error', code: 'file-unreadable', message },
       ]);
       expect(located.lineOf('/a')).to.equal(0);
     });
   }
+
+  for (const [kind, read] of [
+    ['JSON', readJsonFile],
+    ['YAML', readYamlFile],
+  ] as const) {
+    it(`has bytes that are no UTF-8, on a line: ${kind}`, () => {
+      const file = join(temporaryDirectory(), 'f');
+      writeFileSync(file, Buffer.from('{"é": 1,\n"b": "\xe9"}', 'latin1').fill('é', 2, 4));
+      const located = read(file);
+      expect(located.value).to.equal(undefined);
+      const message = 'this line has bytes that are no UTF-8; save the file as UTF-8';
+      expect(located.problems).to.deep.equal([
+        { file, pointer: '', line: 2, severity: 'error', code: 'syntax', message },
+      ]);
+    });
+
+    for (const [what, text] of [
+      ['deeper than a stack', `${'{"a":'.repeat(50_000)}1${'}'.repeat(50_000)}`],
+      ['deeper than anybody means', `${'{"a":'.repeat(200)}1${'}'.repeat(200)}`],
+      ['of lists', `${'['.repeat(50_000)}1${']'.repeat(50_000)}`],
+    ] as const) {
+      it(`is nested too deeply: ${kind} ${what}`, () => {
+        const file = join(temporaryDirectory(), 'f');
+        writeFileSync(file, text);
+        const { value, problems } = read(file);
+        const message = 'the file is nested too deeply (over 100 levels), or refers to itself';
+        expect([value, problems]).to.deep.equal([
+          undefined,
+          [{ file, pointer: '', line: 1, severity: 'error', code: 'syntax', message }],
+        ]);
+      });
+    }
+  }
+
+  it('refers to itself', () => {
+    for (const text of ['a: &a [*a]', '&a {b: {c: [*a]}}']) {
+      const { value, problems } = parseYaml(text, 'f');
+      expect([value, problems.map(({ code }) => code)]).to.deep.equal([undefined, ['syntax']]);
+      expect(problems[0]?.message).to.match(/or refers to itself$/);
+    }
+  });
 
   it('is no longer one once it is there', () => {
     const file = join(temporaryDirectory(), 'f');

@@ -78,8 +78,14 @@ export const configurationErrors = {
     remedy: 'Look for a spelling mistake, or remove the name.',
   },
   'implicit-template': {
-    meaning: 'A queue is used as a template without saying so; it counts as one and submits nothing itself.',
+    meaning:
+      'A queue is used as a template without saying so; it counts as one and submits nothing itself. A warning where it looks like a queue that is to run.',
     remedy: 'Add `"isTemplateQueue": true` to it, or end its name in `_TEMPLATE`.',
+  },
+  'template-circle': {
+    meaning: 'Queues name each other, or themselves, as templates: none of them can be merged.',
+    remedy:
+      'Put what they have in common into an entry with `"isTemplateQueue": true` and no template of its own.',
   },
   'nested-template': {
     meaning: 'A template names a template of its own, which is not followed, as in Harvester.',

@@ -127,7 +127,7 @@ describe('a local template', () => {
     expect(loaded.ok ? [] : loaded.problems).to.deep.equal([
       {
         ...{ pointer: '', file, line: 0, code: 'file-unreadable' },
-        message: `cannot read the file: ENOENT: no such file or directory, open '${file}'`,
+        message: `cannot read the file: ENOENT: no such file or directory`,
       },
     ]);
   });

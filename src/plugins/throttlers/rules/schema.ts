@@ -13,14 +13,24 @@ const MissedRule = Type.Object({
     exclusiveMinimum: 0,
     description: 'Minutes; what `sweeper.keepRows` deletes earlier is not counted.',
   }),
-  maxMissed: Type.Integer({ minimum: 0, description: 'Missed workers in that time at most.' }),
+  maxMissed: Type.Integer({
+    minimum: 0,
+    maximum: Number.MAX_SAFE_INTEGER,
+    description: 'Missed workers in that time at most.',
+  }),
 });
 export type MissedRule = Static<typeof MissedRule>;
 
 const FamilyRule = Type.Union(
   [
-    Type.Object({ level: Type.Literal('cores'), maxCores: Type.Integer({ minimum: 0 }) }),
-    Type.Object({ level: Type.Literal('workers'), maxWorkers: Type.Integer({ minimum: 0 }) }),
+    Type.Object({
+      level: Type.Literal('cores'),
+      maxCores: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
+    }),
+    Type.Object({
+      level: Type.Literal('workers'),
+      maxWorkers: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
+    }),
   ],
   { description: '{ level: cores, maxCores } or { level: workers, maxWorkers }.' },
 );

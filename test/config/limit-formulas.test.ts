@@ -7,7 +7,7 @@ import {
   perResourceType,
   queueLoad,
   workerBound,
-} from '../../src/agents/limit-formulas.ts';
+} from '../../src/config/limit-formulas.ts';
 import type { Limits } from '../../src/config/limits.ts';
 import { workerStatuses } from '../../src/worker/status.ts';
 

@@ -1,6 +1,5 @@
-import type { Limits } from '../config/limits.ts';
-import type { LoadRow } from '../store/load.ts';
-import { isQueued } from '../worker/status.ts';
+import { isQueued, type WorkerStatus } from '../worker/status.ts';
+import type { Limits } from './limits.ts';
 
 /** Workers, their cores and their memory (MB). */
 export interface Load {
@@ -10,7 +9,9 @@ export interface Load {
 }
 
 /** Living workers of one kind. */
-type KindLoad = Pick<LoadRow, 'status' | 'workers' | 'cores' | 'memory'>;
+interface KindLoad extends Load {
+  readonly status: WorkerStatus;
+}
 
 export interface QueueLoad {
   /** pending, submitted, idle: intents in flight count. */
@@ -19,6 +20,8 @@ export interface QueueLoad {
   /** All of them, ready ones included. */
   readonly alive: Load;
 }
+
+export const noLoad: Load = { workers: 0, cores: 0, memory: 0 };
 
 export function queueLoad(counts: readonly KindLoad[]): QueueLoad {
   return {
@@ -35,7 +38,7 @@ function sum(counts: readonly KindLoad[]): Load {
       cores: load.cores + cores,
       memory: load.memory + memory,
     }),
-    { workers: 0, cores: 0, memory: 0 },
+    noLoad,
   );
 }
 
