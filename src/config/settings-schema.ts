@@ -2,8 +2,11 @@ import Type, { type Static } from 'typebox';
 import { factoryIdPattern } from '../worker/identity.ts';
 
 const closed = { additionalProperties: false, default: {} } as const;
-const seconds = (value: number, description: string, minimum = 0) =>
-  Type.Number({ default: value, minimum, description: `${description}, s.` });
+const seconds = (value: number, description: string, minimum = 0, maximum?: number) =>
+  Type.Number({
+    ...{ default: value, minimum, description: `${description}, s.` },
+    ...(maximum !== undefined && { maximum }),
+  });
 const hours = (value: number, status: string) =>
   Type.Number({
     default: value,
@@ -41,10 +44,12 @@ export const Settings = Type.Object(
               'Directory of the database and of all that must survive a restart. On a local disk. Default: /var/lib/thresher.',
           }),
         ),
+        // A day: far below what a timer of Node can wait, which would otherwise end at once.
         shutdownTimeout: seconds(
           20,
           'How long a stop waits for calls under way before it gives them up',
           0.1,
+          86_400,
         ),
         pluginTimeout: seconds(60, 'How long one call of a plugin may take', 0.1),
       },
