@@ -57,6 +57,7 @@ async function readable(settings: LoadedSettings, more: readonly string[]): Prom
     stateDir: settings.stateDir,
     defaultDemand: submitter.defaultDemand,
     queueList: qconf.queueList,
+    placeOfListed: (index: number) => settings.placeOf(`/qconf/queueList/${index}`),
   };
   return { file, catalogue, options };
 }

@@ -291,8 +291,9 @@ describe('check-config', () => {
         state: null,
         problems: [
           {
-            ...{ file: queueFile, pointer: '', line: 1, severity: 'warning', code: 'unknown-queue' },
-            message: 'qconf.queueList names "GONE", which is no queue of this file',
+            ...{ file: settings, pointer: '/qconf/queueList/1', line: 1 },
+            ...{ severity: 'warning', code: 'unknown-queue' },
+            message: `qconf.queueList names "GONE", which is no queue of ${queueFile}`,
           },
         ],
       },
@@ -313,6 +314,19 @@ describe('check-config', () => {
         ],
       },
       { queue: 'GOOD', state: 'ready', problems: [] },
+    ]);
+  });
+
+  it('places a name that no queue has in the settings, with what it may have been meant to be', async () => {
+    write({ SITE_4G: good(), X_TEMPLATE: {} });
+    writeFileSync(
+      settings,
+      'qconf:\n  queueList:\n    - SITE_4G\n    - SITE_4\n    - X_TEMPLATE\n    - ELSE\n',
+    );
+    expect((await linesOf()).slice(0, 3)).to.deep.equal([
+      'thresher.yaml:4 /qconf/queueList/1: warning: qconf.queueList names "SITE_4", which is no queue of panda_queueconfig.json; did you mean SITE_4G? [unknown-queue]',
+      'thresher.yaml:5 /qconf/queueList/2: warning: qconf.queueList names "X_TEMPLATE", which is no queue of panda_queueconfig.json: it is a template there [unknown-queue]',
+      'thresher.yaml:6 /qconf/queueList/3: warning: qconf.queueList names "ELSE", which is no queue of panda_queueconfig.json [unknown-queue]',
     ]);
   });
 

@@ -38,7 +38,9 @@ describe('the settings of the daemon', () => {
   });
 
   it('have a default for everything, so that an empty file is enough', () => {
-    expect(settingsOf('')).to.deep.equal({
+    const { placeOf, ...settings } = settingsOf('');
+    expect(placeOf('/http/port')).to.deep.equal({ file, pointer: '/http/port', line: 1 });
+    expect(settings).to.deep.equal({
       file,
       stateDir: '/var/lib/thresher',
       queueFile: join(directory, 'panda_queueconfig.json'),
