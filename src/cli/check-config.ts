@@ -6,7 +6,7 @@ import { fromPointer, type Problem } from '../util/located.ts';
 import { similar } from '../util/nearest.ts';
 import { ThresherError } from '../worker/errors.ts';
 import { type Environment, ExitStatus, type GlobalOptions, settingsFile } from './environment.ts';
-import { type OutputFormat, outputOption, printJson } from './output.ts';
+import { oneLine, type OutputFormat, outputOption, printJson } from './output.ts';
 import { countProblems, foldedLines, problemLine, problemView, worstFirst } from './problems.ts';
 
 interface CheckOptions {
@@ -107,7 +107,7 @@ function jsonOf({ general, verdicts }: Report) {
 /** The worst at the end, where a terminal stands still; who asks for single queues gets every problem on its own line. */
 function textOf(report: Report, inFull: boolean): string[] {
   const { general, verdicts, queueFile } = report;
-  const width = Math.max(0, ...verdicts.map(({ name }) => name.length));
+  const width = Math.max(0, ...verdicts.map(({ name }) => oneLine(name).length));
   const shown = new Map<string, string>();
   const lines = inFull ? general.map(problemLine) : foldedLines(general);
   for (const state of queueStates) {
@@ -119,7 +119,7 @@ function textOf(report: Report, inFull: boolean): string[] {
       // Of a queue that does not run this is not the first reason.
       const remark =
         standing === '' ? '' : state === 'ready' ? `submits nothing: ${standing}` : `(${standing})`;
-      lines.push(`${verdict.name.padEnd(width)}  ${state.padEnd(10)}  ${remark}`.trimEnd());
+      lines.push(`${oneLine(verdict.name).padEnd(width)}  ${state.padEnd(10)}  ${oneLine(remark)}`.trimEnd());
       const own = inFull ? worstFirst(verdict.problems).map(problemLine) : unseen(verdict, shown);
       lines.push(...own.map((line) => `  ${line}`));
     }
@@ -138,7 +138,10 @@ function unseen({ name, problems }: QueueVerdict, shown: Map<string, string>): s
       lines.push(line);
     } else before.set(above, [...(before.get(above) ?? []), /\[([\w-]+)\]$/.exec(line)?.[1] ?? line]);
   }
-  return [...lines, ...[...before].map(([queue, codes]) => `as ${queue} above: ${codes.join(', ')}`)];
+  return [
+    ...lines,
+    ...[...before].map(([queue, codes]) => `as ${oneLine(queue)} above: ${codes.join(', ')}`),
+  ];
 }
 
 function summary(report: Report): string {

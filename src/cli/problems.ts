@@ -1,20 +1,30 @@
 import { relative } from 'node:path';
 import { fromPointer, type Problem } from '../util/located.ts';
+import { type ErrorCode, ThresherError } from '../worker/errors.ts';
+import { oneLine } from './output.ts';
 
 /** A problem as JSON shows it. */
 export function problemView({ file, pointer, line, severity, code, message }: Problem) {
   return { file, pointer, line, severity, code, message };
 }
 
-/** `file:line pointer: severity: message [code]`. */
+/** `file:line pointer: severity: message [code]`, in one line whatever the file holds. */
 export function problemLine(problem: Problem): string {
-  return `${place(problem)}: ${problem.severity}: ${problem.message} [${problem.code}]`;
+  return oneLine(`${place(problem)}: ${problem.severity}: ${problem.message} [${problem.code}]`);
+}
+
+/** Mistakes in files that keep a command from its work. Each has its own place and code, so the outer code is not shown. */
+export class MistakesInFiles extends ThresherError {
+  constructor(code: ErrorCode, problems: readonly Problem[]) {
+    super(code, problems.map(problemLine).join('\n'));
+  }
 }
 
 function place({ file, line, pointer }: Problem): string {
-  const near = relative(process.cwd(), file);
-  // Below the working directory the shorter name is the clearer one.
-  const shown = near !== '' && !near.startsWith('..') ? near : file;
+  const directory = process.cwd();
+  const near = relative(directory, file);
+  // Below the working directory the shorter name is the clearer one; a service works in /.
+  const shown = directory !== '/' && near !== '' && !near.startsWith('..') ? near : file;
   return `${shown}${line > 0 ? `:${line}` : ''}${pointer === '' ? '' : ` ${pointer}`}`;
 }
 

@@ -66,6 +66,8 @@ export class QueueReader {
   /** `before` are problems that reading the file found for this queue already. */
   read(before: readonly Problem[] = []): QueueVerdict {
     const { name, values } = this.#queue;
+    if (name === '')
+      this.#problem('', 'wrong-type', 'the name of the queue is empty; it must be that of a PanDA queue');
     const checked = check(QueueOptions, pick(values, Object.keys(QueueOptions.properties)));
     if (!checked.ok)
       for (const { pointer, message } of checked.problems) this.#problem(pointer, 'wrong-type', message);

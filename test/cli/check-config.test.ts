@@ -267,6 +267,34 @@ describe('check-config', () => {
     ]);
   });
 
+  it('prints one line for each, and nothing that steers a terminal, whatever a name or a key holds', async () => {
+    write({ 'a\nb\u001b[31m': { ...good(), 'x\r\u009b': 1 }, 'c\n': { maxWorkers: 'x' }, '\u0007': 5 });
+    for (const names of [[], ['a\nb\u001b[31m'], ['\u001b\n']]) {
+      const { stdout, stderr } = await check(...names);
+      expect(`${stdout}${stderr}`.replaceAll('\n', '')).not.to.match(/[\u0000-\u001f\u007f-\u009f]/);
+    }
+    expect(await linesOf()).to.include('a b [31m  ready');
+    const explained = await runHere('--config', settings, 'explain', 'a\nb\u001b[31m');
+    expect(explained.stdout.split('\n')[0]).to.equal('a b [31m');
+    expect(explained.stdout).not.to.contain('\u001b');
+  });
+
+  it('says of a module that cannot be imported only what is wrong with it', async () => {
+    write({ Q: { ...good(), sweeper: { module: 'no-such-package', name: 'Own' } } });
+    expect((await linesOf('Q')).slice(1, -1)).to.deep.equal([
+      "  panda_queueconfig.json:14 /Q/sweeper/module: error: the module no-such-package could not be used: Cannot find module 'no-such-package' [plugin-not-loaded]",
+    ]);
+  });
+
+  it('refuses a queue without a name', async () => {
+    write({ '': good(), Q: good() });
+    expect((await linesOf()).slice(0, -1)).to.deep.equal([
+      'Q  ready',
+      '   refused',
+      '  panda_queueconfig.json:2 /: error: the name of the queue is empty; it must be that of a PanDA queue [wrong-type]',
+    ]);
+  });
+
   it('prints the worst last, and then the sum', async () => {
     write({ BAD: { ...good(), maxWorkers: '3' }, MISSES: htcondor(), GOOD: good(), X_TEMPLATE: {} });
     const lines = await linesOf();
@@ -458,10 +486,28 @@ describe('explain', () => {
     );
     writeFileSync(settings, JSON.stringify({ qconf: { queueList: [] } }));
     expect((await explain('Q')).stdout).to.match(/^ {2}state +ready, not in qconf\.queueList/m);
-    expect((await explain('BAD')).stderr).to.match(/\/BAD: error: the queue BAD must be an object/);
+    expect((await explain('BAD')).stderr).to.match(
+      /\/BAD: error: the queue BAD must be an object[^\n]* \[wrong-type\]\n$/,
+    );
     const unknown = await explain('QQ');
     expect(unknown.status).to.equal(1);
     expect(unknown.stderr).to.match(/there is no queue QQ in .*; did you mean Q\? \[no-such-queue\]/);
+  });
+
+  it('says of files with mistakes what check-config says, with one code a line', async () => {
+    writeFileSync(settings, 'http:\n  port: x\n  host: 5\n');
+    const settingsWrong = await explain('Q');
+    expect(settingsWrong.status).to.equal(1);
+    expect(settingsWrong.stderr.replaceAll(`${directory}/`, '')).to.equal(
+      'thresher: thresher.yaml:3 /http/host: error: host is 5; it must be a string [wrong-type]\n' +
+        'thresher: thresher.yaml:2 /http/port: error: port is "x"; it must be an integer [wrong-type]\n',
+    );
+    expect((await runHere('--config', settings, 'queues')).stderr).to.equal(settingsWrong.stderr);
+    writeFileSync(settings, '{}');
+    writeFileSync(queueFile, '{ "Q": ');
+    expect((await explain('Q')).stderr).to.match(
+      /^thresher: \S+:1 \/Q: error: not valid JSON[^[]*\[syntax\]\n$/,
+    );
   });
 
   it('asks for exactly one queue', async () => {

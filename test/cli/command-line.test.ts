@@ -241,7 +241,9 @@ describe('command line, used wrongly', () => {
     const missing = join(temporaryDirectory(), 'none.yaml');
     const { status, stderr } = await runProgram('--config', missing, 'queues');
     expect(status).to.equal(1);
-    expect(stderr).to.match(/none\.yaml: cannot read the file: ENOENT.* \[settings-wrong\]\n$/);
+    expect(stderr).to.match(
+      /^thresher: \S*none\.yaml: error: cannot read the file: [^\n]* \[file-unreadable\]\n$/,
+    );
   });
 
   it('version works without any configuration', async () => {
