@@ -27,7 +27,7 @@ export interface QueueFileOptions {
   readonly defaultDemand: 'fill' | 'none' | undefined;
   readonly queueList: readonly string[] | undefined;
   /** Where an item of that list stands in the settings. */
-  placeOfListed?(index: number): Pick<Problem, 'file' | 'pointer' | 'line'>;
+  readonly placeOfListed?: (index: number) => Pick<Problem, 'file' | 'pointer' | 'line'>;
 }
 
 /** Sections with nothing of their kind here, and what Harvester looks for in them. */

@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 import { expect } from 'chai';
 import { runHere } from '../support/command-line.ts';
 import { runProgram } from '../support/site.ts';
@@ -358,6 +358,24 @@ describe('check-config', () => {
     ]);
   });
 
+  it("says in one line what of Harvester's own settings has no effect, and its errors last", async () => {
+    const cfg = resolve(import.meta.dirname, '../fixtures/harvester/panda_harvester.cfg');
+    const { stdout, status } = await runHere('--config', cfg, 'check-config');
+    expect(status).to.equal(1);
+    const lines = stdout.trimEnd().split('\n');
+    expect(lines[0]).to.match(
+      /panda_harvester\.cfg: notice: thresher does not read \d+ sections and \d+ keys, which have no effect: .*\[db\].* \[unread-setting\]$/,
+    );
+    expect(lines.filter((line) => line.includes('[unread-setting]'))).to.have.length(1);
+    expect(lines.slice(-4, -1).every((line) => /: error: .*\[template-placeholder\]$/.test(line))).to.equal(
+      true,
+    );
+    const json = JSON.parse((await runHere('--config', cfg, 'check-config', '--output', 'json')).stdout) as [
+      { problems: Json[] },
+    ];
+    expect(json[0].problems.filter(({ code }) => code === 'unread-setting')).to.have.length.above(20);
+  });
+
   it('ends with 1 for an error, with --strict for a warning too, and never for a notice', async () => {
     const status = async (queue: Json, ...args: string[]) => {
       write({ Q: { ...good(), ...queue } });
@@ -413,6 +431,73 @@ describe('check-config', () => {
       expect(broken.status).to.equal(1);
       expect(broken.stdout).to.match(says).and.to.contain('no queue could be read');
     }
+  });
+
+  const startless: [what: string, own: Json, problem: string][] = [
+    [
+      'an address for all machines without a token',
+      { http: { host: '0.0.0.0' } },
+      '/http/host: error: http.host in thresher.yaml is 0.0.0.0, which other machines can reach: set http.tokenFile to a file with a token, or http.host to 127.0.0.1 [http-token-missing]',
+    ],
+    [
+      'a name without a token',
+      { http: { host: 'nosuch.host.invalid' } },
+      '/http/host: error: http.host in thresher.yaml is nosuch.host.invalid, a name that other machines may reach: set http.tokenFile to a file with a token, or http.host to 127.0.0.1 [http-token-missing]',
+    ],
+    [
+      'a token that is not there',
+      { http: { tokenFile: 'gone' } },
+      "/http/tokenFile: error: http.tokenFile gone cannot be read: ENOENT: no such file or directory, stat 'gone'; it must hold the token, in one line [http-token-unreadable]",
+    ],
+    [
+      'a state directory that is a file',
+      { master: { stateDir: 'there.sdf' } },
+      '/master/stateDir: error: the state directory there.sdf cannot be used: there.sdf is not a directory [state-dir-unusable]',
+    ],
+    [
+      'a state directory below a file',
+      { master: { stateDir: 'there.sdf/a/b' } },
+      '/master/stateDir: error: the state directory there.sdf/a/b cannot be used: there.sdf is not a directory [state-dir-unusable]',
+    ],
+    [
+      'a log that is a directory',
+      { log: { file: '.' } },
+      '/log/file: error: the log DIRECTORY cannot be opened: DIRECTORY is a directory [log-file-unusable]',
+    ],
+    [
+      'a log below a file',
+      { log: { file: 'there.sdf/log' } },
+      '/log/file: error: the log there.sdf/log cannot be opened: there.sdf is not a directory [log-file-unusable]',
+    ],
+  ];
+  for (const [what, own, problem] of startless) {
+    it(`finds what the daemon would not start for: ${what}`, async () => {
+      write({ Q: good() }, own);
+      const [first, ...rest] = (await linesOf()).map((line) => line.replaceAll(directory, 'DIRECTORY'));
+      expect(first).to.equal(`thresher.yaml:1 ${problem}`);
+      expect(rest).to.deep.equal([
+        'Q  ready',
+        '1 queue: 1 ready, 0 incomplete, 0 refused; 1 error, 0 warnings, 0 notices',
+      ]);
+      expect((await check()).status).to.equal(1);
+      expect(readdirSync(directory).sort()).to.deep.equal([
+        'panda_queueconfig.json',
+        'there.sdf',
+        'thresher.yaml',
+      ]);
+    });
+  }
+
+  it('finds nothing wrong with a token that nobody will ask for, and with directories still to be made', async () => {
+    write(
+      { Q: good() },
+      { http: { enabled: false, host: '0.0.0.0' }, master: { stateDir: 'a/b' }, log: { file: 'c/log' } },
+    );
+    expect((await linesOf())[0]).to.equal('Q  ready');
+    const { stdout } = await runHere('--config', settings, '--state-dir', '/proc/nope/deep', 'check-config');
+    expect(stdout).to.match(
+      /the state directory \/proc\/nope\/deep cannot be used: nothing can be made in \/proc, which is the kernel's \(\/proc\) \[state-dir-unusable\]/,
+    );
   });
 
   it('makes nothing, also as the real program', async () => {
