@@ -29,6 +29,7 @@ interface Schema {
   readonly default?: unknown;
   readonly description?: string;
   readonly minimum?: number;
+  readonly maximum?: number;
   readonly exclusiveMinimum?: number;
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly anyOf?: readonly Schema[];
@@ -244,13 +245,26 @@ function optionTable({ properties = {}, description }: Schema): string[] {
     '| --- | --- | --- | --- |',
     ...rows.map(([key, schema]) => {
       const value = schema.default === undefined ? '' : `\`${JSON.stringify(schema.default)}\``;
-      return `| \`${key}\` | ${cell(typeOf(schema))} | ${value} | ${cell(schema.description ?? '')} |`;
+      return `| \`${key}\` | ${cell(typeOf(schema))} | ${value} | ${cell([schema.description ?? '', ...itemKeys(schema)].join(' '))} |`;
     }),
   ];
 }
 
+/** What the objects of a list have, and each form that they may have. */
+function itemKeys({ items }: Schema): string[] {
+  const forms = (items?.anyOf ?? (items === undefined ? [] : [items])).filter(({ properties }) => properties);
+  const said = forms.map(({ properties = {} }) => {
+    const keys = Object.entries(properties).map(([key, schema]) => {
+      const meaning = schema.description === undefined ? '' : `: ${schema.description.replace(/\.$/, '')}`;
+      return `\`${key}\` (${typeOf(schema)}${meaning})`;
+    });
+    return keys.join(', ');
+  });
+  return said.length === 0 ? [] : [`Each has ${said.join('; or ')}.`];
+}
+
 function typeOf(schema: Schema): string {
-  if (schema.anyOf !== undefined) return schema.anyOf.map(typeOf).join(' or ');
+  if (schema.anyOf !== undefined) return [...new Set(schema.anyOf.map(typeOf))].join(' or ');
   if (schema.const !== undefined) return `\`${schema.const}\``;
   const bound =
     schema.minimum !== undefined
@@ -258,8 +272,9 @@ function typeOf(schema: Schema): string {
       : schema.exclusiveMinimum !== undefined
         ? ` > ${schema.exclusiveMinimum}`
         : '';
-  const items = schema.items === undefined ? '' : ` of ${typeOf(schema.items)}`;
-  return `${schema.type ?? 'any'}${items}${bound}`;
+  const most = schema.maximum === undefined ? '' : ` ≤ ${schema.maximum}`;
+  const items = schema.items === undefined ? '' : ` of ${typeOf(schema.items).replaceAll(' or ', 's or ')}s`;
+  return `${schema.type ?? 'any'}${items}${bound}${most}`;
 }
 
 function cell(text: string): string {

@@ -6,7 +6,8 @@ import { fromPointer, type Problem } from '../util/located.ts';
 import { similar } from '../util/nearest.ts';
 import { ThresherError } from '../worker/errors.ts';
 import { type Environment, ExitStatus, type GlobalOptions, settingsFile } from './environment.ts';
-import { type OutputFormat, outputOption, printJson } from './output.ts';
+import { oneLine, type OutputFormat, outputOption, printJson } from './output.ts';
+import { wouldNotStart } from './start-checks.ts';
 import { countProblems, foldedLines, problemLine, problemView, worstFirst } from './problems.ts';
 
 interface CheckOptions {
@@ -32,7 +33,9 @@ export function addCheckConfig(program: Command, environment: Environment): void
     .addOption(outputOption())
     .action(async (queues: string[], { output, strict }: CheckOptions, command: Command) => {
       const { config, stateDir } = command.optsWithGlobals<GlobalOptions>();
-      const report = makeReport(await readConfiguration(settingsFile({ config }), stateDir), queues);
+      const found = await readConfiguration(settingsFile({ config }), stateDir);
+      const start = found.settings === undefined ? [] : wouldNotStart(found.settings);
+      const report = makeReport({ ...found, problems: [...found.problems, ...start] }, queues);
       if (output === 'json') printJson(environment.out, jsonOf(report));
       else environment.out.write(`${textOf(report, queues.length > 0).join('\n')}\n`);
       const wrong = strict ? ['error', 'warning'] : ['error'];
@@ -107,9 +110,9 @@ function jsonOf({ general, verdicts }: Report) {
 /** The worst at the end, where a terminal stands still; who asks for single queues gets every problem on its own line. */
 function textOf(report: Report, inFull: boolean): string[] {
   const { general, verdicts, queueFile } = report;
-  const width = Math.max(0, ...verdicts.map(({ name }) => name.length));
+  const width = Math.max(0, ...verdicts.map(({ name }) => oneLine(name).length));
   const shown = new Map<string, string>();
-  const lines = inFull ? general.map(problemLine) : foldedLines(general);
+  const lines = bySeverityUp(general).flatMap((some) => (inFull ? some.map(problemLine) : foldedLines(some)));
   for (const state of queueStates) {
     for (const verdict of verdicts.filter((one) => one.state === state)) {
       const unlisted = queueFile?.unlisted.includes(verdict.name) ? ['not in qconf.queueList'] : [];
@@ -119,12 +122,19 @@ function textOf(report: Report, inFull: boolean): string[] {
       // Of a queue that does not run this is not the first reason.
       const remark =
         standing === '' ? '' : state === 'ready' ? `submits nothing: ${standing}` : `(${standing})`;
-      lines.push(`${verdict.name.padEnd(width)}  ${state.padEnd(10)}  ${remark}`.trimEnd());
+      lines.push(`${oneLine(verdict.name).padEnd(width)}  ${state.padEnd(10)}  ${oneLine(remark)}`.trimEnd());
       const own = inFull ? worstFirst(verdict.problems).map(problemLine) : unseen(verdict, shown);
       lines.push(...own.map((line) => `  ${line}`));
     }
   }
   return [...lines, summary(report)];
+}
+
+/** Notices, then warnings, then errors: without a queue below them they are the last that is read. */
+function bySeverityUp(problems: readonly Problem[]): Problem[][] {
+  return (['notice', 'warning', 'error'] as const).map((severity) =>
+    problems.filter((problem) => problem.severity === severity),
+  );
 }
 
 /** What a queue has in common with one above, by way of their template, is not said again. */
@@ -138,7 +148,10 @@ function unseen({ name, problems }: QueueVerdict, shown: Map<string, string>): s
       lines.push(line);
     } else before.set(above, [...(before.get(above) ?? []), /\[([\w-]+)\]$/.exec(line)?.[1] ?? line]);
   }
-  return [...lines, ...[...before].map(([queue, codes]) => `as ${queue} above: ${codes.join(', ')}`)];
+  return [
+    ...lines,
+    ...[...before].map(([queue, codes]) => `as ${oneLine(queue)} above: ${codes.join(', ')}`),
+  ];
 }
 
 function summary(report: Report): string {

@@ -8,7 +8,7 @@ import type { Store } from '../store/store.ts';
 import { type Clock, systemClock } from '../util/clock.ts';
 import { systemRandom } from '../util/random.ts';
 import type { Problem } from '../util/located.ts';
-import { ThresherError } from '../worker/errors.ts';
+import { MistakesInFiles } from './problems.ts';
 
 /** What every subcommand may use of the world. */
 export interface Environment {
@@ -41,7 +41,7 @@ export interface GlobalOptions {
   readonly stateDir?: string;
 }
 
-/** @throws ThresherError `settings-wrong`, a line per mistake in the settings file; `settings-missing` without one. */
+/** @throws MistakesInFiles `settings-wrong`, a line per mistake in the settings file; `settings-missing` without one. */
 export function loadSettings(options: GlobalOptions): LoadedSettings {
   return loadSettingsWithProblems(options).settings;
 }
@@ -53,7 +53,7 @@ export function loadSettingsWithProblems({ config, stateDir }: GlobalOptions): {
 } {
   const result = readSettings(settingsFile({ config }), stateDir);
   if (result.ok) return result;
-  throw new ThresherError('settings-wrong', result.problems.filter(isError).map(describeProblem).join('\n'));
+  throw new MistakesInFiles('settings-wrong', result.problems.filter(isError));
 }
 
 /** The settings file that was named, or the usual one. @throws ThresherError `settings-missing`, `settings-ambiguous` */
@@ -68,11 +68,6 @@ function usualSettings(): string {
     realEnvironment.err.write(`thresher: the settings are those of ${file}: there is no ${ownSettings}\n`);
   }
   return file;
-}
-
-function describeProblem({ file, line, pointer, message }: Problem): string {
-  const place = line > 0 ? `${file}:${line}` : file;
-  return `${place}: ${pointer === '' ? '' : `${pointer}: `}${message}`;
 }
 
 /** Opens the store, and closes it whatever happens. */

@@ -1,14 +1,15 @@
 import type { Command } from 'commander';
 import { type ExplainedValue, type Explanation, explainQueue } from '../config/explain.ts';
 import { isListed, readQueueFile } from '../config/queues.ts';
+import { isError } from '../config/settings.ts';
 import { readConfiguration } from '../daemon/configuration.ts';
 import { readJsonFile } from '../util/located.ts';
 import { mergeQueues } from '../config/merge.ts';
 import { ThresherError } from '../worker/errors.ts';
 import { whatIsIt } from './check-config.ts';
 import { type Environment, type GlobalOptions, settingsFile } from './environment.ts';
-import { type Column, formatTable, type OutputFormat, outputOption, printJson } from './output.ts';
-import { problemLine, problemView, worstFirst } from './problems.ts';
+import { type Column, formatTable, oneLine, type OutputFormat, outputOption, printJson } from './output.ts';
+import { MistakesInFiles, problemLine, problemView, worstFirst } from './problems.ts';
 
 export function addExplain(program: Command, environment: Environment): void {
   program
@@ -19,28 +20,26 @@ export function addExplain(program: Command, environment: Environment): void {
     .action(async (name: string, { output }: { output: OutputFormat }, command: Command) => {
       const { config, stateDir } = command.optsWithGlobals<GlobalOptions>();
       const { problems, queueFile } = await readConfiguration(settingsFile({ config }), stateDir);
-      if (queueFile === undefined)
-        throw new ThresherError('settings-wrong', problems.map(problemLine).join('\n'));
+      if (queueFile === undefined) throw new MistakesInFiles('settings-wrong', problems.filter(isError));
       const { file, catalogue, options } = queueFile;
       // Also of a queue that is not listed something can be said.
       const all = { ...options, queueList: undefined };
       const result = readQueueFile(file, catalogue, all);
-      if (!result.readable)
-        throw new ThresherError('file-unreadable', result.problems.map(problemLine).join('\n'));
+      if (!result.readable) throw new MistakesInFiles('file-unreadable', result.problems.filter(isError));
       const { out } = environment;
       if (result.templates.includes(name)) {
         const users = mergeQueues(readJsonFile(file)).queues.filter(({ template }) => template === name);
         const queues = users.map((queue) => queue.name);
         if (output === 'json') printJson(out, [{ queue: name, state: 'template', file, queues }]);
-        else out.write(`${templateText(name, file, queues)}\n`);
+        else out.write(`${oneLine(templateText(name, file, queues))}\n`);
         return;
       }
       const explanation = explainQueue(file, catalogue, all, name);
       if (explanation === undefined) {
         const names = result.verdicts.map((verdict) => verdict.name);
-        const broken = result.verdicts.find((verdict) => verdict.name === name)?.problems ?? [];
-        const lines = broken.length > 0 ? broken.map(problemLine) : [whatIsIt(name, file, names, [])];
-        throw new ThresherError('no-such-queue', lines.join('\n'));
+        const broken = result.verdicts.find((verdict) => verdict.name === name);
+        if (broken !== undefined) throw new MistakesInFiles('wrong-type', broken.problems);
+        throw new ThresherError('no-such-queue', whatIsIt(name, file, names, []));
       }
       const verdict = result.verdicts.find((one) => one.name === name);
       const listed = isListed(name, options.queueList);
@@ -101,8 +100,8 @@ function textOf(explanation: Explanation, listed: boolean): string[] {
   ];
   const width = Math.max(...facts.map(([title]) => title.length));
   return [
-    queue,
-    ...facts.map(([title, text]) => `  ${title.padEnd(width)}  ${text}`),
+    oneLine(queue),
+    ...facts.map(([title, text]) => oneLine(`  ${title.padEnd(width)}  ${text}`)),
     ...(problems.length === 0 ? [] : ['', ...worstFirst(problems).map(problemLine)]),
     '',
     ...formatTable(columns, values),

@@ -41,8 +41,11 @@ export function printTable<Row>(
   for (const line of formatTable(columns, rows)) out.write(`${line}\n`);
 }
 
-/** One line, whatever a backend said, and nothing that steers a terminal. */
 function cell(value: string | number | null): string {
-  if (value === null || value === '') return '-';
-  return String(value).replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ');
+  return value === null || value === '' ? '-' : oneLine(String(value));
+}
+
+/** One line, whatever a backend or a file said, and nothing that steers a terminal. */
+export function oneLine(text: string): string {
+  return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ');
 }

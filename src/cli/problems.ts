@@ -1,20 +1,30 @@
 import { relative } from 'node:path';
 import { fromPointer, type Problem } from '../util/located.ts';
+import { type ErrorCode, ThresherError } from '../worker/errors.ts';
+import { oneLine } from './output.ts';
 
 /** A problem as JSON shows it. */
 export function problemView({ file, pointer, line, severity, code, message }: Problem) {
   return { file, pointer, line, severity, code, message };
 }
 
-/** `file:line pointer: severity: message [code]`. */
+/** `file:line pointer: severity: message [code]`, in one line whatever the file holds. */
 export function problemLine(problem: Problem): string {
-  return `${place(problem)}: ${problem.severity}: ${problem.message} [${problem.code}]`;
+  return oneLine(`${place(problem)}: ${problem.severity}: ${problem.message} [${problem.code}]`);
+}
+
+/** Mistakes in files that keep a command from its work. Each has its own place and code, so the outer code is not shown. */
+export class MistakesInFiles extends ThresherError {
+  constructor(code: ErrorCode, problems: readonly Problem[]) {
+    super(code, problems.map(problemLine).join('\n'));
+  }
 }
 
 function place({ file, line, pointer }: Problem): string {
-  const near = relative(process.cwd(), file);
-  // Below the working directory the shorter name is the clearer one.
-  const shown = near !== '' && !near.startsWith('..') ? near : file;
+  const directory = process.cwd();
+  const near = relative(directory, file);
+  // Below the working directory the shorter name is the clearer one; a service works in /.
+  const shown = directory !== '/' && near !== '' && !near.startsWith('..') ? near : file;
   return `${shown}${line > 0 ? `:${line}` : ''}${pointer === '' ? '' : ` ${pointer}`}`;
 }
 
@@ -37,17 +47,33 @@ export function foldedLines(problems: readonly Problem[]): string[] {
     const { code, severity, file, pointer, subject } = problem;
     const [entry = ''] = fromPointer(pointer);
     // A warning has more to say than its subject.
-    const alone = subject === undefined || folded[code] === undefined || severity === 'warning';
-    const key = JSON.stringify(alone ? [at] : [code, severity, file, entry]);
+    const known = folded[code] !== undefined || code === 'unread-setting';
+    const alone = subject === undefined || !known || severity === 'warning';
+    const key = JSON.stringify(alone ? [at] : [code, severity, file, code === 'unread-setting' ? '' : entry]);
     groups.set(key, [...(groups.get(key) ?? []), problem]);
   }
   return [...groups.values()].sort(bySeverity).map((group) => {
     const [first] = group;
     if (first === undefined) return '';
     if (group.length === 1) return problemLine(first);
+    if (first.code === 'unread-setting') return unreadSettings(first, group);
     const subjects = group.map(({ subject = '', line }) => `${subject} (line ${line})`).join(', ');
     return problemLine({ ...first, message: `${folded[first.code] ?? first.message}: ${subjects}` });
   });
+}
+
+/** An existing panda_harvester.cfg has dozens of them, which say the same of the file as a whole. */
+function unreadSettings(first: Problem, group: readonly Problem[]): string {
+  const subjects = group.map(({ subject = '' }) => subject);
+  const sections = subjects.filter((subject) => subject.startsWith('[')).length;
+  const counts = [counted(sections, 'section'), counted(subjects.length - sections, 'key')];
+  const what = counts.filter((count) => !count.startsWith('0 ')).join(' and ');
+  const message = `thresher does not read ${what}, which have no effect: ${subjects.join(', ')}`;
+  return problemLine({ ...first, pointer: '', line: 0, message });
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`;
 }
 
 /** Errors first; otherwise the order stays. */
@@ -73,7 +99,7 @@ export function countProblems(problems: readonly Problem[]): string {
           .filter((problem) => problem.severity === severity)
           .map(({ file, pointer, code, message }) => JSON.stringify([file, pointer, code, message])),
       );
-      return `${places.size} ${severity}${places.size === 1 ? '' : 's'}`;
+      return counted(places.size, severity);
     })
     .join(', ');
 }

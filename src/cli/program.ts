@@ -11,7 +11,9 @@ import { addKill } from './kill.ts';
 import { addLogs } from './logs.ts';
 import { addMan } from './man.ts';
 import { addOrphans } from './orphans.ts';
+import { oneLine } from './output.ts';
 import { addPause } from './pause.ts';
+import { MistakesInFiles } from './problems.ts';
 import { addQueues } from './queues.ts';
 import { addResume } from './resume.ts';
 import { addRun } from './run.ts';
@@ -62,8 +64,9 @@ export async function runProgram(argv: readonly string[], environment: Environme
       environment.err.write(`thresher: ${error.message}\n`);
       return 1;
     }
+    const code = shown instanceof MistakesInFiles ? '' : ` [${shown.code}]`;
     for (const line of shown.message.split('\n'))
-      environment.err.write(`thresher: ${line} [${shown.code}]\n`);
+      environment.err.write(`thresher: ${oneLine(line)}${code}\n`);
     return shown.code === 'usage' ? 2 : 1;
   }
 }

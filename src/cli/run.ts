@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import type { LoadedSettings } from '../config/settings.ts';
 import { Daemon, type DaemonOptions } from '../daemon/daemon.ts';
+import { requireLogFile } from '../daemon/log-file.ts';
 import { createLog } from '../daemon/logging.ts';
 import { Notifier, systemdNotify, takeServiceManager } from '../daemon/notify.ts';
 import { logProblem } from '../daemon/problem-log.ts';
@@ -55,6 +56,7 @@ async function run(global: GlobalOptions, options: RunOptions, environment: Envi
   // The live view says what happens; a table that stays in place bears no other lines beside it.
   const live = options.live === true && file === undefined;
   const logFile = live && out.isTTY ? join(settings.stateDir, 'thresher.log') : file;
+  if (file !== undefined) await requireLogFile(file);
   const log = createLog({
     level: live && !out.isTTY && level === 'info' ? 'warn' : level,
     ...(format === undefined ? {} : { format }),

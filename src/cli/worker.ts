@@ -4,7 +4,7 @@ import type { WorkerRecord } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import { ThresherError } from '../worker/errors.ts';
 import { type Environment, type GlobalOptions, withStore } from './environment.ts';
-import { type OutputFormat, outputOption, printJson, printTable } from './output.ts';
+import { oneLine, type OutputFormat, outputOption, printJson, printTable } from './output.ts';
 
 export function workerIdArgument(text: string): number {
   if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidArgumentError('A worker id is a whole number.');
@@ -37,7 +37,7 @@ export function addWorker(program: Command, environment: Environment): void {
       const shown = Object.entries(facts).filter(([, value]) => value !== null);
       const width = Math.max(...shown.map(([key]) => key.length));
       for (const [key, value] of shown) {
-        const text = typeof value === 'string' ? value : JSON.stringify(value);
+        const text = typeof value === 'string' ? oneLine(value) : JSON.stringify(value);
         environment.out.write(`${key.padEnd(width)}  ${text}\n`);
       }
       environment.out.write('\n');

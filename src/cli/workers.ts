@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { type WorkerView, workerView } from '../daemon/view.ts';
 import { parseStatuses } from '../store/commands.ts';
 import { type WorkerStatus, workerStatuses } from '../worker/status.ts';
+import { requireQueue } from './ask-daemon.ts';
 import { type Environment, type GlobalOptions, withStore } from './environment.ts';
 import { type Column, type OutputFormat, outputOption, printJson, printTable } from './output.ts';
 
@@ -50,9 +51,14 @@ export function addWorkers(program: Command, environment: Environment): void {
     .action(async ({ queue, status, limit, output }: WorkersOptions, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions>();
       const filter = { queue, statuses: status, limit };
-      const views = (await withStore(options, 'read', ({ store }) => store.workers.list(filter))).map(
-        workerView,
-      );
+      const views = await withStore(options, 'read', async ({ store }) => {
+        const found = await store.workers.list(filter);
+        // A queue that left the file long ago may still have workers, if none of these.
+        if (found.length === 0 && queue !== undefined) {
+          if ((await store.workers.list({ queue, limit: 1 })).length === 0) await requireQueue(store, queue);
+        }
+        return found.map(workerView);
+      });
       if (output === 'json') printJson(environment.out, views);
       else printTable(environment.out, workerColumns, views);
     });

@@ -13,6 +13,7 @@ type Report = (
   code: Problem['code'],
   place: { readonly file?: string; readonly pointer: string; readonly line: number },
   message: string,
+  subject?: string,
 ) => void;
 
 /** One key of a section, from the file itself or from the one that overrides it. */
@@ -36,8 +37,8 @@ interface Place {
  */
 export function parseHarvesterSettings(text: string, file: string, machine: Machine): Located {
   const problems: Problem[] = [];
-  const report: Report = (severity, code, place, message) => {
-    problems.push({ file, ...place, severity, code, message });
+  const report: Report = (severity, code, place, message, subject) => {
+    problems.push({ file, ...place, severity, code, message, ...(subject !== undefined && { subject }) });
   };
   const parsed = parseConfig(text.replace(/^\uFEFF/, ''));
   for (const { kind, section, option, line, message } of parsed.mistakes) {
@@ -201,7 +202,13 @@ function reportUnread(
   const nothingRead = (count: number): void => {
     if (count === 0) return;
     const effect = count === 1 ? 'its 1 key has no effect' : `its ${count} keys have no effect`;
-    report('notice', 'unread-setting', { pointer, line }, `thresher reads nothing of [${name}]: ${effect}`);
+    report(
+      'notice',
+      'unread-setting',
+      { pointer, line },
+      `thresher reads nothing of [${name}]: ${effect}`,
+      `[${name}]`,
+    );
   };
   if (schema === undefined) {
     nothingRead(own.length);
@@ -229,7 +236,8 @@ function reportUnread(
   }
   for (const { key, file, line } of harmless) {
     const message = `thresher does not read ${name}.${key}: it has no effect`;
-    report('notice', 'unread-setting', { file, pointer: toPointer([name, key]), line }, message);
+    const place = { file, pointer: toPointer([name, key]), line };
+    report('notice', 'unread-setting', place, message, `${name}.${key}`);
   }
 }
 

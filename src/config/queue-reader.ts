@@ -26,6 +26,8 @@ export interface QueueFileOptions {
   readonly stateDir: string;
   readonly defaultDemand: 'fill' | 'none' | undefined;
   readonly queueList: readonly string[] | undefined;
+  /** Where an item of that list stands in the settings. */
+  readonly placeOfListed?: (index: number) => Pick<Problem, 'file' | 'pointer' | 'line'>;
 }
 
 /** Sections with nothing of their kind here, and what Harvester looks for in them. */
@@ -64,6 +66,8 @@ export class QueueReader {
   /** `before` are problems that reading the file found for this queue already. */
   read(before: readonly Problem[] = []): QueueVerdict {
     const { name, values } = this.#queue;
+    if (name === '')
+      this.#problem('', 'wrong-type', 'the name of the queue is empty; it must be that of a PanDA queue');
     const checked = check(QueueOptions, pick(values, Object.keys(QueueOptions.properties)));
     if (!checked.ok)
       for (const { pointer, message } of checked.problems) this.#problem(pointer, 'wrong-type', message);

@@ -1,4 +1,5 @@
 import { fromPointer, type Located, type Problem, readJsonFile } from '../util/located.ts';
+import { similar } from '../util/nearest.ts';
 import { isObject, mergeQueues } from './merge.ts';
 import type { PluginCatalogue, QueueConfig, QueueVerdict } from './queue-config.ts';
 import { stateOf } from './queue-config.ts';
@@ -69,7 +70,7 @@ export function readQueueFile(
   const verdicts = [...names].filter(wanted).map(judge);
   const ofNoQueue = [
     ...ofFile.filter(({ queue }) => queue === undefined),
-    ...unknownNames(options.queueList ?? [], names, located),
+    ...unknownNames(options, names, merged.templates, located),
   ];
   return {
     verdicts,
@@ -91,13 +92,24 @@ function withQueue(problem: Problem, names: ReadonlySet<string>): Problem {
 }
 
 /** Names in `qconf.queueList` that no queue has: a slip of the pen that would otherwise only be silence. */
-function unknownNames(list: readonly string[], names: ReadonlySet<string>, { file }: Located): Problem[] {
-  return list
-    .filter((name) => name !== 'ALL' && !names.has(name))
-    .map((name) => {
-      const message = `qconf.queueList names "${name}", which is no queue of this file`;
-      return { file, pointer: '', line: 1, severity: 'warning', code: 'unknown-queue', message };
-    });
+function unknownNames(
+  { queueList = [], placeOfListed }: QueueFileOptions,
+  names: ReadonlySet<string>,
+  templates: readonly string[],
+  { file }: Located,
+): Problem[] {
+  return queueList.flatMap((name, index): Problem[] => {
+    if (name === 'ALL' || names.has(name)) return [];
+    const near = similar(name, names);
+    const hint = templates.includes(name)
+      ? ': it is a template there'
+      : near.length > 0
+        ? `; did you mean ${near.join(', ')}?`
+        : '';
+    const message = `qconf.queueList names "${name}", which is no queue of ${file}${hint}`;
+    const place = placeOfListed?.(index) ?? { file, pointer: '', line: 1 };
+    return [{ ...place, severity: 'warning', code: 'unknown-queue', message }];
+  });
 }
 
 /** Whether `qconf.queueList` has this queue. */

@@ -46,6 +46,7 @@ export const Settings = Type.Object(
               'Directory of the database and of all that must survive a restart. On a local disk. Default: /var/lib/thresher.',
           }),
         ),
+        // A day: far below what a timer of Node can wait, which would otherwise end at once.
         shutdownTimeout: seconds(
           20,
           'How long a stop waits for calls under way before it gives them up, a day at most',

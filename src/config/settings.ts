@@ -16,7 +16,11 @@ export interface LoadedSettings {
   readonly queueFile: string;
   readonly logFile?: string;
   readonly tokenFile?: string;
+  /** Where a setting stands, by its JSON pointer; one that is nowhere, where it would. */
+  placeOf(pointer: string): Place;
 }
+
+type Place = Pick<Problem, 'file' | 'pointer' | 'line'>;
 
 /** Problems of settings that can be used are warnings and notices; of others at least one is an error. */
 export type SettingsResult =
@@ -69,6 +73,7 @@ export function readSettings(
     queueFile: queueFile.file,
     ...(values.log.file !== undefined && { logFile: resolve(base, values.log.file) }),
     ...(values.http.tokenFile !== undefined && { tokenFile: resolve(base, values.http.tokenFile) }),
+    placeOf: (pointer: string) => placeOf(located, pointer),
   };
   const { problem } = queueFile;
   const about = problem === undefined ? [] : [{ ...placeOf(located, '/qconf/configFile'), ...problem }];
@@ -86,7 +91,7 @@ export function isError({ severity }: Problem): boolean {
   return severity === 'error';
 }
 
-function placeOf(located: Located, pointer: string): Pick<Problem, 'file' | 'pointer' | 'line'> {
+function placeOf(located: Located, pointer: string): Place {
   return { file: located.fileOf?.(pointer) ?? located.file, pointer, line: located.lineOf(pointer) };
 }
 

@@ -23,6 +23,8 @@ export interface Readable {
 
 /** The settings with their mistakes, and how to read the queue file where they say which it is. */
 export interface Configuration {
+  /** Undefined where they cannot be used. */
+  readonly settings: LoadedSettings | undefined;
   readonly problems: readonly Problem[];
   readonly queueFile: Readable | undefined;
 }
@@ -38,7 +40,9 @@ export interface RunConfiguration {
 export async function readConfiguration(config: string, stateDir?: string): Promise<Configuration> {
   const result = readSettings(config, stateDir);
   const { problems } = result;
-  return { problems, queueFile: result.ok ? await readable(result.settings, []) : undefined };
+  if (!result.ok) return { problems, settings: undefined, queueFile: undefined };
+  const { settings } = result;
+  return { problems, settings, queueFile: await readable(settings, []) };
 }
 
 /** Reads the queue file, with every plugin that it or a living worker's configuration names. */
@@ -57,6 +61,7 @@ async function readable(settings: LoadedSettings, more: readonly string[]): Prom
     stateDir: settings.stateDir,
     defaultDemand: submitter.defaultDemand,
     queueList: qconf.queueList,
+    placeOfListed: (index: number) => settings.placeOf(`/qconf/queueList/${index}`),
   };
   return { file, catalogue, options };
 }

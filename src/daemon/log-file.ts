@@ -1,7 +1,7 @@
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { hasCode, makeDirectory } from '../util/files.ts';
-import { messageOf } from '../worker/errors.ts';
+import { messageOf, ThresherError } from '../worker/errors.ts';
 
 /** How much may wait for a disk that hangs, characters; what comes then is lost. */
 const longestQueue = 4_000_000;
@@ -88,6 +88,21 @@ export class LogFile {
     } catch (error) {
       this.#complain(`the log ${this.#path} cannot be closed: ${messageOf(error)}`);
     }
+  }
+}
+
+/**
+ * Opens the log file once, so that a daemon does not start that would log nowhere. A full disk is no reason: it costs lines.
+ * @throws ThresherError `log-file-unusable`
+ */
+export async function requireLogFile(path: string): Promise<void> {
+  try {
+    makeDirectory(dirname(path));
+    await (await open(path, 'a', 0o640)).close();
+  } catch (error) {
+    if (hasCode(error, 'ENOSPC', 'EDQUOT')) return;
+    const message = `log.file ${path} cannot be opened: ${messageOf(error)}; name a file that the daemon may write`;
+    throw new ThresherError('log-file-unusable', message, { path }, { cause: error });
   }
 }
 

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { hostname } from 'node:os';
 import type { FastifyInstance } from 'fastify';
 import type { LoadedSettings } from '../config/settings.ts';
@@ -44,7 +45,7 @@ export class HttpServer {
     this.metrics = new DaemonMetrics(clock);
     this.#tokenFile = settings.tokenFile === undefined ? undefined : new TokenFile(settings.tokenFile);
     this.#tokenFile?.token();
-    if (this.#tokenFile === undefined && !isLoopback(hostOf(settings))) throw tokenMissing(settings);
+    if (needsToken(settings)) throw tokenMissing(settings);
   }
 
   /** Where it can be asked; undefined while it cannot. */
@@ -111,15 +112,37 @@ export class HttpServer {
   }
 }
 
+/** What a daemon with these settings would not start for; undefined also where this user may not read the token. */
+export function httpMistake(settings: LoadedSettings): ThresherError | undefined {
+  if (!settings.values.http.enabled) return undefined;
+  if (needsToken(settings)) return tokenMissing(settings);
+  try {
+    if (settings.tokenFile !== undefined) new TokenFile(settings.tokenFile).token();
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof ThresherError)) throw error;
+    return hasCode(error.cause, 'EACCES', 'EPERM') ? undefined : error;
+  }
+}
+
+function needsToken(settings: LoadedSettings): boolean {
+  return settings.tokenFile === undefined && !isLoopback(hostOf(settings));
+}
+
 /** As Node wants it: an IPv6 address may be written in brackets, as in a URL. */
-function hostOf({ values }: LoadedSettings): string {
+function hostOf({ values }: Pick<LoadedSettings, 'values'>): string {
   return values.http.host.replace(/^\[(.*)\]$/, '$1');
 }
 
 function tokenMissing({ file, values }: LoadedSettings): ThresherError {
   const { host } = values.http;
+  // What a name leads to may change at any time, so it is not looked up.
+  const reach =
+    isIP(hostOf({ values })) === 0
+      ? 'a name that other machines may reach'
+      : 'which other machines can reach';
   const message =
-    `http.host in ${file} is ${host}, which other machines can reach: set http.tokenFile to a file with a token, ` +
+    `http.host in ${file} is ${host}, ${reach}: set http.tokenFile to a file with a token, ` +
     'or http.host to 127.0.0.1';
   return new ThresherError('http-token-missing', message, { host });
 }

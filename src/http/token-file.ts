@@ -30,13 +30,15 @@ export class TokenFile {
       }
       this.#read = { version, token: text };
     } catch (error) {
-      throw error instanceof ThresherError ? error : this.#wrong(`cannot be read: ${messageOf(error)}`);
+      throw error instanceof ThresherError
+        ? error
+        : this.#wrong(`cannot be read: ${messageOf(error)}`, error);
     }
     return text;
   }
 
-  #wrong(what: string): ThresherError {
+  #wrong(what: string, cause?: unknown): ThresherError {
     const message = `http.tokenFile ${this.#path} ${what}; it must hold the token, in one line`;
-    return new ThresherError('http-token-unreadable', message, { file: this.#path });
+    return new ThresherError('http-token-unreadable', message, { file: this.#path }, { cause });
   }
 }

@@ -80,7 +80,8 @@ export async function loadThirdParty(
       if (found.length === 0) failures.set(module, 'it exports nothing that definePlugin() returned');
       definitions.push(...found.map((definition) => ({ ...definition, module })));
     } catch (error) {
-      failures.set(module, messageOf(error));
+      // Below its first line Node lists who required it, which is thresher itself.
+      failures.set(module, messageOf(error).split('\n')[0] ?? '');
     }
   }
   return { definitions, failures };

@@ -29,6 +29,12 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
   return slips(word, candidates, Math.min(2, Math.floor(word.length / 4)))[0];
 }
 
+/** For a message on a word that nobody knows: the one that was probably meant, else all there are. */
+export function whatIsMeant(word: string, known: readonly string[]): string {
+  const meant = nearest(word, known);
+  return meant === undefined ? `there are ${known.join(', ') || 'none'}` : `did you mean "${meant}"?`;
+}
+
 /** Candidates that may be meant, likeliest first; those that begin like `word` are among them. For names of queues. */
 export function similar(word: string, candidates: Iterable<string>, atMost = 5): string[] {
   const all = [...candidates];

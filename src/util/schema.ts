@@ -2,6 +2,7 @@ import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import type { Static, TSchema } from 'typebox';
 import type { Problem } from './located.ts';
 import { toPointer } from './located.ts';
+import { whatIsMeant } from './nearest.ts';
 
 /** A value checked against its schema: either usable, or the list of what is wrong with it. */
 export type Checked<T> =
@@ -46,7 +47,9 @@ function describe(errors: readonly ErrorObject[]): SchemaProblem[] {
       if (error.keyword === 'additionalProperties') {
         const key = (error.params as { additionalProperty: string }).additionalProperty;
         const pointer = `${error.instancePath}${toPointer([key])}`;
-        return { pointer, code: 'unknown-setting', message: `"${key}" is not a known setting here` };
+        const known = Object.keys((error.parentSchema?.properties ?? {}) as object);
+        const message = `"${key}" is not a known setting here; ${whatIsMeant(key, known)}`;
+        return { pointer, code: 'unknown-setting', message };
       }
       return { pointer: error.instancePath, code: 'wrong-type', message: sentence(error) };
     });
@@ -76,11 +79,8 @@ function sentence(error: ErrorObject): string {
     case 'pattern':
       return `${is}; it must match ${String(params.pattern)}`;
     case 'anyOf': {
-      const branches = (error.parentSchema?.anyOf ?? []) as { const?: unknown; type?: string }[];
-      const allowed = branches.map((branch) =>
-        'const' in branch ? show(branch.const) : article(branch.type ?? 'value'),
-      );
-      return `${is}; it must be one of ${allowed.join(', ')}`;
+      const branches = (error.parentSchema?.anyOf ?? []) as Form[];
+      return `${is}; it must be one of ${branches.map((branch) => formOf(branch)).join(', ')}`;
     }
     default:
       return `${is}: ${error.message ?? 'it is not allowed'}`;
@@ -93,6 +93,26 @@ function show(value: unknown): string {
   const text = JSON.stringify(value) as string | undefined;
   if (text === undefined) return 'nothing';
   return text.length > 80 ? `${text.slice(0, 77)}...` : text;
+}
+
+/** The parts of a schema that say what a value looks like. */
+interface Form {
+  readonly const?: unknown;
+  readonly type?: string;
+  readonly properties?: Readonly<Record<string, Form>>;
+  readonly patternProperties?: Readonly<Record<string, Form>>;
+}
+
+/** What to write for it. An object is said by its keys: of several objects nothing else tells them apart. */
+function formOf(form: Form): string {
+  if ('const' in form) return show(form.const);
+  const keys = Object.entries(form.properties ?? {});
+  const [any] = Object.values(form.patternProperties ?? {});
+  if (keys.length === 0 && any === undefined) return article(form.type ?? 'value');
+  const named = keys.map(([key, inner]) =>
+    'const' in inner ? `"${key}": ${show(inner.const)}` : `"${key}"`,
+  );
+  return `{ ${[...named, ...(any === undefined ? [] : [`NAME: ${formOf(any)}`])].join(', ')} }`;
 }
 
 function article(type: string): string {

@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 import { expect } from 'chai';
 import { runHere } from '../support/command-line.ts';
 import { runProgram } from '../support/site.ts';
@@ -267,6 +267,34 @@ describe('check-config', () => {
     ]);
   });
 
+  it('prints one line for each, and nothing that steers a terminal, whatever a name or a key holds', async () => {
+    write({ 'a\nb\u001b[31m': { ...good(), 'x\r\u009b': 1 }, 'c\n': { maxWorkers: 'x' }, '\u0007': 5 });
+    for (const names of [[], ['a\nb\u001b[31m'], ['\u001b\n']]) {
+      const { stdout, stderr } = await check(...names);
+      expect(`${stdout}${stderr}`.replaceAll('\n', '')).not.to.match(/[\u0000-\u001f\u007f-\u009f]/);
+    }
+    expect(await linesOf()).to.include('a b [31m  ready');
+    const explained = await runHere('--config', settings, 'explain', 'a\nb\u001b[31m');
+    expect(explained.stdout.split('\n')[0]).to.equal('a b [31m');
+    expect(explained.stdout).not.to.contain('\u001b');
+  });
+
+  it('says of a module that cannot be imported only what is wrong with it', async () => {
+    write({ Q: { ...good(), sweeper: { module: 'no-such-package', name: 'Own' } } });
+    expect((await linesOf('Q')).slice(1, -1)).to.deep.equal([
+      "  panda_queueconfig.json:14 /Q/sweeper/module: error: the module no-such-package could not be used: Cannot find module 'no-such-package' [plugin-not-loaded]",
+    ]);
+  });
+
+  it('refuses a queue without a name', async () => {
+    write({ '': good(), Q: good() });
+    expect((await linesOf()).slice(0, -1)).to.deep.equal([
+      'Q  ready',
+      '   refused',
+      '  panda_queueconfig.json:2 /: error: the name of the queue is empty; it must be that of a PanDA queue [wrong-type]',
+    ]);
+  });
+
   it('prints the worst last, and then the sum', async () => {
     write({ BAD: { ...good(), maxWorkers: '3' }, MISSES: htcondor(), GOOD: good(), X_TEMPLATE: {} });
     const lines = await linesOf();
@@ -291,8 +319,9 @@ describe('check-config', () => {
         state: null,
         problems: [
           {
-            ...{ file: queueFile, pointer: '', line: 1, severity: 'warning', code: 'unknown-queue' },
-            message: 'qconf.queueList names "GONE", which is no queue of this file',
+            ...{ file: settings, pointer: '/qconf/queueList/1', line: 1 },
+            ...{ severity: 'warning', code: 'unknown-queue' },
+            message: `qconf.queueList names "GONE", which is no queue of ${queueFile}`,
           },
         ],
       },
@@ -314,6 +343,37 @@ describe('check-config', () => {
       },
       { queue: 'GOOD', state: 'ready', problems: [] },
     ]);
+  });
+
+  it('places a name that no queue has in the settings, with what it may have been meant to be', async () => {
+    write({ SITE_4G: good(), X_TEMPLATE: {} });
+    writeFileSync(
+      settings,
+      'qconf:\n  queueList:\n    - SITE_4G\n    - SITE_4\n    - X_TEMPLATE\n    - ELSE\n',
+    );
+    expect((await linesOf()).slice(0, 3)).to.deep.equal([
+      'thresher.yaml:4 /qconf/queueList/1: warning: qconf.queueList names "SITE_4", which is no queue of panda_queueconfig.json; did you mean SITE_4G? [unknown-queue]',
+      'thresher.yaml:5 /qconf/queueList/2: warning: qconf.queueList names "X_TEMPLATE", which is no queue of panda_queueconfig.json: it is a template there [unknown-queue]',
+      'thresher.yaml:6 /qconf/queueList/3: warning: qconf.queueList names "ELSE", which is no queue of panda_queueconfig.json [unknown-queue]',
+    ]);
+  });
+
+  it("says in one line what of Harvester's own settings has no effect, and its errors last", async () => {
+    const cfg = resolve(import.meta.dirname, '../fixtures/harvester/panda_harvester.cfg');
+    const { stdout, status } = await runHere('--config', cfg, 'check-config');
+    expect(status).to.equal(1);
+    const lines = stdout.trimEnd().split('\n');
+    expect(lines[0]).to.match(
+      /panda_harvester\.cfg: notice: thresher does not read \d+ sections and \d+ keys, which have no effect: .*\[db\].* \[unread-setting\]$/,
+    );
+    expect(lines.filter((line) => line.includes('[unread-setting]'))).to.have.length(1);
+    expect(lines.slice(-4, -1).every((line) => /: error: .*\[template-placeholder\]$/.test(line))).to.equal(
+      true,
+    );
+    const json = JSON.parse((await runHere('--config', cfg, 'check-config', '--output', 'json')).stdout) as [
+      { problems: Json[] },
+    ];
+    expect(json[0].problems.filter(({ code }) => code === 'unread-setting')).to.have.length.above(20);
   });
 
   it('ends with 1 for an error, with --strict for a warning too, and never for a notice', async () => {
@@ -356,7 +416,7 @@ describe('check-config', () => {
     const { status, stdout } = await check();
     expect(status).to.equal(1);
     expect(stdout).to.match(
-      /thresher\.yaml:1 \/qconfig: error: "qconfig" is not a known setting here \[unknown-setting\]\nno queue could be read; 1 error, /,
+      /thresher\.yaml:1 \/qconfig: error: "qconfig" is not a known setting here; there are master, qconf, .* \[unknown-setting\]\nno queue could be read; 1 error, /,
     );
     const json = JSON.parse((await check('--output', 'json')).stdout) as Json[];
     expect(json.map(({ queue, state }) => [queue, state])).to.deep.equal([[null, null]]);
@@ -371,6 +431,73 @@ describe('check-config', () => {
       expect(broken.status).to.equal(1);
       expect(broken.stdout).to.match(says).and.to.contain('no queue could be read');
     }
+  });
+
+  const startless: [what: string, own: Json, problem: string][] = [
+    [
+      'an address for all machines without a token',
+      { http: { host: '0.0.0.0' } },
+      '/http/host: error: http.host in thresher.yaml is 0.0.0.0, which other machines can reach: set http.tokenFile to a file with a token, or http.host to 127.0.0.1 [http-token-missing]',
+    ],
+    [
+      'a name without a token',
+      { http: { host: 'nosuch.host.invalid' } },
+      '/http/host: error: http.host in thresher.yaml is nosuch.host.invalid, a name that other machines may reach: set http.tokenFile to a file with a token, or http.host to 127.0.0.1 [http-token-missing]',
+    ],
+    [
+      'a token that is not there',
+      { http: { tokenFile: 'gone' } },
+      "/http/tokenFile: error: http.tokenFile gone cannot be read: ENOENT: no such file or directory, stat 'gone'; it must hold the token, in one line [http-token-unreadable]",
+    ],
+    [
+      'a state directory that is a file',
+      { master: { stateDir: 'there.sdf' } },
+      '/master/stateDir: error: the state directory there.sdf cannot be used: there.sdf is not a directory [state-dir-unusable]',
+    ],
+    [
+      'a state directory below a file',
+      { master: { stateDir: 'there.sdf/a/b' } },
+      '/master/stateDir: error: the state directory there.sdf/a/b cannot be used: there.sdf is not a directory [state-dir-unusable]',
+    ],
+    [
+      'a log that is a directory',
+      { log: { file: '.' } },
+      '/log/file: error: the log DIRECTORY cannot be opened: DIRECTORY is a directory [log-file-unusable]',
+    ],
+    [
+      'a log below a file',
+      { log: { file: 'there.sdf/log' } },
+      '/log/file: error: the log there.sdf/log cannot be opened: there.sdf is not a directory [log-file-unusable]',
+    ],
+  ];
+  for (const [what, own, problem] of startless) {
+    it(`finds what the daemon would not start for: ${what}`, async () => {
+      write({ Q: good() }, own);
+      const [first, ...rest] = (await linesOf()).map((line) => line.replaceAll(directory, 'DIRECTORY'));
+      expect(first).to.equal(`thresher.yaml:1 ${problem}`);
+      expect(rest).to.deep.equal([
+        'Q  ready',
+        '1 queue: 1 ready, 0 incomplete, 0 refused; 1 error, 0 warnings, 0 notices',
+      ]);
+      expect((await check()).status).to.equal(1);
+      expect(readdirSync(directory).sort()).to.deep.equal([
+        'panda_queueconfig.json',
+        'there.sdf',
+        'thresher.yaml',
+      ]);
+    });
+  }
+
+  it('finds nothing wrong with a token that nobody will ask for, and with directories still to be made', async () => {
+    write(
+      { Q: good() },
+      { http: { enabled: false, host: '0.0.0.0' }, master: { stateDir: 'a/b' }, log: { file: 'c/log' } },
+    );
+    expect((await linesOf())[0]).to.equal('Q  ready');
+    const { stdout } = await runHere('--config', settings, '--state-dir', '/proc/nope/deep', 'check-config');
+    expect(stdout).to.match(
+      /the state directory \/proc\/nope\/deep cannot be used: nothing can be made in \/proc, which is the kernel's \(\/proc\) \[state-dir-unusable\]/,
+    );
   });
 
   it('makes nothing, also as the real program', async () => {
@@ -444,10 +571,28 @@ describe('explain', () => {
     );
     writeFileSync(settings, JSON.stringify({ qconf: { queueList: [] } }));
     expect((await explain('Q')).stdout).to.match(/^ {2}state +ready, not in qconf\.queueList/m);
-    expect((await explain('BAD')).stderr).to.match(/\/BAD: error: the queue BAD must be an object/);
+    expect((await explain('BAD')).stderr).to.match(
+      /\/BAD: error: the queue BAD must be an object[^\n]* \[wrong-type\]\n$/,
+    );
     const unknown = await explain('QQ');
     expect(unknown.status).to.equal(1);
     expect(unknown.stderr).to.match(/there is no queue QQ in .*; did you mean Q\? \[no-such-queue\]/);
+  });
+
+  it('says of files with mistakes what check-config says, with one code a line', async () => {
+    writeFileSync(settings, 'http:\n  port: x\n  host: 5\n');
+    const settingsWrong = await explain('Q');
+    expect(settingsWrong.status).to.equal(1);
+    expect(settingsWrong.stderr.replaceAll(`${directory}/`, '')).to.equal(
+      'thresher: thresher.yaml:3 /http/host: error: host is 5; it must be a string [wrong-type]\n' +
+        'thresher: thresher.yaml:2 /http/port: error: port is "x"; it must be an integer [wrong-type]\n',
+    );
+    expect((await runHere('--config', settings, 'queues')).stderr).to.equal(settingsWrong.stderr);
+    writeFileSync(settings, '{}');
+    writeFileSync(queueFile, '{ "Q": ');
+    expect((await explain('Q')).stderr).to.match(
+      /^thresher: \S+:1 \/Q: error: not valid JSON[^[]*\[syntax\]\n$/,
+    );
   });
 
   it('asks for exactly one queue', async () => {

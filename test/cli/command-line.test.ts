@@ -70,6 +70,11 @@ describe('command line, on a running daemon', () => {
     expect(await json('workers', '--status', 'finished,failed')).to.deep.equal([]);
     expect(await json('workers', '--status', 'finished,running')).to.have.length(2);
     expect(await json('workers', '--queue', 'OFF')).to.deep.equal([]);
+    expect(await json('workers', '--queue', 'Q', '--status', 'failed')).to.deep.equal([]);
+    expect(await site.run('workers', '--queue', 'NOPE')).to.include({
+      ...{ status: 1, stdout: '' },
+      stderr: 'thresher: there is no queue NOPE; there are OFF, Q [no-such-queue]\n',
+    });
     expect(JSON.parse((await site.run('workers', '--limit', '1', '--output', 'json')).stdout)).to.have.length(
       1,
     );
@@ -236,7 +241,9 @@ describe('command line, used wrongly', () => {
     const missing = join(temporaryDirectory(), 'none.yaml');
     const { status, stderr } = await runProgram('--config', missing, 'queues');
     expect(status).to.equal(1);
-    expect(stderr).to.match(/none\.yaml: cannot read the file: ENOENT.* \[settings-wrong\]\n$/);
+    expect(stderr).to.match(
+      /^thresher: \S*none\.yaml: error: cannot read the file: [^\n]* \[file-unreadable\]\n$/,
+    );
   });
 
   it('version works without any configuration', async () => {

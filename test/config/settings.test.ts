@@ -38,7 +38,9 @@ describe('the settings of the daemon', () => {
   });
 
   it('have a default for everything, so that an empty file is enough', () => {
-    expect(settingsOf('')).to.deep.equal({
+    const { placeOf, ...settings } = settingsOf('');
+    expect(placeOf('/http/port')).to.deep.equal({ file, pointer: '/http/port', line: 1 });
+    expect(settings).to.deep.equal({
       file,
       stateDir: '/var/lib/thresher',
       queueFile: join(directory, 'panda_queueconfig.json'),
@@ -67,6 +69,10 @@ describe('the settings of the daemon', () => {
     const { values } = settingsOf('submitter:\n  sleepTime: 1\nlog: { level: debug }\n');
     expect(values.submitter).to.deep.equal({ sleepTime: 1, ...submitterDefaults });
     expect(values.log).to.deep.equal({ level: 'debug' });
+  });
+
+  it('take a section of which every key is commented out for one that is not there', () => {
+    expect(settingsOf('http:\n  # port: 1\nlog:\n').values).to.deep.equal(settingsOf('').values);
   });
 
   it('count relative paths from their own file', () => {
@@ -185,7 +191,7 @@ describe('the settings of the daemon', () => {
       '/submitter/sleeptime',
       4,
       'unknown-setting',
-      '"sleeptime" is not a known setting here',
+      '"sleeptime" is not a known setting here; did you mean "sleepTime"?',
     ],
     [
       'an unknown section',
@@ -193,7 +199,39 @@ describe('the settings of the daemon', () => {
       '/submiter',
       2,
       'unknown-setting',
-      '"submiter" is not a known setting here',
+      '"submiter" is not a known setting here; did you mean "submitter"?',
+    ],
+    [
+      'a key that is like no other',
+      'qconf:\n  colour: red\n',
+      '/qconf/colour',
+      2,
+      'unknown-setting',
+      '"colour" is not a known setting here; there are configFile, queueList, checkInterval',
+    ],
+    [
+      'an unknown section without keys',
+      'htpp:\n',
+      '/htpp',
+      1,
+      'unknown-setting',
+      '"htpp" is not a known setting here; did you mean "http"?',
+    ],
+    [
+      'a key without a value',
+      'http:\n  host:\n',
+      '/http/host',
+      2,
+      'wrong-type',
+      'host is null; it must be a string',
+    ],
+    [
+      'a stop that no timer can wait for',
+      'master:\n  shutdownTimeout: 3000000\n',
+      '/master/shutdownTimeout',
+      2,
+      'wrong-type',
+      'shutdownTimeout is 3000000; it must be <= 86400',
     ],
     [
       'a number in quotes',

@@ -225,6 +225,21 @@ describe('log of a running daemon', () => {
 /** `logrotate` is no part of every system: it is tried where it exists. */
 const logrotate = ['/usr/sbin/logrotate', '/usr/bin/logrotate'].find((path) => existsSync(path));
 
+describe('a daemon whose log file cannot be opened', () => {
+  it('does not start, and says so where it can be seen', async () => {
+    const site = new Site({ queues: { Q: {} }, settings: { log: { file: 'pilot.yaml/log' } } });
+    try {
+      const daemon = site.start(['--for', '1s']);
+      expect(await daemon.ended).to.equal(1);
+      expect(daemon.output()).to.match(
+        /^thresher: log\.file \S+pilot\.yaml\/log cannot be opened: E[^\n]*; name a file that the daemon may write \[log-file-unusable\]\n$/,
+      );
+    } finally {
+      await site.clean();
+    }
+  });
+});
+
 describe('etc/logrotate.d/thresher', () => {
   it('names the file that docs/operation.md tells to log to', () => {
     expect(readFileSync(logrotateFile, 'utf8')).to.match(/^\/var\/log\/thresher\/\*\.log \{$/m);

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 import { expect } from 'chai';
 import type { WorkerView } from '../../src/daemon/view.ts';
 import { Site } from '../support/site.ts';
@@ -65,11 +65,12 @@ describe("Harvester's own settings file", () => {
 
   it('is refused for its placeholders, one line each', () => {
     const result = spawnSync(program, ['--config', template, 'run', '--for', '1s'], { encoding: 'utf8' });
-    const right = "a placeholder of Harvester's template; write what your site has [settings-wrong]";
+    const shown = relative(process.cwd(), template);
+    const right = "a placeholder of Harvester's template; write what your site has [template-placeholder]";
     expect(result.stderr.trimEnd().split('\n')).to.deep.equal([
-      `thresher: ${template}:18: /master/harvester_id: harvester_id is "FIXME", ${right}`,
-      `thresher: ${template}:195: /qconf/queueList/0: queueList[0] is "FIXME_1", ${right}`,
-      `thresher: ${template}:196: /qconf/queueList/1: queueList[1] is "FIXME_2", ${right}`,
+      `thresher: ${shown}:18 /master/harvester_id: error: harvester_id is "FIXME", ${right}`,
+      `thresher: ${shown}:195 /qconf/queueList/0: error: queueList[0] is "FIXME_1", ${right}`,
+      `thresher: ${shown}:196 /qconf/queueList/1: error: queueList[1] is "FIXME_2", ${right}`,
     ]);
     expect(result.status).to.equal(1);
   });

@@ -9,6 +9,15 @@ const Sample = Type.Object(
     mode: Type.Optional(Type.Union([Type.Literal('self'), Type.Literal('slave')])),
     value: Type.Optional(Type.Union([Type.String(), Type.Number(), Type.Boolean()])),
     on: Type.Optional(Type.Boolean()),
+    rule: Type.Optional(
+      Type.Union([
+        Type.Object({ level: Type.Literal('cores'), maxCores: Type.Integer() }),
+        Type.Object({ level: Type.Literal('workers'), maxWorkers: Type.Integer() }),
+      ]),
+    ),
+    factor: Type.Optional(
+      Type.Union([Type.Integer(), Type.Record(Type.String(), Type.Record(Type.String(), Type.Integer()))]),
+    ),
     name: Type.Optional(Type.String({ pattern: '^[a-z]+$' })),
     list: Type.Optional(Type.Array(Type.String())),
     inner: Type.Optional(Type.Object({ must: Type.String() }, { additionalProperties: false })),
@@ -84,6 +93,20 @@ describe('a schema', () => {
       'wrong-type',
       'value is []; it must be one of a string, a number, true or false',
     ],
+    [
+      'none of a union of objects',
+      { rule: { level: 'cores', maxWorkers: 3 } },
+      '/rule',
+      'wrong-type',
+      'rule is {"level":"cores","maxWorkers":3}; it must be one of { "level": "cores", "maxCores" }, { "level": "workers", "maxWorkers" }',
+    ],
+    [
+      'neither a number nor a table of them',
+      { factor: 'two' },
+      '/factor',
+      'wrong-type',
+      'factor is "two"; it must be one of an integer, { NAME: { NAME: an integer } }',
+    ],
     ['a word for a switch', { on: 'yes' }, '/on', 'wrong-type', 'on is "yes"; it must be true or false'],
     ['nothing', { on: null }, '/on', 'wrong-type', 'on is null; it must be true or false'],
     ['a wrong word', { name: 'A' }, '/name', 'wrong-type', 'name is "A"; it must match ^[a-z]+$'],
@@ -101,14 +124,14 @@ describe('a schema', () => {
       { maxWorker: 1 },
       '/maxWorker',
       'unknown-setting',
-      '"maxWorker" is not a known setting here',
+      '"maxWorker" is not a known setting here; did you mean "maxWorkers"?',
     ],
     [
       'an unknown key deep down, with a slash',
       { inner: { must: '', 'a/b': 1 } },
       '/inner/a~1b',
       'unknown-setting',
-      '"a/b" is not a known setting here',
+      '"a/b" is not a known setting here; there are must',
     ],
     [
       'a long value, cut',

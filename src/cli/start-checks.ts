@@ -1,0 +1,30 @@
+import type { LoadedSettings } from '../config/settings.ts';
+import { httpMistake } from '../http/server.ts';
+import type { Problem } from '../util/located.ts';
+import { whyNoDirectory, whyNoFile } from '../util/writable.ts';
+import type { ErrorCode } from '../worker/errors.ts';
+
+/**
+ * For what a daemon with these settings would refuse to start, as far as it can be seen without one. Nothing is written,
+ * and what this user may not look at counts as right: the daemon's user may be allowed to.
+ */
+export function wouldNotStart(settings: LoadedSettings): Problem[] {
+  const { stateDir, logFile } = settings;
+  const problems: Problem[] = [];
+  const found = (pointer: string, code: ErrorCode, message: string): void => {
+    problems.push({ ...settings.placeOf(pointer), severity: 'error', code, message });
+  };
+  const noState = whyNoDirectory(stateDir);
+  if (noState !== undefined) {
+    const message = `the state directory ${stateDir} cannot be used: ${noState}`;
+    found('/master/stateDir', 'state-dir-unusable', message);
+  }
+  const noLog = logFile === undefined ? undefined : whyNoFile(logFile);
+  if (noLog !== undefined)
+    found('/log/file', 'log-file-unusable', `the log ${logFile ?? ''} cannot be opened: ${noLog}`);
+  const http = httpMistake(settings);
+  if (http !== undefined) {
+    found(http.code === 'http-token-missing' ? '/http/host' : '/http/tokenFile', http.code, http.message);
+  }
+  return problems;
+}
