@@ -8,7 +8,7 @@ import { messageOf } from '../worker/errors.ts';
 import type { Reason } from '../worker/reason.ts';
 import { type ConnectionLoops, makeConnectionLoops } from './connection-loops.ts';
 import { followed, type LoopParts, makeQueueLoops, type QueueLoops, watched } from './queue-loops.ts';
-import { QueueReports } from './queue-reports.ts';
+import { placed, QueueReports } from './queue-reports.ts';
 import type { Wiring } from './wiring.ts';
 
 export interface AssemblyParts extends LoopParts {
@@ -64,14 +64,14 @@ export class Assembly {
   async reload(file: QueueFileResult, inUse: readonly ConfigInUse[]): Promise<void> {
     if (!file.readable) {
       const [first] = file.problems;
-      const message = `the changed queue file is not used: ${first === undefined ? 'it cannot be read' : at(first)}`;
+      const message = `the changed queue file is not used: ${first === undefined ? 'it cannot be read' : placed(first)}`;
       this.#reports.note({ code: 'reload-refused', message });
     } else {
       this.#reports.note(undefined);
       const kept = file.verdicts.filter(({ name, state }) => state !== 'ready' && this.#current.has(name));
       for (const { name, problems } of kept) {
         const [first] = problems.filter(({ severity }) => severity === 'error');
-        const why = first === undefined ? 'it has errors' : at(first);
+        const why = first === undefined ? 'it has errors' : placed(first);
         const message = `the changed configuration of the queue is not used: ${why}`;
         this.#reports.note({ code: 'reload-refused', message }, name);
       }
@@ -282,10 +282,6 @@ function madeOf(
     for (const name of connections) made.set(name, (made.get(name) ?? new Set()).add(text));
   }
   return new Map([...made].map(([name, texts]) => [name, [...texts].sort().join()]));
-}
-
-function at({ file, line, message }: QueueFileResult['problems'][number]): string {
-  return `${file}:${line}: ${message}`;
 }
 
 /** Side by side: a dead backend delays and fails only its own part. */

@@ -80,9 +80,12 @@ const removed = { code: 'queue-removed', message: 'the queue is not in the queue
 
 function whyUnreadable({ problems }: QueueFileResult): string {
   const [first] = problems;
-  return first === undefined
-    ? 'the queue file cannot be read'
-    : `${first.file}:${first.line}: ${first.message}`;
+  return first === undefined ? 'the queue file cannot be read' : placed(first);
+}
+
+/** A mistake after its place: file, line and pointer. */
+export function placed({ file, line, pointer, message }: Problem): string {
+  return `${file}:${line}${pointer === '' ? '' : ` ${pointer}`}: ${message}`;
 }
 
 /** A mistake with its place and how many more there are; of what is missing, all of it. */
@@ -92,8 +95,7 @@ export function whyNot({ problems, state }: QueueVerdict): string {
   const [first] = errors;
   if (first === undefined) return 'its configuration has errors';
   const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : '';
-  const { file, line, pointer, message } = first;
-  return `${file}:${line}${pointer === '' ? '' : ` ${pointer}`}: ${message}${more}`;
+  return `${placed(first)}${more}`;
 }
 
 /** Everything, but each kind of thing in one clause: it is one cell of a table. */

@@ -187,7 +187,7 @@ describe('command line, while no daemon runs', () => {
       expect(await site.start(['--for', '1s']).ended).to.equal(0);
       const refused = await site.queue('Q');
       expect(refused.state).to.equal('refused');
-      expect(refused.reasons[1]?.message).to.match(/panda_queueconfig\.json:1: not valid JSON/);
+      expect(refused.reasons[1]?.message).to.match(/panda_queueconfig\.json:1( \/\S+)?: not valid JSON/);
       writeFileSync(site.queueFile, sound);
       const third = site.start(['--for', '1s']);
       expect(await third.ended).to.equal(0);

@@ -83,7 +83,7 @@ describe('a changed queue file', () => {
         (await site.queue('Q')).reasons.find(({ code }) => code === 'reload-refused'),
       );
       expect(note.message).to.match(
-        /^the changed queue file is not used: \S+panda_queueconfig\.json:\d+: not valid JSON: /,
+        /^the changed queue file is not used: \S+panda_queueconfig\.json:\d+( \/\S+)?: not valid JSON: /,
       );
       expect((await site.queue('Q')).state).to.equal('running');
       expect(daemon.output()).to.contain('the queue file cannot be used: all queues go on as they were');
