@@ -17,7 +17,7 @@ export interface LoadedSettings {
   readonly logFile?: string;
   readonly tokenFile?: string;
   /** Where a setting stands, by its JSON pointer; one that is nowhere, where it would. */
-  placeOf(pointer: string): Place;
+  readonly placeOf: (pointer: string) => Place;
 }
 
 type Place = Pick<Problem, 'file' | 'pointer' | 'line'>;
