@@ -41,7 +41,7 @@ export interface GlobalOptions {
   readonly stateDir?: string;
 }
 
-/** @throws MistakesInFiles `settings-wrong`, a line per mistake in the settings file; `settings-missing` without one. */
+/** @throws MistakesInFiles, a line per mistake in the settings file; `settings-missing` without one. */
 export function loadSettings(options: GlobalOptions): LoadedSettings {
   return loadSettingsWithProblems(options).settings;
 }
@@ -53,7 +53,7 @@ export function loadSettingsWithProblems({ config, stateDir }: GlobalOptions): {
 } {
   const result = readSettings(settingsFile({ config }), stateDir);
   if (result.ok) return result;
-  throw new MistakesInFiles('settings-wrong', result.problems.filter(isError));
+  throw new MistakesInFiles(result.problems.filter(isError));
 }
 
 /** The settings file that was named, or the usual one. @throws ThresherError `settings-missing`, `settings-ambiguous` */

@@ -20,12 +20,12 @@ export function addExplain(program: Command, environment: Environment): void {
     .action(async (name: string, { output }: { output: OutputFormat }, command: Command) => {
       const { config, stateDir } = command.optsWithGlobals<GlobalOptions>();
       const { problems, queueFile } = await readConfiguration(settingsFile({ config }), stateDir);
-      if (queueFile === undefined) throw new MistakesInFiles('settings-wrong', problems.filter(isError));
+      if (queueFile === undefined) throw new MistakesInFiles(problems.filter(isError));
       const { file, catalogue, options } = queueFile;
       // Also of a queue that is not listed something can be said.
       const all = { ...options, queueList: undefined };
       const result = readQueueFile(file, catalogue, all);
-      if (!result.readable) throw new MistakesInFiles('file-unreadable', result.problems.filter(isError));
+      if (!result.readable) throw new MistakesInFiles(result.problems.filter(isError));
       const { out } = environment;
       if (result.templates.includes(name)) {
         const users = mergeQueues(readJsonFile(file)).queues.filter(({ template }) => template === name);
@@ -38,7 +38,7 @@ export function addExplain(program: Command, environment: Environment): void {
       if (explanation === undefined) {
         const names = result.verdicts.map((verdict) => verdict.name);
         const broken = result.verdicts.find((verdict) => verdict.name === name);
-        if (broken !== undefined) throw new MistakesInFiles('wrong-type', broken.problems);
+        if (broken !== undefined) throw new MistakesInFiles(broken.problems);
         throw new ThresherError('no-such-queue', whatIsIt(name, file, names, []));
       }
       const verdict = result.verdicts.find((one) => one.name === name);

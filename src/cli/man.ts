@@ -45,7 +45,10 @@ const environmentVariables: readonly Entry[] = [
 
 const exitStatus: readonly Entry[] = [
   ['0', 'All is well.'],
-  ['1', 'Something failed. The message ends with a code, which docs/errors.md explains.'],
+  [
+    '1',
+    'Something failed. The message ends with a code, which docs/errors.md explains. Of check-config: there is an error, or with --strict a warning. Of run: it did not start, or its stop had to be forced.',
+  ],
   ['2', 'The command line is wrong.'],
 ];
 

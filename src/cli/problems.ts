@@ -1,6 +1,6 @@
 import { relative } from 'node:path';
 import { fromPointer, type Problem } from '../util/located.ts';
-import { type ErrorCode, ThresherError } from '../worker/errors.ts';
+import { ThresherError } from '../worker/errors.ts';
 import { oneLine } from './output.ts';
 
 /** A problem as JSON shows it. */
@@ -13,10 +13,10 @@ export function problemLine(problem: Problem): string {
   return oneLine(`${place(problem)}: ${problem.severity}: ${problem.message} [${problem.code}]`);
 }
 
-/** Mistakes in files that keep a command from its work. Each has its own place and code, so the outer code is not shown. */
+/** Mistakes in files that keep a command from its work. Each has its own place and code; the error has the first one's. */
 export class MistakesInFiles extends ThresherError {
-  constructor(code: ErrorCode, problems: readonly Problem[]) {
-    super(code, problems.map(problemLine).join('\n'));
+  constructor(problems: readonly Problem[]) {
+    super(problems[0]?.code ?? 'syntax', problems.map(problemLine).join('\n'));
   }
 }
 

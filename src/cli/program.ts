@@ -64,9 +64,9 @@ export async function runProgram(argv: readonly string[], environment: Environme
       environment.err.write(`thresher: ${error.message}\n`);
       return 1;
     }
-    const code = shown instanceof MistakesInFiles ? '' : ` [${shown.code}]`;
+    const suffix = shown instanceof MistakesInFiles ? '' : ` [${shown.code}]`;
     for (const line of shown.message.split('\n'))
-      environment.err.write(`thresher: ${oneLine(line)}${code}\n`);
+      environment.err.write(`thresher: ${oneLine(line)}${suffix}\n`);
     return shown.code === 'usage' ? 2 : 1;
   }
 }

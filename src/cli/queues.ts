@@ -16,8 +16,15 @@ export const queueColumns: readonly Column<QueueView>[] = [
   { title: 'FAILED', value: ({ counts }) => counts.failed ?? 0 },
   { title: 'OTHER', value: ({ counts }) => (counts.cancelled ?? 0) + (counts.missed ?? 0) },
   { title: 'LIMITS', value: ({ limits }) => describeLimits(limits) },
-  { title: 'WHY NO MORE', value: ({ reasons }) => reasons[0]?.message ?? null },
+  { title: 'WHY NO MORE', value: whyNoMore },
 ];
+
+/** What keeps a queue from running even with a daemon is not to be hidden by the daemon that is not there. */
+function whyNoMore({ reasons: [first, own] }: QueueView): string | null {
+  if (first === undefined) return null;
+  if (first.code !== 'daemon-not-running' || own === undefined) return first.message;
+  return `${first.message}; when one last did: ${own.message}`;
+}
 
 function describeLimits({
   nQueueLimitWorker,

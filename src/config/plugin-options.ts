@@ -100,6 +100,11 @@ const table: Readonly<Record<string, Partial<KnownOptions>>> = {
   },
 };
 
+/** What Harvester reads from this section whatever plugin it names. */
+export function readAnyway(section: string): readonly string[] {
+  return section === 'submitter' ? [...everySection, ...everySubmitter] : everySection;
+}
+
 /** Undefined where it is not known what the plugin reads. */
 export function knownOptions(plugin: string): KnownOptions | undefined {
   if (!Object.hasOwn(table, plugin)) return undefined;

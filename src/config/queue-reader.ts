@@ -10,7 +10,7 @@ import { type HarvesterKind, kindOf } from './harvester-plugins.ts';
 import { clampLimits } from './limits.ts';
 import { demandOf, whyStanding } from './demand.ts';
 import { isObject, type JsonObject, type MergedQueue } from './merge.ts';
-import { knownOptions } from './plugin-options.ts';
+import { knownOptions, readAnyway } from './plugin-options.ts';
 import { type PluginCatalogue, type QueueVerdict, stateOf } from './queue-config.ts';
 import {
   QueueOptions,
@@ -179,7 +179,7 @@ export class QueueReader {
     const known =
       definition.kind === 'inert' && harvesters === undefined
         ? undefined
-        : new Set([...own, ...readByDaemon(section), 'name', 'module', ...(harvesters ?? [])]);
+        : new Set([...own, ...readByDaemon(section), ...readAnyway(section), ...(harvesters ?? [])]);
     this.#known.push(known);
     const checked = check(definition.config, pick(options, own));
     if (!checked.ok) {

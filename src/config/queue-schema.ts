@@ -12,7 +12,7 @@ export const QueueOptions = Type.Object({
   queueStatus: Type.String({
     default: 'online',
     description:
-      '`online`, or a state in which nothing is submitted: `offline`, `standby`, `maintenance`, `brokeroff`.',
+      '`online`, or `test`, which submits just the same; or a state in which nothing is submitted: `offline`, `standby`, `maintenance`, `brokeroff`.',
   }),
   prodSourceLabel: Type.String({ default: 'managed', description: 'Label of the jobs the pilots are for.' }),
   mapType: Type.Union(

@@ -204,6 +204,30 @@ describe('check-config', () => {
       ['error: credmanagers must be a list [ ... ] [wrong-type]'],
     ],
     [
+      'a placeholder that does not exist',
+      () => ({
+        ...good(),
+        messenger: {
+          ...harvesters('messenger', 'shared_file_messenger', 'SharedFileMessenger'),
+          accessPoint: '/x/${computingSte}/${else}/${_workerID_1.0}/$${literal}/${harvesterID}-${workerID}',
+        },
+      }),
+      'ready',
+      [
+        'warning: "${computingSte}" in accessPoint is not a placeholder and stays as it is written; did you mean "computingSite"? [unknown-placeholder]',
+        'warning: "${else}" in accessPoint is not a placeholder and stays as it is written; there are workerID, harvesterID, computingSite,',
+      ],
+    ],
+    [
+      'an option that Harvester reads from the submitter, whatever its plugin',
+      () => ({
+        ...good(),
+        submitter: { ...local('LocalSubmitter'), logBaseURL: 'https://x', ceEndpoint: 'x' },
+      }),
+      'ready',
+      [],
+    ],
+    [
       'a third party without a file behind it',
       () => ({ ...good(), sweeper: { module: './gone.mjs', name: 'Own' } }),
       'refused',

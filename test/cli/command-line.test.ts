@@ -156,7 +156,10 @@ describe('command line, on a running daemon', () => {
 
 describe('command line, while no daemon runs', () => {
   it('reads everything, says that it is down, and keeps commands for the next start', async () => {
-    const site = new Site({ pilot: 'echo done', queues: { Q: { maxWorkers: 1, nQueueLimitWorker: 1 } } });
+    const site = new Site({
+      pilot: 'echo done',
+      queues: { Q: { maxWorkers: 1, nQueueLimitWorker: 1 }, BAD: { maxWorkers: 'x' } },
+    });
     try {
       const daemon = site.start(['--for', '2.5s']);
       expect(await daemon.ended, daemon.output()).to.equal(0);
@@ -166,6 +169,9 @@ describe('command line, while no daemon runs', () => {
       const queue = await site.queue('Q');
       expect(queue.state).to.equal('stopped');
       expect(queue.reasons[0]?.code).to.equal('daemon-not-running');
+      expect((await site.run('queues')).stdout).to.match(
+        /^BAD +refused .* no daemon runs on this state directory; when one last did: \S+json:\d+: maxWorkers is "x"/m,
+      );
 
       const paused = await site.run('pause', 'Q', '--reason', 'maintenance');
       expect(paused).to.include({

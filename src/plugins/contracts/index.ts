@@ -6,7 +6,7 @@
 export type { Context, Log } from './context.ts';
 export type { Demand, DemandQueue, DemandSource, Group } from './demand.ts';
 export type { LogReader, LogRequest } from './log-reader.ts';
-export type { Messenger } from './messenger.ts';
+export { accessPointPlaceholders, type AccessPointValues, type Messenger } from './messenger.ts';
 export type { CheckResult, Monitor, ObservationSink } from './monitor.ts';
 export {
   type AnyDefinition,

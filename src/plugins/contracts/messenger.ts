@@ -1,9 +1,17 @@
 import type { WorkerError } from '../../worker/worker.ts';
 
+/** What an `accessPoint` may name, beside digits of the worker id: what is known of a worker before it is submitted. */
+export const accessPointPlaceholders = [
+  ...(['workerID', 'harvesterID', 'computingSite', 'queueName', 'siteName'] as const),
+  ...(['nCore', 'minRamCount', 'maxDiskCount', 'maxWalltime'] as const),
+  ...(['resourceType', 'jobType', 'pilotType', 'prodSourceLabel'] as const),
+] as const;
+export type AccessPointValues = Readonly<Record<(typeof accessPointPlaceholders)[number], string | number>>;
+
 /** Harvester's messenger, as far as pull mode needs it: each worker's directory (`accessPoint`). Idempotent. */
 export interface Messenger {
   /** The worker's access point, or undefined when the queue has none. Pure: decided before the intent is written. */
-  accessPointOf(values: Readonly<Record<string, string | number>>): string | undefined;
+  accessPointOf(values: AccessPointValues): string | undefined;
   /** Makes these directories; returns what failed, by path. */
   setUp(accessPoints: readonly string[]): Promise<ReadonlyMap<string, WorkerError>>;
   /** Removes one directory with its content, as long as it belongs to this worker alone. */

@@ -1,6 +1,7 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
 import { readYamlFile } from '../../util/located.ts';
+import { whatIsMeant } from '../../util/nearest.ts';
 import { fillPlaceholders, type PlaceholderValues, unknownPlaceholders } from '../../util/placeholders.ts';
 import { check } from '../../util/schema.ts';
 import type { Worker } from '../../worker/worker.ts';
@@ -50,7 +51,7 @@ export function loadTemplate(file: string): LoadedTemplate {
     unknownPlaceholders(text, knownPlaceholders).map((name) => ({
       ...place(pointer),
       code: 'unknown-placeholder' as const,
-      message: `"\${${name}}" is not a placeholder; known ones are ${[...knownPlaceholders].join(', ')}`,
+      message: `"\${${name}}" is not a placeholder; ${whatIsMeant(name, [...knownPlaceholders])}`,
     })),
   );
   return problems.length > 0 ? { ok: false, problems } : { ok: true, template };

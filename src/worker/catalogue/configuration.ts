@@ -2,10 +2,6 @@ import type { Explanation } from './explanation.ts';
 
 /** Mistakes in files, found before anything starts. */
 export const configurationErrors = {
-  'settings-wrong': {
-    meaning: 'The settings of the daemon cannot be read or have mistakes; each is named with its line.',
-    remedy: 'Mend them; docs/configuration.md lists all keys.',
-  },
   'settings-missing': {
     meaning: 'No settings file was named, and there is none in the places where one is looked for.',
     remedy: 'Name it with `--config`, or put it into one of the places of the message.',
@@ -125,7 +121,8 @@ export const configurationErrors = {
     remedy: 'Put the options that say where (such as `workDir`) into `common`.',
   },
   'unknown-placeholder': {
-    meaning: 'A template uses a `${placeholder}` that does not exist.',
+    meaning:
+      'A template or an `accessPoint` uses a `${placeholder}` that does not exist. In an `accessPoint` it stays as it is written, with a warning.',
     remedy: 'Use a known one (docs/configuration.md), or write `$${` for a literal `${`.',
   },
   'access-point-shared': {

@@ -37,7 +37,7 @@ export const reasons = {
     remedy: 'Set `"runMode": "self"` to fill the queue without the server.',
   },
   'queue-status': {
-    meaning: '`queueStatus` is not `online`.',
+    meaning: '`queueStatus` is neither `online` nor `test`.',
     remedy: 'Set it to `online` when the queue is to work again.',
   },
   paused: { meaning: 'An operator paused the queue.', remedy: '`thresher resume QUEUE`.' },

@@ -54,7 +54,7 @@ describe('a local template', () => {
       'command: a\nagrs: [b]\n',
       '/agrs',
       2,
-      'in a local template "agrs" is not a known setting here',
+      'in a local template "agrs" is not a known setting here; did you mean "args"?',
     ],
     [
       'args that are no list',
@@ -98,14 +98,14 @@ describe('a local template', () => {
         file,
         line: 4,
         code,
-        message: `"\${workerId}" is not a placeholder; known ones are ${known}`,
+        message: '"${workerId}" is not a placeholder; did you mean "workerID"?',
       },
       {
         pointer: '/cwd',
         file,
         line: 5,
         code,
-        message: `"\${nothing}" is not a placeholder; known ones are ${known}`,
+        message: `"\${nothing}" is not a placeholder; there are ${known}`,
       },
     ]);
   });

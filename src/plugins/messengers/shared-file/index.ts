@@ -1,10 +1,15 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { basename, isAbsolute, resolve } from 'node:path';
 import Type, { type Static } from 'typebox';
-import { fillPlaceholders } from '../../../util/placeholders.ts';
+import { fillPlaceholders, unknownPlaceholders } from '../../../util/placeholders.ts';
+import { whatIsMeant } from '../../../util/nearest.ts';
 import { messageOf } from '../../../worker/errors.ts';
-import { definePlugin } from '../../contracts/definition.ts';
-import type { Messenger } from '../../contracts/messenger.ts';
+import { definePlugin, type DefinitionProblem } from '../../contracts/definition.ts';
+import {
+  accessPointPlaceholders,
+  type AccessPointValues,
+  type Messenger,
+} from '../../contracts/messenger.ts';
 
 const SharedFileConfig = Type.Object({
   accessPoint: Type.Optional(
@@ -16,6 +21,8 @@ const SharedFileConfig = Type.Object({
   ),
 });
 
+const known: ReadonlySet<string> = new Set(accessPointPlaceholders);
+
 /** Makes and removes the workers' access points. In pull mode nothing passes through them. */
 export const SharedFileMessenger = definePlugin({
   kind: 'messenger',
@@ -25,9 +32,15 @@ export const SharedFileMessenger = definePlugin({
   config: SharedFileConfig,
   connections: () => [],
   check: ({ accessPoint }) => {
-    if (accessPoint === undefined || /\$\{workerID\}/.test(basename(accessPoint))) return [];
+    if (accessPoint === undefined) return [];
+    const place = { pointer: '/accessPoint', severity: 'warning' } as const;
+    const problems: DefinitionProblem[] = unknownPlaceholders(accessPoint, known).map((name) => {
+      const message = `"\${${name}}" in accessPoint is not a placeholder and stays as it is written; ${whatIsMeant(name, [...known])}`;
+      return { ...place, code: 'unknown-placeholder', message };
+    });
+    if (/\$\{workerID\}/.test(basename(accessPoint))) return problems;
     const message = `the last component of ${accessPoint} has no \${workerID}: workers share it and it is never removed`;
-    return [{ pointer: '/accessPoint', code: 'access-point-shared', severity: 'warning', message }];
+    return [...problems, { ...place, code: 'access-point-shared', message }];
   },
   create: (config, context) => new SharedFiles(config, context.configDir),
 });
@@ -41,7 +54,7 @@ class SharedFiles implements Messenger {
     this.#base = base;
   }
 
-  accessPointOf(values: Readonly<Record<string, string | number>>): string | undefined {
+  accessPointOf(values: AccessPointValues): string | undefined {
     if (this.#accessPoint === undefined) return undefined;
     const filled = fillPlaceholders(this.#accessPoint, values);
     return isAbsolute(filled) ? filled : resolve(this.#base, filled);
