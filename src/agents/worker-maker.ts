@@ -1,3 +1,4 @@
+import { pilotTypeOfLabel, usualPilotType } from '../config/pilot-types.ts';
 import { computingSiteOf, coresOf, type QueueConfig } from '../config/queues.ts';
 import type { WorkerOptions } from '../config/queue-schema.ts';
 import type { Group, Messenger } from '../plugins/contracts/index.ts';
@@ -23,16 +24,6 @@ export function requirementsOf({ worker, options }: QueueConfig): Requirements {
     prodSourceLabel: options.prodSourceLabel,
   };
 }
-
-const usualPilotType = 'PR';
-
-/** Pilot type for jobs of a label; all other labels have the usual one. Source: Harvester's JobSpec.get_pilot_type. */
-const pilotTypeOfLabel: Readonly<Record<string, string>> = {
-  rc_test: 'RC',
-  rc_test2: 'RC',
-  rc_alrb: 'ALRB',
-  ptest: 'PT',
-};
 
 /**
  * Draws a worker's pilot type: weights are parts of 1000, of their sum where that is more, and the rest is the usual type.

@@ -1,14 +1,8 @@
 import type { AnyDefinition } from '../plugins/contracts/index.ts';
 import { type Bound, coresBound, memoryBound, noLoad, workerBound } from './limit-formulas.ts';
 import type { Limits } from './limits.ts';
-import { coresOf } from './queue-config.ts';
+import { type ChosenDemand, coresOf } from './queue-config.ts';
 import type { QueueOptions, WorkerOptions } from './queue-schema.ts';
-
-/** What asks for workers of a queue, and who said so. */
-export interface ChosenDemand {
-  readonly demand: 'fill' | 'none';
-  readonly why: string;
-}
 
 /** The queue's own word, then the daemon's, then what its backend does by itself. */
 export function demandOf(

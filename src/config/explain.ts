@@ -2,7 +2,7 @@ import { dirname, resolve } from 'node:path';
 import type { PluginKind } from '../plugins/contracts/index.ts';
 import { fromPointer, type Located, readJsonFile, toPointer } from '../util/located.ts';
 import { connectionsOf } from './connections.ts';
-import { demandOf } from './demand.ts';
+import type { Limits } from './limits.ts';
 import { isObject, type JsonObject, type MergedQueue, mergeQueues } from './merge.ts';
 import { knownOptions } from './plugin-options.ts';
 import type { PluginCatalogue, QueueVerdict } from './queue-config.ts';
@@ -57,7 +57,7 @@ export function explainQueue(
   if (queue === undefined) return undefined;
   const reader = new QueueReader(queue, located, catalogue, options);
   const verdict = reader.read();
-  const { config } = verdict;
+  const { demand } = verdict;
   const submitter = reader.plugins.submitter;
   return {
     queue: name,
@@ -65,10 +65,7 @@ export function explainQueue(
     line: located.lineOf(toPointer([name])),
     template: queue.template ?? null,
     verdict,
-    demand:
-      config === undefined
-        ? null
-        : named(demandOf(config.options, options.defaultDemand, submitter?.definition)),
+    demand: demand === undefined ? null : { value: demand.demand, why: demand.why },
     plugins: pluginsOf(queue.values, catalogue),
     connections:
       connectionsOf(submitter, {
@@ -78,10 +75,6 @@ export function explainQueue(
       }) ?? [],
     values: [...writtenValues(queue, located, reader, verdict), ...defaults(queue, reader)],
   };
-}
-
-function named({ demand, why }: ReturnType<typeof demandOf>) {
-  return { value: demand, why };
 }
 
 function pluginsOf(values: JsonObject, catalogue: PluginCatalogue): ExplainedPlugin[] {
@@ -116,7 +109,6 @@ function writtenValues(
   reader: QueueReader,
   { limits: clampedLimits }: QueueVerdict,
 ): ExplainedValue[] {
-  const limits: Partial<Record<string, number | null>> = { ...clampedLimits };
   const explain = (path: readonly string[], value: unknown, note: string): ExplainedValue => {
     const pointer = queue.sourceOf(toPointer(path));
     const [entry = '', section] = fromPointer(pointer);
@@ -131,15 +123,27 @@ function writtenValues(
         explain([key, option], inner, sectionNote(key, option, value, reader)),
       );
     }
-    const effective = limits[key];
-    const clamped = effective !== undefined && effective !== value;
-    return [explain([key], value, clamped ? `counts as ${effective ?? 'unset'}` : keyNote(key))];
+    const isLimit = /^(maxWorkers|maxNewWorkersPerCycle|nQueueLimitWorker\w*)$/.test(key);
+    const note = isLimit && clampedLimits !== undefined ? limitNote(key, value, clampedLimits) : '';
+    return [explain([key], value, note === '' ? keyNote(key, value) : note)];
   });
 }
 
-function keyNote(key: string): string {
+/** What a limit counts as, where that is not what is written. */
+function limitNote(key: string, value: unknown, limits: Limits): string {
+  // It has no number of its own afterwards: it is one of those that nQueueLimitWorker is the least of.
+  const name = key === 'nQueueLimitWorkerMax' ? 'nQueueLimitWorker' : key;
+  const effective = Object.hasOwn(limits, name) ? limits[name as keyof Limits] : undefined;
+  if (value === null || effective === value) return '';
+  return effective === undefined
+    ? 'no effect: for pull queues only (mapType NoJob)'
+    : `counts as ${effective}`;
+}
+
+function keyNote(key: string, value: unknown): string {
   const effect = queueKeyEffect(key);
   if (effect === undefined) return 'read by nobody';
+  if (effect.read && value === null) return 'counts as not written';
   return effect.read ? '' : `no effect: ${effect.why}`;
 }
 
@@ -159,7 +163,7 @@ function sectionNote(section: string, option: string, value: JsonObject, reader:
 function defaults(queue: MergedQueue, reader: QueueReader): ExplainedValue[] {
   const of = (properties: object, prefix: string, written: JsonObject) =>
     Object.entries(properties as Record<string, { default?: unknown }>)
-      .filter(([key, schema]) => schema.default !== undefined && written[key] === undefined)
+      .filter(([key, schema]) => schema.default !== undefined && (written[key] ?? undefined) === undefined)
       .map(([key, schema]) => ({
         ...{ option: `${prefix}${key}`, value: schema.default, from: 'default', line: null, note: '' },
       }));

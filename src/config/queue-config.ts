@@ -4,6 +4,12 @@ import type { Limits } from './limits.ts';
 import type { JsonObject } from './merge.ts';
 import type { QueueOptions, SectionName, WorkerMakerOptions, WorkerOptions } from './queue-schema.ts';
 
+/** What asks for workers of a queue, and who said so. */
+export interface ChosenDemand {
+  readonly demand: 'fill' | 'none';
+  readonly why: string;
+}
+
 /** One plugin of a queue: which, and its options as its schema left them. JSON: part of the snapshot. */
 export interface PluginChoice {
   readonly name: string;
@@ -74,6 +80,8 @@ export interface QueueVerdict {
   readonly template?: string;
   /** Why it submits nothing even where it is ready, as far as its configuration says so. */
   readonly standing?: string;
+  /** What asks for its workers, and who said so; unless one of its own options is wrong. */
+  readonly demand?: ChosenDemand;
   /** What its limits count as, unless one of its own options is wrong. */
   readonly limits?: Limits;
   /** Of a ready queue. */

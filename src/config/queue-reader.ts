@@ -7,6 +7,7 @@ import { check } from '../util/schema.ts';
 import { judgeAbsent } from './absent-plugin.ts';
 import { type ChosenPlugin, type ChosenPlugins, unsharedConnections } from './connections.ts';
 import { type HarvesterKind, kindOf } from './harvester-plugins.ts';
+import { doubtfulLabelWeights, doubtfulStatus, doubtfulTypeWeights } from './doubtful-values.ts';
 import { clampLimits } from './limits.ts';
 import { demandOf, whyStanding } from './demand.ts';
 import { isObject, type JsonObject, type MergedQueue } from './merge.ts';
@@ -71,8 +72,15 @@ export class QueueReader {
     const checked = check(QueueOptions, pick(values, Object.keys(QueueOptions.properties)));
     if (!checked.ok)
       for (const { pointer, message } of checked.problems) this.#problem(pointer, 'wrong-type', message);
+    else this.#remarks([], [...doubtfulStatus(checked.value), ...doubtfulLabelWeights(checked.value)]);
     const worker = this.#part('submitter', WorkerOptions);
     const workerMaker = this.#part('workerMaker', WorkerMakerOptions);
+    this.#remarks(['workerMaker'], doubtfulTypeWeights(workerMaker ?? {}));
+    const { common = null } = values;
+    if (common !== null && !isObject(common)) {
+      const message = `common is ${JSON.stringify(common)}; it must be an object { ... } with options for all plugin sections`;
+      this.#problem('/common', 'wrong-type', message);
+    }
     for (const section of Object.keys(sections) as SectionName[]) {
       const found = this.#plugin(section);
       if (found !== undefined) this.plugins[section] = found;
@@ -85,13 +93,18 @@ export class QueueReader {
     this.#remarks(['common'], unreadCommon(values, this.#known));
     const problems = [...before, ...this.#problems];
     const { template } = this.#queue;
-    const verdict = { name, state: stateOf(problems), problems, ...(template !== undefined && { template }) };
-    if (!checked.ok) return verdict;
+    const judgement = {
+      name,
+      state: stateOf(problems),
+      problems,
+      ...(template !== undefined && { template }),
+    };
+    if (!checked.ok) return judgement;
     const limits = clampLimits(checked.value);
     const { submitter } = this.plugins;
     const demand = demandOf(checked.value, this.#options.defaultDemand, submitter?.definition);
     const standing = whyStanding(checked.value, limits, submitter && demand.demand, worker ?? {});
-    const judged = { ...verdict, limits, ...(standing !== undefined && { standing }) };
+    const judged = { ...judgement, limits, demand, ...(standing !== undefined && { standing }) };
     if (judged.state !== 'ready') return judged;
     const chosen = Object.entries(this.plugins).map(([section, { choice }]) => [section, choice] as const);
     const config = {

@@ -45,10 +45,19 @@ describe('the example file of Harvester', () => {
     ]);
   });
 
-  it('has no option that nobody reads: some are for any submitter', async () => {
+  it('says of each queue which rule holds nothing back', async () => {
     const { problems } = await read(file);
     const of = problems.filter(({ queue }) => queue === 'PULL_MODEL_1');
-    expect(of).to.deep.equal([]);
+    expect(
+      of.map(({ severity, code, pointer, message }) => [severity, code, pointer, message]),
+    ).to.deep.equal([
+      [
+        'warning',
+        'throttler-rule-idle',
+        '/TEMPLATE_QUEUE/throttler/rulesForMissed/1/level',
+        'a rule of level "ce" never throttles yet: no backend says which computing element a worker went to; "site" and "pq" do',
+      ],
+    ]);
   });
 
   it('gives each queue its own limits over those of the template', async () => {
@@ -171,6 +180,14 @@ const mistakes: readonly Mistake[] = [
     code: 'wrong-type',
     message: 'maxSubmissionAttempts is 0; it must be >= 1',
   },
+  ...[5, 'x', [1]].map((common) => ({
+    what: `a common part that is ${JSON.stringify(common)}`,
+    has: { common },
+    pointer: '/BAD/common',
+    at: '"common"',
+    code: 'wrong-type',
+    message: `common is ${JSON.stringify(common)}; it must be an object { ... } with options for all plugin sections`,
+  })),
   {
     what: 'a missing section',
     has: { monitor: undefined },
@@ -400,6 +417,79 @@ describe('a queue file', () => {
     const { queues, refused, problems } = await read(file);
     expect([queues, refused]).to.deep.equal([[], []]);
     expect(problems.map(({ code, line }) => [code, line])).to.deep.equal([['syntax', 1]]);
+  });
+
+  const rules = [
+    { level: 'site', timeWindow: 1, maxMissed: 1 },
+    { level: 'ce', timeWindow: 1, maxMissed: 1 },
+  ];
+  const weights = 'prodSourceLabelRandomWeightsPermille';
+  const typeWeights = 'pilotTypeRandomWeightsPermille';
+  const workerMaker = (value: Json) => ({
+    name: 'SimpleWorkerMaker',
+    module: 'pandaharvester.harvesterworkermaker.simple_worker_maker',
+    [typeWeights]: value,
+  });
+  const idle =
+    'a rule of level "ce" never throttles yet: no backend says which computing element a worker went to; "site" and "pq" do';
+  for (const [has, pointer, code, message] of [
+    [
+      { queueStatus: 'ofline' },
+      '/queueStatus',
+      'doubtful-value',
+      'queueStatus is "ofline", which nobody knows, so nothing is submitted; did you mean "online" or "offline"?',
+    ],
+    [
+      { queueStatus: 'ONLINE' },
+      '/queueStatus',
+      'doubtful-value',
+      'queueStatus is "ONLINE", which nobody knows, so nothing is submitted; did you mean "online"?',
+    ],
+    [
+      { [weights]: { rc_tset: 10, rc_test: 10 } },
+      `/${weights}`,
+      'doubtful-value',
+      `${weights} has a weight for the label "rc_tset", which has no pilot type of its own; did you mean "rc_test" or "rc_test2"?`,
+    ],
+    [
+      { [weights]: { rc_test: 600, ptest: 401 } },
+      `/${weights}`,
+      'doubtful-value',
+      `the weights of ${weights} are 1001 together; they are parts of 1000`,
+    ],
+    [
+      { workerMaker: workerMaker({ XX: 1 }) },
+      `/workerMaker/${typeWeights}`,
+      'doubtful-value',
+      `${typeWeights} has a weight for the pilot type "XX", which does not exist; there are PR, RC, ALRB, PT`,
+    ],
+    ...['SimpleThrottler', 'TinyThrottler'].map(
+      (name) =>
+        [
+          { throttler: { name, module: 'thresher/throttlers', rulesForMissed: rules } },
+          '/throttler/rulesForMissed/1/level',
+          'throttler-rule-idle',
+          idle,
+        ] as const,
+    ),
+  ] as const) {
+    it(`warns of ${JSON.stringify(has)}`, async () => {
+      write({ Q: { ...good(), ...has } });
+      const { queues, problems } = await read(file);
+      expect(queues).to.have.length(1);
+      expect(
+        problems.map((problem) => [problem.severity, problem.pointer, problem.code, problem.message]),
+      ).to.deep.equal([['warning', `/Q${pointer}`, code, message]]);
+    });
+  }
+
+  it('says nothing of weights and states that exist', async () => {
+    const states = ['online', 'offline', 'test', 'brokeroff'].map((queueStatus) => [
+      queueStatus,
+      { ...good(), queueStatus, [weights]: { rc_test: 500, rc_alrb: 500 } },
+    ]);
+    write(Object.fromEntries(states) as Json);
+    expect((await read(file)).problems).to.deep.equal([]);
   });
 
   it('takes back with null what its template says', async () => {

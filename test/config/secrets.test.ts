@@ -10,6 +10,8 @@ describe('values that are shown', () => {
     'apiKey',
     'private_key',
     'authToken',
+    'auth',
+    'Authorization',
   ])
     it(`keep the value of ${key} to themselves`, () => {
       expect(withoutSecrets(key, 'x1')).to.equal(hidden);
@@ -30,6 +32,13 @@ describe('values that are shown', () => {
     it(`show ${key}: a path or a name is no secret`, () => {
       expect(withoutSecrets(key, 'x1')).to.equal('x1');
     });
+
+  it('show no header that lets a request in, whatever its key is, and every switch', () => {
+    expect(withoutSecrets('header', ['Bearer zzz', 'basic dTpw', 'bearer'])).to.deep.equal([
+      ...[hidden, hidden, 'bearer'],
+    ]);
+    expect(withoutSecrets('useAuth', true)).to.equal(true);
+  });
 
   it('show a URL without the password in it', () => {
     expect(withoutSecrets('logBaseURL', ['https://user:pa55@host:8443/x'])).to.deep.equal([

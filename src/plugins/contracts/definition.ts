@@ -55,7 +55,8 @@ export interface DefinitionProblem {
     | 'template-wrong'
     | 'unknown-placeholder'
     | 'access-point-shared'
-    | 'throttler-without-rules';
+    | 'throttler-without-rules'
+    | 'throttler-rule-idle';
   readonly message: string;
   readonly severity?: 'error' | 'warning';
   readonly file?: string;

@@ -116,6 +116,14 @@ export const configurationErrors = {
     meaning: 'The queue names a throttler and gives it no rules.',
     remedy: 'Add `rulesForMissed`, or another list of rules; or remove the section.',
   },
+  'throttler-rule-idle': {
+    meaning: 'A rule of a throttler never holds anything back, because nothing says what it would count.',
+    remedy: 'Use a rule of level `site` or `pq`, or do not rely on it.',
+  },
+  'doubtful-value': {
+    meaning: 'A value is allowed and means nothing, or not what was probably meant.',
+    remedy: 'Look for a spelling mistake; docs/configuration.md says what there is.',
+  },
   'connection-not-shared': {
     meaning: 'Submitter, monitor and sweeper of a queue do not look at the same place.',
     remedy: 'Put the options that say where (such as `workDir`) into `common`.',

@@ -1,6 +1,6 @@
 import { definePlugin, type DefinitionProblem } from '../../contracts/definition.ts';
 import { RuleThrottler } from './rules.ts';
-import { SimpleThrottlerConfig, TinyThrottlerConfig } from './schema.ts';
+import { type MissedRule, SimpleThrottlerConfig, TinyThrottlerConfig } from './schema.ts';
 
 /** Holds a queue back while too many workers of its site are missed. */
 export const SimpleThrottler = definePlugin({
@@ -10,7 +10,7 @@ export const SimpleThrottler = definePlugin({
   aliases: [['pandaharvester.harvesterthrottler.simple_throttler', 'SimpleThrottler']],
   config: SimpleThrottlerConfig,
   connections: () => [],
-  check: ({ rulesForMissed }) => (rulesForMissed.length > 0 ? [] : [noRules]),
+  check: ({ rulesForMissed }) => (rulesForMissed.length > 0 ? idleRules(rulesForMissed) : [noRules]),
   create: (config) => new RuleThrottler({ ...noFamily, ...config }),
 });
 
@@ -23,7 +23,9 @@ export const TinyThrottler = definePlugin({
   config: TinyThrottlerConfig,
   connections: () => [],
   check: (config) =>
-    Object.values(config).some((rules) => Array.isArray(rules) && rules.length > 0) ? [] : [noRules],
+    Object.values(config).some((rules) => Array.isArray(rules) && rules.length > 0)
+      ? idleRules(config.rulesForMissed)
+      : [noRules],
   create: (config) => new RuleThrottler(config),
 });
 
@@ -39,3 +41,20 @@ const noRules: DefinitionProblem = {
   severity: 'warning',
   message: 'the throttler has no rules, so it never throttles; rulesForMissed would be a list of them',
 };
+
+/** No backend says yet which computing element a worker went to, so none is ever missed there. */
+function idleRules(rules: readonly MissedRule[]): DefinitionProblem[] {
+  return rules.flatMap(({ level }, at) =>
+    level === 'ce'
+      ? [
+          {
+            pointer: `/rulesForMissed/${at}/level`,
+            code: 'throttler-rule-idle' as const,
+            severity: 'warning' as const,
+            message:
+              'a rule of level "ce" never throttles yet: no backend says which computing element a worker went to; "site" and "pq" do',
+          },
+        ]
+      : [],
+  );
+}
