@@ -14,16 +14,16 @@ export function jsonMistake(text: string, error: ParseError | undefined): Syntax
   if (text.trim() === '') return { offset: 0, pointer: '', message: 'the file is empty' };
   const offset = error?.offset ?? 0;
   const found = text.slice(offset, offset + (error?.length ?? 0));
-  const code = error === undefined ? 'ValueExpected' : printParseErrorCode(error.error);
+  const kind = error === undefined ? 'ValueExpected' : printParseErrorCode(error.error);
   const pointer = toPointer(getLocation(text, offset).path.filter((part) => part !== ''));
   const comma = text.slice(0, offset).trimEnd().length - 1;
   const isTrailing =
-    /^(PropertyName|Value)Expected$/.test(code) && text[comma] === ',' && /^[}\]]/.test(found);
+    /^(PropertyName|Value)Expected$/.test(kind) && text[comma] === ',' && /^[}\]]/.test(found);
   if (isTrailing) return { offset: comma, pointer, message: `there is a comma too many before the ${found}` };
   if (offset >= text.trimEnd().length)
-    return { offset, pointer, message: `the file ends too early: ${spellOut(code)}` };
+    return { offset, pointer, message: `the file ends too early: ${spellOut(kind)}` };
   const message =
-    code === 'InvalidSymbol' ? symbolMistake(text, offset, found) : (usual[code] ?? spellOut(code));
+    kind === 'InvalidSymbol' ? symbolMistake(text, offset, found) : (usual[kind] ?? spellOut(kind));
   return { offset, pointer, message };
 }
 
@@ -47,6 +47,6 @@ function symbolMistake(text: string, offset: number, found: string): string {
 }
 
 /** "PropertyNameExpected" to "property name expected". */
-function spellOut(code: string): string {
-  return code.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase();
+function spellOut(kind: string): string {
+  return kind.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase();
 }
