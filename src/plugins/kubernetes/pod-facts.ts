@@ -1,3 +1,4 @@
+import { pilotAnnotation } from './marks.ts';
 import type { Condition, ContainerState, ContainerStatus, Job, Pod, TerminatedState } from './types.ts';
 
 /** What a container is for. A sidecar is an init container that is always restarted. */
@@ -27,10 +28,9 @@ export interface Facts {
   readonly phase: string;
 }
 
-/** @param pilotContainer the pilot's container; default: the first. */
-export function factsOf(job: Job | undefined, pods: readonly Pod[], pilotContainer?: string): Facts {
+export function factsOf(job: Job | undefined, pods: readonly Pod[]): Facts {
   const pod = newest(pods);
-  const containers = pod === undefined ? [] : containersOf(pod, pilotContainer);
+  const containers = pod === undefined ? [] : containersOf(pod);
   const pilot = containers.find(({ role }) => role === 'pilot');
   const exit = pilot?.state.terminated ?? undefined;
   return {
@@ -96,7 +96,9 @@ function newest(pods: readonly Pod[]): Pod | undefined {
   )[0];
 }
 
-function containersOf({ spec, status }: Pod, pilotContainer: string | undefined): Container[] {
+/** The pilot's is the one that the Pod's annotation names, else the first. */
+function containersOf({ metadata, spec, status }: Pod): Container[] {
+  const pilotContainer = metadata?.annotations?.[pilotAnnotation];
   const main = status?.containerStatuses ?? [];
   const init = status?.initContainerStatuses ?? [];
   const specs = spec?.containers ?? [];

@@ -14,10 +14,7 @@ import {
 import { judgeWaiting, type PendingLimits, type Waiting, waitingOf } from './pending-rules.ts';
 import type { Job, Pod } from './types.ts';
 
-export interface StateOptions extends PendingLimits, CauseOptions {
-  /** Name of the pilot's container; default: the first. */
-  readonly pilotContainer?: string;
-}
+export interface StateOptions extends PendingLimits, CauseOptions {}
 
 /** What a Job and its Pods mean for their worker. */
 export interface WorkerState {
@@ -187,7 +184,7 @@ export function stateOf(
   options: StateOptions,
 ): WorkerState | undefined {
   if (job === undefined && pods.length === 0) return undefined;
-  const facts = factsOf(job, pods, options.pilotContainer);
+  const facts = factsOf(job, pods);
   const row = stateRows.find(({ when }) => when(facts));
   if (row === undefined) return undefined;
   const { status, native, mayBeGivenUp = false } = row;

@@ -33,6 +33,7 @@ interface PodParts {
   readonly init?: readonly (ContainerStatus & { readonly sidecar?: boolean })[];
   /** Order of the specification; default: that of the statuses. */
   readonly order?: readonly string[];
+  readonly annotations?: Readonly<Record<string, string>>;
 }
 
 export function pod(phase: string, parts: PodParts = {}): Pod {
@@ -42,6 +43,7 @@ export function pod(phase: string, parts: PodParts = {}): Pod {
     metadata: {
       name: parts.name ?? 'factory-1-abcde',
       creationTimestamp: at(created),
+      ...(parts.annotations && { annotations: parts.annotations }),
       ...(deleted !== undefined && { deletionTimestamp: at(deleted) }),
     },
     spec: {

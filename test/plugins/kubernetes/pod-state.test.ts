@@ -422,10 +422,13 @@ describe('the state of a Job and its Pods', () => {
     expect(observation.error?.message).to.equal('ended with exit status 143, usually signal 15');
   });
 
-  it('has the exit status of the container that the queue names, whatever stands first', () => {
-    const one = pod('Failed', { containers: [ended(0, 'Completed', 'log'), ended(9, 'Error', 'work')] });
-    expect(look(job(), [one], 100, { pilotContainer: 'work' }).observation.exitCode).to.equal(9);
-    expect(look(job(), [one]).observation.exitCode).to.equal(0);
+  it("has the exit status of the container that the Pod's annotation names, whatever stands first", () => {
+    const containers = [ended(0, 'Completed', 'log'), ended(9, 'Error', 'work')];
+    const exitOf = (parts: object) =>
+      look(job(), [pod('Failed', { containers, ...parts })]).observation.exitCode;
+    expect(exitOf({ annotations: { 'thresher/pilot-container': 'work' } })).to.equal(9);
+    expect(exitOf({ annotations: { 'thresher/pilot-container': 'gone' } })).to.equal(0);
+    expect(exitOf({})).to.equal(0);
     const sorted = pod('Failed', {
       containers: [ended(0, 'Completed', 'a'), ended(9, 'Error', 'b')],
       order: ['b', 'a'],
