@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { cores, mebibytes, quantityOf } from '../../../src/plugins/kubernetes/quantity.ts';
@@ -46,7 +47,7 @@ describe('a Kubernetes quantity', () => {
     {},
     NaN,
   ]) {
-    it(`is not ${String(JSON.stringify(written))}`, () => {
+    it(`is not ${inspect(written)}`, () => {
       expect(quantityOf(written)).to.equal(undefined);
     });
   }
