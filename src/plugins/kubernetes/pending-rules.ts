@@ -1,3 +1,5 @@
+import { messageOf } from '../../worker/errors.ts';
+import type { DefinitionProblem } from '../contracts/definition.ts';
 import { hasBegun, type Facts, timeOf } from './pod-facts.ts';
 
 /** What a worker that waits is to do once it has waited for this reason for `graceSeconds`. */
@@ -87,6 +89,19 @@ export interface PendingLimits {
 export type PendingOutcome =
   | { readonly then: 'wait'; readonly at?: number }
   | { readonly then: 'fail'; readonly code: string; readonly message: string };
+
+/** Own rules whose `reason` is no regular expression, for the `check` of the monitor: at work they would fail every worker. */
+export function badPendingRules(rules: readonly PendingOverride[]): DefinitionProblem[] {
+  return rules.flatMap(({ reason }, index) => {
+    try {
+      new RegExp(reason);
+      return [];
+    } catch (error) {
+      const message = `reason is ${JSON.stringify(reason)}, which is no regular expression: ${messageOf(error)}`;
+      return [{ pointer: `/pendingRules/${index}/reason`, code: 'wrong-type', message }];
+    }
+  });
+}
 
 /** What each of these reasons to wait comes to, with the queue's own rules first. */
 export function judgeWaiting(

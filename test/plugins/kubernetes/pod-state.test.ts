@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { failureCauses } from '../../../src/plugins/kubernetes/failure-causes.ts';
 import { factsOf } from '../../../src/plugins/kubernetes/pod-facts.ts';
-import { pendingRules } from '../../../src/plugins/kubernetes/pending-rules.ts';
+import { badPendingRules, pendingRules } from '../../../src/plugins/kubernetes/pending-rules.ts';
 import { type StateOptions, stateOf, stateRows } from '../../../src/plugins/kubernetes/pod-state.ts';
 import type { Job, Pod } from '../../../src/plugins/kubernetes/types.ts';
 import { at, condition, ended, job, ms, pod, running, waiting } from './objects.ts';
@@ -309,6 +309,12 @@ describe('the state of a Job and its Pods', () => {
       job(),
       [pod('Failed', { containers: [ended(0), ended(1, 'Error', 'log')] })],
       'failed Completed k8s-container-beside-failed',
+    ],
+    [
+      'a companion that failed beside a pilot that ended with 0 after a child was killed for memory',
+      job(),
+      [pod('Failed', { containers: [ended(0, 'OOMKilled'), ended(1, 'Error', 'log')] })],
+      'failed OOMKilled k8s-container-beside-failed',
     ],
     [
       'a container nobody knows the end of',
@@ -620,10 +626,24 @@ describe('waiting', () => {
     expect(look(job(), pods, 1e6)).to.have.all.keys('observation');
   });
 
+  it('of a pilot that is to be started again is its own, not that of a container beside it', () => {
+    const again = { ...waiting('CrashLoopBackOff'), lastState: { terminated: { exitCode: 1 } } };
+    const pods = [pod('Running', { containers: [again, waiting('InvalidImageName', 'log')] })];
+    expect(look(job(), pods, 301).verdict).to.equal(undefined);
+    expect(look(job(), pods, 302).verdict?.observation.error?.code).to.equal('k8s-crash-loop');
+  });
+
   it('for a Pod to end is given up an hour after its grace', () => {
     const pods = [pod('Running', { containers: [running()], deleted: 130 })];
     expect(look(job(), pods, 3729).verdict).to.equal(undefined);
     expect(look(job(), pods, 3730).verdict?.observation.error?.code).to.equal('k8s-node-lost');
+  });
+
+  it('has own rules only where they are regular expressions', () => {
+    const rule = (reason: string) => ({ reason, then: 'fail' as const, graceSeconds: 0 });
+    const problems = badPendingRules([rule('Image.*'), rule('Image(')]);
+    expect(problems.map(({ pointer }) => pointer)).to.deep.equal(['/pendingRules/1/reason']);
+    expect(problems[0]?.message).to.match(/^reason is "Image\(", which is no regular expression: /);
   });
 
   it("follows the queue's own rules first", () => {
