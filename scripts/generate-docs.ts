@@ -19,9 +19,11 @@ import { configurationErrors } from '../src/worker/catalogue/configuration.ts';
 import { daemonErrors } from '../src/worker/catalogue/daemon.ts';
 import type { Explanation } from '../src/worker/catalogue/explanation.ts';
 import { httpErrors } from '../src/worker/catalogue/http.ts';
+import { kubernetesWorkerErrors } from '../src/worker/catalogue/kubernetes-workers.ts';
 import { reasons } from '../src/worker/catalogue/reasons.ts';
 import { storeErrors } from '../src/worker/catalogue/store.ts';
 import { workerErrors } from '../src/worker/catalogue/workers.ts';
+import { kubernetesStatesPage } from './kubernetes-states.ts';
 
 interface Schema {
   readonly type?: string;
@@ -75,6 +77,7 @@ export function generatePages(): Record<string, string> {
   return {
     'errors.md': errorsPage(),
     'configuration.md': configurationPage(),
+    'kubernetes-states.md': kubernetesStatesPage(),
     'thresher.8': manPage(commandTree(makeProgram(realEnvironment))),
   };
 }
@@ -100,7 +103,10 @@ function errorsPage(): string {
     'Every message carries a code that never changes its meaning. Third-party plugins may have codes of their own.',
     '',
     ...section('Reasons', 'Why no more workers of a queue are submitted: `thresher queues`.', reasons),
-    ...section('Workers', '`errorCode` of a worker: `thresher worker ID`.', workerErrors),
+    ...section('Workers', '`errorCode` of a worker: `thresher worker ID`.', {
+      ...workerErrors,
+      ...kubernetesWorkerErrors,
+    }),
     ...section(
       'Configuration',
       'Mistakes in files, in the log at start. Errors refuse the queue; the others go on.',

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 import { type Node, parseTree, type ParseError } from 'jsonc-parser';
-import { isMap, isPair, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
+import { isMap, isPair, isScalar, isSeq, LineCounter, parseDocument, type ScalarTag } from 'yaml';
 import { messageOf } from '../worker/errors.ts';
 import type { ErrorCode } from '../worker/errors.ts';
 import { jsonMistake } from './json-syntax.ts';
@@ -150,9 +150,29 @@ export function parseJson(text: string, file: string): Located {
   return { file, value, problems, lineOf };
 }
 
-export function parseYaml(text: string, file: string): Located {
+/**
+ * What YAML 1.1 reads otherwise than 1.2, and Kubernetes and PyYAML still do: 0400 is octal, `yes` is true, `<<` merges. A
+ * `defaultMode: 0400` would otherwise become another mode without a word.
+ */
+const tagsOf11: ScalarTag[] = [
+  {
+    ...{ tag: 'tag:yaml.org,2002:int', default: true, test: /^[-+]?0[0-7]+$/ },
+    resolve: (digits) => parseInt(digits, 8),
+  },
+  {
+    ...{ tag: 'tag:yaml.org,2002:bool', default: true },
+    test: /^(?:[Yy]es|YES|[Nn]o|NO|[Oo]n|ON|[Oo]ff|OFF)$/,
+    resolve: (word) => /^(?:yes|on)$/i.test(word),
+  },
+];
+
+/** @param as `kubernetes`: with YAML 1.1's numbers, booleans and merge keys. */
+export function parseYaml(text: string, file: string, as?: 'kubernetes'): Located {
   const counter = new LineCounter();
-  const document = parseDocument(text, { lineCounter: counter, prettyErrors: false });
+  const document = parseDocument(text, {
+    ...{ lineCounter: counter, prettyErrors: false },
+    ...(as === 'kubernetes' && { merge: true, customTags: (tags) => [...tagsOf11, ...tags] }),
+  });
   const line = (offset: number) => Math.max(1, counter.linePos(offset).line);
   if (document.errors.some(({ message }) => message.includes('call stack')))
     return broken(file, 1, 'syntax', endless);

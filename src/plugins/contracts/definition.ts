@@ -53,6 +53,7 @@ export interface DefinitionProblem {
     | 'file-unreadable'
     | 'syntax'
     | 'template-wrong'
+    | 'template-risky'
     | 'unknown-placeholder'
     | 'access-point-shared'
     | 'throttler-without-rules'

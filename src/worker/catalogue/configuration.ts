@@ -142,4 +142,9 @@ export const configurationErrors = {
     meaning: 'A worker template is not what its backend expects.',
     remedy: 'See the message; templates/ has working ones.',
   },
+  'template-risky': {
+    meaning:
+      'A worker template works, but not as one worker needs it: more than one Pod of one worker, or a part that thresher replaces.',
+    remedy: 'Write what the message asks for.',
+  },
 } as const satisfies Record<string, Explanation>;

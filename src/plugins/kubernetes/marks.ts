@@ -1,0 +1,114 @@
+import { createHash } from 'node:crypto';
+import type { Worker } from '../../worker/worker.ts';
+import type { ObjectMeta } from './types.ts';
+
+/** Labels that say whose an object is; what is listed and watched is selected by the first. */
+export const factoryLabel = 'thresher/factory';
+export const workerIdLabel = 'thresher/worker-id';
+export const queueLabel = 'thresher/queue';
+/** Annotation with everything that makes a worker's row again. */
+export const workerAnnotation = 'thresher/worker';
+/** Annotation of a Pod: which of its containers is the pilot's. */
+export const pilotAnnotation = 'thresher/pilot-container';
+
+const labelPattern = /^(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$/;
+
+export function isLabelValue(text: string): boolean {
+  return labelPattern.test(text);
+}
+
+/**
+ * Any text as a label's value: itself where it is one, otherwise what of it can stay and eight digits of its SHA-256, so that
+ * "A/B" and "A B" stay apart. The text itself is in the annotation of the same name.
+ */
+export function labelOf(text: string): string {
+  if (isLabelValue(text)) return text;
+  const digest = createHash('sha256').update(text).digest('hex').slice(0, 8);
+  const kept = text
+    .replace(/[^A-Za-z0-9_.-]+/g, '-')
+    .slice(0, 54)
+    .replace(/^[-_.]+|[-_.]+$/g, '');
+  return kept === '' ? digest : `${kept}-${digest}`;
+}
+
+/** What a worker's row is made of again: all of it but the handle. */
+export type Identity = Omit<Worker, 'handle'>;
+
+export function marksOf(
+  worker: Worker,
+  factoryId: string,
+): {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+} {
+  const { workerId, name, queue, computingSite, origin, requirements } = worker;
+  const { placement, configId, attempt, accessPoint } = worker;
+  const who = { workerId, name, queue, computingSite, origin, requirements };
+  // Key by key: the order of a worker's own keys is not part of it, and the same worker must give the same text.
+  const identity = {
+    ...who,
+    placement,
+    configId,
+    attempt,
+    ...(accessPoint !== undefined && { accessPoint }),
+  };
+  return {
+    labels: {
+      [factoryLabel]: labelOf(factoryId),
+      [workerIdLabel]: String(worker.workerId),
+      [queueLabel]: labelOf(worker.queue),
+    },
+    annotations: { [queueLabel]: worker.queue, [workerAnnotation]: JSON.stringify(identity) },
+  };
+}
+
+export function isOurs(metadata: ObjectMeta | undefined, factoryId: string): boolean {
+  return metadata?.labels?.[factoryLabel] === labelOf(factoryId);
+}
+
+/** The worker that a Job or Pod of ours is of. */
+export function workerIdOf(metadata: ObjectMeta | undefined): number | undefined {
+  const text = metadata?.labels?.[workerIdLabel] ?? '';
+  const id = /^\d{1,15}$/.test(text) ? Number(text) : 0;
+  return id > 0 ? id : undefined;
+}
+
+/**
+ * Who a Job of ours is, by its annotation; undefined where that does not fit its name and label: a copy that somebody made
+ * by hand carries our marks, and must not be taken for the worker.
+ */
+export function identityOf(metadata: ObjectMeta | undefined): Identity | undefined {
+  let read: unknown;
+  try {
+    read = JSON.parse(metadata?.annotations?.[workerAnnotation] ?? '');
+  } catch {
+    return undefined;
+  }
+  if (!isIdentity(read)) return undefined;
+  return read.name === metadata?.name && read.workerId === workerIdOf(metadata) ? read : undefined;
+}
+
+const texts = ['resourceType', 'jobType', 'pilotType', 'prodSourceLabel'];
+const numbers = ['nCore', 'minRamCount', 'maxDiskCount', 'maxWalltime'];
+
+function isIdentity(value: unknown): value is Identity {
+  if (!isRecord(value)) return false;
+  const { origin, requirements, accessPoint } = value;
+  const all = (of: Record<string, unknown>, keys: readonly string[], type: string) =>
+    keys.every((key) => typeof of[key] === type);
+  return (
+    all(value, ['workerId', 'configId', 'attempt'], 'number') &&
+    all(value, ['name', 'queue', 'computingSite', 'placement'], 'string') &&
+    ['string', 'undefined'].includes(typeof accessPoint) &&
+    isRecord(origin) &&
+    all(origin, ['kind', 'uid'], 'string') &&
+    all(origin, ['index'], 'number') &&
+    isRecord(requirements) &&
+    all(requirements, texts, 'string') &&
+    all(requirements, numbers, 'number')
+  );
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

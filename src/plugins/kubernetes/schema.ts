@@ -1,0 +1,183 @@
+import Type, { type Static } from 'typebox';
+
+const text = (description: string) => Type.Optional(Type.String({ description }));
+const filled = (description: string) => Type.Optional(Type.String({ minLength: 1, description }));
+const percent = (description: string) => Type.Optional(Type.Number({ exclusiveMinimum: 0, description }));
+const natural = (description: string) => Type.Optional(Type.Integer({ minimum: 0, description }));
+const atOnce = (description: string) => Type.Integer({ default: 32, minimum: 1, maximum: 256, description });
+
+/** Which cluster and namespace: equal for submitter, monitor and sweeper, so put them into `common`. */
+const where = {
+  k8s_config_file: filled(
+    'Kubeconfig. Relative paths count from the queue file. Default: the service account of the Pod that thresher runs in.',
+  ),
+  k8s_context: filled('Context of the kubeconfig. Default: its current one.'),
+  k8s_namespace: text(
+    'Namespace of the Jobs. Default, also where it is empty: `k8s.namespace`, else `default`.',
+  ),
+  'k8s.namespace': text('The same, as CRIC has it.'),
+};
+
+/** Today's Harvester takes these from CRIC; here they are options of the queue. */
+const cric = {
+  'k8s.host_image': filled('Image of the pilot, instead of the one in the template.'),
+  'k8s.volumes.pilot_dir_mount': Type.String({
+    default: '/pilotdir',
+    pattern: '^/',
+    description:
+      "Directory of the pilot: its `HOME` and `TMPDIR` where the template does not say, and `pilot-dir`'s place.",
+  }),
+  'k8s.annotations.safe_to_evict': Type.Optional(
+    Type.Boolean({ description: 'Whether the cluster autoscaler may end the Pod to remove its node.' }),
+  ),
+  'k8s.scheduler.use_score_mcore_affinity': Type.Boolean({
+    default: true,
+    description:
+      'Single-core pilots prefer nodes that have pilots, so that whole nodes stay free for multi-core ones.',
+  }),
+  'k8s.scheduler.use_score_mcore_anti_affinity': Type.Boolean({
+    default: false,
+    description: 'Single-core and multi-core pilots avoid each other.',
+  }),
+  'k8s.scheduler.priorityClassName': filled('Priority class of the Pods.'),
+  'k8s.scheduler.priorityClassName.score': filled('Of those with resource type SCORE.'),
+  'k8s.scheduler.priorityClassName.score_himem': filled('Of those with SCORE_HIMEM.'),
+  'k8s.scheduler.priorityClassName.mcore': filled('Of those with MCORE.'),
+  'k8s.scheduler.priorityClassName.mcore_himem': filled('Of those with MCORE_HIMEM.'),
+  'k8s.resources.requests.cpu_scheduling_ratio': percent('Instead of `cpuAdjustRatio`, %.'),
+  'k8s.resources.requests.memory_scheduling_ratio': percent('Instead of `memoryAdjustRatio`, %.'),
+  'k8s.resources.limits.use_memory_limit': Type.Boolean({
+    default: false,
+    description: 'Limit the memory of the pilot: Kubernetes kills what goes beyond.',
+  }),
+  'k8s.resources.limits.memory_limit_safety_factor': Type.Number({
+    default: 100,
+    minimum: 100,
+    description: 'The limit in % of `minRamCount`.',
+  }),
+  'k8s.resources.limits.memory_limit_min_offset': Type.Number({
+    default: 0,
+    minimum: 0,
+    description: 'The limit is at least this much above `minRamCount`, MiB.',
+  }),
+  'k8s.resources.use_ephemeral_storage_resource_specs': Type.Boolean({
+    default: true,
+    description:
+      'Request and limit ephemeral storage by `maxDiskCount`, and mount an emptyDir as the directory of the pilot.',
+  }),
+  'k8s.resources.ephemeral_storage_offset': Type.Number({
+    default: 0,
+    minimum: 0,
+    description: 'Added to `maxDiskCount`, MiB.',
+  }),
+  'k8s.resources.limits.ephemeral_storage_limit_safety_factor': Type.Number({
+    default: 100,
+    minimum: 100,
+    description: 'The limit in % of the request.',
+  }),
+  'k8s.use_active_deadline_seconds': Type.Boolean({
+    default: true,
+    description: 'Kubernetes ends the Pod after `maxWalltime`, counted from when its node took it.',
+  }),
+};
+
+/** Harvester: `K8sSubmitter` of `pandaharvester.harvestersubmitter.k8s_submitter`. */
+export const K8sSubmitterConfig = Type.Object({
+  ...where,
+  k8s_yaml_file: Type.String({
+    minLength: 1,
+    description: 'YAML template of the Job. Relative paths count from the queue file.',
+  }),
+  pilotContainer: filled("Name of the pilot's container in the template. Default: the first."),
+  proxySecretPath: filled('Path of the proxy inside the container, where a Secret is mounted.'),
+  x509UserProxy: filled(
+    'Proxy file on this machine, given to the pilot as `proxyContent` through a Secret. Only where `proxySecretPath` is not set.',
+  ),
+  tokenDir: filled('Directory of PanDA tokens inside the container.'),
+  pandaTokenFilename: filled('Name of the token in it.'),
+  pandaTokenKeyFilename: filled("Name of the token's key in it."),
+  cpuAdjustRatio: Type.Number({
+    default: 100,
+    exclusiveMinimum: 0,
+    description: 'Cores requested in % of `nCore`. The limit is `nCore`.',
+  }),
+  memoryAdjustRatio: Type.Number({
+    default: 100,
+    exclusiveMinimum: 0,
+    description: 'Memory requested in % of `minRamCount`.',
+  }),
+  nProcesses: atOnce('Jobs created at once.'),
+  logBaseURL: filled('Where pilots put and operators find logs: `logs_frontend_w` and `logs_frontend_r`.'),
+  logs_frontend_w: filled('Where pilots write logs. Default: `logBaseURL`.'),
+  logs_frontend_r: filled('Where logs are read. Default: `logBaseURL`.'),
+  schedulerName: filled(
+    'Scheduler of the Pods, such as `node-packing` (templates/kubernetes/node-packing/).',
+  ),
+  ttlSecondsAfterFinished: Type.Integer({
+    default: 172_800,
+    minimum: 3600,
+    description:
+      'Kubernetes removes an ended Job after this, s, if the sweeper has not: a safety net. Long, since what is gone before the monitor saw it is missed.',
+  }),
+  pilotsStarterConfigMap: filled(
+    "ConfigMap with Harvester's `pilots_starter.py`, mounted at `/scratch/executables` and started where the template has no command.",
+  ),
+  pilot_url: filled('Where the wrapper gets the pilot from.'),
+  pilot_version: Type.String({ default: 'current', description: 'Version of the pilot.' }),
+  python_version: Type.String({ default: '3', description: "The pilot's Python." }),
+  ...cric,
+});
+export type K8sSubmitterConfig = Static<typeof K8sSubmitterConfig>;
+
+/** Harvester: `K8sMonitor` of `pandaharvester.harvestermonitor.k8s_monitor`. */
+export const K8sMonitorConfig = Type.Object({
+  ...where,
+  nProcesses: Type.Optional(
+    Type.Integer({ minimum: 1, description: 'Without effect: one watch follows all workers.' }),
+  ),
+  cancelUnknown: Type.Optional(
+    Type.Boolean({ description: 'Without effect, as in Harvester: what is unknown stays as it was.' }),
+  ),
+  podQueueTimeLimit: Type.Integer({
+    default: 172_800,
+    minimum: 1,
+    description: 'How long a worker may wait for its pilot to start before it is given up, s.',
+  }),
+  payloadType: filled('`atlas_pilot_wrapper`: its exit statuses 1, 2, 64 and 80 are put into words.'),
+  pendingRules: Type.Array(
+    Type.Object(
+      {
+        reason: Type.String({ minLength: 1, description: 'Regular expression for the whole reason.' }),
+        graceSeconds: Type.Integer({ minimum: 0, default: 0 }),
+        then: Type.Union([Type.Literal('wait'), Type.Literal('fail')]),
+      },
+      { additionalProperties: false },
+    ),
+    {
+      default: [],
+      description:
+        'Before the rules of docs/kubernetes-states.md: `{reason, graceSeconds, then}`, with `then` `fail` (after that many seconds) or `wait` (without end).',
+    },
+  ),
+});
+export type K8sMonitorConfig = Static<typeof K8sMonitorConfig>;
+
+/** Harvester: `K8sSweeper` of `pandaharvester.harvestersweeper.k8s_sweeper`. */
+export const K8sSweeperConfig = Type.Object({
+  ...where,
+  nProcesses: atOnce('Jobs deleted at once.'),
+  killGrace: natural(
+    "Between TERM and KILL, s. Default: `terminationGracePeriodSeconds` of the template, else Kubernetes' 30.",
+  ),
+});
+export type K8sSweeperConfig = Static<typeof K8sSweeperConfig>;
+
+export interface Where {
+  readonly k8s_namespace?: string;
+  readonly 'k8s.namespace'?: string;
+}
+
+/** An empty namespace is none: Harvester's examples have it. */
+export function namespaceOf(config: Where): string {
+  return [config.k8s_namespace, config['k8s.namespace']].find((name) => name) ?? 'default';
+}

@@ -1,0 +1,100 @@
+/**
+ * What is read of Jobs and Pods, as the API server sends them: times are RFC 3339, and everything may be missing, or
+ * `null` where a server writes that.
+ */
+type Maybe<T> = T | null;
+
+export interface ObjectMeta {
+  readonly name?: string;
+  readonly namespace?: string;
+  readonly uid?: string;
+  readonly creationTimestamp?: Maybe<string>;
+  /** When it will be gone, its grace included. */
+  readonly deletionTimestamp?: Maybe<string>;
+  readonly labels?: Maybe<Readonly<Record<string, string>>>;
+  readonly annotations?: Maybe<Readonly<Record<string, string>>>;
+}
+
+/** A condition of a Job or a Pod. It holds only while `status` is "True". */
+export interface Condition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason?: Maybe<string>;
+  readonly message?: Maybe<string>;
+  readonly lastTransitionTime?: Maybe<string>;
+}
+
+export interface Job {
+  readonly metadata?: ObjectMeta;
+  readonly spec?: {
+    readonly backoffLimit?: Maybe<number>;
+    readonly completions?: Maybe<number>;
+    readonly suspend?: Maybe<boolean>;
+    readonly podFailurePolicy?: unknown;
+  };
+  readonly status?: {
+    readonly conditions?: Maybe<readonly Condition[]>;
+    readonly startTime?: Maybe<string>;
+    readonly completionTime?: Maybe<string>;
+    readonly active?: Maybe<number>;
+    readonly succeeded?: Maybe<number>;
+    readonly failed?: Maybe<number>;
+    readonly terminating?: Maybe<number>;
+  };
+}
+
+export interface WaitingState {
+  readonly reason?: Maybe<string>;
+  readonly message?: Maybe<string>;
+}
+
+export interface RunningState {
+  readonly startedAt?: Maybe<string>;
+}
+
+export interface TerminatedState {
+  readonly exitCode?: Maybe<number>;
+  readonly signal?: Maybe<number>;
+  readonly reason?: Maybe<string>;
+  readonly message?: Maybe<string>;
+  readonly startedAt?: Maybe<string>;
+  readonly finishedAt?: Maybe<string>;
+}
+
+export interface ContainerState {
+  readonly waiting?: Maybe<WaitingState>;
+  readonly running?: Maybe<RunningState>;
+  readonly terminated?: Maybe<TerminatedState>;
+}
+
+export interface ContainerStatus {
+  readonly name: string;
+  readonly restartCount?: Maybe<number>;
+  readonly state?: Maybe<ContainerState>;
+  readonly lastState?: Maybe<ContainerState>;
+}
+
+/** Of a container's specification only what tells its role. */
+export interface ContainerSpec {
+  readonly name: string;
+  /** "Always" makes an init container a sidecar. */
+  readonly restartPolicy?: Maybe<string>;
+}
+
+export interface Pod {
+  readonly metadata?: ObjectMeta;
+  readonly spec?: {
+    readonly nodeName?: Maybe<string>;
+    readonly containers?: Maybe<readonly ContainerSpec[]>;
+    readonly initContainers?: Maybe<readonly ContainerSpec[]>;
+  };
+  readonly status?: {
+    readonly phase?: Maybe<string>;
+    readonly reason?: Maybe<string>;
+    readonly message?: Maybe<string>;
+    readonly startTime?: Maybe<string>;
+    readonly conditions?: Maybe<readonly Condition[]>;
+    readonly containerStatuses?: Maybe<readonly ContainerStatus[]>;
+    readonly initContainerStatuses?: Maybe<readonly ContainerStatus[]>;
+  };
+}
