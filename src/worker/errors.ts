@@ -2,6 +2,7 @@ import { commandLineErrors } from './catalogue/command-line.ts';
 import { configurationErrors } from './catalogue/configuration.ts';
 import { daemonErrors } from './catalogue/daemon.ts';
 import { httpErrors } from './catalogue/http.ts';
+import { kubernetesErrors } from './catalogue/kubernetes.ts';
 import { reasons } from './catalogue/reasons.ts';
 import { storeErrors } from './catalogue/store.ts';
 import { workerErrors } from './catalogue/workers.ts';
@@ -18,6 +19,7 @@ export const errorCatalogue = {
   ...commandLineErrors,
   ...reasons,
   ...workerErrors,
+  ...kubernetesErrors,
 };
 
 export type ErrorCode = keyof typeof errorCatalogue;
