@@ -62,7 +62,11 @@ const rules: readonly Rule[] = [
   { status: 403, when: says(/(exceeded|insufficient|failed) quota/), code: 'kubernetes-quota' },
   { status: [403, 404], when: aboutNamespace, code: 'kubernetes-namespace' },
   { status: 403, when: says(missingRight), code: 'kubernetes-forbidden' },
-  { status: [400, 422], when: says(/admission webhook .* denied|denied request/), code: 'kubernetes-admission' },
+  {
+    status: [400, 422],
+    when: says(/admission webhook .* denied|denied request/),
+    code: 'kubernetes-admission',
+  },
   { status: 403, code: 'kubernetes-admission' },
   // Without a name it is the kind of object that the server does not know: that says nothing about any one of them.
   { status: 404, when: ({ details }) => Boolean(details?.name), code: 'kubernetes-not-found' },

@@ -38,11 +38,11 @@ export interface ApiStatus {
 /** A page of a list. */
 export interface ListPage<T> {
   readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string };
-  readonly items?: readonly T[];
+  readonly items?: readonly T[] | null;
 }
 
-/** One line of a watch. A bookmark carries a version and nothing else; an error a Status. */
+/** One change that a watch tells of. A bookmark carries a version and nothing else. */
 export interface WatchEvent<T> {
-  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK' | 'ERROR';
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK';
   readonly object: T;
 }

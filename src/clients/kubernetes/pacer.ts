@@ -52,8 +52,13 @@ export class Pacer {
       this.#bucket.take(1);
       if (wait === 0) return true;
       await this.#clock.sleep(wait, signal);
-      if (!signal.aborted && this.pausedFor === 0) return true;
+      if (this.pausedFor === 0 && !isAborted(signal)) return true;
       this.#bucket.take(-1);
     }
   }
+}
+
+/** It changes during a wait, which the compiler does not know of a property. */
+function isAborted(signal: AbortSignal): boolean {
+  return signal.aborted;
 }

@@ -61,7 +61,8 @@ export const kubernetesErrors = {
   },
   'kubernetes-too-many-requests': {
     meaning: 'The API server asks for patience (429), longer than the request could wait.',
-    remedy: 'Nothing to do: all requests to that cluster wait as long as it said. If it lasts, lower the rate.',
+    remedy:
+      'Nothing to do: all requests to that cluster wait as long as it said. If it lasts, lower the rate.',
   },
   'kubernetes-server-error': {
     meaning: 'The API server failed (5xx); the request may have been carried out.',
