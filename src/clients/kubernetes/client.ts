@@ -61,7 +61,7 @@ export interface WatchOptions extends Selection, CallOptions {
   readonly silence: number;
 }
 
-type WatchLine<T> = WatchEvent<T> | { readonly type: 'ERROR'; readonly object: ApiStatus };
+type WatchLine = WatchEvent | { readonly type: 'ERROR'; readonly object: ApiStatus };
 
 /** How often a list begins anew that outlived its version. */
 const listAttempts = 3;
@@ -104,7 +104,7 @@ export class KubernetesClient {
 
   /** @param path of one object */
   get(path: string, options: CallOptions): Promise<KubernetesObject> {
-    return this.#call(request('GET', path, options)) as Promise<KubernetesObject>;
+    return this.#call(request('GET', path, options));
   }
 
   /**
@@ -129,17 +129,17 @@ export class KubernetesClient {
     if (kind === 'apply' && !fieldManager) throw new TypeError('a server-side apply needs a fieldManager');
     const content = { type: contentTypes[kind], text: JSON.stringify(patch) };
     const asked = { ...request('PATCH', path, options, { fieldManager, force }), content };
-    return this.#call(asked) as Promise<KubernetesObject>;
+    return this.#call(asked);
   }
 
   /**
    * All objects as of one version, however many pages that takes. Objects in lists have no `kind` and `apiVersion`.
    * @param record makes of each object what is kept of it; undefined leaves it out.
    */
-  async list<T extends KubernetesObject, R>(
+  async list<R>(
     path: string,
     options: ListOptions,
-    record: (object: T) => R | undefined,
+    record: (object: KubernetesObject) => R | undefined,
   ): Promise<Listed<R>> {
     for (let attempt = 1; ; attempt++) {
       try {
@@ -156,18 +156,14 @@ export class KubernetesClient {
    * @param opened called when the server has taken it on.
    * @throws KubernetesError also for what the watch itself reports as an error: `kubernetes-gone` and others.
    */
-  async *watch<T extends KubernetesObject>(
-    path: string,
-    options: WatchOptions,
-    opened?: () => void,
-  ): AsyncGenerator<WatchEvent<T>> {
+  async *watch(path: string, options: WatchOptions, opened?: () => void): AsyncGenerator<WatchEvent> {
     const { labelSelector, fieldSelector, resourceVersion, timeoutSeconds, silence } = options;
     const range = { labelSelector, fieldSelector, resourceVersion, timeoutSeconds };
     const asked = request('GET', path, options, { watch: true, allowWatchBookmarks: true, ...range });
     const chunks = await this.#requests.open(asked, silence);
     opened?.();
     for await (const line of linesOf(chunks)) {
-      const event = parse(line, this.#requests.asked(asked)) as WatchLine<T>;
+      const event = parse(line, this.#requests.asked(asked)) as WatchLine;
       if (event.type === 'ERROR') throw statusFailure(this.#requests.asked(asked), event.object);
       yield event;
     }
@@ -193,10 +189,10 @@ export class KubernetesClient {
     return this.#requests.close();
   }
 
-  async #listOnce<T extends KubernetesObject, R>(
+  async #listOnce<R>(
     path: string,
     options: ListOptions,
-    record: (object: T) => R | undefined,
+    record: (object: KubernetesObject) => R | undefined,
   ): Promise<Listed<R>> {
     const { labelSelector, fieldSelector, limit = 500 } = options;
     const items: R[] = [];
@@ -204,7 +200,7 @@ export class KubernetesClient {
     for (;;) {
       const query = { labelSelector, fieldSelector, limit, continue: next };
       const asked = request('GET', path, options, query);
-      const page = (await this.#call(asked)) as ListPage<T>;
+      const page = (await this.#call(asked)) as ListPage;
       // Unknown is never zero: what is no list has not said that there is nothing.
       if (page.items === undefined || page.metadata?.resourceVersion === undefined) {
         throw noApi(this.#requests.asked(asked), 'no list');

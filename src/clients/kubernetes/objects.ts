@@ -36,13 +36,13 @@ export interface ApiStatus {
 }
 
 /** A page of a list. */
-export interface ListPage<T> {
+export interface ListPage {
   readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string };
-  readonly items?: readonly T[] | null;
+  readonly items?: readonly KubernetesObject[] | null;
 }
 
 /** One change that a watch tells of. A bookmark carries a version and nothing else. */
-export interface WatchEvent<T> {
+export interface WatchEvent {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK';
-  readonly object: T;
+  readonly object: KubernetesObject;
 }
