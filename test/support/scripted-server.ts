@@ -101,7 +101,10 @@ export function lines(values: readonly unknown[], then?: (response: ServerRespon
     for (const value of values) {
       response.write(typeof value === 'string' ? value : `${JSON.stringify(value)}\n`);
     }
-    if (then) setImmediate(() => then(response));
+    if (then)
+      setImmediate(() => {
+        then(response);
+      });
   };
 }
 

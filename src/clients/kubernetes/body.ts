@@ -59,8 +59,10 @@ export class Body {
       for (;;) {
         const chunks = this.#chunks;
         this.#chunks = [];
-        if (this.#waiting > mostWaiting) this.exchange?.resume();
+        const paused = this.#waiting > mostWaiting;
+        // Before it goes on: what was held back comes within the call, and may be too much again.
         this.#waiting = 0;
+        if (paused) this.exchange?.resume();
         yield* chunks;
         if (this.#chunks.length > 0) continue;
         if (this.#error !== undefined) throw this.#error;

@@ -107,21 +107,21 @@ function bearer(token: string): Record<string, string> {
 }
 
 /** The ways of logging in that kubectl gave up are client-node's; only who uses them pays for its import. */
-async function askProvider(access: ClusterAccess): Promise<Record<string, string>> {
+async function askProvider(access: ClusterAccess): Promise<Headers> {
+  const provider = `auth-provider "${access.user.authProvider ?? ''}"`;
+  const options: { headers: Record<string, string> } = { headers: {} };
   try {
     const { KubeConfig } = await import('@kubernetes/client-node');
     const config = new KubeConfig();
     config.loadFromFile(access.source);
     config.setCurrentContext(access.context);
-    const options: { headers: Record<string, string> } = { headers: {} };
     await config.applyToHTTPSOptions(options);
-    return Object.fromEntries(
-      Object.entries(options.headers).map(([header, value]) => [header.toLowerCase(), value]),
-    );
   } catch (error) {
-    const provider = access.user.authProvider ?? '';
-    throw failed(access, `auth-provider "${provider}" gave no credentials: ${messageOf(error)}`, error);
+    throw failed(access, `${provider} gave no credentials: ${messageOf(error)}`, error);
   }
+  const authorization = options.headers['Authorization'];
+  if (authorization === undefined) throw failed(access, `${provider} gave no credentials`);
+  return { authorization };
 }
 
 function impersonation({ user: { impersonate } }: ClusterAccess): Headers {

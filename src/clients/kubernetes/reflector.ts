@@ -1,7 +1,6 @@
 import type { Clock } from '../../util/clock.ts';
-import { ThresherError } from '../../worker/errors.ts';
 import type { KubernetesClient, Selection } from './client.ts';
-import { isKubernetesError } from './errors.ts';
+import { isKubernetesError, KubernetesError } from './errors.ts';
 import type { KubernetesObject } from './objects.ts';
 
 /** What is told of the objects, in their order. None of these may throw. */
@@ -124,9 +123,8 @@ export class Reflector<R> {
     }
     // A server, or what stands before it, that ends each watch at once must not be asked without a pause.
     if (this.#events > before || this.#options.clock.monotonic() - begun >= wellFor) return undefined;
-    return new ThresherError('kubernetes-server-error', 'the API server ended a watch at once', {
-      path: this.#options.path,
-    });
+    const message = `the API server ended a watch of ${this.#options.path} at once`;
+    return new KubernetesError({ code: 'kubernetes-server-error', message, maybeDone: false });
   }
 
   async #list(signal: AbortSignal): Promise<string> {

@@ -108,7 +108,14 @@ describe('the login to a cluster', () => {
     const { access, clock, file } = open({ token: 'good' });
     await access.current(never);
     const good = readFileSync(file, 'utf8');
-    for (const broken of [() => rmSync(file), () => writeFileSync(file, 'clusters: [')]) {
+    for (const broken of [
+      () => {
+        rmSync(file);
+      },
+      () => {
+        writeFileSync(file, 'clusters: [');
+      },
+    ]) {
       broken();
       await clock.advance(10_000);
       expect((await access.current(never)).headers).to.deep.equal({ authorization: 'Bearer good' });
@@ -255,7 +262,7 @@ describe('an exec plugin', () => {
     abort.abort();
     await waiting;
     access.close();
-    expect((await rejection(access.current(never))) as Error)
+    expect(await rejection(access.current(never)))
       .to.have.property('message')
       .that.contains('was given up');
   });

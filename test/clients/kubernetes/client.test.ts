@@ -1,11 +1,10 @@
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { createServer, type Socket } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect as connectTo, createServer, type Socket } from 'node:net';
 import { join, resolve } from 'node:path';
 import { expect } from 'chai';
 import type { KubernetesClient } from '../../../src/clients/kubernetes/client.ts';
-import { isKubernetesError, KubernetesError } from '../../../src/clients/kubernetes/errors.ts';
+import { isKubernetesError, type KubernetesError } from '../../../src/clients/kubernetes/errors.ts';
 import { Pacer } from '../../../src/clients/kubernetes/pacer.ts';
 import { collectionPath, jobs, objectPath, pods } from '../../../src/clients/kubernetes/paths.ts';
 import { systemClock } from '../../../src/util/clock.ts';
@@ -63,12 +62,12 @@ describe('a client of the Kubernetes API', () => {
     await server.stop();
   });
 
-  it('sends plain JSON with its login, over one connection that it keeps', async () => {
+  it('sends plain JSON with its login, over connections that it keeps', async () => {
     server.always(json(201, { ...job, metadata: { name: 'a', uid: 'u' } }));
     const client = connect();
     const made = await client.create(path, job, { signal });
     expect(made.metadata).to.deep.equal({ name: 'a', uid: 'u' });
-    await client.get(one, { signal });
+    for (let n = 0; n < 10; n++) await client.get(one, { signal });
     const [first, second] = server.requests;
     expect(first).to.deep.include({ method: 'POST', url: path, body: JSON.stringify(job), connection: 1 });
     expect(first!.headers).to.include({
@@ -77,7 +76,9 @@ describe('a client of the Kubernetes API', () => {
       authorization: 'Bearer secret',
       'user-agent': 'thresher/test',
     });
-    expect(second).to.include({ method: 'GET', url: one, connection: 1 });
+    expect(second).to.include({ method: 'GET', url: one });
+    // The next request may go out a moment before its connection is seen to be free again.
+    expect(new Set(server.requests.map(({ connection }) => connection)).size).to.be.at.most(2);
   });
 
   it('finds an API behind a path', async () => {
@@ -89,7 +90,11 @@ describe('a client of the Kubernetes API', () => {
   });
 
   it('opens no more connections than it may, and answers all the same', async () => {
-    server.always((response, request) => setTimeout(() => json(200, job)(response, request), 5));
+    server.always((response, request) =>
+      setTimeout(() => {
+        json(200, job)(response, request);
+      }, 5),
+    );
     const client = connect(undefined, { connections: 3 });
     await Promise.all(Array.from({ length: 30 }, () => client.get(one, { signal })));
     expect(new Set(server.requests.map(({ connection }) => connection)).size).to.equal(3);
@@ -155,7 +160,9 @@ describe('a client of the Kubernetes API', () => {
 
   it('does not take a yes that is no answer of the API for one', async () => {
     const client = connect();
-    server.next((response) => response.end('<html>welcome</html>'));
+    server.next((response) => {
+      response.end('<html>welcome</html>');
+    });
     expect(await failure(client.create(path, job, { signal }))).to.include({
       code: 'kubernetes-no-api',
       maybeDone: true,
@@ -274,6 +281,7 @@ describe('a client of the Kubernetes API', () => {
     it('waits no longer than its timeout', async () => {
       const clock = new ManualClock();
       const client = connect(undefined, { clock, timeout: 9000 });
+      await clock.advance(1000);
       const waiting = failure(client.create(path, job, { signal }));
       await until('it was sent', () => server.requests.length === 1 && clock.sleeping.includes(9000));
       await clock.advance(9000);
@@ -349,9 +357,9 @@ describe('a client of the Kubernetes API', () => {
 
     it('does not begin anew for ever', async () => {
       const gone = status(410, 'Expired', 'too old');
-      server.always((response, request) =>
-        (request.url.includes('continue') ? gone : page(['a'], 'x'))(response, request),
-      );
+      server.always((response, request) => {
+        (request.url.includes('continue') ? gone : page(['a'], 'x'))(response, request);
+      });
       expect(await failure(names(connect()))).to.have.property('code', 'kubernetes-gone');
       expect(server.requests).to.have.length(6);
     });
@@ -500,10 +508,11 @@ describe('a client of the Kubernetes API', () => {
       const clock = new ManualClock();
       server.next(lines([event('ADDED', 'a')]));
       const client = connect(undefined, { clock });
+      await clock.advance(1000);
       let seen = 0;
       const watching = failure(
         (async () => {
-          for await (const _ of client.watch(path, watch)) seen++;
+          for await (const { type } of client.watch(path, watch)) seen += type === 'ADDED' ? 1 : 0;
         })(),
       );
       await until('it has seen the first', () => seen === 1 && clock.sleeping.includes(60_000));
@@ -646,14 +655,12 @@ describe('a proxy before the API', () => {
           socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n');
           return;
         }
-        void import('node:net').then(({ connect }) => {
-          const upstream = connect(Number(new URL(server.url).port), '127.0.0.1', () => {
-            socket.write('HTTP/1.1 200 OK\r\n\r\n');
-            socket.pipe(upstream).pipe(socket);
-          });
-          sockets.add(upstream);
-          upstream.on('error', () => undefined);
+        const upstream = connectTo(Number(new URL(server.url).port), '127.0.0.1', () => {
+          socket.write('HTTP/1.1 200 OK\r\n\r\n');
+          socket.pipe(upstream).pipe(socket);
         });
+        sockets.add(upstream);
+        upstream.on('error', () => undefined);
       });
     });
     proxy.listen(0, '127.0.0.1');
