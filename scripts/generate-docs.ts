@@ -20,6 +20,7 @@ import { daemonErrors } from '../src/worker/catalogue/daemon.ts';
 import type { Explanation } from '../src/worker/catalogue/explanation.ts';
 import { httpErrors } from '../src/worker/catalogue/http.ts';
 import { kubernetesWorkerErrors } from '../src/worker/catalogue/kubernetes-workers.ts';
+import { kubernetesErrors } from '../src/worker/catalogue/kubernetes.ts';
 import { reasons } from '../src/worker/catalogue/reasons.ts';
 import { storeErrors } from '../src/worker/catalogue/store.ts';
 import { workerErrors } from '../src/worker/catalogue/workers.ts';
@@ -107,6 +108,11 @@ function errorsPage(): string {
       ...workerErrors,
       ...kubernetesWorkerErrors,
     }),
+    ...section(
+      'Kubernetes',
+      'What the API server of a cluster said, or why it was not asked: reasons of queues and errors of workers.',
+      kubernetesErrors,
+    ),
     ...section(
       'Configuration',
       'Mistakes in files, in the log at start. Errors refuse the queue; the others go on.',

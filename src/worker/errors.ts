@@ -3,6 +3,7 @@ import { configurationErrors } from './catalogue/configuration.ts';
 import { daemonErrors } from './catalogue/daemon.ts';
 import { httpErrors } from './catalogue/http.ts';
 import { kubernetesWorkerErrors } from './catalogue/kubernetes-workers.ts';
+import { kubernetesErrors } from './catalogue/kubernetes.ts';
 import { reasons } from './catalogue/reasons.ts';
 import { storeErrors } from './catalogue/store.ts';
 import { workerErrors } from './catalogue/workers.ts';
@@ -20,6 +21,7 @@ export const errorCatalogue = {
   ...reasons,
   ...workerErrors,
   ...kubernetesWorkerErrors,
+  ...kubernetesErrors,
 };
 
 export type ErrorCode = keyof typeof errorCatalogue;

@@ -1,0 +1,162 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Clock } from '../../util/clock.ts';
+import { ThresherError } from '../../worker/errors.ts';
+import { type Credentials, filesOf, readCredentials } from './credentials.ts';
+import { type ClusterAccess, readKubeconfig } from './kubeconfig.ts';
+
+/** Where a cluster and the login to it are found. */
+export type AccessSource =
+  | { readonly kind: 'file'; readonly file: string; readonly context?: string }
+  /** The service account of the Pod that the daemon runs in. */
+  | { readonly kind: 'in-cluster'; readonly directory?: string; readonly environment?: NodeJS.ProcessEnv };
+
+/** Where Kubernetes mounts it. */
+const serviceAccount = '/var/run/secrets/kubernetes.io/serviceaccount';
+
+/** How often the files are looked at, ms. Kubernetes renews the tokens it mounts well before their end. */
+const lookInterval = 10_000;
+/** Credentials are renewed so long before their end, ms: a request may be under way for a while. */
+const ahead = 30_000;
+/** Between two readings that a refusal asks for, ms: a hundred refused requests are one reason to ask a plugin. */
+const renewInterval = 5000;
+
+export interface Current extends Credentials {
+  /** Rises with each reading. */
+  readonly generation: number;
+}
+
+/** The login to one cluster, read when it is first needed and again when its files change, at its end and on refusal. */
+export class Access {
+  readonly #source: AccessSource;
+  readonly #clock: Clock;
+  readonly #closed = new AbortController();
+  #current: Current | undefined;
+  #files: readonly string[] = [];
+  #fingerprint = '';
+  /** Monotonic ms. */
+  #lookedAt = -Infinity;
+  #readAt = -Infinity;
+  #reading: Promise<Current> | undefined;
+
+  constructor(source: AccessSource, clock: Clock) {
+    this.#source = source;
+    this.#clock = clock;
+  }
+
+  /**
+   * @throws ThresherError `kubeconfig-missing`, `kubeconfig-wrong` or `kubernetes-credentials` where there is none yet, or
+   * the last ended. What is broken while the last one is good may be half written: the last one stays, and is tried again.
+   */
+  async current(signal: AbortSignal): Promise<Current> {
+    const last = this.#current;
+    if (last === undefined) return this.#read(signal);
+    const left = (last.expiresAt ?? Infinity) - this.#clock.now();
+    if (left > ahead && !(await this.#changed())) return last;
+    try {
+      return await this.#read(signal);
+    } catch (error) {
+      if (left <= 0) throw error;
+      return last;
+    }
+  }
+
+  /** After the server refused the credentials of `generation`: reads them again, unless somebody just did. */
+  async renew(generation: number, signal: AbortSignal): Promise<Current> {
+    const last = this.#current;
+    if (last !== undefined && last.generation > generation) return last;
+    // The first reading may be as old as the daemon, also where it was a moment ago that somebody asked.
+    const justRead = this.#clock.monotonic() - this.#readAt < renewInterval;
+    if (last !== undefined && justRead && last.generation > 1) return last;
+    return this.#read(signal);
+  }
+
+  /** Ends a plugin that runs. */
+  close(): void {
+    this.#closed.abort();
+  }
+
+  async #changed(): Promise<boolean> {
+    const now = this.#clock.monotonic();
+    if (now - this.#lookedAt < lookInterval) return false;
+    this.#lookedAt = now;
+    return (await fingerprint(this.#files)) !== this.#fingerprint;
+  }
+
+  /** One reading serves all who ask meanwhile; who gives up leaves it to the others. */
+  async #read(signal: AbortSignal): Promise<Current> {
+    this.#reading ??= this.#readOnce().finally(() => (this.#reading = undefined));
+    return unlessAborted(this.#reading, signal);
+  }
+
+  async #readOnce(): Promise<Current> {
+    const own = this.#source.kind === 'file' ? [this.#source.file] : [];
+    // What a file was is taken before it is read: a change in between is then found by the next look.
+    const before = await fingerprint(own);
+    const access = readAccess(this.#source);
+    const named = filesOf(access);
+    const print = [before, await fingerprint(named)].filter((part) => part !== '').join(' ');
+    const credentials = await readCredentials(access, this.#clock.now(), this.#closed.signal);
+    this.#files = [...own, ...named];
+    this.#fingerprint = print;
+    this.#readAt = this.#lookedAt = this.#clock.monotonic();
+    this.#current = { ...credentials, generation: (this.#current?.generation ?? 0) + 1 };
+    return this.#current;
+  }
+}
+
+async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  const given = Promise.withResolvers<never>();
+  const abort = () => {
+    given.reject(signal.reason);
+  };
+  signal.addEventListener('abort', abort);
+  try {
+    if (signal.aborted) abort();
+    return await Promise.race([promise, given.promise]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+    promise.catch(() => undefined);
+  }
+}
+
+/** @throws ThresherError `kubeconfig-missing` or `kubeconfig-wrong` */
+export function readAccess(source: AccessSource): ClusterAccess {
+  if (source.kind === 'file') return readKubeconfig(source.file, source.context);
+  const { directory = serviceAccount, environment = process.env } = source;
+  const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = environment;
+  const tokenFile = join(directory, 'token');
+  if (!host || !port || !existsSync(tokenFile)) {
+    const lacks =
+      !host || !port
+        ? 'KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set'
+        : `there is no ${tokenFile}`;
+    throw new ThresherError(
+      'kubeconfig-missing',
+      `no kubeconfig is named, and this is no Pod with a service account: ${lacks}`,
+    );
+  }
+  const namespaceFile = join(directory, 'namespace');
+  const namespace = existsSync(namespaceFile) ? readFileSync(namespaceFile, 'utf8').trim() : '';
+  return {
+    source: directory,
+    context: 'in-cluster',
+    ...(namespace && { namespace }),
+    server: `https://${host.includes(':') ? `[${host}]` : host}:${port}`,
+    ca: { file: join(directory, 'ca.crt') },
+    insecure: false,
+    user: { name: '', tokenFile },
+  };
+}
+
+/** Symbolic links are followed: that is how Kubernetes replaces what it mounts. */
+async function fingerprint(files: readonly string[]): Promise<string> {
+  const stats = await Promise.all(
+    files.map(async (file) => {
+      const found = await stat(file).catch(() => undefined);
+      return found === undefined ? 'none' : `${found.ino}:${found.size}:${found.mtimeMs}`;
+    }),
+  );
+  return stats.join(' ');
+}

@@ -1,0 +1,91 @@
+import type { Clock } from '../../util/clock.ts';
+import { givenUp, silent } from './connection-failures.ts';
+import type { Asked, KubernetesError } from './errors.ts';
+
+/** Why a request is ended from this side. `sent`: whether any of it went out. */
+export type Ending = (asked: Asked, sent: boolean) => KubernetesError;
+
+/** A request on its way. */
+export interface Exchange {
+  /** The sink is told at once, also where the request still waits for a connection. */
+  end(why: Ending): void;
+  pause(): void;
+  resume(): void;
+}
+
+/** Bytes of a stream that may wait for a slow reader. */
+const mostWaiting = 1024 * 1024;
+
+/** What came of a stream and was not read yet. */
+export class Body {
+  exchange: Exchange | undefined;
+  readonly #clock: Clock;
+  readonly #silence: number;
+  #chunks: Buffer[] = [];
+  #waiting = 0;
+  #over = false;
+  #error: KubernetesError | undefined;
+  /** Monotonic ms of the last byte. */
+  #lastAt: number;
+  #wake: () => void = () => undefined;
+
+  constructor(clock: Clock, silence: number) {
+    this.#clock = clock;
+    this.#silence = silence;
+    this.#lastAt = clock.monotonic();
+  }
+
+  put(chunk: Buffer): void {
+    this.#chunks.push(chunk);
+    this.#waiting += chunk.length;
+    this.#lastAt = this.#clock.monotonic();
+    if (this.#waiting > mostWaiting) this.exchange?.pause();
+    this.#wake();
+  }
+
+  close(error?: KubernetesError): void {
+    this.#over = true;
+    this.#error = error;
+    this.#wake();
+  }
+
+  async *read(signal: AbortSignal): AsyncGenerator<Buffer> {
+    const done = new AbortController();
+    const abort = () => this.exchange?.end(givenUp);
+    signal.addEventListener('abort', abort);
+    const watched = this.#watchSilence(done.signal);
+    try {
+      if (signal.aborted) abort();
+      for (;;) {
+        const chunks = this.#chunks;
+        this.#chunks = [];
+        const paused = this.#waiting > mostWaiting;
+        // Before it goes on: what was held back comes within the call, and may be too much again.
+        this.#waiting = 0;
+        if (paused) this.exchange?.resume();
+        yield* chunks;
+        if (this.#chunks.length > 0) continue;
+        if (this.#error !== undefined) throw this.#error;
+        if (this.#over) return;
+        await new Promise<void>((resolve) => (this.#wake = resolve));
+      }
+    } finally {
+      done.abort();
+      signal.removeEventListener('abort', abort);
+      this.exchange?.end(givenUp);
+      await watched;
+    }
+  }
+
+  /** A peer that is gone without a word leaves the connection open for ever: only silence tells. */
+  async #watchSilence(done: AbortSignal): Promise<void> {
+    while (!done.aborted && this.#silence !== Infinity) {
+      const left = this.#lastAt + this.#silence - this.#clock.monotonic();
+      if (left > 0) await this.#clock.sleep(left, done);
+      else {
+        this.exchange?.end((asked) => silent(asked, this.#silence));
+        return;
+      }
+    }
+  }
+}

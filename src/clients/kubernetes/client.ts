@@ -1,0 +1,254 @@
+import { type Asked, isKubernetesError, KubernetesError, statusFailure } from './errors.ts';
+import { linesOf } from './lines.ts';
+import type { ApiStatus, KubernetesObject, ListPage, WatchEvent } from './objects.ts';
+import { isObjectPath, type Query } from './paths.ts';
+import { type Request, Requests, type RequestsOptions } from './requests.ts';
+import type { Answer } from './transport.ts';
+
+export interface CallOptions {
+  readonly signal: AbortSignal;
+  /** Longest wait for an answer, ms; default: the client's. */
+  readonly timeout?: number;
+}
+
+export interface Selection {
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+}
+
+export interface ListOptions extends Selection, CallOptions {
+  /** Objects per page. Default 500. */
+  readonly limit?: number;
+}
+
+export interface Listed<T> {
+  readonly items: T[];
+  /** From which a watch goes on. */
+  readonly resourceVersion: string;
+}
+
+export interface DeleteOptions extends CallOptions {
+  /** Another object of the same name is left alone: that is a `kubernetes-conflict`. */
+  readonly uid?: string;
+  readonly propagationPolicy?: 'Background' | 'Foreground' | 'Orphan';
+  readonly gracePeriodSeconds?: number;
+}
+
+export interface PatchOptions extends CallOptions {
+  readonly kind: 'apply' | 'merge' | 'strategic' | 'json';
+  /** Who owns the fields; `apply` cannot do without. */
+  readonly fieldManager?: string;
+  /** Takes fields from other managers. */
+  readonly force?: boolean;
+}
+
+export interface LogOptions extends CallOptions {
+  readonly container?: string;
+  readonly follow?: boolean;
+  readonly tailLines?: number;
+  /** ms UTC */
+  readonly sinceTime?: number;
+  /** Of the container before its restart. */
+  readonly previous?: boolean;
+  readonly limitBytes?: number;
+}
+
+export interface WatchOptions extends Selection, CallOptions {
+  readonly resourceVersion: string;
+  /** After so many seconds the server ends it. */
+  readonly timeoutSeconds: number;
+  /** Longest time without a byte, ms. The server sends a bookmark a minute. */
+  readonly silence: number;
+}
+
+type WatchLine = WatchEvent | { readonly type: 'ERROR'; readonly object: ApiStatus };
+
+/** How often a list begins anew that outlived its version. */
+const listAttempts = 3;
+
+const contentTypes: Readonly<Record<PatchOptions['kind'], string>> = {
+  apply: 'application/apply-patch+yaml',
+  merge: 'application/merge-patch+json',
+  strategic: 'application/strategic-merge-patch+json',
+  json: 'application/json-patch+json',
+};
+
+/**
+ * One cluster's API as plain JSON. All calls reject with a KubernetesError, whose code says what is the matter and whose
+ * `maybeDone` whether it may have happened; or with what `Access.current` throws.
+ */
+export class KubernetesClient {
+  readonly #requests: Requests;
+
+  /** Nothing is read or connected before the first call. */
+  constructor(options: RequestsOptions) {
+    this.#requests = new Requests(options);
+  }
+
+  /** @param path of the collection */
+  create<T extends KubernetesObject>(path: string, object: T, options: CallOptions): Promise<T> {
+    return this.#call({ ...request('POST', path, options), content: json(object) }) as Promise<T>;
+  }
+
+  /** What `create` would do, by the server's own schema and admission, strictly; nothing is kept. */
+  async dryRun<T extends KubernetesObject>(
+    path: string,
+    object: T,
+    options: CallOptions,
+  ): Promise<{ readonly object: T; readonly warnings: readonly string[] }> {
+    const query = { dryRun: 'All', fieldValidation: 'Strict' };
+    const asked = { ...request('POST', path, options, query), content: json(object) };
+    const answer = await this.#requests.send(asked);
+    return { object: parse(answer.body, this.#requests.asked(asked)) as T, warnings: warningsOf(answer) };
+  }
+
+  /** @param path of one object */
+  get(path: string, options: CallOptions): Promise<KubernetesObject> {
+    return this.#call(request('GET', path, options));
+  }
+
+  /**
+   * Asks for the end of one object; with finalizers or a grace it is there for a while after.
+   * @throws TypeError for the path of a collection: that would delete all of it.
+   */
+  async delete(path: string, options: DeleteOptions): Promise<void> {
+    if (!isObjectPath(path)) throw new TypeError(`"${path}" is not the path of one object`);
+    const { uid, propagationPolicy, gracePeriodSeconds } = options;
+    const body = {
+      ...{ apiVersion: 'v1', kind: 'DeleteOptions' },
+      ...(uid !== undefined && { preconditions: { uid } }),
+      ...(propagationPolicy && { propagationPolicy }),
+      ...(gracePeriodSeconds !== undefined && { gracePeriodSeconds }),
+    };
+    await this.#requests.send({ ...request('DELETE', path, options), content: json(body) });
+  }
+
+  /** @throws TypeError for an `apply` without `fieldManager`. */
+  async patch(path: string, patch: unknown, options: PatchOptions): Promise<KubernetesObject> {
+    const { kind, fieldManager, force } = options;
+    if (kind === 'apply' && !fieldManager) throw new TypeError('a server-side apply needs a fieldManager');
+    const content = { type: contentTypes[kind], text: JSON.stringify(patch) };
+    const asked = { ...request('PATCH', path, options, { fieldManager, force }), content };
+    return this.#call(asked);
+  }
+
+  /**
+   * All objects as of one version, however many pages that takes. Objects in lists have no `kind` and `apiVersion`.
+   * @param record makes of each object what is kept of it; undefined leaves it out.
+   */
+  async list<R>(
+    path: string,
+    options: ListOptions,
+    record: (object: KubernetesObject) => R | undefined,
+  ): Promise<Listed<R>> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#listOnce(path, options, record);
+      } catch (error) {
+        // The version of the first page is no longer there, and pages of two versions do not fit together.
+        if (!isKubernetesError(error, 'kubernetes-gone') || attempt >= listAttempts) throw error;
+      }
+    }
+  }
+
+  /**
+   * What changes after a version, until the server ends it or the loop is left. Lines that were cut off are thrown away.
+   * @param opened called when the server has taken it on.
+   * @throws KubernetesError also for what the watch itself reports as an error: `kubernetes-gone` and others.
+   */
+  async *watch(path: string, options: WatchOptions, opened?: () => void): AsyncGenerator<WatchEvent> {
+    const { labelSelector, fieldSelector, resourceVersion, timeoutSeconds, silence } = options;
+    const range = { labelSelector, fieldSelector, resourceVersion, timeoutSeconds };
+    const asked = request('GET', path, options, { watch: true, allowWatchBookmarks: true, ...range });
+    const chunks = await this.#requests.open(asked, silence);
+    opened?.();
+    for await (const line of linesOf(chunks)) {
+      const event = parse(line, this.#requests.asked(asked)) as WatchLine;
+      if (event.type === 'ERROR') throw statusFailure(this.#requests.asked(asked), event.object);
+      yield event;
+    }
+  }
+
+  /** The log of a Pod, as it comes. @param path of its subresource `log` */
+  async *logs(path: string, options: LogOptions): AsyncGenerator<string> {
+    const { container, follow, tailLines, sinceTime, previous, limitBytes } = options;
+    const since = sinceTime === undefined ? undefined : new Date(sinceTime).toISOString();
+    const query = { container, follow, tailLines, sinceTime: since, previous, limitBytes };
+    // A character may be cut by the border of two pieces.
+    const decoder = new TextDecoder();
+    for await (const chunk of await this.#requests.open(request('GET', path, options, query))) {
+      const text = decoder.decode(chunk, { stream: true });
+      if (text !== '') yield text;
+    }
+    const rest = decoder.decode();
+    if (rest !== '') yield rest;
+  }
+
+  /** Ends what is under way. */
+  close(): Promise<void> {
+    return this.#requests.close();
+  }
+
+  async #listOnce<R>(
+    path: string,
+    options: ListOptions,
+    record: (object: KubernetesObject) => R | undefined,
+  ): Promise<Listed<R>> {
+    const { labelSelector, fieldSelector, limit = 500 } = options;
+    const items: R[] = [];
+    let next: string | undefined;
+    for (;;) {
+      const query = { labelSelector, fieldSelector, limit, continue: next };
+      const asked = request('GET', path, options, query);
+      const page = (await this.#call(asked)) as ListPage;
+      // Unknown is never zero: what is no list has not said that there is nothing.
+      if (page.items === undefined || page.metadata?.resourceVersion === undefined) {
+        throw noApi(this.#requests.asked(asked), 'no list');
+      }
+      for (const object of page.items ?? []) {
+        const kept = record(object);
+        if (kept !== undefined) items.push(kept);
+      }
+      next = page.metadata.continue;
+      if (!next) return { items, resourceVersion: page.metadata.resourceVersion };
+    }
+  }
+
+  async #call(request: Request): Promise<object> {
+    const answer = await this.#requests.send(request);
+    return parse(answer.body, this.#requests.asked(request));
+  }
+}
+
+function request(method: Request['method'], path: string, options: CallOptions, query?: Query): Request {
+  const { signal, timeout } = options;
+  return { method, path, signal, timeout, ...(query && { query }) };
+}
+
+function json(value: unknown): NonNullable<Request['content']> {
+  return { type: 'application/json', text: JSON.stringify(value) };
+}
+
+/** What a server that said yes must have said with it. */
+function parse(text: string, asked: Asked): object {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && value !== null) return value;
+  } catch {
+    // Said below.
+  }
+  throw noApi(asked, `no JSON object, but "${text.slice(0, 80).replaceAll(/\s+/g, ' ')}"`);
+}
+
+function noApi(asked: Asked, said: string): KubernetesError {
+  const message = `${asked.server} does not answer like a Kubernetes API server: ${said} to ${asked.method} ${asked.path}`;
+  return new KubernetesError({ code: 'kubernetes-no-api', message, maybeDone: true }, { ...asked });
+}
+
+/** The texts of `Warning: 299 - "text"` headers. Source: RFC 7234, 5.5, which Kubernetes goes on using. */
+function warningsOf({ headers }: Answer): string[] {
+  const all = [headers['warning'] ?? []].flat().join(', ');
+  return [...all.matchAll(/\b299 \S+ "((?:[^"\\]|\\.)*)"/g)].map(([, text = '']) =>
+    text.replaceAll(/\\(.)/g, '$1'),
+  );
+}

@@ -1,0 +1,185 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { createSecureContext, getCACertificates, rootCertificates } from 'node:tls';
+import { messageOf, ThresherError } from '../../worker/errors.ts';
+import { runExecPlugin } from './exec-credential.ts';
+import type { ClusterAccess, Material } from './kubeconfig.ts';
+import type { Headers, TlsOptions } from './transport.ts';
+
+/** Everything a request to a cluster needs besides the request. */
+export interface Credentials {
+  readonly access: ClusterAccess;
+  readonly headers: Headers;
+  readonly tls: TlsOptions;
+  /** Differs where connections of before must not be used any more: another server, CA, certificate or proxy. */
+  readonly connectionKey: string;
+  /** ms UTC, after which it is to be asked for again; undefined: never. */
+  readonly expiresAt?: number;
+}
+
+/** How long what a legacy auth provider said is used, ms: it says no end. */
+const providerInterval = 60_000;
+
+/**
+ * Reads and checks what a kubeconfig names for a login.
+ * @param now ms UTC
+ * @throws ThresherError `kubernetes-credentials`, naming the file or the plugin.
+ */
+export async function readCredentials(
+  access: ClusterAccess,
+  now: number,
+  signal: AbortSignal,
+): Promise<Credentials> {
+  const { user } = access;
+  const ca = await load(access, 'certificate-authority', access.ca);
+  const certificate = await load(access, 'client-certificate', user.certificate);
+  const key = await load(access, 'client-key', user.key);
+  const login = await loginOf(access, ca, now, signal);
+  const tls: TlsOptions = {
+    ...trust(access, ca),
+    ...(access.serverName && { servername: access.serverName }),
+    ...(certificate !== undefined && { cert: certificate }),
+    ...(key !== undefined && { key }),
+    ...login.tls,
+  };
+  checkPems(access, tls);
+  const shared = [access.server, access.proxyUrl, ca, access.serverName, access.insecure, tls.cert, tls.key];
+  return {
+    access,
+    headers: { ...login.headers, ...impersonation(access) },
+    tls,
+    connectionKey: createHash('sha256').update(JSON.stringify(shared)).digest('hex'),
+    ...(login.expiresAt !== undefined && { expiresAt: login.expiresAt }),
+  };
+}
+
+/** The files that the kubeconfig names: a change of any means to read again. */
+export function filesOf({ ca, user }: ClusterAccess): string[] {
+  const materials = [ca, user.certificate, user.key].map((one) =>
+    one && 'file' in one ? one.file : undefined,
+  );
+  return [user.tokenFile, ...materials].filter((file) => file !== undefined);
+}
+
+interface Login {
+  readonly headers: Headers;
+  readonly tls?: Pick<TlsOptions, 'cert' | 'key'>;
+  readonly expiresAt?: number;
+}
+
+async function loginOf(
+  access: ClusterAccess,
+  ca: string | undefined,
+  now: number,
+  signal: AbortSignal,
+): Promise<Login> {
+  const { user } = access;
+  if (user.tokenFile !== undefined) {
+    const token = (await load(access, 'tokenFile', { file: user.tokenFile }))?.trim() ?? '';
+    if (!/^[\x21-\x7e]+$/.test(token)) {
+      throw failed(
+        access,
+        `the token file ${user.tokenFile} ${token === '' ? 'is empty' : 'holds no token'}`,
+      );
+    }
+    return { headers: bearer(token) };
+  }
+  if (user.token !== undefined) return { headers: bearer(user.token.trim()) };
+  if (user.basic !== undefined) {
+    const both = `${user.basic.username}:${user.basic.password}`;
+    return { headers: { authorization: `Basic ${Buffer.from(both).toString('base64')}` } };
+  }
+  if (user.authProvider !== undefined) {
+    return { headers: await askProvider(access), expiresAt: now + providerInterval };
+  }
+  if (user.exec === undefined) return { headers: {} };
+  const caData = ca === undefined ? undefined : Buffer.from(ca).toString('base64');
+  const given = await runExecPlugin(access, user.exec, caData, signal);
+  return {
+    headers: given.token === undefined ? {} : bearer(given.token),
+    ...(given.certificate && given.key && { tls: { cert: given.certificate, key: given.key } }),
+    ...(given.expiresAt !== undefined && { expiresAt: given.expiresAt }),
+  };
+}
+
+function bearer(token: string): Record<string, string> {
+  return { authorization: `Bearer ${token}` };
+}
+
+/** The ways of logging in that kubectl gave up are client-node's; only who uses them pays for its import. */
+async function askProvider(access: ClusterAccess): Promise<Headers> {
+  const provider = `auth-provider "${access.user.authProvider ?? ''}"`;
+  const options: { headers: Record<string, string> } = { headers: {} };
+  try {
+    const { KubeConfig } = await import('@kubernetes/client-node');
+    const config = new KubeConfig();
+    config.loadFromFile(access.source);
+    config.setCurrentContext(access.context);
+    await config.applyToHTTPSOptions(options);
+  } catch (error) {
+    throw failed(access, `${provider} gave no credentials: ${messageOf(error)}`, error);
+  }
+  const authorization = options.headers['Authorization'];
+  if (authorization === undefined) throw failed(access, `${provider} gave no credentials`);
+  return { authorization };
+}
+
+function impersonation({ user: { impersonate } }: ClusterAccess): Headers {
+  if (impersonate === undefined) return {};
+  const { user, uid, groups } = impersonate;
+  return {
+    'impersonate-user': user,
+    ...(uid && { 'impersonate-uid': uid }),
+    ...(groups.length > 0 && { 'impersonate-group': groups }),
+  };
+}
+
+/** Without a CA of its own the machine's is asked, as kubectl does: Node would only ask the one it came with. */
+function trust(access: ClusterAccess, ca: string | undefined): TlsOptions {
+  if (access.insecure) return { rejectUnauthorized: false };
+  if (ca !== undefined) return { ca };
+  return access.server.startsWith('https:')
+    ? { ca: [...rootCertificates, ...getCACertificates('system')] }
+    : {};
+}
+
+/** A wrong PEM would else be found by the first connection, and look like the network's fault. */
+function checkPems(access: ClusterAccess, { ca, cert, key }: TlsOptions): void {
+  const parts: [what: string, options: TlsOptions][] = [
+    ['certificate-authority', ca === undefined || Array.isArray(ca) ? {} : { ca }],
+    ['client-certificate', cert === undefined ? {} : { cert }],
+    ['client-key', key === undefined ? {} : { key }],
+    ['client-certificate and client-key', cert === undefined || key === undefined ? {} : { cert, key }],
+  ];
+  for (const [what, options] of parts) {
+    try {
+      if (Object.keys(options).length > 0) createSecureContext(options);
+    } catch (error) {
+      throw failed(access, `${what} cannot be used: ${messageOf(error)}`, error);
+    }
+    const { ca: bundle } = options;
+    if (typeof bundle === 'string' && !bundle.includes('-----BEGIN CERTIFICATE-----')) {
+      throw failed(access, `${what} cannot be used: it holds no PEM certificate`);
+    }
+  }
+}
+
+async function load(
+  access: ClusterAccess,
+  what: string,
+  material: Material | undefined,
+): Promise<string | undefined> {
+  if (material === undefined) return undefined;
+  if ('data' in material) return Buffer.from(material.data, 'base64').toString('utf8');
+  try {
+    return await readFile(material.file, 'utf8');
+  } catch (error) {
+    throw failed(access, `${what} cannot be read: ${messageOf(error)}`, error);
+  }
+}
+
+function failed(access: ClusterAccess, message: string, cause?: unknown): ThresherError {
+  const where = access.user.name === '' ? access.source : `${access.source}, user "${access.user.name}"`;
+  const facts = { file: access.source };
+  return new ThresherError('kubernetes-credentials', `kubeconfig ${where}: ${message}`, facts, { cause });
+}

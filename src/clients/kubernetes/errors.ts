@@ -1,0 +1,190 @@
+import { type ErrorCode, ThresherError } from '../../worker/errors.ts';
+import type { kubernetesErrors } from '../../worker/catalogue/kubernetes.ts';
+import type { ApiStatus } from './objects.ts';
+
+export type KubernetesCode = Extract<keyof typeof kubernetesErrors, `kubernetes-${string}`> & ErrorCode;
+
+export interface Failure {
+  readonly code: KubernetesCode;
+  readonly message: string;
+  /** Whether the server may have carried it out: a lost answer must not be taken for a request that never came. */
+  readonly maybeDone: boolean;
+  /** HTTP status; undefined without an answer. */
+  readonly status?: number;
+  /** `reason` of the API's Status: "AlreadyExists", "Expired". */
+  readonly reason?: string;
+  /** How long the server asks to wait, ms. */
+  readonly retryAfter?: number;
+}
+
+/** Why a request to an API server had no success. */
+export class KubernetesError extends ThresherError {
+  declare readonly code: KubernetesCode;
+  readonly status: number | undefined;
+  readonly reason: string | undefined;
+  readonly retryAfter: number | undefined;
+  readonly maybeDone: boolean;
+
+  constructor(failure: Failure, facts: Record<string, unknown> = {}, options?: ErrorOptions) {
+    const { code, message, status, reason, retryAfter, maybeDone } = failure;
+    super(code, message, { ...facts, ...(status && { status }), ...(reason && { reason }) }, options);
+    this.name = 'KubernetesError';
+    this.status = status;
+    this.reason = reason;
+    this.retryAfter = retryAfter;
+    this.maybeDone = maybeDone;
+  }
+}
+
+/** Whether something thrown is an API server's word, or a failure to get it, of one of these codes. */
+export function isKubernetesError(error: unknown, ...codes: KubernetesCode[]): error is KubernetesError {
+  return error instanceof KubernetesError && (codes.length === 0 || codes.includes(error.code));
+}
+
+interface Rule {
+  readonly status: number | readonly [from: number, to: number];
+  readonly when?: (status: ApiStatus) => boolean;
+  readonly code: KubernetesCode;
+}
+
+const says = (pattern: RegExp) => (status: ApiStatus) => pattern.test(status.message ?? '');
+
+/** `jobs.batch "a" is forbidden: User "u" cannot delete resource "jobs" in API group "batch" in the namespace "n"` */
+const missingRight =
+  /User "([^"]*)" cannot (\S+) (?:resource "([^"]*)" in API group "([^"]*)"|path "([^"]*)")(?: in the namespace "([^"]*)")?/;
+
+/**
+ * What an API server's refusal means. The first match counts. Sources: apimachinery `api/errors`, the ResourceQuota and
+ * NamespaceLifecycle admission plugins, apiserver `admission/plugin/webhook`; Kubernetes 1.36.
+ */
+const rules: readonly Rule[] = [
+  { status: 401, code: 'kubernetes-unauthorized' },
+  { status: 403, when: says(/(exceeded|insufficient|failed) quota/), code: 'kubernetes-quota' },
+  { status: [403, 404], when: aboutNamespace, code: 'kubernetes-namespace' },
+  { status: 403, when: says(missingRight), code: 'kubernetes-forbidden' },
+  {
+    status: [400, 422],
+    when: says(/admission webhook .* denied|denied request/),
+    code: 'kubernetes-admission',
+  },
+  { status: 403, code: 'kubernetes-admission' },
+  // Without a name it is the kind of object that the server does not know: that says nothing about any one of them.
+  { status: 404, when: ({ details }) => Boolean(details?.name), code: 'kubernetes-not-found' },
+  { status: 404, code: 'kubernetes-no-api' },
+  { status: 409, when: ({ reason }) => reason === 'AlreadyExists', code: 'kubernetes-already-exists' },
+  { status: 409, code: 'kubernetes-conflict' },
+  { status: 410, code: 'kubernetes-gone' },
+  { status: 422, code: 'kubernetes-invalid' },
+  { status: 429, code: 'kubernetes-too-many-requests' },
+  { status: [400, 499], code: 'kubernetes-refused' },
+  { status: [500, 599], code: 'kubernetes-server-error' },
+];
+
+/** "namespaces "x" not found" and "unable to create new content in namespace x because it is being terminated". */
+function aboutNamespace({ message = '', details }: ApiStatus): boolean {
+  const causes = details?.causes ?? [];
+  if (causes.some(({ reason }) => reason === 'NamespaceTerminating')) return true;
+  return /^namespaces? ".*" not found$/.test(message);
+}
+
+/** The request that failed, for the message. */
+export interface Asked {
+  /** "https://10.0.0.1:6443" */
+  readonly server: string;
+  readonly method: string;
+  /** Without the query. */
+  readonly path: string;
+}
+
+/**
+ * The failure that an answer tells of. An answer that is no Status is not the API's: a proxy's 404 must not pass for "no
+ * such Job".
+ * @param headerRetryAfter of the header `Retry-After`, ms.
+ */
+export function failureOf(
+  asked: Asked,
+  http: number,
+  body: string,
+  headerRetryAfter?: number,
+): KubernetesError {
+  const status = parseStatus(body);
+  if (status === undefined) return foreign(asked, http, body, headerRetryAfter);
+  return statusFailure(asked, { ...status, code: http }, headerRetryAfter);
+}
+
+/** The failure that a Status object tells of; it is also what an ERROR event of a watch holds. */
+export function statusFailure(asked: Asked, status: ApiStatus, headerRetryAfter?: number): KubernetesError {
+  const http = status.code ?? 500;
+  const rule = rules.find((rule) => covers(rule.status, http) && (rule.when?.(status) ?? true));
+  const seconds = status.details?.retryAfterSeconds;
+  const retryAfter = headerRetryAfter ?? (seconds === undefined ? undefined : seconds * 1000);
+  return new KubernetesError(
+    {
+      code: rule?.code ?? 'kubernetes-no-api',
+      message: `${asked.server}: ${sentence(status, http)}`,
+      status: http,
+      // A gateway's timeout says nothing about what became of the request behind it.
+      maybeDone: http >= 500 || http < 400,
+      ...(status.reason && { reason: status.reason }),
+      ...(retryAfter !== undefined && { retryAfter }),
+    },
+    { ...asked },
+  );
+}
+
+function covers(status: Rule['status'], http: number): boolean {
+  return typeof status === 'number' ? status === http : http >= status[0] && http <= status[1];
+}
+
+function sentence(status: ApiStatus, http: number): string {
+  const message = status.message || status.reason || `HTTP ${http}`;
+  const [, user, verb, resource, group, path, namespace] = missingRight.exec(message) ?? [];
+  if (http !== 403 || verb === undefined) return message;
+  const what = path ?? (group ? `${resource ?? ''}.${group}` : resource);
+  const where = namespace === undefined ? 'at the cluster scope' : `in namespace "${namespace}"`;
+  return `user "${user ?? ''}" lacks the right to ${verb} ${what ?? ''} ${path === undefined ? where : ''}`.trimEnd();
+}
+
+function parseStatus(body: string): ApiStatus | undefined {
+  try {
+    const value = JSON.parse(body) as ApiStatus | null;
+    return value?.kind === 'Status' ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Longest piece of a foreign answer that is shown. */
+const excerpt = 200;
+
+function foreign(asked: Asked, http: number, body: string, retryAfter: number | undefined): KubernetesError {
+  const text = body.replaceAll(/\s+/g, ' ').trim();
+  const shown = text.length > excerpt ? `${text.slice(0, excerpt)}...` : text;
+  const said = shown === '' ? '' : `: ${shown}`;
+  // What a load balancer says while no API server is behind it, and what the API server's own filters say in plain text.
+  const known: Partial<Record<number, KubernetesCode>> = {
+    401: 'kubernetes-unauthorized',
+    429: 'kubernetes-too-many-requests',
+  };
+  const code = known[http] ?? (http >= 500 ? 'kubernetes-server-error' : 'kubernetes-no-api');
+  const message =
+    code === 'kubernetes-no-api'
+      ? `${asked.server} does not answer like a Kubernetes API server: HTTP ${http} to ${asked.method} ${asked.path}${said}`
+      : `${asked.server}: HTTP ${http} to ${asked.method} ${asked.path}${said}`;
+  const maybeDone = http >= 500 || http < 400;
+  return new KubernetesError(
+    { code, message, status: http, maybeDone, ...(retryAfter !== undefined && { retryAfter }) },
+    { ...asked },
+  );
+}
+
+/**
+ * ms of a `Retry-After` header: seconds or a date.
+ * @param now ms UTC
+ */
+export function parseRetryAfter(header: string | undefined, now: number): number | undefined {
+  if (header === undefined || header.trim() === '') return undefined;
+  if (/^\s*\d+\s*$/.test(header)) return Number(header) * 1000;
+  const date = Date.parse(header);
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
+}

@@ -1,0 +1,64 @@
+import type { Clock } from '../../util/clock.ts';
+import { TokenBucket } from '../../util/token-bucket.ts';
+
+export interface Rate {
+  /** Requests per second on average. */
+  readonly perSecond: number;
+  /** Requests at once. */
+  readonly burst: number;
+}
+
+/**
+ * When requests to one cluster may go: no faster than its rate, and not at all while the server asks for patience. All
+ * callers of a cluster share one, whichever queue they work for.
+ */
+export class Pacer {
+  readonly #bucket: TokenBucket;
+  readonly #clock: Clock;
+  readonly #random: () => number;
+  /** Monotonic ms. */
+  #pausedUntil = -Infinity;
+
+  constructor(rate: Rate, clock: Clock, random: () => number) {
+    this.#bucket = new TokenBucket(rate.perSecond, rate.burst, clock);
+    this.#clock = clock;
+    this.#random = random;
+  }
+
+  /** Nobody goes for so many ms; a longer pause under way stays. */
+  pause(ms: number): void {
+    this.#pausedUntil = Math.max(this.#pausedUntil, this.#clock.monotonic() + ms);
+  }
+
+  /** ms until the pause ends; 0 when there is none. */
+  get pausedFor(): number {
+    return Math.max(0, this.#pausedUntil - this.#clock.monotonic());
+  }
+
+  /**
+   * Waits for one's turn, first come first served.
+   * @returns whether it came: false when `signal` aborts first, or a pause lasts longer than `patience` (ms).
+   */
+  async admitted(patience: number, signal: AbortSignal): Promise<boolean> {
+    for (;;) {
+      if (signal.aborted || this.pausedFor > patience) return false;
+      if (this.pausedFor > 0) {
+        // Not all at the same moment: the server was overrun a moment ago.
+        await this.#clock.sleep(this.pausedFor * (1 + 0.1 * this.#random()), signal);
+        continue;
+      }
+      const wait = this.#bucket.nextIn;
+      // Taken before the wait, so that each who comes later waits longer and nobody wakes in vain.
+      this.#bucket.take(1);
+      if (wait === 0) return true;
+      await this.#clock.sleep(wait, signal);
+      if (this.pausedFor === 0 && !isAborted(signal)) return true;
+      this.#bucket.take(-1);
+    }
+  }
+}
+
+/** It changes during a wait, which the compiler does not know of a property. */
+function isAborted(signal: AbortSignal): boolean {
+  return signal.aborted;
+}

@@ -1,0 +1,173 @@
+import type { Clock } from '../../util/clock.ts';
+import type { KubernetesClient, Selection } from './client.ts';
+import { isKubernetesError, KubernetesError } from './errors.ts';
+import type { KubernetesObject } from './objects.ts';
+
+/** What is told of the objects, in their order. None of these may throw. */
+export interface Handlers<R> {
+  /** All there are: what is not among them is gone. */
+  replace(all: readonly R[]): void;
+  upsert(record: R): void;
+  /** It is gone; the record is of its last state. */
+  remove(record: R): void;
+  /** `synced` or `trouble` is another than before. */
+  changed?(state: ReflectorState): void;
+}
+
+export interface ReflectorState {
+  /** All that exists was told, and its changes are being followed. */
+  readonly synced: boolean;
+  /** Monotonic ms up to which what was told is known to be right: the last sign of the server's life; -Infinity: none yet. */
+  readonly aliveAt: number;
+  /** What keeps it from being followed now. */
+  readonly trouble?: unknown;
+}
+
+export interface ReflectorOptions<R> extends Selection {
+  readonly client: Pick<KubernetesClient, 'list' | 'watch'>;
+  /** Of the collection. */
+  readonly path: string;
+  /** What is kept of an object; undefined leaves it out, and must do so for all its life. */
+  readonly record: (object: KubernetesObject) => R | undefined;
+  readonly handlers: Handlers<R>;
+  readonly clock: Clock;
+  readonly random: () => number;
+  /** Longest time without a byte before a connection counts as dead, ms. Default 100 s: bookmarks come each 60 to 75. */
+  readonly silence?: number;
+  /** Objects per page. Default 500. */
+  readonly limit?: number;
+}
+
+/** Pauses after failures, ms, by half more or less. */
+const pauses = { first: 1000, longest: 30_000 };
+/** Pause where somebody has to do something first, such as give a right, ms. */
+const slowPause = 60_000;
+/** A watch that lasted so long went well, ms, and one that saw anything. */
+const wellFor = 10_000;
+/** After so many failures in a row, each the server's word, the version itself may be the reason. */
+const mostOfVersion = 5;
+
+/** What comes after a failure. */
+export interface Next {
+  /** From the beginning: something may have been missed. */
+  readonly relist: boolean;
+  /** ms, before jitter. */
+  readonly pause: number;
+}
+
+/** @param failures in a row, this one included. */
+export function afterFailure(error: unknown, failures: number): Next {
+  const pause = Math.min(pauses.first * 2 ** Math.min(failures - 1, 20), pauses.longest);
+  if (isKubernetesError(error, 'kubernetes-gone')) return { relist: true, pause: failures === 1 ? 0 : pause };
+  if (isKubernetesError(error, 'kubernetes-unreachable', 'kubernetes-too-many-requests'))
+    return { relist: false, pause };
+  if (isKubernetesError(error, 'kubernetes-server-error'))
+    return { relist: failures >= mostOfVersion, pause };
+  // A garbled line: the connection is at fault, not the version.
+  if (isKubernetesError(error, 'kubernetes-no-api') && error.status === undefined)
+    return { relist: failures >= mostOfVersion, pause };
+  // A right may be missing for the watch alone: with a list now and then all is seen at least late.
+  return { relist: true, pause: slowPause };
+}
+
+/**
+ * Follows a collection: lists it, then watches what changes, for ever. It keeps the version and nothing of the objects.
+ * Each `replace` is all there is at that moment, and from then on no change is left out: after a break the watch goes on
+ * from the last change that was told, or everything is listed again.
+ */
+export class Reflector<R> {
+  readonly #options: ReflectorOptions<R>;
+  #state: ReflectorState = { synced: false, aliveAt: -Infinity };
+  #version: string | undefined;
+  /** Counted since the start, bookmarks too. */
+  #events = 0;
+
+  constructor(options: ReflectorOptions<R>) {
+    this.#options = options;
+  }
+
+  get state(): ReflectorState {
+    return this.#state;
+  }
+
+  /** Resolves when `signal` aborts. Never rejects: what is the matter is in the state. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, random } = this.#options;
+    const ended = () => signal.aborted;
+    let failures = 0;
+    while (!ended()) {
+      const begun = clock.monotonic();
+      const before = this.#events;
+      const error = await this.#pass(signal);
+      if (ended()) return;
+      if (this.#events > before || clock.monotonic() - begun >= wellFor) failures = 0;
+      // The end that every watch has in time: it goes on at once.
+      if (error === undefined && failures === 0) continue;
+      failures++;
+      const { relist, pause } = afterFailure(error, failures);
+      if (relist) this.#version = undefined;
+      this.#set({ ...this.#state, synced: false, trouble: error });
+      await clock.sleep(pause * (0.5 + random()), signal);
+    }
+  }
+
+  /** Lists where that is needed, and watches to the end of the watch. @returns why it failed. */
+  async #pass(signal: AbortSignal): Promise<unknown> {
+    const begun = this.#options.clock.monotonic();
+    const before = this.#events;
+    try {
+      this.#version ??= await this.#list(signal);
+      await this.#watch(this.#version, signal);
+    } catch (error) {
+      return error;
+    }
+    // A server, or what stands before it, that ends each watch at once must not be asked without a pause.
+    if (this.#events > before || this.#options.clock.monotonic() - begun >= wellFor) return undefined;
+    const message = `the API server ended a watch of ${this.#options.path} at once`;
+    return new KubernetesError({ code: 'kubernetes-server-error', message, maybeDone: false });
+  }
+
+  async #list(signal: AbortSignal): Promise<string> {
+    const { client, path, record, handlers, clock, limit } = this.#options;
+    // What it shows is at least as new as its beginning.
+    const begun = clock.monotonic();
+    const options = { ...this.#selection(), signal, ...(limit !== undefined && { limit }) };
+    const { items, resourceVersion } = await client.list(path, options, record);
+    if (signal.aborted) return resourceVersion;
+    handlers.replace(items);
+    this.#set({ ...this.#state, synced: true, aliveAt: begun });
+    return resourceVersion;
+  }
+
+  async #watch(resourceVersion: string, signal: AbortSignal): Promise<void> {
+    const { client, path, record, handlers, clock, random, silence = 100_000 } = this.#options;
+    // Of many factories not all shall ask anew at once.
+    const timeoutSeconds = 290 + Math.floor(61 * random());
+    const options = { ...this.#selection(), resourceVersion, timeoutSeconds, silence, signal };
+    const alive = () => {
+      this.#set({ synced: true, aliveAt: clock.monotonic() });
+    };
+    for await (const { type, object } of client.watch(path, options, alive)) {
+      if (signal.aborted) return;
+      const kept = type === 'BOOKMARK' ? undefined : record(object);
+      if (kept !== undefined && type === 'DELETED') handlers.remove(kept);
+      else if (kept !== undefined) handlers.upsert(kept);
+      // Only when it was told: from here the next watch goes on.
+      this.#version = object.metadata?.resourceVersion ?? this.#version;
+      this.#events++;
+      alive();
+    }
+  }
+
+  #selection(): Selection {
+    const { labelSelector, fieldSelector } = this.#options;
+    return { ...(labelSelector && { labelSelector }), ...(fieldSelector && { fieldSelector }) };
+  }
+
+  #set(state: ReflectorState): void {
+    const before = this.#state;
+    this.#state = state;
+    if (before.synced !== state.synced || before.trouble !== state.trouble)
+      this.#options.handlers.changed?.(state);
+  }
+}

@@ -1,0 +1,177 @@
+import type { Clock } from '../../util/clock.ts';
+import type { Access, Current } from './access.ts';
+import { givenUp } from './connection-failures.ts';
+import { type Asked, failureOf, KubernetesError, parseRetryAfter } from './errors.ts';
+import type { Pacer } from './pacer.ts';
+import { type Query, withQuery } from './paths.ts';
+import type { Answer, Call, Headers, Opened, Transport } from './transport.ts';
+
+export interface RequestsOptions {
+  readonly access: Access;
+  /** Shared by all clients of a cluster. */
+  readonly pacer: Pacer;
+  readonly clock: Clock;
+  /** "thresher/0.1.0", as the server's audit log shows it. */
+  readonly userAgent: string;
+  /** Requests at once. Default 32. */
+  readonly connections?: number;
+  /** Longest wait for an answer, ms. Default 30 s. */
+  readonly timeout?: number;
+}
+
+export interface Request {
+  readonly method: Call['method'];
+  /** Of the API, without a query. */
+  readonly path: string;
+  readonly query?: Query;
+  readonly content?: { readonly type: string; readonly text: string };
+  readonly signal: AbortSignal;
+  /** Longest wait for an answer, ms; default: that of all. */
+  readonly timeout?: number | undefined;
+}
+
+/** How often a request goes that the server asks to send later. */
+const patience = 5;
+/** Pause where the server asks for patience without saying for how long, ms. */
+const defaultPause = 1000;
+/** The longest pause that is taken from a server, ms. */
+const longestPause = 300_000;
+/** Longest wait for an answer, ms. */
+const defaultTimeout = 30_000;
+
+interface Connection {
+  readonly current: Current;
+  readonly transport: Transport;
+}
+
+/**
+ * Requests to one cluster: with its credentials, at its pace, over its connections. They reject with a KubernetesError for
+ * every answer that is no success, or with what `Access.current` throws.
+ */
+export class Requests {
+  readonly #options: RequestsOptions;
+  #connected: { readonly key: string; readonly transport: Transport } | undefined;
+  #server = 'the API server';
+  #closed = false;
+
+  /** Nothing is read or connected before the first request. */
+  constructor(options: RequestsOptions) {
+    this.#options = options;
+  }
+
+  /** What is asked, as errors show it. */
+  asked({ method, path }: Pick<Request, 'method' | 'path'>): Asked {
+    return { server: this.#server, method, path };
+  }
+
+  async send(request: Request): Promise<Answer> {
+    const call = callOf(request);
+    return this.#attempt(request, ({ transport, current }, timeout) =>
+      transport.send(this.#signed(call, current), timeout, request.signal),
+    );
+  }
+
+  /** @param silence longest time without a byte, ms; default: any. */
+  async open(request: Request, silence?: number): Promise<AsyncIterable<Buffer>> {
+    const call = callOf(request);
+    const opened = await this.#attempt<Opened>(request, ({ transport, current }, timeout) =>
+      transport.open(this.#signed(call, current), timeout, request.signal, silence),
+    );
+    return opened.chunks;
+  }
+
+  /** Ends what is under way. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#options.access.close();
+    await this.#connected?.transport.destroy();
+  }
+
+  /** One request, again after a refusal that cannot have done anything: new credentials once, and the server's pauses. */
+  async #attempt<T extends Answer>(
+    request: Request,
+    go: (connection: Connection, timeout: number) => Promise<T>,
+  ): Promise<T> {
+    const { access, pacer, clock } = this.#options;
+    const { signal, timeout = this.#options.timeout ?? defaultTimeout } = request;
+    let renewed = false;
+    for (let attempt = 1; ; attempt++) {
+      if (!(await pacer.admitted(timeout, signal))) throw this.#notAdmitted(request);
+      const connection = await this.#connect(request);
+      const answer = await go(connection, timeout);
+      const { status, headers, body } = answer;
+      if (status >= 200 && status < 300) return answer;
+      const retryAfter = parseRetryAfter(headers['retry-after'], clock.now());
+      const failure = failureOf(this.asked(request), status, body, retryAfter);
+      if (failure.code === 'kubernetes-too-many-requests') {
+        pacer.pause(Math.min(failure.retryAfter ?? defaultPause, longestPause));
+        if (attempt < patience) continue;
+      }
+      if (failure.code !== 'kubernetes-unauthorized' || renewed) throw failure;
+      renewed = true;
+      const { generation } = connection.current;
+      const next = await this.#unlessEnded(request, access.renew(generation, signal));
+      if (next.generation === generation) throw failure;
+    }
+  }
+
+  async #connect(request: Request): Promise<Connection> {
+    const { access, clock, connections = 32 } = this.#options;
+    const current = await this.#unlessEnded(request, access.current(request.signal));
+    const options = { origin: new URL(current.access.server).origin, connections, clock };
+    const transport =
+      this.#connected?.key === current.connectionKey
+        ? this.#connected.transport
+        : await this.#replaced(current, options);
+    if (this.#closed || request.signal.aborted) throw givenUp(this.asked(request), false);
+    return { current, transport };
+  }
+
+  /** New connections, for a new server or certificate; what goes on over the old ones ends by itself. */
+  async #replaced(
+    current: Current,
+    options: { readonly origin: string; readonly connections: number; readonly clock: Clock },
+  ): Promise<Transport> {
+    // What no queue of this daemon needs is not loaded.
+    const { Transport } = await import('./transport.ts');
+    // Whoever came first made it.
+    if (this.#connected?.key === current.connectionKey) return this.#connected.transport;
+    const { proxyUrl } = current.access;
+    const transport = new Transport({ ...options, tls: current.tls, ...(proxyUrl && { proxyUrl }) });
+    const old = this.#connected?.transport;
+    this.#connected = { key: current.connectionKey, transport };
+    this.#server = current.access.server;
+    old?.close().catch(() => undefined);
+    return transport;
+  }
+
+  async #unlessEnded<T>(request: Request, waited: Promise<T>): Promise<T> {
+    try {
+      return await waited;
+    } catch (error) {
+      const ended = this.#closed || request.signal.aborted;
+      throw ended ? givenUp(this.asked(request), false) : error;
+    }
+  }
+
+  #signed(call: Call, { access, headers }: Current): Call {
+    // A server may stand behind a path, as with Rancher.
+    const prefix = new URL(access.server).pathname.replace(/\/$/, '');
+    const own = { accept: 'application/json', 'user-agent': this.#options.userAgent };
+    return { ...call, path: prefix + call.path, headers: { ...own, ...call.headers, ...headers } };
+  }
+
+  #notAdmitted(request: Request): KubernetesError {
+    const asked = this.asked(request);
+    const retryAfter = this.#options.pacer.pausedFor;
+    if (request.signal.aborted) return givenUp(asked, false);
+    const message = `${asked.server} asked for ${Math.ceil(retryAfter / 1000)} s without requests`;
+    const code = 'kubernetes-too-many-requests';
+    return new KubernetesError({ code, message, retryAfter, maybeDone: false }, { ...asked });
+  }
+}
+
+function callOf({ method, path, query, content }: Request): Call {
+  const headers: Headers = content ? { 'content-type': content.type } : {};
+  return { method, path: withQuery(path, query), headers, ...(content && { body: content.text }) };
+}

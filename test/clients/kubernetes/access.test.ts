@@ -1,0 +1,282 @@
+import { chmodSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { expect } from 'chai';
+import { Access, type AccessSource } from '../../../src/clients/kubernetes/access.ts';
+import { parseCredential } from '../../../src/clients/kubernetes/exec-credential.ts';
+import { ThresherError } from '../../../src/worker/errors.ts';
+import { kubeconfig, rejection, writeKubeconfig } from '../../support/kubernetes-client.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { temporaryDirectory } from '../../support/temporary.ts';
+
+const tls = resolve(import.meta.dirname, '../../fixtures/tls');
+const server = 'https://127.0.0.1:6443';
+const never = new AbortController().signal;
+
+function open(
+  user: Record<string, unknown>,
+  cluster: Record<string, unknown> = {},
+): { readonly file: string; readonly clock: ManualClock; readonly access: Access } {
+  const file = writeKubeconfig(kubeconfig({ server, 'insecure-skip-tls-verify': true, ...cluster }, user));
+  const clock = new ManualClock();
+  return { file, clock, access: new Access({ kind: 'file', file }, clock) };
+}
+
+/** The message that the login of this user fails with. */
+async function refused(
+  user: Record<string, unknown>,
+  cluster: Record<string, unknown> = {},
+): Promise<string> {
+  const { file, access } = open(user, cluster);
+  const error = await rejection(access.current(never));
+  expect(error).to.be.instanceOf(ThresherError).with.property('code', 'kubernetes-credentials');
+  const { message } = error as ThresherError;
+  expect(message).to.contain(file).and.contain('user "me"');
+  return message;
+}
+
+/** A plugin that does what this script says, in a directory of its own. */
+function plugin(script: string): string {
+  const file = join(temporaryDirectory(), 'plugin');
+  writeFileSync(file, `#!/bin/sh\n${script}\n`);
+  chmodSync(file, 0o755);
+  return file;
+}
+
+const credential = (status: Record<string, unknown>) =>
+  JSON.stringify({ apiVersion: 'client.authentication.k8s.io/v1', kind: 'ExecCredential', status });
+
+describe('the login to a cluster', () => {
+  it('is a token, a password, or nothing', async () => {
+    const headers = async (user: Record<string, unknown>) => (await open(user).access.current(never)).headers;
+    expect(await headers({ token: 'secret' })).to.deep.equal({ authorization: 'Bearer secret' });
+    expect(await headers({ username: 'a', password: 'b' })).to.deep.equal({ authorization: 'Basic YTpi' });
+    expect(await headers({})).to.deep.equal({});
+    expect(await headers({ token: 's', as: 'you', 'as-uid': '7', 'as-groups': ['g', 'h'] })).to.deep.equal({
+      authorization: 'Bearer s',
+      'impersonate-user': 'you',
+      'impersonate-uid': '7',
+      'impersonate-group': ['g', 'h'],
+    });
+  });
+
+  it('is a certificate, from files or from the kubeconfig itself', async () => {
+    const read = (name: string) => readFileSync(join(tls, name), 'utf8');
+    const base64 = (name: string) => Buffer.from(read(name)).toString('base64');
+    const wanted = { ca: read('ca.crt'), cert: read('client.crt'), key: read('client.key') };
+    const cluster = { 'insecure-skip-tls-verify': false };
+    const files = open(
+      { 'client-certificate': join(tls, 'client.crt'), 'client-key': join(tls, 'client.key') },
+      { ...cluster, 'certificate-authority': join(tls, 'ca.crt') },
+    );
+    const first = await files.access.current(never);
+    expect(first.tls).to.deep.equal(wanted);
+    const inline = open(
+      { 'client-certificate-data': base64('client.crt'), 'client-key-data': base64('client.key') },
+      { ...cluster, 'certificate-authority-data': base64('ca.crt') },
+    );
+    const second = await inline.access.current(never);
+    expect(second.tls).to.deep.equal(wanted);
+    expect(second.connectionKey).to.equal(first.connectionKey);
+  });
+
+  it("trusts this machine's authorities where the kubeconfig names none", async () => {
+    const { tls: options } = await open({}, { 'insecure-skip-tls-verify': false }).access.current(never);
+    expect(options.ca).to.be.an('array').with.length.greaterThan(10);
+  });
+
+  it('is read again when its token file changes, also by a symbolic link as Kubernetes does it', async () => {
+    const directory = temporaryDirectory();
+    const link = join(directory, 'token');
+    writeFileSync(join(directory, '1'), 'first\n');
+    writeFileSync(join(directory, '2'), 'second\n');
+    symlinkSync('1', link);
+    const { access, clock } = open({ tokenFile: link });
+    const first = await access.current(never);
+    expect(first.headers).to.deep.equal({ authorization: 'Bearer first' });
+    symlinkSync('2', join(directory, 'new'));
+    renameSync(join(directory, 'new'), link);
+    expect((await access.current(never)).headers, 'it is not looked at for each request').to.equal(
+      first.headers,
+    );
+    await clock.advance(10_000);
+    const second = await access.current(never);
+    expect(second.headers).to.deep.equal({ authorization: 'Bearer second' });
+    expect(second.connectionKey, 'the connections stay').to.equal(first.connectionKey);
+  });
+
+  it('is the last good one while its files are half written or gone', async () => {
+    const { access, clock, file } = open({ token: 'good' });
+    await access.current(never);
+    const good = readFileSync(file, 'utf8');
+    for (const broken of [
+      () => {
+        rmSync(file);
+      },
+      () => {
+        writeFileSync(file, 'clusters: [');
+      },
+    ]) {
+      broken();
+      await clock.advance(10_000);
+      expect((await access.current(never)).headers).to.deep.equal({ authorization: 'Bearer good' });
+    }
+    writeFileSync(file, good.replace('good', 'better'));
+    await clock.advance(10_000);
+    expect((await access.current(never)).headers).to.deep.equal({ authorization: 'Bearer better' });
+  });
+
+  it('that was refused is read again once, whoever was refused', async () => {
+    const count = join(temporaryDirectory(), 'count');
+    const exec = { command: plugin(`echo x >>${count}; echo '${credential({ token: 'a' })}'`) };
+    const { access, clock } = open({ exec });
+    const runs = () => readFileSync(count, 'utf8').length / 2;
+    const [first] = await Promise.all(Array.from({ length: 20 }, () => access.current(never)));
+    expect(runs()).to.equal(1);
+    await Promise.all(Array.from({ length: 20 }, () => access.renew(first!.generation, never)));
+    expect(runs()).to.equal(2);
+    const second = await access.renew(first!.generation, never);
+    expect(second.generation).to.equal(2);
+    expect((await access.renew(2, never)).generation, 'a plugin is not asked by each refusal').to.equal(2);
+    await clock.advance(5000);
+    expect((await access.renew(2, never)).generation).to.equal(3);
+  });
+
+  it('names the file or the part that is wrong', async () => {
+    const missing = join(temporaryDirectory(), 'none');
+    const empty = join(temporaryDirectory(), 'empty');
+    writeFileSync(empty, '\n');
+    const binary = join(temporaryDirectory(), 'binary');
+    writeFileSync(binary, 'a\nb');
+    const pair = (certificate: string, key: string) => ({
+      'client-certificate': certificate,
+      'client-key': key,
+    });
+    const [certificate, key] = [join(tls, 'client.crt'), join(tls, 'client.key')];
+    expect(await refused({ tokenFile: missing }))
+      .to.contain(`tokenFile cannot be read`)
+      .and.contain(missing);
+    expect(await refused({ tokenFile: empty })).to.contain(`token file ${empty} is empty`);
+    expect(await refused({ tokenFile: binary })).to.contain(`${binary} holds no token`);
+    expect(await refused(pair(missing, key)))
+      .to.contain('client-certificate cannot be read')
+      .and.contain(missing);
+    expect(await refused(pair(empty, key))).to.contain('client-certificate cannot be used');
+    expect(await refused(pair(certificate, certificate))).to.contain('client-key cannot be used');
+    expect(await refused(pair(certificate, join(tls, 'client2.key')))).to.contain(
+      'client-certificate and client-key cannot be used',
+    );
+    const ca = { 'insecure-skip-tls-verify': false, 'certificate-authority': empty };
+    expect(await refused({}, ca)).to.contain(
+      'certificate-authority cannot be used: it holds no PEM certificate',
+    );
+    expect(await refused({ 'auth-provider': { name: 'oidc' } })).to.contain('auth-provider "oidc"');
+  });
+
+  it('within a Pod follows the token that Kubernetes renews', async () => {
+    const directory = temporaryDirectory();
+    writeFileSync(join(directory, 'ca.crt'), readFileSync(join(tls, 'ca.crt')));
+    writeFileSync(join(directory, 'token'), 'one');
+    const environment = { KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: '443' };
+    const source: AccessSource = { kind: 'in-cluster', directory, environment };
+    const clock = new ManualClock();
+    const access = new Access(source, clock);
+    expect((await access.current(never)).headers).to.deep.equal({ authorization: 'Bearer one' });
+    writeFileSync(join(directory, 'token'), 'another');
+    await clock.advance(10_000);
+    expect((await access.current(never)).headers).to.deep.equal({ authorization: 'Bearer another' });
+  });
+});
+
+describe('an exec plugin', () => {
+  it('gives a token, which is asked for again shortly before its end', async () => {
+    const start = Date.UTC(2026, 0, 1);
+    const end = new Date(start + 600_000).toISOString();
+    const count = join(temporaryDirectory(), 'count');
+    const exec = {
+      command: plugin(`echo x >>${count}; echo '${credential({ token: 'abc', expirationTimestamp: end })}'`),
+    };
+    const { access, clock } = open({ exec });
+    const runs = () => readFileSync(count, 'utf8').length / 2;
+    expect((await access.current(never)).headers).to.deep.equal({ authorization: 'Bearer abc' });
+    await clock.advance(569_000);
+    await access.current(never);
+    expect(runs()).to.equal(1);
+    await clock.advance(2000);
+    await access.current(never);
+    expect(runs()).to.equal(2);
+  });
+
+  it('gives a certificate', async () => {
+    const pem = (name: string) => readFileSync(join(tls, name), 'utf8');
+    const answer = join(temporaryDirectory(), 'answer');
+    writeFileSync(
+      answer,
+      credential({ clientCertificateData: pem('client.crt'), clientKeyData: pem('client.key') }),
+    );
+    const { tls: options } = await open({ exec: { command: '/bin/cat', args: [answer] } }).access.current(
+      never,
+    );
+    expect(options).to.include({ cert: pem('client.crt'), key: pem('client.key') });
+  });
+
+  it('is told the cluster, its own variables, and that nobody is there to be asked', async () => {
+    const seen = join(temporaryDirectory(), 'seen');
+    const command = plugin(
+      `echo "$KUBERNETES_EXEC_INFO $OWN" >${seen}; cat; echo '${credential({ token: 'a' })}'`,
+    );
+    const exec = {
+      command,
+      provideClusterInfo: true,
+      env: [{ name: 'OWN', value: 'value' }],
+      apiVersion: 'client.authentication.k8s.io/v1beta1',
+    };
+    await open({ exec }).access.current(never);
+    const text = readFileSync(seen, 'utf8');
+    expect(text).to.match(/ value\n$/);
+    expect(JSON.parse(text.slice(0, text.lastIndexOf('}') + 1))).to.deep.equal({
+      kind: 'ExecCredential',
+      apiVersion: 'client.authentication.k8s.io/v1beta1',
+      spec: { interactive: false, cluster: { server, 'insecure-skip-tls-verify': true } },
+    });
+  });
+
+  it('that fails is quoted', async () => {
+    const failing = (script: string) => refused({ exec: { command: plugin(script) } });
+    expect(await failing('echo "log in first" >&2; exit 3')).to.match(
+      /exec plugin .* ended with exit status 3: log in first/,
+    );
+    expect(await failing('kill -9 $$')).to.contain('was ended by SIGKILL');
+    expect(await failing('echo hello')).to.contain('printed no JSON; it must print an ExecCredential');
+    expect(await failing('head -c 2000000 /dev/zero')).to.contain('printed more than 1 MB');
+    const hint = { command: 'no-such-plugin', installHint: 'install it with: dnf install no-such-plugin' };
+    expect(await refused({ exec: hint })).to.contain('no-such-plugin was not found; install it with');
+    const file = join(temporaryDirectory(), 'plain');
+    writeFileSync(file, '');
+    expect(await refused({ exec: { command: file } })).to.contain('may not be executed');
+  });
+
+  it('that hangs is left by who gives up', async () => {
+    const { access } = open({ exec: { command: '/bin/sleep', args: ['60'] } });
+    const abort = new AbortController();
+    const waiting = rejection(access.current(abort.signal));
+    abort.abort();
+    await waiting;
+    access.close();
+    expect(await rejection(access.current(never)))
+      .to.have.property('message')
+      .that.contains('was given up');
+  });
+
+  it('must print what is asked of it', () => {
+    const cases: [output: string, wrong: RegExp][] = [
+      ['', /no JSON/],
+      ['null', /something else/],
+      ['{"kind":"Status"}', /something else/],
+      ['{"kind":"ExecCredential"}', /neither a token nor a certificate/],
+      [credential({ token: 7 }), /neither a token/],
+      [credential({ clientCertificateData: 'a' }), /only in part/],
+      [credential({ token: 'a', expirationTimestamp: 'tomorrow' }), /no time: tomorrow/],
+    ];
+    for (const [output, wrong] of cases) expect(parseCredential(output)).to.match(wrong);
+  });
+});

@@ -1,0 +1,689 @@
+import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, connect as connectTo, createServer, type Socket } from 'node:net';
+import { join, resolve } from 'node:path';
+import { expect } from 'chai';
+import type { KubernetesClient } from '../../../src/clients/kubernetes/client.ts';
+import { isKubernetesError, type KubernetesError } from '../../../src/clients/kubernetes/errors.ts';
+import { Pacer } from '../../../src/clients/kubernetes/pacer.ts';
+import { collectionPath, jobs, objectPath, pods } from '../../../src/clients/kubernetes/paths.ts';
+import { systemClock } from '../../../src/util/clock.ts';
+import { kubeconfig, makeClient, rejection, writeKubeconfig } from '../../support/kubernetes-client.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import {
+  cut,
+  json,
+  lines,
+  type ScriptedServer,
+  startScriptedServer,
+  status,
+} from '../../support/scripted-server.ts';
+import { temporaryDirectory } from '../../support/temporary.ts';
+import { until } from '../../support/until.ts';
+
+const tls = resolve(import.meta.dirname, '../../fixtures/tls');
+const pem = (name: string) => readFileSync(join(tls, name), 'utf8');
+const signal = new AbortController().signal;
+const path = collectionPath(jobs, 'grid');
+const one = objectPath(jobs, 'grid', 'a');
+const log = objectPath(pods, 'grid', 'a', 'log');
+const job = { apiVersion: 'batch/v1', kind: 'Job', metadata: { name: 'a' } };
+
+async function failure(promise: Promise<unknown>): Promise<KubernetesError> {
+  const error = await rejection(promise);
+  if (isKubernetesError(error)) return error;
+  throw error;
+}
+
+async function all<T>(iterable: AsyncIterable<T>): Promise<T[]> {
+  const found: T[] = [];
+  for await (const value of iterable) found.push(value);
+  return found;
+}
+
+describe('a client of the Kubernetes API', () => {
+  let server: ScriptedServer;
+  const clients: KubernetesClient[] = [];
+  const connect = (...[file, options]: Partial<Parameters<typeof makeClient>>) => {
+    const client = makeClient(
+      file ?? writeKubeconfig(kubeconfig({ server: server.url }, { token: 'secret' })),
+      options,
+    );
+    clients.push(client);
+    return client;
+  };
+
+  beforeEach(async () => {
+    server = await startScriptedServer();
+  });
+
+  afterEach(async () => {
+    await Promise.all(clients.splice(0).map((client) => client.close()));
+    await server.stop();
+  });
+
+  it('sends plain JSON with its login, over connections that it keeps', async () => {
+    server.always(json(201, { ...job, metadata: { name: 'a', uid: 'u' } }));
+    const client = connect();
+    const made = await client.create(path, job, { signal });
+    expect(made.metadata).to.deep.equal({ name: 'a', uid: 'u' });
+    for (let n = 0; n < 10; n++) await client.get(one, { signal });
+    const [first, second] = server.requests;
+    expect(first).to.deep.include({ method: 'POST', url: path, body: JSON.stringify(job), connection: 1 });
+    expect(first!.headers).to.include({
+      accept: 'application/json',
+      'content-type': 'application/json',
+      authorization: 'Bearer secret',
+      'user-agent': 'thresher/test',
+    });
+    expect(second).to.include({ method: 'GET', url: one });
+    // The next request may go out a moment before its connection is seen to be free again.
+    expect(new Set(server.requests.map(({ connection }) => connection)).size).to.be.at.most(2);
+  });
+
+  it('finds an API behind a path', async () => {
+    server.always(json(200, job));
+    await connect(writeKubeconfig(kubeconfig({ server: `${server.url}/k8s/clusters/x/` }))).get(one, {
+      signal,
+    });
+    expect(server.requests[0]!.url).to.equal(`/k8s/clusters/x${one}`);
+  });
+
+  it('opens no more connections than it may, and answers all the same', async () => {
+    server.always((response, request) =>
+      setTimeout(() => {
+        json(200, job)(response, request);
+      }, 5),
+    );
+    const client = connect(undefined, { connections: 3 });
+    await Promise.all(Array.from({ length: 30 }, () => client.get(one, { signal })));
+    expect(new Set(server.requests.map(({ connection }) => connection)).size).to.equal(3);
+  });
+
+  it('deletes one object, of this identity, as it is told', async () => {
+    server.always(json(200, { kind: 'Status', status: 'Success' }));
+    await connect().delete(one, { signal, uid: 'u', propagationPolicy: 'Background', gracePeriodSeconds: 0 });
+    expect(server.requests[0]).to.include({ method: 'DELETE', url: one });
+    expect(JSON.parse(server.requests[0]!.body)).to.deep.equal({
+      apiVersion: 'v1',
+      kind: 'DeleteOptions',
+      preconditions: { uid: 'u' },
+      propagationPolicy: 'Background',
+      gracePeriodSeconds: 0,
+    });
+  });
+
+  it('never deletes a collection', async () => {
+    const error = await rejection(connect().delete(path, { signal }));
+    expect(error)
+      .to.be.instanceOf(TypeError)
+      .with.property('message')
+      .that.contains('not the path of one object');
+    expect(server.requests).to.deep.equal([]);
+  });
+
+  it('patches in each of the ways there are', async () => {
+    server.always(json(200, job));
+    const client = connect();
+    await client.patch(one, { a: 1 }, { signal, kind: 'merge' });
+    await client.patch(one, { a: 1 }, { signal, kind: 'strategic' });
+    await client.patch(one, { a: 1 }, { signal, kind: 'apply', fieldManager: 'thresher', force: true });
+    expect(server.requests.map(({ headers }) => headers['content-type'])).to.deep.equal([
+      'application/merge-patch+json',
+      'application/strategic-merge-patch+json',
+      'application/apply-patch+yaml',
+    ]);
+    expect(server.requests[2]!.url).to.equal(`${one}?fieldManager=thresher&force=true`);
+    expect(await rejection(client.patch(one, {}, { signal, kind: 'apply' }))).to.be.instanceOf(TypeError);
+  });
+
+  it('asks what a create would do, and shows the warnings', async () => {
+    server.next(json(201, job, { warning: '299 - "unknown field \\"spec.a\\"", 299 - "b, c"' }));
+    const { object, warnings } = await connect().dryRun(path, job, { signal });
+    expect(object).to.deep.equal(job);
+    expect(warnings).to.deep.equal(['unknown field "spec.a"', 'b, c']);
+    expect(server.requests[0]!.url).to.equal(`${path}?dryRun=All&fieldValidation=Strict`);
+  });
+
+  it('says no with the words of the API, once', async () => {
+    server.always(status(422, 'Invalid', 'Job.batch "a" is invalid: spec.template: Required value'));
+    const error = await failure(connect().create(path, job, { signal }));
+    expect(error).to.include({
+      code: 'kubernetes-invalid',
+      status: 422,
+      reason: 'Invalid',
+      maybeDone: false,
+    });
+    expect(error.message).to.contain(server.url).and.contain('spec.template: Required value');
+    expect(server.requests).to.have.length(1);
+  });
+
+  it('does not take a yes that is no answer of the API for one', async () => {
+    const client = connect();
+    server.next((response) => {
+      response.end('<html>welcome</html>');
+    });
+    expect(await failure(client.create(path, job, { signal }))).to.include({
+      code: 'kubernetes-no-api',
+      maybeDone: true,
+    });
+    server.next(json(200, {}));
+    expect(await failure(client.list(path, { signal }, () => 1))).to.have.property(
+      'code',
+      'kubernetes-no-api',
+    );
+    server.next((response) => response.writeHead(302, { location: 'https://login' }).end());
+    expect(await failure(client.get(one, { signal }))).to.have.property('code', 'kubernetes-no-api');
+  });
+
+  describe('whose credentials are refused', () => {
+    it('reads them again and asks once more', async () => {
+      const token = join(temporaryDirectory(), 'token');
+      writeFileSync(token, 'old');
+      const client = connect(writeKubeconfig(kubeconfig({ server: server.url }, { tokenFile: token })));
+      server.next(
+        (response, request) => {
+          writeFileSync(token, 'new');
+          status(401, 'Unauthorized', 'Unauthorized')(response, request);
+        },
+        json(200, job),
+      );
+      expect(await client.get(one, { signal })).to.deep.equal(job);
+      expect(server.requests.map(({ headers }) => headers.authorization)).to.deep.equal([
+        'Bearer old',
+        'Bearer new',
+      ]);
+    });
+
+    it('gives up when the new ones are refused too', async () => {
+      server.always(status(401, 'Unauthorized', 'Unauthorized'));
+      expect(await failure(connect().get(one, { signal }))).to.include({
+        code: 'kubernetes-unauthorized',
+        status: 401,
+      });
+      expect(server.requests).to.have.length(2);
+    });
+  });
+
+  describe('that is asked for patience', () => {
+    const full = status(429, 'TooManyRequests', 'slow down', {}, { 'retry-after': '7' });
+
+    it('waits as long as it was told, and so does everybody of that cluster', async () => {
+      const clock = new ManualClock();
+      const pacer = new Pacer({ perSecond: 1000, burst: 1000 }, clock, () => 0);
+      await clock.advance(1000);
+      const file = writeKubeconfig(kubeconfig({ server: server.url }));
+      const [a, b] = [connect(file, { clock, pacer }), connect(file, { clock, pacer })];
+      server.next(full);
+      server.always(json(200, job));
+      const first = a.get(one, { signal });
+      await until('it waits', () => clock.sleeping.includes(7000));
+      const second = b.get(one, { signal });
+      await clock.advance(6999);
+      expect(server.requests).to.have.length(1);
+      await clock.advance(1);
+      expect(await Promise.all([first, second])).to.deep.equal([job, job]);
+      expect(server.requests).to.have.length(3);
+    });
+
+    it('gives up after some times, or at once where it is too long', async () => {
+      server.always(status(429, 'TooManyRequests', 'slow down', {}, { 'retry-after': '0' }));
+      expect(await failure(connect().get(one, { signal }))).to.include({
+        code: 'kubernetes-too-many-requests',
+        maybeDone: false,
+      });
+      expect(server.requests).to.have.length(5);
+      server.always(status(429, 'TooManyRequests', 'slow down', {}, { 'retry-after': '3600' }));
+      const error = await failure(connect().get(one, { signal }));
+      expect(error.message).to.match(/asked for 300 s without requests/);
+      expect(error.retryAfter).to.be.within(290_000, 300_000);
+      expect(server.requests).to.have.length(6);
+    });
+  });
+
+  describe('that gets no answer', () => {
+    it('says that nothing was done where nobody listens', async () => {
+      const { url } = server;
+      await server.stop();
+      const error = await failure(
+        connect(writeKubeconfig(kubeconfig({ server: url }))).create(path, job, { signal }),
+      );
+      expect(error).to.include({ code: 'kubernetes-unreachable', maybeDone: false });
+      expect(error.message).to.equal(`${url} refuses connections: nothing listens there`);
+    });
+
+    it('says that there is no such name', async () => {
+      const client = connect(writeKubeconfig(kubeconfig({ server: 'http://no-such-name.invalid' })));
+      const error = await failure(client.create(path, job, { signal }));
+      expect(error).to.include({ code: 'kubernetes-unreachable', maybeDone: false });
+      expect(error.message).to.contain('http://no-such-name.invalid cannot be found');
+    });
+
+    it('says that it may be done where the connection broke after it was sent', async () => {
+      server.always(cut);
+      const error = await failure(connect().create(path, job, { signal }));
+      expect(error).to.include({ code: 'kubernetes-unreachable', maybeDone: true });
+      expect(error.message).to.contain('closed the connection before its answer was complete');
+      expect(server.requests, 'it is not sent twice').to.have.length(1);
+    });
+
+    it('says that it may be done where the answer was cut off', async () => {
+      server.always((response) => {
+        response.writeHead(201, { 'content-length': '1000' });
+        response.write('{"kind":', () => response.destroy());
+      });
+      expect(await failure(connect().create(path, job, { signal }))).to.include({
+        code: 'kubernetes-unreachable',
+        maybeDone: true,
+      });
+    });
+
+    it('waits no longer than its timeout', async () => {
+      const clock = new ManualClock();
+      const client = connect(undefined, { clock, timeout: 9000 });
+      await clock.advance(1000);
+      const waiting = failure(client.create(path, job, { signal }));
+      await until('it was sent', () => server.requests.length === 1 && clock.sleeping.includes(9000));
+      await clock.advance(9000);
+      const error = await waiting;
+      expect(error).to.include({ code: 'kubernetes-unreachable', maybeDone: true });
+      expect(error.message).to.contain(`did not answer POST ${path} within 9 s`);
+      await until('the connection is closed', () => server.connections === 0);
+    });
+
+    it('ends at once when it is given up, and says whether it went out', async () => {
+      const client = connect(undefined, { connections: 1 });
+      const abort = new AbortController();
+      const sent = failure(client.create(path, job, { signal: abort.signal }));
+      await until('it was sent', () => server.requests.length === 1);
+      const waiting = failure(client.create(path, job, { signal: abort.signal }));
+      await systemClock.sleep(20);
+      abort.abort();
+      expect(await sent).to.include({ code: 'kubernetes-given-up', maybeDone: true });
+      expect(await waiting).to.include({ code: 'kubernetes-given-up', maybeDone: false });
+      expect(await failure(client.get(one, { signal: abort.signal }))).to.include({
+        code: 'kubernetes-given-up',
+        maybeDone: false,
+      });
+      server.always(json(200, job));
+      expect(await client.get(one, { signal }), 'others go on').to.deep.equal(job);
+      expect(
+        server.requests.filter(({ method }) => method === 'POST'),
+        'what was given up never goes out',
+      ).to.have.length(1);
+    });
+
+    it('is not kept waiting by one that hangs', async () => {
+      const client = connect(undefined, { timeout: 20_000 });
+      server.next(() => undefined);
+      const hanging = failure(client.get(one, { signal }));
+      await until('it was sent', () => server.requests.length === 1);
+      server.always(json(200, job));
+      expect(await client.get(one, { signal })).to.deep.equal(job);
+      await client.close();
+      expect(await hanging).to.have.property('code', 'kubernetes-unreachable');
+      expect(await failure(client.get(one, { signal }))).to.have.property('code', 'kubernetes-given-up');
+    });
+  });
+
+  describe('that lists', () => {
+    const page = (names: string[], next?: string) =>
+      json(200, {
+        kind: 'JobList',
+        metadata: { resourceVersion: '9', ...(next && { continue: next }) },
+        items: names.map((name) => ({ metadata: { name } })),
+      });
+    const names = (client: KubernetesClient) =>
+      client.list(path, { signal, labelSelector: 'a=b', limit: 2 }, ({ metadata }) =>
+        metadata?.name === 'skip' ? undefined : metadata?.name,
+      );
+
+    it('takes all pages, and keeps what it is told to', async () => {
+      server.next(page(['a', 'skip'], 'next/1'), page(['b'], 'next/2'), page([]));
+      expect(await names(connect())).to.deep.equal({ items: ['a', 'b'], resourceVersion: '9' });
+      expect(server.requests.map(({ url }) => url)).to.deep.equal([
+        `${path}?labelSelector=a%3Db&limit=2`,
+        `${path}?labelSelector=a%3Db&limit=2&continue=next%2F1`,
+        `${path}?labelSelector=a%3Db&limit=2&continue=next%2F2`,
+      ]);
+    });
+
+    it('begins anew when the version of its first page is gone', async () => {
+      const gone = status(410, 'Expired', 'the provided continue parameter is too old');
+      server.next(page(['a', 'b'], 'x'), gone, page(['b', 'c'], 'y'), page(['d']));
+      expect((await names(connect())).items).to.deep.equal(['b', 'c', 'd']);
+      expect(server.requests[2]!.url).not.to.contain('continue');
+    });
+
+    it('does not begin anew for ever', async () => {
+      const gone = status(410, 'Expired', 'too old');
+      server.always((response, request) => {
+        (request.url.includes('continue') ? gone : page(['a'], 'x'))(response, request);
+      });
+      expect(await failure(names(connect()))).to.have.property('code', 'kubernetes-gone');
+      expect(server.requests).to.have.length(6);
+    });
+
+    it('shows nothing of a list that broke', async () => {
+      server.next(page(['a'], 'x'), cut);
+      expect(await failure(names(connect()))).to.have.property('code', 'kubernetes-unreachable');
+    });
+  });
+
+  describe('that reads a log', () => {
+    it('passes it on as it comes, whole characters only', async () => {
+      const clock = systemClock.now();
+      const euro = Buffer.from('1 €\n');
+      server.next((response) => {
+        response.write(euro.subarray(0, 3));
+        setTimeout(() => response.end(euro.subarray(3)), 20);
+      });
+      const options = { signal, container: 'pilot', tailLines: 5, sinceTime: clock, follow: true };
+      expect((await all(connect().logs(log, options))).join('')).to.equal('1 €\n');
+      const { searchParams } = new URL(server.requests[0]!.url, server.url);
+      expect(Object.fromEntries(searchParams)).to.deep.equal({
+        container: 'pilot',
+        follow: 'true',
+        tailLines: '5',
+        sinceTime: new Date(clock).toISOString(),
+      });
+    });
+
+    it('takes a long one at the pace of its reader', async () => {
+      const megabytes = 64;
+      let written = 0;
+      server.next((response) => {
+        const piece = Buffer.alloc(1024 * 1024, 'x');
+        const write = () => {
+          while (written < megabytes) {
+            written++;
+            if (!response.write(piece)) {
+              response.once('drain', write);
+              return;
+            }
+          }
+          response.end();
+        };
+        write();
+      });
+      let read = 0;
+      for await (const text of connect().logs(log, { signal })) {
+        if (read === 0) await systemClock.sleep(200);
+        if (read === 0) expect(written).to.be.lessThan(megabytes / 2);
+        read += text.length;
+      }
+      expect(read).to.equal(megabytes * 1024 * 1024);
+    });
+
+    it('says why there is none', async () => {
+      server.next(
+        status(400, 'BadRequest', 'container "pilot" in pod "a" is waiting to start: ContainerCreating'),
+      );
+      const error = await failure(all(connect().logs(log, { signal })));
+      expect(error.code).to.equal('kubernetes-refused');
+      expect(error.message).to.contain('is waiting to start');
+    });
+
+    it('closes the connection when its reader has enough, and when it is given up', async () => {
+      server.always(lines(['line\n']));
+      const client = connect();
+      for await (const text of client.logs(log, { signal, follow: true })) {
+        expect(text).to.equal('line\n');
+        break;
+      }
+      await until('the connection is closed', () => server.connections === 0);
+      const abort = new AbortController();
+      const followed = failure(all(client.logs(log, { signal: abort.signal, follow: true })));
+      await until('it follows', () => server.connections === 1);
+      abort.abort();
+      expect(await followed).to.have.property('code', 'kubernetes-given-up');
+    });
+
+    it('says that it was cut off', async () => {
+      server.always(lines(['line\n'], cut));
+      expect(await failure(all(connect().logs(log, { signal })))).to.have.property(
+        'code',
+        'kubernetes-unreachable',
+      );
+    });
+  });
+
+  describe('that watches', () => {
+    const watch = { signal, resourceVersion: '5', timeoutSeconds: 300, silence: 60_000 };
+    const event = (type: string, name: string) => ({
+      type,
+      object: { metadata: { name, resourceVersion: '6' } },
+    });
+
+    it('passes on what changes, and asks for bookmarks', async () => {
+      server.next(lines([event('ADDED', 'a'), event('BOOKMARK', '')], (response) => response.end()));
+      const events = await all(connect().watch(path, { ...watch, labelSelector: 'a=b' }));
+      expect(events.map(({ type }) => type)).to.deep.equal(['ADDED', 'BOOKMARK']);
+      const { searchParams } = new URL(server.requests[0]!.url, server.url);
+      expect(Object.fromEntries(searchParams)).to.deep.equal({
+        watch: 'true',
+        allowWatchBookmarks: 'true',
+        labelSelector: 'a=b',
+        resourceVersion: '5',
+        timeoutSeconds: '300',
+      });
+    });
+
+    it('does not take half a line for a change', async () => {
+      server.next(
+        lines([event('ADDED', 'a'), '{"type":"DELETED","object":{"metadata"'], (response) => response.end()),
+      );
+      expect((await all(connect().watch(path, watch))).length).to.equal(1);
+    });
+
+    it('fails with what it is told, and for a line that is none', async () => {
+      const gone = { kind: 'Status', code: 410, reason: 'Expired', message: 'too old resource version' };
+      server.next(
+        lines([{ type: 'ERROR', object: gone }]),
+        lines(['no json\n']),
+        status(410, 'Expired', 'too old'),
+      );
+      const client = connect();
+      for (const code of ['kubernetes-gone', 'kubernetes-no-api', 'kubernetes-gone']) {
+        expect(await failure(all(client.watch(path, watch)))).to.have.property('code', code);
+      }
+    });
+
+    it('does not keep requests waiting, however many there are', async () => {
+      server.always((response, request) => {
+        (request.url.includes('watch') ? lines([]) : json(200, job))(response, request);
+      });
+      const client = connect(undefined, { connections: 1 });
+      const abort = new AbortController();
+      const watching = Array.from({ length: 5 }, () =>
+        rejection(all(client.watch(path, { ...watch, signal: abort.signal }))),
+      );
+      await until('they watch', () => server.requests.length === 5);
+      expect(await client.get(one, { signal })).to.deep.equal(job);
+      abort.abort();
+      await Promise.all(watching);
+    });
+
+    it('finds out that nobody is at the other end any more', async () => {
+      const clock = new ManualClock();
+      server.next(lines([event('ADDED', 'a')]));
+      const client = connect(undefined, { clock });
+      await clock.advance(1000);
+      let seen = 0;
+      const watching = failure(
+        (async () => {
+          for await (const { type } of client.watch(path, watch)) seen += type === 'ADDED' ? 1 : 0;
+        })(),
+      );
+      await until('it has seen the first', () => seen === 1 && clock.sleeping.includes(60_000));
+      await clock.advance(60_000);
+      const error = await watching;
+      expect(error.code).to.equal('kubernetes-unreachable');
+      expect(error.message).to.contain('has been silent for 60 s');
+    });
+  });
+});
+
+describe('the TLS of a client', () => {
+  async function against(
+    serverName: string,
+    cluster: Record<string, unknown>,
+    user: Record<string, unknown> = {},
+    options = {},
+  ): Promise<{ readonly error?: KubernetesError; readonly peer?: string }> {
+    let peer: string | undefined;
+    const server = await startScriptedServer({
+      cert: pem(`${serverName}.crt`),
+      key: pem(`${serverName}.key`),
+      ca: pem('ca.crt'),
+      requestCert: true,
+      rejectUnauthorized: false,
+      ...options,
+    });
+    server.always((response, request) => {
+      const socket = response.socket as unknown as { getPeerCertificate(): { subject?: { CN?: string } } };
+      peer = socket.getPeerCertificate().subject?.CN;
+      json(200, job)(response, request);
+    });
+    const client = makeClient(writeKubeconfig(kubeconfig({ server: server.url, ...cluster }, user)));
+    try {
+      await client.get(one, { signal });
+      return { ...(peer !== undefined && { peer }) };
+    } catch (error) {
+      if (!isKubernetesError(error)) throw error;
+      expect(error).to.include({ code: 'kubernetes-unreachable', maybeDone: false });
+      return { error };
+    } finally {
+      await client.close();
+      await server.stop();
+    }
+  }
+  const ca = { 'certificate-authority': join(tls, 'ca.crt') };
+
+  it('shows who it is', async () => {
+    const user = { 'client-certificate': join(tls, 'client.crt'), 'client-key': join(tls, 'client.key') };
+    expect(await against('server', ca, user)).to.deep.equal({ peer: 'jane' });
+  });
+
+  it('says what is wrong with the certificate of the server', async () => {
+    const message = async (...args: Parameters<typeof against>) => (await against(...args)).error?.message;
+    expect(await message('server', {})).to.contain(
+      'certificate of an unknown CA; name that in `certificate-authority`',
+    );
+    expect(await message('server', { 'certificate-authority': join(tls, 'other-ca.crt') })).to.contain(
+      'certificate of an unknown CA',
+    );
+    expect(await message('expired', ca)).to.contain('a certificate that has expired');
+    expect(await message('elsewhere', ca))
+      .to.contain('certificate of another name')
+      .and.contain('tls-server-name');
+  });
+
+  it('may expect another name, or be told not to look', async () => {
+    expect(await against('elsewhere', { ...ca, 'tls-server-name': 'elsewhere.test' })).to.not.have.property(
+      'error',
+    );
+    expect(await against('expired', { 'insecure-skip-tls-verify': true })).to.not.have.property('error');
+  });
+
+  it('tells where TLS meets none', async () => {
+    const plain = await startScriptedServer();
+    const secure = await startScriptedServer({ cert: pem('server.crt'), key: pem('server.key') });
+    const a = makeClient(
+      writeKubeconfig(
+        kubeconfig({ server: plain.url.replace('http:', 'https:'), 'insecure-skip-tls-verify': true }),
+      ),
+    );
+    const b = makeClient(writeKubeconfig(kubeconfig({ server: secure.url.replace('https:', 'http:') })));
+    try {
+      expect((await failure(a.get(one, { signal }))).message).to.contain('does not speak TLS');
+      expect((await failure(b.get(one, { signal }))).code).to.be.oneOf([
+        'kubernetes-unreachable',
+        'kubernetes-no-api',
+      ]);
+    } finally {
+      await Promise.all([a.close(), b.close(), plain.stop(), secure.stop()]);
+    }
+  });
+
+  it('is that of the new certificate after it was replaced', async () => {
+    const directory = temporaryDirectory();
+    const [certificate, key] = [join(directory, 'crt'), join(directory, 'key')];
+    const put = (name: string) => {
+      writeFileSync(certificate, pem(`${name}.crt`));
+      writeFileSync(key, pem(`${name}.key`));
+    };
+    put('client');
+    const server = await startScriptedServer({
+      ...{ cert: pem('server.crt'), key: pem('server.key'), ca: pem('ca.crt') },
+      ...{ requestCert: true, rejectUnauthorized: false },
+    });
+    const seen: unknown[] = [];
+    server.always((response, request) => {
+      const socket = response.socket as unknown as { getPeerCertificate(): { subject: { CN: string } } };
+      const who = socket.getPeerCertificate().subject.CN;
+      seen.push(who);
+      if (who === 'jane') put('client2');
+      (who === 'jane' ? status(401, 'Unauthorized', 'Unauthorized') : json(200, job))(response, request);
+    });
+    const user = { 'client-certificate': certificate, 'client-key': key };
+    const client = makeClient(writeKubeconfig(kubeconfig({ server: server.url, ...ca }, user)));
+    try {
+      await client.get(one, { signal });
+      expect(seen).to.deep.equal(['jane', 'joan']);
+      await until('the old connection is closed', () => server.connections === 1);
+    } finally {
+      await client.close();
+      await server.stop();
+    }
+  });
+});
+
+describe('a proxy before the API', () => {
+  it('is asked for a tunnel, and its refusal is told', async () => {
+    const server = await startScriptedServer({ cert: pem('server.crt'), key: pem('server.key') });
+    server.always(json(200, job));
+    const asked: string[] = [];
+    const sockets = new Set<Socket>();
+    let refuse = false;
+    const proxy = createServer((socket) => {
+      sockets.add(socket);
+      socket.on('error', () => undefined);
+      socket.once('data', (head) => {
+        asked.push(head.toString('latin1').split('\r\n', 1)[0] ?? '');
+        if (refuse) {
+          socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n');
+          return;
+        }
+        const upstream = connectTo(Number(new URL(server.url).port), '127.0.0.1', () => {
+          socket.write('HTTP/1.1 200 OK\r\n\r\n');
+          socket.pipe(upstream).pipe(socket);
+        });
+        sockets.add(upstream);
+        upstream.on('error', () => undefined);
+      });
+    });
+    proxy.listen(0, '127.0.0.1');
+    await once(proxy, 'listening');
+    const { port } = proxy.address() as AddressInfo;
+    const cluster = {
+      server: server.url,
+      'certificate-authority': join(tls, 'ca.crt'),
+      'proxy-url': `http://127.0.0.1:${port}`,
+    };
+    const client = makeClient(writeKubeconfig(kubeconfig(cluster)));
+    const refused = makeClient(writeKubeconfig(kubeconfig(cluster)));
+    try {
+      expect(await client.get(one, { signal })).to.deep.equal(job);
+      expect(asked).to.deep.equal([`CONNECT ${new URL(server.url).host} HTTP/1.1`]);
+      refuse = true;
+      const error = await failure(refused.get(one, { signal }));
+      expect(error).to.include({ code: 'kubernetes-unreachable', maybeDone: false });
+      expect(error.message).to.contain('407');
+    } finally {
+      await Promise.all([client.close(), refused.close(), server.stop()]);
+      for (const socket of sockets) socket.destroy();
+      proxy.close();
+    }
+  });
+});

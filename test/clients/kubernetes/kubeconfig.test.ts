@@ -1,0 +1,202 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { readAccess } from '../../../src/clients/kubernetes/access.ts';
+import { readKubeconfig } from '../../../src/clients/kubernetes/kubeconfig.ts';
+import { ThresherError } from '../../../src/worker/errors.ts';
+import { kubeconfig, writeKubeconfig } from '../../support/kubernetes-client.ts';
+import { temporaryDirectory } from '../../support/temporary.ts';
+
+const server = 'https://127.0.0.1:6443';
+
+/** What reading a kubeconfig is refused with. */
+function refused(value: unknown, context?: string): string {
+  const file = writeKubeconfig(value);
+  try {
+    readKubeconfig(file, context);
+  } catch (error) {
+    expect(error).to.be.instanceOf(ThresherError);
+    expect((error as ThresherError).code).to.equal('kubeconfig-wrong');
+    expect((error as ThresherError).message).to.contain(file);
+    return (error as ThresherError).message;
+  }
+  throw new Error('it was accepted');
+}
+
+describe('a kubeconfig', () => {
+  it('is read with its context, and paths count from its directory', () => {
+    const file = writeKubeconfig(
+      kubeconfig(
+        {
+          server: `${server}/`,
+          'certificate-authority': 'pki/ca.crt',
+          'tls-server-name': 'api',
+          'proxy-url': 'http://proxy:3128',
+        },
+        {
+          'client-certificate': '/etc/me.crt',
+          'client-key': '../me.key',
+          tokenFile: 'token',
+          token: 'old',
+          as: 'you',
+          'as-groups': ['g'],
+        },
+      ),
+    );
+    const directory = join(file, '..');
+    expect(readKubeconfig(file)).to.deep.equal({
+      source: file,
+      context: 'here',
+      namespace: 'grid',
+      server,
+      insecure: false,
+      ca: { file: join(directory, 'pki/ca.crt') },
+      serverName: 'api',
+      proxyUrl: 'http://proxy:3128',
+      user: {
+        name: 'me',
+        certificate: { file: '/etc/me.crt' },
+        key: { file: join(directory, '../me.key') },
+        tokenFile: join(directory, 'token'),
+        impersonate: { user: 'you', groups: ['g'] },
+      },
+    });
+  });
+
+  it('may have several contexts, and one without a user is anonymous', () => {
+    const value = {
+      contexts: [
+        { name: 'a', context: { cluster: 'one' } },
+        { name: 'b', context: { cluster: 'two' } },
+      ],
+      clusters: [
+        { name: 'one', cluster: { server: 'https://one' } },
+        { name: 'two', cluster: { server: 'https://two/k8s/clusters/x', 'insecure-skip-tls-verify': true } },
+      ],
+    };
+    const file = writeKubeconfig(value);
+    expect(readKubeconfig(file, 'b')).to.deep.include({
+      server: 'https://two/k8s/clusters/x',
+      insecure: true,
+      user: { name: '' },
+    });
+    expect(refused(value)).to.contain('no context is chosen').and.contain('"a", "b"');
+  });
+
+  it('that is not there is named', () => {
+    const file = join(temporaryDirectory(), 'none');
+    expect(() => readKubeconfig(file))
+      .to.throw(ThresherError, file)
+      .with.property('code', 'kubeconfig-missing');
+    expect(() => readKubeconfig(temporaryDirectory()))
+      .to.throw(ThresherError)
+      .with.property('code', 'kubeconfig-missing');
+  });
+
+  const mistakes: [what: string, value: unknown, message: RegExp, context?: string][] = [
+    ['broken YAML', 'a: [', /line \d+.*not valid YAML/],
+    ['a list', '- a', /an object/],
+    ['a word', 'hello', /an object/],
+    ['nothing', '', /no context is chosen.*there is none/],
+    [
+      'an unknown context',
+      kubeconfig({ server }),
+      /line \d+, \/contexts: there is no context "heere"; did you mean "here"\?/,
+      'heere',
+    ],
+    [
+      'no such cluster',
+      { ...kubeconfig({ server }), clusters: [] },
+      /contexts\/0\/context\/cluster: there is no cluster "one"; it has none/,
+    ],
+    [
+      'no such user',
+      { ...kubeconfig({ server }), users: [{ name: 'you', user: {} }] },
+      /there is no user "me"; it has "you"/,
+    ],
+    ['no server', kubeconfig({}), /clusters\/0\/cluster.*"server" is missing/],
+    ['no cluster at all', kubeconfig(null as never), /"server" is missing/],
+    [
+      'a server without a scheme',
+      kubeconfig({ server: '10.0.0.1:6443' }),
+      /server is "10.0.0.1:6443"; it must be http:\/\/host:port or https:\/\/host:port/,
+    ],
+    ['a server that is a number', kubeconfig({ server: 6443 }), /server is 6443; it must be a string/],
+    ['a server with more', kubeconfig({ server: 'https://a/?b=c' }), /without more/],
+    [
+      'a proxy of an unknown kind',
+      kubeconfig({ server, 'proxy-url': 'ftp://proxy' }),
+      /proxy-url is "ftp:\/\/proxy"; it must be http/,
+    ],
+    [
+      'a CA beside insecure',
+      kubeconfig({ server, 'certificate-authority': 'a', 'insecure-skip-tls-verify': true }),
+      /exclude each other/,
+    ],
+    [
+      'a path as data',
+      kubeconfig({ server, 'certificate-authority-data': './ca.crt' }),
+      /certificate-authority-data is not base64; a path goes/,
+    ],
+    [
+      'a certificate without a key',
+      kubeconfig({ server }, { 'client-certificate': 'a' }),
+      /user "me" has a client-certificate but no client-key/,
+    ],
+    [
+      'a key without a certificate',
+      kubeconfig({ server }, { 'client-key-data': 'YQ==' }),
+      /a client-key but no client-certificate/,
+    ],
+    [
+      'a plugin without a command',
+      kubeconfig({ server }, { exec: { args: [] } }),
+      /users\/0\/user\/exec.*"command" is missing/,
+    ],
+    [
+      'a plugin that needs a terminal',
+      kubeconfig({ server }, { exec: { command: 'a', interactiveMode: 'Always' } }),
+      /a daemon has none/,
+    ],
+  ];
+  for (const [what, value, message, context] of mistakes) {
+    it(`with ${what} says where, and what would be right`, () => {
+      expect(refused(value, context)).to.match(message);
+    });
+  }
+});
+
+describe('within a Pod', () => {
+  it('the service account is the login', () => {
+    const directory = temporaryDirectory();
+    writeFileSync(join(directory, 'token'), 'secret');
+    writeFileSync(join(directory, 'namespace'), 'grid\n');
+    const environment = { KUBERNETES_SERVICE_HOST: 'fd00::1', KUBERNETES_SERVICE_PORT: '443' };
+    expect(readAccess({ kind: 'in-cluster', directory, environment })).to.deep.equal({
+      source: directory,
+      context: 'in-cluster',
+      namespace: 'grid',
+      server: 'https://[fd00::1]:443',
+      insecure: false,
+      ca: { file: join(directory, 'ca.crt') },
+      user: { name: '', tokenFile: join(directory, 'token') },
+    });
+  });
+
+  it('it must be one, with a service account', () => {
+    const directory = temporaryDirectory();
+    const message = (environment: NodeJS.ProcessEnv) => {
+      try {
+        readAccess({ kind: 'in-cluster', directory, environment });
+      } catch (error) {
+        expect((error as ThresherError).code).to.equal('kubeconfig-missing');
+        return (error as ThresherError).message;
+      }
+      throw new Error('it was accepted');
+    };
+    expect(message({})).to.contain('KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set');
+    expect(message({ KUBERNETES_SERVICE_HOST: 'a', KUBERNETES_SERVICE_PORT: '1' })).to.contain(
+      join(directory, 'token'),
+    );
+  });
+});

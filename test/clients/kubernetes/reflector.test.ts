@@ -1,0 +1,343 @@
+import type { ServerResponse } from 'node:http';
+import { expect } from 'chai';
+import type { KubernetesClient } from '../../../src/clients/kubernetes/client.ts';
+import { KubernetesError, type KubernetesCode } from '../../../src/clients/kubernetes/errors.ts';
+import { collectionPath, jobs } from '../../../src/clients/kubernetes/paths.ts';
+import { afterFailure, Reflector, type ReflectorState } from '../../../src/clients/kubernetes/reflector.ts';
+import { ThresherError } from '../../../src/worker/errors.ts';
+import { kubeconfig, makeClient, writeKubeconfig } from '../../support/kubernetes-client.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import {
+  cut,
+  json,
+  lines,
+  type Respond,
+  type ScriptedServer,
+  startScriptedServer,
+  status,
+} from '../../support/scripted-server.ts';
+import { until } from '../../support/until.ts';
+
+const path = collectionPath(jobs, 'grid');
+const object = (name: string, version: string) => ({ metadata: { name, resourceVersion: version } });
+const event = (type: string, name: string, version: string) => ({ type, object: object(name, version) });
+const bookmark = (version: string) => ({
+  type: 'BOOKMARK',
+  object: { metadata: { resourceVersion: version } },
+});
+const list = (version: string, ...names: string[]): Respond =>
+  json(200, {
+    kind: 'JobList',
+    metadata: { resourceVersion: version },
+    items: names.map((name) => object(name, '1')),
+  });
+const end = (response: ServerResponse): void => {
+  response.end();
+};
+const gone = { kind: 'Status', code: 410, reason: 'Expired', message: 'too old resource version' };
+const forbidden = (verb: string) =>
+  status(
+    403,
+    'Forbidden',
+    `jobs.batch is forbidden: User "t" cannot ${verb} resource "jobs" in API group "batch" in the namespace "grid"`,
+  );
+
+describe('a reflector', () => {
+  let server: ScriptedServer;
+  let client: KubernetesClient;
+  let clock: ManualClock;
+  let told: string[];
+  let changes: ReflectorState[];
+  let reflector: Reflector<string>;
+  const stop = new Set<() => Promise<void>>();
+
+  const follow = (options: { record?: (name: string) => string; random?: () => number } = {}) => {
+    const { record = (name: string): string => name, random = (): number => 0.5 } = options;
+    told = [];
+    changes = [];
+    reflector = new Reflector<string>({
+      client,
+      path,
+      labelSelector: 'factory=f',
+      record: ({ metadata }) => record(metadata?.name ?? ''),
+      handlers: {
+        replace: (all) => told.push(`=${all.join(',')}`),
+        upsert: (name) => told.push(`+${name}`),
+        remove: (name) => told.push(`-${name}`),
+        changed: (state) => changes.push(state),
+      },
+      clock,
+      random,
+    });
+    const abort = new AbortController();
+    const running = reflector.run(abort.signal);
+    stop.add(async () => {
+      abort.abort();
+      await running;
+    });
+  };
+  const seen = (...wanted: string[]) =>
+    until(`it told ${wanted.join(' ')}`, () => told.join(' ') === wanted.join(' '), 5000);
+  const asked = (count: number) => until(`${count} requests`, () => server.requests.length >= count, 5000);
+  /** The `resourceVersion` of each request; lists have none. */
+  const versions = () =>
+    server.requests.map(({ url }) => new URL(url, server.url).searchParams.get('resourceVersion'));
+  /** Waits until it pauses for so many ms, and lets them go by. */
+  const passPause = async (ms: number) => {
+    await until(`it pauses for ${ms} ms`, () => clock.sleeping.includes(ms), 5000);
+    await clock.advance(ms);
+  };
+
+  beforeEach(async () => {
+    server = await startScriptedServer();
+    clock = new ManualClock();
+    client = makeClient(writeKubeconfig(kubeconfig({ server: server.url })), { clock, timeout: 25_000 });
+    await clock.advance(1000);
+  });
+
+  afterEach(async () => {
+    await Promise.all([...stop].map((one) => one()));
+    stop.clear();
+    await client.close();
+    await server.stop();
+  });
+
+  it('tells all there is, and then each change', async () => {
+    server.next(
+      list('5', 'a', 'b'),
+      lines([event('ADDED', 'c', '6'), event('MODIFIED', 'a', '7'), event('DELETED', 'b', '8')]),
+    );
+    follow();
+    await seen('=a,b', '+c', '+a', '-b');
+    expect(versions()).to.deep.equal([null, '5']);
+    for (const { url } of server.requests) expect(url).to.contain('labelSelector=factory%3Df');
+    expect(reflector.state).to.deep.equal({ synced: true, aliveAt: clock.monotonic() });
+  });
+
+  it('is not synced before the whole list came', async () => {
+    server.next(
+      (response) =>
+        void setTimeout(() => {
+          list('5')(response, server.requests[0]!);
+        }, 50),
+      lines([]),
+    );
+    follow();
+    await asked(1);
+    expect(reflector.state).to.deep.equal({ synced: false, aliveAt: -Infinity });
+    await until('it is synced', () => reflector.state.synced);
+    expect(told).to.deep.equal(['=']);
+  });
+
+  it('goes on from the last change when the server ends the watch in time', async () => {
+    server.next(list('5'), lines([event('ADDED', 'a', '6')], end), lines([bookmark('20')], end), lines([]));
+    follow();
+    await asked(4);
+    expect(versions()).to.deep.equal([null, '5', '6', '20']);
+    expect(told).to.deep.equal(['=', '+a']);
+    expect(changes).to.have.length(1);
+  });
+
+  it('asks for watches of five minutes, and not all for the same', async () => {
+    let chance = 0;
+    server.next(list('5'), lines([bookmark('6')], end), lines([]));
+    follow({ random: () => (chance === 0 ? chance++ : 0.999) });
+    await asked(3);
+    const ends = server.requests
+      .slice(1)
+      .map(({ url }) => new URL(url, server.url).searchParams.get('timeoutSeconds'));
+    expect(ends).to.deep.equal(['290', '350']);
+  });
+
+  it('lists again when its version is gone, told by the answer or by an event', async () => {
+    server.next(
+      list('5', 'a', 'b'),
+      lines([event('ADDED', 'c', '6'), { type: 'ERROR', object: gone }]),
+      list('50', 'b', 'd'),
+      status(410, 'Expired', 'too old'),
+      list('90', 'e'),
+      lines([]),
+    );
+    follow();
+    await passPause(0).catch(() => undefined);
+    await until('it listed three times', () => told.filter((one) => one.startsWith('=')).length >= 2, 5000);
+    await clock.advance(2000);
+    await seen('=a,b', '+c', '=b,d', '=e');
+    expect(versions()).to.deep.equal([null, '5', null, '50', null, '90']);
+  });
+
+  it('throws half a line away, and goes on from the last whole one', async () => {
+    const half = JSON.stringify(event('DELETED', 'a', '7')).slice(0, 30);
+    server.next(
+      list('5', 'a'),
+      lines([event('ADDED', 'b', '6'), half], cut),
+      lines([event('DELETED', 'a', '7')]),
+    );
+    follow();
+    await passPause(1000);
+    await seen('=a', '+b', '-a');
+    expect(versions()).to.deep.equal([null, '5', '6']);
+  });
+
+  it('goes on from the last good line after one that is none', async () => {
+    server.next(
+      list('5'),
+      lines([event('ADDED', 'a', '6'), '{"type":"MODIF\n', event('ADDED', 'z', '9')]),
+      lines([]),
+    );
+    follow();
+    await passPause(1000);
+    await asked(3);
+    expect(versions()).to.deep.equal([null, '5', '6']);
+    expect(told).to.deep.equal(['=', '+a']);
+  });
+
+  it('finds out by silence that the other end is gone, and takes bookmarks for life', async () => {
+    const open: ServerResponse[] = [];
+    server.next(list('5'), (response, request) => {
+      open.push(response);
+      lines([])(response, request);
+    });
+    follow();
+    await until('it is watched', () => open.length === 1 && clock.sleeping.includes(100_000));
+    await clock.advance(70_000);
+    open[0]!.write(`${JSON.stringify(bookmark('9'))}\n`);
+    await until('it saw the bookmark', () => reflector.state.aliveAt === clock.monotonic());
+    await clock.advance(99_000);
+    expect(reflector.state.synced).to.equal(true);
+    expect(clock.monotonic() - reflector.state.aliveAt).to.equal(99_000);
+    server.next(lines([event('ADDED', 'a', '10')]));
+    await clock.advance(1000);
+    await until('it noticed', () => !reflector.state.synced);
+    expect(reflector.state.trouble).to.have.property('message').that.contains('has been silent for 100 s');
+    await passPause(1000);
+    await seen('=', '+a');
+    expect(versions()).to.deep.equal([null, '5', '9']);
+    expect(reflector.state).to.deep.equal({ synced: true, aliveAt: clock.monotonic() });
+  });
+
+  it('asks less and less often while nobody answers, and says so', async () => {
+    server.always(cut);
+    follow();
+    for (const pause of [1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]) await passPause(pause);
+    expect(reflector.state).to.include({ synced: false, aliveAt: -Infinity });
+    expect(reflector.state.trouble).to.have.property('code', 'kubernetes-unreachable');
+    await until('it pauses again', () => clock.sleeping.includes(30_000));
+    server.next(list('5', 'a'), lines([event('ADDED', 'b', '6')]));
+    await passPause(30_000);
+    await seen('=a', '+b');
+    expect(reflector.state).not.to.have.property('trouble');
+    expect(changes.at(-1)).to.include({ synced: true });
+  });
+
+  it('does not ask without a pause when each watch is ended at once', async () => {
+    server.next(list('5'));
+    server.always(lines([], end));
+    follow();
+    for (const pause of [1000, 2000, 4000]) await passPause(pause);
+    await asked(5);
+    expect(versions()).to.deep.equal([null, '5', '5', '5', '5']);
+  });
+
+  it('lists again when the server fails again and again at the same version', async () => {
+    server.next(list('5', 'a'));
+    server.always((response, request) => {
+      const error = { kind: 'Status', code: 500, message: 'etcd event received with PrevKv=nil' };
+      (request.url.includes('watch') ? lines([{ type: 'ERROR', object: error }]) : list('9', 'b'))(
+        response,
+        request,
+      );
+    });
+    follow();
+    for (const pause of [1000, 2000, 4000, 8000, 16_000]) await passPause(pause);
+    await seen('=a', '=b');
+  });
+
+  it('that may not list says which right it lacks, and asks seldom', async () => {
+    server.always(forbidden('list'));
+    follow();
+    await passPause(60_000);
+    await asked(2);
+    expect(reflector.state.synced).to.equal(false);
+    expect(reflector.state.trouble)
+      .to.have.property('message')
+      .that.contains('lacks the right to list jobs.batch in namespace "grid"');
+    await until('it pauses again', () => clock.sleeping.includes(60_000));
+    server.next(list('5'), lines([]));
+    await passPause(60_000);
+    await until('it has the right', () => reflector.state.synced && reflector.state.trouble === undefined);
+  });
+
+  it('that may list and not watch shows all now and then, and says what it lacks', async () => {
+    server.next(list('5', 'a'), forbidden('watch'), list('9', 'b'), forbidden('watch'));
+    follow();
+    await passPause(60_000);
+    await seen('=a', '=b');
+    await until('it said so', () => reflector.state.trouble !== undefined && !reflector.state.synced);
+    expect(reflector.state.trouble)
+      .to.have.property('message')
+      .that.contains('lacks the right to watch jobs.batch');
+  });
+
+  it('outlives an object that its reader cannot read', async () => {
+    server.always((response, request) => {
+      (request.url.includes('watch') ? lines([]) : list('5', 'a', 'odd'))(response, request);
+    });
+    let broken = true;
+    follow({
+      record: (name) => {
+        if (broken && name === 'odd') throw new TypeError('no such field');
+        return name;
+      },
+    });
+    await until('it said so', () => reflector.state.trouble instanceof TypeError);
+    expect(told).to.deep.equal([]);
+    broken = false;
+    await passPause(60_000);
+    await seen('=a,odd');
+  });
+
+  it('ends when it is told to, wherever it is', async () => {
+    for (const responds of [
+      [list('5'), lines([])],
+      [() => undefined],
+      [cut],
+      [list('5'), lines([], cut)],
+    ] as Respond[][]) {
+      server.next(...responds);
+      follow();
+      const before = server.requests.length;
+      await asked(before + 1);
+      await [...stop].at(-1)!();
+    }
+    await until('nothing is left open', () => clock.sleeping.length === 0);
+  });
+});
+
+describe('what a reflector does after a failure', () => {
+  const failure = (code: KubernetesCode, status?: number) =>
+    new KubernetesError({ code, message: 'no', maybeDone: false, ...(status && { status }) });
+
+  const cases: [error: unknown, failures: number, relist: boolean, pause: number][] = [
+    [failure('kubernetes-gone', 410), 1, true, 0],
+    [failure('kubernetes-gone', 410), 3, true, 4000],
+    [failure('kubernetes-unreachable'), 1, false, 1000],
+    [failure('kubernetes-unreachable'), 100, false, 30_000],
+    [failure('kubernetes-too-many-requests', 429), 2, false, 2000],
+    [failure('kubernetes-server-error', 500), 4, false, 8000],
+    [failure('kubernetes-server-error', 500), 5, true, 16_000],
+    [failure('kubernetes-no-api'), 1, false, 1000],
+    [failure('kubernetes-no-api', 404), 1, true, 60_000],
+    [failure('kubernetes-forbidden', 403), 1, true, 60_000],
+    [failure('kubernetes-unauthorized', 401), 1, true, 60_000],
+    [failure('kubernetes-namespace', 404), 1, true, 60_000],
+    [new ThresherError('kubeconfig-missing', 'no'), 1, true, 60_000],
+    [new TypeError('no'), 1, true, 60_000],
+  ];
+  for (const [error, failures, relist, pause] of cases) {
+    const what = error instanceof ThresherError ? error.code : 'anything else';
+    it(`for ${what} the ${failures}. time is ${relist ? 'a list' : 'a watch'} after ${pause} ms`, () => {
+      expect(afterFailure(error, failures)).to.deep.equal({ relist, pause });
+    });
+  }
+});
