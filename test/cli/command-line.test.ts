@@ -170,7 +170,7 @@ describe('command line, while no daemon runs', () => {
       expect(queue.state).to.equal('stopped');
       expect(queue.reasons[0]?.code).to.equal('daemon-not-running');
       expect((await site.run('queues')).stdout).to.match(
-        /^BAD +refused .* no daemon runs on this state directory; when one last did: \S+json:\d+: maxWorkers is "x"/m,
+        /^BAD +refused .* no daemon runs on this state directory; when one last did: \S+json:\d+ \/BAD\/maxWorkers: maxWorkers is "x"/m,
       );
 
       const paused = await site.run('pause', 'Q', '--reason', 'maintenance');

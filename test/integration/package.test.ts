@@ -11,7 +11,7 @@ describe('the published package', () => {
   let installed: string;
 
   before(function () {
-    this.timeout(60_000);
+    this.timeout(240_000);
     const directory = temporaryDirectory();
     execFileSync('npm', ['pack', '--pack-destination', directory, '--loglevel=error'], { cwd: checkout });
     mkdirSync(join(directory, 'node_modules'));
