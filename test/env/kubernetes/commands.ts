@@ -88,7 +88,6 @@ export function commandOf(component: Component, directory: string, ports: Ports,
     case 'kwok':
       return [
         `--kubeconfig=${kubeconfig}`,
-        // A node whose annotation is taken away is one that is heard of no more.
         '--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake',
         `--config=${stages}`,
         '--cidr=10.200.0.0/16',
