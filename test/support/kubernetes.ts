@@ -314,21 +314,29 @@ export class ControlPlane {
     return { name, podSpec, [Symbol.asyncDispose]: () => this.client.delete(path, {}) };
   }
 
-  /** Its kubelet is heard of no more, as after its grace: the node controller does the rest. */
+  /**
+   * Its kubelet is heard of no more, as after the node controller's grace of 50 s. Said here: the conditions that it sets
+   * then. Everything later (taint, deletion of the Pods, which stay terminating) is the controllers' own.
+   */
   async loseNode(name: string): Promise<void> {
-    const path = `/api/v1/nodes/${name}`;
     const lose = { metadata: { annotations: { 'play/lost': 'true' } } };
-    await this.client.patch(path, lose);
+    const lastTransitionTime = new Date().toISOString();
+    const setReady = (path: string, condition: object) =>
+      this.client.request(
+        'PATCH',
+        `${path}/status`,
+        { status: { conditions: [{ type: 'Ready', lastTransitionTime, ...condition }] } },
+        { 'content-type': 'application/strategic-merge-patch+json' },
+      );
+    await this.client.patch(`/api/v1/nodes/${name}`, lose);
     const pods = await this.client.list<Pod>('/api/v1/pods', undefined, `spec.nodeName=${name}`);
     for (const { metadata } of pods) {
-      await this.client.patch(`/api/v1/namespaces/${metadata.namespace ?? ''}/pods/${metadata.name}`, lose);
+      const path = `/api/v1/namespaces/${metadata.namespace ?? ''}/pods/${metadata.name}`;
+      await this.client.patch(path, lose);
+      await setReady(path, { status: 'False', reason: 'NodeNotReady' });
     }
-    const at = new Date().toISOString();
     const message = 'Kubelet stopped posting node status.';
-    const lost = { status: 'Unknown', reason: 'NodeStatusUnknown', message, lastTransitionTime: at };
-    const patch = { status: { conditions: [{ type: 'Ready', ...lost }] } };
-    const headers = { 'content-type': 'application/strategic-merge-patch+json' };
-    await this.client.request('PATCH', `${path}/status`, patch, headers);
+    await setReady(`/api/v1/nodes/${name}`, { status: 'Unknown', reason: 'NodeStatusUnknown', message });
   }
 
   /** A token of a service account, of `seconds` (at least 600). */
