@@ -32,6 +32,9 @@ export const standingNode = 'fake-0';
  * @throws Failure with the end of the log of what did not start; then nothing is left running.
  */
 export async function startControlPlane(directory: string, holder?: number): Promise<{ kubeconfig: string }> {
+  if (holder !== undefined && recordOf(holder) === undefined) {
+    throw new Failure(`--for is ${holder}: there is no such process`);
+  }
   const before = readState(directory);
   const running = before !== undefined && Object.values(before.components).some(isAlive);
   if (running) return start(directory, before, holder);
@@ -61,14 +64,15 @@ async function start(directory: string, given: State, holder?: number): Promise<
   const kwok = given.components.kwok;
   // Another checkout, or an edited file: kwok reads its stages only when it starts.
   if (kwok !== undefined && given.stages !== stages) await killAll([kwok]);
-  let state: State = { ...given, stages, holders: withHolder(given.holders, holder) };
+  const alive = Object.entries(given.components).filter(([, recorded]) => isAlive(recorded));
+  const components: State['components'] = Object.fromEntries(alive);
+  let state: State = { ...given, stages, components, holders: withHolder(given.holders, holder) };
   writeState(directory, state);
   writeConfiguration(directory, state.ports);
   const access = accessFrom(certificates, state.ports.apiServer);
   try {
     for (const component of programs) {
-      const known = state.components[component];
-      if (known === undefined || !isAlive(known)) {
+      if (state.components[component] === undefined) {
         const command = commandOf(component, directory, state.ports, stagesFile);
         const path = requireBinary(directory, component);
         const started = await startDetached(path, command, log(component), root);
@@ -106,9 +110,9 @@ function living(holders: readonly Holder[]): Holder[] {
 
 function withHolder(holders: readonly Holder[], pid: number | undefined): Holder[] {
   const added = pid === undefined ? 'by hand' : recordOf(pid);
-  if (added === undefined) throw new Failure(`--for is ${pid ?? ''}: there is no such process`);
   const others = living(holders).filter((one) => one === 'by hand' || one.pid !== pid);
-  return added === 'by hand' && others.includes(added) ? others : [...others, added];
+  // One that has ended meanwhile needs nothing.
+  return added === undefined || others.includes(added) ? others : [...others, added];
 }
 
 async function waitUntilReady(directory: string, state: State, access: Access): Promise<void> {
