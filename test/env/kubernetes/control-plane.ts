@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Failure } from '../failure.ts';
@@ -9,6 +8,7 @@ import { programs, requireBinary } from './binaries.ts';
 import { makeCertificates } from './certificates.ts';
 import { commandOf, writeConfiguration } from './commands.ts';
 import { stopNode } from './node.ts';
+import { freePort } from './ports.ts';
 import { isAlive, killAll, type Recorded, recordOf, startDetached } from './processes.ts';
 import {
   type Component,
@@ -177,23 +177,4 @@ async function freePorts(): Promise<Ports> {
   const etcd = await freePort(usualPorts.etcd);
   const etcdPeers = await freePort(usualPorts.etcdPeers);
   return { etcd, etcdPeers, apiServer: await freePort(usualPorts.apiServer) };
-}
-
-/** The usual port, or any other that is free. */
-async function freePort(usual: number): Promise<number> {
-  for (const port of [usual, 0]) {
-    const server = createServer();
-    const found = await new Promise<number | undefined>((resolve) => {
-      server.once('error', () => {
-        resolve(undefined);
-      });
-      server.listen(port, '127.0.0.1', () => {
-        const address = server.address();
-        resolve(typeof address === 'object' && address !== null ? address.port : undefined);
-      });
-    });
-    await new Promise((resolve) => server.close(resolve));
-    if (found !== undefined) return found;
-  }
-  throw new Failure('there is no free port on 127.0.0.1');
 }
