@@ -391,6 +391,28 @@ export function controlPlane(): Promise<ControlPlane> {
   return shared;
 }
 
+let real: Promise<ControlPlane> | undefined;
+
+/**
+ * A control plane whose only node is real: kubelet, containerd, Pods that run. Shared and started as controlPlane() is; it
+ * has no fake nodes, and no annotation says how a Pod lives. Images: busybox:latest of Docker Hub's name, nothing else.
+ */
+export function realNode(): Promise<ControlPlane> {
+  real ??= start({}, ['--node', '--for', String(process.ppid)]).then(({ status }) => {
+    const { node, ports } = status;
+    if (node?.running !== true) throw new Error(`the node does not run: ${JSON.stringify(status)}`);
+    const { server, kubeconfig, certificates, port } = node;
+    return new ControlPlane({
+      ...status,
+      server,
+      kubeconfig,
+      certificates,
+      ports: { ...ports, apiServer: port },
+    });
+  });
+  return real;
+}
+
 /** One for a single test, which may kill its parts. Four seconds and half a gigabyte each: use it where it must be. */
 export class OwnControlPlane implements AsyncDisposable {
   readonly directory: string;
