@@ -1,0 +1,179 @@
+import { spawn } from 'node:child_process';
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { networkInterfaces } from 'node:os';
+import { join, resolve } from 'node:path';
+import { Failure } from '../failure.ts';
+import { type Program, requireBinary } from './binaries.ts';
+import { freePort } from './ports.ts';
+import { isAlive } from './processes.ts';
+
+const script = join(import.meta.dirname, 'node.sh');
+const nodeName = 'real-node-0';
+
+/** A real node and the control plane that it belongs to. */
+export interface NodeStatus {
+  /** Whether every process of it is alive. */
+  readonly running: boolean;
+  readonly name: string;
+  readonly server: string;
+  readonly kubeconfig: string;
+  /** ca.crt, admin.crt, admin.key. */
+  readonly certificates: string;
+  readonly directory: string;
+  readonly port: number;
+}
+
+/** What node.sh is told, as it stands in settings.json. */
+interface Settings {
+  readonly STATE: string;
+  readonly KBIN: string;
+  readonly PORT: string;
+  readonly EPORT: string;
+  readonly EPEERS: string;
+  readonly NETID: string;
+  readonly NODE: string;
+}
+
+const needed: readonly Program[] = [
+  'etcd',
+  'kube-apiserver',
+  'kube-controller-manager',
+  'kube-scheduler',
+  'kubelet',
+];
+
+/** Programs and files that Debian has packages for. */
+const requirements: readonly (readonly [paths: readonly string[], debianPackage: string])[] = [
+  [['/usr/bin/containerd', '/usr/bin/ctr', '/usr/bin/containerd-shim-runc-v2'], 'containerd'],
+  [['/usr/bin/runc', '/usr/sbin/runc'], 'runc'],
+  [['/usr/lib/cni/bridge'], 'containernetworking-plugins'],
+  [['/bin/busybox'], 'busybox-static'],
+  [['/usr/sbin/iptables', '/sbin/iptables'], 'iptables'],
+  [['/usr/sbin/ip', '/sbin/ip', '/usr/bin/ip'], 'iproute2'],
+  [['/usr/bin/nsenter'], 'util-linux'],
+  [['/usr/bin/curl'], 'curl'],
+];
+
+/** Processes of node.sh whose pid files stand in `run`. */
+const processes = ['etcd', 'apiserver', 'kcm', 'sched', 'super'];
+
+/**
+ * Starts what of it does not run.
+ * @throws Failure if it may not be had here, with what is missing.
+ */
+export async function startNode(directory: string): Promise<NodeStatus> {
+  checkRequirements();
+  const root = join(directory, 'node');
+  if (readSettings(directory) === undefined) await makeSettings(root, directory);
+  await call('start', directory);
+  const status = nodeStatus(directory);
+  if (status === undefined) throw new Failure(`the node has left no trace in ${root}`);
+  return status;
+}
+
+/** Ends it with all its Pods, mounts and interfaces, and removes its files. */
+export async function stopNode(directory: string): Promise<void> {
+  if (readSettings(directory) === undefined) return;
+  await call('purge', directory);
+}
+
+/** @returns undefined if none was started. */
+export function nodeStatus(directory: string): NodeStatus | undefined {
+  const settings = readSettings(directory);
+  if (settings === undefined) return undefined;
+  const { STATE: root, PORT: port, NODE: name } = settings;
+  return {
+    running: processes.every((process) => runs(join(root, 'run', `${process}.pid`))),
+    name,
+    server: `https://127.0.0.1:${port}`,
+    kubeconfig: join(root, 'kubeconfig'),
+    certificates: join(root, 'pki'),
+    directory: root,
+    port: Number(port),
+  };
+}
+
+function checkRequirements(): void {
+  if (process.platform !== 'linux') throw new Failure('--node needs Linux');
+  if (process.getuid?.() !== 0) {
+    throw new Failure('--node needs root: a kubelet mounts, makes namespaces and sets limits');
+  }
+  const missing = requirements.filter(([paths]) => !paths.some(isExecutable));
+  if (missing.length === 0) return;
+  const files = missing.map(([[path = '']]) => path).join(', ');
+  const packages = missing.map(([, debianPackage]) => debianPackage).join(' ');
+  throw new Failure(`--node needs ${files}; on Debian: apt-get install ${packages}`);
+}
+
+async function makeSettings(root: string, directory: string): Promise<void> {
+  for (const place of ['/run', '/var/lib', '/var/log']) {
+    if (resolve(root).startsWith(`${place}/`)) {
+      throw new Failure(
+        `--node cannot have its files in ${root}: inside it ${place} is another one; set THRESHER_TEST_ENV`,
+      );
+    }
+  }
+  const programs = join(root, 'programs');
+  mkdirSync(programs, { recursive: true, mode: 0o700 });
+  for (const program of needed) symlinkSync(requireBinary(directory, program), join(programs, program));
+  const settings: Settings = {
+    STATE: root,
+    KBIN: programs,
+    PORT: String(await freePort(36443)),
+    EPORT: String(await freePort(13379)),
+    EPEERS: String(await freePort(13380)),
+    NETID: String(freeNetwork()),
+    NODE: nodeName,
+  };
+  writeFileSync(join(root, 'settings.json'), JSON.stringify(settings));
+}
+
+/** Two environments on a machine have networks of their own: 10.198.0.0, 10.199.0.0 ... */
+function freeNetwork(): number {
+  const taken = Object.keys(networkInterfaces());
+  for (let id = 198; id < 254; id++) if (!taken.includes(`kn${id}h`)) return id;
+  throw new Failure('every network from 10.198.0.0 to 10.253.0.0 has a node already: stop one');
+}
+
+function readSettings(directory: string): Settings | undefined {
+  const path = join(directory, 'node', 'settings.json');
+  return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as Settings) : undefined;
+}
+
+async function call(action: 'start' | 'purge', directory: string): Promise<void> {
+  const env = { ...process.env, ...readSettings(directory) };
+  const child = spawn('bash', [script, action], { stdio: ['ignore', 'ignore', 2], env });
+  const status = await new Promise((ended, failed) => {
+    child.once('error', failed);
+    child.once('close', (code, signal) => {
+      ended(code ?? signal);
+    });
+  });
+  if (status !== 0)
+    throw new Failure(`the node could not be ${action === 'start' ? 'started' : 'stopped'}, see above`);
+  if (action === 'purge') rmSync(join(directory, 'node'), { recursive: true, force: true });
+}
+
+function runs(pidFile: string): boolean {
+  if (!existsSync(pidFile)) return false;
+  const [pid = 0, startTicks = 0] = readFileSync(pidFile, 'utf8').trim().split(' ').map(Number);
+  return isAlive({ pid, startTicks });
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,64 @@
+import { spawn } from 'node:child_process';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Failure } from '../failure.ts';
+
+/** A process that is still the same one: ids are used again, a start time (clock ticks since boot) with them is not. */
+export interface Recorded {
+  readonly pid: number;
+  readonly startTicks: number;
+}
+
+/** @returns undefined if there is no such process, or only its zombie. */
+export function recordOf(pid: number): Recorded | undefined {
+  let stat: string;
+  try {
+    stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  } catch {
+    return undefined;
+  }
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return fields[0] === 'Z' ? undefined : { pid, startTicks: Number(fields[19]) };
+}
+
+export function isAlive(recorded: Recorded): boolean {
+  return recordOf(recorded.pid)?.startTicks === recorded.startTicks;
+}
+
+/** Starts a program that outlives this one, with its output at the end of `log`. */
+export async function startDetached(
+  command: string,
+  args: readonly string[],
+  log: string,
+  directory: string,
+): Promise<Recorded> {
+  const output = openSync(log, 'a');
+  try {
+    const child = spawn(command, args, { cwd: directory, detached: true, stdio: ['ignore', output, output] });
+    await new Promise<void>((resolve, reject) => {
+      child.once('spawn', resolve);
+      child.once('error', (error) => {
+        reject(new Failure(`${command} cannot be started: ${error.message}`));
+      });
+    });
+    child.unref();
+    const pid = child.pid ?? 0;
+    // One that ended at once is recorded as what it is: not alive.
+    return recordOf(pid) ?? { pid, startTicks: 0 };
+  } finally {
+    closeSync(output);
+  }
+}
+
+/** Kills processes; their state is thrown away, so nothing is gained by asking. Comes back when they are gone. */
+export async function killAll(processes: readonly Recorded[]): Promise<void> {
+  for (const one of processes) if (isAlive(one)) process.kill(one.pid, 'SIGKILL');
+  const end = performance.now() + 10_000;
+  while (processes.some(isAlive)) {
+    if (performance.now() > end) {
+      const left = processes.filter(isAlive).map(({ pid }) => pid);
+      throw new Failure(`processes ${left.join(', ')} do not end, though they were killed`);
+    }
+    await sleep(10);
+  }
+}

@@ -1,0 +1,85 @@
+import { parseArgs } from 'node:util';
+import { Failure } from './failure.ts';
+import { buildBinaries } from './kubernetes/binaries.ts';
+import { startControlPlane, stopControlPlane } from './kubernetes/control-plane.ts';
+import { startNode } from './kubernetes/node.ts';
+import { readStatus } from './kubernetes/status.ts';
+
+const usage = `usage: ./scripts/test-env kubernetes start|stop|status|build [--node] [--for PID]
+
+  start    start what does not run yet, and print where its kubeconfig is
+  stop     end everything and leave nothing but the built programs; with --for PID only if nobody else needs it
+  status   print as JSON what runs; exit code 3 if it does not
+  build    build the programs that are missing, and start nothing
+
+  --node     a real node (kubelet, containerd) with a control plane of its own, beside the fake nodes; needs root
+  --for PID  this process needs it: so that a stop for another one keeps it
+
+Programs are taken from the directory KUBEBUILDER_ASSETS, then from the PATH, otherwise built with Go. Everything is kept
+below THRESHER_TEST_ENV, by default ~/.cache/thresher.`;
+
+interface Command {
+  readonly action: 'start' | 'stop' | 'status' | 'build';
+  readonly node: boolean;
+  readonly holder: number | undefined;
+}
+
+function readCommand(args: string[]): Command {
+  const { values, positionals } = parsed(args);
+  const [system, action, ...more] = positionals;
+  if (system !== 'kubernetes') {
+    throw new Failure(
+      `there is no test environment ${system === undefined ? 'without a name' : `"${system}"`}: only kubernetes\n\n${usage}`,
+    );
+  }
+  if (action !== 'start' && action !== 'stop' && action !== 'status' && action !== 'build') {
+    throw new Failure(`${action === undefined ? 'nothing' : `"${action}"`} is no action\n\n${usage}`);
+  }
+  if (more.length > 0) throw new Failure(`too many arguments: ${more.join(' ')}\n\n${usage}`);
+  const holder = values.for === undefined ? undefined : Number(values.for);
+  if (holder !== undefined && !(Number.isSafeInteger(holder) && holder > 0)) {
+    throw new Failure(`--for is "${values.for ?? ''}": write the id of a process`);
+  }
+  return { action, node: values.node === true, holder };
+}
+
+function parsed(args: string[]) {
+  try {
+    const options = { node: { type: 'boolean' }, for: { type: 'string' } } as const;
+    return parseArgs({ args, allowPositionals: true, options });
+  } catch (error) {
+    throw new Failure(`${error instanceof Error ? error.message : String(error)}\n\n${usage}`);
+  }
+}
+
+async function run(directory: string, { action, node, holder }: Command): Promise<void> {
+  switch (action) {
+    case 'build':
+      await buildBinaries(directory, node);
+      return;
+    case 'start': {
+      const { kubeconfig } = await startControlPlane(directory, holder);
+      console.log(kubeconfig);
+      if (node) console.log((await startNode(directory)).kubeconfig);
+      return;
+    }
+    case 'stop':
+      await stopControlPlane(directory, holder);
+      return;
+    case 'status': {
+      const status = await readStatus(directory);
+      console.log(JSON.stringify(status, undefined, 2));
+      if (!status.running || (node && status.node === undefined)) process.exitCode = 3;
+      return;
+    }
+  }
+}
+
+const [directory = '', ...args] = process.argv.slice(2);
+try {
+  await run(directory, readCommand(args));
+} catch (error) {
+  if (!(error instanceof Failure)) throw error;
+  console.error(`test-env: ${error.message}`);
+  process.exitCode = 1;
+}
