@@ -187,7 +187,8 @@ export class Transport {
     };
     const { method, path, headers, body } = call;
     dispatcher.dispatch(
-      { origin: this.#origin, method, path, headers, body: body ?? null },
+      // `reset`: undici gives up a connection after a DELETE with a body, and a new one costs more than the request.
+      { origin: this.#origin, method, path, headers, body: body ?? null, reset: false },
       {
         onRequestStart: (given) => {
           controller = given;

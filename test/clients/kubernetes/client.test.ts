@@ -113,6 +113,13 @@ describe('a client of the Kubernetes API', () => {
     });
   });
 
+  it('keeps its connections also after deletes', async () => {
+    server.always(json(200, { kind: 'Status', status: 'Success' }));
+    const client = connect();
+    for (let n = 0; n < 10; n++) await client.delete(one, { signal, uid: 'u' });
+    expect(new Set(server.requests.map(({ connection }) => connection)).size).to.be.at.most(2);
+  });
+
   it('never deletes a collection', async () => {
     const error = await rejection(connect().delete(path, { signal }));
     expect(error)
