@@ -251,7 +251,9 @@ describe('local backend', () => {
       const codes = queues.map((queue) => queue.reasons[0]?.code);
       return codes.length === 2 && codes.every((code) => code === 'backend-room') && queues;
     });
-    const alive = (await site.workers()).filter(({ status }) => status === 'submitted' || status === 'running');
+    const alive = (await site.workers()).filter(
+      ({ status }) => status === 'submitted' || status === 'running',
+    );
     const cores = alive.reduce((sum, { queueName }) => sum + (queueName === 'A' ? 1 : 2), 0);
     expect(cores).to.be.within(2, 3);
     expect(reasons[0]?.reasons[0]?.message).to.match(/of maxSlots 3 cores are taken, a worker needs 1/);
