@@ -223,11 +223,17 @@ describe('a reflector', () => {
     expect(reflector.state).to.include({ synced: false, aliveAt: -Infinity });
     expect(reflector.state.trouble).to.have.property('code', 'kubernetes-unreachable');
     await until('it pauses again', () => clock.sleeping.includes(30_000));
-    server.next(list('5', 'a'), lines([event('ADDED', 'b', '6')]));
+    let watched: ServerResponse | undefined;
+    server.next(list('5', 'a'), (response, request) => {
+      watched = response;
+      lines([event('ADDED', 'b', '6')])(response, request);
+    });
     await passPause(30_000);
     await seen('=a', '+b');
     expect(reflector.state).not.to.have.property('trouble');
     expect(changes.at(-1)).to.include({ synced: true });
+    watched?.destroy();
+    await passPause(1000);
   });
 
   it('does not ask without a pause when each watch is ended at once', async () => {
