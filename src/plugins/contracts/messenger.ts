@@ -1,10 +1,10 @@
 import type { WorkerError } from '../../worker/worker.ts';
+import { requirementPlaceholders } from './placeholders.ts';
 
 /** What an `accessPoint` may name, beside digits of the worker id: what is known of a worker before it is submitted. */
 export const accessPointPlaceholders = [
   ...(['workerID', 'harvesterID', 'computingSite', 'queueName', 'siteName'] as const),
-  ...(['nCore', 'minRamCount', 'maxDiskCount', 'maxWalltime'] as const),
-  ...(['resourceType', 'jobType', 'pilotType', 'prodSourceLabel'] as const),
+  ...requirementPlaceholders,
 ] as const;
 export type AccessPointValues = Readonly<Record<(typeof accessPointPlaceholders)[number], string | number>>;
 

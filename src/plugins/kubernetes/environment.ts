@@ -1,4 +1,9 @@
 import type { Requirements, Worker } from '../../worker/worker.ts';
+import {
+  identityPlaceholders,
+  requirementPlaceholders,
+  workerPlaceholders,
+} from '../contracts/placeholders.ts';
 import type { K8sSubmitterConfig } from './schema.ts';
 import type { EnvEntry } from './template-shape.ts';
 
@@ -19,32 +24,13 @@ export const executableDirectory = '/scratch/executables';
 
 /** What `${name}` may stand for. */
 export const knownPlaceholders: ReadonlySet<string> = new Set([
-  ...[
-    'workerID',
-    'harvesterID',
-    'factoryID',
-    'hostname',
-    'queueName',
-    'computingSite',
-    'accessPoint',
-    'jobName',
-  ],
-  ...['nCore', 'minRamCount', 'maxDiskCount', 'maxWalltime'],
-  ...['resourceType', 'jobType', 'pilotType', 'prodSourceLabel'],
+  ...identityPlaceholders,
+  'jobName',
+  ...requirementPlaceholders,
 ]);
 
 export function placeholdersOf(worker: Worker, options: FillOptions): Record<string, string | number> {
-  return {
-    workerID: worker.workerId,
-    harvesterID: options.harvesterId,
-    factoryID: options.factoryId,
-    hostname: options.hostname,
-    queueName: worker.queue,
-    computingSite: worker.computingSite,
-    accessPoint: worker.accessPoint ?? '',
-    jobName: worker.name,
-    ...worker.requirements,
-  };
+  return { ...workerPlaceholders(worker, options), jobName: worker.name };
 }
 
 /** Variables that say who the worker is: the template may name their place, not their value. */

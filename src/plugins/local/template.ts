@@ -6,6 +6,11 @@ import { fillPlaceholders, type PlaceholderValues, unknownPlaceholders } from '.
 import { check } from '../../util/schema.ts';
 import type { Worker } from '../../worker/worker.ts';
 import type { DefinitionProblem } from '../contracts/definition.ts';
+import {
+  identityPlaceholders,
+  requirementPlaceholders,
+  workerPlaceholders,
+} from '../contracts/placeholders.ts';
 import { LocalTemplate } from './schema.ts';
 
 /** What Harvester's Dummy plugins stand for: a pilot that does nothing for a moment and takes no slot. */
@@ -122,42 +127,19 @@ function pilotEnvironment(worker: Worker, context: FillContext): Record<string, 
 }
 
 function placeholderValues(worker: Worker, context: FillContext): PlaceholderValues {
-  const { requirements } = worker;
+  const { directory } = context;
   return {
-    workerID: worker.workerId,
-    harvesterID: context.harvesterId,
-    factoryID: context.factoryId,
-    hostname: context.hostname,
-    queueName: worker.queue,
-    computingSite: worker.computingSite,
-    accessPoint: worker.accessPoint ?? context.directory,
-    workerDir: context.directory,
-    ...requirements,
+    ...workerPlaceholders(worker, context),
+    accessPoint: worker.accessPoint ?? directory,
+    workerDir: directory,
   };
 }
 
 /** What `env` and `cwd` of a template may name. */
 export const knownPlaceholders: ReadonlySet<string> = new Set([
-  ...[
-    'workerID',
-    'harvesterID',
-    'factoryID',
-    'hostname',
-    'queueName',
-    'computingSite',
-    'accessPoint',
-    'workerDir',
-  ],
-  ...[
-    'nCore',
-    'minRamCount',
-    'maxDiskCount',
-    'maxWalltime',
-    'resourceType',
-    'jobType',
-    'pilotType',
-    'prodSourceLabel',
-  ],
+  ...identityPlaceholders,
+  'workerDir',
+  ...requirementPlaceholders,
 ]);
 
 /** Whether the command would be found; placeholders in it are only known later. */
