@@ -29,6 +29,7 @@ export class MonitorAgent {
   /** Counts listings; a living worker carries the number of the last one it was seen in. */
   #listing = 0;
   #checking = false;
+  #waiting = false;
   /** Seen without being ours to follow: told once each. */
   readonly #strangers = new Set<number>();
 
@@ -76,8 +77,12 @@ export class MonitorAgent {
         this.#findMissing();
       },
       gone: (workerId) => {
-        if (this.#context.ledger.live.get(workerId) === undefined) return;
+        const worker = this.#context.ledger.live.get(workerId);
+        if (worker === undefined) return;
+        // It was shown in this listing, and is not there any more.
+        worker.seenIn = -1;
         if (!this.#missing.has(workerId)) this.#missing.set(workerId, this.#context.clock.monotonic());
+        this.#lookLater();
       },
       trouble: (reason) => {
         this.#connection.troubled(reason);
@@ -98,13 +103,37 @@ export class MonitorAgent {
   /** Only now does absence mean something, and even now it is only a suspicion. */
   #findMissing(): void {
     const now = this.#context.clock.monotonic();
-    const due: number[] = [];
     for (const worker of this.#context.ledger.live.on(this.#connection.name)) {
       // What is not confirmed yet is the submitter's affair.
       if (worker.seenIn === this.#listing || worker.status === 'pending') continue;
-      const since = this.#missing.get(worker.workerId);
-      if (since === undefined) this.#missing.set(worker.workerId, now);
-      else if (now - since >= this.#options.missingGrace) due.push(worker.workerId);
+      if (!this.#missing.has(worker.workerId)) this.#missing.set(worker.workerId, now);
+    }
+    this.#checkDue();
+  }
+
+  /** What a watch called gone is not left until the next listing, which may be far. */
+  #lookLater(): void {
+    if (this.#waiting) return;
+    this.#waiting = true;
+    const { clock, giveUp } = this.#context;
+    void clock.sleep(this.#options.missingGrace, giveUp).then(() => {
+      this.#waiting = false;
+      if (giveUp.aborted) return;
+      this.#checkDue();
+      if (this.#missing.size > 0) this.#lookLater();
+    });
+  }
+
+  /** Looks up what has been missing for the grace. */
+  #checkDue(): void {
+    const now = this.#context.clock.monotonic();
+    const { live } = this.#context.ledger;
+    const due: number[] = [];
+    for (const [workerId, since] of this.#missing) {
+      const worker = live.get(workerId);
+      // It ended meanwhile, or is the submitter's affair again.
+      if (worker === undefined || worker.status === 'pending') this.#missing.delete(workerId);
+      else if (now - since >= this.#options.missingGrace) due.push(workerId);
     }
     if (due.length > 0 && !this.#checking) {
       this.#checking = true;

@@ -3,6 +3,7 @@ import type { AnyDefinition, PluginKind } from './contracts/index.ts';
 import { FillDemand } from './demand/fill/index.ts';
 import { NoDemand } from './demand/none/index.ts';
 import { inertPlugins } from './inert/index.ts';
+import { kubernetesPlugins } from './kubernetes/index.ts';
 import { localPlugins } from './local/index.ts';
 import { SharedFileMessenger } from './messengers/shared-file/index.ts';
 import { SimpleThrottler, TinyThrottler } from './throttlers/rules/index.ts';
@@ -10,6 +11,7 @@ import { SimpleThrottler, TinyThrottler } from './throttlers/rules/index.ts';
 /** Every plugin there is. Nothing is found by scanning: what is not in this list does not exist. */
 export const builtInPlugins: readonly AnyDefinition[] = [
   ...localPlugins,
+  ...kubernetesPlugins,
   ...inertPlugins,
   SharedFileMessenger,
   FillDemand,

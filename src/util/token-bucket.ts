@@ -8,17 +8,32 @@ const hair = 1e-9;
  * known any more, and must not count as never.
  */
 export class TokenBucket {
-  readonly rate: number;
-  readonly burst: number;
+  #rate: number;
+  #burst: number;
   readonly #clock: Clock;
   #tokens = 0;
   #at: number;
 
   constructor(rate: number, burst: number, clock: Clock) {
-    this.rate = rate;
-    this.burst = burst;
+    this.#rate = rate;
+    this.#burst = burst;
     this.#clock = clock;
     this.#at = clock.monotonic();
+  }
+
+  get rate(): number {
+    return this.#rate;
+  }
+
+  get burst(): number {
+    return this.#burst;
+  }
+
+  /** From now on; what was saved up at the old rate stays, up to the new burst. */
+  change(rate: number, burst: number): void {
+    this.#fill();
+    this.#rate = rate;
+    this.#burst = burst;
   }
 
   /** How many may go now. */
@@ -36,12 +51,12 @@ export class TokenBucket {
   /** ms until one more may go; 0 when one may go now. */
   get nextIn(): number {
     this.#fill();
-    return Math.max(0, Math.ceil(((1 - hair - this.#tokens) / this.rate) * 1000));
+    return Math.max(0, Math.ceil(((1 - hair - this.#tokens) / this.#rate) * 1000));
   }
 
   #fill(): void {
     const now = this.#clock.monotonic();
-    this.#tokens = Math.min(this.burst, this.#tokens + ((now - this.#at) / 1000) * this.rate);
+    this.#tokens = Math.min(this.#burst, this.#tokens + ((now - this.#at) / 1000) * this.#rate);
     this.#at = now;
   }
 }

@@ -203,7 +203,7 @@ export function describeBackendContract(name: string, make: () => Promise<Backen
       const outcome = (await backend.other.submitter.submit([theirs], signal)).get(theirs.workerId);
       expect(outcome?.kind).to.equal('accepted');
       expect(await backend.sweeper.list(signal)).to.deep.equal([]);
-      const seen = await observed((_, complete) => complete > 1);
+      const seen = await observed((_, complete) => complete > 0);
       expect([...seen.keys()]).to.deep.equal([]);
       expect(await backend.other.sweeper.list(signal)).to.have.length(1);
     });

@@ -25,6 +25,12 @@ export class Pacer {
     this.#random = random;
   }
 
+  /** For those who come from now on. */
+  change({ perSecond, burst }: Rate): void {
+    if (this.#bucket.rate !== perSecond || this.#bucket.burst !== burst)
+      this.#bucket.change(perSecond, burst);
+  }
+
   /** Nobody goes for so many ms; a longer pause under way stays. */
   pause(ms: number): void {
     this.#pausedUntil = Math.max(this.#pausedUntil, this.#clock.monotonic() + ms);

@@ -29,7 +29,8 @@ export interface Context {
   readonly log: Log;
   /**
    * The one thing of this key in this daemon, made when first asked for: how the submitter, monitor and sweeper of
-   * all queues on one connection share its state and its limits. The key is the connection's name, or begins with it and a space.
+   * all queues on one connection share its state and its limits. The key is the connection's name, or begins with it; or
+   * the connection's name begins with the key, where several connections share something (namespaces of one cluster).
    * It outlives reloads, so that what it counts is never counted in two places: options that may change are not kept in it.
    */
   share<T>(key: string, make: () => T): T;

@@ -57,7 +57,9 @@ export interface DefinitionProblem {
     | 'unknown-placeholder'
     | 'access-point-shared'
     | 'throttler-without-rules'
-    | 'throttler-rule-idle';
+    | 'throttler-rule-idle'
+    | 'server-refused'
+    | 'server-warned';
   readonly message: string;
   readonly severity?: 'error' | 'warning';
   readonly file?: string;

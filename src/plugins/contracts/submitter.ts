@@ -1,3 +1,4 @@
+import type { DefinitionProblem } from './definition.ts';
 import type { Reason } from '../../worker/reason.ts';
 import type { Handle, Worker, WorkerError } from '../../worker/worker.ts';
 
@@ -43,4 +44,10 @@ export interface Submitter {
    * may start this worker. Then asks the backend. `absent` may be said only after both.
    */
   find(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, FindOutcome>>;
+
+  /**
+   * What the backend would say of such a worker, without keeping anything of it: for `check-config --server`. Places are
+   * in the submitter's section. Empty: it would be taken.
+   */
+  rehearse?(worker: Worker, signal: AbortSignal): Promise<readonly DefinitionProblem[]>;
 }

@@ -10,7 +10,7 @@ import {
   placeholdersOf,
   referenceIn,
 } from './environment.ts';
-import { isLabelValue, labelOf, marksOf, pilotAnnotation } from './marks.ts';
+import { isLabelValue, labelOf, marksOf, pilotAnnotation, proxySecretLabel } from './marks.ts';
 import { fillResources, storageOf } from './resources.ts';
 import { affinityOf, priorityClassOf, resourceTypeLabel } from './scheduling.ts';
 import { namespaceOf } from './schema.ts';
@@ -49,7 +49,12 @@ export function fill(template: KubernetesTemplate, worker: Worker, options: Fill
       ...job.metadata,
       name: worker.name,
       namespace: namespaceOf(config),
-      labels: { ...labels({ ...usual, ...job.metadata?.labels }), ...marks.labels },
+      labels: {
+        ...labels({ ...usual, ...job.metadata?.labels }),
+        ...marks.labels,
+        // By which the sweeper knows that its Secret is still needed.
+        ...(options.proxySecret && { [proxySecretLabel]: options.proxySecret.name }),
+      },
       annotations: { ...job.metadata?.annotations, ...marks.annotations },
     },
     spec: {

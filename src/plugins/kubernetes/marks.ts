@@ -6,6 +6,8 @@ import type { ObjectMeta } from './types.ts';
 export const factoryLabel = 'thresher/factory';
 export const workerIdLabel = 'thresher/worker-id';
 export const queueLabel = 'thresher/queue';
+/** On a Secret with a proxy its own name, and that of the Secret on the Jobs that need it. */
+export const proxySecretLabel = 'thresher/proxy-secret';
 /** Annotation with everything that makes a worker's row again. */
 export const workerAnnotation = 'thresher/worker';
 /** Annotation of a Pod: which of its containers is the pilot's. */

@@ -16,6 +16,12 @@ const where = {
     'Namespace of the Jobs. Default, also where it is empty: `k8s.namespace`, else `default`.',
   ),
   'k8s.namespace': text('The same, as CRIC has it.'),
+  requestsPerSecond: Type.Number({
+    default: 200,
+    exclusiveMinimum: 0,
+    description:
+      'Requests per second to the API server, all queues on that cluster together, after a burst of twice as many. What the server itself asks for (429) counts too.',
+  }),
 };
 
 /** Today's Harvester takes these from CRIC; here they are options of the queue. */
@@ -143,6 +149,13 @@ export const K8sMonitorConfig = Type.Object({
     minimum: 1,
     description: 'How long a worker may wait for its pilot to start before it is given up, s.',
   }),
+  failedLogLines: Type.Integer({
+    default: 0,
+    minimum: 0,
+    maximum: 200,
+    description:
+      "So many last lines of a failed pilot's log are kept with the worker (at most 4 KiB): `thresher worker ID` shows them after the Pod is gone.",
+  }),
   payloadType: filled('`atlas_pilot_wrapper`: its exit statuses 1, 2, 64 and 80 are put into words.'),
   pendingRules: Type.Array(
     Type.Object(
@@ -172,12 +185,11 @@ export const K8sSweeperConfig = Type.Object({
 });
 export type K8sSweeperConfig = Static<typeof K8sSweeperConfig>;
 
-export interface Where {
-  readonly k8s_namespace?: string;
-  readonly 'k8s.namespace'?: string;
-}
+const Place = Type.Object(where);
+/** Which cluster and namespace, by any of the three sections. */
+export type Where = Static<typeof Place>;
 
 /** An empty namespace is none: Harvester's examples have it. */
-export function namespaceOf(config: Where): string {
+export function namespaceOf(config: Pick<Where, 'k8s_namespace' | 'k8s.namespace'>): string {
   return [config.k8s_namespace, config['k8s.namespace']].find((name) => name) ?? 'default';
 }

@@ -116,6 +116,14 @@ export const configurationErrors = {
     meaning: 'The queue names a throttler and gives it no rules.',
     remedy: 'Add `rulesForMissed`, or another list of rules; or remove the section.',
   },
+  'server-refused': {
+    meaning: 'The API server would refuse the Job of this queue (`check-config --server`).',
+    remedy: 'Change the template or the options of the queue as the message says.',
+  },
+  'server-warned': {
+    meaning: 'The API server would take the Job of this queue, with a warning (`check-config --server`).',
+    remedy: 'See the message; often a field that a later version of Kubernetes no longer has.',
+  },
   'throttler-rule-idle': {
     meaning: 'A rule of a throttler never holds anything back, because nothing says what it would count.',
     remedy: 'Use a rule of level `site` or `pq`, or do not rely on it.',

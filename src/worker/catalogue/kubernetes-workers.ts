@@ -65,6 +65,23 @@ export const kubernetesWorkerErrors = {
     meaning: 'The Job failed with its Pod, and the Pod is gone, so nothing says why.',
     remedy: 'Look who removes Pods: Pod garbage collection, a drained node, an operator.',
   },
+  'k8s-name-taken': {
+    meaning: "A Job that is not this worker's has its name.",
+    remedy:
+      'Remove the Job, if it is a copy that somebody made; two factories with one id (`master.factoryId`) need one each.',
+  },
+  'k8s-fenced': {
+    meaning: 'An attempt at a worker arrived after it had been given up, and was turned away.',
+    remedy: 'Nothing to do: the worker is tried again, or has ended as missed.',
+  },
+  'k8s-marks-lost': {
+    meaning: 'The Job of a worker is there, but somebody took the labels off it by which it is found.',
+    remedy: 'Put them back (`kubectl label job`), or delete the Job.',
+  },
+  'proxy-unreadable': {
+    meaning: 'The proxy file of `x509UserProxy` cannot be read, or is no proxy.',
+    remedy: 'Check path and permissions, and what renews it.',
+  },
   'k8s-failed': {
     meaning: 'The Job or Pod failed for a reason that thresher does not know.',
     remedy: 'See the message, which has the reason of Kubernetes.',

@@ -1,0 +1,129 @@
+import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
+import type { KubernetesObject } from '../../clients/kubernetes/objects.ts';
+import type { Handle, Worker } from '../../worker/worker.ts';
+import type { KubernetesHub } from './hub.ts';
+import { identityOf, isOurs, marksOf } from './marks.ts';
+import type { ObjectMeta } from './types.ts';
+
+/** Annotation of a fence: up to which attempt nothing of this worker may begin. */
+export const fenceAnnotation = 'thresher/fenced-attempt';
+
+/**
+ * A request whose answer was lost may be carried out later: by a server that hangs, or that a dead daemon's last bytes
+ * still reach. Only the server itself can rule that out. A fence is a Job of the worker's own name that starts no Pod: while
+ * it is there no late creation of that name succeeds, and the sweeper removes it with the worker.
+ */
+function fenceJob(hub: KubernetesHub, worker: Worker) {
+  const { labels, annotations } = marksOf(worker, hub.factoryId);
+  const resources = { requests: { cpu: '1m', memory: '4Mi' }, limits: { cpu: '1m', memory: '4Mi' } };
+  const securityContext = {
+    ...{ allowPrivilegeEscalation: false, runAsNonRoot: true, capabilities: { drop: ['ALL'] } },
+    seccompProfile: { type: 'RuntimeDefault' },
+  };
+  const container = { name: 'fence', image: 'registry.k8s.io/pause:3.10', resources, securityContext };
+  return {
+    ...{ apiVersion: 'batch/v1', kind: 'Job' },
+    metadata: {
+      name: worker.name,
+      namespace: hub.namespace,
+      labels,
+      annotations: { ...annotations, [fenceAnnotation]: String(worker.attempt) },
+    },
+    spec: {
+      // Either alone would do: whatever resumes suspended Jobs (Kueue) still gets no Pod.
+      ...{ suspend: true, parallelism: 0, backoffLimit: 0 },
+      template: { spec: { restartPolicy: 'Never', containers: [container] } },
+    },
+  };
+}
+
+/** The attempt up to which a Job of ours is a fence; undefined where it is a worker's. */
+export function fencedAttempt(metadata: ObjectMeta | undefined): number | undefined {
+  const text = metadata?.annotations?.[fenceAnnotation];
+  return text === undefined ? undefined : Number(text) || 0;
+}
+
+/** What stands under a worker's name. */
+export type Standing =
+  | { readonly kind: 'worker'; readonly handle: Handle }
+  | { readonly kind: 'fence'; readonly attempt: number; readonly uid: string }
+  | { readonly kind: 'stranger' }
+  | { readonly kind: 'nothing' };
+
+/** @throws KubernetesError */
+export async function standingOf(hub: KubernetesHub, worker: Worker, signal: AbortSignal): Promise<Standing> {
+  try {
+    return judgeStanding(hub, worker, await hub.client.get(hub.job(worker.name), { signal }));
+  } catch (error) {
+    if (isKubernetesError(error, 'kubernetes-not-found')) return { kind: 'nothing' };
+    throw error;
+  }
+}
+
+function judgeStanding(hub: KubernetesHub, worker: Worker, { metadata }: KubernetesObject): Standing {
+  const identity = isOurs(metadata, hub.factoryId) ? identityOf(metadata) : undefined;
+  if (identity?.workerId !== worker.workerId) return { kind: 'stranger' };
+  const uid = metadata?.uid ?? '';
+  const attempt = fencedAttempt(metadata);
+  if (attempt !== undefined) return { kind: 'fence', attempt, uid };
+  return { kind: 'worker', handle: handleOf(worker.name, uid) };
+}
+
+export function handleOf(name: string, uid: string | undefined): Handle {
+  return { batchID: name, ...(uid && { uid }) };
+}
+
+/** How often somebody else may be quicker. */
+const turns = 3;
+
+/**
+ * Rules out every attempt at this worker up to `worker.attempt`, unless one went through already.
+ * @returns the handle of the one that went through; undefined: there is none, and none will come.
+ * @throws KubernetesError when that could not be made sure.
+ */
+export async function fence(
+  hub: KubernetesHub,
+  worker: Worker,
+  signal: AbortSignal,
+): Promise<Handle | undefined> {
+  // The server said no to it, and was not asked since.
+  if (hub.refused.get(worker.workerId) === worker.attempt) return undefined;
+  for (let turn = 1; ; turn++) {
+    try {
+      await hub.client.create(hub.jobs, fenceJob(hub, worker), { signal });
+      return undefined;
+    } catch (error) {
+      // A namespace that is not there, or on its way out, takes in nothing any more.
+      if (isKubernetesError(error, 'kubernetes-namespace')) return undefined;
+      if (!isKubernetesError(error, 'kubernetes-already-exists') || turn >= turns) throw error;
+    }
+    const standing = await standingOf(hub, worker, signal);
+    switch (standing.kind) {
+      case 'worker':
+        return standing.handle;
+      case 'stranger':
+        // The name is taken: nothing else can come of it.
+        return undefined;
+      case 'fence':
+        if (standing.attempt >= worker.attempt) return undefined;
+        await removeFence(hub, worker.name, standing.uid, signal);
+        break;
+      case 'nothing':
+        break;
+    }
+  }
+}
+
+/** Opens the way for a further attempt. @throws KubernetesError */
+export async function removeFence(
+  hub: KubernetesHub,
+  name: string,
+  uid: string,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await hub.client.delete(hub.job(name), { signal, uid, propagationPolicy: 'Background' });
+  } catch (error) {
+    if (!isKubernetesError(error, 'kubernetes-not-found', 'kubernetes-conflict')) throw error;
+  }
+}

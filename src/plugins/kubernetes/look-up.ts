@@ -1,0 +1,51 @@
+import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
+import type { Worker } from '../../worker/worker.ts';
+import type { KubernetesHub } from './hub.ts';
+import { workerIdLabel } from './marks.ts';
+import { keepJob, keepPod, type Kept } from './records.ts';
+import { Following } from './following.ts';
+
+/** Workers in one request: their ids stand in its URL. */
+const perRequest = 200;
+
+/** What is there of these workers now, past every cache. @throws KubernetesError when not all of it can be said. */
+export async function lookUp(
+  hub: KubernetesHub,
+  workerIds: readonly number[],
+  signal: AbortSignal,
+): Promise<Following> {
+  const following = new Following();
+  for (let first = 0; first < workerIds.length; first += perRequest) {
+    const [jobs, pods] = await listed(hub, workerIds.slice(first, first + perRequest), signal);
+    for (const job of jobs) following.putJob(job);
+    for (const pod of pods) following.putPod(pod);
+  }
+  return following;
+}
+
+/** Jobs and Pods of these, by their labels. */
+async function listed(
+  hub: KubernetesHub,
+  ids: readonly number[],
+  signal: AbortSignal,
+): Promise<readonly [Kept[], Kept[]]> {
+  const { client, factoryId, selector } = hub;
+  const labelSelector = `${selector},${workerIdLabel} in (${ids.join(',')})`;
+  const options = { labelSelector, signal };
+  const [jobs, pods] = await Promise.all([
+    client.list(hub.jobs, options, (object) => keepJob(object, factoryId)),
+    client.list(hub.pods, options, (object) => keepPod(object, factoryId)),
+  ]);
+  return [jobs.items, pods.items];
+}
+
+/** Whether a Job of this name and uid is there, whatever became of its labels. @throws KubernetesError */
+export async function isThere(hub: KubernetesHub, worker: Worker, signal: AbortSignal): Promise<boolean> {
+  try {
+    const { metadata } = await hub.client.get(hub.job(worker.name), { signal });
+    return worker.handle?.uid !== undefined && metadata?.uid === worker.handle.uid;
+  } catch (error) {
+    if (isKubernetesError(error, 'kubernetes-not-found')) return false;
+    throw error;
+  }
+}

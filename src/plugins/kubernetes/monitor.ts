@@ -1,0 +1,94 @@
+import pMap from 'p-map';
+import { Reflector } from '../../clients/kubernetes/reflector.ts';
+import type { Worker } from '../../worker/worker.ts';
+import type { Context } from '../contracts/context.ts';
+import type { CheckResult, Monitor, ObservationSink } from '../contracts/monitor.ts';
+import { Follower } from './follower.ts';
+import type { KubernetesHub } from './hub.ts';
+import { K8sLogs } from './logs.ts';
+import { isThere, lookUp } from './look-up.ts';
+import type { StateOptions } from './pod-state.ts';
+import { problemOf } from './problem.ts';
+import { keepJob, keepPod } from './records.ts';
+
+/** Missing workers asked for by name side by side. */
+const checksAtOnce = 16;
+/** How often time itself is looked at: waits that are over, signs of life, ms. */
+const tickInterval = 1000;
+
+export interface MonitorParts {
+  readonly hub: KubernetesHub;
+  readonly context: Context;
+  /** By queue, since one monitor follows the workers of all queues in its namespace. */
+  readonly options: (queue: string | undefined) => StateOptions & { readonly failedLogLines: number };
+}
+
+/** Follows the Jobs and Pods of one namespace by two watches, however many queues and workers there are. */
+export class K8sMonitor implements Monitor {
+  readonly logs: K8sLogs;
+  readonly #parts: MonitorParts;
+
+  constructor(parts: MonitorParts) {
+    this.#parts = parts;
+    this.logs = new K8sLogs(parts.hub, parts.context.clock);
+  }
+
+  async observe(sink: ObservationSink, signal: AbortSignal): Promise<void> {
+    const { hub, context } = this.#parts;
+    const { clock, random } = context;
+    const follower = new Follower(this.#parts, this.logs, sink, signal);
+    const common = { client: hub.client, labelSelector: hub.selector, clock, random };
+    const jobs = new Reflector({
+      ...{ ...common, path: hub.jobs, handlers: follower.ofJobs },
+      record: (object) => keepJob(object, hub.factoryId),
+    });
+    const pods = new Reflector({
+      ...{ ...common, path: hub.pods, handlers: follower.ofPods },
+      record: (object) => keepPod(object, hub.factoryId),
+    });
+    const ticking = async () => {
+      while (!signal.aborted) {
+        follower.tick([jobs.state, pods.state]);
+        await clock.sleep(tickInterval, signal);
+      }
+    };
+    await Promise.all([jobs.run(signal), pods.run(signal), ticking()]);
+  }
+
+  async check(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, CheckResult>> {
+    const { hub, context, options } = this.#parts;
+    const results = new Map<number, CheckResult>();
+    try {
+      const found = await lookUp(
+        hub,
+        workers.map(({ workerId }) => workerId),
+        signal,
+      );
+      await pMap(
+        workers,
+        async (worker) => {
+          const state = found.stateOf(worker.workerId, context.clock.now(), options);
+          const result: CheckResult =
+            state === undefined
+              ? await this.#byName(worker, signal)
+              : { kind: 'observed', observation: state.observation };
+          results.set(worker.workerId, result);
+        },
+        { concurrency: checksAtOnce },
+      );
+    } catch (error) {
+      for (const { workerId } of workers) {
+        if (!results.has(workerId)) results.set(workerId, { kind: 'unknown', error: problemOf(error) });
+      }
+    }
+    return results;
+  }
+
+  /** Labels say nothing of it; what took them away need not have ended it. */
+  async #byName(worker: Worker, signal: AbortSignal): Promise<CheckResult> {
+    const { hub } = this.#parts;
+    if (!(await isThere(hub, worker, signal))) return { kind: 'absent' };
+    const message = `the Job ${worker.name} in ${hub.namespace} has lost its label thresher/factory or thresher/worker-id: put it back, or delete the Job`;
+    return { kind: 'unknown', error: { code: 'k8s-marks-lost', message } };
+  }
+}

@@ -1,0 +1,122 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
+import { collectionPath, objectPath } from '../../clients/kubernetes/paths.ts';
+import type { Clock } from '../../util/clock.ts';
+import { messageOf, ThresherError } from '../../worker/errors.ts';
+import type { KubernetesHub } from './hub.ts';
+import { factoryLabel, labelOf, proxySecretLabel, queueLabel } from './marks.ts';
+import type { ObjectMeta } from './types.ts';
+
+export interface ProxySecret {
+  readonly name: string;
+  readonly key: string;
+}
+
+const kind = { group: '', version: 'v1', resource: 'secrets' };
+const key = 'proxy';
+/** What is larger is no proxy, bytes; a Secret holds a megabyte. */
+const largest = 512 * 1024;
+/** After so long it is made sure that a Secret is still there, ms: somebody may have removed it. */
+const trusted = 60_000;
+/** A Secret is left alone for so long after it was last given to a Job, ms. */
+const keepUnused = 3_600_000;
+/** Between two looks for unused ones, ms. */
+const sweepInterval = 600_000;
+
+/**
+ * Proxies that pilots get as `proxyContent`, one Secret per queue and content: what Harvester puts into plain environment,
+ * where everybody who may read Pods reads it.
+ */
+export class ProxySecrets {
+  readonly #hub: KubernetesHub;
+  readonly #clock: Clock;
+  /** By name: when it was last given to a Job, and when it was made or found, monotonic ms. */
+  readonly #known = new Map<string, { readonly used: number; readonly made: number }>();
+  #sweptAt: number;
+
+  constructor(hub: KubernetesHub, clock: Clock) {
+    this.#hub = hub;
+    this.#clock = clock;
+    this.#sweptAt = clock.monotonic();
+  }
+
+  /** @throws ThresherError `proxy-unreadable` for a file that is missing, empty, too large or no PEM. */
+  async read(file: string): Promise<string> {
+    let content: string;
+    try {
+      content = await readFile(file, 'utf8');
+    } catch (error) {
+      throw new ThresherError('proxy-unreadable', `the proxy cannot be read: ${messageOf(error)}`);
+    }
+    const wrong =
+      content.length > largest
+        ? 'too large'
+        : content.includes('-----BEGIN CERTIFICATE-----')
+          ? ''
+          : 'not PEM';
+    // Nothing of the content is shown: it has a private key.
+    if (wrong !== '')
+      throw new ThresherError(
+        'proxy-unreadable',
+        `${file} is ${wrong}; a proxy has a certificate and its key as PEM`,
+      );
+    return content;
+  }
+
+  /** The Secret with what the file has now. @throws ThresherError as `read` does, KubernetesError */
+  async ensure(queue: string, file: string, signal: AbortSignal): Promise<ProxySecret> {
+    const content = await this.read(file);
+    const name = secretName(this.#hub.factoryId, queue, content);
+    const { client, namespace } = this.#hub;
+    const now = this.#clock.monotonic();
+    const made = this.#known.get(name)?.made ?? -Infinity;
+    if (now - made < trusted) {
+      this.#known.set(name, { used: now, made });
+      return { name, key };
+    }
+    const labels = { [factoryLabel]: labelOf(this.#hub.factoryId), [queueLabel]: labelOf(queue) };
+    const metadata = { name, namespace, labels: { ...labels, [proxySecretLabel]: name } };
+    const secret = { apiVersion: 'v1', kind: 'Secret', type: 'Opaque', immutable: true, metadata };
+    const data = { [key]: Buffer.from(content).toString('base64') };
+    try {
+      await client.create(collectionPath(kind, namespace), { ...secret, data }, { signal });
+    } catch (error) {
+      if (!isKubernetesError(error, 'kubernetes-already-exists')) throw error;
+    }
+    this.#known.set(name, { used: now, made: now });
+    return { name, key };
+  }
+
+  /** Removes those that no Job has any more, now and then. @throws KubernetesError */
+  async sweep(signal: AbortSignal): Promise<void> {
+    const now = this.#clock.monotonic();
+    if (now - this.#sweptAt < sweepInterval) return;
+    this.#sweptAt = now;
+    const { client, namespace, selector, jobs } = this.#hub;
+    const old = this.#clock.now() - keepUnused;
+    const { items } = await client.list(
+      collectionPath(kind, namespace),
+      { labelSelector: `${selector},${proxySecretLabel}`, signal },
+      ({ metadata }) => metadata,
+    );
+    for (const { name = '', uid, creationTimestamp } of items as ObjectMeta[]) {
+      if (
+        Date.parse(creationTimestamp ?? '') > old ||
+        now - (this.#known.get(name)?.used ?? -Infinity) < keepUnused
+      )
+        continue;
+      const labelSelector = `${proxySecretLabel}=${name}`;
+      const using = await client.list(jobs, { labelSelector, signal }, () => true);
+      if (using.items.length > 0) continue;
+      this.#known.delete(name);
+      await client.delete(objectPath(kind, namespace, name), { signal, ...(uid !== undefined && { uid }) });
+    }
+  }
+}
+
+/** Every queue has its own: so a queue's right to a proxy is that to its Secrets. */
+function secretName(factoryId: string, queue: string, content: string): string {
+  const digest = createHash('sha256').update(queue).update('\0').update(content).digest('hex').slice(0, 16);
+  return `${factoryId}-proxy-${digest}`;
+}

@@ -1,0 +1,82 @@
+import { collectionPath } from '../../clients/kubernetes/paths.ts';
+import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
+import type { Clock } from '../../util/clock.ts';
+import type { Reason } from '../../worker/reason.ts';
+import type { KubernetesHub } from './hub.ts';
+
+interface Right {
+  readonly group: string;
+  readonly resource: string;
+  readonly verbs: readonly string[];
+}
+
+/** What every queue needs; templates/kubernetes/rbac.yaml gives it. */
+const workerRights: readonly Right[] = [
+  { group: 'batch', resource: 'jobs', verbs: ['create', 'get', 'list', 'watch', 'delete'] },
+  { group: '', resource: 'pods', verbs: ['list', 'watch', 'delete'] },
+];
+/** What it needs beside, where the proxy goes through a Secret. */
+const secretRights: readonly Right[] = [
+  { group: '', resource: 'secrets', verbs: ['create', 'get', 'list', 'delete'] },
+];
+
+const reviews = collectionPath({
+  ...{ group: 'authorization.k8s.io', version: 'v1', resource: 'selfsubjectaccessreviews' },
+});
+
+/** How long an answer counts, ms: rights are taken away seldom, and given while somebody waits for it. */
+const keepAllowed = 300_000;
+const keepDenied = 10_000;
+
+/** Which rights the daemon's user lacks in one namespace, as the API server says. */
+export class Rights {
+  readonly #hub: KubernetesHub;
+  readonly #clock: Clock;
+  #known:
+    { readonly missing: readonly Reason[]; readonly until: number; readonly secrets: boolean } | undefined;
+
+  constructor(hub: KubernetesHub, clock: Clock) {
+    this.#hub = hub;
+    this.#clock = clock;
+  }
+
+  /** @throws KubernetesError when the server cannot be asked. */
+  async missing(needsSecrets: boolean, signal: AbortSignal): Promise<readonly Reason[]> {
+    const known = this.#known;
+    if (known !== undefined && this.#clock.monotonic() < known.until && (known.secrets || !needsSecrets))
+      return known.missing;
+    const wanted = needsSecrets ? [...workerRights, ...secretRights] : workerRights;
+    const asked = wanted.flatMap(({ group, resource, verbs }) =>
+      verbs.map(async (verb) =>
+        (await this.#may(group, resource, verb, signal)) ? [] : [{ resource, verb }],
+      ),
+    );
+    const lacking = (await Promise.all(asked)).flat();
+    const missing = [...Map.groupBy(lacking, ({ resource }) => resource)].map(([resource, verbs]): Reason => {
+      const what = `${verbs.map(({ verb }) => verb).join(', ')} ${resource}`;
+      const message = `the user lacks the right to ${what} in namespace "${this.#hub.namespace}"; templates/kubernetes/rbac.yaml gives it`;
+      return { code: 'kubernetes-forbidden', message };
+    });
+    const keep = missing.length > 0 ? keepDenied : keepAllowed;
+    this.#known = { missing, until: this.#clock.monotonic() + keep, secrets: needsSecrets };
+    return missing;
+  }
+
+  async #may(group: string, resource: string, verb: string, signal: AbortSignal): Promise<boolean> {
+    const { client, namespace } = this.#hub;
+    const review = {
+      ...{ apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectAccessReview' },
+      spec: { resourceAttributes: { namespace, group, resource, verb } },
+    };
+    try {
+      const answer = (await client.create(reviews, review, { signal })) as {
+        readonly status?: { readonly allowed?: boolean };
+      };
+      return answer.status?.allowed !== false;
+    } catch (error) {
+      // Who may not ask learns it from the call itself.
+      if (isKubernetesError(error, 'kubernetes-forbidden', 'kubernetes-no-api')) return true;
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,213 @@
+import { resolve } from 'node:path';
+import pMap from 'p-map';
+import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
+import type { KubernetesObject } from '../../clients/kubernetes/objects.ts';
+import type { Reason } from '../../worker/reason.ts';
+import type { Worker, WorkerError } from '../../worker/worker.ts';
+import type { Context } from '../contracts/context.ts';
+import type { DefinitionProblem } from '../contracts/definition.ts';
+import type { FindOutcome, Preflight, SubmitOutcome, Submitter } from '../contracts/submitter.ts';
+import type { FillOptions } from './environment.ts';
+import { fence, handleOf, removeFence, standingOf } from './fence.ts';
+import { fill, type FilledJob } from './fill.ts';
+import type { KubernetesHub } from './hub.ts';
+import { problemOf } from './problem.ts';
+import type { ProxySecret, ProxySecrets } from './proxy-secrets.ts';
+import type { Rights } from './rights.ts';
+import type { K8sSubmitterConfig } from './schema.ts';
+import { type KubernetesTemplate, loadTemplate } from './template.ts';
+
+export interface SubmitterParts {
+  readonly hub: KubernetesHub;
+  readonly rights: Rights;
+  readonly proxies: ProxySecrets;
+  readonly config: K8sSubmitterConfig;
+  readonly context: Context;
+}
+
+/** Creates a Job for each worker. Its name is the worker's, so that the server itself refuses a second one. */
+export class K8sSubmitter implements Submitter {
+  readonly #parts: SubmitterParts;
+
+  constructor(parts: SubmitterParts) {
+    this.#parts = parts;
+  }
+
+  async preflight(signal: AbortSignal): Promise<Preflight> {
+    const { rights } = this.#parts;
+    const template = this.#template();
+    const problems: Reason[] = Array.isArray(template) ? template : [];
+    const proxyFile = this.#proxyFile();
+    try {
+      if (proxyFile !== undefined) await this.#parts.proxies.read(proxyFile);
+    } catch (error) {
+      problems.push(problemOf(error));
+    }
+    try {
+      problems.push(...(await rights.missing(proxyFile !== undefined, signal)));
+    } catch (error) {
+      problems.push(problemOf(error));
+    }
+    return { problems };
+  }
+
+  async submit(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, SubmitOutcome>> {
+    const outcomes = new Map<number, SubmitOutcome>();
+    const refuseAll = (error: WorkerError) => {
+      for (const { workerId } of workers)
+        outcomes.set(workerId, { kind: 'rejected', permanent: false, error });
+      return outcomes;
+    };
+    const template = this.#template();
+    if (Array.isArray(template)) {
+      return refuseAll({ code: 'preflight', message: template.map(({ message }) => message).join('; ') });
+    }
+    let proxySecret: ProxySecret | undefined;
+    try {
+      proxySecret = await this.#proxySecret(signal);
+    } catch (error) {
+      return refuseAll(problemOf(error));
+    }
+    const options = this.#fillOptions(proxySecret);
+    const { nProcesses } = this.#parts.config;
+    const submitOne = async (worker: Worker) => {
+      outcomes.set(worker.workerId, await this.#submitOne(fill(template, worker, options), worker, signal));
+    };
+    await pMap(workers, submitOne, { concurrency: nProcesses });
+    return outcomes;
+  }
+
+  async find(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, FindOutcome>> {
+    const { hub, config } = this.#parts;
+    const outcomes = new Map<number, FindOutcome>();
+    const findOne = async (worker: Worker) => {
+      outcomes.set(worker.workerId, await findOutcome(hub, worker, signal));
+    };
+    await pMap(workers, findOne, { concurrency: config.nProcesses });
+    return outcomes;
+  }
+
+  async rehearse(worker: Worker, signal: AbortSignal): Promise<readonly DefinitionProblem[]> {
+    const { hub, config } = this.#parts;
+    const template = this.#template();
+    // What is wrong with the file was said before.
+    if (Array.isArray(template)) return [];
+    const pointer = '/k8s_yaml_file';
+    try {
+      // The Secret is made with the first worker; the server does not ask for it before its Pod starts.
+      const proxySecret =
+        this.#proxyFile() === undefined ? undefined : { name: 'not-made-yet', key: 'proxy' };
+      const job = fill(template, worker, this.#fillOptions(proxySecret));
+      const { warnings } = await hub.client.dryRun(hub.jobs, job, { signal });
+      return warnings.map((message) => ({
+        ...{ pointer, severity: 'warning', code: 'server-warned' },
+        message: `${hub.namespace}: the API server warns of the Job of ${config.k8s_yaml_file}: ${message}`,
+      }));
+    } catch (error) {
+      const { code, message } = problemOf(error);
+      const what = `the API server would not take the Job of ${config.k8s_yaml_file} into ${hub.namespace}`;
+      return [{ pointer, code: 'server-refused', message: `${what}: ${message} (${code})` }];
+    }
+  }
+
+  async #submitOne(job: FilledJob, worker: Worker, signal: AbortSignal): Promise<SubmitOutcome> {
+    const { hub } = this.#parts;
+    hub.refused.delete(worker.workerId);
+    try {
+      return accepted(worker, await this.#create(job, signal));
+    } catch (error) {
+      if (!isKubernetesError(error, 'kubernetes-already-exists')) return this.#refusal(error, worker);
+    }
+    try {
+      const standing = await standingOf(hub, worker, signal);
+      switch (standing.kind) {
+        case 'worker':
+          return { kind: 'accepted', handle: standing.handle };
+        case 'stranger': {
+          const message = `there is a Job ${worker.name} in ${hub.namespace} that is not this worker's: remove it, or give this factory another id`;
+          return { kind: 'rejected', permanent: true, error: { code: 'k8s-name-taken', message } };
+        }
+        case 'fence':
+          if (standing.attempt >= worker.attempt) {
+            const message = `attempt ${worker.attempt} had been given up before it arrived`;
+            return { kind: 'rejected', permanent: false, error: { code: 'k8s-fenced', message } };
+          }
+          await removeFence(hub, worker.name, standing.uid, signal);
+          return accepted(worker, await this.#create(job, signal));
+        case 'nothing': {
+          const message = `the Job ${worker.name} was there a moment ago, and is gone`;
+          return { kind: 'unknown', error: { code: 'kubernetes-not-found', message } };
+        }
+      }
+    } catch (error) {
+      // The name was taken a moment ago: who took it is asked by `find`.
+      return { kind: 'unknown', error: problemOf(error) };
+    }
+  }
+
+  async #create(job: FilledJob, signal: AbortSignal): Promise<string | undefined> {
+    const { hub } = this.#parts;
+    return (await hub.client.create<KubernetesObject>(hub.jobs, job, { signal })).metadata?.uid;
+  }
+
+  #refusal(error: unknown, worker: Worker): SubmitOutcome {
+    if (isKubernetesError(error) && error.maybeDone) return { kind: 'unknown', error: problemOf(error) };
+    this.#parts.hub.refused.set(worker.workerId, worker.attempt);
+    const permanent = isKubernetesError(error, 'kubernetes-invalid');
+    return { kind: 'rejected', permanent, error: problemOf(error) };
+  }
+
+  #fillOptions(proxySecret: ProxySecret | undefined): FillOptions {
+    const { hub, config, context } = this.#parts;
+    const { factoryId, harvesterId } = context;
+    return { factoryId, harvesterId, hostname: hub.hostname, config, ...(proxySecret && { proxySecret }) };
+  }
+
+  /** Path of the proxy whose content the pilots get. */
+  #proxyFile(): string | undefined {
+    const { config, context } = this.#parts;
+    if (config.proxySecretPath !== undefined || config.x509UserProxy === undefined) return undefined;
+    return resolve(context.configDir, config.x509UserProxy);
+  }
+
+  async #proxySecret(signal: AbortSignal): Promise<ProxySecret | undefined> {
+    const file = this.#proxyFile();
+    return file === undefined
+      ? undefined
+      : this.#parts.proxies.ensure(this.#parts.context.queue, file, signal);
+  }
+
+  /** Read anew each time: an operator's edit counts at once, and a broken one stops the queue with its reason. */
+  #template(): KubernetesTemplate | Reason[] {
+    const { config, context } = this.#parts;
+    const loaded = loadTemplate(resolve(context.configDir, config.k8s_yaml_file), templateOptions(config));
+    if (loaded.ok) return loaded.template;
+    return loaded.problems.map(({ file, line, message }) => ({
+      code: 'preflight',
+      message: `${file ?? ''}:${line ?? 0}: ${message}`,
+    }));
+  }
+}
+
+export function templateOptions(config: K8sSubmitterConfig) {
+  const { pilotContainer, pilotsStarterConfigMap } = config;
+  const hostImage = config['k8s.host_image'];
+  return {
+    ...(pilotContainer !== undefined && { pilotContainer }),
+    ...(hostImage !== undefined && { hostImage }),
+    ...(pilotsStarterConfigMap !== undefined && { pilotsStarterConfigMap }),
+  };
+}
+
+function accepted({ name }: Worker, uid: string | undefined): SubmitOutcome {
+  return { kind: 'accepted', handle: handleOf(name, uid) };
+}
+
+async function findOutcome(hub: KubernetesHub, worker: Worker, signal: AbortSignal): Promise<FindOutcome> {
+  try {
+    const handle = await fence(hub, worker, signal);
+    return handle === undefined ? { kind: 'absent' } : { kind: 'found', handle };
+  } catch (error) {
+    return { kind: 'unknown', error: problemOf(error) };
+  }
+}

@@ -1,0 +1,83 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import type { Context } from '../../src/plugins/contracts/index.ts';
+import { Registry, builtInPlugins } from '../../src/plugins/registry.ts';
+import type { Monitor, Submitter, Sweeper, Worker } from '../../src/plugins/contracts/index.ts';
+import { check } from '../../src/util/schema.ts';
+import { type BackendUnderTest, type Behaviour, describeBackendContract } from '../contract/suite.ts';
+import { controlPlane, type KubeObject } from '../support/kubernetes.ts';
+import { pluginContext } from '../support/plugin-context.ts';
+import { jobTemplate, untilGone } from '../support/kubernetes-site.ts';
+import { workerOf } from '../support/samples.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+/** Which queue's template behaves so. */
+const templates: Readonly<Record<Behaviour, Record<string, string>>> = {
+  finishes: { run: '100ms' },
+  fails: { run: '100ms', exit: '3' },
+  runs: {},
+};
+
+async function makeBackend(): Promise<BackendUnderTest> {
+  const plane = await controlPlane();
+  const space = await plane.namespace('contract');
+  const directory = temporaryDirectory();
+  plane.writeKubeconfig(join(directory, 'kubeconfig'));
+  const where = { k8s_config_file: 'kubeconfig', k8s_namespace: space.name };
+  for (const [name, play] of Object.entries(templates))
+    writeFileSync(join(directory, `${name}.yaml`), stringify(jobTemplate(play)));
+  const registry = new Registry(builtInPlugins);
+  const make = (kind: 'submitter' | 'monitor' | 'sweeper', context: Context, more: object = {}) => {
+    const names = { submitter: 'K8sSubmitter', monitor: 'K8sMonitor', sweeper: 'K8sSweeper' };
+    const definition = registry.find(kind, 'thresher/kubernetes', names[kind]);
+    const checked = definition && check(definition.config, { ...where, ...more });
+    if (definition === undefined || checked?.ok !== true) throw new Error(JSON.stringify(checked));
+    return definition.create(checked.value, context);
+  };
+  const factory = (factoryId: string) => {
+    const context = pluginContext({ factoryId, configDir: directory });
+    const submitters = Object.keys(templates).map(
+      (name) => [name, make('submitter', context, { k8s_yaml_file: `${name}.yaml` }) as Submitter] as const,
+    );
+    const byBehaviour = Object.fromEntries(submitters) as Record<Behaviour, Submitter>;
+    const submitter: Submitter = {
+      preflight: (signal) => byBehaviour.runs.preflight(signal),
+      find: (workers, signal) => byBehaviour.runs.find(workers, signal),
+      submit: async (workers, signal) => {
+        const all = new Map();
+        for (const [behaviour, some] of Map.groupBy(workers, ({ queue }) => queue as Behaviour)) {
+          for (const [id, outcome] of await byBehaviour[behaviour].submit(some, signal)) all.set(id, outcome);
+        }
+        return all;
+      },
+    };
+    return {
+      submitter,
+      monitor: make('monitor', context) as Monitor,
+      sweeper: make('sweeper', context) as Sweeper,
+    };
+  };
+  let id = 1000;
+  const worker = (behaviour: Behaviour, of?: 'other'): Worker => {
+    id++;
+    return workerOf(id, {
+      name: `${of === 'other' ? 'factory-b' : 'factory-a'}-${id}`,
+      queue: behaviour,
+      placement: `kubernetes:${join(directory, 'kubeconfig')}/${space.name}`,
+    });
+  };
+  return {
+    ...factory('factory-a'),
+    other: factory('factory-b'),
+    worker,
+    restarted: () => factory('factory-a'),
+    vanish: async ({ name }) => {
+      await space.client.delete(space.jobs(name), { propagationPolicy: 'Foreground' });
+      await untilGone(() => space.client.find<KubeObject>(space.jobs(name)));
+    },
+    clean: () => space[Symbol.asyncDispose](),
+  };
+}
+
+describeBackendContract('Kubernetes', makeBackend);
