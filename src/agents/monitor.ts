@@ -116,11 +116,15 @@ export class MonitorAgent {
     if (this.#waiting) return;
     this.#waiting = true;
     const { clock, giveUp } = this.#context;
-    void clock.sleep(this.#options.missingGrace, giveUp).then(() => {
+    const later = async () => {
+      await clock.sleep(this.#options.missingGrace, giveUp);
       this.#waiting = false;
       if (giveUp.aborted) return;
       this.#checkDue();
       if (this.#missing.size > 0) this.#lookLater();
+    };
+    later().catch((error: unknown) => {
+      this.#context.log.error('missing workers are not looked up', { ...toReason(error) });
     });
   }
 

@@ -1,6 +1,6 @@
 import type { Static, TSchema } from 'typebox';
-import type { SchemaProblem } from '../../util/schema.ts';
 import type { Context } from './context.ts';
+import type { DefinitionProblem } from './definition-problem.ts';
 import type { DemandSource } from './demand.ts';
 import type { Messenger } from './messenger.ts';
 import type { Monitor } from './monitor.ts';
@@ -43,27 +43,6 @@ export interface Definition<Kind extends PluginKind, Config extends TSchema> {
   /** Mistakes a schema cannot see (a missing or wrong template file), found before anything starts. */
   check?(config: Static<Config>, context: CheckContext): readonly DefinitionProblem[];
   create(config: Static<Config>, context: Context): PluginOf[Kind];
-}
-
-/** `pointer` is inside the plugin's section, unless `file` names another file. */
-export interface DefinitionProblem {
-  readonly pointer: string;
-  readonly code:
-    | SchemaProblem['code']
-    | 'file-unreadable'
-    | 'syntax'
-    | 'template-wrong'
-    | 'template-risky'
-    | 'unknown-placeholder'
-    | 'access-point-shared'
-    | 'throttler-without-rules'
-    | 'throttler-rule-idle'
-    | 'server-refused'
-    | 'server-warned';
-  readonly message: string;
-  readonly severity?: 'error' | 'warning';
-  readonly file?: string;
-  readonly line?: number;
 }
 
 /** A definition whose config type is forgotten, as the registry keeps them. */

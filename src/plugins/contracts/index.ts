@@ -16,6 +16,7 @@ export {
   type PluginKind,
   type PluginOf,
 } from './definition.ts';
+export type { DefinitionProblem } from './definition-problem.ts';
 export type { FamilyPart, Throttle, ThrottledQueue, Throttler, ThrottleFacts } from './throttler.ts';
 export type { FindOutcome, Preflight, SubmitOutcome, Submitter } from './submitter.ts';
 export type { Found, GoneOutcome, Sweeper } from './sweeper.ts';

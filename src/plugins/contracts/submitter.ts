@@ -1,4 +1,4 @@
-import type { DefinitionProblem } from './definition.ts';
+import type { DefinitionProblem } from './definition-problem.ts';
 import type { Reason } from '../../worker/reason.ts';
 import type { Handle, Worker, WorkerError } from '../../worker/worker.ts';
 

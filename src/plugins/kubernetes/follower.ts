@@ -1,12 +1,14 @@
 import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
 import type { Handlers, ReflectorState } from '../../clients/kubernetes/reflector.ts';
 import type { Observation } from '../../worker/observation.ts';
+import type { Context } from '../contracts/context.ts';
 import type { ObservationSink } from '../contracts/monitor.ts';
 import { tell } from './events.ts';
 import { Following } from './following.ts';
+import type { KubernetesHub } from './hub.ts';
 import type { K8sLogs } from './logs.ts';
 import { lookUp } from './look-up.ts';
-import type { MonitorParts } from './monitor.ts';
+import type { StateOptions } from './pod-state.ts';
 import { problemOf } from './problem.ts';
 import type { Kept } from './records.ts';
 
@@ -20,6 +22,13 @@ const keptLog = 4096;
 const logPatience = 10_000;
 
 type Source = 'jobs' | 'pods';
+
+export interface MonitorParts {
+  readonly hub: KubernetesHub;
+  readonly context: Context;
+  /** By queue, since one monitor follows the workers of all queues in its namespace. */
+  readonly options: (queue: string | undefined) => StateOptions & { readonly failedLogLines: number };
+}
 
 /** Makes observations of what two watches tell, and gives up what has waited too long. */
 export class Follower {
@@ -130,13 +139,20 @@ export class Follower {
     if (lines > 0) {
       // What comes later of it is no news: this is the end.
       this.#busy.add(workerId);
-      void this.#showWithLog(observation, lines);
+      this.#apart(workerId, this.#showWithLog(observation, lines));
       return;
     }
     this.#sink.observe(observation);
     if (verdict === undefined) return;
     this.#busy.add(workerId);
-    void this.#giveUp(workerId);
+    this.#apart(workerId, this.#giveUp(workerId));
+  }
+
+  /** What asks the server must not hold up what the watches tell. */
+  #apart(workerId: number, work: Promise<void>): void {
+    work.catch((error: unknown) => {
+      this.#parts.context.log.error('worker could not be shown', { workerId, ...problemOf(error) });
+    });
   }
 
   /** Judged once more by what is there now: a watch may lag. Its end is told when the server has taken the deletion. */

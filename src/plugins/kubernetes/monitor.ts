@@ -1,13 +1,10 @@
 import pMap from 'p-map';
 import { Reflector } from '../../clients/kubernetes/reflector.ts';
 import type { Worker } from '../../worker/worker.ts';
-import type { Context } from '../contracts/context.ts';
 import type { CheckResult, Monitor, ObservationSink } from '../contracts/monitor.ts';
-import { Follower } from './follower.ts';
-import type { KubernetesHub } from './hub.ts';
+import { Follower, type MonitorParts } from './follower.ts';
 import { K8sLogs } from './logs.ts';
 import { isThere, lookUp } from './look-up.ts';
-import type { StateOptions } from './pod-state.ts';
 import { problemOf } from './problem.ts';
 import { keepJob, keepPod } from './records.ts';
 
@@ -15,13 +12,6 @@ import { keepJob, keepPod } from './records.ts';
 const checksAtOnce = 16;
 /** How often time itself is looked at: waits that are over, signs of life, ms. */
 const tickInterval = 1000;
-
-export interface MonitorParts {
-  readonly hub: KubernetesHub;
-  readonly context: Context;
-  /** By queue, since one monitor follows the workers of all queues in its namespace. */
-  readonly options: (queue: string | undefined) => StateOptions & { readonly failedLogLines: number };
-}
 
 /** Follows the Jobs and Pods of one namespace by two watches, however many queues and workers there are. */
 export class K8sMonitor implements Monitor {

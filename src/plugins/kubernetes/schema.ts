@@ -185,9 +185,8 @@ export const K8sSweeperConfig = Type.Object({
 });
 export type K8sSweeperConfig = Static<typeof K8sSweeperConfig>;
 
-const Place = Type.Object(where);
 /** Which cluster and namespace, by any of the three sections. */
-export type Where = Static<typeof Place>;
+export type Where = Pick<K8sSweeperConfig, keyof typeof where>;
 
 /** An empty namespace is none: Harvester's examples have it. */
 export function namespaceOf(config: Pick<Where, 'k8s_namespace' | 'k8s.namespace'>): string {

@@ -5,7 +5,7 @@ import type { KubernetesObject } from '../../clients/kubernetes/objects.ts';
 import type { Reason } from '../../worker/reason.ts';
 import type { Worker, WorkerError } from '../../worker/worker.ts';
 import type { Context } from '../contracts/context.ts';
-import type { DefinitionProblem } from '../contracts/definition.ts';
+import type { DefinitionProblem } from '../contracts/definition-problem.ts';
 import type { FindOutcome, Preflight, SubmitOutcome, Submitter } from '../contracts/submitter.ts';
 import type { FillOptions } from './environment.ts';
 import { fence, handleOf, removeFence, standingOf } from './fence.ts';

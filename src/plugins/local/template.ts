@@ -5,7 +5,7 @@ import { whatIsMeant } from '../../util/nearest.ts';
 import { fillPlaceholders, type PlaceholderValues, unknownPlaceholders } from '../../util/placeholders.ts';
 import { check } from '../../util/schema.ts';
 import type { Worker } from '../../worker/worker.ts';
-import type { DefinitionProblem } from '../contracts/definition.ts';
+import type { DefinitionProblem } from '../contracts/definition-problem.ts';
 import {
   identityPlaceholders,
   requirementPlaceholders,

@@ -4,7 +4,8 @@ import Type, { type Static } from 'typebox';
 import { fillPlaceholders, unknownPlaceholders } from '../../../util/placeholders.ts';
 import { whatIsMeant } from '../../../util/nearest.ts';
 import { messageOf } from '../../../worker/errors.ts';
-import { definePlugin, type DefinitionProblem } from '../../contracts/definition.ts';
+import { definePlugin } from '../../contracts/definition.ts';
+import type { DefinitionProblem } from '../../contracts/definition-problem.ts';
 import {
   accessPointPlaceholders,
   type AccessPointValues,

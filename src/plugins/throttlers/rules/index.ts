@@ -1,4 +1,5 @@
-import { definePlugin, type DefinitionProblem } from '../../contracts/definition.ts';
+import { definePlugin } from '../../contracts/definition.ts';
+import type { DefinitionProblem } from '../../contracts/definition-problem.ts';
 import { RuleThrottler } from './rules.ts';
 import { type MissedRule, SimpleThrottlerConfig, TinyThrottlerConfig } from './schema.ts';
 

@@ -1,0 +1,22 @@
+import type { SchemaProblem } from '../../util/schema.ts';
+
+/** `pointer` is inside the plugin's section, unless `file` names another file. */
+export interface DefinitionProblem {
+  readonly pointer: string;
+  readonly code:
+    | SchemaProblem['code']
+    | 'file-unreadable'
+    | 'syntax'
+    | 'template-wrong'
+    | 'template-risky'
+    | 'unknown-placeholder'
+    | 'access-point-shared'
+    | 'throttler-without-rules'
+    | 'throttler-rule-idle'
+    | 'server-refused'
+    | 'server-warned';
+  readonly message: string;
+  readonly severity?: 'error' | 'warning';
+  readonly file?: string;
+  readonly line?: number;
+}
