@@ -1,11 +1,12 @@
 import type { Command } from 'commander';
 import { type QueueFileResult, type QueueVerdict, readQueueFile } from '../config/queues.ts';
-import { queueStates } from '../config/queue-config.ts';
+import { queueStates, stateOf } from '../config/queue-config.ts';
 import { type Configuration, readConfiguration, type Readable } from '../daemon/configuration.ts';
+import { rehearse } from '../daemon/rehearsal.ts';
 import { fromPointer, type Problem } from '../util/located.ts';
 import { similar } from '../util/nearest.ts';
 import { ThresherError } from '../worker/errors.ts';
-import { type Environment, ExitStatus, type GlobalOptions, settingsFile } from './environment.ts';
+import { type Environment, ExitStatus, type GlobalOptions, noLog, settingsFile } from './environment.ts';
 import { oneLine, type OutputFormat, outputOption, printJson } from './output.ts';
 import { wouldNotStart } from './start-checks.ts';
 import { countProblems, foldedLines, problemLine, problemView, worstFirst } from './problems.ts';
@@ -13,6 +14,7 @@ import { countProblems, foldedLines, problemLine, problemView, worstFirst } from
 interface CheckOptions {
   readonly output: OutputFormat;
   readonly strict?: true;
+  readonly server?: true;
 }
 
 /** What was found, as far as it was asked for. */
@@ -30,12 +32,17 @@ export function addCheckConfig(program: Command, environment: Environment): void
     .description('every mistake in the settings and the queue file; starts and changes nothing')
     .argument('[queue...]', 'only these queues, listed in qconf.queueList or not')
     .option('--strict', 'exit status 1 also with a warning')
+    .option(
+      '--server',
+      'also ask the API server of each Kubernetes queue whether it would take its Job; nothing is kept there',
+    )
     .addOption(outputOption())
-    .action(async (queues: string[], { output, strict }: CheckOptions, command: Command) => {
+    .action(async (queues: string[], { output, strict, server }: CheckOptions, command: Command) => {
       const { config, stateDir } = command.optsWithGlobals<GlobalOptions>();
       const found = await readConfiguration(settingsFile({ config }), stateDir);
       const start = found.settings === undefined ? [] : wouldNotStart(found.settings);
-      const report = makeReport({ ...found, problems: [...found.problems, ...start] }, queues);
+      const judged = makeReport({ ...found, problems: [...found.problems, ...start] }, queues);
+      const report = server ? await withServers(judged, found, environment) : judged;
       if (output === 'json') printJson(environment.out, jsonOf(report));
       else environment.out.write(`${textOf(report, queues.length > 0).join('\n')}\n`);
       const wrong = strict ? ['error', 'warning'] : ['error'];
@@ -57,6 +64,25 @@ function makeReport({ problems, queueFile: readable }: Configuration, wanted: re
     return queue === undefined && (entry === undefined || templates.has(entry));
   });
   return { general: [...problems, ...near], verdicts, queueFile };
+}
+
+/** With what the servers say to the queues that are ready so far. */
+async function withServers(
+  report: Report,
+  { settings, queueFile }: Configuration,
+  { clock, random }: Environment,
+): Promise<Report> {
+  if (settings === undefined || queueFile === undefined) return report;
+  const configs = report.verdicts.flatMap(({ config }) => config ?? []);
+  const { signal } = new AbortController();
+  const { file, catalogue } = queueFile;
+  const options = { settings, catalogue, queueFile: file, clock, random, log: noLog, signal };
+  const said = await rehearse(configs, options);
+  const verdicts = report.verdicts.map((verdict) => {
+    const problems = [...verdict.problems, ...(said.get(verdict.name) ?? [])];
+    return { ...verdict, problems, state: stateOf(problems) };
+  });
+  return { ...report, verdicts };
 }
 
 /** Only these queues, each once, also those that `qconf.queueList` leaves out. @throws ThresherError `no-such-queue` */

@@ -14,7 +14,8 @@ export interface DefinitionProblem {
     | 'throttler-without-rules'
     | 'throttler-rule-idle'
     | 'server-refused'
-    | 'server-warned';
+    | 'server-warned'
+    | 'server-unknown';
   readonly message: string;
   readonly severity?: 'error' | 'warning';
   readonly file?: string;

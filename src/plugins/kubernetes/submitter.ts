@@ -7,6 +7,7 @@ import type { Worker, WorkerError } from '../../worker/worker.ts';
 import type { Context } from '../contracts/context.ts';
 import type { DefinitionProblem } from '../contracts/definition-problem.ts';
 import type { FindOutcome, Preflight, SubmitOutcome, Submitter } from '../contracts/submitter.ts';
+import { dryRun } from './dry-run.ts';
 import type { FillOptions } from './environment.ts';
 import { fence, handleOf, removeFence, standingOf } from './fence.ts';
 import { fill, type FilledJob } from './fill.ts';
@@ -88,26 +89,14 @@ export class K8sSubmitter implements Submitter {
   }
 
   async rehearse(worker: Worker, signal: AbortSignal): Promise<readonly DefinitionProblem[]> {
-    const { hub, config } = this.#parts;
     const template = this.#template();
     // What is wrong with the file was said before.
     if (Array.isArray(template)) return [];
-    const pointer = '/k8s_yaml_file';
-    try {
-      // The Secret is made with the first worker; the server does not ask for it before its Pod starts.
-      const proxySecret =
-        this.#proxyFile() === undefined ? undefined : { name: 'not-made-yet', key: 'proxy' };
-      const job = fill(template, worker, this.#fillOptions(proxySecret));
-      const { warnings } = await hub.client.dryRun(hub.jobs, job, { signal });
-      return warnings.map((message) => ({
-        ...{ pointer, severity: 'warning', code: 'server-warned' },
-        message: `${hub.namespace}: the API server warns of the Job of ${config.k8s_yaml_file}: ${message}`,
-      }));
-    } catch (error) {
-      const { code, message } = problemOf(error);
-      const what = `the API server would not take the Job of ${config.k8s_yaml_file} into ${hub.namespace}`;
-      return [{ pointer, code: 'server-refused', message: `${what}: ${message} (${code})` }];
-    }
+    // The Secret is made with the first worker; the server does not ask for it before its Pod starts.
+    const proxySecret = this.#proxyFile() === undefined ? undefined : { name: 'not-made-yet', key: 'proxy' };
+    const job = fill(template, worker, this.#fillOptions(proxySecret));
+    const { hub, rights } = this.#parts;
+    return dryRun(hub, rights, template, job, signal);
   }
 
   async #submitOne(job: FilledJob, worker: Worker, signal: AbortSignal): Promise<SubmitOutcome> {

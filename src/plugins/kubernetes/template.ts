@@ -10,6 +10,8 @@ export interface KubernetesTemplate {
   readonly job: JobShape;
   /** Name of the pilot's container. */
   readonly pilot: string;
+  /** Line of a place in the file: "/spec/template/spec". */
+  readonly lineOf: (pointer: string) => number;
 }
 
 export type LoadedTemplate =
@@ -66,7 +68,11 @@ function judge(located: Located, options: TemplateOptions): LoadedTemplate {
   const errors = ofSeverity('error');
   if (errors.length > 0) return { ok: false, problems: [...errors, ...ofSeverity('warning')] };
   const pilot = options.pilotContainer ?? shaped.value.spec.template.spec.containers[0]?.name ?? '';
-  return { ok: true, template: { file, job: shaped.value, pilot }, warnings: ofSeverity('warning') };
+  return {
+    ok: true,
+    template: { file, job: shaped.value, pilot, lineOf: (at: string) => located.lineOf(at) },
+    warnings: ofSeverity('warning'),
+  };
 }
 
 const severalDocuments = /multiple documents/;

@@ -124,6 +124,10 @@ export const configurationErrors = {
     meaning: 'The API server would take the Job of this queue, with a warning (`check-config --server`).',
     remedy: 'See the message; often a field that a later version of Kubernetes no longer has.',
   },
+  'server-unknown': {
+    meaning: 'The API server of a queue could not be asked (`check-config --server`).',
+    remedy: 'See the message; check the kubeconfig and the network.',
+  },
   'throttler-rule-idle': {
     meaning: 'A rule of a throttler never holds anything back, because nothing says what it would count.',
     remedy: 'Use a rule of level `site` or `pq`, or do not rely on it.',

@@ -1,0 +1,81 @@
+import { hostname } from 'node:os';
+import pMap from 'p-map';
+import { makeWorker } from '../agents/worker-maker.ts';
+import type { PluginCatalogue, QueueConfig } from '../config/queues.ts';
+import type { LoadedSettings } from '../config/settings.ts';
+import type { DefinitionProblem, Log } from '../plugins/contracts/index.ts';
+import type { Clock } from '../util/clock.ts';
+import { withDeadline } from '../util/deadline.ts';
+import { type Problem, toPointer } from '../util/located.ts';
+import { messageOf } from '../worker/errors.ts';
+import { readFactoryId, stateDirAt } from './state-dir.ts';
+import { Wiring } from './wiring.ts';
+
+export interface RehearsalOptions {
+  readonly settings: LoadedSettings;
+  readonly catalogue: PluginCatalogue;
+  readonly queueFile: string;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Log;
+  readonly signal: AbortSignal;
+}
+
+/** Queues asked about side by side. */
+const atOnce = 8;
+/** A worker of no daemon: ids of real ones are far above. */
+const rehearsedId = 1;
+
+/**
+ * What the backends themselves say to a worker of each of these queues, without keeping it. By queue; those whose
+ * submitter cannot be asked are left out.
+ */
+export async function rehearse(
+  configs: readonly QueueConfig[],
+  options: RehearsalOptions,
+): Promise<ReadonlyMap<string, readonly Problem[]>> {
+  const { settings, catalogue, clock, random, log } = options;
+  const { stateDir, values } = settings;
+  const factoryId = readFactoryId(stateDirAt(stateDir)) ?? values.master.factoryId ?? 'thresher-rehearsal';
+  const harvesterId = values.master.harvester_id ?? `thresher-${hostname()}`;
+  const parts = { factoryId, harvesterId, stateDir, maxStatusAge: 0, clock, random, log };
+  const wiring = new Wiring(catalogue, parts);
+  const asked = await pMap(
+    configs,
+    async (config): Promise<readonly (readonly [string, readonly Problem[]])[]> => {
+      const { submitter, messenger, requirements, connected } = wiring.runtime(config, 0, true);
+      if (submitter.rehearse === undefined) return [];
+      const [placement = ''] = connected.keys();
+      const make = { factoryId, harvesterId, config, configId: 0, placement, originKind: config.demand };
+      const worker = makeWorker(rehearsedId, { ...make, requirements, messenger });
+      const deadline = {
+        ...{ clock, what: `rehearsal of ${config.name}`, signal: options.signal },
+        timeoutMs: values.master.pluginTimeout * 1000,
+      };
+      try {
+        const found = await withDeadline(
+          deadline,
+          async (signal) => submitter.rehearse?.(worker, signal) ?? [],
+        );
+        return [[config.name, found.map((one) => toProblem(one, config.name, options))]];
+      } catch (error) {
+        const problem = { pointer: '', code: 'server-unknown', message: messageOf(error) } as const;
+        return [[config.name, [toProblem(problem, config.name, options)]]];
+      }
+    },
+    { concurrency: atOnce },
+  );
+  return new Map(asked.flat());
+}
+
+function toProblem(
+  { pointer, code, message, severity = 'error', file, line = 0 }: DefinitionProblem,
+  queue: string,
+  { queueFile }: Pick<RehearsalOptions, 'queueFile'>,
+): Problem {
+  const place =
+    file === undefined
+      ? { file: queueFile, pointer: `${toPointer([queue, 'submitter'])}${pointer}` }
+      : { file, pointer };
+  return { ...place, line, severity, code, message, queue };
+}

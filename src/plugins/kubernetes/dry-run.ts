@@ -1,0 +1,53 @@
+import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
+import { toPointer } from '../../util/located.ts';
+import type { DefinitionProblem } from '../contracts/definition-problem.ts';
+import type { FilledJob } from './fill.ts';
+import type { KubernetesHub } from './hub.ts';
+import { problemOf } from './problem.ts';
+import type { Rights } from './rights.ts';
+import type { KubernetesTemplate } from './template.ts';
+
+/** A field as the API server names it: `spec.template.spec.containers[0].image`. */
+const field = /\b(?:spec|metadata)(?:\.[A-Za-z]\w*|\[\d+\])+/;
+
+/** What the API server says to a Job by its own schema and admission, without keeping it. */
+export async function dryRun(
+  hub: KubernetesHub,
+  rights: Rights,
+  template: KubernetesTemplate,
+  job: FilledJob,
+  signal: AbortSignal,
+): Promise<DefinitionProblem[]> {
+  try {
+    const missing = await rights.missing(false, signal);
+    if (missing.length > 0)
+      return missing.map(({ message }) => ({ pointer: '/k8s_config_file', code: 'server-refused', message }));
+    const { warnings } = await hub.client.dryRun(hub.jobs, job, { signal });
+    return warnings.map((message) => ({
+      ...placeOf(message, template),
+      ...{ severity: 'warning', code: 'server-warned', message: `the API server warns: ${message}` },
+    }));
+  } catch (error) {
+    const { code, message } = problemOf(error);
+    const where = `namespace ${hub.namespace}: ${message} (${code})`;
+    if (isKubernetesError(error, 'kubernetes-quota')) {
+      const warned = `the API server would not take its Job now: ${where}`;
+      return [{ ...placeOf('', template), severity: 'warning', code: 'server-warned', message: warned }];
+    }
+    const said = isKubernetesError(error) && error.status !== undefined && error.status < 500;
+    if (!said) return [{ pointer: '/k8s_config_file', code: 'server-unknown', message: where }];
+    return [
+      {
+        ...placeOf(message, template),
+        ...{ code: 'server-refused', message: `the API server would refuse its Job: ${where}` },
+      },
+    ];
+  }
+}
+
+/** Where in the template the field stands that a message names. What thresher adds there is at the nearest place above. */
+function placeOf(message: string, { file, lineOf }: KubernetesTemplate) {
+  const named = field.exec(message)?.[0] ?? '';
+  const pointer = named === '' ? '' : toPointer(named.split(/[.[\]]+/).filter((part) => part !== ''));
+  return { file, pointer, line: lineOf(pointer) };
+}
