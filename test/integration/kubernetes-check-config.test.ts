@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { controlPlane, type ControlPlane, type Namespace } from '../support/kubernetes.ts';
 import { jobTemplate, kubernetesQueue, kubernetesSite } from '../support/kubernetes-site.ts';
@@ -91,6 +92,16 @@ describe('check-config --server', function () {
     const { status, lines } = await checked({ Q: jobTemplate() });
     expect(status).to.equal(0);
     expect(lines[1]).to.match(/warning: .*exceeded quota: none.* \[server-warned\]$/);
+  });
+
+  it('finds nothing wrong with the example, but that its kubeconfig is not there', async () => {
+    const example = join(import.meta.dirname, '../../templates/kubernetes/panda_queueconfig.json');
+    site = kubernetesSite(plane, { queues: {}, settings: { qconf: { configFile: example } } });
+    const { stdout } = await site.run('check-config', '--output', 'json');
+    const found = JSON.parse(stdout) as { state: string; problems: { message: string }[] }[];
+    expect(found.map(({ state }) => state)).to.deep.equal(['incomplete', 'incomplete']);
+    for (const { problems } of found)
+      expect(problems.map(({ message }) => message).join()).to.match(/^kubeconfig [^,]*ENOENT[^,]*$/);
   });
 
   it('asks nobody without --server', async () => {

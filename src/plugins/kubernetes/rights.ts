@@ -17,7 +17,7 @@ const workerRights: readonly Right[] = [
 ];
 /** What it needs beside, where the proxy goes through a Secret. */
 const secretRights: readonly Right[] = [
-  { group: '', resource: 'secrets', verbs: ['create', 'get', 'list', 'delete'] },
+  { group: '', resource: 'secrets', verbs: ['create', 'list', 'delete'] },
 ];
 
 const reviews = collectionPath({

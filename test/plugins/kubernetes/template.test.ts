@@ -415,12 +415,12 @@ describe('the templates that ship with the program', () => {
       ]);
     expect(Object.fromEntries(rights)).to.deep.equal({
       thresher: {
-        jobs: 'create,get,list,watch,delete,patch',
-        pods: 'get,list,watch,delete',
+        jobs: 'create,get,list,watch,delete',
+        pods: 'list,watch,delete',
         'pods/log': 'get',
         events: 'create',
       },
-      'thresher-secrets': { secrets: 'create,get,list,patch,delete' },
+      'thresher-secrets': { secrets: 'create,list,delete' },
     });
   });
 });
