@@ -17,8 +17,8 @@ need() {
 }
 
 lack() {
-  missing+=("'$1'")
-  packages+=("$2")
+  [[ " ${missing[*]} " = *" $1 "* ]] || missing+=("$1")
+  [[ " ${packages[*]} " = *" $2 "* ]] || packages+=("$2")
 }
 
 # What the real node of the Kubernetes environment needs. The paths are those of test/env/kubernetes/node.sh.
@@ -40,7 +40,9 @@ need_for_node() {
 # without it nothing outside of this checkout and of caches is changed.
 bring_in() {
   [ ${#packages[@]} != 0 ] || return 0
-  local what="${missing[*]} missing" remedy="apt-get install ${packages[*]}"
+  local what remedy
+  what="$(printf "'%s' " "${missing[@]}")missing"
+  remedy="apt-get install ${packages[*]}"
   [ "${THRESHER_INSTALL:-}" = apt ] || fail "$what; on Debian: $remedy (with THRESHER_INSTALL=apt this is done here)"
   [ "$(id -u)" = 0 ] || fail "$what, and only root may do: $remedy"
   command -v apt-get >/dev/null || fail "$what, and there is no apt-get; on Debian: $remedy"
@@ -52,6 +54,10 @@ bring_in() {
   apt-get "${options[@]}" update >&2 || echo "$(basename "$0"): apt-get update failed, see above; going on" >&2
   apt-get "${options[@]}" install --yes --no-install-recommends "${packages[@]}" >&2 || fail "$what, and this failed, see above: $remedy"
   hash -r
+  local one
+  for one in "${missing[@]}"; do
+    PATH=$PATH:/usr/sbin:/sbin command -v "$one" >/dev/null || fail "$what, though these packages are installed: ${packages[*]}"
+  done
   missing=()
   packages=()
 }
@@ -67,8 +73,8 @@ newer_go() {
   toolchain=golang.org/toolchain@v0.0.1-go1.26.8.$(cd / && go env GOHOSTOS)-$(cd / && go env GOHOSTARCH)
   echo "fetching Go 1.26, since $(command -v go) is $have"
   if ! toolchain=$(cd / && GOTOOLCHAIN=local go mod download -json "$toolchain"); then
-    echo "$(basename "$0"): Go 1.26 could not be fetched, see above; install it from https://go.dev/dl" >&2
-    printf '%s\n' "$toolchain" >&2
+    # Where it could be run at all, it says there what is wrong.
+    echo "${toolchain:+$toolchain$'\n'}$(basename "$0"): Go 1.26 could not be fetched, see above; install it from https://go.dev/dl" >&2
     return 1
   fi
   [[ $toolchain =~ \"Dir\":\ \"([^\"]+)\" ]] || fail "go mod download named no directory: $toolchain"

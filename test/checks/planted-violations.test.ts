@@ -42,7 +42,7 @@ describe('scripts/test', function () {
   const bareTree = (): string => {
     const tree = temporaryDirectory();
     cpSync(join(root, 'scripts'), join(tree, 'scripts'), { recursive: true });
-    const tools = ['c8', 'depcruise', 'eslint', 'npm', 'prettier', 'tsc'];
+    const tools = ['c8', 'depcruise', 'eslint', 'mocha', 'npm', 'prettier', 'tsc'];
     const tool =
       '#!/bin/sh\necho "$(basename "$0")" >>called\n[ "$(basename "$0") $*" != "$(cat failing)" ]\n';
     plant(tree, {
@@ -60,10 +60,14 @@ describe('scripts/test', function () {
     return tree;
   };
   /** Runs scripts/test there, with one command that fails. */
-  const runWith = async (tree: string, failing: string): Promise<Outcome & { called: string[] }> => {
+  const runWith = async (
+    tree: string,
+    failing: string,
+    args: readonly string[] = [],
+  ): Promise<Outcome & { called: string[] }> => {
     plant(tree, { failing, called: '' });
     const path = `${join(tree, 'node_modules/.bin')}:${process.env.PATH ?? ''}`;
-    const outcome = await run(['scripts/test'], tree, path);
+    const outcome = await run(['scripts/test', ...args], tree, path);
     return { ...outcome, called: readFileSync(join(tree, 'called'), 'utf8').trimEnd().split('\n') };
   };
 
@@ -85,6 +89,16 @@ describe('scripts/test', function () {
     expect(relevant, output).to.deep.equal([
       ...['kubernetes build', 'kubernetes start', 'c8', 'kubernetes stop'],
     ]);
+  });
+
+  it('runs only the tests that are asked for, without asking for coverage, and fails when they fail', async () => {
+    const args = ['--grep', 'promise 1'];
+    const passed = await runWith(bareTree(), '', args);
+    expect(passed.status, passed.output).to.equal(0);
+    expect(passed.called).to.include('mocha').and.not.include('c8');
+    const failed = await runWith(bareTree(), 'mocha --grep promise 1', args);
+    expect(failed.status, failed.output).to.equal(1);
+    expect(failed.called.at(-1)).to.equal('kubernetes stop');
   });
 
   for (const action of ['build', 'start']) {

@@ -161,7 +161,7 @@ E
 #!/bin/bash
 export PATH=$CTDBIN:\$PATH:/usr/sbin:/sbin
 mount -t tmpfs tmpfs /run; mkdir -p /run/netns; mount -t tmpfs tmpfs /var/log
-mount -t overlay -o lowerdir=/var/lib,upperdir=$S/varlib/up,workdir=$S/varlib/work overlay /var/lib || mount -t tmpfs tmpfs /var/lib
+mount -t overlay -o lowerdir=/var/lib,upperdir=$S/varlib/up,workdir=$S/varlib/work overlay /var/lib 2>/dev/null || mount -t tmpfs tmpfs /var/lib
 # kubelet insists on these kernel-wide sysctls; give it look-alikes instead of changing the host
 mount --bind $S/fake/resolv.conf /etc/resolv.conf    # image pulls fail at once instead of after a DNS timeout
 mount --bind $S/fake/overcommit_memory /proc/sys/vm/overcommit_memory
