@@ -93,7 +93,9 @@ install_packages() {
   if [ ! -e "$stamp" ] || ! cmp -s package-lock.json "$stamp"; then
     echo "installing packages"
     # The lock file decides every version: an old npm under an old Node would choose others.
-    npm ci --no-fund --no-audit --loglevel=error
+    # Nothing but the runtime has a script that it needs: the npm of Debian 12 would build a database that comes built.
+    npm ci --ignore-scripts --no-fund --no-audit --loglevel=error
+    npm rebuild node --loglevel=error
     cp package-lock.json "$stamp"
   fi
   node=node_modules/node/bin/node

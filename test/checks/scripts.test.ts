@@ -24,7 +24,7 @@ function machine(programs: Files): string {
 /** Runs lines of a script that has scripts/lib.sh, as `scripts/test` would. */
 const script = (tree: string, lines: string): Promise<Outcome> =>
   run(
-    ['bash', '-c', `set -euo pipefail; . scripts/lib.sh; ${lines}`, 'scripts/test'],
+    ['bash', '-c', `set -euo pipefail; unset THRESHER_INSTALL; . scripts/lib.sh; ${lines}`, 'scripts/test'],
     tree,
     `${join(tree, 'bin')}:${process.env.PATH ?? ''}`,
   );
