@@ -100,7 +100,7 @@ describe('what the scripts need of a machine', () => {
   });
 
   it('has a busybox in it that needs no libraries', async () => {
-    const dynamic = machine({ ...asRoot, ldd: shell('exit 0') });
+    const dynamic = machine({ ...asRoot, ldd: shell('exit 0'), 'apt-get': shell('exit 100') });
     expect((await script(dynamic, 'need_for_node; bring_in')).output).to.match(
       /install .*\bbusybox-static\b/,
     );
