@@ -53,7 +53,7 @@ export function steps(): Map<string, string[]> {
   return new Map(
     [...script.matchAll(/^step (\S+) (.+)$/gm)].map(([, name = '', command = '']) => [
       name,
-      command.split(' ').filter((word) => word !== '"$@"'),
+      command.split(' '),
     ]),
   );
 }

@@ -38,30 +38,92 @@ describe('scripts/test', function () {
     expect([...steps().keys()]).to.deep.equal(['format', 'types', 'lint', 'layers', 'build', 'tests']);
   });
 
-  it('fails when one of its checks fails, and passes when none does', async () => {
+  /** The scripts alone, with stand-ins for all that they call. */
+  const bareTree = (): string => {
     const tree = temporaryDirectory();
     cpSync(join(root, 'scripts'), join(tree, 'scripts'), { recursive: true });
-    const tools = ['c8', 'depcruise', 'eslint', 'npm', 'prettier', 'tsc'];
-    const tool = '#!/bin/sh\n[ "$(basename "$0") $*" != "$(cat failing)" ]\n';
+    const tools = ['c8', 'depcruise', 'eslint', 'mocha', 'npm', 'prettier', 'tsc'];
+    const tool =
+      '#!/bin/sh\necho "$(basename "$0")" >>called\n[ "$(basename "$0") $*" != "$(cat failing)" ]\n';
     plant(tree, {
       'package-lock.json': '{}',
       // The packages count as installed: nothing is fetched.
       'node_modules/.installed': '{}',
       'node_modules/node/bin/.keep': '',
       ...Object.fromEntries(tools.map((name) => [`node_modules/.bin/${name}`, tool])),
+      // In place of the real systems: what of them is built, started and stopped.
+      'scripts/test-env': '#!/bin/sh\necho "$1 $2" >>called\n[ "$1 $2" != "$(cat failing)" ]\n',
     });
     for (const name of tools) chmodSync(join(tree, 'node_modules/.bin', name), 0o755);
     symlinkSync(process.execPath, join(tree, 'node_modules/node/bin/node'));
     symlinkSync(process.execPath, join(tree, 'node_modules/.bin/node'));
+    return tree;
+  };
+  /** Runs scripts/test there, with one command that fails. */
+  const runWith = async (
+    tree: string,
+    failing: string,
+    args: readonly string[] = [],
+  ): Promise<Outcome & { called: string[] }> => {
+    plant(tree, { failing, called: '' });
     const path = `${join(tree, 'node_modules/.bin')}:${process.env.PATH ?? ''}`;
+    const outcome = await run(['scripts/test', ...args], tree, path);
+    return { ...outcome, called: readFileSync(join(tree, 'called'), 'utf8').trimEnd().split('\n') };
+  };
 
+  it('fails when one of its checks fails, and passes when none does', async () => {
+    const tree = bareTree();
     const statuses = new Map<string, number>();
     for (const [name, command] of [['none', []] as const, ...steps()]) {
-      plant(tree, { failing: command.join(' ') });
-      statuses.set(name, (await run(['scripts/test'], tree, path)).status);
+      const { status, called } = await runWith(tree, command.join(' '));
+      statuses.set(name, status);
+      expect(called.at(-1), name).to.equal('kubernetes stop');
     }
     const failing = [...statuses].filter(([, status]) => status !== 0).map(([name]) => name);
     expect(failing).to.deep.equal([...steps().keys()]);
+  });
+
+  it('has the real systems built and started before the tests, and stopped after them', async () => {
+    const { called, output } = await runWith(bareTree(), '');
+    const relevant = called.filter((name) => name.startsWith('kubernetes') || name === 'c8');
+    expect(relevant, output).to.deep.equal([
+      ...['kubernetes build', 'kubernetes start', 'c8', 'kubernetes stop'],
+    ]);
+  });
+
+  it('runs only the tests that are asked for, without asking for coverage, and fails when they fail', async () => {
+    const args = ['--grep', 'promise 1'];
+    const passed = await runWith(bareTree(), '', args);
+    expect(passed.status, passed.output).to.equal(0);
+    expect(passed.called).to.include('mocha').and.not.include('c8');
+    const failed = await runWith(bareTree(), 'mocha --grep promise 1', args);
+    expect(failed.status, failed.output).to.equal(1);
+    expect(failed.called.at(-1)).to.equal('kubernetes stop');
+  });
+
+  for (const action of ['build', 'start']) {
+    it(`fails when the ${action} of the real systems fails, shows why, and tests nothing`, async () => {
+      const tree = bareTree();
+      plant(tree, {
+        'scripts/test-env': `${readFileSync(join(tree, 'scripts/test-env'), 'utf8')}[ $? = 0 ] || { echo "no luck" >&2; exit 1; }\n`,
+      });
+      const { status, output, called } = await runWith(tree, `kubernetes ${action}`);
+      expect(status, output).to.equal(1);
+      expect(output).to.match(
+        /== test environment\n[^]*no luck\ntest: the test environment did not start, see above\n$/,
+      );
+      expect(called).to.include('tsc').and.not.include('c8');
+      expect(called.at(-1)).to.equal('kubernetes stop');
+    });
+  }
+
+  it('waits for no build when a check failed, and says nothing of it', async () => {
+    const tree = bareTree();
+    const slow = '#!/bin/sh\necho "$1 $2" >>called\n[ "$2" = stop ] || exec sleep 1000\n';
+    plant(tree, { 'scripts/test-env': slow });
+    const { status, output, called } = await runWith(tree, steps().get('lint')?.join(' ') ?? '');
+    expect({ status, output }).to.deep.equal({ status: 1, output: '== format\n== types\n== lint\n' });
+    expect(called.at(-1)).to.equal('kubernetes stop');
   });
 });
 

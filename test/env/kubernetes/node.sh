@@ -14,6 +14,7 @@ CNIBIN=${CNIBIN:-/usr/lib/cni}
 PORT=${PORT:?port of the API server} EPORT=${EPORT:?port of etcd} EPEERS=${EPEERS:?port of its peers} NETID=${NETID:?second number of its network, 10.NETID.0.0}
 NODE=${NODE:-real-node-0}
 HOSTIP=10.$NETID.255.1 NODEIP=10.$NETID.255.2 PODNET=10.$NETID.0.0/24 VH=kn${NETID}h VN=kn${NETID}n CG=/kubenode-$NETID
+case $(uname -m) in x86_64) ARCH=amd64 ;; aarch64) ARCH=arm64 ;; *) ARCH=$(uname -m) ;; esac
 S=$STATE
 # get PATH: of the API, as its administrator
 get() { curl -sf --max-time 5 --cacert "$S/pki/ca.crt" --cert "$S/pki/admin.crt" --key "$S/pki/admin.key" "https://127.0.0.1:$PORT$1"; }
@@ -25,6 +26,9 @@ alive() { [ -f "$S/run/$1.pid" ] || return 1; local p t; read -r p t <"$S/run/$1
 pid() { local p t; read -r p t <"$S/run/$1.pid"; echo "$p"; }
 spawn() { local n=$1; shift; setsid nohup "$@" >>"$S/log/$n.log" 2>&1 </dev/null & local p=$!; echo "$p $(stime $p)" >"$S/run/$n.pid"; }
 stopone() { alive "$1" || { rm -f "$S/run/$1.pid"; return 0; }; local p; p=$(pid "$1"); kill -"${2:-TERM}" "$p" 2>/dev/null || :; for _ in $(seq 150); do alive "$1" || break; sleep .1; done; if alive "$1"; then kill -KILL "$p"; sleep .2; fi; rm -f "$S/run/$1.pid"; }
+
+# die WHAT LOG...: with the ends of logs, which a stop removes
+die() { local l; echo "$1" >&2; shift; for l; do [ -s "$S/log/$l.log" ] && { echo "$S/log/$l.log ends:"; tail -n 15 "$S/log/$l.log"; } >&2; done; exit 1; }
 
 mkpki() {
   [ -f $S/pki/done ] && return; cd $S/pki
@@ -48,7 +52,7 @@ control_plane() {
     --tls-cert-file=$S/pki/apiserver.crt --tls-private-key-file=$S/pki/apiserver.key --client-ca-file=$S/pki/ca.crt --service-account-issuer=https://kubernetes.default.svc \
     --service-account-key-file=$S/pki/sa.pub --service-account-signing-key-file=$S/pki/sa.key --service-cluster-ip-range=10.96.0.0/16 --authorization-mode=Node,RBAC --enable-admission-plugins=NodeRestriction \
     --allow-privileged=true --kubelet-certificate-authority=$S/pki/ca.crt --kubelet-client-certificate=$S/pki/kubelet-client.crt --kubelet-client-key=$S/pki/kubelet-client.key --kubelet-preferred-address-types=InternalIP ${APIARGS:-}
-  for _ in $(seq 300); do get /readyz >/dev/null 2>&1 && break; alive apiserver || { echo "kube-apiserver died, see $S/log/apiserver.log" >&2; exit 1; }; sleep .2; done
+  for _ in $(seq 300); do get /readyz >/dev/null 2>&1 && break; alive apiserver || die "kube-apiserver of the node ended" etcd apiserver; sleep .2; done
   alive kcm || spawn kcm $KBIN/kube-controller-manager --kubeconfig=$S/kubeconfig --leader-elect=false --service-account-private-key-file=$S/pki/sa.key --root-ca-file=$S/pki/ca.crt --use-service-account-credentials=false --secure-port=0 '--controllers=*,-nodeipam,-route,-service'
   printf 'apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nleaderElection: {leaderElect: false}\nclientConnection: {kubeconfig: %s/kubeconfig}\n' $S >$S/sched.yaml
   alive sched || spawn sched $KBIN/kube-scheduler --config $S/sched.yaml --secure-port=0
@@ -59,9 +63,9 @@ ociimage() { # rootfs-dir ref entrypoint-json cmd-json out.tar : OCI archive wit
   tar -C "$1" --sort=name --owner=0 --group=0 --numeric-owner --mtime=@0 -cf $d/layer .
   diff=$(sha256sum <$d/layer | cut -c1-64); gzip -n1 $d/layer; lay=$(sha256sum <$d/layer.gz | cut -c1-64); mv $d/layer.gz $d/blobs/sha256/$lay
   put() { local h; h=$(sha256sum <$d/x | cut -c1-64); mv $d/x $d/blobs/sha256/$h; echo $h; }; size() { stat -c %s $d/blobs/sha256/$1; }
-  printf '{"architecture":"amd64","os":"linux","config":{"Env":["PATH=/bin:/usr/bin:/sbin:/usr/sbin"],"Entrypoint":%s,"Cmd":%s},"rootfs":{"type":"layers","diff_ids":["sha256:%s"]},"history":[{"created_by":"node.sh"}]}' "$3" "$4" $diff >$d/x; cfg=$(put)
+  printf '{"architecture":"%s","os":"linux","config":{"Env":["PATH=/bin:/usr/bin:/sbin:/usr/sbin"],"Entrypoint":%s,"Cmd":%s},"rootfs":{"type":"layers","diff_ids":["sha256:%s"]},"history":[{"created_by":"node.sh"}]}' $ARCH "$3" "$4" $diff >$d/x; cfg=$(put)
   printf '{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","config":{"mediaType":"application/vnd.oci.image.config.v1+json","digest":"sha256:%s","size":%s},"layers":[{"mediaType":"application/vnd.oci.image.layer.v1.tar+gzip","digest":"sha256:%s","size":%s}]}' $cfg $(size $cfg) $lay $(size $lay) >$d/x; man=$(put)
-  printf '{"schemaVersion":2,"manifests":[{"mediaType":"application/vnd.oci.image.manifest.v1+json","digest":"sha256:%s","size":%s,"platform":{"architecture":"amd64","os":"linux"},"annotations":{"io.containerd.image.name":"%s"}}]}' $man $(size $man) "$2" >$d/index.json
+  printf '{"schemaVersion":2,"manifests":[{"mediaType":"application/vnd.oci.image.manifest.v1+json","digest":"sha256:%s","size":%s,"platform":{"architecture":"%s","os":"linux"},"annotations":{"io.containerd.image.name":"%s"}}]}' $man $(size $man) $ARCH "$2" >$d/index.json
   echo '{"imageLayoutVersion":"1.0.0"}' >$d/oci-layout; tar -C $d -cf "$5" oci-layout index.json blobs; rm -rf $d
 }
 mkimages() {
@@ -73,7 +77,13 @@ mkimages() {
   ociimage $r/b docker.io/library/busybox:latest null '["sh"]' $S/images/busybox.tar; rm -rf $r
 }
 
-mkconfig() {
+# An overlay cannot lie on an overlay, as the root of a container often is: there images are copied instead, which takes
+# longer and more room.
+snapshotter() { local d=$S/probe; mkdir -p $d/{lower,upper,work,merged}
+  if unshare --mount --propagation private mount -t overlay -o lowerdir=$d/lower,upperdir=$d/upper,workdir=$d/work overlay $d/merged 2>/dev/null; then echo overlayfs; else echo native; fi
+  rm -rf $d; }
+
+mkconfig() { local snapshotter; snapshotter=$(snapshotter)
   cat >$S/cni/10-bridge.conflist <<E
 {"cniVersion":"1.0.0","name":"kn","plugins":[{"type":"bridge","bridge":"kn0","isGateway":true,"ipMasq":true,"ipam":{"type":"host-local","ranges":[[{"subnet":"$PODNET"}]],"routes":[{"dst":"0.0.0.0/0"}],"dataDir":"$S/ipam"}},{"type":"portmap","capabilities":{"portMappings":true}}]}
 E
@@ -92,7 +102,7 @@ state = "$S/ctdrun"
   sandbox_image = "localhost/pause:1"
   netns_mounts_under_state_dir = true
   [plugins."io.containerd.grpc.v1.cri".containerd]
-    snapshotter = "overlayfs"
+    snapshotter = "$snapshotter"
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "$CNIBIN"
     conf_dir = "$S/cni"
@@ -108,7 +118,7 @@ state = "$S/ctdrun"
 [plugins."io.containerd.internal.v1.opt"]
   path = "$S/opt"
 [plugins."io.containerd.cri.v1.images"]
-  snapshotter = "overlayfs"
+  snapshotter = "$snapshotter"
   [plugins."io.containerd.cri.v1.images".pinned_images]
     sandbox = "localhost/pause:1"
 [plugins."io.containerd.cri.v1.runtime"]
@@ -151,7 +161,7 @@ E
 #!/bin/bash
 export PATH=$CTDBIN:\$PATH:/usr/sbin:/sbin
 mount -t tmpfs tmpfs /run; mkdir -p /run/netns; mount -t tmpfs tmpfs /var/log
-mount -t overlay -o lowerdir=/var/lib,upperdir=$S/varlib/up,workdir=$S/varlib/work overlay /var/lib
+mount -t overlay -o lowerdir=/var/lib,upperdir=$S/varlib/up,workdir=$S/varlib/work overlay /var/lib 2>/dev/null || mount -t tmpfs tmpfs /var/lib
 # kubelet insists on these kernel-wide sysctls; give it look-alikes instead of changing the host
 mount --bind $S/fake/resolv.conf /etc/resolv.conf    # image pulls fail at once instead of after a DNS timeout
 mount --bind $S/fake/overcommit_memory /proc/sys/vm/overcommit_memory
@@ -169,9 +179,13 @@ while :; do wait -n \$K \$C; kill -0 \$K 2>/dev/null && kill -0 \$C 2>/dev/null 
 E
   chmod +x $S/super.sh
 }
+# Only what a kubelet needs must succeed.
+cgdown() { local c s=/sys/fs/cgroup/cgroup.subtree_control; for c in $(cat /sys/fs/cgroup/cgroup.controllers); do echo "+$c" >$s || :; done 2>/dev/null; for c in cpu cpuset memory pids; do grep -qw $c $s || return 1; done; }
 cgmk() { local c
   if [ -e /sys/fs/cgroup/cgroup.controllers ]; then
-    for c in $(cat /sys/fs/cgroup/cgroup.controllers); do echo "+$c" >/sys/fs/cgroup/cgroup.subtree_control 2>/dev/null || :; done
+    # In a container our root is not the machine's: it hands its controllers down only when no process is left in it itself.
+    if [ -e /sys/fs/cgroup/cgroup.type ] && ! cgdown; then mkdir -p /sys/fs/cgroup/init; while read -r c; do echo $c >/sys/fs/cgroup/init/cgroup.procs || :; done 2>/dev/null </sys/fs/cgroup/cgroup.procs; fi
+    cgdown || die "the cgroup controllers cpu, cpuset, memory and pids cannot be handed down in /sys/fs/cgroup: a container must be privileged for that"
     mkdir -p /sys/fs/cgroup$CG; return
   fi
   for c in /sys/fs/cgroup/*/; do [ -e $c/tasks ] || continue; mkdir -p $c$CG; [ -e $c$CG/cpuset.cpus ] && { cat $c/cpuset.cpus >$c$CG/cpuset.cpus; cat $c/cpuset.mems >$c$CG/cpuset.mems; }; done; return 0; }
@@ -191,9 +205,9 @@ start() {
     ip route replace $PODNET via $NODEIP
   fi
   # through the apiserver to the kubelet (client cert, serving cert, webhook authz), not the maybe stale Ready condition alone
-  for _ in $(seq 300); do [ "$(get /api/v1/nodes/$NODE/proxy/healthz)" = ok ] && break; alive super || { echo "node died, see $S/log" >&2; exit 1; }; sleep .1; done
-  for _ in $(seq 600); do ready && break; alive super || { echo "node died, see $S/log" >&2; exit 1; }; sleep .1; done
-  ready || { echo "the node is not ready, see $S/log" >&2; exit 1; }
+  for _ in $(seq 300); do [ "$(get /api/v1/nodes/$NODE/proxy/healthz)" = ok ] && break; alive super || die "the node ended" super containerd kubelet; sleep .1; done
+  for _ in $(seq 600); do ready && break; alive super || die "the node ended" super containerd kubelet; sleep .1; done
+  ready || die "the node does not get ready" super containerd kubelet
   for _ in $(seq 100); do get /api/v1/namespaces/default/serviceaccounts/default >/dev/null && break; sleep .1; done
 }
 ready() { get /api/v1/nodes/$NODE/status | tr -d ' \n' | grep -q '"type":"Ready","status":"True"'; }

@@ -1,14 +1,5 @@
 import { spawn } from 'node:child_process';
-import {
-  accessSync,
-  constants,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { join, resolve } from 'node:path';
 import { Failure } from '../failure.ts';
@@ -51,27 +42,14 @@ const needed: readonly Program[] = [
   'kubelet',
 ];
 
-/** Programs and files that Debian has packages for. */
-const requirements: readonly (readonly [paths: readonly string[], debianPackage: string])[] = [
-  [['/usr/bin/containerd', '/usr/bin/ctr', '/usr/bin/containerd-shim-runc-v2'], 'containerd'],
-  [['/usr/bin/runc', '/usr/sbin/runc'], 'runc'],
-  [['/usr/lib/cni/bridge'], 'containernetworking-plugins'],
-  [['/bin/busybox'], 'busybox-static'],
-  [['/usr/sbin/iptables', '/sbin/iptables'], 'iptables'],
-  [['/usr/sbin/ip', '/sbin/ip', '/usr/bin/ip'], 'iproute2'],
-  [['/usr/bin/nsenter'], 'util-linux'],
-  [['/usr/bin/curl'], 'curl'],
-];
-
 /** Processes of node.sh whose pid files stand in `run`. */
 const processes = ['etcd', 'apiserver', 'kcm', 'sched', 'super'];
 
 /**
- * Starts what of it does not run.
- * @throws Failure if it may not be had here, with what is missing.
+ * Starts what of it does not run. That root and the Debian packages are there was seen to by scripts/test-env.
+ * @throws Failure; what does not start has shown the end of its logs.
  */
 export async function startNode(directory: string): Promise<NodeStatus> {
-  checkRequirements();
   const root = join(directory, 'node');
   if (readSettings(directory) === undefined) await makeSettings(root, directory);
   await call('start', directory);
@@ -100,18 +78,6 @@ export function nodeStatus(directory: string): NodeStatus | undefined {
     directory: root,
     port: Number(port),
   };
-}
-
-function checkRequirements(): void {
-  if (process.platform !== 'linux') throw new Failure('--node needs Linux');
-  if (process.getuid?.() !== 0) {
-    throw new Failure('--node needs root: a kubelet mounts, makes namespaces and sets limits');
-  }
-  const missing = requirements.filter(([paths]) => !paths.some(isExecutable));
-  if (missing.length === 0) return;
-  const files = missing.map(([[path = '']]) => path).join(', ');
-  const packages = missing.map(([, debianPackage]) => debianPackage).join(' ');
-  throw new Failure(`--node needs ${files}; on Debian: apt-get install ${packages}`);
 }
 
 async function makeSettings(root: string, directory: string): Promise<void> {
@@ -167,13 +133,4 @@ function runs(pidFile: string): boolean {
   if (!existsSync(pidFile)) return false;
   const [pid = 0, startTicks = 0] = readFileSync(pidFile, 'utf8').trim().split(' ').map(Number);
   return isAlive({ pid, startTicks });
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }
