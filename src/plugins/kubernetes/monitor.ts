@@ -19,6 +19,8 @@ const tickInterval = 1000;
 export interface MonitorParts {
   readonly hub: KubernetesHub;
   readonly context: Context;
+  /** Longest time without a byte before a watch counts as dead, ms. Default: the reflector's. */
+  readonly silence?: number;
   /** By queue, since one monitor follows the workers of all queues in its namespace. */
   readonly options: (queue: string | undefined) => StateOptions & { readonly failedLogLines: number };
 }
@@ -34,10 +36,13 @@ export class K8sMonitor implements Monitor {
   }
 
   async observe(sink: ObservationSink, signal: AbortSignal): Promise<void> {
-    const { hub, context } = this.#parts;
+    const { hub, context, silence } = this.#parts;
     const { clock, random } = context;
     const follower = new Follower(this.#parts, this.logs, sink, signal);
-    const common = { client: hub.client, labelSelector: hub.selector, clock, random };
+    const common = {
+      ...{ client: hub.client, labelSelector: hub.selector, clock, random },
+      ...(silence !== undefined && { silence }),
+    };
     const jobs = new Reflector({
       ...{ ...common, path: hub.jobs, handlers: follower.ofJobs },
       record: (object) => keepJob(object, hub.factoryId),
