@@ -62,7 +62,10 @@ describe('on Kubernetes a watch that breaks', () => {
       plane.writeKubeconfig(site.path(`${queue}.kubeconfig`), { server: proxy.url });
     try {
       const daemon = site.start();
-      await until('all run', async () => (await site.workers({ status: 'running' })).length === 2 * parts.length);
+      await until(
+        'all run',
+        async () => (await site.workers({ status: 'running' })).length === 2 * parts.length,
+      );
       site.writeQueues(
         Object.fromEntries(
           parts.map(({ queue, space }) => [
@@ -114,7 +117,10 @@ describe('on Kubernetes a watch that breaks', () => {
     const { labels, annotations } = marksOf(worker, 'factory-a');
     const template = jobTemplate() as { spec: { template: { metadata: object } } };
     Object.assign(template.spec.template.metadata, { labels });
-    await space.client.create(space.jobs(), { ...template, metadata: { name: worker.name, labels, annotations } });
+    await space.client.create(space.jobs(), {
+      ...template,
+      metadata: { name: worker.name, labels, annotations },
+    });
 
     const seen: Observation[] = [];
     const gone: number[] = [];
@@ -138,7 +144,9 @@ describe('on Kubernetes a watch that breaks', () => {
       proxy.cutAll();
       await until('both watches hang', () => stalled.hits >= 2);
       await endAll(space, '3');
-      await until('the silence is told', () => troubles.some(({ message }) => message.includes('has been silent')));
+      await until('the silence is told', () =>
+        troubles.some(({ message }) => message.includes('has been silent')),
+      );
       expect(seen.at(-1)?.status).to.equal('running');
       expect(gone).to.deep.equal([]);
       const before = completed;

@@ -13,8 +13,7 @@ export interface MadeOf {
 
 const workerIdOf = ({ metadata }: KubeObject) => Number(metadata.labels?.['thresher/worker-id'] ?? 0);
 /** A Job that starts no Pod: it rules out a late submission. */
-const isFence = ({ metadata }: KubeObject) =>
-  metadata.annotations?.['thresher/fenced-attempt'] !== undefined;
+const isFence = ({ metadata }: KubeObject) => metadata.annotations?.['thresher/fenced-attempt'] !== undefined;
 
 /** Jobs of workers of any factory in a namespace, without fences. */
 export async function workerJobs(space: Namespace): Promise<readonly KubeObject[]> {
