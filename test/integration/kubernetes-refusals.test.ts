@@ -161,7 +161,7 @@ describe('on Kubernetes what the API server refuses', () => {
         plane.writeKubeconfig(site.path(`${name}.kubeconfig`), { server: parts[name].proxy.url });
       const daemon = site.start();
 
-      expect(await reason(site, 'QUOTA', /quota/)).to.match(/exceeded quota: two-jobs/);
+      expect(await reason(site, 'QUOTA', /exceeded quota/)).to.contain('two-jobs');
       expect(await reason(site, 'POLICY', /Sundays/)).to.contain(policy);
       const begun = performance.now();
       expect(await livingPods(parts.POLICY.space)).to.equal(0);
@@ -208,7 +208,7 @@ describe('on Kubernetes what the API server refuses', () => {
     plane.writeKubeconfig(site.path('kubeconfig'), { tokenFile });
     writeFileSync(tokenFile, 'wrong');
     const daemon = site.start();
-    expect(await reason(site, 'Q', /./)).to.match(/^not-listed: .*(credentials|nauthorized)/);
+    expect(await reason(site, 'Q', /redentials|nauthorized/)).to.match(/^not-listed: /);
     writeFileSync(tokenFile, await plane.token(space.name, 'thresher'));
     await until('it has its worker', async () => (await running(site as Site, 'Q')) === 1);
 
