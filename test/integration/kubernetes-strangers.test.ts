@@ -1,20 +1,10 @@
 import { expect } from 'chai';
 import { FaultProxy } from '../support/fault-proxy.ts';
-import {
-  type ControlPlane,
-  controlPlane,
-  type KubeObject,
-  type Namespace,
-  type Pod,
-} from '../support/kubernetes.ts';
+import { type ControlPlane, controlPlane, type Namespace, type Pod } from '../support/kubernetes.ts';
 import { History, workerJobs, workersWithJobs } from '../support/kubernetes-history.ts';
 import { jobTemplate, kubernetesQueue, kubernetesSite, untilGone } from '../support/kubernetes-site.ts';
 import type { Site, SiteOptions } from '../support/site.ts';
 import { until } from '../support/until.ts';
-
-interface Made extends KubeObject {
-  readonly spec: object;
-}
 
 describe('on Kubernetes what others do to Jobs', () => {
   let plane: ControlPlane;
@@ -39,16 +29,11 @@ describe('on Kubernetes what others do to Jobs', () => {
     settings: SiteOptions['settings'] = {},
     queue: Record<string, unknown> = {},
     access: Parameters<typeof kubernetesSite>[3] = {},
-    play: Record<string, string> = {},
+    template = jobTemplate(),
   ): Site {
     const quick = { ...settings, monitor: { missingGrace: 0.2, ...settings.monitor } };
     const queues = { Q: kubernetesQueue(space, { queue }) };
-    const site = kubernetesSite(
-      plane,
-      { settings: quick, queues },
-      { 'job.yaml': jobTemplate(play) },
-      access,
-    );
+    const site = kubernetesSite(plane, { settings: quick, queues }, { 'job.yaml': template }, access);
     sites.push(site);
     return site;
   }
@@ -112,7 +97,7 @@ describe('on Kubernetes what others do to Jobs', () => {
     const site = makeSite({ sweeper: { listInterval: 0.5, keepCancelled: 0 } });
     site.start();
     const ids = await untilRunning(site, 1);
-    const [job] = (await workerJobs(space)) as readonly Made[];
+    const [job] = await workerJobs(space);
     const { labels = {}, annotations = {} } = job?.metadata ?? {};
     const template = { ...jobTemplate(), metadata: { name: 'copy', labels, annotations } };
     Object.assign(template, { spec: { ...(jobTemplate().spec as object), suspend: true } });
@@ -189,8 +174,9 @@ describe('on Kubernetes what others do to Jobs', () => {
     await using proxy = await FaultProxy.inFrontOf(plane);
     const missingGrace = 2;
     const access = { server: proxy.url };
-    // No pilot has begun: nothing is left that would say how it ended.
-    const site = makeSite({ monitor: { missingGrace } }, {}, access, { start: '1h' });
+    // On no node: nothing is left that would say how it ended.
+    const template = jobTemplate({}, { nodeSelector: { 'test/node': 'nowhere' } });
+    const site = makeSite({ monitor: { missingGrace } }, {}, access, template);
     site.start();
     const id = await until('it waits', async () => (await site.workers({ status: 'idle' })).at(0)?.workerID);
     const name = (await workerJobs(space))[0]?.metadata.name ?? '';

@@ -1,4 +1,4 @@
-import type { KubeObject, Namespace } from './kubernetes.ts';
+import type { Job, KubeObject, Namespace } from './kubernetes.ts';
 
 interface Event {
   readonly type: string;
@@ -16,8 +16,8 @@ const workerIdOf = ({ metadata }: KubeObject) => Number(metadata.labels?.['thres
 const isFence = ({ metadata }: KubeObject) => metadata.annotations?.['thresher/fenced-attempt'] !== undefined;
 
 /** Jobs of workers of any factory in a namespace, without fences. */
-export async function workerJobs(space: Namespace): Promise<readonly KubeObject[]> {
-  return (await space.client.list(space.jobs(), 'thresher/factory')).filter((job) => !isFence(job));
+export async function workerJobs(space: Namespace): Promise<readonly Job[]> {
+  return (await space.client.list<Job>(space.jobs(), 'thresher/factory')).filter((job) => !isFence(job));
 }
 
 /** Ids of workers with a Job, in their order. */
