@@ -24,6 +24,8 @@ import { type KubeRequest, readKubeRequest } from './kube-request.ts';
 export type Fault =
   /** Passed on this late, ms. */
   | { readonly kind: 'delay'; readonly ms: number }
+  /** Passed on when `until` resolves, also when whoever asked has long gone: a request that is carried out late. */
+  | { readonly kind: 'late'; readonly until: Promise<unknown> }
   /** Answered by the proxy: 403, 410, 429, 500, 503 ... with a Status as an API server writes it. `retryAfter`: s. */
   | {
       readonly kind: 'status';
@@ -64,6 +66,8 @@ export interface Rule {
 }
 
 export interface SeenRequest extends KubeRequest {
+  /** When it came, monotonic ms. */
+  readonly at: number;
   /** What went wrong with it, if something did. */
   readonly fault?: Fault['kind'];
   /** The server's answer; undefined: it has not answered, or never was asked. */
@@ -231,7 +235,7 @@ export class FaultProxy implements AsyncDisposable {
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const asked = readKubeRequest(request.method ?? 'GET', request.url ?? '/');
     const fault = this.#faultFor(asked);
-    const seen: SeenRequest = { ...asked, ...(fault && { fault: fault.kind }) };
+    const seen: SeenRequest = { ...asked, at: performance.now(), ...(fault && { fault: fault.kind }) };
     this.requests.push(seen);
     // Taken in first: the server is asked only for what the client has said to its end.
     const body = await readAll(request);
@@ -245,6 +249,9 @@ export class FaultProxy implements AsyncDisposable {
       case 'delay':
         await sleep(fault.ms);
         break;
+      case 'late':
+        await fault.until;
+        break;
       case 'stall':
         if (fault.lines === undefined) return;
         break;
@@ -254,7 +261,7 @@ export class FaultProxy implements AsyncDisposable {
       case 'error-event':
         break;
     }
-    if (request.socket.destroyed) return;
+    if (request.socket.destroyed && fault?.kind !== 'late') return;
     const upstream = await this.#ask(request, response, body);
     seen.status = upstream.statusCode ?? 0;
     if (fault?.kind === 'cut-after') {
@@ -263,7 +270,7 @@ export class FaultProxy implements AsyncDisposable {
       return;
     }
     const { 'content-length': length, ...headers } = upstream.headers;
-    const whole = fault === undefined || fault.kind === 'delay';
+    const whole = fault === undefined || fault.kind === 'delay' || fault.kind === 'late';
     response.writeHead(upstream.statusCode ?? 502, whole && length ? upstream.headers : headers);
     response.flushHeaders();
     if (whole) await passOn(upstream, response);

@@ -1,4 +1,5 @@
 import type { Clock } from '../../util/clock.ts';
+import { ThresherError } from '../../worker/errors.ts';
 import type { KubernetesClient, Selection } from './client.ts';
 import { isKubernetesError, KubernetesError } from './errors.ts';
 import type { KubernetesObject } from './objects.ts';
@@ -66,8 +67,15 @@ export function afterFailure(error: unknown, failures: number): Next {
   // A garbled line: the connection is at fault, not the version.
   if (isKubernetesError(error, 'kubernetes-no-api') && error.status === undefined)
     return { relist: failures >= mostOfVersion, pause };
+  // What is replaced all the time, and may have been a moment ago; it says nothing of the version. No storm: one question.
+  if (isKubernetesError(error, 'kubernetes-unauthorized') || isLogin(error)) return { relist: false, pause };
   // A right may be missing for the watch alone: with a list now and then all is seen at least late.
   return { relist: true, pause: slowPause };
+}
+
+/** No kubeconfig or no credentials in it: nobody was asked, and the files may be half written. */
+function isLogin(error: unknown): boolean {
+  return error instanceof ThresherError && !isKubernetesError(error);
 }
 
 /**

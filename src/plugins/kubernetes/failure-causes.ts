@@ -114,10 +114,12 @@ export const failureCauses: readonly Cause[] = [
   {
     seen: 'pilot ended with an exit status other than 0, or by a signal',
     code: 'exit-status',
-    find: ({ exit, pilot }, { payloadType = '' }) => {
+    find: ({ exit, pilot, pod }, { payloadType = '' }) => {
       if (!failedIn(exit) || pilot === undefined) return undefined;
       const text = wrapperTexts[payloadType]?.[exit?.exitCode ?? 0];
-      const how = howItEnded(pilot);
+      // By hand, or with its Job: no condition tells of it, and the signal alone looks like the pilot's own trouble.
+      const deleted = pod?.metadata?.deletionTimestamp && isSignal(exit?.exitCode);
+      const how = `${howItEnded(pilot)}${deleted ? '; its Pod was deleted' : ''}`;
       return text === undefined ? how : `${text}: ${how}`;
     },
   },
@@ -189,15 +191,16 @@ function failedIn(terminated: Container['state']['terminated']): boolean {
   return Boolean(terminated && (terminated.exitCode !== 0 || terminated.signal));
 }
 
+/** As a shell says that a signal ended something. */
+function isSignal(code: number | null | undefined): code is number {
+  return typeof code === 'number' && code > 128 && code < 193;
+}
+
 /** "ended with exit status 143, usually signal 15 (Error: ...)". */
 function howItEnded({ state }: Container): string {
   const { exitCode, signal, reason, message } = state.terminated ?? {};
   const code = exitCode ?? undefined;
-  const bySignal = signal
-    ? `, by signal ${signal}`
-    : code !== undefined && code > 128 && code < 193
-      ? `, usually signal ${code - 128}`
-      : '';
+  const bySignal = signal ? `, by signal ${signal}` : isSignal(code) ? `, usually signal ${code - 128}` : '';
   const notFound = code === 127 ? ', usually a command that was not found' : '';
   // "Error" is what the kubelet says of every exit status but 0.
   const said = sentence('', {

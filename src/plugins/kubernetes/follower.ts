@@ -26,6 +26,8 @@ type Source = 'jobs' | 'pods';
 export interface MonitorParts {
   readonly hub: KubernetesHub;
   readonly context: Context;
+  /** Longest time without a byte before a watch counts as dead, ms. Default: the reflector's. */
+  readonly silence?: number;
   /** By queue, since one monitor follows the workers of all queues in its namespace. */
   readonly options: (queue: string | undefined) => StateOptions & { readonly failedLogLines: number };
 }

@@ -24,10 +24,13 @@ export class K8sMonitor implements Monitor {
   }
 
   async observe(sink: ObservationSink, signal: AbortSignal): Promise<void> {
-    const { hub, context } = this.#parts;
+    const { hub, context, silence } = this.#parts;
     const { clock, random } = context;
     const follower = new Follower(this.#parts, this.logs, sink, signal);
-    const common = { client: hub.client, labelSelector: hub.selector, clock, random };
+    const common = {
+      ...{ client: hub.client, labelSelector: hub.selector, clock, random },
+      ...(silence !== undefined && { silence }),
+    };
     const jobs = new Reflector({
       ...{ ...common, path: hub.jobs, handlers: follower.ofJobs },
       record: (object) => keepJob(object, hub.factoryId),

@@ -335,9 +335,11 @@ describe('what a reflector does after a failure', () => {
     [failure('kubernetes-no-api'), 1, false, 1000],
     [failure('kubernetes-no-api', 404), 1, true, 60_000],
     [failure('kubernetes-forbidden', 403), 1, true, 60_000],
-    [failure('kubernetes-unauthorized', 401), 1, true, 60_000],
+    [failure('kubernetes-unauthorized', 401), 1, false, 1000],
+    [failure('kubernetes-unauthorized', 401), 100, false, 30_000],
     [failure('kubernetes-namespace', 404), 1, true, 60_000],
-    [new ThresherError('kubeconfig-missing', 'no'), 1, true, 60_000],
+    [new ThresherError('kubeconfig-missing', 'no'), 1, false, 1000],
+    [new ThresherError('kubernetes-credentials', 'no'), 3, false, 4000],
     [new TypeError('no'), 1, true, 60_000],
   ];
   for (const [error, failures, relist, pause] of cases) {
