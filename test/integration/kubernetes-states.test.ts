@@ -460,9 +460,9 @@ const cases: readonly Case[] = [
 /** Rows that no kwok stage and no controller makes, and where they are made instead. */
 const elsewhere: Readonly<Record<string, string>> = {
   "pilot's container ended, others of the Pod still run":
-    'stages end all containers of a Pod at once: kubernetes-real-node-workers.test.ts',
+    'stages end all containers of a Pod at once: kubernetes-node-workers.test.ts',
   "pilot's container waits to be started again (`restartPolicy: OnFailure`)":
-    'stages start no container again: kubernetes-real-node-workers.test.ts',
+    'stages start no container again: kubernetes-node-workers.test.ts',
 };
 
 /** The names in a pattern like /^(A|B)$/. */

@@ -434,6 +434,18 @@ describe('the state of a Job and its Pods', () => {
     expect(ends).to.deep.equal([ms(120), ms(130)]);
   });
 
+  it('has no start where the kubelet writes 1970, as for a command that does not exist', () => {
+    const never = {
+      startedAt: '1970-01-01T00:00:00Z',
+      finishedAt: at(70),
+      exitCode: 128,
+      reason: 'StartError',
+    };
+    const failed = pod('Failed', { containers: [{ name: 'pilot', state: { terminated: never } }] });
+    const { startTime, endTime } = look(job(), [failed]).observation;
+    expect({ startTime, endTime }).to.deep.equal({ startTime: undefined, endTime: ms(70) });
+  });
+
   it("has the exit status of the container that the Pod's annotation names, whatever stands first", () => {
     const containers = [ended(0, 'Completed', 'log'), ended(9, 'Error', 'work')];
     const exitOf = (parts: object) =>
