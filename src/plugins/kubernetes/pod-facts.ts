@@ -46,10 +46,10 @@ export function factsOf(job: Job | undefined, pods: readonly Pod[]): Facts {
   };
 }
 
-/** ms UTC of a time of the API; undefined where there is none, or none that can be read. */
+/** ms UTC of a time of the API; undefined where there is none, none that can be read, or 1970, which is the kubelet's "never". */
 export function timeOf(text: string | null | undefined): number | undefined {
   const time = Date.parse(text ?? '');
-  return Number.isNaN(time) ? undefined : time;
+  return time > 0 ? time : undefined;
 }
 
 /** Whether the pilot's process has begun in this Pod, whatever became of it. */

@@ -199,7 +199,7 @@ export function stateOf(
     ...(startTime !== undefined && { startTime }),
   };
   const exitCode = facts.exit?.exitCode ?? undefined;
-  const endTime = endOf(facts);
+  const endTime = endOf(facts, now);
   const observation: Observation = {
     ...{ ...common, status, nativeStatus },
     ...(over && exitCode !== undefined && { exitCode }),
@@ -239,14 +239,16 @@ function queuedSinceOf({ job, pod }: Facts): number | undefined {
 }
 
 /** When it ended by the cluster: the pilot, else the last container, else the Job. */
-function endOf({ exit, containers, job, jobIs, pod }: Facts): number | undefined {
+function endOf({ exit, containers, job, jobIs, pod }: Facts, now: number): number | undefined {
+  const deletion = timeOf(pod?.metadata?.deletionTimestamp);
   const ends = containers.flatMap(({ state }) => timeOf(state.terminated?.finishedAt) ?? []);
   return (
     timeOf(exit?.finishedAt) ??
     (ends.length > 0 ? Math.max(...ends) : undefined) ??
     timeOf(job?.status?.completionTime) ??
     timeOf(jobIs.get('Failed')?.lastTransitionTime) ??
-    timeOf(pod?.metadata?.deletionTimestamp) ??
-    timeOf(pod?.status?.conditions?.find(({ type }) => type === 'DisruptionTarget')?.lastTransitionTime)
+    timeOf(pod?.status?.conditions?.find(({ type }) => type === 'DisruptionTarget')?.lastTransitionTime) ??
+    // With its grace it may still be to come, for a Pod that needed less.
+    (deletion === undefined ? undefined : Math.min(deletion, now))
   );
 }

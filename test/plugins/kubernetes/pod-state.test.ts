@@ -428,6 +428,24 @@ describe('the state of a Job and its Pods', () => {
     expect(observation.error?.message).to.equal('ended with exit status 143, usually signal 15');
   });
 
+  it('has no end that is still to come: the grace of a deletion need not be used up', () => {
+    const gone = pod('Failed', { deleted: 130 });
+    const ends = [120, 140].map((seconds) => look(job(), [gone], seconds).observation.endTime);
+    expect(ends).to.deep.equal([ms(120), ms(130)]);
+  });
+
+  it('has no start where the kubelet writes 1970, as for a command that does not exist', () => {
+    const never = {
+      startedAt: '1970-01-01T00:00:00Z',
+      finishedAt: at(70),
+      exitCode: 128,
+      reason: 'StartError',
+    };
+    const failed = pod('Failed', { containers: [{ name: 'pilot', state: { terminated: never } }] });
+    const { startTime, endTime } = look(job(), [failed]).observation;
+    expect({ startTime, endTime }).to.deep.equal({ startTime: undefined, endTime: ms(70) });
+  });
+
   it("has the exit status of the container that the Pod's annotation names, whatever stands first", () => {
     const containers = [ended(0, 'Completed', 'log'), ended(9, 'Error', 'work')];
     const exitOf = (parts: object) =>
