@@ -4,6 +4,8 @@ import type { Clock } from '../util/clock.ts';
 /** What is known of one connection (a cluster and namespace, a schedd, a directory), shared by all who work on it. */
 export class Connection {
   readonly name: string;
+  /** Counts listings of its workers, by whichever monitor; a living worker carries the number of the last it was seen in. */
+  listing = 0;
   readonly #clock: Clock;
   readonly #maxStatusAge: number;
   #listed = false;

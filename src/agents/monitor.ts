@@ -1,7 +1,9 @@
 import type { Monitor, ObservationSink } from '../plugins/contracts/index.ts';
 import { ThresherError } from '../worker/errors.ts';
 import type { Observation } from '../worker/observation.ts';
+import type { WorkerError } from '../worker/worker.ts';
 import type { Connection } from './connection.ts';
+import type { Change } from './ledger.ts';
 import { toReason } from './loop.ts';
 import type { ObservationWriter } from './observations.ts';
 import { absenceChange } from './outcomes.ts';
@@ -26,8 +28,6 @@ export class MonitorAgent {
   readonly #writer: ObservationWriter;
   /** Workers that were not shown, and since when (monotonic ms). */
   readonly #missing = new Map<number, number>();
-  /** Counts listings; a living worker carries the number of the last one it was seen in. */
-  #listing = 0;
   #checking = false;
   #waiting = false;
   /** Seen without being ours to follow: told once each. */
@@ -67,7 +67,7 @@ export class MonitorAgent {
   #sink(): ObservationSink {
     return {
       begin: () => {
-        this.#listing++;
+        this.#connection.listing++;
       },
       observe: (observation) => {
         this.#observe(observation);
@@ -93,7 +93,8 @@ export class MonitorAgent {
   #observe(observation: Observation): void {
     this.#missing.delete(observation.workerId);
     const worker = this.#context.ledger.live.get(observation.workerId);
-    if (worker !== undefined) worker.seenIn = this.#listing;
+    // Of a worker placed elsewhere (the same place by another name) only what it does counts.
+    if (worker?.placement === this.#connection.name) worker.seenIn = this.#connection.listing;
     if (this.#writer.add(observation) || isOver(observation) || this.#strangers.has(observation.workerId))
       return;
     this.#strangers.add(observation.workerId);
@@ -105,7 +106,7 @@ export class MonitorAgent {
     const now = this.#context.clock.monotonic();
     for (const worker of this.#context.ledger.live.on(this.#connection.name)) {
       // What is not confirmed yet is the submitter's affair.
-      if (worker.seenIn === this.#listing || worker.status === 'pending') continue;
+      if (worker.seenIn === this.#connection.listing || worker.status === 'pending') continue;
       if (!this.#missing.has(worker.workerId)) this.#missing.set(worker.workerId, now);
     }
     this.#checkDue();
@@ -139,16 +140,20 @@ export class MonitorAgent {
       if (worker === undefined || worker.status === 'pending') this.#missing.delete(workerId);
       else if (now - since >= this.#options.missingGrace) due.push(workerId);
     }
-    if (due.length > 0 && !this.#checking) {
-      this.#checking = true;
-      this.#check(due.slice(0, checkAtOnce))
-        .catch((error: unknown) => {
-          this.#context.log.warn('missing workers could not be looked up', { ...toReason(error) });
-        })
-        .finally(() => {
-          this.#checking = false;
-        });
-    }
+    if (due.length === 0 || this.#checking) return;
+    this.#checking = true;
+    this.#checkAll(due)
+      .catch((error: unknown) => {
+        this.#context.log.warn('missing workers could not be looked up', { ...toReason(error) });
+      })
+      .finally(() => {
+        this.#checking = false;
+      });
+  }
+
+  async #checkAll(due: readonly number[]): Promise<void> {
+    for (let first = 0; first < due.length && !this.#context.giveUp.aborted; first += checkAtOnce)
+      await this.#check(due.slice(first, first + checkAtOnce));
   }
 
   async #check(workerIds: readonly number[]): Promise<void> {
@@ -156,26 +161,44 @@ export class MonitorAgent {
     const records = await ledger.store.workers.byIds(workerIds);
     const what = `check of ${this.#connection.name}`;
     const results = await callPlugin(this.#context, what, (signal) => this.#monitor.check(records, signal));
+    const absent: Change[] = [];
+    const unknown: WorkerError[] = [];
     for (const { workerId } of records) {
       const result = results.get(workerId);
       const worker = ledger.live.get(workerId);
-      if (result === undefined || worker === undefined) continue;
-      switch (result.kind) {
+      if (worker === undefined) continue;
+      switch (result?.kind) {
         case 'observed':
           this.#observe(result.observation);
           break;
         case 'absent':
-          log.warn('worker is gone from its backend', { workerId, connection: this.#connection.name });
           this.#missing.delete(workerId);
-          await ledger.change([absenceChange(workerId, worker.killed, clock.now())]);
+          absent.push(absenceChange(workerId, worker.killed, clock.now()));
           break;
         case 'unknown':
-          log.warn('missing worker could not be looked up', { workerId, ...result.error });
-          break;
+        case undefined:
+          // It waits for its next turn, and does not keep others from theirs.
+          this.#missing.set(workerId, clock.monotonic());
+          unknown.push(result?.error ?? noResult);
       }
+    }
+    const { name: connection } = this.#connection;
+    if (absent.length > 0) {
+      const workerIds = absent.slice(0, 10).map(({ workerId }) => workerId);
+      log.warn('workers are gone from their backend', { connection, workers: absent.length, workerIds });
+      await ledger.change(absent);
+    }
+    if (unknown.length > 0) {
+      log.warn('missing workers could not be looked up', {
+        connection,
+        workers: unknown.length,
+        ...unknown[0],
+      });
     }
   }
 }
+
+const noResult: WorkerError = { code: 'plugin-failed', message: 'the plugin said nothing of this worker' };
 
 /** Ended workers stay on the backend until they are swept: they are no strangers. */
 function isOver(observation: Observation): boolean {

@@ -70,6 +70,9 @@ export interface AgentContext {
   readonly step: (step: Step) => void;
 }
 
+/** How long a call that is over its time may take to bring in what it has done so far, ms. */
+const bringIn = 1000;
+
 /** One call of a plugin, bounded in time. */
 export function callPlugin<T>(
   context: AgentContext,
@@ -77,6 +80,12 @@ export function callPlugin<T>(
   call: (signal: AbortSignal) => Promise<T>,
   timeoutMs = context.pluginTimeout,
 ): Promise<T> {
-  const deadline: Deadline = { clock: context.clock, what, timeoutMs, signal: context.giveUp };
+  const deadline: Deadline = {
+    clock: context.clock,
+    what,
+    timeoutMs,
+    graceMs: bringIn,
+    signal: context.giveUp,
+  };
   return withDeadline(deadline, call).finally(context.progress);
 }

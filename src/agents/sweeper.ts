@@ -1,3 +1,4 @@
+import type { GoneOutcome } from '../plugins/contracts/index.ts';
 import type { WorkerRecord } from '../store/rows.ts';
 import type { SweepBefore } from '../store/workers.ts';
 import { messageOf } from '../worker/errors.ts';
@@ -14,12 +15,16 @@ const atOnce = 500;
 /** How often, and with what pause (ms), a pass asks again for ends that are not there yet. */
 const killTurns = 20;
 const killPause = 500;
+/** Workers that would not go, after which a pass looks for no others. */
+const mostStuck = 2000;
 
 /** Ends the workers of one queue that are to end, and removes what ended ones left. */
 export class SweeperAgent {
   readonly #runtime: QueueRuntime;
   readonly #context: AgentContext;
   readonly #options: SweeperOptions;
+  /** Asked to end in the last turn, and not gone by then. */
+  readonly #late = new Set<number>();
 
   constructor(runtime: QueueRuntime, context: AgentContext, options: SweeperOptions) {
     this.#runtime = runtime;
@@ -31,7 +36,8 @@ export class SweeperAgent {
     // What takes its time to end is not left until the next full pass; what does not end at all is.
     try {
       for (let turn = 0; turn < killTurns && !signal.aborted; turn++) {
-        if (await this.kill()) break;
+        // Where all fail the backend is in trouble: the next pass asks again.
+        if ((await this.#endSome()) !== 'more') break;
         await this.#context.clock.sleep(killPause, signal);
       }
     } finally {
@@ -41,11 +47,23 @@ export class SweeperAgent {
 
   /** Ends what is to end, as many as one call takes. @returns whether nothing is left to be ended. */
   async kill(): Promise<boolean> {
+    return (await this.#endSome()) === 'none';
+  }
+
+  /** @returns what is left: nothing, more to come, or nothing but failures. */
+  async #endSome(): Promise<'none' | 'more' | 'failures'> {
     const { ledger, clock, log, step } = this.#context;
     const { config, configId } = this.#runtime;
-    const wanted = await ledger.store.workers.toKill(config.name, configId, atOnce);
-    const ready = wanted.filter(({ workerId }) => !ledger.inFlight.has(workerId));
+    // Those that take their time (a node that is lost) do not keep others from their turn.
+    const late = new Set(this.#late);
+    const wanted = await ledger.store.workers.toKill(config.name, configId, atOnce + late.size);
+    const ready = wanted
+      .filter(({ workerId }) => !ledger.inFlight.has(workerId))
+      .toSorted((a, b) => Number(late.has(a.workerId)) - Number(late.has(b.workerId)))
+      .slice(0, atOnce);
     let all = ready.length === wanted.length && wanted.length < atOnce;
+    let failed = 0;
+    this.#late.clear();
     for (const [{ monitor, sweeper }, workers] of this.#byConnection(ready)) {
       const outcomes = await callPlugin(this.#context, `kill of ${config.name}`, (signal) =>
         sweeper.kill(workers, signal),
@@ -53,10 +71,9 @@ export class SweeperAgent {
       step('kill:after-kill');
       const gone = workers.filter(({ workerId }) => outcomes.get(workerId)?.kind === 'gone');
       all &&= gone.length === workers.length;
-      for (const { workerId } of workers) {
-        const outcome = outcomes.get(workerId);
-        if (outcome?.kind === 'failed') log.warn('worker could not be ended', { workerId, ...outcome.error });
-      }
+      for (const { workerId } of workers)
+        if (outcomes.get(workerId)?.kind !== 'gone') this.#late.add(workerId);
+      failed += this.#tell('workers could not be ended', workers, outcomes);
       if (gone.length === 0) continue;
       // How it ended is looked up freshly: the monitor may be late, and what never started is seen by none.
       const results = await callPlugin(this.#context, `check of ${config.name}`, (signal) =>
@@ -71,7 +88,25 @@ export class SweeperAgent {
       );
       log.info('ended workers on request', { queue: config.name, workers: gone.length });
     }
-    return all;
+    if (all) return 'none';
+    return ready.length > 0 && failed === ready.length ? 'failures' : 'more';
+  }
+
+  /** One line for all that failed alike. @returns how many failed. */
+  #tell(
+    message: string,
+    workers: readonly WorkerRecord[],
+    outcomes: ReadonlyMap<number, GoneOutcome>,
+  ): number {
+    const failures = workers.flatMap(({ workerId }) => {
+      const outcome = outcomes.get(workerId);
+      return outcome?.kind === 'failed' ? [{ workerId, error: outcome.error }] : [];
+    });
+    for (const [, some] of Map.groupBy(failures, ({ error }) => error.code)) {
+      const workerIds = some.slice(0, 10).map(({ workerId }) => workerId);
+      this.#context.log.warn(message, { workers: some.length, workerIds, ...some[0]?.error });
+    }
+    return failures.length;
   }
 
   /** Removes the traces of workers whose keep time is over; @returns how many. */
@@ -79,6 +114,7 @@ export class SweeperAgent {
     const { ledger, clock } = this.#context;
     const { config, configId } = this.#runtime;
     let swept = 0;
+    const stuck = new Set<number>();
     for (;;) {
       const now = clock.now();
       const { finished, failed, cancelled, missed } = this.#options.keep;
@@ -88,32 +124,31 @@ export class SweeperAgent {
         cancelled: now - cancelled,
         missed: now - missed,
       };
-      const due = await ledger.store.workers.toSweep(config.name, configId, before, atOnce);
-      const gone = await this.#remove(due);
-      swept += gone;
-      // What would not go is tried again in the next pass, not at once.
-      if (due.length < atOnce || gone === 0) return swept;
+      const found = await ledger.store.workers.toSweep(config.name, configId, before, atOnce + stuck.size);
+      const due = found.filter(({ workerId }) => !stuck.has(workerId)).slice(0, atOnce);
+      const gone = new Set(await this.#remove(due));
+      swept += gone.size;
+      // What would not go is tried again in the next pass, and keeps nothing else from going.
+      for (const { workerId } of due) if (!gone.has(workerId)) stuck.add(workerId);
+      if (due.length < atOnce || stuck.size > mostStuck) return swept;
     }
   }
 
-  async #remove(due: readonly WorkerRecord[]): Promise<number> {
+  /** @returns ids of those of which nothing is left. */
+  async #remove(due: readonly WorkerRecord[]): Promise<readonly number[]> {
     const { ledger, clock, log, step } = this.#context;
     const { config, messenger } = this.#runtime;
-    let removed = 0;
+    const removed: number[] = [];
     for (const [{ sweeper }, workers] of this.#byConnection(due)) {
       step('sweep:before-remove');
       const outcomes = await callPlugin(this.#context, `remove of ${config.name}`, (signal) =>
         sweeper.remove(workers, signal),
       );
       step('sweep:after-remove');
+      this.#tell('workers could not be removed', workers, outcomes);
       const swept: number[] = [];
       for (const { workerId, accessPoint } of workers) {
-        const outcome = outcomes.get(workerId);
-        if (outcome?.kind !== 'gone') {
-          if (outcome?.kind === 'failed')
-            log.warn('worker could not be removed', { workerId, ...outcome.error });
-          continue;
-        }
+        if (outcomes.get(workerId)?.kind !== 'gone') continue;
         try {
           if (accessPoint !== undefined && messenger !== undefined) {
             const what = `access point of ${workerId}`;
@@ -127,9 +162,9 @@ export class SweeperAgent {
       step('sweep:after-access-point');
       await ledger.store.workers.markSwept(swept, clock.now());
       step('sweep:after-mark');
-      removed += swept.length;
+      removed.push(...swept);
     }
-    if (removed > 0) log.info('swept workers', { queue: config.name, workers: removed });
+    if (removed.length > 0) log.info('swept workers', { queue: config.name, workers: removed.length });
     return removed;
   }
 

@@ -43,16 +43,16 @@ export async function rehearse(
   const asked = await pMap(
     configs,
     async (config): Promise<readonly (readonly [string, readonly Problem[]])[]> => {
-      const { submitter, messenger, requirements, connected } = wiring.runtime(config, 0, true);
-      if (submitter.rehearse === undefined) return [];
-      const [placement = ''] = connected.keys();
-      const make = { factoryId, harvesterId, config, configId: 0, placement, originKind: config.demand };
-      const worker = makeWorker(rehearsedId, { ...make, requirements, messenger });
       const deadline = {
         ...{ clock, what: `rehearsal of ${config.name}`, signal: options.signal },
         timeoutMs: values.master.pluginTimeout * 1000,
       };
       try {
+        const { submitter, messenger, requirements, connected } = wiring.runtime(config, 0, true);
+        if (submitter.rehearse === undefined) return [];
+        const [placement = ''] = connected.keys();
+        const make = { factoryId, harvesterId, config, configId: 0, placement, originKind: config.demand };
+        const worker = makeWorker(rehearsedId, { ...make, requirements, messenger });
         const found = await withDeadline(
           deadline,
           async (signal) => submitter.rehearse?.(worker, signal) ?? [],

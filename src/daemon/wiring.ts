@@ -49,7 +49,7 @@ export class Wiring {
   /** The connections of a queue's workers. */
   placementsOf(config: QueueConfig): readonly string[] {
     const { definition, choice } = this.#choose(config, 'submitter');
-    return definition.connections(choice.config, this.#context(config, ''));
+    return definition.connections(choice.config, this.#context(config, 0, ''));
   }
 
   /** @throws ThresherError `unknown-plugin` when a snapshot names a plugin that is gone. */
@@ -58,27 +58,29 @@ export class Wiring {
     if (demand === undefined)
       throw new ThresherError('unknown-plugin', `no demand is called ${config.demand}`);
     const placements = this.placementsOf(config);
-    const connected = new Map(placements.map((placement) => [placement, this.#connected(config, placement)]));
+    const connected = new Map(
+      placements.map((placement) => [placement, this.#connected(config, configId, placement)]),
+    );
     return {
       config,
       configId,
       current,
       requirements: requirementsOf(config),
-      submitter: this.#create(config, 'submitter', placements[0] ?? '') as Submitter,
-      demand: demand.create({}, this.#context(config, '')) as DemandSource,
+      submitter: this.#create(config, configId, 'submitter', placements[0] ?? '') as Submitter,
+      demand: demand.create({}, this.#context(config, configId, '')) as DemandSource,
       messenger:
         config.plugins.messenger === undefined
           ? undefined
-          : (this.#create(config, 'messenger', '') as Messenger),
+          : (this.#create(config, configId, 'messenger', '') as Messenger),
       throttler:
         config.plugins.throttler === undefined
           ? undefined
-          : (this.#create(config, 'throttler', '') as Throttler),
+          : (this.#create(config, configId, 'throttler', '') as Throttler),
       connected,
     };
   }
 
-  #connected(config: QueueConfig, placement: string): ConnectedPlugins {
+  #connected(config: QueueConfig, configId: number, placement: string): ConnectedPlugins {
     const { clock, maxStatusAge } = this.#options;
     let connection = this.#connections.get(placement);
     if (connection === undefined) {
@@ -87,14 +89,14 @@ export class Wiring {
     }
     return {
       connection,
-      monitor: this.#create(config, 'monitor', placement) as Monitor,
-      sweeper: this.#create(config, 'sweeper', placement) as Sweeper,
+      monitor: this.#create(config, configId, 'monitor', placement) as Monitor,
+      sweeper: this.#create(config, configId, 'sweeper', placement) as Sweeper,
     };
   }
 
-  #create(config: QueueConfig, section: SectionName, connection: string): unknown {
+  #create(config: QueueConfig, configId: number, section: SectionName, connection: string): unknown {
     const { definition, choice } = this.#choose(config, section);
-    return definition.create(choice.config, this.#context(config, connection));
+    return definition.create(choice.config, this.#context(config, configId, connection));
   }
 
   #choose(config: QueueConfig, section: SectionName): { definition: AnyDefinition; choice: PluginChoice } {
@@ -113,11 +115,12 @@ export class Wiring {
     };
   }
 
-  #context(config: QueueConfig, connection: string): Context {
+  #context(config: QueueConfig, configId: number, connection: string): Context {
     const { factoryId, harvesterId, stateDir, clock, random, log } = this.#options;
     return {
       ...{ factoryId, harvesterId, connection, stateDir, clock, random, log },
       queue: config.name,
+      configId,
       requirements: requirementsOf(config),
       configDir: config.configDir,
       share: <T>(key: string, make: () => T): T => {

@@ -6,6 +6,8 @@ export interface Deadline {
   /** What is called, for the message: "submit of queue CERN_PROD". */
   readonly what: string;
   readonly timeoutMs: number;
+  /** How long a call may take to bring in what it has so far, after its signal aborted at the deadline, ms. Default 0. */
+  readonly graceMs?: number;
   readonly signal: AbortSignal;
 }
 
@@ -18,16 +20,18 @@ export async function withDeadline<T>(
   deadline: Deadline,
   call: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const { clock, what, timeoutMs, signal } = deadline;
+  const { clock, what, timeoutMs, graceMs = 0, signal } = deadline;
   const abort = new AbortController();
   const finished = new AbortController();
-  const late = clock.sleep(timeoutMs, AbortSignal.any([signal, finished.signal])).then(() => {
+  const late = clock.sleep(timeoutMs, AbortSignal.any([signal, finished.signal])).then(async () => {
     if (finished.signal.aborted) return;
     abort.abort(
       signal.aborted
         ? new ThresherError('shutting-down', `${what} was given up because the daemon stops`)
         : new ThresherError('plugin-timeout', `${what} did not come back within ${timeoutMs / 1000} s`),
     );
+    if (graceMs > 0 && !signal.aborted)
+      await clock.sleep(graceMs, AbortSignal.any([signal, finished.signal]));
     throw abort.signal.reason;
   });
   try {

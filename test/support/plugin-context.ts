@@ -10,6 +10,7 @@ export function pluginContext(changes: Partial<Context> = {}): Context {
     factoryId: 'thresher-test',
     harvesterId: 'test-harvester',
     queue: 'Q',
+    configId: 1,
     requirements,
     connection: '',
     stateDir: '/nonexistent',

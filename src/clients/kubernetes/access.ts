@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -27,10 +28,17 @@ export interface Current extends Credentials {
   readonly generation: number;
 }
 
+/** Which cluster it is. `ca`: SHA-256 of its certificate authority, hex; empty where those of the system are used. */
+export interface Identity {
+  readonly server: string;
+  readonly ca: string;
+}
+
 /** The login to one cluster, read when it is first needed and again when its files change, at its end and on refusal. */
 export class Access {
   readonly #source: AccessSource;
   readonly #clock: Clock;
+  readonly #confirm: ((found: Identity) => void) | undefined;
   readonly #closed = new AbortController();
   #current: Current | undefined;
   #files: readonly string[] = [];
@@ -40,9 +48,11 @@ export class Access {
   #readAt = -Infinity;
   #reading: Promise<Current> | undefined;
 
-  constructor(source: AccessSource, clock: Clock) {
+  /** @param confirm throws where what was read now must not be used: for another cluster than the one so far. */
+  constructor(source: AccessSource, clock: Clock, confirm?: (found: Identity) => void) {
     this.#source = source;
     this.#clock = clock;
+    this.#confirm = confirm;
   }
 
   /**
@@ -98,6 +108,9 @@ export class Access {
     const named = filesOf(access);
     const print = [before, await fingerprint(named)].filter((part) => part !== '').join(' ');
     const credentials = await readCredentials(access, this.#clock.now(), this.#closed.signal);
+    const { ca } = credentials.tls;
+    const digest = typeof ca === 'string' ? createHash('sha256').update(ca).digest('hex') : '';
+    this.#confirm?.({ server: access.server, ca: digest });
     this.#files = [...own, ...named];
     this.#fingerprint = print;
     this.#readAt = this.#lookedAt = this.#clock.monotonic();

@@ -9,6 +9,8 @@ export interface CallOptions {
   readonly signal: AbortSignal;
   /** Longest wait for an answer, ms; default: the client's. */
   readonly timeout?: number;
+  /** Not worth a second try: what the server says of patience (429) then holds up nothing else. */
+  readonly once?: boolean;
 }
 
 export interface AnswerOptions extends CallOptions {
@@ -96,6 +98,11 @@ export class KubernetesClient {
     this.#requests = new Requests(options);
   }
 
+  /** What the server's clock is ahead of ours, ms, as its last answer said; 0 while they agree within two seconds. */
+  get clockOffset(): number {
+    return this.#requests.clockOffset;
+  }
+
   /** @param path of the collection */
   create<T extends KubernetesObject>(path: string, object: T, options: AnswerOptions): Promise<T> {
     const accept = options.metadataOnly ? metadataTypes.object : undefined;
@@ -161,6 +168,16 @@ export class KubernetesClient {
         if (!isKubernetesError(error, 'kubernetes-gone') || attempt >= listAttempts) throw error;
       }
     }
+  }
+
+  /** Whether there is any such object. */
+  async exists(path: string, options: Selection & CallOptions): Promise<boolean> {
+    const { labelSelector, fieldSelector } = options;
+    const query = { labelSelector, fieldSelector, limit: 1 };
+    const asked = { ...request('GET', path, options, query), accept: metadataTypes.list };
+    const page = (await this.#call(asked)) as ListPage;
+    if (page.items === undefined) throw noApi(this.#requests.asked(asked), 'no list');
+    return (page.items?.length ?? 0) > 0 || Boolean(page.metadata?.continue);
   }
 
   /**
@@ -234,8 +251,8 @@ export class KubernetesClient {
 }
 
 function request(method: Request['method'], path: string, options: CallOptions, query?: Query): Request {
-  const { signal, timeout } = options;
-  return { method, path, signal, timeout, ...(query && { query }) };
+  const { signal, timeout, once } = options;
+  return { method, path, signal, timeout, once, ...(query && { query }) };
 }
 
 function json(value: unknown): NonNullable<Request['content']> {

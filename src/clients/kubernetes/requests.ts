@@ -30,6 +30,8 @@ export interface Request {
   readonly signal: AbortSignal;
   /** Longest wait for an answer, ms; default: that of all. */
   readonly timeout?: number | undefined;
+  /** A refusal for now (429) is final, and holds up nobody else. */
+  readonly once?: boolean | undefined;
 }
 
 /** How often a request goes that the server asks to send later. */
@@ -38,6 +40,8 @@ const patience = 5;
 const defaultPause = 1000;
 /** The longest pause that is taken from a server, ms. */
 const longestPause = 300_000;
+/** Clocks that differ by less agree, ms. */
+const agreeing = 2000;
 /** Longest wait for an answer, ms. */
 const defaultTimeout = 30_000;
 
@@ -54,11 +58,16 @@ export class Requests {
   readonly #options: RequestsOptions;
   #connected: { readonly key: string; readonly transport: Transport } | undefined;
   #server = 'the API server';
+  #clockOffset = 0;
   #closed = false;
 
   /** Nothing is read or connected before the first request. */
   constructor(options: RequestsOptions) {
     this.#options = options;
+  }
+
+  get clockOffset(): number {
+    return this.#clockOffset;
   }
 
   /** What is asked, as errors show it. */
@@ -102,10 +111,11 @@ export class Requests {
       const connection = await this.#connect(request);
       const answer = await go(connection, timeout);
       const { status, headers, body } = answer;
+      this.#noteTime(headers.date);
       if (status >= 200 && status < 300) return answer;
       const retryAfter = parseRetryAfter(headers['retry-after'], clock.now());
       const failure = failureOf(this.asked(request), status, body, retryAfter);
-      if (failure.code === 'kubernetes-too-many-requests') {
+      if (failure.code === 'kubernetes-too-many-requests' && request.once !== true) {
         pacer.pause(Math.min(failure.retryAfter ?? defaultPause, longestPause));
         if (attempt < patience) continue;
       }
@@ -115,6 +125,14 @@ export class Requests {
       const next = await this.#unlessEnded(request, access.renew(generation, signal));
       if (next.generation === generation) throw failure;
     }
+  }
+
+  /** The server's word for the time has whole seconds, and took its way here. */
+  #noteTime(date: string | undefined): void {
+    const said = Date.parse(date ?? '');
+    if (Number.isNaN(said)) return;
+    const offset = said + 500 - this.#options.clock.now();
+    this.#clockOffset = Math.abs(offset) < agreeing ? 0 : offset;
   }
 
   async #connect(request: Request): Promise<Connection> {

@@ -16,6 +16,8 @@ export interface Context {
   /** Harvester's instance name, for the worker's environment. Never says whose an object is. */
   readonly harvesterId: string;
   readonly queue: string;
+  /** Which configuration of the queue it is made for, as its workers carry it (`Worker.configId`). */
+  readonly configId: number;
   /** What one worker of the queue is like by its configuration; a worker's own count once there is one. */
   readonly requirements: Requirements;
   /** The connection it is made for: monitors and sweepers are made once per connection. "" for plugins without any. */

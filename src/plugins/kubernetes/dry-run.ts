@@ -1,6 +1,7 @@
 import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
 import { toPointer } from '../../util/located.ts';
 import type { DefinitionProblem } from '../contracts/definition-problem.ts';
+import { asFence } from './fence.ts';
 import type { FilledJob } from './fill.ts';
 import type { KubernetesHub } from './hub.ts';
 import { problemOf } from './problem.ts';
@@ -10,19 +11,27 @@ import type { KubernetesTemplate } from './template.ts';
 /** A field as the API server names it: `spec.template.spec.containers[0].image`. */
 const field = /\b(?:spec|metadata)(?:\.[A-Za-z]\w*|\[\d+\])+/;
 
+export interface DryRunParts {
+  readonly hub: KubernetesHub;
+  readonly rights: Rights;
+  /** The queue's proxy goes through a Secret. */
+  readonly needsSecrets: boolean;
+}
+
 /** What the API server says to a Job by its own schema and admission, without keeping it. */
 export async function dryRun(
-  hub: KubernetesHub,
-  rights: Rights,
+  { hub, rights, needsSecrets }: DryRunParts,
   template: KubernetesTemplate,
   job: FilledJob,
   signal: AbortSignal,
 ): Promise<DefinitionProblem[]> {
   try {
-    const missing = await rights.missing(false, signal);
+    const missing = await rights.missing(needsSecrets, signal);
     if (missing.length > 0)
       return missing.map(({ message }) => ({ pointer: '/k8s_config_file', code: 'server-refused', message }));
     const { warnings } = await hub.client.dryRun(hub.jobs, job, { signal });
+    // What takes a worker's place after a crash must get in, too.
+    await hub.client.dryRun(hub.jobs, asFence(job, 1), { signal });
     return warnings.map((message) => ({
       ...placeOf(message, template),
       ...{ severity: 'warning', code: 'server-warned', message: `the API server warns: ${message}` },

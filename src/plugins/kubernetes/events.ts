@@ -14,30 +14,62 @@ export interface Decision {
 
 /** Longest message of an Event. Source: Kubernetes' validation of events. */
 const longest = 1024;
+/** Longest piece of one that is shown. */
+const longestWarning = 300;
 
-/** Tells, and goes on: an Event that is not written changes nothing. */
-export async function tell(
+/** Tells, and goes on at once: an Event that is not written changes nothing. */
+export function tell(
   hub: KubernetesHub,
   { clock, random, log }: Context,
   { job, reason, message }: Decision,
   signal: AbortSignal,
-): Promise<void> {
+): void {
   const { client, namespace, factoryId } = hub;
-  const at = new Date(clock.now()).toISOString();
+  if (hub.events.available < 1) return;
+  hub.events.take(1);
+  const at = new Date(clock.now()).toISOString().replace(/\.\d+Z$/, 'Z');
   const unique = Math.floor(random() * 2 ** 48).toString(16);
+  const { name, uid } = job;
   const event = {
     ...{ apiVersion: 'v1', kind: 'Event' },
-    metadata: { name: `${job.name}.${unique}`, namespace },
-    involvedObject: { apiVersion: 'batch/v1', kind: 'Job', namespace, ...job },
+    metadata: { name: `${name}.${unique}`, namespace },
+    involvedObject: { apiVersion: 'batch/v1', kind: 'Job', namespace, name, uid },
     type: reason === 'GivenUp' ? 'Warning' : 'Normal',
     ...{ reason, message: message.slice(0, longest) },
     source: { component: 'thresher' },
-    ...{ firstTimestamp: at.replace(/\.\d+Z$/, 'Z'), lastTimestamp: at.replace(/\.\d+Z$/, 'Z'), count: 1 },
+    ...{ firstTimestamp: at, lastTimestamp: at, count: 1 },
     ...{ reportingComponent: 'thresher', reportingInstance: factoryId },
   };
+  client.create(collectionPath(kind, namespace), event, { signal, once: true }).catch((error: unknown) => {
+    log.debug('event not written', { job: name, ...problemOf(error) });
+  });
+}
+
+interface EventObject {
+  readonly reason?: string | null;
+  readonly message?: string | null;
+  readonly lastTimestamp?: string | null;
+  readonly eventTime?: string | null;
+}
+
+/** "FailedMount: MountVolume.SetUp failed ...": what the cluster warned of last about an object. */
+export async function lastWarning(
+  { client, namespace }: KubernetesHub,
+  uid: string | undefined,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  if (uid === undefined) return undefined;
+  const fieldSelector = `involvedObject.uid=${uid},type=Warning`;
+  const timeOf = ({ lastTimestamp, eventTime }: EventObject) =>
+    Date.parse(lastTimestamp ?? eventTime ?? '') || 0;
   try {
-    await client.create(collectionPath(kind, namespace), event, { signal });
-  } catch (error) {
-    log.debug('event not written', { job: job.name, ...problemOf(error) });
+    const options = { fieldSelector, signal, once: true };
+    const path = collectionPath(kind, namespace);
+    const { items } = await client.list(path, options, (object) => object as EventObject);
+    const { reason, message } = items.toSorted((a, b) => timeOf(b) - timeOf(a))[0] ?? {};
+    return reason ? `${reason}: ${(message ?? '').slice(0, longestWarning)}` : undefined;
+  } catch {
+    // A right that not everybody gives, and only a help.
+    return undefined;
   }
 }

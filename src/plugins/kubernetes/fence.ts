@@ -1,6 +1,7 @@
 import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
 import type { KubernetesObject } from '../../clients/kubernetes/objects.ts';
 import type { Handle, Worker } from '../../worker/worker.ts';
+import type { FilledJob } from './fill.ts';
 import type { KubernetesHub } from './hub.ts';
 import { identityOf, isOurs, marksOf } from './marks.ts';
 import type { ObjectMeta } from './types.ts';
@@ -8,13 +9,18 @@ import type { ObjectMeta } from './types.ts';
 /** Annotation of a fence: up to which attempt nothing of this worker may begin. */
 export const fenceAnnotation = 'thresher/fenced-attempt';
 
+/** Either alone would do: whatever resumes suspended Jobs (Kueue) still gets no Pod. */
+const noPods = { suspend: true, parallelism: 0 };
+
 /**
  * A request whose answer was lost may be carried out later: by a server that hangs, or that a dead daemon's last bytes
  * still reach. Only the server itself can rule that out. A fence is a Job of the worker's own name that starts no Pod: while
  * it is there no late creation of that name succeeds, and the sweeper removes it with the worker.
  */
 function fenceJob(hub: KubernetesHub, worker: Worker) {
-  const { labels, annotations } = marksOf(worker, hub.factoryId);
+  const marks = marksOf(worker, hub.factoryId);
+  const own = hub.jobOf(worker);
+  if (own !== undefined) return asFence(own, worker.attempt);
   const resources = { requests: { cpu: '1m', memory: '4Mi' }, limits: { cpu: '1m', memory: '4Mi' } };
   const securityContext = {
     ...{ allowPrivilegeEscalation: false, runAsNonRoot: true, capabilities: { drop: ['ALL'] } },
@@ -26,15 +32,22 @@ function fenceJob(hub: KubernetesHub, worker: Worker) {
     metadata: {
       name: worker.name,
       namespace: hub.namespace,
-      labels,
-      annotations: { ...annotations, [fenceAnnotation]: String(worker.attempt) },
+      labels: marks.labels,
+      annotations: { ...marks.annotations, [fenceAnnotation]: String(worker.attempt) },
     },
     spec: {
-      // Either alone would do: whatever resumes suspended Jobs (Kueue) still gets no Pod.
-      ...{ suspend: true, parallelism: 0, backoffLimit: 0 },
+      ...noPods,
+      ...{ backoffLimit: 0 },
       template: { spec: { restartPolicy: 'Never', containers: [container] } },
     },
   };
+}
+
+/** The queue's own Job as a fence: what policies of the cluster ask of Jobs it has. */
+export function asFence(job: FilledJob, attempt: number): FilledJob {
+  const { metadata, spec } = job;
+  const annotations = { ...metadata.annotations, [fenceAnnotation]: String(attempt) };
+  return { ...job, metadata: { ...metadata, annotations }, spec: { ...spec, ...noPods } };
 }
 
 /** The attempt up to which a Job of ours is a fence; undefined where it is a worker's. */
@@ -89,14 +102,7 @@ export async function fence(
   // The server said no to it, and was not asked since.
   if (hub.refused.get(worker.workerId) === worker.attempt) return undefined;
   for (let turn = 1; ; turn++) {
-    try {
-      await hub.client.create(hub.jobs, fenceJob(hub, worker), { signal });
-      return undefined;
-    } catch (error) {
-      // A namespace that is not there, or on its way out, takes in nothing any more.
-      if (isKubernetesError(error, 'kubernetes-namespace')) return undefined;
-      if (!isKubernetesError(error, 'kubernetes-already-exists') || turn >= turns) throw error;
-    }
+    // First, since quotas, policies and a namespace on its way out refuse what is there already, too.
     const standing = await standingOf(hub, worker, signal);
     switch (standing.kind) {
       case 'worker':
@@ -110,6 +116,14 @@ export async function fence(
         break;
       case 'nothing':
         break;
+    }
+    try {
+      await hub.client.create(hub.jobs, fenceJob(hub, worker), { signal, metadataOnly: true });
+      return undefined;
+    } catch (error) {
+      // A namespace that is not there, or on its way out, takes in nothing any more.
+      if (isKubernetesError(error, 'kubernetes-namespace')) return undefined;
+      if (!isKubernetesError(error, 'kubernetes-already-exists') || turn >= turns) throw error;
     }
   }
 }

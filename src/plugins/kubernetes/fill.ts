@@ -69,7 +69,7 @@ export function fill(template: KubernetesTemplate, worker: Worker, options: Fill
             ...autoscaling(config['k8s.annotations.safe_to_evict']),
             [defaultContainer]: template.pilot,
             ...pods.metadata?.annotations,
-            'thresher/queue': worker.queue,
+            ...marks.annotations,
             [pilotAnnotation]: template.pilot,
           },
         },

@@ -1,14 +1,10 @@
-import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
 import type { Handlers, ReflectorState } from '../../clients/kubernetes/reflector.ts';
 import type { Observation } from '../../worker/observation.ts';
-import type { Context } from '../contracts/context.ts';
 import type { ObservationSink } from '../contracts/monitor.ts';
-import { tell } from './events.ts';
 import { Following } from './following.ts';
-import type { KubernetesHub } from './hub.ts';
+import { GivingUp } from './giving-up.ts';
 import type { K8sLogs } from './logs.ts';
-import { lookUp } from './look-up.ts';
-import type { StateOptions } from './pod-state.ts';
+import type { MonitorParts } from './monitor-parts.ts';
 import { problemOf } from './problem.ts';
 import type { Kept } from './records.ts';
 
@@ -16,37 +12,38 @@ import type { Kept } from './records.ts';
 const settling = 2000;
 /** After something could not be given up, ms. */
 const retryAfter = 10_000;
-/** Longest end of a log that is kept, bytes. */
+/** Longest end of a log that is kept, characters. */
 const keptLog = 4096;
 /** Longest wait for it, ms: the end of the worker waits with it. */
 const logPatience = 10_000;
+/** Logs read side by side: many workers may fail at once. */
+const logsAtOnce = 4;
+/** What ended longer ago than this was most likely shown before the daemon's last start, ms. */
+const logsOfLast = 3_600_000;
 
 type Source = 'jobs' | 'pods';
 
-export interface MonitorParts {
-  readonly hub: KubernetesHub;
-  readonly context: Context;
-  /** Longest time without a byte before a watch counts as dead, ms. Default: the reflector's. */
-  readonly silence?: number;
-  /** By queue, since one monitor follows the workers of all queues in its namespace. */
-  readonly options: (queue: string | undefined) => StateOptions & { readonly failedLogLines: number };
-}
-
-/** Makes observations of what two watches tell, and gives up what has waited too long. */
+/** Makes observations of what two watches tell, and has given up what waited too long. */
 export class Follower {
   readonly #parts: MonitorParts;
   readonly #logs: K8sLogs;
   readonly #sink: ObservationSink;
   readonly #signal: AbortSignal;
   readonly #following = new Following();
+  readonly #givingUp: GivingUp;
   /** Which of the two have listed everything once. */
   readonly #listed = new Set<Source>();
-  /** Workers that time alone may change, and when, ms UTC. */
+  /** Workers that time alone may change, and when, ms UTC of the cluster. */
   readonly #lookAgain = new Map<number, number>();
   /** Since when the end of a worker waits for what its Pod says, monotonic ms. */
   readonly #settling = new Map<number, number>();
-  /** Workers on which a request is under way, or that were given up: nothing more is shown of these. */
+  /** Workers on which a request is under way, or whose end was told: nothing more is shown of these. */
   readonly #busy = new Set<number>();
+  readonly #logsWanted: { readonly observation: Observation; readonly lines: number }[] = [];
+  #logReaders = 0;
+  #toldOfLogs = false;
+  /** Something was wrong since the last complete listing. */
+  #troubled = false;
   #completedAt = -Infinity;
 
   constructor(parts: MonitorParts, logs: K8sLogs, sink: ObservationSink, signal: AbortSignal) {
@@ -54,6 +51,14 @@ export class Follower {
     this.#logs = logs;
     this.#sink = sink;
     this.#signal = signal;
+    const show = (observation: Observation) => {
+      this.#show(observation);
+    };
+    const release = (workerId: number) => {
+      this.#busy.delete(workerId);
+      this.#lookAgain.set(workerId, this.#now() + retryAfter);
+    };
+    this.#givingUp = new GivingUp(parts, this.#following, { show, release }, signal);
   }
 
   readonly ofJobs: Handlers<Kept> = {
@@ -94,18 +99,27 @@ export class Follower {
 
   /** Time has gone by. */
   tick(states: readonly ReflectorState[]): void {
-    const now = this.#parts.context.clock.now();
+    const now = this.#now();
     for (const [workerId, at] of this.#lookAgain) if (at <= now) this.#look(workerId);
     if (!states.every(({ synced }) => synced)) return;
-    // As fresh as the older of the two; where neither was heard of since, nothing new is known.
+    // As fresh as the older of the two; where neither was heard of since, nothing new is known. A break that is mended is news.
     const aliveAt = Math.min(...states.map((state) => state.aliveAt));
-    if (aliveAt <= this.#completedAt) return;
+    if (aliveAt <= this.#completedAt && !this.#troubled) return;
     this.#completedAt = aliveAt;
+    this.#troubled = false;
     this.#sink.complete();
   }
 
+  /** By the cluster's clock: that is whose times are compared with it. */
+  #now(): number {
+    const { hub, context } = this.#parts;
+    return context.clock.now() + hub.client.clockOffset;
+  }
+
   #changed({ trouble }: ReflectorState): void {
-    if (trouble !== undefined) this.#sink.trouble(problemOf(trouble));
+    if (trouble === undefined) return;
+    this.#troubled = true;
+    this.#sink.trouble(problemOf(trouble));
   }
 
   #relisted(source: Source): void {
@@ -113,93 +127,49 @@ export class Follower {
     // A Job without its Pods, or Pods without their Job, would be shown as something else than they are.
     if (this.#listed.size < 2) return;
     this.#sink.begin();
-    for (const workerId of this.#following.workerIds) this.#look(workerId);
+    for (const workerId of this.#following.workerIds) this.#look(workerId, true);
     for (const map of [this.#lookAgain, this.#settling, this.#busy]) {
       for (const workerId of map.keys()) if (!this.#following.has(workerId)) map.delete(workerId);
     }
   }
 
-  #look(workerId: number): void {
+  #look(workerId: number, listed = false): void {
     if (this.#listed.size < 2 || this.#signal.aborted) return;
-    const { clock } = this.#parts.context;
-    const state = this.#following.stateOf(workerId, clock.now(), this.#parts.options);
+    const now = this.#now();
+    const state = this.#following.stateOf(workerId, now, this.#parts.options);
     if (state === undefined) {
       for (const map of [this.#lookAgain, this.#settling, this.#busy]) map.delete(workerId);
       this.#sink.gone(workerId);
       return;
     }
     if (this.#busy.has(workerId)) return;
-    const { observation, verdict, lookAgainAt, settled, queue } = state;
+    const { observation, verdict, lookAgainAt, settled, logLines } = state;
     if (!settled && !this.#waitedForPod(workerId)) {
-      this.#lookAgain.set(workerId, clock.now() + settling);
+      this.#lookAgain.set(workerId, now + settling);
       return;
     }
     this.#settling.delete(workerId);
     if (lookAgainAt === undefined) this.#lookAgain.delete(workerId);
     else this.#lookAgain.set(workerId, lookAgainAt);
-    const lines = observation.status === 'failed' ? this.#parts.options(queue).failedLogLines : 0;
-    if (lines > 0) {
+    const isOld = listed && now - (observation.endTime ?? now) > logsOfLast;
+    if (observation.status === 'failed' && logLines > 0 && !isOld) {
       // What comes later of it is no news: this is the end.
       this.#busy.add(workerId);
-      this.#apart(workerId, this.#showWithLog(observation, lines));
+      this.#logsWanted.push({ observation, lines: logLines });
+      this.#readLogs();
       return;
     }
-    this.#sink.observe(observation);
+    this.#show(observation);
     if (verdict === undefined) return;
     this.#busy.add(workerId);
-    this.#apart(workerId, this.#giveUp(workerId));
+    this.#givingUp.add(workerId);
   }
 
-  /** What asks the server must not hold up what the watches tell. */
-  #apart(workerId: number, work: Promise<void>): void {
-    work.catch((error: unknown) => {
-      this.#parts.context.log.error('worker could not be shown', { workerId, ...problemOf(error) });
-    });
-  }
-
-  /** Judged once more by what is there now: a watch may lag. Its end is told when the server has taken the deletion. */
-  async #giveUp(workerId: number): Promise<void> {
-    const { hub, context, options } = this.#parts;
-    const { clock, log } = context;
-    const signal = this.#signal;
-    try {
-      const fresh = await lookUp(hub, [workerId], signal);
-      const { verdict } = fresh.stateOf(workerId, clock.now(), options) ?? {};
-      const { job, pods } = fresh.objectsOf(workerId);
-      if (verdict !== undefined) {
-        if (job !== undefined)
-          await hub.client.delete(hub.job(job.name), {
-            signal,
-            uid: job.uid,
-            propagationPolicy: 'Background',
-          });
-        else for (const { name, uid } of pods) await hub.client.delete(hub.pod(name), { signal, uid });
-        this.#sink.observe(verdict.observation);
-        const { message = '' } = verdict.observation.error ?? {};
-        log.info('worker given up', { workerId, job: job?.name, error: message });
-        if (job !== undefined) await tell(hub, context, { job, reason: 'GivenUp', message }, signal);
-        return;
-      }
-    } catch (error) {
-      // Whatever took it away meanwhile is told by the watch.
-      if (!isKubernetesError(error, 'kubernetes-not-found', 'kubernetes-conflict') && !signal.aborted)
-        log.warn('worker could not be given up', { workerId, ...problemOf(error) });
-    }
-    this.#busy.delete(workerId);
-    this.#lookAgain.set(workerId, clock.now() + retryAfter);
-  }
-
-  async #showWithLog(observation: Observation, lines: number): Promise<void> {
-    const { clock } = this.#parts.context;
-    const patience = new AbortController();
-    const signal = AbortSignal.any([this.#signal, patience.signal]);
-    const late = clock.sleep(logPatience, signal).then(() => {
-      patience.abort();
-    });
-    const log = await this.#logs.end(observation.workerId, lines, keptLog, signal);
-    patience.abort();
-    await late;
-    this.#sink.observe(log === '' ? observation : { ...observation, detail: { ...observation.detail, log } });
+  #show(observation: Observation): void {
+    const { clockOffset } = this.#parts.hub.client;
+    // When we saw it is by our own clock.
+    const observedAt = this.#parts.context.clock.now();
+    this.#sink.observe(clockOffset === 0 ? observation : { ...observation, observedAt });
   }
 
   #waitedForPod(workerId: number): boolean {
@@ -207,5 +177,46 @@ export class Follower {
     const since = this.#settling.get(workerId);
     if (since === undefined) this.#settling.set(workerId, now);
     return since !== undefined && now - since >= settling;
+  }
+
+  /** A few at once, beside what the watches tell. */
+  #readLogs(): void {
+    if (this.#logReaders >= logsAtOnce) return;
+    this.#logReaders++;
+    const read = async () => {
+      for (let next = this.#logsWanted.shift(); next; next = this.#logsWanted.shift()) {
+        const { observation, lines } = next;
+        const log = await this.#logOf(observation.workerId, lines);
+        this.#show(log === '' ? observation : { ...observation, detail: { ...observation.detail, log } });
+      }
+    };
+    read()
+      .catch((error: unknown) => {
+        this.#parts.context.log.error('failed workers could not be shown', { ...problemOf(error) });
+      })
+      .finally(() => {
+        this.#logReaders--;
+      });
+  }
+
+  async #logOf(workerId: number, lines: number): Promise<string> {
+    const { clock, log } = this.#parts.context;
+    const read = new AbortController();
+    const signal = AbortSignal.any([this.#signal, read.signal]);
+    const late = clock.sleep(logPatience, signal).then(() => {
+      read.abort();
+    });
+    try {
+      return await this.#logs.end(workerId, lines, keptLog, signal);
+    } catch (error) {
+      // A right that is missing is missing for all of them.
+      if (!this.#toldOfLogs)
+        log.warn('the log of a failed worker is not kept', { workerId, ...problemOf(error) });
+      this.#toldOfLogs = true;
+      return '';
+    } finally {
+      read.abort();
+      await late;
+    }
   }
 }

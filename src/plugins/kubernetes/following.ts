@@ -1,12 +1,20 @@
 import type { Kept } from './records.ts';
 import { type StateOptions, stateOf, type WorkerState } from './pod-state.ts';
-import { queueLabel } from './marks.ts';
+import { configAnnotation, queueLabel } from './marks.ts';
 import type { Job, Pod } from './types.ts';
 
 interface Followed {
   job?: Kept;
   readonly pods: Map<string, Kept>;
+  /** Since when it is known to have no Pod, ms UTC. */
+  withoutPodSince?: number;
 }
+
+/** Options by queue and number of its configuration, as far as the object says them. */
+export type OptionsOf = (
+  queue: string | undefined,
+  configId: number | undefined,
+) => StateOptions & { readonly failedLogLines?: number };
 
 /** A Job or Pod as it is deleted: by name, and only while it has this uid. */
 export interface ObjectName {
@@ -19,7 +27,8 @@ export interface ObjectName {
 export interface FollowedState extends WorkerState {
   /** False while the end of its Pod may still be to come, which says why it ended. */
   readonly settled: boolean;
-  readonly queue?: string;
+  /** So many last lines of its log are kept, if it failed. */
+  readonly logLines: number;
 }
 
 /** What is known of the Jobs and Pods of all workers in one namespace. */
@@ -55,6 +64,13 @@ export class Following {
     if (followed?.pods.delete(uid)) this.#forgetEmpty(workerId, followed);
   }
 
+  /** Goes on counting from when another look found no Pod. */
+  countFrom(workerId: number, other: Following): void {
+    const since = other.#workers.get(workerId)?.withoutPodSince;
+    const followed = this.#workers.get(workerId);
+    if (followed !== undefined && since !== undefined) followed.withoutPodSince = since;
+  }
+
   /** From now on these Jobs are all there are. */
   replaceJobs(jobs: readonly Kept[]): void {
     for (const followed of this.#workers.values()) delete followed.job;
@@ -69,17 +85,21 @@ export class Following {
   }
 
   /** Undefined where there is nothing of the worker. */
-  stateOf(
-    workerId: number,
-    now: number,
-    options: (queue: string | undefined) => StateOptions,
-  ): FollowedState | undefined {
+  stateOf(workerId: number, now: number, options: OptionsOf): FollowedState | undefined {
     const followed = this.#workers.get(workerId);
     if (followed === undefined) return undefined;
     const { job, pods } = parsed(followed);
-    const queue = (job ?? pods[0])?.metadata?.annotations?.[queueLabel];
-    const state = stateOf(workerId, job, pods, now, options(queue));
-    return state && { ...state, settled: isSettled(state, pods), ...(queue !== undefined && { queue }) };
+    // A Job does not say since when it has no Pod: it is counted from when that was first seen.
+    if (pods.length > 0) delete followed.withoutPodSince;
+    else followed.withoutPodSince ??= now;
+    const { withoutPodSince } = followed;
+    const { [queueLabel]: queue, [configAnnotation]: config } = (job ?? pods[0])?.metadata?.annotations ?? {};
+    const own = options(queue, config === undefined ? undefined : Number(config));
+    const state = stateOf(workerId, job, pods, now, {
+      ...own,
+      ...(withoutPodSince !== undefined && { withoutPodSince }),
+    });
+    return state && { ...state, settled: isSettled(state, pods), logLines: own.failedLogLines ?? 0 };
   }
 
   /** What there is to be deleted of the worker. */

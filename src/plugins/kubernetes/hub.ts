@@ -4,8 +4,12 @@ import { Access, type AccessSource } from '../../clients/kubernetes/access.ts';
 import { KubernetesClient } from '../../clients/kubernetes/client.ts';
 import { Pacer } from '../../clients/kubernetes/pacer.ts';
 import { collectionPath, jobs, objectPath, pods } from '../../clients/kubernetes/paths.ts';
+import { TokenBucket } from '../../util/token-bucket.ts';
+import type { Worker } from '../../worker/worker.ts';
 import type { Context } from '../contracts/context.ts';
 import type { CheckContext } from '../contracts/definition.ts';
+import type { FilledJob } from './fill.ts';
+import { ClusterPin } from './cluster-pin.ts';
 import { factoryLabel, labelOf } from './marks.ts';
 import { namespaceOf, type Where } from './schema.ts';
 
@@ -30,22 +34,40 @@ export function connectionName(config: Where, context: Pick<CheckContext, 'confi
 interface Cluster {
   readonly client: KubernetesClient;
   readonly pacer: Pacer;
+  readonly pin: ClusterPin;
+  /** What each queue's sections say of the rate; the least counts. */
+  readonly rates: Map<string, number>;
 }
 
+/** How many Events are written per second, and at once: a mass kill is no reason to fill those of the cluster. */
+const eventRate = { perSecond: 5, burst: 25 };
+/** Requests per second where no queue of the cluster says anything. */
+const usualRate = 200;
+
 function clusterOf(config: Where, context: Context): Cluster {
-  const { clock, random, factoryId } = context;
-  const rate = { perSecond: config.requestsPerSecond, burst: 2 * config.requestsPerSecond };
-  const cluster = context.share(clusterName(config, context), (): Cluster => {
-    const access = new Access(accessSource(config, context), clock);
-    const pacer = new Pacer(rate, clock, random);
+  const { clock, random, factoryId, queue } = context;
+  const name = clusterName(config, context);
+  const cluster = context.share(name, (): Cluster => {
+    const source = accessSource(config, context);
+    const pin = new ClusterPin(name, context);
+    const access = new Access(source, clock, (found) => {
+      pin.confirm(found);
+    });
+    const pacer = new Pacer(rateOf(usualRate), clock, random);
     // Audit logs show which factory asked.
-    return {
-      client: new KubernetesClient({ access, pacer, clock, userAgent: `thresher/${factoryId}` }),
-      pacer,
-    };
+    const client = new KubernetesClient({ access, pacer, clock, userAgent: `thresher/${factoryId}` });
+    return { client, pacer, pin, rates: new Map() };
   });
-  cluster.pacer.change(rate);
+  const { requestsPerSecond } = config;
+  if (requestsPerSecond === undefined) cluster.rates.delete(queue);
+  else cluster.rates.set(queue, requestsPerSecond);
+  const least = Math.min(...cluster.rates.values());
+  cluster.pacer.change(rateOf(Number.isFinite(least) ? least : usualRate));
   return cluster;
+}
+
+function rateOf(perSecond: number) {
+  return { perSecond, burst: 2 * perSecond };
 }
 
 /** What the submitter, monitor and sweeper of all queues in one namespace of one cluster share. */
@@ -53,6 +75,8 @@ export class KubernetesHub {
   readonly client: KubernetesClient;
   readonly namespace: string;
   readonly factoryId: string;
+  /** How many Events may be written. */
+  readonly events: TokenBucket;
   /** Host name of this machine. */
   readonly hostname = hostname();
   /** Selects what is ours. */
@@ -61,14 +85,29 @@ export class KubernetesHub {
   readonly pods: string;
   /** By worker: the attempt that the server refused for certain, so that nothing of it can come any more. */
   readonly refused = new Map<number, number>();
+  /** By queue: the Job of a worker, as its submitter would make it now; undefined where its template is broken. */
+  readonly jobMakers = new Map<string, (worker: Worker) => FilledJob | undefined>();
 
-  constructor(client: KubernetesClient, namespace: string, factoryId: string) {
+  /** Which cluster it is on. */
+  readonly pin: ClusterPin;
+
+  constructor(
+    { client, pin }: Pick<Cluster, 'client' | 'pin'>,
+    namespace: string,
+    { factoryId, clock }: Pick<Context, 'factoryId' | 'clock'>,
+  ) {
+    this.events = new TokenBucket(eventRate.perSecond, eventRate.burst, clock);
     this.client = client;
+    this.pin = pin;
     this.namespace = namespace;
     this.factoryId = factoryId;
     this.selector = `${factoryLabel}=${labelOf(factoryId)}`;
     this.jobs = collectionPath(jobs, namespace);
     this.pods = collectionPath(pods, namespace);
+  }
+
+  jobOf(worker: Worker): FilledJob | undefined {
+    return this.jobMakers.get(worker.queue)?.(worker);
   }
 
   job(name: string): string {
@@ -81,9 +120,9 @@ export class KubernetesHub {
 }
 
 export function hubOf(config: Where, context: Context): KubernetesHub {
-  const { client } = clusterOf(config, context);
+  const cluster = clusterOf(config, context);
   return context.share(
     connectionName(config, context),
-    () => new KubernetesHub(client, namespaceOf(config), context.factoryId),
+    () => new KubernetesHub(cluster, namespaceOf(config), context),
   );
 }

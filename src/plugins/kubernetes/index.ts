@@ -5,6 +5,7 @@ import type { Context } from '../contracts/context.ts';
 import { type CheckContext, definePlugin } from '../contracts/definition.ts';
 import type { DefinitionProblem } from '../contracts/definition-problem.ts';
 import { accessSource, connectionName, hubOf } from './hub.ts';
+import type { OptionsOf } from './following.ts';
 import { K8sMonitor } from './monitor.ts';
 import { badPendingRules } from './pending-rules.ts';
 import { ProxySecrets } from './proxy-secrets.ts';
@@ -44,10 +45,10 @@ export const kubernetesPlugins = [
     check: (config, context) => [...checkWhere(config, context), ...badPendingRules(config.pendingRules)],
     create: (config, context) => {
       const hub = hubOf(config, context);
-      const queues = queueOptions(config, context);
-      queues.set(context.queue, config);
-      const options = (queue: string | undefined) => queues.get(queue ?? '') ?? config;
-      return new K8sMonitor({ hub, context, options });
+      const known = monitorOptions(config, context);
+      const ofQueue = known.get(context.queue) ?? new Map<number, K8sMonitorConfig>();
+      known.set(context.queue, ofQueue.set(context.configId, config));
+      return new K8sMonitor({ hub, context, options: optionsOf(known) });
     },
   }),
   definePlugin({
@@ -60,21 +61,32 @@ export const kubernetesPlugins = [
     check: checkWhere,
     create: (config, context) => {
       const hub = hubOf(config, context);
-      const queues = queueOptions(config, context);
-      // A monitor of another kind may follow the queue: then only the end of a worker is of interest.
-      const options = (queue: string | undefined) =>
-        queues.get(queue ?? '') ?? { podQueueTimeLimit: Infinity };
+      const options = optionsOf(monitorOptions(config, context));
       return new K8sSweeper({ hub, proxies: proxiesOf(config, context), config, context, options });
     },
   }),
 ];
 
-/** What the monitor's section of each queue says: the first monitor of a connection follows the workers of all its queues. */
-function queueOptions(config: Where, context: Context): Map<string, K8sMonitorConfig> {
-  return context.share(
-    `${connectionName(config, context)} queues`,
-    () => new Map<string, K8sMonitorConfig>(),
-  );
+/** What the monitor's sections say, by queue and number of its configuration. */
+type MonitorOptions = Map<string, Map<number, K8sMonitorConfig>>;
+
+/** One monitor follows the workers of all queues in its namespace, those of earlier configurations among them. */
+function monitorOptions(config: Where, context: Context): MonitorOptions {
+  return context.share(`${connectionName(config, context)} options`, (): MonitorOptions => new Map());
+}
+
+/** Of a queue that says nothing here (a second name of the same place) nobody is given up. */
+const onlyLook = {
+  podQueueTimeLimit: Infinity,
+  pendingRules: [{ reason: '.*', graceSeconds: 0, then: 'wait' as const }],
+};
+
+function optionsOf(known: MonitorOptions): OptionsOf {
+  return (queue = '', configId = NaN) => {
+    const ofQueue = known.get(queue);
+    if (ofQueue === undefined) return onlyLook;
+    return ofQueue.get(configId) ?? ofQueue.get(Math.max(...ofQueue.keys())) ?? onlyLook;
+  };
 }
 
 function proxiesOf(config: Where, context: Context): ProxySecrets {

@@ -1,10 +1,10 @@
+import type { Handle } from '../../worker/worker.ts';
 import type { Found } from '../contracts/sweeper.ts';
 import { fencedAttempt, handleOf } from './fence.ts';
-import { Following } from './following.ts';
+import { Following, type OptionsOf } from './following.ts';
 import type { KubernetesHub } from './hub.ts';
 import { identityOf, isOurs, workerIdOf } from './marks.ts';
-import type { StateOptions } from './pod-state.ts';
-import { keepJob, keepPod } from './records.ts';
+import { jobOf, keepJob, keepPod } from './records.ts';
 import type { ObjectMeta } from './types.ts';
 
 interface Listed {
@@ -16,7 +16,7 @@ interface Listed {
 export async function listAll(
   hub: KubernetesHub,
   now: number,
-  options: (queue: string | undefined) => StateOptions,
+  options: OptionsOf,
   signal: AbortSignal,
 ): Promise<readonly Found[]> {
   const { client, factoryId, namespace, selector } = hub;
@@ -32,25 +32,35 @@ export async function listAll(
   // Jobs after Pods: a Job that is made between the two shows no Pod yet, and not a Pod no Job.
   const pods = await list(hub.pods, keepPod, 'putPod');
   const jobs = await list(hub.jobs, keepJob, 'putJob');
-  const withJob = new Set(jobs.items.map(({ workerId }) => workerId));
-  return [
-    ...jobs.items.map((job) => ofJob(job)),
-    ...pods.items.filter(({ workerId }) => workerId === undefined || !withJob.has(workerId)).map(ofPod),
-  ];
-
-  function ofJob({ metadata, workerId }: Listed): Found {
-    const { name = '', uid } = metadata;
-    const found = { place: `${namespace}/jobs/${name}`, handle: handleOf(name, uid) };
-    const identity = identityOf(metadata);
-    if (identity === undefined || workerId === undefined) return found;
+  const withJob = new Set(jobs.items.map(({ metadata }) => metadata.name));
+  // A Pod on its way out follows its Job, or was told to go: nobody has to do anything about it.
+  const alone = pods.items.filter(
+    ({ metadata }) => !withJob.has(jobOf(metadata)) && !metadata.deletionTimestamp,
+  );
+  const found = (
+    { metadata, workerId }: Listed,
+    place: string,
+    jobName: string | undefined,
+    handle: Handle,
+  ): Found => {
+    const identity = identityOf(metadata, jobName);
+    if (identity === undefined || workerId === undefined) return { place, handle };
     // Whether a fenced worker is to be tried again is for the submitter to say.
-    if (fencedAttempt(metadata) !== undefined) return { ...found, identity };
+    if (fencedAttempt(metadata) !== undefined) return { place, handle, identity };
     const state = following.stateOf(workerId, now, options);
-    return { ...found, identity, ...(state && { observation: state.observation }) };
-  }
-
-  function ofPod({ metadata }: Listed): Found {
-    const { name = '', uid } = metadata;
-    return { place: `${namespace}/pods/${name}`, handle: handleOf(name, uid) };
-  }
+    return { place, handle, identity, ...(state && { observation: state.observation }) };
+  };
+  return [
+    ...jobs.items.map((job) => {
+      const { name = '', uid } = job.metadata;
+      return found(job, `${namespace}/jobs/${name}`, name, handleOf(name, uid));
+    }),
+    ...alone.map((pod) => {
+      const { name = '', uid } = pod.metadata;
+      const jobName = jobOf(pod.metadata);
+      // Its uid is not that of the Job which the worker had.
+      const handle = { ...handleOf(jobName ?? name, undefined), ...(uid && { podUid: uid }) };
+      return found(pod, `${namespace}/pods/${name}`, jobName, handle);
+    }),
+  ];
 }

@@ -5,7 +5,8 @@ import type { Worker } from '../../worker/worker.ts';
 import type { LogReader, LogRequest } from '../contracts/log-reader.ts';
 import type { KubernetesHub } from './hub.ts';
 import { pilotAnnotation, workerIdLabel } from './marks.ts';
-import { timeOf } from './pod-facts.ts';
+import { factsOf, hasBegun } from './pod-facts.ts';
+import { keepPod } from './records.ts';
 import type { Pod } from './types.ts';
 
 /** Whose log is read. */
@@ -14,9 +15,13 @@ interface Source {
   readonly container: string;
   /** Whether its container may still begin. */
   readonly waits: boolean;
+  /** Whether it may still say something. */
+  readonly runs: boolean;
   readonly why: string;
 }
 
+/** So much of a log is read for its end, characters. */
+const mostRead = 4 * 2 ** 20;
 /** Between two looks for a container that has not begun, ms. */
 const beginInterval = 1000;
 
@@ -37,42 +42,58 @@ export class K8sLogs implements LogReader {
       throw new ThresherError('no-log', message);
     }
     const encoder = new TextEncoder();
+    const { follow, tail } = request;
+    let sinceTime: number | undefined;
     while (!signal.aborted) {
       const source = await this.#source(workerId, signal);
       if (source === undefined) {
+        // It was read to its end before the Pod went.
+        if (sinceTime !== undefined) return;
         const message = `worker ${workerId} has no Pod in ${this.#hub.namespace} (any more): its log went with it`;
         throw new ThresherError('no-log', message);
       }
-      if (!source.waits) {
-        const { follow, tail } = request;
-        const options = { follow, signal, ...(tail !== undefined && { tailLines: tail }) };
-        for await (const piece of this.#log(source, options)) yield encoder.encode(piece);
-        return;
+      if (source.waits) {
+        if (!follow)
+          throw new ThresherError('no-log', `the pilot of worker ${workerId} has not begun: ${source.why}`);
+        await this.#clock.sleep(beginInterval, signal);
+        continue;
       }
-      if (!request.follow) {
-        throw new ThresherError('no-log', `the pilot of worker ${workerId} has not begun: ${source.why}`);
-      }
+      const from =
+        sinceTime === undefined ? { ...(tail !== undefined && { tailLines: tail }) } : { sinceTime };
+      for await (const piece of this.#log(source, { ...from, follow, signal })) yield encoder.encode(piece);
+      // A stream may end before its pilot: by the node's own limit, or with the API server it went through.
+      if (!follow || !source.runs) return;
+      sinceTime = this.#clock.now() + this.#hub.client.clockOffset;
       await this.#clock.sleep(beginInterval, signal);
     }
   }
 
-  /** The last lines; empty where there are none to be had. */
-  async end(workerId: number, lines: number, limitBytes: number, signal: AbortSignal): Promise<string> {
-    try {
-      const source = await this.#source(workerId, signal);
-      if (source === undefined || source.waits) return '';
-      let text = '';
-      // The server cuts at the end, and the end is what is wanted.
-      for await (const piece of this.#log(source, { tailLines: lines, signal })) text += piece;
-      return text.slice(-limitBytes);
-    } catch {
-      return '';
+  /**
+   * The end of a log: so many lines, and of these so many bytes.
+   * @throws ThresherError where there is none to be had.
+   */
+  async end(workerId: number, lines: number, bytes: number, signal: AbortSignal): Promise<string> {
+    const source = await this.#source(workerId, signal);
+    if (source === undefined || source.waits) return '';
+    let text = '';
+    let read = 0;
+    // The server would cut at the end, and the end is what is wanted; a line may be as long as the whole log.
+    for await (const piece of this.#log(source, { tailLines: lines, signal })) {
+      text = (text + piece).slice(-bytes);
+      read += piece.length;
+      if (read > mostRead) break;
     }
+    return text;
   }
 
   async *#log(
     { pod, container }: Source,
-    options: { readonly follow?: boolean; readonly tailLines?: number; readonly signal: AbortSignal },
+    options: {
+      readonly follow?: boolean;
+      readonly tailLines?: number;
+      readonly sinceTime?: number;
+      readonly signal: AbortSignal;
+    },
   ): AsyncGenerator<string> {
     const { client } = this.#hub;
     try {
@@ -88,18 +109,22 @@ export class K8sLogs implements LogReader {
 
   /** The newest Pod of the worker. */
   async #source(workerId: number, signal: AbortSignal): Promise<Source | undefined> {
-    const { client, selector, pods } = this.#hub;
+    const { client, factoryId, selector, pods } = this.#hub;
     const labelSelector = `${selector},${workerIdLabel}=${workerId}`;
-    const { items } = await client.list(pods, { labelSelector, signal }, (object) => object as Pod);
-    const age = ({ metadata }: Pod) => timeOf(metadata?.creationTimestamp) ?? 0;
-    const pod = items.toSorted((a, b) => age(b) - age(a))[0];
+    const { items } = await client.list(pods, { labelSelector, signal }, (object) =>
+      keepPod(object, factoryId) === undefined ? undefined : (object as Pod),
+    );
+    const facts = factsOf(undefined, items);
+    const { pod, pilot, phase } = facts;
     if (pod === undefined) return undefined;
-    const { metadata, spec, status } = pod;
-    const container = metadata?.annotations?.[pilotAnnotation] ?? spec?.containers?.[0]?.name ?? '';
-    const of = status?.containerStatuses?.find(({ name }) => name === container);
-    const begun = Boolean(of?.state?.running ?? of?.state?.terminated ?? of?.lastState?.terminated);
-    const over = status?.phase === 'Succeeded' || status?.phase === 'Failed';
-    const why = of?.state?.waiting?.reason ?? status?.phase ?? 'Pending';
-    return { pod: metadata?.name ?? '', container, waits: !begun && !over, why };
+    const over = phase === 'Succeeded' || phase === 'Failed';
+    const { metadata, spec } = pod;
+    return {
+      pod: metadata?.name ?? '',
+      container: pilot?.name ?? metadata?.annotations?.[pilotAnnotation] ?? spec?.containers?.[0]?.name ?? '',
+      waits: !hasBegun(facts) && !over,
+      runs: !over && Boolean(pilot?.state.running),
+      why: pilot?.state.waiting?.reason ?? (phase || 'Pending'),
+    };
   }
 }

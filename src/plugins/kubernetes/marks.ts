@@ -10,6 +10,8 @@ export const queueLabel = 'thresher/queue';
 export const proxySecretLabel = 'thresher/proxy-secret';
 /** Annotation with everything that makes a worker's row again. */
 export const workerAnnotation = 'thresher/worker';
+/** Annotation: number of the queue's configuration that the worker was made with. */
+export const configAnnotation = 'thresher/config';
 /** Annotation of a Pod: which of its containers is the pilot's. */
 export const pilotAnnotation = 'thresher/pilot-container';
 
@@ -60,7 +62,11 @@ export function marksOf(
       [workerIdLabel]: String(worker.workerId),
       [queueLabel]: labelOf(worker.queue),
     },
-    annotations: { [queueLabel]: worker.queue, [workerAnnotation]: JSON.stringify(identity) },
+    annotations: {
+      [queueLabel]: worker.queue,
+      [configAnnotation]: String(worker.configId),
+      [workerAnnotation]: JSON.stringify(identity),
+    },
   };
 }
 
@@ -76,10 +82,10 @@ export function workerIdOf(metadata: ObjectMeta | undefined): number | undefined
 }
 
 /**
- * Who a Job of ours is, by its annotation; undefined where that does not fit its name and label: a copy that somebody made
+ * Who a Job of ours is, or a Pod of the Job of this name, by its annotation; undefined where that does not fit its name and label: a copy that somebody made
  * by hand carries our marks, and must not be taken for the worker.
  */
-export function identityOf(metadata: ObjectMeta | undefined): Identity | undefined {
+export function identityOf(metadata: ObjectMeta | undefined, jobName = metadata?.name): Identity | undefined {
   let read: unknown;
   try {
     read = JSON.parse(metadata?.annotations?.[workerAnnotation] ?? '');
@@ -87,7 +93,7 @@ export function identityOf(metadata: ObjectMeta | undefined): Identity | undefin
     return undefined;
   }
   if (!isIdentity(read)) return undefined;
-  return read.name === metadata?.name && read.workerId === workerIdOf(metadata) ? read : undefined;
+  return read.name === jobName && read.workerId === workerIdOf(metadata) ? read : undefined;
 }
 
 const texts = ['resourceType', 'jobType', 'pilotType', 'prodSourceLabel'];

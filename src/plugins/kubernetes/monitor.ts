@@ -2,9 +2,10 @@ import pMap from 'p-map';
 import { Reflector } from '../../clients/kubernetes/reflector.ts';
 import type { Worker } from '../../worker/worker.ts';
 import type { CheckResult, Monitor, ObservationSink } from '../contracts/monitor.ts';
-import { Follower, type MonitorParts } from './follower.ts';
+import { Follower } from './follower.ts';
 import { K8sLogs } from './logs.ts';
 import { isThere, lookUp } from './look-up.ts';
+import type { MonitorParts } from './monitor-parts.ts';
 import { problemOf } from './problem.ts';
 import { keepJob, keepPod } from './records.ts';
 
@@ -26,6 +27,8 @@ export class K8sMonitor implements Monitor {
   async observe(sink: ObservationSink, signal: AbortSignal): Promise<void> {
     const { hub, context, silence } = this.#parts;
     const { clock, random } = context;
+    // Its workers are followed there: from now on this is its cluster.
+    hub.pin.keep();
     const follower = new Follower(this.#parts, this.logs, sink, signal);
     const common = {
       ...{ client: hub.client, labelSelector: hub.selector, clock, random },
@@ -51,28 +54,29 @@ export class K8sMonitor implements Monitor {
   async check(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, CheckResult>> {
     const { hub, context, options } = this.#parts;
     const results = new Map<number, CheckResult>();
+    const unknown = ({ workerId }: Worker, error: unknown) =>
+      results.set(workerId, { kind: 'unknown', error: problemOf(error) });
     try {
-      const found = await lookUp(
-        hub,
-        workers.map(({ workerId }) => workerId),
-        signal,
-      );
-      await pMap(
-        workers,
-        async (worker) => {
-          const state = found.stateOf(worker.workerId, context.clock.now(), options);
-          const result: CheckResult =
-            state === undefined
+      const ids = workers.map(({ workerId }) => workerId);
+      const found = await lookUp(hub, ids, signal);
+      const now = context.clock.now() + hub.client.clockOffset;
+      const checkOne = async (worker: Worker) => {
+        const { workerId } = worker;
+        const observation = found.stateOf(workerId, now, options)?.observation;
+        try {
+          results.set(
+            workerId,
+            observation === undefined
               ? await this.#byName(worker, signal)
-              : { kind: 'observed', observation: state.observation };
-          results.set(worker.workerId, result);
-        },
-        { concurrency: checksAtOnce },
-      );
+              : { kind: 'observed', observation },
+          );
+        } catch (error) {
+          unknown(worker, error);
+        }
+      };
+      await pMap(workers, checkOne, { concurrency: checksAtOnce });
     } catch (error) {
-      for (const { workerId } of workers) {
-        if (!results.has(workerId)) results.set(workerId, { kind: 'unknown', error: problemOf(error) });
-      }
+      for (const worker of workers) unknown(worker, error);
     }
     return results;
   }

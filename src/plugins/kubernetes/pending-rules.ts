@@ -1,6 +1,6 @@
 import { messageOf } from '../../worker/errors.ts';
 import type { DefinitionProblem } from '../contracts/definition-problem.ts';
-import { hasBegun, type Facts, timeOf } from './pod-facts.ts';
+import { hadItsTurn, hasBegun, type Facts, timeOf } from './pod-facts.ts';
 
 /** What a worker that waits is to do once it has waited for this reason for `graceSeconds`. */
 export interface PendingRule {
@@ -83,6 +83,8 @@ export interface PendingLimits {
   /** Seconds a worker may wait before its pilot starts, whatever for. */
   readonly podQueueTimeLimit: number;
   readonly pendingRules?: readonly PendingOverride[];
+  /** Since when the worker is known to have no Pod, ms UTC: its Job does not say. */
+  readonly withoutPodSince?: number;
 }
 
 /** What waiting means now: nothing yet but perhaps at `at` (ms UTC), or the end. */
@@ -148,11 +150,19 @@ function sayWaiting({ reason, message, since, container }: Waiting, now: number)
   return `${reason}${where} for ${Math.max(0, Math.round((now - since) / 1000))} s${text}`;
 }
 
+/** Since when a worker without a Pod waits for one, ms UTC. What had its Pod before begins to wait when that is gone. */
+export function noPodSince(facts: Facts, withoutPodSince: number | undefined): number | undefined {
+  const { status, metadata } = facts.job ?? {};
+  const started = timeOf(status?.startTime) ?? timeOf(metadata?.creationTimestamp);
+  if (started === undefined || withoutPodSince === undefined || !hadItsTurn(facts)) return started;
+  return Math.max(started, withoutPodSince);
+}
+
 /** Why a worker waits: the containers' reasons, else the Pod's, else that there is no Pod. */
-export function waitingOf(facts: Facts): Waiting[] {
-  const { job, pod } = facts;
+export function waitingOf(facts: Facts, { withoutPodSince }: PendingLimits): Waiting[] {
+  const { pod } = facts;
   if (pod === undefined) {
-    const since = timeOf(job?.status?.startTime) ?? timeOf(job?.metadata?.creationTimestamp);
+    const since = noPodSince(facts, withoutPodSince);
     return since === undefined ? [] : [{ reason: 'NoPod', since }];
   }
   const deletion = timeOf(pod.metadata?.deletionTimestamp);
@@ -166,7 +176,10 @@ export function waitingOf(facts: Facts): Waiting[] {
   if (facts.phase === 'Unknown') return [{ reason: 'Unknown', since: created }];
   const initialized = facts.podIs.has('Initialized') ? changed('Initialized') : undefined;
   const begun = hasBegun(facts);
-  const containers = facts.containers.flatMap(({ name, role, state }): Waiting[] => {
+  const inits = facts.containers.flatMap(({ role, state }) =>
+    role === 'init' ? (timeOf(state.terminated?.finishedAt) ?? []) : [],
+  );
+  const containers = facts.containers.flatMap(({ name, role, state, lastState }): Waiting[] => {
     // Once the pilot has begun, only what holds the pilot itself up counts: not a sidecar that fails beside it.
     if (!state.waiting || (begun && role !== 'pilot')) return [];
     const first = role === 'init' || role === 'sidecar';
@@ -175,7 +188,9 @@ export function waitingOf(facts: Facts): Waiting[] {
       if (state.waiting.reason === 'PodInitializing') return [];
     }
     const { reason, message } = state.waiting;
-    const since = first ? taken : (initialized ?? taken);
+    // Not before what it waited for until then was over: an init container, or its own last run.
+    const lastEnd = timeOf(lastState.terminated?.finishedAt) ?? 0;
+    const since = Math.max(first ? taken : (initialized ?? taken), lastEnd, ...(first ? inits : []));
     return [{ reason: reason ?? 'Pending', ...(message && { message }), since, container: name }];
   });
   if (containers.length > 0) return containers;

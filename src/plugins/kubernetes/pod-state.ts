@@ -11,7 +11,7 @@ import {
   startsAnotherPod,
   timeOf,
 } from './pod-facts.ts';
-import { judgeWaiting, type PendingLimits, type Waiting, waitingOf } from './pending-rules.ts';
+import { judgeWaiting, noPodSince, type PendingLimits, type Waiting, waitingOf } from './pending-rules.ts';
 import type { Job, Pod } from './types.ts';
 
 export interface StateOptions extends PendingLimits, CauseOptions {}
@@ -188,7 +188,7 @@ export function stateOf(
   const row = stateRows.find(({ when }) => when(facts));
   if (row === undefined) return undefined;
   const { status, native, mayBeGivenUp = false } = row;
-  const waiting = mayBeGivenUp ? waitingOf(facts) : [];
+  const waiting = mayBeGivenUp ? waitingOf(facts, options) : [];
   const nativeStatus = typeof native === 'string' ? native : native(facts, waiting);
   const over = status === 'finished' || status === 'failed';
   const node = facts.pod?.spec?.nodeName ?? undefined;
@@ -206,8 +206,12 @@ export function stateOf(
     ...(over && endTime !== undefined && { endTime }),
     ...(status === 'failed' && { error: causeOf(facts, options) }),
   };
-  if (!mayBeGivenUp) return { observation };
-  const queuedSince = hasBegun(facts) ? undefined : queuedSinceOf(facts);
+  // What the Job controller is ending already has its own reason.
+  const ending = facts.jobIs.has('FailureTarget') && facts.pod === undefined;
+  if (!mayBeGivenUp || ending) return { observation };
+  const queuedSince = hasBegun(facts)
+    ? undefined
+    : (timeOf(facts.pod?.metadata?.creationTimestamp) ?? noPodSince(facts, options.withoutPodSince));
   const outcome = judgeWaiting(waiting, queuedSince, options, now);
   if (outcome.then === 'wait') {
     return { observation, ...(outcome.at !== undefined && { lookAgainAt: outcome.at }) };
@@ -226,16 +230,6 @@ export function stateOf(
 
 function isUnknown({ phase, pod }: Facts): boolean {
   return phase === 'Unknown' || pod?.status?.reason === 'NodeLost';
-}
-
-/** Since when the worker waits for a node and its pilot; a suspended Job's time begins when it is resumed. */
-function queuedSinceOf({ job, pod }: Facts): number | undefined {
-  const { status, metadata } = job ?? {};
-  return (
-    timeOf(pod?.metadata?.creationTimestamp) ??
-    timeOf(status?.startTime) ??
-    timeOf(metadata?.creationTimestamp)
-  );
 }
 
 /** When it ended by the cluster: the pilot, else the last container, else the Job. */

@@ -21,8 +21,6 @@ const largest = 512 * 1024;
 const trusted = 60_000;
 /** A Secret is left alone for so long after it was last given to a Job, ms. */
 const keepUnused = 3_600_000;
-/** Between two looks for unused ones, ms. */
-const sweepInterval = 600_000;
 
 /**
  * Proxies that pilots get as `proxyContent`, one Secret per queue and content: what Harvester puts into plain environment,
@@ -33,12 +31,9 @@ export class ProxySecrets {
   readonly #clock: Clock;
   /** By name: when it was last given to a Job, and when it was made or found, monotonic ms. */
   readonly #known = new Map<string, { readonly used: number; readonly made: number }>();
-  #sweptAt: number;
-
   constructor(hub: KubernetesHub, clock: Clock) {
     this.#hub = hub;
     this.#clock = clock;
-    this.#sweptAt = clock.monotonic();
   }
 
   /** @throws ThresherError `proxy-unreadable` for a file that is missing, empty, too large or no PEM. */
@@ -88,30 +83,33 @@ export class ProxySecrets {
     return { name, key };
   }
 
-  /** Removes those that no Job has any more, now and then. @throws KubernetesError */
+  /** Removes those that no Job has any more. @throws KubernetesError */
   async sweep(signal: AbortSignal): Promise<void> {
-    const now = this.#clock.monotonic();
-    if (now - this.#sweptAt < sweepInterval) return;
-    this.#sweptAt = now;
     const { client, namespace, selector, jobs } = this.#hub;
-    const old = this.#clock.now() - keepUnused;
+    const old = this.#clock.now() + client.clockOffset - keepUnused;
     const { items } = await client.list(
       collectionPath(kind, namespace),
-      { labelSelector: `${selector},${proxySecretLabel}`, signal },
+      { labelSelector: `${selector},${proxySecretLabel}`, signal, metadataOnly: true },
       ({ metadata }) => metadata,
     );
     for (const { name = '', uid, creationTimestamp } of items as ObjectMeta[]) {
-      if (
-        Date.parse(creationTimestamp ?? '') > old ||
-        now - (this.#known.get(name)?.used ?? -Infinity) < keepUnused
-      )
-        continue;
+      if (Date.parse(creationTimestamp ?? '') > old || this.#isUsed(name)) continue;
       const labelSelector = `${proxySecretLabel}=${name}`;
-      const using = await client.list(jobs, { labelSelector, signal }, () => true);
-      if (using.items.length > 0) continue;
+      if (await client.exists(jobs, { labelSelector, signal })) continue;
+      // Somebody may have asked for it meanwhile.
+      if (this.#isUsed(name)) continue;
       this.#known.delete(name);
       await client.delete(objectPath(kind, namespace, name), { signal, ...(uid !== undefined && { uid }) });
     }
+  }
+
+  /** Whether this daemon has made any. */
+  get areUsed(): boolean {
+    return this.#known.size > 0;
+  }
+
+  #isUsed(name: string): boolean {
+    return this.#clock.monotonic() - (this.#known.get(name)?.used ?? -Infinity) < keepUnused;
   }
 }
 

@@ -1,6 +1,7 @@
 import type { KubernetesObject } from '../../clients/kubernetes/objects.ts';
 import { fencedAttempt } from './fence.ts';
-import { isOurs, pilotAnnotation, queueLabel, workerIdOf } from './marks.ts';
+import { workerName } from '../../worker/identity.ts';
+import { configAnnotation, isOurs, pilotAnnotation, queueLabel, workerIdOf } from './marks.ts';
 import type { Condition, ContainerSpec, ContainerStatus, Job, ObjectMeta, Pod } from './types.ts';
 
 /**
@@ -13,29 +14,42 @@ export interface Kept {
   readonly text: string;
 }
 
-/** Undefined for what is no worker's: a fence, or something without our marks. */
+/**
+ * Undefined for what is no worker's: a fence, something without our marks, or a copy of a worker's Job that somebody made
+ * under another name, which must not decide about the worker.
+ */
 export function keepJob(object: KubernetesObject, factoryId: string): Kept | undefined {
-  return fencedAttempt(object.metadata) === undefined ? keep(object, factoryId, slimJob) : undefined;
+  const { metadata } = object;
+  if (fencedAttempt(metadata) !== undefined) return undefined;
+  return keep(object, metadata?.name, factoryId, slimJob);
 }
 
+/** A Pod belongs to the worker whose Job made it, by the Job's name. */
 export function keepPod(object: KubernetesObject, factoryId: string): Kept | undefined {
-  return keep(object, factoryId, slimPod);
+  return keep(object, jobOf(object.metadata), factoryId, slimPod);
+}
+
+/** Name of the Job that made a Pod. */
+export function jobOf(metadata: ObjectMeta | undefined): string | undefined {
+  return metadata?.labels?.['batch.kubernetes.io/job-name'] ?? metadata?.labels?.['job-name'];
 }
 
 function keep(
   object: KubernetesObject,
+  jobName: string | undefined,
   factoryId: string,
   slim: (object: KubernetesObject) => unknown,
 ): Kept | undefined {
   const workerId = workerIdOf(object.metadata);
   if (workerId === undefined || !isOurs(object.metadata, factoryId)) return undefined;
+  if (jobName !== workerName(factoryId, workerId)) return undefined;
   return { workerId, uid: object.metadata?.uid ?? '', text: JSON.stringify(slim(object)) };
 }
 
 function slimJob(object: KubernetesObject): Job {
   const { metadata, spec, status } = object as Job;
   return {
-    metadata: slimMetadata(metadata, queueLabel),
+    metadata: slimMetadata(metadata, queueLabel, configAnnotation),
     spec: {
       ...(spec?.backoffLimit !== undefined && { backoffLimit: spec.backoffLimit }),
       ...(spec?.completions !== undefined && { completions: spec.completions }),
@@ -51,7 +65,7 @@ function slimPod(object: KubernetesObject): Pod {
   const { phase, reason, message, startTime, conditions, containerStatuses, initContainerStatuses } =
     status ?? {};
   return {
-    metadata: slimMetadata(metadata, queueLabel, pilotAnnotation),
+    metadata: slimMetadata(metadata, queueLabel, configAnnotation, pilotAnnotation),
     spec: {
       ...(spec?.nodeName && { nodeName: spec.nodeName }),
       containers: (spec?.containers ?? []).map(slimSpec),

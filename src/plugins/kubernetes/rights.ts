@@ -32,8 +32,8 @@ const keepDenied = 10_000;
 export class Rights {
   readonly #hub: KubernetesHub;
   readonly #clock: Clock;
-  #known:
-    { readonly missing: readonly Reason[]; readonly until: number; readonly secrets: boolean } | undefined;
+  /** By "verb resource": whether it is given, and until when that counts, monotonic ms. */
+  readonly #known = new Map<string, { readonly allowed: boolean; readonly until: number }>();
 
   constructor(hub: KubernetesHub, clock: Clock) {
     this.#hub = hub;
@@ -42,24 +42,27 @@ export class Rights {
 
   /** @throws KubernetesError when the server cannot be asked. */
   async missing(needsSecrets: boolean, signal: AbortSignal): Promise<readonly Reason[]> {
-    const known = this.#known;
-    if (known !== undefined && this.#clock.monotonic() < known.until && (known.secrets || !needsSecrets))
-      return known.missing;
     const wanted = needsSecrets ? [...workerRights, ...secretRights] : workerRights;
     const asked = wanted.flatMap(({ group, resource, verbs }) =>
       verbs.map(async (verb) =>
-        (await this.#may(group, resource, verb, signal)) ? [] : [{ resource, verb }],
+        (await this.#has(group, resource, verb, signal)) ? [] : [{ resource, verb }],
       ),
     );
     const lacking = (await Promise.all(asked)).flat();
-    const missing = [...Map.groupBy(lacking, ({ resource }) => resource)].map(([resource, verbs]): Reason => {
+    return [...Map.groupBy(lacking, ({ resource }) => resource)].map(([resource, verbs]): Reason => {
       const what = `${verbs.map(({ verb }) => verb).join(', ')} ${resource}`;
       const message = `the user lacks the right to ${what} in namespace "${this.#hub.namespace}"; templates/kubernetes/rbac.yaml gives it`;
       return { code: 'kubernetes-forbidden', message };
     });
-    const keep = missing.length > 0 ? keepDenied : keepAllowed;
-    this.#known = { missing, until: this.#clock.monotonic() + keep, secrets: needsSecrets };
-    return missing;
+  }
+
+  async #has(group: string, resource: string, verb: string, signal: AbortSignal): Promise<boolean> {
+    const key = `${verb} ${resource}`;
+    const known = this.#known.get(key);
+    if (known !== undefined && this.#clock.monotonic() < known.until) return known.allowed;
+    const allowed = await this.#may(group, resource, verb, signal);
+    this.#known.set(key, { allowed, until: this.#clock.monotonic() + (allowed ? keepAllowed : keepDenied) });
+    return allowed;
   }
 
   async #may(group: string, resource: string, verb: string, signal: AbortSignal): Promise<boolean> {

@@ -16,12 +16,13 @@ const where = {
     'Namespace of the Jobs. Default, also where it is empty: `k8s.namespace`, else `default`.',
   ),
   'k8s.namespace': text('The same, as CRIC has it.'),
-  requestsPerSecond: Type.Number({
-    default: 200,
-    exclusiveMinimum: 0,
-    description:
-      'Requests per second to the API server, all queues on that cluster together, after a burst of twice as many. What the server itself asks for (429) counts too.',
-  }),
+  requestsPerSecond: Type.Optional(
+    Type.Number({
+      exclusiveMinimum: 0,
+      description:
+        'Requests per second to the API server, all queues on that cluster together, after a burst of twice as many; the least that any of them says counts. Default: 200. What the server itself asks for (429) counts too.',
+    }),
+  ),
 };
 
 /** Today's Harvester takes these from CRIC; here they are options of the queue. */
@@ -180,7 +181,7 @@ export const K8sSweeperConfig = Type.Object({
   ...where,
   nProcesses: atOnce('Jobs deleted at once.'),
   killGrace: natural(
-    "Between TERM and KILL, s. Default: `terminationGracePeriodSeconds` of the template, else Kubernetes' 30.",
+    "Between TERM and KILL, s, where that is less than the Pod's own. Default: `terminationGracePeriodSeconds` of the template, else Kubernetes' 30.",
   ),
 });
 export type K8sSweeperConfig = Static<typeof K8sSweeperConfig>;

@@ -32,6 +32,11 @@ export class K8sSubmitter implements Submitter {
 
   constructor(parts: SubmitterParts) {
     this.#parts = parts;
+    parts.hub.jobMakers.set(parts.context.queue, (worker) => {
+      const template = this.#template();
+      if (Array.isArray(template)) return undefined;
+      return fill(template, worker, this.#fillOptions(undefined));
+    });
   }
 
   async preflight(signal: AbortSignal): Promise<Preflight> {
@@ -96,7 +101,7 @@ export class K8sSubmitter implements Submitter {
     const proxySecret = this.#proxyFile() === undefined ? undefined : { name: 'not-made-yet', key: 'proxy' };
     const job = fill(template, worker, this.#fillOptions(proxySecret));
     const { hub, rights } = this.#parts;
-    return dryRun(hub, rights, template, job, signal);
+    return dryRun({ hub, rights, needsSecrets: proxySecret !== undefined }, template, job, signal);
   }
 
   async #submitOne(job: FilledJob, worker: Worker, signal: AbortSignal): Promise<SubmitOutcome> {

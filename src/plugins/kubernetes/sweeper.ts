@@ -1,15 +1,16 @@
 import pMap from 'p-map';
 import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
+import { ThresherError } from '../../worker/errors.ts';
+import { isFinal } from '../../worker/status.ts';
 import type { Worker, WorkerError } from '../../worker/worker.ts';
 import type { Context } from '../contracts/context.ts';
 import type { Found, GoneOutcome, Sweeper } from '../contracts/sweeper.ts';
 import { tell } from './events.ts';
 import { fence, removeFence, standingOf } from './fence.ts';
-import type { Following, ObjectName } from './following.ts';
+import type { Following, ObjectName, OptionsOf } from './following.ts';
 import type { KubernetesHub } from './hub.ts';
 import { listAll } from './listing.ts';
 import { lookUp } from './look-up.ts';
-import type { StateOptions } from './pod-state.ts';
 import { problemOf } from './problem.ts';
 import type { ProxySecrets } from './proxy-secrets.ts';
 import type { K8sSweeperConfig } from './schema.ts';
@@ -19,7 +20,7 @@ export interface SweeperParts {
   readonly proxies: ProxySecrets;
   readonly config: K8sSweeperConfig;
   readonly context: Context;
-  readonly options: (queue: string | undefined) => StateOptions;
+  readonly options: OptionsOf;
 }
 
 /** How long one call waits for what it deleted, ms. What takes longer is `pending`, and the next call goes on. */
@@ -39,57 +40,79 @@ export class K8sSweeper implements Sweeper {
   }
 
   async kill(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, GoneOutcome>> {
-    const { hub, context, config } = this.#parts;
+    const { hub, context, config, options } = this.#parts;
+    // Looked at first: what has ended by itself is not to be deleted before that was seen.
+    const ids = workers.map(({ workerId }) => workerId);
+    const found = await lookUp(hub, ids, signal);
+    const now = context.clock.now() + hub.client.clockOffset;
+    const over = new Set(
+      ids.filter((workerId) =>
+        isFinal(found.stateOf(workerId, now, options)?.observation.status ?? 'pending'),
+      ),
+    );
     const ask: Ask = async (worker) => {
-      const { name, handle } = worker;
+      const { workerId, name, handle } = worker;
+      const { job, pods } = found.objectsOf(workerId);
       // What has not begun must not begin any more.
-      const uid = handle?.uid ?? (await fence(hub, worker, signal))?.uid;
-      if (typeof uid !== 'string') return;
-      const message = `worker ${worker.workerId} of ${worker.queue} was ended by thresher`;
+      const known = job?.uid ?? handle?.uid;
+      const uid = known ?? (pods.length > 0 ? undefined : (await fence(hub, worker, signal))?.uid);
+      if (typeof uid !== 'string' || job?.leaving === true) return;
+      const message = `worker ${workerId} of ${worker.queue} was ended by thresher`;
       if (await this.#deleteJob({ name, uid }, signal))
-        await tell(hub, context, { job: { name, uid }, reason: 'Killed', message }, signal);
+        tell(hub, context, { job: { name, uid }, reason: 'Killed', message }, signal);
     };
-    return this.#end(workers, ask, patience.kill, config.killGrace, signal);
+    const ending = workers.filter(({ workerId }) => !over.has(workerId));
+    const outcomes = await this.#end(ending, ask, patience.kill, config.killGrace, signal);
+    return new Map([
+      ...outcomes,
+      ...[...over].map((workerId) => [workerId, { kind: 'gone' } as const] as const),
+    ]);
   }
 
   async remove(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, GoneOutcome>> {
-    const { hub, context } = this.#parts;
+    const { hub } = this.#parts;
     const ask: Ask = async (worker) => {
-      const { name, handle } = worker;
-      if (typeof handle?.uid === 'string') {
-        await this.#deleteJob({ name, uid: handle.uid }, signal);
+      const { workerId, name, handle } = worker;
+      hub.refused.delete(workerId);
+      if (typeof handle?.uid === 'string' && (await this.#deleteJob({ name, uid: handle.uid }, signal)))
+        return;
+      // Not confirmed, gone already, or replaced by another one of its name.
+      const standing = await standingOf(hub, worker, signal);
+      if (standing.kind === 'fence') await removeFence(hub, name, standing.uid, signal);
+      if (standing.kind !== 'worker') return;
+      const uid = String(standing.handle.uid);
+      if (handle?.uid === undefined) {
+        await this.#deleteJob({ name, uid }, signal);
         return;
       }
-      const standing = await standingOf(hub, worker, signal);
-      if (standing.kind === 'worker')
-        await this.#deleteJob({ name, uid: String(standing.handle.uid) }, signal);
-      if (standing.kind === 'fence') await removeFence(hub, name, standing.uid, signal);
+      const message = `the Job ${name} has the uid ${uid} now, and the worker's had ${String(handle.uid)}: somebody made it anew; delete it, if nobody needs it`;
+      throw new ThresherError('k8s-name-taken', message);
     };
-    const outcomes = await this.#end(workers, ask, patience.remove, undefined, signal);
-    for (const { workerId } of workers) hub.refused.delete(workerId);
-    try {
-      await this.#parts.proxies.sweep(signal);
-    } catch (error) {
-      // Most queues have none, and their daemon no right to look.
-      context.log.debug('unused proxy Secrets not looked for', { ...problemOf(error) });
-    }
-    return outcomes;
+    return this.#end(workers, ask, patience.remove, undefined, signal);
   }
 
-  list(signal: AbortSignal): Promise<readonly Found[]> {
-    const { hub, context, options } = this.#parts;
-    return listAll(hub, context.clock.now(), options, signal);
+  async list(signal: AbortSignal): Promise<readonly Found[]> {
+    const { hub, context, options, proxies } = this.#parts;
+    const found = await listAll(hub, context.clock.now() + hub.client.clockOffset, options, signal);
+    try {
+      await proxies.sweep(signal);
+    } catch (error) {
+      // Most queues have none, and their daemon no right to look.
+      const expected = isKubernetesError(error, 'kubernetes-forbidden') && !proxies.areUsed;
+      if (!expected) context.log.warn('unused proxy Secrets could not be removed', { ...problemOf(error) });
+    }
+    return found;
   }
 
   async removeOrphan({ place, handle, identity }: Found, signal: AbortSignal): Promise<GoneOutcome> {
     const [, kind, name = ''] = place.split('/');
-    const uid = String(handle.uid);
+    const uid = String(kind === 'pods' ? handle.podUid : handle.uid);
     try {
       if (kind === 'pods') await this.#deletePod({ name, uid }, undefined, signal);
       else await this.#deleteJob({ name, uid }, signal);
       if (identity === undefined) return { kind: 'gone' };
       const { workerId } = identity;
-      const left = await this.#left([workerId], undefined, signal);
+      const left = await this.#left([workerId], undefined, new Set(), signal);
       return { kind: left.has(workerId) ? 'pending' : 'gone' };
     } catch (error) {
       return { kind: 'failed', error: problemOf(error) };
@@ -118,9 +141,10 @@ export class K8sSweeper implements Sweeper {
     let open = asked.map(({ workerId }) => workerId);
     const deadline = clock.monotonic() + wait;
     let failure: WorkerError | undefined;
+    const shortened = new Set<string>();
     for (let pause = pauses.first; open.length > 0; pause = Math.min(pause * 2, pauses.longest)) {
       try {
-        const left = await this.#left(open, grace, signal);
+        const left = await this.#left(open, grace, shortened, signal);
         failure = undefined;
         open = open.filter((workerId) => left.has(workerId));
       } catch (error) {
@@ -141,6 +165,7 @@ export class K8sSweeper implements Sweeper {
   async #left(
     workerIds: readonly number[],
     grace: number | undefined,
+    shortened: Set<string>,
     signal: AbortSignal,
   ): Promise<Following> {
     const { hub, config } = this.#parts;
@@ -149,7 +174,10 @@ export class K8sSweeper implements Sweeper {
       .toArray()
       .map((workerId) => left.objectsOf(workerId))
       .filter(({ job }) => job === undefined)
-      .flatMap(({ pods }) => pods.filter(({ leaving }) => !leaving));
+      .flatMap(({ pods }) => pods)
+      // One that leaves already has a grace of its own, which a second deletion can shorten.
+      .filter(({ uid, leaving }) => !leaving || (grace !== undefined && !shortened.has(uid)));
+    for (const { uid } of due) shortened.add(uid);
     await pMap(due, (pod) => this.#deletePod(pod, grace, signal), { concurrency: config.nProcesses });
     return left;
   }

@@ -10,6 +10,11 @@ export const kubernetesErrors = {
     meaning: 'A kubeconfig file has a mistake, or lacks the context that is asked for.',
     remedy: 'Mend the place named; `kubectl --kubeconfig FILE config view` shows what kubectl makes of it.',
   },
+  'kubernetes-other-cluster': {
+    meaning: 'A kubeconfig that names one cluster was changed to name another, where its workers are not.',
+    remedy:
+      'Put the old one back until its workers have ended, and give the new one a kubeconfig of its own; see the message if it is the same cluster.',
+  },
   'kubernetes-credentials': {
     meaning:
       'What the kubeconfig names for the login does not come: a token, certificate or key file cannot be read, or the exec plugin failed.',
