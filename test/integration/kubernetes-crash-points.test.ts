@@ -108,8 +108,14 @@ describe('on Kubernetes a daemon killed at any step', () => {
     });
   }
 
-  for (const step of ['before-remove', 'after-remove', 'after-mark']) {
-    for (const database of ['kept', 'removed']) {
+  // Marked as swept, there is nothing left of it that a database could be lost for.
+  const databases = {
+    'before-remove': ['kept', 'removed'],
+    'after-remove': ['kept', 'removed'],
+    'after-mark': ['kept'],
+  };
+  for (const [step, each] of Object.entries(databases)) {
+    for (const database of each) {
       it(`goes on with a sweep: ${step}, the database ${database}`, async () => {
         makeSite({ run: '100ms' });
         await crashAt(`sweep:${step}`, database);

@@ -152,6 +152,7 @@ describe('on Kubernetes what the API server refuses', () => {
             name,
             kubernetesQueue(parts[name].space, {
               kubeconfig: `${name}.kubeconfig`,
+              submitter: { nProcesses: 2 },
               queue: { maxWorkers: 4, nQueueLimitWorker: 4 },
             }),
           ]),
@@ -174,6 +175,9 @@ describe('on Kubernetes what the API server refuses', () => {
       // What was under way at that moment is let through.
       const meanwhile = requests.filter((request) => request.at > at + 250 && request.at < at + 2900);
       expect(meanwhile).to.deep.equal([]);
+      // Two creations at once: the one that was refused waited, and so did others that were not.
+      const later = requests.filter((request) => request.resource === 'jobs' && request.verb === 'create');
+      expect(later.filter((request) => request.at >= at + 2900).length).to.be.greaterThan(1);
       expect((await site.workers({ queue: 'BUSY' })).map(({ status }) => status)).to.deep.equal(
         Array.from({ length: 4 }, () => 'running'),
       );

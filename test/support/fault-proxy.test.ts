@@ -104,6 +104,20 @@ describe('the fault proxy, before a small server', () => {
     expect(performance.now() - start).to.be.greaterThan(295);
   });
 
+  it('carries out late what was asked by a client that has gone', async () => {
+    const release = Promise.withResolvers<undefined>();
+    proxy.inject({ times: 1, fault: { kind: 'late', until: release.promise } });
+    const asked = ask(`${proxy.url}/api/v1/namespaces/n/pods`, 'POST', 'body');
+    await until('it is held', () => proxy.requests.length === 1);
+    proxy.cutAll();
+    expect(await refused(asked)).to.equal('ECONNRESET');
+    expect(served).to.deep.equal([]);
+    release.resolve(undefined);
+    await until('the server has answered', () => proxy.requests[0]?.status === 200);
+    expect(served).to.deep.equal(['POST /api/v1/namespaces/n/pods body']);
+    expect((await get()).text).to.equal('the answer');
+  });
+
   for (const [status, reason] of [
     [403, 'Forbidden'],
     [410, 'Expired'],

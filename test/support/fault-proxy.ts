@@ -262,7 +262,7 @@ export class FaultProxy implements AsyncDisposable {
         break;
     }
     if (request.socket.destroyed && fault?.kind !== 'late') return;
-    const upstream = await this.#ask(request, response, body);
+    const upstream = await this.#ask(request, response, body, fault?.kind === 'late');
     seen.status = upstream.statusCode ?? 0;
     if (fault?.kind === 'cut-after') {
       await readAll(upstream);
@@ -277,7 +277,12 @@ export class FaultProxy implements AsyncDisposable {
     else await passLines(upstream, response, fault);
   }
 
-  #ask(request: IncomingMessage, response: ServerResponse, body: Buffer): Promise<IncomingMessage> {
+  #ask(
+    request: IncomingMessage,
+    response: ServerResponse,
+    body: Buffer,
+    late: boolean,
+  ): Promise<IncomingMessage> {
     const { method, url = '/', headers } = request;
     // Said anew by this connection; and lines can be counted only in text that is not compressed.
     const own = ['host', 'connection', 'content-length', 'transfer-encoding', 'accept-encoding'];
@@ -293,8 +298,8 @@ export class FaultProxy implements AsyncDisposable {
       const length = body.length > 0 ? { 'content-length': String(body.length) } : {};
       const sent = send(target, { method, agent, headers: { ...others, ...length } }, resolve);
       sent.on('error', reject);
-      // A client that goes takes its watch along.
-      response.once('close', () => sent.destroy());
+      // A client that goes takes its watch along; what is carried out late it cannot call back.
+      if (!late) response.once('close', () => sent.destroy());
       sent.end(body);
     });
   }
