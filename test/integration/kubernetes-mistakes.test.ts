@@ -210,7 +210,7 @@ describe('a mistake in a Kubernetes queue', function () {
 
   for (const [name, what, said] of [
     ['NOWHERE', 'a server that is nowhere', /127\.0\.0\.1:9/],
-    ['TOKEN', 'a token file that is not there', /kubernetes-credentials: .*\/no-such-token/],
+    ['TOKEN', 'a token file that is not there', /tokenFile cannot be read: .*'\/no-such-token'/],
   ] as const) {
     it(`is a reason that its queue shows: ${what}`, async () => {
       started();
