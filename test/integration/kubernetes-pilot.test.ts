@@ -111,7 +111,9 @@ describe('a pilot on Kubernetes', function () {
       ...{ PANDA_HOSTNAME: 'real-node-0', prodSourceLabel: 'unified', jobType: 'unified' },
       ...{ storageRequestMiB: '100', storageLimitMiB: '100' },
     };
-    const environment = Object.fromEntries(lines.map((line) => line.split(/=(.*)/s).slice(0, 2)));
+    const environment: Record<string, string> = Object.fromEntries(
+      lines.map((line) => [line.split('=')[0] ?? '', line.slice(line.indexOf('=') + 1)]),
+    );
     expect(environment).to.include(expected);
     expect(lines.filter((line) => line.startsWith('workerID='))).to.have.length(1);
   });

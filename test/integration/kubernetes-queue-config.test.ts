@@ -43,7 +43,8 @@ const wiki = (namespace: string) => ({
 });
 
 /** CVMFS as its CSI driver gives it: claims that are bound. */
-async function makeClaims({ name: namespace, client, core }: Namespace, path: typeof core): Promise<void> {
+async function makeClaims(space: Namespace): Promise<void> {
+  const { name: namespace, client } = space;
   for (const name of claims) {
     const spec = { accessModes: ['ReadOnlyMany'], storageClassName: '' };
     const volumeName = `${namespace}-${name}`;
@@ -56,7 +57,7 @@ async function makeClaims({ name: namespace, client, core }: Namespace, path: ty
         claimRef: { namespace, name },
       },
     });
-    await client.create(path('persistentvolumeclaims'), {
+    await client.create(space.core('persistentvolumeclaims'), {
       ...{ apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata: { name } },
       spec: { ...spec, volumeName, resources: { requests: { storage: '1Gi' } } },
     });
@@ -78,7 +79,7 @@ describe("the queue of Harvester's wiki page, with its job_cern.yaml", function 
   it('runs from end to end: as it is written, with `submitter.defaultDemand: fill`', async () => {
     const plane = await controlPlane();
     await using space = await plane.namespace('wiki');
-    await makeClaims(space, (resource) => space.core(resource));
+    await makeClaims(space);
     const text = readFileSync(template, 'utf8');
     const settings = { submitter: { defaultDemand: 'fill' } };
     const site = kubernetesSite(
@@ -98,10 +99,12 @@ describe("the queue of Harvester's wiki page, with its job_cern.yaml", function 
       });
       const pods = await space.client.list<FilledPod>(space.core('pods'));
       expect(pods).to.have.length(4);
-      const [{ env = [], args = [] } = {}] = pods[0]?.spec.containers ?? [];
+      const { env = [], args = [] } = pods[0]?.spec.containers[0] ?? {};
       const id = pods[0]?.metadata.labels?.['thresher/worker-id'];
       expect(args[1]).to.match(/^cd; wget .* \.\/pilots_starter\.py \|\| true$/);
-      const values = Object.fromEntries(env.map(({ name, value }) => [name, value]));
+      const values: Record<string, string | undefined> = Object.fromEntries(
+        env.map(({ name, value }) => [name, value]),
+      );
       expect(values).to.include({
         TMPDIR: '/root',
         PILOT_NOKILL: 'True',
@@ -112,7 +115,9 @@ describe("the queue of Harvester's wiki page, with its job_cern.yaml", function 
       expect(new Set(env.map(({ name }) => name)).size).to.equal(env.length);
 
       // What their pilots come to is said on their Pods: the template says nothing of it.
-      const ends = Object.fromEntries(running.map(({ batchID }, index) => [batchID, index < 2 ? '0' : '3']));
+      const ends: Record<string, string> = Object.fromEntries(
+        running.map(({ batchID }, index) => [batchID ?? '', index < 2 ? '0' : '3']),
+      );
       for (const { metadata } of pods) {
         const annotations = { 'play/run': '0s', 'play/exit': ends[metadata.labels?.['job-name'] ?? ''] };
         await space.client.patch(space.core('pods', metadata.name), { metadata: { annotations } });

@@ -1,5 +1,7 @@
+import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { readAccess } from '../../clients/kubernetes/access.ts';
+import { filesOf } from '../../clients/kubernetes/credentials.ts';
 import { messageOf, ThresherError } from '../../worker/errors.ts';
 import type { Context } from '../contracts/context.ts';
 import { type CheckContext, definePlugin } from '../contracts/definition.ts';
@@ -109,7 +111,12 @@ function checkWhere(config: Where, context: CheckContext): DefinitionProblem[] {
     problems.push({ pointer, code: 'wrong-type', message });
   }
   try {
-    readAccess(accessSource(config, context));
+    const access = readAccess(accessSource(config, context));
+    for (const file of filesOf(access).filter((file) => !existsSync(file))) {
+      // Only a warning: what writes a token may start after the daemon, and until then the queue waits with the reason.
+      const message = `${access.source} names ${file}, which is not there: write that file, or name the right one`;
+      problems.push({ pointer: '/k8s_config_file', severity: 'warning', code: 'file-unreadable', message });
+    }
   } catch (error) {
     const code =
       error instanceof ThresherError && error.code === 'kubeconfig-wrong' ? 'syntax' : 'file-unreadable';
