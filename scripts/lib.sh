@@ -90,14 +90,21 @@ install_packages() {
   need npm npm
   bring_in
   stamp=node_modules/.installed
-  if [ ! -e "$stamp" ] || ! cmp -s package-lock.json "$stamp"; then
+  if ! cmp -s package-lock.json "$stamp" 2>/dev/null; then
+    # Two of these scripts at once, as in parallel tests, would install into each other.
+    exec 9<.
+    ! command -v flock >/dev/null || flock 9
+  fi
+  if ! cmp -s package-lock.json "$stamp" 2>/dev/null; then
     echo "installing packages"
     # The lock file decides every version: an old npm under an old Node would choose others.
     # Nothing but the runtime has a script that it needs: the npm of Debian 12 would build a database that comes built.
     npm ci --ignore-scripts --no-fund --no-audit --loglevel=error
     npm rebuild node --loglevel=error
+    rm -f "$stamp"
     cp package-lock.json "$stamp"
   fi
+  exec 9<&-
   node=node_modules/node/bin/node
   if ! "$node" --version >/dev/null 2>&1; then
     fail "Node 24 did not arrive with the packages: npm must be allowed to run the install script of the package 'node' (npm config get ignore-scripts)"

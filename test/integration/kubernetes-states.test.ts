@@ -80,6 +80,8 @@ async function deleteOnceFailed(live: Live): Promise<void> {
 /** The Pod stays, and nobody has any Job of it. */
 async function orphan(live: Live): Promise<void> {
   const { space, job } = live;
+  // Of a Pod that the collector does not know yet it would not take the owner away, and then the Pod itself.
+  await podOf(live, 'Running');
   await space.client.delete(space.jobs(job.metadata.name), { propagationPolicy: 'Orphan' });
 }
 
@@ -158,7 +160,7 @@ const cases: readonly Case[] = [
   { what: 'a pilot at work', row: "pilot's container running", expected: 'running Running; node, start' },
   {
     ...{ what: 'a Pod that succeeded, of a Job that is gone', row: succeeded },
-    ...{ play: { run: '2s' }, then: orphan, expected: 'finished Completed 0; node, start, end' },
+    ...{ play: { run: '4s' }, then: orphan, expected: 'finished Completed 0; node, start, end' },
   },
   {
     ...{ what: 'the first of two Pods that a Job wants', row: 'Pod `Succeeded`, and the Job wants more' },
@@ -177,7 +179,7 @@ const cases: readonly Case[] = [
     expected: 'failed BackoffLimitExceeded exit-status 3; node, start, end',
   },
   {
-    ...{ what: 'a pilot that fails, of a Job that is gone', row: failed, play: { run: '2s', exit: '3' } },
+    ...{ what: 'a pilot that fails, of a Job that is gone', row: failed, play: { run: '4s', exit: '3' } },
     ...{ then: orphan, expected: 'failed Error exit-status 3; node, start, end' },
   },
   {

@@ -142,6 +142,12 @@ export const failureCauses: readonly Cause[] = [
     find: ofJob('BackoffLimitExceeded', 'its Pod failed, and is gone'),
   },
   {
+    seen: 'Pod with a `deletionTimestamp`, and nothing of the above',
+    code: 'k8s-pod-gone',
+    find: ({ pod }) =>
+      pod?.metadata?.deletionTimestamp ? 'its Pod was deleted before its pilot began' : undefined,
+  },
+  {
     seen: 'anything else',
     code: 'k8s-failed',
     find: ({ pod, jobIs }) => {

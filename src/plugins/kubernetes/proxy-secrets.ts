@@ -86,14 +86,15 @@ export class ProxySecrets {
   /** Removes those that no Job has any more. @throws KubernetesError */
   async sweep(signal: AbortSignal): Promise<void> {
     const { client, namespace, selector, jobs } = this.#hub;
-    const old = this.#clock.now() + client.clockOffset - keepUnused;
     const { items } = await client.list(
       collectionPath(kind, namespace),
       { labelSelector: `${selector},${proxySecretLabel}`, signal, metadataOnly: true },
       ({ metadata }) => metadata,
     );
-    for (const { name = '', uid, creationTimestamp } of items as ObjectMeta[]) {
-      if (Date.parse(creationTimestamp ?? '') > old || this.#isUsed(name)) continue;
+    for (const { name = '', uid } of items as ObjectMeta[]) {
+      // Of an earlier daemon nobody knows when it used it last: counted from now.
+      if (!this.#known.has(name)) this.#known.set(name, { used: this.#clock.monotonic(), made: -Infinity });
+      if (this.#isUsed(name)) continue;
       const labelSelector = `${proxySecretLabel}=${name}`;
       if (await client.exists(jobs, { labelSelector, signal })) continue;
       // Somebody may have asked for it meanwhile.

@@ -62,7 +62,8 @@ export const kubernetesWorkerErrors = {
     remedy: 'See the message for the rule.',
   },
   'k8s-pod-gone': {
-    meaning: 'The Job failed with its Pod, and the Pod is gone, so nothing says why.',
+    meaning:
+      'The Job failed with its Pod, and the Pod is gone, so nothing says why; or it was deleted before its pilot began.',
     remedy: 'Look who removes Pods: Pod garbage collection, a drained node, an operator.',
   },
   'k8s-name-taken': {

@@ -82,13 +82,19 @@ describe("a worker's Job", () => {
     const usual = { resourceType: 'SCORE', prodSourceLabel: 'managed', pq: 'CERN_PROD' };
     expect(metadata.labels).to.deep.equal({ ...usual, ...marks, team: 'atlas' });
     expect(spec.template.metadata?.labels).to.deep.equal({ ...usual, ...marks });
-    expect(spec.template.metadata?.annotations).to.deep.equal({
+    const { annotations } = spec.template.metadata ?? {};
+    expect(annotations).to.include({
       note: 'mine',
       'kubectl.kubernetes.io/default-container': 'pilot',
       'thresher/queue': 'CERN_PROD',
+      'thresher/config': '1',
       'thresher/pilot-container': 'pilot',
     });
     expect(identityOf(metadata)).to.deep.equal(worker);
+    // A Pod whose Job is gone still says who it is.
+    const pod = { name: 'factory-17-abcde', labels: marks, annotations: annotations ?? {} };
+    expect(identityOf(pod, 'factory-17')).to.deep.equal(worker);
+    expect(identityOf(pod, 'a-copy')).to.equal(undefined);
   });
 
   it("has Harvester's whole environment, each variable once, with job_cern.yaml", () => {
