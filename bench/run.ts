@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { benchCore } from './core/index.ts';
-import { benchKubernetes, type Options } from './kubernetes/index.ts';
+import { benchKubernetes, type Options, parts } from './kubernetes/index.ts';
 
 const benchmarks: Readonly<Record<string, (options: Options) => Promise<void>>> = {
   core: ({ resultsDirectory }) => benchCore(resultsDirectory),
@@ -16,27 +16,38 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   });
 }
 
-const usage = `usage: npm run bench -- ${Object.keys(benchmarks).join(' | ')} [--workers N]
+const usage = `usage: npm run bench -- ${Object.keys(benchmarks).join(' | ')} [--workers N] [--part PART]
 
-  --workers N  for a quick try of \`kubernetes\` with so many live workers, 100 to 10000: nothing is kept of it
+For a quick try of \`kubernetes\`, of which nothing is kept:
+
+  --workers N  with so many live workers, 100 to 10000
+  --part PART  only ${parts.join(', ')}
 `;
 
-function readCommand(): { readonly names: readonly string[]; readonly workers: number | undefined } {
-  const { values, positionals } = parseArgs({
+interface Command extends Pick<Options, 'workers' | 'part'> {
+  readonly names: readonly string[];
+}
+
+function readCommand(): Command {
+  const { values, positionals: names } = parseArgs({
     allowPositionals: true,
-    options: { workers: { type: 'string' } },
+    options: { workers: { type: 'string' }, part: { type: 'string' } },
   });
-  const unknown = positionals.filter((name) => !(name in benchmarks));
+  const unknown = names.filter((name) => !Object.hasOwn(benchmarks, name));
   if (unknown.length > 0) throw new Error(`there is no benchmark ${unknown.join(', ')}`);
-  if (positionals.length === 0) throw new Error('no benchmark is named');
+  if (names.length === 0) throw new Error('no benchmark is named');
+  const isQuick = values.workers !== undefined || values.part !== undefined;
+  if (isQuick && names.includes('core')) throw new Error('core has one size only');
   const workers = values.workers === undefined ? undefined : Number(values.workers);
   if (workers !== undefined && !(Number.isInteger(workers) && workers >= 100 && workers <= 10_000))
     throw new Error(`--workers is "${values.workers ?? ''}": write a number from 100 to 10000`);
-  if (workers !== undefined && positionals.includes('core')) throw new Error('core has one size only');
-  return { names: positionals, workers };
+  const part = parts.find((one) => one === values.part);
+  if (part === undefined && values.part !== undefined)
+    throw new Error(`--part is "${values.part}": write one of ${parts.join(', ')}`);
+  return { names, workers, part };
 }
 
-let command: ReturnType<typeof readCommand>;
+let command: Command;
 try {
   command = readCommand();
 } catch (error) {
@@ -44,4 +55,4 @@ try {
   process.exit(2);
 }
 const resultsDirectory = join(import.meta.dirname, 'results');
-for (const name of command.names) await benchmarks[name]?.({ resultsDirectory, workers: command.workers });
+for (const name of command.names) await benchmarks[name]?.({ resultsDirectory, ...command });

@@ -118,7 +118,8 @@ export class BenchDaemon {
     });
   }
 
-  async kill(signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
+  /** With SIGTERM it may take its leave, and Node write a profile. */
+  async kill(signal: 'SIGKILL' | 'SIGTERM' = 'SIGKILL'): Promise<void> {
     this.#child?.kill(signal);
     await this.#ended;
     this.#child = undefined;

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { machine } from '../core/machine.ts';
-import { startCluster } from './cluster.ts';
+import { type Cluster, startCluster } from './cluster.ts';
 import { figuresOf } from './figures.ts';
 import { Limit } from './limit.ts';
 import { measureLive } from './live.ts';
@@ -15,13 +15,22 @@ export interface Options {
   readonly resultsDirectory: string;
   /** Live workers, for a quick try: less than its full size, nothing is kept of it. */
   readonly workers: number | undefined;
+  /** Only this part, for a quick try. */
+  readonly part: Part | undefined;
 }
+
+export const parts = ['submission', 'sweep', 'live'] as const;
+export type Part = (typeof parts)[number];
 
 /** Live workers of the figures that are kept. */
 const fullSize = 10_000;
 
 /** Against a real control plane; the results go to `results/kubernetes.json` and `results/kubernetes.md`. */
-export async function benchKubernetes({ resultsDirectory, workers = fullSize }: Options): Promise<void> {
+export async function benchKubernetes({
+  resultsDirectory,
+  workers = fullSize,
+  part,
+}: Options): Promise<void> {
   const directory = mkdtempSync(join(tmpdir(), 'thresher-bench-'));
   const remove = () => {
     if (process.env.BENCH_KEEP === undefined) rmSync(directory, { recursive: true, force: true });
@@ -30,6 +39,12 @@ export async function benchKubernetes({ resultsDirectory, workers = fullSize }: 
   progress('a control plane of its own, and the client-go loop');
   const cluster = await startCluster();
   try {
+    if (part !== undefined) {
+      const limit = await Limit.build(directory, cluster.plane.status.kubeconfig);
+      const found = await partsOf(cluster, directory, workers)[part](limit);
+      process.stdout.write(`${JSON.stringify(found, null, 2)}\n`);
+      return;
+    }
     const measured = await measure(cluster, directory, workers);
     const date = new Date().toISOString();
     const clientGo = versionOfClientGo();
@@ -51,28 +66,39 @@ export async function benchKubernetes({ resultsDirectory, workers = fullSize }: 
   }
 }
 
-async function measure(
-  { plane }: Awaited<ReturnType<typeof startCluster>>,
+/** What can be measured alone, in the order in which all are. */
+function partsOf(
+  { plane }: Cluster,
   directory: string,
   workers: number,
-): Promise<Measured> {
-  const limit = await Limit.build(directory, plane.status.kubeconfig);
-  const part = (share: number) => Math.ceil(workers * share);
-  const loads: number[] = [];
-  const noteLoad = () => loads.push(loadavg()[0] ?? NaN);
-  noteLoad();
+): {
+  readonly [One in Part]: (limit: Limit) => Promise<Measured[One]>;
+} {
+  const share = (of: number) => Math.ceil(workers * of);
   const rounds = 5;
-  progress('submission');
-  const submission = await measureSubmission(plane, limit, directory, { rounds, perRound: part(0.2) });
-  noteLoad();
-  progress('sweep');
-  const sweep = await measureSweep(plane, limit, directory, { rounds, workers: part(0.1) });
-  noteLoad();
-  progress(`${workers} live workers`);
-  const live = await measureLive(plane, directory, {
-    ...{ workers, changes: part(0.1), restarts: 3, quietSeconds: 60 },
-  });
-  noteLoad();
+  return {
+    submission: (limit) => measureSubmission(plane, limit, directory, { rounds, perRound: share(0.2) }),
+    sweep: (limit) => measureSweep(plane, limit, directory, { rounds, workers: share(0.1) }),
+    live: () =>
+      measureLive(plane, directory, { ...{ workers, changes: share(0.1), restarts: 3, quietSeconds: 60 } }),
+  };
+}
+
+async function measure(cluster: Cluster, directory: string, workers: number): Promise<Measured> {
+  const limit = await Limit.build(directory, cluster.plane.status.kubeconfig);
+  const all = partsOf(cluster, directory, workers);
+  const loads: number[] = [];
+  const next = (part: string) => {
+    progress(part);
+    loads.push(loadavg()[0] ?? NaN);
+  };
+  next('submission');
+  const submission = await all.submission(limit);
+  next('sweep');
+  const sweep = await all.sweep(limit);
+  next(`${workers} live workers`);
+  const live = await all.live(limit);
+  loads.push(loadavg()[0] ?? NaN);
   return { submission, sweep, live, loads };
 }
 

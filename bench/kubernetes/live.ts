@@ -88,7 +88,7 @@ export async function measureLive(
     await rows.until('all workers run again', allRun, patience);
   }
   rows.close();
-  await daemon.kill();
+  await daemon.kill('SIGTERM');
   const complaints = daemon.complaints();
   return { workers, fillSeconds, memory, quiet, changes: late, restarts: results, complaints };
 }

@@ -77,7 +77,7 @@ export async function measureSubmission(
     for (const kind of ['thresher', 'limit', 'limitProtobuf'] as const) results[kind].push(found[kind]);
   }
   rows.close();
-  await daemon.kill();
+  await daemon.kill('SIGTERM');
   return { perRound, ...results, complaints: daemon.complaints() };
 }
 

@@ -79,7 +79,7 @@ export async function measureSweep(
     results.thresher.push(await ofThresher());
   }
   rows.close();
-  await daemon.kill();
+  await daemon.kill('SIGTERM');
   return { workers, ...results, complaints: daemon.complaints() };
 }
 
