@@ -75,10 +75,9 @@ function partsOf(
   readonly [One in Part]: (limit: Limit) => Promise<Measured[One]>;
 } {
   const share = (of: number) => Math.ceil(workers * of);
-  const rounds = 5;
   return {
-    submission: (limit) => measureSubmission(plane, limit, directory, { rounds, perRound: share(0.2) }),
-    sweep: (limit) => measureSweep(plane, limit, directory, { rounds, workers: share(0.1) }),
+    submission: (limit) => measureSubmission(plane, limit, directory, { rounds: 5, perRound: share(0.2) }),
+    sweep: (limit) => measureSweep(plane, limit, directory, { rounds: 3, workers: share(0.1) }),
     live: () =>
       measureLive(plane, directory, { ...{ workers, changes: share(0.1), restarts: 3, quietSeconds: 60 } }),
   };

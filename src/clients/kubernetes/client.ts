@@ -11,12 +11,17 @@ export interface CallOptions {
   readonly timeout?: number;
 }
 
+export interface AnswerOptions extends CallOptions {
+  /** The answer is to have `metadata` alone: a Job is 5 kB, and most of it was just sent. */
+  readonly metadataOnly?: boolean;
+}
+
 export interface Selection {
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
 }
 
-export interface ListOptions extends Selection, CallOptions {
+export interface ListOptions extends Selection, AnswerOptions {
   /** Objects per page. Default 500. */
   readonly limit?: number;
 }
@@ -63,6 +68,12 @@ export interface WatchOptions extends Selection, CallOptions {
 
 type WatchLine = WatchEvent | { readonly type: 'ERROR'; readonly object: ApiStatus };
 
+/** Answers without `spec` and `status`, from servers that can: all do since Kubernetes 1.15. */
+const metadataTypes = {
+  object: 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json',
+  list: 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json',
+} as const;
+
 /** How often a list begins anew that outlived its version. */
 const listAttempts = 3;
 
@@ -86,8 +97,9 @@ export class KubernetesClient {
   }
 
   /** @param path of the collection */
-  create<T extends KubernetesObject>(path: string, object: T, options: CallOptions): Promise<T> {
-    return this.#call({ ...request('POST', path, options), content: json(object) }) as Promise<T>;
+  create<T extends KubernetesObject>(path: string, object: T, options: AnswerOptions): Promise<T> {
+    const accept = options.metadataOnly ? metadataTypes.object : undefined;
+    return this.#call({ ...request('POST', path, options), accept, content: json(object) }) as Promise<T>;
   }
 
   /** What `create` would do, by the server's own schema and admission, strictly; nothing is kept. */
@@ -199,7 +211,8 @@ export class KubernetesClient {
     let next: string | undefined;
     for (;;) {
       const query = { labelSelector, fieldSelector, limit, continue: next };
-      const asked = request('GET', path, options, query);
+      const accept = options.metadataOnly ? metadataTypes.list : undefined;
+      const asked = { ...request('GET', path, options, query), accept };
       const page = (await this.#call(asked)) as ListPage;
       // Unknown is never zero: what is no list has not said that there is nothing.
       if (page.items === undefined || page.metadata?.resourceVersion === undefined) {

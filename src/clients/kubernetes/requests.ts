@@ -25,6 +25,8 @@ export interface Request {
   readonly path: string;
   readonly query?: Query;
   readonly content?: { readonly type: string; readonly text: string };
+  /** Default: JSON. */
+  readonly accept?: string | undefined;
   readonly signal: AbortSignal;
   /** Longest wait for an answer, ms; default: that of all. */
   readonly timeout?: number | undefined;
@@ -171,7 +173,10 @@ export class Requests {
   }
 }
 
-function callOf({ method, path, query, content }: Request): Call {
-  const headers: Headers = content ? { 'content-type': content.type } : {};
+function callOf({ method, path, query, content, accept }: Request): Call {
+  const headers: Headers = {
+    ...(accept && { accept }),
+    ...(content && { 'content-type': content.type }),
+  };
   return { method, path: withQuery(path, query), headers, ...(content && { body: content.text }) };
 }

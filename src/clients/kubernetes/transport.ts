@@ -56,6 +56,9 @@ interface Sink {
   lost(error: KubernetesError): void;
 }
 
+/** Why a request is no longer waited for. One for all: AbortController would make each its own exception, with its stack. */
+const answeredReason = 'answered';
+
 /** Idle connections are closed after so many ms: sooner than load balancers do it, which may cost a request its answer. */
 const keepAlive = 30_000;
 
@@ -170,7 +173,7 @@ export class Transport {
       late.catch(() => undefined);
       return await answered;
     } finally {
-      over.abort();
+      over.abort(answeredReason);
       signal.removeEventListener('abort', abort);
     }
   }

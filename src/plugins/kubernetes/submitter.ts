@@ -147,7 +147,8 @@ export class K8sSubmitter implements Submitter {
 
   async #create(job: FilledJob, signal: AbortSignal): Promise<string | undefined> {
     const { hub } = this.#parts;
-    return (await hub.client.create<KubernetesObject>(hub.jobs, job, { signal })).metadata?.uid;
+    const options = { signal, metadataOnly: true };
+    return (await hub.client.create<KubernetesObject>(hub.jobs, job, options)).metadata?.uid;
   }
 
   #refusal(error: unknown, worker: Worker): SubmitOutcome {

@@ -25,7 +25,7 @@ export interface SweeperParts {
 /** How long one call waits for what it deleted, ms. What takes longer is `pending`, and the next call goes on. */
 const patience = { kill: 5000, remove: 20_000 };
 /** Between two looks, ms. */
-const pauses = { first: 100, longest: 1000 };
+const pauses = { first: 20, longest: 1000 };
 
 /** What is asked of the cluster for one worker. */
 type Ask = (worker: Worker) => Promise<void>;
@@ -144,7 +144,7 @@ export class K8sSweeper implements Sweeper {
     signal: AbortSignal,
   ): Promise<Following> {
     const { hub, config } = this.#parts;
-    const left = await lookUp(hub, workerIds, signal);
+    const left = await lookUp(hub, workerIds, signal, { namesOnly: true });
     const due = left.workerIds
       .toArray()
       .map((workerId) => left.objectsOf(workerId))
