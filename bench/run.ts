@@ -1,9 +1,12 @@
-/** `npm run bench -- NAME`: every benchmark there is. */
+/** `npm run bench -- NAME ...`: every benchmark there is. */
 import { join } from 'node:path';
+import { parseArgs } from 'node:util';
 import { benchCore } from './core/index.ts';
+import { benchKubernetes, type Options, parts } from './kubernetes/index.ts';
 
-const benchmarks: Readonly<Record<string, (resultsDirectory: string) => Promise<void>>> = {
-  core: benchCore,
+const benchmarks: Readonly<Record<string, (options: Options) => Promise<void>>> = {
+  core: ({ resultsDirectory }) => benchCore(resultsDirectory),
+  kubernetes: benchKubernetes,
 };
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -13,10 +16,43 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   });
 }
 
-const names = process.argv.slice(2);
-const unknown = names.filter((name) => !(name in benchmarks));
-if (names.length === 0 || unknown.length > 0) {
-  process.stderr.write(`usage: npm run bench -- ${Object.keys(benchmarks).join(' | ')}\n`);
+const usage = `usage: npm run bench -- ${Object.keys(benchmarks).join(' | ')} [--workers N] [--part PART]
+
+For a quick try of \`kubernetes\`, of which nothing is kept:
+
+  --workers N  with so many live workers, 100 to 10000
+  --part PART  only ${parts.join(', ')}
+`;
+
+interface Command extends Pick<Options, 'workers' | 'part'> {
+  readonly names: readonly string[];
+}
+
+function readCommand(): Command {
+  const { values, positionals: names } = parseArgs({
+    allowPositionals: true,
+    options: { workers: { type: 'string' }, part: { type: 'string' } },
+  });
+  const unknown = names.filter((name) => !Object.hasOwn(benchmarks, name));
+  if (unknown.length > 0) throw new Error(`there is no benchmark ${unknown.join(', ')}`);
+  if (names.length === 0) throw new Error('no benchmark is named');
+  const isQuick = values.workers !== undefined || values.part !== undefined;
+  if (isQuick && names.includes('core')) throw new Error('core has one size only');
+  const workers = values.workers === undefined ? undefined : Number(values.workers);
+  if (workers !== undefined && !(Number.isInteger(workers) && workers >= 100 && workers <= 10_000))
+    throw new Error(`--workers is "${values.workers ?? ''}": write a number from 100 to 10000`);
+  const part = parts.find((one) => one === values.part);
+  if (part === undefined && values.part !== undefined)
+    throw new Error(`--part is "${values.part}": write one of ${parts.join(', ')}`);
+  return { names, workers, part };
+}
+
+let command: Command;
+try {
+  command = readCommand();
+} catch (error) {
+  process.stderr.write(`bench: ${error instanceof Error ? error.message : String(error)}\n\n${usage}`);
   process.exit(2);
 }
-for (const name of names) await benchmarks[name]?.(join(import.meta.dirname, 'results'));
+const resultsDirectory = join(import.meta.dirname, 'results');
+for (const name of command.names) await benchmarks[name]?.({ resultsDirectory, ...command });

@@ -1,16 +1,6 @@
+import type { Figure } from './figure.ts';
 import type { Measured } from './measured.ts';
 import { liveWorkers, median } from './site.ts';
-
-/** One line of the result. */
-export interface Figure {
-  readonly id: string;
-  readonly what: string;
-  readonly measured: number;
-  readonly unit: string;
-  /** What is asked for; absent: for information, or for comparison between machines. */
-  readonly target?: string;
-  readonly met?: boolean;
-}
 
 const targets = {
   bytesPerWorker: 2048,

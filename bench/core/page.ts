@@ -1,4 +1,4 @@
-import type { Figure } from './figures.ts';
+import { type Figure, shown } from './figure.ts';
 import type { Measured } from './measured.ts';
 import type { Machine } from './machine.ts';
 
@@ -54,10 +54,4 @@ export function pageOf({ date, machine, figures, measured: { live, restarts } }:
       ? []
       : ['## What the daemons complained of', '', ...complaints.map((one) => `- ${one}`), '']),
   ].join('\n');
-}
-
-function shown({ measured, unit }: Figure): string {
-  const number =
-    measured !== 0 && Math.abs(measured) < 0.01 ? measured.toExponential(1) : measured.toLocaleString('en');
-  return unit === 'ratio' ? number : `${number} ${unit}`;
 }

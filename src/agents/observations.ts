@@ -23,6 +23,11 @@ export class ObservationWriter {
   readonly #log: Log;
   readonly #metrics: Metrics;
   #batch = new Map<number, Observation>();
+  /**
+   * That a worker is submitted, of those whose submission is under way: its outcome is about to say so, and more. Of
+   * thousands that are submitted at once each would otherwise be written twice, a few in each transaction.
+   */
+  readonly #afterOutcome = new Map<number, Observation>();
   #writing: Promise<void> | undefined;
   #full = new AbortController();
 
@@ -35,12 +40,16 @@ export class ObservationWriter {
 
   /** @returns whether the worker is one we know to be alive. */
   add(observation: Observation): boolean {
-    const worker = this.#ledger.live.get(observation.workerId);
+    const { workerId, status } = observation;
+    const worker = this.#ledger.live.get(workerId);
     if (worker === undefined) return false;
-    const waiting = this.#batch.get(observation.workerId);
+    const waiting = this.#batch.get(workerId) ?? this.#afterOutcome.get(workerId);
     const known = waiting === undefined ? worker.fingerprint : fingerprintOf(waiting);
     if (known === fingerprintOf(observation)) return true;
-    this.#batch.set(observation.workerId, observation);
+    const isForLater = status === 'submitted' && this.#ledger.inFlight.has(workerId);
+    const [into, other] = isForLater ? [this.#afterOutcome, this.#batch] : [this.#batch, this.#afterOutcome];
+    into.set(workerId, observation);
+    other.delete(workerId);
     if (this.#batch.size >= flushAt) this.#full.abort();
     this.#writing ??= this.#write().finally(() => {
       this.#writing = undefined;
@@ -55,10 +64,12 @@ export class ObservationWriter {
   }
 
   async #write(): Promise<void> {
-    while (this.#batch.size > 0) {
+    while (this.#batch.size + this.#afterOutcome.size > 0) {
       await nextTurn();
       if (this.#batch.size < flushAt) await this.#clock.sleep(flushAfter, this.#full.signal);
       this.#full = new AbortController();
+      this.#takeAfterOutcome();
+      if (this.#batch.size === 0) continue;
       const batch = this.#batch.values().take(flushAt).toArray();
       try {
         const changed = await this.#ledger.change(batch.flatMap((one) => this.#toChange(one)));
@@ -77,6 +88,14 @@ export class ObservationWriter {
         });
         await this.#clock.sleep(retryAfter);
       }
+    }
+  }
+
+  #takeAfterOutcome(): void {
+    for (const [workerId, observation] of this.#afterOutcome) {
+      if (this.#ledger.inFlight.has(workerId)) continue;
+      this.#afterOutcome.delete(workerId);
+      this.#batch.set(workerId, observation);
     }
   }
 

@@ -18,6 +18,11 @@ export interface AnswerOptions extends CallOptions {
   readonly metadataOnly?: boolean;
 }
 
+export interface AnswerOptions extends CallOptions {
+  /** The answer is to have `metadata` alone: a Job is 5 kB, and most of it was just sent. */
+  readonly metadataOnly?: boolean;
+}
+
 export interface Selection {
   readonly labelSelector?: string;
   readonly fieldSelector?: string;

@@ -81,6 +81,19 @@ describe('a client of the Kubernetes API', () => {
     expect(new Set(server.requests.map(({ connection }) => connection)).size).to.be.at.most(2);
   });
 
+  it('asks for metadata alone where the rest is of no use', async () => {
+    server.always(json(200, { metadata: { resourceVersion: '1' }, items: [] }));
+    const client = connect();
+    await client.create(path, job, { signal, metadataOnly: true });
+    await client.list(path, { signal, metadataOnly: true }, (object) => object);
+    await client.list(path, { signal }, (object) => object);
+    expect(server.requests.map(({ headers }) => headers.accept)).to.deep.equal([
+      'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json',
+      'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json',
+      'application/json',
+    ]);
+  });
+
   it('finds an API behind a path', async () => {
     server.always(json(200, job));
     await connect(writeKubeconfig(kubeconfig({ server: `${server.url}/k8s/clusters/x/` }))).get(one, {

@@ -1,0 +1,182 @@
+import type { Figure } from '../core/figure.ts';
+import { median } from '../core/site.ts';
+import type { Measured } from './measured.ts';
+
+const targets = {
+  submissionRatio: 0.9,
+  submissionCpuMs: 1,
+  lateMs: 1000,
+  memoryBase: 40e6,
+  memoryPerWorker: 2048,
+  restartMs: 10_000,
+  sweepRatio: 0.8,
+} as const;
+
+export function figuresOf(measured: Measured): Figure[] {
+  return [...submission(measured), ...sweep(measured), ...live(measured), ...restart(measured)];
+}
+
+function submission({ submission }: Measured): Figure[] {
+  const { thresher, limit, limitProtobuf, perRound } = submission;
+  const ratio = round(ratioOf(thresher, limit), 2);
+  const cpu = round(median(thresher.map((one) => one.cpuMsPerJob)), 2);
+  const rate = (of: typeof limit) => Math.round(median(of.map((one) => one.perSecond)));
+  const cpuOf = (of: typeof limit) => round(median(of.map((one) => one.cpuMsPerJob)), 2);
+  return [
+    atLeast(
+      'submission-ratio',
+      `${perRound} workers submitted, 32 at once: rate against client-go's`,
+      ratio,
+      {
+        unit: 'ratio',
+        target: targets.submissionRatio,
+      },
+    ),
+    atMost('submission-cpu', 'processor time per worker, database and watch included', cpu, {
+      unit: 'ms',
+      target: targets.submissionCpuMs,
+    }),
+    info(
+      'submission-rate',
+      'workers submitted, from the first intent to the last row',
+      rate(thresher),
+      '1/s',
+    ),
+    info('limit-rate', 'Jobs created by client-go', rate(limit), '1/s'),
+    info('limit-cpu', 'its processor time per Job', cpuOf(limit), 'ms'),
+    info('limit-protobuf-rate', 'Jobs created by client-go with protobuf', rate(limitProtobuf), '1/s'),
+    info('limit-protobuf-cpu', 'its processor time per Job', cpuOf(limitProtobuf), 'ms'),
+    info(
+      'submission-ratio-protobuf',
+      'rate against that',
+      round(ratioOf(thresher, limitProtobuf), 2),
+      'ratio',
+    ),
+  ];
+}
+
+function sweep({ sweep: { thresher, limit, workers } }: Measured): Figure[] {
+  const rate = (of: typeof limit) => Math.round(median(of.map((one) => one.perSecond)));
+  const cpuOf = (of: typeof limit) => round(median(of.map((one) => one.cpuMsPerWorker)), 2);
+  return [
+    atLeast(
+      'sweep-ratio',
+      `${workers} ended workers gone, Jobs and Pods: rate against client-go's`,
+      round(ratioOf(thresher, limit), 2),
+      { unit: 'ratio', target: targets.sweepRatio },
+    ),
+    info('sweep-rate', 'workers swept, from the command to the last row', rate(thresher), '1/s'),
+    info('sweep-cpu', 'processor time per worker', cpuOf(thresher), 'ms'),
+    info(
+      'limit-sweep-rate',
+      'Jobs and their Pods deleted by client-go, until both are gone',
+      rate(limit),
+      '1/s',
+    ),
+    info('limit-sweep-cpu', 'its processor time per Job', cpuOf(limit), 'ms'),
+  ];
+}
+
+function live({ live: { workers, memory, quiet, changes, fillSeconds } }: Measured): Figure[] {
+  const { memoryBase, memoryPerWorker } = targets;
+  const allowed = memoryBase + memoryPerWorker * workers;
+  const above = (what: keyof typeof memory) => megabytes(memory[what].rss - memory.idle.rss);
+  const requests = Object.values(quiet.requests).reduce((sum, count) => sum + count, 0);
+  return [
+    atMost(
+      'late-p99',
+      `a Pod's end to its row, 99 of 100, at ${Math.round(changes.perSecond)}/s`,
+      quantile(changes.sinceSent, 0.99),
+      {
+        unit: 'ms',
+        target: targets.lateMs,
+      },
+    ),
+    info('late-p50', 'the same, half of them', quantile(changes.sinceSent, 0.5), 'ms'),
+    info('late-most', 'the same, the latest', quantile(changes.sinceSent, 1), 'ms'),
+    info(
+      'late-answered',
+      'counted from the answer to the patch, 99 of 100',
+      quantile(changes.sinceAnswered, 0.99),
+      'ms',
+    ),
+    info('change-cpu', 'processor time per change', round(changes.cpuMsPerChange, 2), 'ms'),
+    atMost(
+      'quiet-requests',
+      `requests per worker in ${quiet.seconds} s in which nothing changed`,
+      round(requests / workers, 4),
+      {
+        unit: 'requests',
+        target: 0.001,
+      },
+    ),
+    info('quiet-cpu', 'processor time meanwhile', round(quiet.cpuSeconds / quiet.seconds, 4), 'cores'),
+    atMost('memory-live', `resident above the idle daemon, ${workers} workers`, above('live'), {
+      unit: 'MB',
+      target: megabytes(allowed),
+    }),
+    atMost('memory-after', 'the same after the changes', above('afterChanges'), {
+      unit: 'MB',
+      target: megabytes(allowed),
+    }),
+    info('memory-idle', 'resident, the idle daemon itself', megabytes(memory.idle.rss), 'MB'),
+    info('memory-peak', 'the most it ever was', megabytes(memory.afterChanges.peak), 'MB'),
+    info('fill', 'from none to all of them running, the cluster included', round(fillSeconds, 0), 's'),
+  ];
+}
+
+function restart({ live: { restarts, workers, memory } }: Measured): Figure[] {
+  return [
+    atMost(
+      'restart',
+      `restart with ${workers} workers: complete and correct, new ones submitted`,
+      Math.round(median(restarts.map((one) => one.readyMs))),
+      { unit: 'ms', target: targets.restartMs },
+    ),
+    info(
+      'restart-memory',
+      'resident above the idle daemon, some time after it',
+      megabytes(median(restarts.map((one) => one.memory.rss)) - memory.idle.rss),
+      'MB',
+    ),
+  ];
+}
+
+interface Judged {
+  readonly unit: string;
+  readonly target: number;
+}
+
+function atLeast(id: string, what: string, measured: number, { unit, target }: Judged): Figure {
+  return { id, what, measured, unit, target: `>= ${target}`, met: measured >= target };
+}
+
+function atMost(id: string, what: string, measured: number, { unit, target }: Judged): Figure {
+  return { id, what, measured, unit, target: `<= ${target}`, met: measured <= target };
+}
+
+function info(id: string, what: string, measured: number, unit: string): Figure {
+  return { id, what, measured, unit };
+}
+
+interface HasRate {
+  readonly perSecond: number;
+}
+
+/** Median over the rounds: what ran beside one was likely to run beside the other. */
+function ratioOf(ours: readonly HasRate[], theirs: readonly HasRate[]): number {
+  return median(ours.map(({ perSecond }, index) => perSecond / (theirs[index]?.perSecond ?? NaN)));
+}
+
+/** @param sorted ascending */
+export function quantile(sorted: readonly number[], share: number): number {
+  return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? NaN;
+}
+
+function megabytes(bytes: number): number {
+  return round(bytes / 1e6, 1);
+}
+
+function round(value: number, digits: number): number {
+  return Number(value.toFixed(digits));
+}
