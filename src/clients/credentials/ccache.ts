@@ -49,6 +49,14 @@ class Cursor {
     return this.bytes(this.number(4));
   }
 
+  /** Addresses, or authorization data. */
+  typedData(): void {
+    for (let left = this.number(4); left > 0; left--) {
+      this.number(2);
+      this.data();
+    }
+  }
+
   principal(): string {
     this.number(4);
     const count = this.number(4);
@@ -71,11 +79,13 @@ export function readCcache(bytes: Buffer, source: string): TicketFacts {
     if (cursor.number(2) !== 0x0504) throw wrong('is no Kerberos credential cache (version 4)');
     cursor.bytes(cursor.number(2));
     const principal = cursor.principal();
+    // Bytes that were shifted would be shown as a name, and they may be a key.
+    if (!isName(principal)) throw wrong('is damaged: its principal is no name');
     const tickets: Ticket[] = [];
     while (!cursor.atEnd) tickets.push(readTicket(cursor));
     const granting = tickets.filter(({ server }) => server.startsWith('krbtgt/'));
     const best = granting.toSorted((a, b) => b.endTime - a.endTime)[0];
-    if (best === undefined) throw wrong(`has no ticket-granting ticket of ${principal}`);
+    if (best === undefined) throw wrong('has no ticket-granting ticket');
     return {
       principal,
       expiresAt: best.endTime * 1000,
@@ -95,21 +105,21 @@ function readTicket(cursor: Cursor): Ticket {
   // The session key: its type and itself.
   cursor.number(2);
   cursor.data();
-  const [authTime, startTime, endTime, renewTill] = [
-    ...[cursor.number(4), cursor.number(4), cursor.number(4), cursor.number(4)],
-  ];
+  const authTime = cursor.number(4);
+  const startTime = cursor.number(4);
+  const endTime = cursor.number(4);
+  const renewTill = cursor.number(4);
+  // Whether it is a ticket for a user's own service, and its flags.
   cursor.number(1);
   cursor.number(4);
-  // Addresses, and authorization data: each a type and data.
-  for (const count of [0, 1]) {
-    void count;
-    for (let left = cursor.number(4); left > 0; left--) {
-      cursor.number(2);
-      cursor.data();
-    }
-  }
+  cursor.typedData();
+  cursor.typedData();
+  // The ticket, and a second one.
   cursor.data();
   cursor.data();
-  const [at = 0, start = 0, end = 0, till = 0] = [authTime, startTime, endTime, renewTill];
-  return { server, startTime: start || at, endTime: end, renewTill: till };
+  return { server, startTime: startTime || authTime, endTime, renewTill };
+}
+
+function isName(principal: string): boolean {
+  return /^[^\p{C}@\ufffd]+@[^\p{C}@\ufffd]+$/u.test(principal);
 }

@@ -19,6 +19,8 @@ export interface X509Credential {
   readonly notBefore: number;
   readonly expiresAt: number;
   readonly voms: readonly VomsAttributes[];
+  /** Whether the file has the key that belongs to it. */
+  readonly hasKey: boolean;
   /** SHA-256 of the whole text, hex. */
   readonly digest: string;
 }
@@ -49,11 +51,16 @@ interface Link {
 export function readX509(text: string, source: string): X509Credential {
   const wrong = (what: string) => new ThresherError('credential-wrong', `${source} ${what}`);
   if (text.trim() === '') throw wrong('is empty');
-  const links = [...text.matchAll(certificatePattern)].map(([pem]) => readLink(pem, wrong));
+  const pems = [...text.matchAll(certificatePattern)].map(([pem]) => pem);
+  if (pems.length < text.split('-----BEGIN CERTIFICATE-----').length - 1)
+    throw wrong('is cut off: a certificate in it has no end (-----END CERTIFICATE-----)');
+  const links = pems.map((pem) => readLink(pem, wrong));
   const [leaf] = links;
   if (leaf === undefined) throw wrong('has no certificate in PEM (-----BEGIN CERTIFICATE-----)');
-  checkKey(text, leaf.certificate, wrong);
-  const chain = chainOf(leaf, links);
+  const hasKey = checkKey(text, leaf.certificate, wrong);
+  if (!hasKey && leaf.kind !== 'certificate')
+    throw wrong('has no whole private key, without which nobody can use the proxy');
+  const chain = chainOf(leaf, links, wrong);
   const last = chain.at(-1);
   if (last === undefined || last.kind !== 'certificate')
     throw wrong(`lacks the certificate of ${last?.issuer ?? '?'}, which made the proxy`);
@@ -69,6 +76,7 @@ export function readX509(text: string, source: string): X509Credential {
     notBefore: Math.max(...begins, ...voms.map(({ notBefore }) => notBefore)),
     expiresAt: Math.min(...ends, ...voms.map(({ expiresAt }) => expiresAt)),
     voms,
+    hasKey,
     digest: createHash('sha256').update(text).digest('hex'),
   };
 }
@@ -94,36 +102,45 @@ function readLink(pem: string, wrong: (what: string) => Error): Link {
   };
 }
 
-/** The key stands in the same file, where there is one; a wrong one makes every use of it fail. */
-function checkKey(text: string, leaf: X509Certificate, wrong: (what: string) => Error): void {
+/**
+ * The key stands in the same file, where there is one; a wrong one makes every use of it fail.
+ * @returns whether there is one.
+ */
+function checkKey(text: string, leaf: X509Certificate, wrong: (what: string) => Error): boolean {
   const pem = keyPattern.exec(text)?.[0];
-  if (pem === undefined) return;
+  if (pem === undefined) return false;
   let fits: boolean;
   try {
     fits = leaf.checkPrivateKey(createPrivateKey(pem));
   } catch {
     // An encrypted key cannot be looked at, and the library's message may hold parts of it.
-    if (/ENCRYPTED/.test(pem)) return;
+    if (/ENCRYPTED/.test(pem)) return true;
     throw wrong('has a private key that cannot be read');
   }
   if (!fits) throw wrong('has a private key that is not that of its first certificate');
+  return true;
 }
 
 /** From the first certificate to the one that is no proxy, by issuer; what else is in the file (a CA) does not count. */
-function chainOf(leaf: Link, links: readonly Link[]): Link[] {
+function chainOf(leaf: Link, links: readonly Link[], wrong: (what: string) => Error): Link[] {
   const chain = [leaf];
   for (let at = leaf; at.kind !== 'certificate' && chain.length <= links.length;) {
-    const next = links.find((link) => link !== at && link.subject === at.issuer);
-    if (next === undefined || chain.includes(next)) break;
+    const named = links.filter((link) => !chain.includes(link) && link.subject === at.issuer);
+    // A renewed certificate has the name of the old one, and another key.
+    const next = named.find(({ certificate }) => at.certificate.verify(certificate.publicKey));
+    if (next === undefined) {
+      if (named.length === 0) break;
+      throw wrong(`has a certificate of ${at.issuer} that did not sign the proxy made from it`);
+    }
     chain.push(next);
     at = next;
   }
   return chain;
 }
 
-/** As Grid tools write names. `subject` of Node has a line for each part. */
-function nameOf(lines: string): string {
-  return `/${lines.split('\n').join('/')}`;
+/** As Grid tools write names. Node has a line for each part, and undefined, whatever its types say, for an empty name. */
+function nameOf(lines: string | undefined): string {
+  return `/${(lines ?? '').split('\n').join('/')}`;
 }
 
 /** Content of a certificate's extensions by OID. Source: RFC 5280, 4.1. */

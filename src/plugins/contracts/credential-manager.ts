@@ -1,3 +1,4 @@
+import type { Reason } from '../../worker/reason.ts';
 import type { WorkerError } from '../../worker/worker.ts';
 
 /** What is known of one credential. Nothing of it is secret. */
@@ -20,7 +21,12 @@ export interface CredentialFacts {
 }
 
 export type CredentialState =
-  | { readonly kind: 'there'; readonly facts: CredentialFacts }
+  | {
+      readonly kind: 'there';
+      readonly facts: CredentialFacts;
+      /** What does not keep it from being used, and an operator should know: others can read it, its source ends soon. */
+      readonly warnings: readonly Reason[];
+    }
   /** Missing, unreadable, rubbish, or not where it is to be. An expired one is `there`. */
   | { readonly kind: 'broken'; readonly name: string; readonly error: WorkerError };
 
