@@ -75,7 +75,7 @@ export function issue(directory: string, issuer: Issued, wanted: Wanted): Issued
     ],
   ];
   writeFileSync(config, `${lines.join('\n')}\n`);
-  const time = (ms: number) => `${new Date(ms).toISOString().replace(/[-:T]|\.\d+/g, '')}`;
+  const time = (ms: number) => new Date(ms).toISOString().replace(/[-:T]|\.\d+/g, '');
   const dates = [
     ...['-startdate', time(wanted.from ?? Date.now() - hour)],
     ...['-enddate', time(wanted.until ?? Date.now() + 720 * hour)],

@@ -18,7 +18,11 @@ function complaint(text: string): string {
 describe('reading a token', () => {
   it('knows whose it is, for whom, for what and how long', () => {
     const claims = { sub: 'robot', iss: 'https://iam.example.org/', iat: 1000, nbf: 2000, exp: 3000 };
-    const token = makeJwt({ ...claims, scope: 'compute.read  compute.create', aud: 'https://ce.example.org' });
+    const token = makeJwt({
+      ...claims,
+      scope: 'compute.read  compute.create',
+      aud: 'https://ce.example.org',
+    });
     expect(readToken(`${token}\n`, 'x')).to.deep.include({
       subject: 'robot',
       issuer: 'https://iam.example.org/',

@@ -9,7 +9,7 @@ const usage = `usage: ./scripts/test-env kerberos start|stop|status
 
 Everything is kept below THRESHER_TEST_ENV, by default ~/.cache/thresher.`;
 
-const [directory = '', action, ...more] = process.argv.slice(2);
+const [directory = '', action = '', ...more] = process.argv.slice(2);
 try {
   if (more.length > 0) throw new Failure(`too many arguments: ${more.join(' ')}\n\n${usage}`);
   switch (action) {
@@ -26,7 +26,7 @@ try {
       break;
     }
     default:
-      throw new Failure(`${action === undefined ? 'nothing' : `"${action}"`} is no action\n\n${usage}`);
+      throw new Failure(`"${action}" is no action\n\n${usage}`);
   }
 } catch (error) {
   if (!(error instanceof Failure)) throw error;
