@@ -1,3 +1,4 @@
+import { isoTime } from '../../util/clock.ts';
 import { messageOf, ThresherError } from '../../worker/errors.ts';
 import type { Reason } from '../../worker/reason.ts';
 import type { WorkerError } from '../../worker/worker.ts';
@@ -45,6 +46,21 @@ export function dueAt(
   if (expiresAt === undefined) return undefined;
   const whole = Math.min(lifetime, expiresAt - (notBefore ?? expiresAt - lifetime));
   return expiresAt - (whole * left) / lifetime;
+}
+
+/**
+ * What a renewal comes to where nothing can be renewed: whoever asks for a new one, or needs one, learns that none comes
+ * from here.
+ * @param now ms UTC
+ */
+export function watchedOutcome(state: FileState, force: boolean, now: number): RenewedFile {
+  if (state.kind === 'broken') return { kind: 'failed', name: state.name, error: state.error };
+  const { name, expiresAt = Infinity } = state.facts;
+  const over = expiresAt <= now;
+  if (!force && !over) return { kind: 'unchanged', name };
+  const ended = over ? `ended at ${isoTime(expiresAt)}, and ` : '';
+  const message = `${name} ${ended}is only watched: what made it must renew it`;
+  return { kind: 'failed', name, error: { code: 'credential-only-watched', message } };
 }
 
 /** The outcome of a renewal; what it throws on purpose is one too. */
