@@ -1,5 +1,6 @@
 import { commandLineErrors } from './catalogue/command-line.ts';
 import { configurationErrors } from './catalogue/configuration.ts';
+import { credentialErrors } from './catalogue/credentials.ts';
 import { daemonErrors } from './catalogue/daemon.ts';
 import { httpErrors } from './catalogue/http.ts';
 import { kubernetesWorkerErrors } from './catalogue/kubernetes-workers.ts';
@@ -22,6 +23,7 @@ export const errorCatalogue = {
   ...workerErrors,
   ...kubernetesWorkerErrors,
   ...kubernetesErrors,
+  ...credentialErrors,
 };
 
 export type ErrorCode = keyof typeof errorCatalogue;
