@@ -3,6 +3,7 @@ import type { Readable, Writable } from 'node:stream';
 import type { Clock } from '../../util/clock.ts';
 import { hasCode } from '../../util/files.ts';
 import { messageOf, ThresherError } from '../../worker/errors.ts';
+import { withoutSecrets } from './redact.ts';
 
 /** A program that makes a credential. */
 export interface ToolCall {
@@ -27,7 +28,6 @@ const shownLines = 3;
 const shownLength = 200;
 /** How long its pipes may stay open in other hands once it ended, ms. */
 const closingTime = 500;
-const hidden = '(hidden)';
 
 type Child = ChildProcessByStdio<Writable, Readable, Readable>;
 
@@ -145,12 +145,4 @@ function lastWords({ stdout, stderr }: Ended, secrets: readonly string[]): strin
   const complained = from(stderr);
   const said = complained.length > 0 ? complained : from(stdout);
   return said.length === 0 ? '' : `: ${said.join('; ')}`;
-}
-
-/** Lines of PEM, tokens, and what is known to be secret. */
-function withoutSecrets(line: string, secrets: readonly string[]): string {
-  if (/^[\w+/=]{20,}$/.test(line) && !line.startsWith('/')) return hidden;
-  let shown = line.replace(/[\w-]{10,}\.[\w-]{10,}\.[\w-]+/g, hidden);
-  for (const secret of secrets) if (secret.trim().length > 3) shown = shown.replaceAll(secret.trim(), hidden);
-  return shown;
 }
