@@ -54,3 +54,15 @@ export function readCredential(bytes: Buffer, source: string): ReadCredential {
     secret: hasKey,
   };
 }
+
+/** What is told of it. */
+export function publicFacts(read: ReadCredential): Omit<ReadCredential, 'secret'> {
+  const { kind, subject, issuer, vo, expiresAt, notBefore, digest } = read;
+  return {
+    ...{ kind, subject, digest },
+    ...(issuer !== undefined && { issuer }),
+    ...(vo !== undefined && { vo }),
+    ...(expiresAt !== undefined && { expiresAt }),
+    ...(notBefore !== undefined && { notBefore }),
+  };
+}

@@ -36,6 +36,11 @@ export const credentialErrors = {
     meaning: 'A new credential cannot be put in place. The last good one stays.',
     remedy: 'Check the directory, its permissions and the room on its disk.',
   },
+  'credential-secret': {
+    meaning: 'A Secret is not what was applied: something else writes the same key.',
+    remedy:
+      'Find the other writer (`kubectl get secret -o yaml --show-managed-fields`), or use a key of your own.',
+  },
   'credential-issuer': {
     meaning: 'The token issuer cannot be reached, or refused.',
     remedy: 'See the message; check issuer, client, scopes and audience.',
