@@ -118,7 +118,15 @@ export class QueueLimits {
       closed: [...connected.values()]
         .map(({ connection }) => connection.closed)
         .find((reason) => reason !== undefined),
+      credential: this.#credential(),
     };
+  }
+
+  #credential(): Reason | undefined {
+    const { credentials, credentialLifetime, clock } = this.#context;
+    const { config, submitter } = this.#runtime;
+    const named = config.options.credentials ?? submitter.credentials?.() ?? [];
+    return credentials.judge(named, credentialLifetime, clock.now());
   }
 
   #state(groups: readonly Group[], rows: readonly LoadRow[]): Omit<LimitState, keyof GateState> {

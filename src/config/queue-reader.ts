@@ -5,6 +5,7 @@ import type { Located, Problem } from '../util/located.ts';
 import { toPointer } from '../util/located.ts';
 import { check } from '../util/schema.ts';
 import { judgeAbsent } from './absent-plugin.ts';
+import { chooseManager, fillEntry } from './credential-managers.ts';
 import { type ChosenPlugin, type ChosenPlugins, unsharedConnections } from './connections.ts';
 import { type HarvesterKind, kindOf } from './harvester-plugins.ts';
 import { doubtfulLabelWeights, doubtfulStatus, doubtfulTypeWeights } from './doubtful-values.ts';
@@ -12,7 +13,7 @@ import { clampLimits } from './limits.ts';
 import { demandOf, whyStanding } from './demand.ts';
 import { isObject, type JsonObject, type MergedQueue } from './merge.ts';
 import { knownOptions, readAnyway } from './plugin-options.ts';
-import { type PluginCatalogue, type QueueVerdict, stateOf } from './queue-config.ts';
+import { type CredentialManagerChoice, type PluginCatalogue, type QueueVerdict, stateOf } from './queue-config.ts';
 import {
   QueueOptions,
   SectionHead,
@@ -27,6 +28,8 @@ export interface QueueFileOptions {
   readonly stateDir: string;
   readonly defaultDemand: 'fill' | 'none' | undefined;
   readonly queueList: readonly string[] | undefined;
+  /** For `${harvesterID}` in credential managers. */
+  readonly harvesterId?: string;
   /** Where an item of that list stands in the settings. */
   readonly placeOfListed?: (index: number) => Pick<Problem, 'file' | 'pointer' | 'line'>;
 }
@@ -43,6 +46,7 @@ export class QueueReader {
   /** Which plugin each section resolved to; for `thresher explain`. */
   readonly plugins: ChosenPlugins = {};
   readonly #problems: Problem[] = [];
+  readonly #managers: CredentialManagerChoice[] = [];
   readonly #queue: MergedQueue;
   readonly #located: Located;
   readonly #catalogue: PluginCatalogue;
@@ -116,6 +120,7 @@ export class QueueReader {
       demand: demand.demand,
       configDir: this.#configDir,
       plugins: Object.fromEntries(chosen),
+      credmanagers: this.#managers,
     };
     return { ...judged, config };
   }
@@ -224,7 +229,7 @@ export class QueueReader {
     this.#remarks([section], unreadOptions(section, options, isObject(common) ? common : {}, known, plugin));
   }
 
-  /** Accepted so that files can be used as they are; what they would keep fresh, others must for now. */
+  /** What thresher has no manager for is accepted so that files can be used as they are: others must keep it fresh. */
   #credentials(): void {
     const { credmanagers } = this.#queue.values;
     if (credmanagers === undefined || credmanagers === null) return;
@@ -241,6 +246,21 @@ export class QueueReader {
         continue;
       }
       const { name, module } = head.value;
+      const { common } = this.#queue.values;
+      const names = {
+        queueName: this.#queue.name,
+        harvesterID: this.#options.harvesterId ?? '',
+        common: isObject(common) ? common : {},
+      };
+      const filled = fillEntry(value, names) as JsonObject & { name: string; module: string };
+      const chosen = chooseManager(filled, this.#configDir, this.#options.stateDir, this.#catalogue);
+      if (chosen !== undefined) {
+        // A credential that is missing stops the queue by its own reason, and not before.
+        for (const problem of chosen.problems)
+          this.#problem(pointer + problem.pointer, problem.code, problem.message, problem.severity);
+        if (chosen.choice !== undefined) this.#managers.push(chosen.choice);
+        continue;
+      }
       const asked = { section: 'credmanager', harvesterKind: 'credmanager', kind: undefined } as const;
       const finding = judgeAbsent({ ...asked, name, module, pull: true }, this.#catalogue);
       // Only Harvester's names can be told from slips of the pen.
