@@ -13,7 +13,12 @@ import { clampLimits } from './limits.ts';
 import { demandOf, whyStanding } from './demand.ts';
 import { isObject, type JsonObject, type MergedQueue } from './merge.ts';
 import { knownOptions, readAnyway } from './plugin-options.ts';
-import { type CredentialManagerChoice, type PluginCatalogue, type QueueVerdict, stateOf } from './queue-config.ts';
+import {
+  type CredentialManagerChoice,
+  type PluginCatalogue,
+  type QueueVerdict,
+  stateOf,
+} from './queue-config.ts';
 import {
   QueueOptions,
   SectionHead,

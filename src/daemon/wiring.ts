@@ -1,7 +1,12 @@
 import { Connection } from '../agents/connection.ts';
 import type { ConnectedPlugins, QueueRuntime } from '../agents/queue-runtime.ts';
 import { requirementsOf } from '../agents/worker-maker.ts';
-import type { CredentialManagerChoice, PluginCatalogue, PluginChoice, QueueConfig } from '../config/queues.ts';
+import type {
+  CredentialManagerChoice,
+  PluginCatalogue,
+  PluginChoice,
+  QueueConfig,
+} from '../config/queues.ts';
 import { type SectionName, sections } from '../config/queue-schema.ts';
 import type {
   AnyDefinition,

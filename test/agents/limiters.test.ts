@@ -25,6 +25,7 @@ const state = (changes: Partial<LimitState> = {}): LimitState => ({
   queueStatus: 'online',
   control: undefined,
   closed: undefined,
+  credential: undefined,
   limits: { maxWorkers: 10, nQueueLimitWorker: 5, maxNewWorkersPerCycle: 0 },
   maxNewWorkers: 1000,
   madeInCycle: 0,
