@@ -45,7 +45,7 @@ export function dueAt(
 ): number | undefined {
   if (expiresAt === undefined) return undefined;
   const whole = Math.min(lifetime, expiresAt - (notBefore ?? expiresAt - lifetime));
-  return expiresAt - (whole * left) / lifetime;
+  return expiresAt - (Math.max(0, whole) * left) / lifetime;
 }
 
 /**

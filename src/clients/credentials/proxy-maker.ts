@@ -74,8 +74,9 @@ export class ProxyMaker {
     const state = await inspectFile(path);
     if (state.kind === 'broken' || state.facts.kind !== 'x509') return true;
     if (this.#clock.now() >= (dueAt(state.facts, { left: renewBelow, lifetime }) ?? 0)) return true;
-    // Who replaced the long-lived one wants others made of it.
-    return (await modifiedAt(source)) > (await modifiedAt(path));
+    // Who replaced the long-lived one wants others made of it. One of the future would be newer than whatever is made.
+    const replaced = await modifiedAt(source);
+    return replaced > (await modifiedAt(path)) && replaced <= this.#clock.now();
   }
 
   /** A source that ends before a whole lifetime makes shorter and shorter ones. */

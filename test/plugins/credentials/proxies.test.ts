@@ -101,8 +101,15 @@ describe('NoVomsCredManager', () => {
     const source = join(configDir, 'source');
     copyFileSync(plain, source);
     const other = noVoms({ inCertFile: 'source' });
-    const later = new Date(Date.now() + 60_000);
-    utimesSync(source, later, later);
+    const set = (path: string, ago: number) => {
+      const at = new Date(Date.now() - ago);
+      utimesSync(path, at, at);
+    };
+    set(out, 2 * hour);
+    // One of the future would be newer than whatever is made of it, for ever.
+    set(source, -hour);
+    expect(await renewed(other)).to.deep.equal(['unchanged']);
+    set(source, hour);
     expect(await other.fingerprint?.(new AbortController().signal)).to.not.equal(before);
     expect(await renewed(other)).to.deep.equal(['renewed']);
   });
