@@ -1,6 +1,7 @@
 import { messageOf } from '../worker/errors.ts';
 import type { AnyDefinition, PluginKind } from './contracts/index.ts';
 import { ArcproxyCredManager } from './credentials/arcproxy/index.ts';
+import { CondorTokenCredManager } from './credentials/condor-idtoken/index.ts';
 import { FileCredManager } from './credentials/file/index.ts';
 import { IamTokenCredManager } from './credentials/iam-token/index.ts';
 import { K8sSecretCredManager } from './credentials/k8s-secret/index.ts';
@@ -21,6 +22,7 @@ export const builtInPlugins: readonly AnyDefinition[] = [
   ...inertPlugins,
   SharedFileMessenger,
   ArcproxyCredManager,
+  CondorTokenCredManager,
   FileCredManager,
   IamTokenCredManager,
   K8sSecretCredManager,
