@@ -7,15 +7,17 @@ export interface KnownCredential {
   readonly name: string;
   /** Name of its manager. */
   readonly manager: string;
-  /** Undefined: not looked at yet. */
-  readonly state: CredentialState | undefined;
+  readonly state: CredentialState;
   /** Why its last renewal failed, as long as it does. */
   readonly trouble?: Reason;
 }
 
 /** What is known of all credentials that somebody keeps or watches here. */
 export class CredentialBoard {
+  /** By manager and name: several may look at one file, and none of them hides what another one says. */
   readonly #known = new Map<string, KnownCredential>();
+  /** Managers that did not look yet: what is not known may be bad. */
+  readonly #awaited = new Set<string>();
   #onBetter: () => void = () => undefined;
 
   /** Called whenever one is good, or good for longer, that was not: somebody may be waiting to submit. */
@@ -30,48 +32,54 @@ export class CredentialBoard {
   /** What a manager saw; what it no longer shows is forgotten. `troubles` by name. */
   show(manager: string, states: readonly CredentialState[], troubles: ReadonlyMap<string, Reason>): void {
     const before = new Map(this.#known);
-    for (const [name, known] of before) if (known.manager === manager) this.#known.delete(name);
-    let better = false;
+    let better = this.#awaited.has(manager);
+    this.forget(manager);
     for (const state of states) {
       const name = nameOf(state);
       const trouble = troubles.get(name);
-      this.#known.set(name, { name, manager, state, ...(trouble && { trouble }) });
-      const earlier = before.get(name)?.state;
+      const key = keyOf(manager, name);
+      this.#known.set(key, { name, manager, state, ...(trouble && { trouble }) });
+      const earlier = before.get(key)?.state;
       better ||= endOf(state) > (earlier === undefined ? -Infinity : endOf(earlier));
     }
     if (better) this.#onBetter();
   }
 
-  /** Who is about to look at these. */
-  expect(manager: string, names: readonly string[]): void {
-    for (const name of names)
-      if (!this.#known.has(name)) this.#known.set(name, { name, manager, state: undefined });
+  /** Somebody is about to look, nobody knows yet at what. */
+  expect(manager: string): void {
+    this.#awaited.add(manager);
   }
 
   forget(manager: string): void {
-    for (const [name, known] of this.#known) if (known.manager === manager) this.#known.delete(name);
+    this.#awaited.delete(manager);
+    for (const [key, known] of this.#known) if (known.manager === manager) this.#known.delete(key);
   }
 
   /**
-   * Why nothing may be submitted with these, if so. Of one that nobody keeps here nothing is known, and nothing is said.
+   * Why nothing may be submitted with these, if so. Of one that nobody keeps here nothing is
+   * known, and nothing is said, once all have looked.
    * @param minLifetime ms
    */
   judge(names: readonly string[], minLifetime: number, now: number): Reason | undefined {
-    for (const name of names) {
-      const known = this.#known.get(name);
-      const reason = known && judgeOne(known, minLifetime, now);
-      if (reason !== undefined) return reason;
-    }
-    return undefined;
+    const wanted = new Set(names);
+    const reasons = this.all
+      .filter(({ name }) => wanted.has(name))
+      // Who fails to renew it says more than who only looks at it.
+      .toSorted((a, b) => Number(a.trouble === undefined) - Number(b.trouble === undefined))
+      .map((known) => judgeOne(known, minLifetime, now));
+    const reason = reasons.find((one) => one !== undefined);
+    if (reason !== undefined || this.#awaited.size === 0) return reason;
+    const unknown = names.find((name) => !this.all.some((known) => known.name === name));
+    return unknown === undefined ? undefined : notSeen(unknown);
   }
 }
 
-function judgeOne(
+/** Why it is not good for `minLifetime` (ms) from now on, if so. */
+export function judgeOne(
   { name, state, trouble }: KnownCredential,
   minLifetime: number,
   now: number,
 ): Reason | undefined {
-  if (state === undefined) return { code: 'credential-unknown', message: `${name} was not looked at yet` };
   const why = trouble === undefined ? '' : `; its renewal fails: ${trouble.message}`;
   if (state.kind === 'broken') return { code: 'credential-bad', message: `${state.error.message}${why}` };
   const { expiresAt, notBefore = now } = state.facts;
@@ -84,6 +92,14 @@ function judgeOne(
       ? 'has expired'
       : `ends in ${seconds} s, less than credmanager.minLifetime ${minLifetime / 1000} s`;
   return { code: 'credential-ending', message: `${name} ${left} (${isoTime(expiresAt)})${why}` };
+}
+
+function notSeen(name: string): Reason {
+  return { code: 'credential-unknown', message: `${name} was not looked at yet` };
+}
+
+function keyOf(manager: string, name: string): string {
+  return `${manager}\n${name}`;
 }
 
 export function nameOf(state: CredentialState): string {

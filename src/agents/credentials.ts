@@ -58,9 +58,10 @@ export class CredentialAgent {
         outcome.kind === 'failed' ? [[outcome.name, outcome.error] as const] : [],
       ),
     );
-    this.#board.show(this.#options.name, states, troubles);
-    this.#tell(states, outcomes);
-    const failed = troubles.size > 0 || states.some(({ kind }) => kind === 'broken');
+    // What could not be looked at even once stays unknown, which keeps queues from using it.
+    if (states !== undefined) this.#board.show(this.#options.name, states, troubles);
+    this.#tell(states ?? [], outcomes);
+    const failed = states === undefined || troubles.size > 0 || states.some(({ kind }) => kind === 'broken');
     this.#failures = failed ? this.#failures + 1 : 0;
     const pause = Math.min(pauses.first * 2 ** Math.min(this.#failures - 1, 20), pauses.longest);
     const { interval } = this.#options;
@@ -85,12 +86,15 @@ export class CredentialAgent {
     }
   }
 
-  async #inspect(outcomes: readonly RenewOutcome[]): Promise<readonly CredentialState[]> {
+  async #inspect(outcomes: readonly RenewOutcome[]): Promise<readonly CredentialState[] | undefined> {
     try {
       return await this.#call('inspection', (signal) => this.#manager.inspect(signal));
     } catch (error) {
+      const reason = toReason(error);
+      this.#warn('inspection', 'credentials cannot be looked at', { ...reason });
+      if (outcomes.length === 0) return undefined;
       // What cannot be looked at is not known to be good.
-      return outcomes.map(({ name }) => ({ kind: 'broken', name, error: toReason(error) }));
+      return outcomes.map(({ name }) => ({ kind: 'broken', name, error: reason }));
     }
   }
 

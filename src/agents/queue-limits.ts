@@ -1,4 +1,5 @@
 import type { FamilyPart, Group, ThrottleFacts } from '../plugins/contracts/index.ts';
+import { namedCredentials } from '../config/credential-managers.ts';
 import { computingSiteOf, siteFamilyOf } from '../config/queues.ts';
 import type { LoadRow } from '../store/load.ts';
 import type { TokenBucket } from '../util/token-bucket.ts';
@@ -125,7 +126,7 @@ export class QueueLimits {
   #credential(): Reason | undefined {
     const { credentials, credentialLifetime, clock } = this.#context;
     const { config, submitter } = this.#runtime;
-    const named = config.options.credentials ?? submitter.credentials?.() ?? [];
+    const named = namedCredentials(config) ?? submitter.credentials?.() ?? [];
     return credentials.judge(named, credentialLifetime, clock.now());
   }
 

@@ -3,7 +3,7 @@ import type { Problem } from '../util/located.ts';
 import { toPointer } from '../util/located.ts';
 import { check } from '../util/schema.ts';
 import { isObject, type JsonObject } from './merge.ts';
-import type { CredentialManagerChoice, PluginCatalogue } from './queue-config.ts';
+import type { CredentialManagerChoice, PluginCatalogue, QueueConfig } from './queue-config.ts';
 import type { LoadedSettings } from './settings.ts';
 
 /** What is wrong with one, by the place in its entry. */
@@ -157,6 +157,55 @@ export function fillEntry(
   if (Array.isArray(value)) return value.map((item) => fillEntry(item, names));
   if (!isObject(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, fillEntry(inner, names)]));
+}
+
+/** What a queue's own list `credentials` names. Paths ("/...", "./...", "../...") count from its file; undefined: it has none. */
+export function namedCredentials({
+  options,
+  configDir,
+}: Pick<QueueConfig, 'options' | 'configDir'>): string[] | undefined {
+  return options.credentials?.map((name) => (isPath(name) ? resolve(configDir, name) : name));
+}
+
+/**
+ * All managers: these, those that queues name, and a watch for each file that a queue needs and nobody keeps or watches.
+ * An expired proxy stops its queue also where something else renews it.
+ */
+export function allManagers(
+  choices: readonly CredentialManagerChoice[],
+  queues: readonly QueueConfig[],
+): CredentialManagerChoice[] {
+  const named = [...choices, ...queues.flatMap(({ credmanagers }) => credmanagers ?? [])];
+  const kept = new Set(named.flatMap(filesKeptBy));
+  const needed = new Map(queues.flatMap((queue) => filesOf(queue).map((file) => [file, queue] as const)));
+  const watched = [...needed].filter(([file]) => !kept.has(file));
+  return [
+    ...named,
+    ...watched.map(([file, { configDir }]) => {
+      const watcher = { name: 'FileCredManager', module: 'thresher/credentials' };
+      return { ...watcher, config: { files: [file] }, configDir };
+    }),
+  ];
+}
+
+function isPath(name: string): boolean {
+  return /^\.{0,2}\//.test(name);
+}
+
+/** Files whose lifetime a manager says itself, by the options that all of them share. */
+function filesKeptBy({ config: { files, outCertFile }, configDir }: CredentialManagerChoice): string[] {
+  return [files, outCertFile]
+    .flat()
+    .flatMap((file) => (typeof file === 'string' ? [resolve(configDir, file)] : []));
+}
+
+function filesOf(queue: QueueConfig): string[] {
+  const { x509UserProxy, proxySecretPath } = queue.plugins.submitter?.config ?? {};
+  const named = namedCredentials(queue)?.filter(isPath);
+  if (named !== undefined) return named;
+  // Harvester: x509UserProxy only counts without proxySecretPath.
+  if (typeof x509UserProxy !== 'string' || x509UserProxy === '' || Boolean(proxySecretPath)) return [];
+  return [resolve(queue.configDir, x509UserProxy)];
 }
 
 /** Managers that are the same are one, whoever names them. */

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { nameOf } from '../agents/credential-board.ts';
-import { managersOf } from '../config/credential-managers.ts';
+import { allManagers, managersOf } from '../config/credential-managers.ts';
 import { readQueueFile } from '../config/queues.ts';
 import type { LoadedSettings } from '../config/settings.ts';
 import type { CredentialManager, CredentialState, Log, RenewOutcome } from '../plugins/contracts/index.ts';
@@ -49,10 +49,7 @@ export function makeManagers({ settings, queueFile, clock, random, log }: Creden
   const harvesterId = settings.values.master.harvester_id ?? `thresher-${hostname()}`;
   const shared = { factoryId, harvesterId, stateDir: settings.stateDir, maxStatusAge: 0, clock, random, log };
   const wiring = new Wiring(catalogue, shared);
-  const choices = [
-    ...managersOf(settings, catalogue).choices,
-    ...queues.flatMap(({ credmanagers }) => credmanagers ?? []),
-  ];
+  const choices = allManagers(managersOf(settings, catalogue).choices, queues);
   return namedManagers(choices).map(({ name, choice }) => ({
     name,
     manager: wiring.credentialManager(choice),

@@ -84,6 +84,7 @@ export class Credentials {
       log.error('credential manager cannot be made', { manager: name, error: messageOf(error) });
       return undefined;
     }
+    this.#board.expect(name);
     const { sleepTime, warnLifetime } = settings.credmanager;
     const agent = new CredentialAgent(manager, this.#board, {
       ...{ name, interval: sleepTime * 1000, warnLifetime: warnLifetime * 1000, clock, log, giveUp },

@@ -7,7 +7,7 @@ import { type Loop, type LoopHealth, toReason } from '../agents/loop.ts';
 import { type Metrics, noMetrics } from '../agents/metrics.ts';
 import { ObservationWriter } from '../agents/observations.ts';
 import type { Step } from '../agents/queue-runtime.ts';
-import { managersOf } from '../config/credential-managers.ts';
+import { allManagers, managersOf } from '../config/credential-managers.ts';
 import type { PluginCatalogue, QueueFileResult } from '../config/queues.ts';
 import { isError, type LoadedSettings } from '../config/settings.ts';
 import type { Log } from '../plugins/contracts/index.ts';
@@ -224,7 +224,7 @@ export class Daemon {
     const { settings, log } = this.#options;
     const { choices, problems } = managersOf(settings, catalogue);
     for (const { message, ...place } of problems.filter(isError)) log.error(message, { ...place });
-    this.#credentials?.use([...choices, ...queues.flatMap(({ credmanagers }) => credmanagers ?? [])]);
+    this.#credentials?.use(allManagers(choices, queues));
   }
 
   async #lookForChange(): Promise<void> {

@@ -1,9 +1,9 @@
 import Type, { type Static } from 'typebox';
 
 const name = Type.String({ minLength: 1 });
+const file = (description: string) => Type.Optional(Type.String({ minLength: 1, description }));
 
-/** Harvester: `K8sSecretCredManager` of `pandaharvester.harvestercredmanager.k8s_secret_cred_manager`. */
-export const K8sSecretConfig = Type.Object({
+const place = {
   k8s_config_file: Type.Optional(
     Type.String({
       description:
@@ -22,15 +22,30 @@ export const K8sSecretConfig = Type.Object({
     pattern: '^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$',
     description: 'Name of the Secret.',
   }),
-  proxy_files: Type.Array(name, {
-    minItems: 1,
-    description:
-      'Files that are kept in the Secret, each under its own name. Relative paths count from the queue file.',
-  }),
-  minLifetime: Type.Number({
-    default: 600,
-    minimum: 0,
-    description: 'A file that ends sooner is not pushed: the last one stays, s.',
-  }),
+};
+const files = Type.Array(name, {
+  minItems: 1,
+  description:
+    'Files that are kept in the Secret, each under its own name. Relative paths count from the queue file.',
+});
+const lifetime = Type.Number({
+  default: 600,
+  minimum: 0,
+  description: 'A file that ends sooner is not pushed: the last one stays, s.',
+});
+
+/** What is to be kept where: keys of the section, or of the JSON file that it names. */
+export const K8sSecretPlan = Type.Object({ ...place, proxy_files: files, minLifetime: lifetime });
+export type K8sSecretPlan = Static<typeof K8sSecretPlan>;
+
+/** Harvester: `K8sSecretCredManager` of `pandaharvester.harvestercredmanager.k8s_secret_cred_manager`. */
+export const K8sSecretConfig = Type.Object({
+  certFile: file(
+    'JSON file that has these options instead: `k8s_namespace`, `k8s_config_file`, `proxy_files`, `secret_name`. Relative paths in it count from it.',
+  ),
+  inCertFile: file('The same, under its newer name, which counts if both are given.'),
+  ...place,
+  proxy_files: Type.Optional(files),
+  minLifetime: lifetime,
 });
 export type K8sSecretConfig = Static<typeof K8sSecretConfig>;
