@@ -62,6 +62,7 @@ describe('the limits of a queue at work', () => {
   function limitsOf(config: QueueConfig, throttler?: Throttler): QueueLimits {
     const runtime = {
       ...{ config, configId: 1, current: true, requirements, throttler, messenger: undefined },
+      submitter: {},
       connected: new Map([['scripted:x', { connection } as ConnectedPlugins]]),
     };
     return new QueueLimits(runtime as unknown as QueueRuntime, context, options);
