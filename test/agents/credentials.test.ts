@@ -10,7 +10,10 @@ const name = '/p';
 
 function there(expiresAt?: number, notBefore?: number): CredentialState {
   const facts = { name, kind: 'x509', subject: 'CN=Jane', digest: 'd' } as const;
-  const dates = { ...(expiresAt !== undefined && { expiresAt }), ...(notBefore !== undefined && { notBefore }) };
+  const dates = {
+    ...(expiresAt !== undefined && { expiresAt }),
+    ...(notBefore !== undefined && { notBefore }),
+  };
   return { kind: 'there', facts: { ...facts, ...dates }, warnings: [] };
 }
 const broken: CredentialState = {
