@@ -202,7 +202,7 @@ describe('credentials of queues on Kubernetes', () => {
     expect((await secret()).data.foreign).to.equal(wrong);
     expect((await site.run('credentials', 'renew', 'K8sSecretCredManager')).stdout).to.match(/: renewed\n$/);
     expect((await site.run('credentials', 'renew', 'nobody')).stderr).to.contain('no-such-credential');
-  });
+  }).timeout(180_000);
 
   function inQueue(): Record<string, unknown> {
     return {
