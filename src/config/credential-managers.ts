@@ -2,8 +2,10 @@ import { dirname, resolve } from 'node:path';
 import type { Problem } from '../util/located.ts';
 import { toPointer } from '../util/located.ts';
 import { check } from '../util/schema.ts';
+import { judgeAbsent } from './absent-plugin.ts';
 import { isObject, type JsonObject } from './merge.ts';
 import type { CredentialManagerChoice, PluginCatalogue, QueueConfig } from './queue-config.ts';
+import { SectionHead } from './queue-schema.ts';
 import type { LoadedSettings } from './settings.ts';
 
 /** What is wrong with one, by the place in its entry. */
@@ -12,6 +14,8 @@ export interface ChoiceProblem {
   readonly code: Problem['code'];
   readonly message: string;
   readonly severity?: Problem['severity'];
+  /** What several queues may say alike. */
+  readonly subject?: string;
 }
 
 /** A manager's options, checked. `choice` is undefined where they cannot be used, or thresher has no such manager. */
@@ -40,6 +44,30 @@ export function chooseManager(
   });
   if (problems.some(({ severity }) => (severity ?? 'error') === 'error')) return { problems };
   return { choice: { name, module, config: checked.value as JsonObject, configDir }, problems };
+}
+
+/** An entry of a queue's `credmanagers`. What thresher has no manager for is accepted so that files can be used as they are. */
+export function chooseOfQueue(
+  value: unknown,
+  names: Parameters<typeof fillEntry>[1],
+  { configDir, stateDir }: { readonly configDir: string; readonly stateDir: string },
+  catalogue: PluginCatalogue,
+): { readonly choice?: CredentialManagerChoice; readonly problems: readonly ChoiceProblem[] } {
+  const head = check(SectionHead, value);
+  if (!head.ok) return { problems: head.problems.map((problem) => ({ ...problem, code: 'wrong-type' })) };
+  const { name, module } = head.value;
+  const filled = fillEntry(value, names) as Entry['value'];
+  // A credential that is missing stops the queue by its own reason, and not before.
+  const chosen = chooseManager(filled, configDir, stateDir, catalogue);
+  if (chosen !== undefined) return chosen;
+  const asked = { section: 'credmanager', harvesterKind: 'credmanager', kind: undefined } as const;
+  const finding = judgeAbsent({ ...asked, name, module, pull: true }, catalogue);
+  // Only Harvester's names can be told from slips of the pen.
+  if (finding?.code === 'unknown-plugin' && module.startsWith('pandaharvester.'))
+    return { problems: [{ pointer: finding.pointer, code: finding.code, message: finding.message }] };
+  const message = `${name} is accepted but not applied yet: its credentials must be kept fresh by other means`;
+  const notice = { pointer: '', code: 'credmanager-not-applied', message } as const;
+  return { problems: [{ ...notice, severity: 'notice', subject: name }] };
 }
 
 /** An entry of the settings, before it is checked. */

@@ -5,7 +5,7 @@ import type { Located, Problem } from '../util/located.ts';
 import { toPointer } from '../util/located.ts';
 import { check } from '../util/schema.ts';
 import { judgeAbsent } from './absent-plugin.ts';
-import { chooseManager, fillEntry } from './credential-managers.ts';
+import { chooseOfQueue } from './credential-managers.ts';
 import { type ChosenPlugin, type ChosenPlugins, unsharedConnections } from './connections.ts';
 import { type HarvesterKind, kindOf } from './harvester-plugins.ts';
 import { doubtfulLabelWeights, doubtfulStatus, doubtfulTypeWeights } from './doubtful-values.ts';
@@ -242,39 +242,18 @@ export class QueueReader {
       this.#problem('/credmanagers', 'wrong-type', 'credmanagers must be a list [ ... ]');
       return;
     }
+    const names = {
+      queueName: this.#queue.name,
+      harvesterID: this.#options.harvesterId ?? '',
+      common: isObject(this.#queue.values.common) ? this.#queue.values.common : {},
+    };
+    const place = { configDir: this.#configDir, stateDir: this.#options.stateDir };
     for (const [at, value] of (credmanagers as unknown[]).entries()) {
       const pointer = toPointer(['credmanagers', at]);
-      const head = check(SectionHead, value);
-      if (!head.ok) {
-        for (const problem of head.problems)
-          this.#problem(pointer + problem.pointer, 'wrong-type', problem.message);
-        continue;
-      }
-      const { name, module } = head.value;
-      const { common } = this.#queue.values;
-      const names = {
-        queueName: this.#queue.name,
-        harvesterID: this.#options.harvesterId ?? '',
-        common: isObject(common) ? common : {},
-      };
-      const filled = fillEntry(value, names) as JsonObject & { name: string; module: string };
-      const chosen = chooseManager(filled, this.#configDir, this.#options.stateDir, this.#catalogue);
-      if (chosen !== undefined) {
-        // A credential that is missing stops the queue by its own reason, and not before.
-        for (const problem of chosen.problems)
-          this.#problem(pointer + problem.pointer, problem.code, problem.message, problem.severity);
-        if (chosen.choice !== undefined) this.#managers.push(chosen.choice);
-        continue;
-      }
-      const asked = { section: 'credmanager', harvesterKind: 'credmanager', kind: undefined } as const;
-      const finding = judgeAbsent({ ...asked, name, module, pull: true }, this.#catalogue);
-      // Only Harvester's names can be told from slips of the pen.
-      if (finding?.code === 'unknown-plugin' && module.startsWith('pandaharvester.')) {
-        this.#problem(pointer + finding.pointer, finding.code, finding.message);
-        continue;
-      }
-      const message = `${name} is accepted but not applied yet: its credentials must be kept fresh by other means`;
-      this.#problem(pointer, 'credmanager-not-applied', message, 'notice', name);
+      const { choice, problems } = chooseOfQueue(value, names, place, this.#catalogue);
+      for (const { code, message, severity, subject, ...inside } of problems)
+        this.#problem(pointer + inside.pointer, code, message, severity, subject);
+      if (choice !== undefined) this.#managers.push(choice);
     }
   }
 
