@@ -79,6 +79,10 @@ export class KubernetesStub {
     return definition.create(checked.value, { ...this.context, ...changes }) as Plugins[K];
   }
 
+  get url(): string {
+    return this.#server.url;
+  }
+
   count(verb: KubeRequest['verb'], resource: string): number {
     return this.requests.filter((one) => one.verb === verb && one.resource === resource).length;
   }

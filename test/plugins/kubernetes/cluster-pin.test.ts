@@ -1,12 +1,17 @@
 import { existsSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { expect } from 'chai';
 import { Access } from '../../../src/clients/kubernetes/access.ts';
+import type { Context } from '../../../src/plugins/contracts/index.ts';
 import { ClusterPin, type ClusterIdentity } from '../../../src/plugins/kubernetes/cluster-pin.ts';
 import { kubeconfig, rejection, writeKubeconfig } from '../../support/kubernetes-client.ts';
+import { KubernetesStub } from '../../support/kubernetes-stub.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
+import { pluginContext } from '../../support/plugin-context.ts';
+import { workerOf } from '../../support/samples.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 
+const tls = resolve(import.meta.dirname, '../../fixtures/tls');
 const name = 'kubernetes:/etc/thresher/kubeconfig';
 const first = { server: 'https://10.0.0.1:6443', ca: 'a' };
 const other = { server: 'https://10.0.0.2:6443', ca: 'b' };
@@ -148,5 +153,81 @@ describe('a login whose kubeconfig is changed to another cluster', () => {
     writeKubeconfig(kubeconfig(cluster(other.server, 'a')), directory);
     await clock.advance(11_000);
     expect(await server()).to.equal(other.server);
+  });
+});
+
+describe('the workers on a cluster that the kubeconfig does not name any more', () => {
+  const worker = workerOf(1, { handle: { batchID: 'factory-1', uid: 'a' } });
+  let stub: KubernetesStub;
+  const stateDir = () => stub.directory;
+  const kept = () => existsSync(join(stateDir(), 'kubernetes'));
+  const cluster = (server: string, ca: string) =>
+    kubeconfig({ server, 'certificate-authority': join(tls, ca) });
+
+  beforeEach(async () => {
+    stub = await KubernetesStub.start();
+    writeKubeconfig(cluster(stub.url, 'ca.crt'), stub.directory);
+  });
+
+  afterEach(() => stub.stop());
+
+  /** Plugins of a daemon that starts now. */
+  const restarted = () =>
+    pluginContext({ ...stub.context, stateDir: stateDir(), share: pluginContext().share });
+
+  /** Observes until something is shown, or trouble is told. */
+  async function firstWord(context: Context): Promise<string> {
+    const stop = new AbortController();
+    const word = Promise.withResolvers<string>();
+    const sink = { begin: () => undefined, observe: () => undefined, gone: () => undefined };
+    const complete = () => {
+      word.resolve('complete');
+    };
+    const trouble = ({ code }: { readonly code: string }) => {
+      word.resolve(code);
+    };
+    const work = stub.plugin('monitor', {}, context).observe({ ...sink, complete, trouble }, stop.signal);
+    const said = await word.promise;
+    stop.abort();
+    await work;
+    return said;
+  }
+
+  it('are not absent, and their connection is in trouble, also after a restart', async () => {
+    expect(await firstWord(restarted())).to.equal('complete');
+    const other = await KubernetesStub.start();
+    try {
+      writeKubeconfig(cluster(other.url, 'other-ca.crt'), stub.directory);
+      const context = restarted();
+      expect(await firstWord(context)).to.equal('kubernetes-other-cluster');
+      const result = (await stub.plugin('monitor', {}, context).check([worker], always)).get(1);
+      expect(result?.kind === 'unknown' && result.error.code).to.equal('kubernetes-other-cluster');
+      const killed = await stub
+        .plugin('sweeper', {}, context)
+        .kill([worker], always)
+        .catch((error: unknown) => error);
+      expect(killed).to.include({ code: 'kubernetes-other-cluster' });
+      expect(other.requests).to.deep.equal([]);
+    } finally {
+      await other.stop();
+    }
+  });
+
+  it('leave no file where only commands look', async () => {
+    const context = restarted();
+    await stub.plugin('sweeper', {}, context).list(always);
+    await stub.plugin('monitor', {}, context).check([worker], always);
+    const submitter = stub.plugin('submitter', { k8s_yaml_file: 'none.yaml' }, context);
+    await submitter.preflight(always);
+    await submitter.rehearse?.(worker, always);
+    const { logs } = stub.plugin('monitor', {}, context);
+    const reading = async () => {
+      for await (const _ of logs?.read(worker, { stream: 'stdout', follow: false }, always) ?? []) continue;
+    };
+    expect(await rejection(reading())).to.include({ code: 'no-log' });
+    expect(stub.requests.length).to.be.greaterThan(2);
+    expect(kept()).to.equal(false);
+    await firstWord(context);
+    expect(kept()).to.equal(true);
   });
 });
