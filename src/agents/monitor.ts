@@ -152,8 +152,23 @@ export class MonitorAgent {
   }
 
   async #checkAll(due: readonly number[]): Promise<void> {
-    for (let first = 0; first < due.length && !this.#context.giveUp.aborted; first += checkAtOnce)
-      await this.#check(due.slice(first, first + checkAtOnce));
+    const { clock, giveUp, log } = this.#context;
+    for (let first = 0; first < due.length && !giveUp.aborted; first += checkAtOnce) {
+      const some = due.slice(first, first + checkAtOnce);
+      try {
+        await this.#check(some);
+      } catch (error) {
+        // A call that fails as a whole keeps no others from theirs, either.
+        for (const workerId of some)
+          if (this.#missing.has(workerId)) this.#missing.set(workerId, clock.monotonic());
+        const { name: connection } = this.#connection;
+        log.warn('missing workers could not be looked up', {
+          connection,
+          workers: some.length,
+          ...toReason(error),
+        });
+      }
+    }
   }
 
   async #check(workerIds: readonly number[]): Promise<void> {

@@ -1,7 +1,7 @@
 import pMap from 'p-map';
 import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
 import type { Observation } from '../../worker/observation.ts';
-import { lastWarning, tell } from './events.ts';
+import { lastWarnings, tell } from './events.ts';
 import type { Following } from './following.ts';
 import { lookUp } from './look-up.ts';
 import type { MonitorParts } from './monitor-parts.ts';
@@ -68,13 +68,16 @@ export class GivingUp {
   async #giveUp(workerIds: readonly number[]): Promise<void> {
     const { hub, context } = this.#parts;
     const fresh = await lookUp(hub, workerIds, this.#signal);
+    // Why a volume is not mounted, or no Pod is made, stands in events alone.
+    const subjects = workerIds.flatMap((workerId) => subjectOf(fresh.objectsOf(workerId)) ?? []);
+    const warnings = await lastWarnings(hub, subjects, this.#signal);
     // Of those that failed one is told, for all.
     const failures: unknown[] = [];
     let given = 0;
     const giveUpOne = async (workerId: number) => {
       fresh.countFrom(workerId, this.#following);
       try {
-        if (await this.#giveUpOne(workerId, fresh)) {
+        if (await this.#giveUpOne(workerId, fresh, warnings)) {
           given++;
           return;
         }
@@ -94,15 +97,19 @@ export class GivingUp {
     }
   }
 
-  async #giveUpOne(workerId: number, fresh: Following): Promise<boolean> {
+  async #giveUpOne(
+    workerId: number,
+    fresh: Following,
+    warnings: ReadonlyMap<string, string>,
+  ): Promise<boolean> {
     const { hub, context, options } = this.#parts;
     const signal = this.#signal;
     const now = context.clock.now() + hub.client.clockOffset;
     const observation = fresh.stateOf(workerId, now, options)?.verdict?.observation;
-    const { job, pods } = fresh.objectsOf(workerId);
+    const objects = fresh.objectsOf(workerId);
+    const { job, pods } = objects;
     if (observation?.error === undefined) return false;
-    // Why a volume is not mounted, or no Pod is made, stands in events alone.
-    const warning = await lastWarning(hub, pods.at(-1)?.uid ?? job?.uid, signal);
+    const warning = warnings.get(subjectOf(objects) ?? '');
     const message =
       warning === undefined ? observation.error.message : `${observation.error.message}; ${warning}`;
     if (job !== undefined) {
@@ -114,6 +121,11 @@ export class GivingUp {
     if (job !== undefined) tell(hub, context, { job, reason: 'GivenUp', message }, signal);
     return true;
   }
+}
+
+/** Uid of what the cluster warns about: the Pod, or the Job that gets none. */
+function subjectOf({ job, pods }: ReturnType<Following['objectsOf']>): string | undefined {
+  return pods.at(-1)?.uid ?? job?.uid;
 }
 
 /** It changes during a wait, which the compiler does not know of a property. */

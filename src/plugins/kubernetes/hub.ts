@@ -35,8 +35,8 @@ interface Cluster {
   readonly client: KubernetesClient;
   readonly pacer: Pacer;
   readonly pin: ClusterPin;
-  /** What each queue's sections say of the rate; the least counts. */
-  readonly rates: Map<string, number>;
+  /** The least that the sections of each queue say of the rate, in its newest configuration; the least of all counts. */
+  readonly rates: Map<string, { readonly configId: number; readonly perSecond: number }>;
 }
 
 /** How many Events are written per second, and at once: a mass kill is no reason to fill those of the cluster. */
@@ -45,7 +45,7 @@ const eventRate = { perSecond: 5, burst: 25 };
 const usualRate = 200;
 
 function clusterOf(config: Where, context: Context): Cluster {
-  const { clock, random, factoryId, queue } = context;
+  const { clock, random, factoryId, queue, configId } = context;
   const name = clusterName(config, context);
   const cluster = context.share(name, (): Cluster => {
     const source = accessSource(config, context);
@@ -58,10 +58,13 @@ function clusterOf(config: Where, context: Context): Cluster {
     const client = new KubernetesClient({ access, pacer, clock, userAgent: `thresher/${factoryId}` });
     return { client, pacer, pin, rates: new Map() };
   });
-  const { requestsPerSecond } = config;
-  if (requestsPerSecond === undefined) cluster.rates.delete(queue);
-  else cluster.rates.set(queue, requestsPerSecond);
-  const least = Math.min(...cluster.rates.values());
+  const { requestsPerSecond = Infinity } = config;
+  const before = cluster.rates.get(queue) ?? { configId: -1, perSecond: Infinity };
+  // Earlier configurations may be made after the current one; of that, one section says it and another need not.
+  if (configId > before.configId) cluster.rates.set(queue, { configId, perSecond: requestsPerSecond });
+  else if (configId === before.configId)
+    cluster.rates.set(queue, { configId, perSecond: Math.min(before.perSecond, requestsPerSecond) });
+  const least = Math.min(...cluster.rates.values().map(({ perSecond }) => perSecond));
   cluster.pacer.change(rateOf(Number.isFinite(least) ? least : usualRate));
   return cluster;
 }

@@ -7,7 +7,7 @@ import type { KubernetesClient } from '../../../src/clients/kubernetes/client.ts
 import { isKubernetesError, type KubernetesError } from '../../../src/clients/kubernetes/errors.ts';
 import { Pacer } from '../../../src/clients/kubernetes/pacer.ts';
 import { collectionPath, jobs, objectPath, pods } from '../../../src/clients/kubernetes/paths.ts';
-import { systemClock } from '../../../src/util/clock.ts';
+import { type Clock, systemClock } from '../../../src/util/clock.ts';
 import { kubeconfig, makeClient, rejection, writeKubeconfig } from '../../support/kubernetes-client.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import {
@@ -60,6 +60,27 @@ describe('a client of the Kubernetes API', () => {
   afterEach(async () => {
     await Promise.all(clients.splice(0).map((client) => client.close()));
     await server.stop();
+  });
+
+  it("knows by every answer how far the server's clock is ahead, and takes less than two seconds for none", async () => {
+    const now = Date.UTC(2026, 0, 1, 12);
+    const clock: Clock = { ...systemClock, now: () => now };
+    const client = connect(undefined, { clock });
+    const offsets: number[] = [client.clockOffset];
+    // The header has whole seconds: half of one is what is to be expected of the rest.
+    for (const ahead of [7_200_000, -7_200_000, 2000, 1000, 0, -2000, -3000]) {
+      const date = new Date(now + ahead).toUTCString();
+      // Refusals are answers, too.
+      server.next(
+        ahead > 0 ? json(200, job, { date }) : status(404, 'NotFound', 'no', { name: 'a' }, { date }),
+      );
+      await client.get(one, { signal }).catch(() => undefined);
+      offsets.push(client.clockOffset);
+    }
+    expect(offsets).to.deep.equal([0, 7_200_500, -7_199_500, 2500, 0, 0, 0, -2500]);
+    server.next(json(200, job, { date: 'yesterday' }));
+    await client.get(one, { signal });
+    expect(client.clockOffset).to.equal(-2500);
   });
 
   it('sends plain JSON with its login, over connections that it keeps', async () => {

@@ -657,6 +657,61 @@ describe('waiting', () => {
     expect(look(job(), pods, 3730).verdict?.observation.error?.code).to.equal('k8s-node-lost');
   });
 
+  it('of a container that is to be started again counts from the end of its last run', () => {
+    const terminated = { exitCode: 1, startedAt: at(10), finishedAt: at(500) };
+    const again = { ...waiting('CrashLoopBackOff', 'side'), restartCount: 3, lastState: { terminated } };
+    const pods = [
+      pod('Pending', { init: [{ ...again, sidecar: true }], containers: [waiting('PodInitializing')] }),
+    ];
+    expect(look(job(), pods, 799).verdict).to.equal(undefined);
+    expect(look(job(), pods, 799).lookAgainAt).to.equal(ms(800));
+    expect(look(job(), pods, 800).verdict?.observation.error?.code).to.equal('k8s-crash-loop');
+    const pilot = { ...waiting('CrashLoopBackOff'), lastState: { terminated } };
+    expect(look(job(), [pod('Running', { containers: [pilot] })], 799).verdict).to.equal(undefined);
+    expect(look(job(), [pod('Running', { containers: [pilot] })], 800).verdict).not.to.equal(undefined);
+  });
+
+  it('of the second init container counts from the end of the first', () => {
+    const first = { ...ended(0, 'Completed', 'stage-in') };
+    const state = { terminated: { ...first.state?.terminated, finishedAt: at(4000) } };
+    const second = waiting('ImagePullBackOff', 'unpack');
+    const init = [{ ...first, state }, second];
+    const pods = [pod('Pending', { init, containers: [waiting('PodInitializing')] })];
+    expect(look(job(), pods, 4599).verdict).to.equal(undefined);
+    expect(look(job(), pods, 4599).lookAgainAt).to.equal(ms(4600));
+    const { error } = look(job(), pods, 4600).verdict?.observation ?? {};
+    expect(error).to.include({ code: 'k8s-image' });
+    expect(error?.message).to.match(/of container unpack for 600 s/);
+  });
+
+  describe('without a Pod', () => {
+    const limits = { podQueueTimeLimit: 60 };
+    const hadOne = job([], { status: { active: 1 } });
+
+    it('counts from when that was first seen where one was there before, however old the Job is', () => {
+      const since = { ...limits, withoutPodSince: ms(5000) };
+      expect(look(hadOne, [], 5059, since).verdict).to.equal(undefined);
+      expect(look(hadOne, [], 5059, since).lookAgainAt).to.equal(ms(5060));
+      const { error } = look(hadOne, [], 5060, since).verdict?.observation ?? {};
+      expect(error).to.include({ code: 'k8s-queue-time' });
+      expect(error?.message).to.match(/NoPod for 60 s/);
+    });
+
+    it("counts from the Job's own start where there never was one", () => {
+      const since = { ...limits, withoutPodSince: ms(5000) };
+      expect(look(job(), [], 59, since).verdict).to.equal(undefined);
+      expect(look(job(), [], 60, since).verdict?.observation.error?.code).to.equal('k8s-queue-time');
+    });
+
+    it('is never given up under FailureTarget: its end is certain, and is told by the Job', () => {
+      const target = job([condition('FailureTarget', 'BackoffLimitExceeded')], { status: { failed: 1 } });
+      const since = { ...limits, withoutPodSince: ms(100) };
+      expect(look(target, [], 1_000_000, since).verdict).to.equal(undefined);
+      const rules = { pendingRules: [{ reason: 'NoPod', graceSeconds: 0, then: 'fail' as const }] };
+      expect(look(target, [], 1_000_000, { ...since, ...rules }).verdict).to.equal(undefined);
+    });
+  });
+
   it('has own rules only where they are regular expressions', () => {
     const rule = (reason: string) => ({ reason, then: 'fail' as const, graceSeconds: 0 });
     const problems = badPendingRules([rule('Image.*'), rule('Image(')]);
