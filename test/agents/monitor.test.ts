@@ -44,7 +44,11 @@ describe('workers that a monitor misses', () => {
     };
     const options = { missingGrace: grace, onStranger: () => undefined };
     const writer = new ObservationWriter(ledger, clock, log);
-    void new MonitorAgent(monitor, connection, context, options, writer).pass(signal);
+    const agent = new MonitorAgent(monitor, connection, context, options, writer);
+    agent.pass(signal).catch((error: unknown) => {
+      told = undefined;
+      log.error('the monitor ended', { error });
+    });
     if (told === undefined) throw new Error('it was not asked to observe');
     return told;
   }

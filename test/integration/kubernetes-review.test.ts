@@ -42,7 +42,11 @@ describe('on a real control plane', function () {
   const job = (worker: Worker) => space.client.find<Job>(space.jobs(worker.name));
   const podOf = (worker: Worker, phase: string) =>
     space.untilPod(backend.job(worker), `it is ${phase}`, ({ status }) => status.phase === phase);
-  const withoutHandle = ({ handle: _handle, ...worker }: Worker): Worker => worker;
+  const withoutHandle = (worker: Worker): Worker => {
+    const { handle, ...identity } = worker;
+    expect(handle).to.have.property('uid');
+    return identity;
+  };
 
   it('the Job of an intent is found in a namespace that is being deleted, and what is not there is absent', async () => {
     const worker = await backend.submit(backend.worker(), jobTemplate());
@@ -194,7 +198,7 @@ describe('on a real control plane', function () {
     expect(found.observation?.status).to.equal('running');
     const row = { status: 'running', swept: false } as const;
     expect(judge(found, row, worker.placement, () => 7)).to.deep.equal({ kind: 'known' });
-    const { handle: _handle, ...identity } = worker;
+    const identity = withoutHandle(worker);
     expect(judge(found, undefined, worker.placement, () => 7)).to.deep.equal({
       kind: 'adopt',
       worker: { ...identity, configId: 7, handle: found.handle },

@@ -128,7 +128,10 @@ export class KubernetesStub {
       case 'create':
         json(201, JSON.parse(seen.body))(response, seen);
         return;
-      default:
+      case 'update':
+      case 'patch':
+      case 'deletecollection':
+      case 'other':
         status(405, 'MethodNotAllowed', `the stub does not ${verb} ${resource}`)(response, seen);
     }
   }

@@ -108,10 +108,10 @@ describe('a deadline', () => {
       (signal: AbortSignal) =>
         new Promise<string>((resolve, reject) => {
           signal.addEventListener('abort', () => {
-            void clock.sleep(ms).then(() => {
+            clock.sleep(ms).then(() => {
               if (fail) reject(new Error('The operation was aborted'));
               else resolve('half of them');
-            });
+            }, reject);
           });
         });
 

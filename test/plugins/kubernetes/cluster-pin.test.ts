@@ -172,8 +172,12 @@ describe('the workers on a cluster that the kubeconfig does not name any more', 
   afterEach(() => stub.stop());
 
   /** Plugins of a daemon that starts now. */
-  const restarted = () =>
-    pluginContext({ ...stub.context, stateDir: stateDir(), share: pluginContext().share });
+  const restarted = () => ({
+    ...pluginContext(),
+    factoryId: 'factory',
+    configDir: stub.directory,
+    stateDir: stateDir(),
+  });
 
   /** Observes until something is shown, or trouble is told. */
   async function firstWord(context: Context): Promise<string> {
@@ -222,7 +226,8 @@ describe('the workers on a cluster that the kubeconfig does not name any more', 
     await submitter.rehearse?.(worker, always);
     const { logs } = stub.plugin('monitor', {}, context);
     const reading = async () => {
-      for await (const _ of logs?.read(worker, { stream: 'stdout', follow: false }, always) ?? []) continue;
+      const read = logs?.read(worker, { stream: 'stdout', follow: false }, always);
+      for await (const piece of read ?? []) throw new Error(`a log: ${Buffer.from(piece).toString()}`);
     };
     expect(await rejection(reading())).to.include({ code: 'no-log' });
     expect(stub.requests.length).to.be.greaterThan(2);

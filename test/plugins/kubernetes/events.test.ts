@@ -2,8 +2,9 @@ import { expect } from 'chai';
 import type { KubernetesClient } from '../../../src/clients/kubernetes/client.ts';
 import { Pacer } from '../../../src/clients/kubernetes/pacer.ts';
 import { type Decision, tell } from '../../../src/plugins/kubernetes/events.ts';
-import type { KubernetesHub } from '../../../src/plugins/kubernetes/hub.ts';
-import { TokenBucket } from '../../../src/util/token-bucket.ts';
+import { ClusterPin } from '../../../src/plugins/kubernetes/cluster-pin.ts';
+import { KubernetesHub } from '../../../src/plugins/kubernetes/hub.ts';
+import type { Clock } from '../../../src/util/clock.ts';
 import { kubeconfig, makeClient, writeKubeconfig } from '../../support/kubernetes-client.ts';
 import { KubernetesStub, marked } from '../../support/kubernetes-stub.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -15,15 +16,17 @@ import { until } from '../../support/until.ts';
 const { signal } = new AbortController();
 const decision: Decision = { job: { name: 'factory-1', uid: 'a' }, reason: 'Killed', message: 'ended' };
 
+function hubWith(client: KubernetesClient, clock: Clock): KubernetesHub {
+  const pin = new ClusterPin('test', { stateDir: '/nonexistent' });
+  return new KubernetesHub({ client, pin }, 'grid', { factoryId: 'factory', clock });
+}
+
 describe('the Events that thresher writes', () => {
   it('are no more than five a second after a burst of 25, and the rest is not written at all', () => {
     const clock = new ManualClock();
     const created: object[] = [];
     const client = { create: async (_path: string, event: object) => created.push(event) };
-    const hub = {
-      ...{ client: client as unknown as KubernetesClient, namespace: 'grid', factoryId: 'factory' },
-      events: new TokenBucket(5, 25, clock),
-    } as KubernetesHub;
+    const hub = hubWith(client as unknown as KubernetesClient, clock);
     const context = pluginContext({ clock });
     const told = (count: number) => {
       created.length = 0;
@@ -75,10 +78,7 @@ describe('the Events that thresher writes', () => {
         (seen.method === 'POST' ? busy : json(200, { metadata: {} }))(response, seen);
       });
       await clock.advance(1000);
-      const hub = {
-        ...{ client, namespace: 'grid', factoryId: 'factory' },
-        events: new TokenBucket(5, 25, clock),
-      } as KubernetesHub;
+      const hub = hubWith(client, clock);
       await clock.advance(1000);
       tell(hub, pluginContext({ clock }), decision, signal);
       await until('it was asked', () => server.requests.length > 0);

@@ -50,9 +50,12 @@ describe('thresher logs --follow', () => {
     (response) => {
       response.writeHead(200);
       response.write(words);
-      void until('it was read', () => text.endsWith(words)).then(() => {
-        then(response);
-      });
+      until('it was read', () => text.endsWith(words)).then(
+        () => {
+          then(response);
+        },
+        () => response.destroy(),
+      );
     };
   const end: Say = (response) => response.end();
   const cut: Say = (response) => response.destroy();

@@ -4,7 +4,8 @@ import { expect } from 'chai';
 import type { KubernetesClient } from '../../../src/clients/kubernetes/client.ts';
 import { KubernetesError } from '../../../src/clients/kubernetes/errors.ts';
 import type { KubernetesObject } from '../../../src/clients/kubernetes/objects.ts';
-import type { KubernetesHub } from '../../../src/plugins/kubernetes/hub.ts';
+import { ClusterPin } from '../../../src/plugins/kubernetes/cluster-pin.ts';
+import { KubernetesHub } from '../../../src/plugins/kubernetes/hub.ts';
 import { ProxySecrets } from '../../../src/plugins/kubernetes/proxy-secrets.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
@@ -57,8 +58,9 @@ describe('the Secret of a proxy that is swept while somebody wants it again', ()
         there.delete(path.split('/').at(-1) ?? '');
       },
     };
-    const hub = { client: client as unknown as KubernetesClient, namespace: 'grid', factoryId: 'factory' };
-    secrets = new ProxySecrets(hub as KubernetesHub, clock);
+    const pin = new ClusterPin('test', { stateDir: '/nonexistent' });
+    const cluster = { client: client as unknown as KubernetesClient, pin };
+    secrets = new ProxySecrets(new KubernetesHub(cluster, 'grid', { factoryId: 'factory', clock }), clock);
     await secrets.ensure('Q', file, signal);
     await clock.advance(2 * hour);
     asked = [];

@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import type { KubernetesObject } from '../../../src/clients/kubernetes/objects.ts';
 import { keepJob, keepPod, type Kept } from '../../../src/plugins/kubernetes/records.ts';
 import { watch } from '../../support/kubernetes-backend.ts';
 import { KubernetesStub, marked } from '../../support/kubernetes-stub.ts';
@@ -11,7 +10,7 @@ const copyLabels = { ...marked(1).labels, 'batch.kubernetes.io/job-name': 'copy'
 
 describe('what is kept of a Job or Pod', () => {
   const keep = (what: typeof keepJob, changes: object = {}): Kept | undefined =>
-    what({ metadata: { ...marked(1), ...changes } } as KubernetesObject, 'factory');
+    what({ metadata: { ...marked(1), ...changes } }, 'factory');
 
   it("is kept by its worker's id and its uid", () => {
     expect(keep(keepJob)).to.include({ workerId: 1, uid: 'uid-of-factory-1' });
@@ -24,7 +23,8 @@ describe('what is kept of a Job or Pod', () => {
   });
 
   it('is nothing of what a Pod without any Job carries of our marks', () => {
-    const { 'batch.kubernetes.io/job-name': _name, ...labels } = marked(1).labels;
+    const { 'batch.kubernetes.io/job-name': job, ...labels } = marked(1).labels;
+    expect(job).to.equal('factory-1');
     expect(keep(keepPod, { name: 'by-hand', labels })).to.equal(undefined);
   });
 
