@@ -63,7 +63,7 @@ describe('the end of the log of a failed pilot', () => {
       setTimeout(() => {
         open--;
         response.end(`log of ${name}`);
-      }, 20);
+      }, 200);
     });
     for (let workerId = 1; workerId <= 20; workerId++) failed(workerId, 60);
     await using watched = watch(stub.plugin('monitor', { failedLogLines: 5 }));
