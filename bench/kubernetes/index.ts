@@ -8,6 +8,7 @@ import { Limit } from './limit.ts';
 import { measureLive } from './live.ts';
 import type { Measured } from './measured.ts';
 import { pageOf } from './page.ts';
+import { progress } from './progress.ts';
 import { measureSubmission } from './submission.ts';
 import { measureSweep } from './sweep.ts';
 
@@ -105,8 +106,4 @@ async function measure(cluster: Cluster, directory: string, workers: number): Pr
 function versionOfClientGo(): string {
   const text = readFileSync(join(import.meta.dirname, '../limit/go.mod'), 'utf8');
   return /client-go (\S+)/.exec(text)?.[1] ?? 'unknown';
-}
-
-function progress(what: string): void {
-  process.stderr.write(`bench kubernetes: ${what}\n`);
 }

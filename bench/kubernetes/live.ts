@@ -4,6 +4,7 @@ import type { ControlPlane, Namespace } from '../../test/support/kubernetes.ts';
 import { BenchDaemon, type Memory } from './daemon.ts';
 import { endPod, endPods, podsOf } from './pods.ts';
 import { objectRequests, type RequestCounts, requestsBetween } from './requests.ts';
+import { progress } from './progress.ts';
 import { Rows } from './rows.ts';
 
 /** Time until a daemon has done what it has to do, and V8 has collected what nobody asked it to, ms. */
@@ -73,10 +74,12 @@ export async function measureLive(
   const allRun = () => rows.count(`status = 'running'`) === workers;
   await rows.until('all workers run', allRun, patience);
   const fillSeconds = (performance.now() - begun) / 1000;
+  progress(`  all run after ${Math.round(fillSeconds)} s`);
   daemon.want(0);
   await systemClock.sleep(rest);
   const live = daemon.memory();
   const quiet = await measureQuiet(plane, daemon, rows, quietSeconds);
+  progress('  changes');
   const late = await measureChanges(daemon, space, rows, changes);
   await systemClock.sleep(rest);
   const memory = { idle, live, afterChanges: daemon.memory() };
@@ -85,6 +88,7 @@ export async function measureLive(
   const results: Restart[] = [];
   for (let round = 1; round <= restarts; round++) {
     results.push(await measureRestart(daemon, space, rows, workers));
+    progress(`  restart ${round}: ${results.at(-1)?.readyMs ?? 0} ms`);
     await rows.until('all workers run again', allRun, patience);
   }
   rows.close();
