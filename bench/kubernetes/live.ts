@@ -25,12 +25,12 @@ export interface Live {
     readonly cpuSeconds: number;
     /** Of all clients of the API server together, the cluster's own included: for Jobs and Pods. */
     readonly requests: RequestCounts;
-    /** Bytes that the daemon wrote to its disk. */
+    /** Rows of history that were written. */
     readonly rowsChanged: number;
   };
   readonly changes: {
     readonly perSecond: number;
-    /** ms from when the patch was sent, and from when it was answered, to when the row could be read; sorted. */
+    /** ms from when the patch was sent, and from when it was answered, to when the row could be read: by percentile, 0 to 100. */
     readonly sinceSent: readonly number[];
     readonly sinceAnswered: readonly number[];
     readonly cpuMsPerChange: number;
@@ -156,7 +156,7 @@ async function measureChanges(
   await Promise.all(patches);
   await written;
   const since = (from: ReadonlyMap<number, number>) =>
-    [...read].map(([workerId, at]) => at - (from.get(workerId) ?? NaN)).sort((a, b) => a - b);
+    percentiles([...read].map(([workerId, at]) => at - (from.get(workerId) ?? NaN)));
   return {
     perSecond,
     sinceSent: since(sent),
@@ -204,4 +204,11 @@ async function measureRestart(
     readyMs: Math.max(seenAt, submittedAt) - begun,
     memory: daemon.memory(),
   };
+}
+
+function percentiles(values: readonly number[]): number[] {
+  const sorted = values.toSorted((a, b) => a - b);
+  return Array.from({ length: 101 }, (_, percent) => {
+    return sorted[Math.max(0, Math.ceil((sorted.length * percent) / 100) - 1)] ?? NaN;
+  });
 }
