@@ -3,6 +3,7 @@ import { ThresherError } from '../worker/errors.ts';
 import type { Reason } from '../worker/reason.ts';
 import type { Worker, WorkerError } from '../worker/worker.ts';
 import type { Change } from './ledger.ts';
+import type { LiveWorker } from './live-table.ts';
 import { applyLimits, backendLimiter, total } from './limiters.ts';
 import { toReason } from './loop.ts';
 import { findChange, submitChange } from './outcomes.ts';
@@ -16,6 +17,9 @@ export interface SubmitterOptions extends LimitOptions {
   /** Asks for a pass in so many ms, earlier than usual. */
   again(ms: number): void;
 }
+
+/** Open intents settled in one call: of a call that takes too long nothing is known, and all of it is asked again. */
+const settledAtOnce = 200;
 
 type Held = Pick<Worker, 'workerId'>;
 
@@ -46,7 +50,7 @@ export class SubmitterAgent {
   async #pass(): Promise<readonly Reason[]> {
     const { config, current } = this.#runtime;
     const before = await this.#limits.closed();
-    if (before.unknown === undefined) await this.#settle(current && before.closed === undefined);
+    if (before.unknown === undefined) await this.#settle();
     if (!current) return [{ code: 'queue-removed', message: 'followed with an earlier configuration' }];
 
     const demand = await callPlugin(this.#context, `demand of ${config.name}`, (signal) => {
@@ -84,16 +88,23 @@ export class SubmitterAgent {
   }
 
   /** Intents of which the submitter does not know what became of them: fenced, searched, and then confirmed, tried again or given up. */
-  async #settle(mayRetry: boolean): Promise<void> {
+  async #settle(): Promise<void> {
     const { ledger } = this.#context;
-    const { config, configId } = this.#runtime;
+    const { config, configId, current } = this.#runtime;
     // What is to be killed is the sweeper's, and what is settled here is out of its reach meanwhile.
-    const open = ledger.live
-      .unconfirmed(config.name, configId)
-      .filter(({ workerId, killed }) => !killed && !ledger.inFlight.has(workerId));
-    if (open.length === 0) return;
-    const ids = open.map(({ workerId }) => workerId);
-    await this.#holding(open, () => this.#settleThese(ids, mayRetry));
+    const isOpen = ({ workerId, killed }: LiveWorker) =>
+      !killed && !ledger.inFlight.has(workerId) && ledger.live.get(workerId) !== undefined;
+    const all = ledger.live.unconfirmed(config.name, configId).filter(isOpen);
+    for (let first = 0; first < all.length; first += settledAtOnce) {
+      // Calls take their time: what was said, and what ended, meanwhile counts.
+      const open = all.slice(first, first + settledAtOnce).filter(isOpen);
+      if (open.length === 0) continue;
+      const { closed, unknown } = await this.#limits.closed();
+      if (unknown !== undefined) return;
+      const mayRetry = current && closed === undefined;
+      const ids = open.map(({ workerId }) => workerId);
+      await this.#holding(open, () => this.#settleThese(ids, mayRetry));
+    }
   }
 
   /** Keeps everybody else off these workers meanwhile, and lets go of them however it ends. */
