@@ -15,7 +15,7 @@ const retryAfter = 10_000;
 /** Longest end of a log that is kept, characters. */
 const keptLog = 4096;
 /** Longest wait for it, ms: the end of the worker waits with it. */
-const logPatience = 10_000;
+const logPatience = 30_000;
 /** Logs read side by side: many workers may fail at once. */
 const logsAtOnce = 4;
 /** What ended longer ago than this was most likely shown before the daemon's last start, ms. */
