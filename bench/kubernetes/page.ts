@@ -1,4 +1,4 @@
-import { type Figure, shown } from '../core/figure.ts';
+import { type Figure, tablesOf } from '../core/figure.ts';
 import { figuresOf } from './figures.ts';
 import type { Circumstances, Kept, Measured } from './measured.ts';
 
@@ -32,8 +32,6 @@ function section(
 ): string[] {
   const { date, machine, kubernetes, clientGo, loads, measured } = part;
   const { cpu, cores, memoryGiB, system, node, sqlite, fileSystem } = machine;
-  const judged = figures.filter((figure) => figure.target !== undefined);
-  const others = figures.filter((figure) => figure.target === undefined);
   const [before, after] = loads.map((load) => load.toFixed(1));
   return [
     `## ${title}`,
@@ -41,16 +39,7 @@ function section(
     `${date}, ${cpu}, ${cores} cores, ${memoryGiB} GiB, ${system}, Node ${node}, SQLite ${sqlite}, databases on ${fileSystem},`,
     `Kubernetes ${kubernetes}, client-go ${clientGo}. Load of the machine before: ${before ?? ''}; after, with the benchmark's own: ${after ?? ''}.`,
     '',
-    '| figure | measured | target | met |',
-    '| --- | ---: | ---: | --- |',
-    ...judged.map(
-      (figure) =>
-        `| ${figure.what} | ${shown(figure)} | ${figure.target ?? ''} | ${figure.met ? 'yes' : 'no'} |`,
-    ),
-    '',
-    '| beside them | measured |',
-    '| --- | ---: |',
-    ...others.map((figure) => `| ${figure.what} | ${shown(figure)} |`),
+    ...tablesOf(figures),
     '',
     ...rounds,
     '',

@@ -1,10 +1,9 @@
 import type { Monitor, ObservationSink } from '../plugins/contracts/index.ts';
-import { ThresherError } from '../worker/errors.ts';
+import { ThresherError, toReason } from '../worker/errors.ts';
 import type { Observation } from '../worker/observation.ts';
 import type { WorkerError } from '../worker/worker.ts';
 import type { Connection } from './connection.ts';
 import type { Change } from './ledger.ts';
-import { toReason } from './loop.ts';
 import type { ObservationWriter } from './observations.ts';
 import { absenceChange } from './outcomes.ts';
 import { type AgentContext, callPlugin } from './queue-runtime.ts';

@@ -4,7 +4,7 @@ import type { Fate } from '../store/workers.ts';
 import { isFinal } from '../worker/status.ts';
 import type { Worker } from '../worker/worker.ts';
 import type { Connection } from './connection.ts';
-import { toReason } from './loop.ts';
+import { toReason } from '../worker/errors.ts';
 import { observationChange } from './outcomes.ts';
 import { type AgentContext, callPlugin } from './queue-runtime.ts';
 

@@ -1,11 +1,10 @@
 import type { Group, SubmitOutcome } from '../plugins/contracts/index.ts';
-import { ThresherError } from '../worker/errors.ts';
+import { ThresherError, toReason } from '../worker/errors.ts';
 import type { Reason } from '../worker/reason.ts';
 import type { Worker, WorkerError } from '../worker/worker.ts';
 import type { Change } from './ledger.ts';
 import type { LiveWorker } from './live-table.ts';
 import { applyLimits, backendLimiter, total } from './limiters.ts';
-import { toReason } from './loop.ts';
 import { findChange, submitChange } from './outcomes.ts';
 import { type LimitOptions, QueueLimits } from './queue-limits.ts';
 import { type AgentContext, callPlugin, type QueueRuntime } from './queue-runtime.ts';

@@ -7,6 +7,7 @@ import { kubernetesErrors } from './catalogue/kubernetes.ts';
 import { reasons } from './catalogue/reasons.ts';
 import { storeErrors } from './catalogue/store.ts';
 import { workerErrors } from './catalogue/workers.ts';
+import type { Reason } from './reason.ts';
 
 /**
  * Every code this program shows. Codes are never renamed or reused. `docs/errors.md` is generated from these tables, and a
@@ -42,4 +43,9 @@ export class ThresherError extends Error {
 /** The sentence of whatever was thrown, for a reason or a log line. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+/** Whatever was thrown, as a reason or as a worker's error. */
+export function toReason(error: unknown): Reason {
+  return { code: error instanceof ThresherError ? error.code : 'plugin-failed', message: messageOf(error) };
 }

@@ -1,10 +1,10 @@
+import { toReason } from '../../worker/errors.ts';
 import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
 import { toPointer } from '../../util/located.ts';
 import type { DefinitionProblem } from '../contracts/definition-problem.ts';
 import { asFence } from './fence.ts';
 import type { FilledJob } from './fill.ts';
 import type { KubernetesHub } from './hub.ts';
-import { problemOf } from './problem.ts';
 import type { Rights } from './rights.ts';
 import type { KubernetesTemplate } from './template.ts';
 
@@ -37,7 +37,7 @@ export async function dryRun(
       ...{ severity: 'warning', code: 'server-warned', message: `the API server warns: ${message}` },
     }));
   } catch (error) {
-    const { code, message } = problemOf(error);
+    const { code, message } = toReason(error);
     const where = `namespace ${hub.namespace}: ${message} (${code})`;
     if (isKubernetesError(error, 'kubernetes-quota')) {
       const warned = `the API server would not take its Job now: ${where}`;

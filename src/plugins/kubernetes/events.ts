@@ -1,7 +1,7 @@
+import { toReason } from '../../worker/errors.ts';
 import { collectionPath } from '../../clients/kubernetes/paths.ts';
 import type { Context } from '../contracts/context.ts';
 import type { KubernetesHub } from './hub.ts';
-import { problemOf } from './problem.ts';
 
 const kind = { group: '', version: 'v1', resource: 'events' };
 
@@ -41,7 +41,7 @@ export function tell(
     ...{ reportingComponent: 'thresher', reportingInstance: factoryId },
   };
   client.create(collectionPath(kind, namespace), event, { signal, once: true }).catch((error: unknown) => {
-    log.debug('event not written', { job: name, ...problemOf(error) });
+    log.debug('event not written', { job: name, ...toReason(error) });
   });
 }
 

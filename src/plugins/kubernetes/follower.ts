@@ -1,3 +1,4 @@
+import { toReason } from '../../worker/errors.ts';
 import type { Handlers, ReflectorState } from '../../clients/kubernetes/reflector.ts';
 import type { Observation } from '../../worker/observation.ts';
 import type { ObservationSink } from '../contracts/monitor.ts';
@@ -5,7 +6,6 @@ import { Following } from './following.ts';
 import { GivingUp } from './giving-up.ts';
 import type { K8sLogs } from './logs.ts';
 import type { MonitorParts } from './monitor-parts.ts';
-import { problemOf } from './problem.ts';
 import type { Kept } from './records.ts';
 
 /** How long the end of a Job waits for that of its Pod, ms: the two watches are not of the same moment. */
@@ -56,7 +56,7 @@ export class Follower {
     };
     const release = (workerId: number) => {
       this.#busy.delete(workerId);
-      this.#lookAgain.set(workerId, this.#now() + retryAfter);
+      this.#lookAgain.set(workerId, this.#parts.hub.now() + retryAfter);
     };
     this.#givingUp = new GivingUp(parts, this.#following, { show, release }, signal);
   }
@@ -99,7 +99,7 @@ export class Follower {
 
   /** Time has gone by. */
   tick(states: readonly ReflectorState[]): void {
-    const now = this.#now();
+    const now = this.#parts.hub.now();
     for (const [workerId, at] of this.#lookAgain) if (at <= now) this.#look(workerId);
     if (!states.every(({ synced }) => synced)) return;
     // As fresh as the older of the two; where neither was heard of since, nothing new is known. A break that is mended is news.
@@ -110,16 +110,10 @@ export class Follower {
     this.#sink.complete();
   }
 
-  /** By the cluster's clock: that is whose times are compared with it. */
-  #now(): number {
-    const { hub, context } = this.#parts;
-    return context.clock.now() + hub.client.clockOffset;
-  }
-
   #changed({ trouble }: ReflectorState): void {
     if (trouble === undefined) return;
     this.#troubled = true;
-    this.#sink.trouble(problemOf(trouble));
+    this.#sink.trouble(toReason(trouble));
   }
 
   #relisted(source: Source): void {
@@ -135,7 +129,7 @@ export class Follower {
 
   #look(workerId: number, listed = false): void {
     if (this.#listed.size < 2 || this.#signal.aborted) return;
-    const now = this.#now();
+    const now = this.#parts.hub.now();
     const state = this.#following.stateOf(workerId, now, this.#parts.options);
     if (state === undefined) {
       for (const map of [this.#lookAgain, this.#settling, this.#busy]) map.delete(workerId);
@@ -192,7 +186,7 @@ export class Follower {
     };
     read()
       .catch((error: unknown) => {
-        this.#parts.context.log.error('failed workers could not be shown', { ...problemOf(error) });
+        this.#parts.context.log.error('failed workers could not be shown', { ...toReason(error) });
       })
       .finally(() => {
         this.#logReaders--;
@@ -211,7 +205,7 @@ export class Follower {
     } catch (error) {
       // A right that is missing is missing for all of them.
       if (!this.#toldOfLogs)
-        log.warn('the log of a failed worker is not kept', { workerId, ...problemOf(error) });
+        log.warn('the log of a failed worker is not kept', { workerId, ...toReason(error) });
       this.#toldOfLogs = true;
       return '';
     } finally {

@@ -1,3 +1,4 @@
+import { toReason } from '../../worker/errors.ts';
 import pMap from 'p-map';
 import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
 import type { Observation } from '../../worker/observation.ts';
@@ -5,7 +6,6 @@ import { lastWarnings, tell } from './events.ts';
 import type { Following } from './following.ts';
 import { lookUp } from './look-up.ts';
 import type { MonitorParts } from './monitor-parts.ts';
-import { problemOf } from './problem.ts';
 
 /** Workers that are looked at in one go, and deleted side by side. */
 const atOnce = { looked: 200, deleted: 8 };
@@ -41,7 +41,7 @@ export class GivingUp {
     this.#working = true;
     this.#work()
       .catch((error: unknown) => {
-        this.#parts.context.log.error('workers could not be given up', { ...problemOf(error) });
+        this.#parts.context.log.error('workers could not be given up', { ...toReason(error) });
       })
       .finally(() => {
         this.#working = false;
@@ -58,7 +58,7 @@ export class GivingUp {
         if (!isAborted(this.#signal))
           this.#parts.context.log.warn('workers could not be given up', {
             workers: some.length,
-            ...problemOf(error),
+            ...toReason(error),
           });
         for (const workerId of some) this.#outcomes.release(workerId);
       }
@@ -92,7 +92,7 @@ export class GivingUp {
     if (failures.length > 0 && !this.#signal.aborted) {
       context.log.warn('workers could not be given up', {
         workers: failures.length,
-        ...problemOf(failures[0]),
+        ...toReason(failures[0]),
       });
     }
   }
@@ -104,8 +104,7 @@ export class GivingUp {
   ): Promise<boolean> {
     const { hub, context, options } = this.#parts;
     const signal = this.#signal;
-    const now = context.clock.now() + hub.client.clockOffset;
-    const observation = fresh.stateOf(workerId, now, options)?.verdict?.observation;
+    const observation = fresh.stateOf(workerId, hub.now(), options)?.verdict?.observation;
     const objects = fresh.objectsOf(workerId);
     const { job, pods } = objects;
     if (observation?.error === undefined) return false;

@@ -4,6 +4,7 @@ import { Access, type AccessSource } from '../../clients/kubernetes/access.ts';
 import { KubernetesClient } from '../../clients/kubernetes/client.ts';
 import { Pacer } from '../../clients/kubernetes/pacer.ts';
 import { collectionPath, jobs, objectPath, pods } from '../../clients/kubernetes/paths.ts';
+import type { Clock } from '../../util/clock.ts';
 import { TokenBucket } from '../../util/token-bucket.ts';
 import type { Worker } from '../../worker/worker.ts';
 import type { Context } from '../contracts/context.ts';
@@ -73,8 +74,12 @@ function rateOf(perSecond: number) {
   return { perSecond, burst: 2 * perSecond };
 }
 
+/** The Job of a worker, as its submitter would make it; undefined where nobody here can. */
+export type JobMaker = (worker: Worker) => FilledJob | undefined;
+
 /** What the submitter, monitor and sweeper of all queues in one namespace of one cluster share. */
 export class KubernetesHub {
+  readonly #clock: Clock;
   readonly client: KubernetesClient;
   readonly namespace: string;
   readonly factoryId: string;
@@ -88,8 +93,8 @@ export class KubernetesHub {
   readonly pods: string;
   /** By worker: the attempt that the server refused for certain, so that nothing of it can come any more. */
   readonly refused = new Map<number, number>();
-  /** By queue: the Job of a worker, as its submitter would make it now; undefined where its template is broken. */
-  readonly jobMakers = new Map<string, (worker: Worker) => FilledJob | undefined>();
+  /** By queue: reads its template as it is now, and gives what makes Jobs of it; undefined where that is broken. */
+  readonly jobMakers = new Map<string, () => JobMaker | undefined>();
 
   /** Which cluster it is on. */
   readonly pin: ClusterPin;
@@ -99,6 +104,7 @@ export class KubernetesHub {
     namespace: string,
     { factoryId, clock }: Pick<Context, 'factoryId' | 'clock'>,
   ) {
+    this.#clock = clock;
     this.events = new TokenBucket(eventRate.perSecond, eventRate.burst, clock);
     this.client = client;
     this.pin = pin;
@@ -109,8 +115,19 @@ export class KubernetesHub {
     this.pods = collectionPath(pods, namespace);
   }
 
-  jobOf(worker: Worker): FilledJob | undefined {
-    return this.jobMakers.get(worker.queue)?.(worker);
+  /** ms UTC by the cluster's clock: that is whose times are compared with it. */
+  now(): number {
+    return this.#clock.now() + this.client.clockOffset;
+  }
+
+  /** Makes the Jobs of many workers, whatever their queues: each template is read once, when it is first needed. */
+  jobsOfBatch(): JobMaker {
+    const makers = new Map<string, JobMaker | undefined>();
+    return (worker) => {
+      const { queue } = worker;
+      if (!makers.has(queue)) makers.set(queue, this.jobMakers.get(queue)?.());
+      return makers.get(queue)?.(worker);
+    };
   }
 
   job(name: string): string {
