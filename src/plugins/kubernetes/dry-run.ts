@@ -3,10 +3,10 @@ import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
 import { toPointer } from '../../util/located.ts';
 import type { DefinitionProblem } from '../contracts/definition-problem.ts';
 import { asFence } from './fence.ts';
-import type { FilledJob } from './fill.ts';
+import type { FilledJob } from './template/fill.ts';
 import type { KubernetesHub } from './hub.ts';
 import type { Rights } from './rights.ts';
-import type { KubernetesTemplate } from './template.ts';
+import type { KubernetesTemplate } from './template/template.ts';
 
 /** A field as the API server names it: `spec.template.spec.containers[0].image`. */
 const field = /\b(?:spec|metadata)(?:\.[A-Za-z]\w*|\[\d+\])+/;

@@ -1,10 +1,10 @@
 import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
 import type { KubernetesObject } from '../../clients/kubernetes/objects.ts';
 import type { Handle, Worker } from '../../worker/worker.ts';
-import type { FilledJob } from './fill.ts';
+import type { FilledJob } from './template/fill.ts';
 import type { JobMaker, KubernetesHub } from './hub.ts';
 import { identityOf, isOurs, marksOf } from './marks.ts';
-import type { ObjectMeta } from './types.ts';
+import type { ObjectMeta } from './state/types.ts';
 
 /** Annotation of a fence: up to which attempt nothing of this worker may begin. */
 export const fenceAnnotation = 'thresher/fenced-attempt';

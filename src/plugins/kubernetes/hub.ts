@@ -9,7 +9,7 @@ import { TokenBucket } from '../../util/token-bucket.ts';
 import type { Worker } from '../../worker/worker.ts';
 import type { Context } from '../contracts/context.ts';
 import type { CheckContext } from '../contracts/definition.ts';
-import type { FilledJob } from './fill.ts';
+import type { FilledJob } from './template/fill.ts';
 import { ClusterPin } from './cluster-pin.ts';
 import { factoryLabel, labelOf } from './marks.ts';
 import { namespaceOf, type Where } from './schema.ts';

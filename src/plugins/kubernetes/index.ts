@@ -7,15 +7,15 @@ import type { Context } from '../contracts/context.ts';
 import { type CheckContext, definePlugin } from '../contracts/definition.ts';
 import type { DefinitionProblem } from '../contracts/definition-problem.ts';
 import { accessSource, connectionName, hubOf } from './hub.ts';
-import type { OptionsOf } from './following.ts';
+import type { OptionsOf } from './following/following.ts';
 import { K8sMonitor } from './monitor.ts';
-import { badPendingRules } from './pending-rules.ts';
+import { badPendingRules } from './state/pending-rules.ts';
 import { ProxySecrets } from './proxy-secrets.ts';
 import { Rights } from './rights.ts';
 import { K8sMonitorConfig, K8sSubmitterConfig, K8sSweeperConfig, namespaceOf, type Where } from './schema.ts';
 import { K8sSubmitter, templateOptions } from './submitter.ts';
 import { K8sSweeper } from './sweeper.ts';
-import { loadTemplate } from './template.ts';
+import { loadTemplate } from './template/template.ts';
 
 const connections = (config: Where, context: CheckContext) => [connectionName(config, context)];
 

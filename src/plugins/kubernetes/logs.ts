@@ -5,9 +5,9 @@ import type { Worker } from '../../worker/worker.ts';
 import type { LogReader, LogRequest } from '../contracts/log-reader.ts';
 import type { KubernetesHub } from './hub.ts';
 import { pilotAnnotation, workerIdLabel } from './marks.ts';
-import { factsOf, hasBegun } from './pod-facts.ts';
-import { keepPod } from './records.ts';
-import type { Pod } from './types.ts';
+import { factsOf, hasBegun } from './state/pod-facts.ts';
+import { keepPod } from './following/records.ts';
+import type { Pod } from './state/types.ts';
 
 /** Whose log is read. */
 interface Source {

@@ -3,11 +3,11 @@ import pMap from 'p-map';
 import { Reflector } from '../../clients/kubernetes/reflector.ts';
 import type { Worker } from '../../worker/worker.ts';
 import type { CheckResult, Monitor, ObservationSink } from '../contracts/monitor.ts';
-import { Follower } from './follower.ts';
+import { Follower } from './following/follower.ts';
 import { K8sLogs } from './logs.ts';
-import { isThere, lookUp } from './look-up.ts';
-import type { MonitorParts } from './monitor-parts.ts';
-import { keepJob, keepPod } from './records.ts';
+import { isThere, lookUp } from './following/look-up.ts';
+import type { MonitorParts } from './following/monitor-parts.ts';
+import { keepJob, keepPod } from './following/records.ts';
 
 /** Missing workers asked for by name side by side. */
 const checksAtOnce = 16;

@@ -6,7 +6,7 @@ import type { Clock } from '../../util/clock.ts';
 import { messageOf, ThresherError } from '../../worker/errors.ts';
 import type { KubernetesHub } from './hub.ts';
 import { factoryLabel, labelOf, proxySecretLabel, queueLabel } from './marks.ts';
-import type { ObjectMeta } from './types.ts';
+import type { ObjectMeta } from './state/types.ts';
 
 export interface ProxySecret {
   readonly name: string;

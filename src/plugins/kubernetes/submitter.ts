@@ -9,14 +9,14 @@ import type { Context } from '../contracts/context.ts';
 import type { DefinitionProblem } from '../contracts/definition-problem.ts';
 import type { FindOutcome, Preflight, SubmitOutcome, Submitter } from '../contracts/submitter.ts';
 import { dryRun } from './dry-run.ts';
-import type { FillOptions } from './environment.ts';
+import type { FillOptions } from './template/environment.ts';
 import { fence, handleOf, removeFence, standingOf } from './fence.ts';
-import { fill, type FilledJob } from './fill.ts';
+import { fill, type FilledJob } from './template/fill.ts';
 import type { JobMaker, KubernetesHub } from './hub.ts';
 import type { ProxySecret, ProxySecrets } from './proxy-secrets.ts';
 import type { Rights } from './rights.ts';
 import type { K8sSubmitterConfig } from './schema.ts';
-import { type KubernetesTemplate, loadTemplate } from './template.ts';
+import { type KubernetesTemplate, loadTemplate } from './template/template.ts';
 
 export interface SubmitterParts {
   readonly hub: KubernetesHub;

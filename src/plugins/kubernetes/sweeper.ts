@@ -7,10 +7,10 @@ import type { Context } from '../contracts/context.ts';
 import type { Found, GoneOutcome, Sweeper } from '../contracts/sweeper.ts';
 import { tell } from './events.ts';
 import { fence, removeFence, standingOf } from './fence.ts';
-import type { Following, ObjectName, OptionsOf } from './following.ts';
+import type { Following, ObjectName, OptionsOf } from './following/following.ts';
 import type { KubernetesHub } from './hub.ts';
-import { listAll } from './listing.ts';
-import { lookUp } from './look-up.ts';
+import { listAll } from './following/listing.ts';
+import { lookUp } from './following/look-up.ts';
 import type { ProxySecrets } from './proxy-secrets.ts';
 import type { K8sSweeperConfig } from './schema.ts';
 

@@ -1,11 +1,11 @@
-import type { Handle } from '../../worker/worker.ts';
-import type { Found } from '../contracts/sweeper.ts';
-import { fencedAttempt, handleOf } from './fence.ts';
+import type { Handle } from '../../../worker/worker.ts';
+import type { Found } from '../../contracts/sweeper.ts';
+import { fencedAttempt, handleOf } from '../fence.ts';
 import { Following, type OptionsOf } from './following.ts';
-import type { KubernetesHub } from './hub.ts';
-import { identityOf, isOurs, workerIdOf } from './marks.ts';
+import type { KubernetesHub } from '../hub.ts';
+import { identityOf, isOurs, workerIdOf } from '../marks.ts';
 import { jobOf, keepJob, keepPod } from './records.ts';
-import type { ObjectMeta } from './types.ts';
+import type { ObjectMeta } from '../state/types.ts';
 
 interface Listed {
   readonly metadata: ObjectMeta;

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { Following, type OptionsOf } from '../../../src/plugins/kubernetes/following.ts';
-import type { Kept } from '../../../src/plugins/kubernetes/records.ts';
-import { job, ms, pod, running } from './objects.ts';
+import { Following, type OptionsOf } from '../../../../src/plugins/kubernetes/following/following.ts';
+import type { Kept } from '../../../../src/plugins/kubernetes/following/records.ts';
+import { job, ms, pod, running } from '../objects.ts';
 
 const options: OptionsOf = () => ({ podQueueTimeLimit: 60 });
 const kept = (uid: string, value: object): Kept => ({ workerId: 1, uid, text: JSON.stringify(value) });

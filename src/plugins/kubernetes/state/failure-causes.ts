@@ -1,4 +1,4 @@
-import type { WorkerError } from '../../worker/worker.ts';
+import type { WorkerError } from '../../../worker/worker.ts';
 import type { Container, Facts } from './pod-facts.ts';
 
 /** One cause of a failure: what it looks like, and what is said of it. */

@@ -1,8 +1,8 @@
-import type { KubernetesObject } from '../../clients/kubernetes/objects.ts';
-import { fencedAttempt } from './fence.ts';
-import { workerName } from '../../worker/identity.ts';
-import { configAnnotation, isOurs, pilotAnnotation, queueLabel, workerIdOf } from './marks.ts';
-import type { Condition, ContainerSpec, ContainerStatus, Job, ObjectMeta, Pod } from './types.ts';
+import type { KubernetesObject } from '../../../clients/kubernetes/objects.ts';
+import { fencedAttempt } from '../fence.ts';
+import { workerName } from '../../../worker/identity.ts';
+import { configAnnotation, isOurs, pilotAnnotation, queueLabel, workerIdOf } from '../marks.ts';
+import type { Condition, ContainerSpec, ContainerStatus, Job, ObjectMeta, Pod } from '../state/types.ts';
 
 /**
  * What is kept of a Job or Pod of ours: enough for pod-state.ts, as JSON text. There may be ten thousand of them, and as

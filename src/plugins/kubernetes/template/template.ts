@@ -1,6 +1,6 @@
-import { type Located, parseYaml, readLocated } from '../../util/located.ts';
-import { check } from '../../util/schema.ts';
-import type { DefinitionProblem } from '../contracts/definition-problem.ts';
+import { type Located, parseYaml, readLocated } from '../../../util/located.ts';
+import { check } from '../../../util/schema.ts';
+import type { DefinitionProblem } from '../../contracts/definition-problem.ts';
 import { checkTemplate, pointerOf, type TemplateOptions } from './template-checks.ts';
 import { JobShape } from './template-shape.ts';
 

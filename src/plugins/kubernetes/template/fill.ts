@@ -1,5 +1,5 @@
-import { fillPlaceholders, type PlaceholderValues } from '../../util/placeholders.ts';
-import type { Worker } from '../../worker/worker.ts';
+import { fillPlaceholders, type PlaceholderValues } from '../../../util/placeholders.ts';
+import type { Worker } from '../../../worker/worker.ts';
 import {
   executableDirectory,
   type FillOptions,
@@ -10,10 +10,10 @@ import {
   placeholdersOf,
   referenceIn,
 } from './environment.ts';
-import { isLabelValue, labelOf, marksOf, pilotAnnotation, proxySecretLabel } from './marks.ts';
+import { isLabelValue, labelOf, marksOf, pilotAnnotation, proxySecretLabel } from '../marks.ts';
 import { fillResources, storageOf } from './resources.ts';
 import { affinityOf, priorityClassOf, resourceTypeLabel } from './scheduling.ts';
-import { namespaceOf } from './schema.ts';
+import { namespaceOf } from '../schema.ts';
 import { isShell } from './template-checks.ts';
 import type { ContainerShape, EnvEntry, JobShape, PodSpecShape } from './template-shape.ts';
 import type { KubernetesTemplate } from './template.ts';

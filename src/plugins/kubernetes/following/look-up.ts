@@ -1,8 +1,8 @@
 import pMap from 'p-map';
-import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
-import type { Worker } from '../../worker/worker.ts';
-import type { KubernetesHub } from './hub.ts';
-import { workerIdLabel } from './marks.ts';
+import { isKubernetesError } from '../../../clients/kubernetes/errors.ts';
+import type { Worker } from '../../../worker/worker.ts';
+import type { KubernetesHub } from '../hub.ts';
+import { workerIdLabel } from '../marks.ts';
 import { keepJob, keepPod, type Kept } from './records.ts';
 import { Following } from './following.ts';
 

@@ -1,22 +1,22 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import type { FillOptions } from '../../../src/plugins/kubernetes/environment.ts';
-import { type FilledJob, fill } from '../../../src/plugins/kubernetes/fill.ts';
-import { identityOf, isLabelValue } from '../../../src/plugins/kubernetes/marks.ts';
-import { quantityOf } from '../../../src/plugins/kubernetes/quantity.ts';
-import { K8sSubmitterConfig } from '../../../src/plugins/kubernetes/schema.ts';
-import type { EnvEntry } from '../../../src/plugins/kubernetes/template-shape.ts';
+import type { FillOptions } from '../../../../src/plugins/kubernetes/template/environment.ts';
+import { type FilledJob, fill } from '../../../../src/plugins/kubernetes/template/fill.ts';
+import { identityOf, isLabelValue } from '../../../../src/plugins/kubernetes/marks.ts';
+import { quantityOf } from '../../../../src/plugins/kubernetes/template/quantity.ts';
+import { K8sSubmitterConfig } from '../../../../src/plugins/kubernetes/schema.ts';
+import type { EnvEntry } from '../../../../src/plugins/kubernetes/template/template-shape.ts';
 import {
   type KubernetesTemplate,
   loadTemplate,
   parseTemplate,
-} from '../../../src/plugins/kubernetes/template.ts';
-import { check } from '../../../src/util/schema.ts';
-import type { Requirements, Worker } from '../../../src/worker/worker.ts';
-import { requirements, workerOf } from '../../support/samples.ts';
+} from '../../../../src/plugins/kubernetes/template/template.ts';
+import { check } from '../../../../src/util/schema.ts';
+import type { Requirements, Worker } from '../../../../src/worker/worker.ts';
+import { requirements, workerOf } from '../../../support/samples.ts';
 
-const cern = join(import.meta.dirname, '../../fixtures/kubernetes/job_cern.yaml');
+const cern = join(import.meta.dirname, '../../../fixtures/kubernetes/job_cern.yaml');
 
 function optionsOf(
   config: Readonly<Record<string, unknown>> = {},

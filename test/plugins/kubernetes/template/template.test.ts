@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { parseAllDocuments } from 'yaml';
 import { readFileSync } from 'node:fs';
-import { loadTemplate, parseTemplate } from '../../../src/plugins/kubernetes/template.ts';
-import type { TemplateOptions } from '../../../src/plugins/kubernetes/template-checks.ts';
-import { temporaryDirectory } from '../../support/temporary.ts';
+import { loadTemplate, parseTemplate } from '../../../../src/plugins/kubernetes/template/template.ts';
+import type { TemplateOptions } from '../../../../src/plugins/kubernetes/template/template-checks.ts';
+import { temporaryDirectory } from '../../../support/temporary.ts';
 
-const fixtures = join(import.meta.dirname, '../../fixtures/kubernetes');
-const own = join(import.meta.dirname, '../../../templates/kubernetes');
+const fixtures = join(import.meta.dirname, '../../../fixtures/kubernetes');
+const own = join(import.meta.dirname, '../../../../templates/kubernetes');
 
 const good = `apiVersion: batch/v1
 kind: Job

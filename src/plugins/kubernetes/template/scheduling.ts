@@ -1,4 +1,4 @@
-import type { K8sSubmitterConfig } from './schema.ts';
+import type { K8sSubmitterConfig } from '../schema.ts';
 
 /** Resource types of Harvester, by their cores. */
 const singleCore = ['SCORE', 'SCORE_HIMEM'];

@@ -1,10 +1,10 @@
-import type { Requirements, Worker } from '../../worker/worker.ts';
+import type { Requirements, Worker } from '../../../worker/worker.ts';
 import {
   identityPlaceholders,
   requirementPlaceholders,
   workerPlaceholders,
-} from '../contracts/placeholders.ts';
-import type { K8sSubmitterConfig } from './schema.ts';
+} from '../../contracts/placeholders.ts';
+import type { K8sSubmitterConfig } from '../schema.ts';
 import type { EnvEntry } from './template-shape.ts';
 
 /** What a Job is filled with beside its worker. */

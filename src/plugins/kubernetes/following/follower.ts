@@ -1,10 +1,10 @@
-import { toReason } from '../../worker/errors.ts';
-import type { Handlers, ReflectorState } from '../../clients/kubernetes/reflector.ts';
-import type { Observation } from '../../worker/observation.ts';
-import type { ObservationSink } from '../contracts/monitor.ts';
+import { toReason } from '../../../worker/errors.ts';
+import type { Handlers, ReflectorState } from '../../../clients/kubernetes/reflector.ts';
+import type { Observation } from '../../../worker/observation.ts';
+import type { ObservationSink } from '../../contracts/monitor.ts';
 import { Following } from './following.ts';
 import { GivingUp } from './giving-up.ts';
-import type { K8sLogs } from './logs.ts';
+import type { K8sLogs } from '../logs.ts';
 import type { MonitorParts } from './monitor-parts.ts';
 import type { Kept } from './records.ts';
 

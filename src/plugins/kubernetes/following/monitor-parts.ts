@@ -1,6 +1,6 @@
-import type { Context } from '../contracts/context.ts';
+import type { Context } from '../../contracts/context.ts';
 import type { OptionsOf } from './following.ts';
-import type { KubernetesHub } from './hub.ts';
+import type { KubernetesHub } from '../hub.ts';
 
 export interface MonitorParts {
   readonly hub: KubernetesHub;

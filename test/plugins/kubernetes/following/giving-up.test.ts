@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import { recordingLog } from '../../support/samples.ts';
-import { watch } from '../../support/kubernetes-backend.ts';
-import { KubernetesStub, marked } from '../../support/kubernetes-stub.ts';
-import { json } from '../../support/scripted-server.ts';
-import { until } from '../../support/until.ts';
+import { recordingLog } from '../../../support/samples.ts';
+import { watch } from '../../../support/kubernetes-backend.ts';
+import { KubernetesStub, marked } from '../../../support/kubernetes-stub.ts';
+import { json } from '../../../support/scripted-server.ts';
+import { until } from '../../../support/until.ts';
 
 const longAgo = new Date(Date.now() - 3_600_000).toISOString();
 

@@ -1,6 +1,6 @@
-import type { Requirements } from '../../worker/worker.ts';
+import type { Requirements } from '../../../worker/worker.ts';
 import { cores, mebibytes, quantityOf } from './quantity.ts';
-import type { K8sSubmitterConfig } from './schema.ts';
+import type { K8sSubmitterConfig } from '../schema.ts';
 import type { ContainerShape } from './template-shape.ts';
 
 type Resources = NonNullable<ContainerShape['resources']>;

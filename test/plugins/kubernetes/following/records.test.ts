@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import { keepJob, keepPod, type Kept } from '../../../src/plugins/kubernetes/records.ts';
-import { watch } from '../../support/kubernetes-backend.ts';
-import { KubernetesStub, marked } from '../../support/kubernetes-stub.ts';
-import { workerOf } from '../../support/samples.ts';
-import { until } from '../../support/until.ts';
+import { keepJob, keepPod, type Kept } from '../../../../src/plugins/kubernetes/following/records.ts';
+import { watch } from '../../../support/kubernetes-backend.ts';
+import { KubernetesStub, marked } from '../../../support/kubernetes-stub.ts';
+import { workerOf } from '../../../support/samples.ts';
+import { until } from '../../../support/until.ts';
 
 const signal = AbortSignal.timeout(60_000);
 const copyLabels = { ...marked(1).labels, 'batch.kubernetes.io/job-name': 'copy' };

@@ -1,5 +1,5 @@
-import type { Observation } from '../../worker/observation.ts';
-import type { WorkerStatus } from '../../worker/status.ts';
+import type { Observation } from '../../../worker/observation.ts';
+import type { WorkerStatus } from '../../../worker/status.ts';
 import { type CauseOptions, causeOf } from './failure-causes.ts';
 import { describePod } from './pod-detail.ts';
 import {

@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { failureCauses } from '../../../src/plugins/kubernetes/failure-causes.ts';
-import { factsOf } from '../../../src/plugins/kubernetes/pod-facts.ts';
-import { badPendingRules, pendingRules } from '../../../src/plugins/kubernetes/pending-rules.ts';
-import { type StateOptions, stateOf, stateRows } from '../../../src/plugins/kubernetes/pod-state.ts';
-import type { Job, Pod } from '../../../src/plugins/kubernetes/types.ts';
-import { at, condition, ended, job, ms, pod, running, waiting } from './objects.ts';
+import { failureCauses } from '../../../../src/plugins/kubernetes/state/failure-causes.ts';
+import { factsOf } from '../../../../src/plugins/kubernetes/state/pod-facts.ts';
+import { badPendingRules, pendingRules } from '../../../../src/plugins/kubernetes/state/pending-rules.ts';
+import { type StateOptions, stateOf, stateRows } from '../../../../src/plugins/kubernetes/state/pod-state.ts';
+import type { Job, Pod } from '../../../../src/plugins/kubernetes/state/types.ts';
+import { at, condition, ended, job, ms, pod, running, waiting } from '../objects.ts';
 
 const options: StateOptions = { podQueueTimeLimit: 172_800 };
 

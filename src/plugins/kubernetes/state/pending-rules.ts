@@ -1,5 +1,5 @@
-import { messageOf } from '../../worker/errors.ts';
-import type { DefinitionProblem } from '../contracts/definition-problem.ts';
+import { messageOf } from '../../../worker/errors.ts';
+import type { DefinitionProblem } from '../../contracts/definition-problem.ts';
 import { hadItsTurn, hasBegun, type Facts, timeOf } from './pod-facts.ts';
 
 /** What a worker that waits is to do once it has waited for this reason for `graceSeconds`. */

@@ -1,7 +1,7 @@
 import type { Kept } from './records.ts';
-import { type StateOptions, stateOf, type WorkerState } from './pod-state.ts';
-import { configAnnotation, queueLabel } from './marks.ts';
-import type { Job, Pod } from './types.ts';
+import { type StateOptions, stateOf, type WorkerState } from '../state/pod-state.ts';
+import { configAnnotation, queueLabel } from '../marks.ts';
+import type { Job, Pod } from '../state/types.ts';
 
 interface Followed {
   job?: Kept;

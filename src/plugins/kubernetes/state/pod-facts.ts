@@ -1,4 +1,4 @@
-import { pilotAnnotation } from './marks.ts';
+import { pilotAnnotation } from '../marks.ts';
 import type { Condition, ContainerState, ContainerStatus, Job, Pod, TerminatedState } from './types.ts';
 
 /** What a container is for. A sidecar is an init container that is always restarted. */

@@ -1,8 +1,8 @@
-import { suggest } from '../../util/suggest.ts';
-import { toPointer } from '../../util/located.ts';
-import { unknownPlaceholders } from '../../util/placeholders.ts';
+import { suggest } from '../../../util/suggest.ts';
+import { toPointer } from '../../../util/located.ts';
+import { unknownPlaceholders } from '../../../util/placeholders.ts';
 import { identityNames, knownNames, knownPlaceholders, referenceIn } from './environment.ts';
-import { factoryLabel, isLabelValue, queueLabel, workerIdLabel } from './marks.ts';
+import { factoryLabel, isLabelValue, queueLabel, workerIdLabel } from '../marks.ts';
 import { quantityOf } from './quantity.ts';
 import type { ContainerShape, JobShape } from './template-shape.ts';
 

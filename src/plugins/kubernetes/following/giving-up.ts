@@ -1,8 +1,8 @@
-import { toReason } from '../../worker/errors.ts';
+import { toReason } from '../../../worker/errors.ts';
 import pMap from 'p-map';
-import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
-import type { Observation } from '../../worker/observation.ts';
-import { lastWarnings, tell } from './events.ts';
+import { isKubernetesError } from '../../../clients/kubernetes/errors.ts';
+import type { Observation } from '../../../worker/observation.ts';
+import { lastWarnings, tell } from '../events.ts';
 import type { Following } from './following.ts';
 import { lookUp } from './look-up.ts';
 import type { MonitorParts } from './monitor-parts.ts';
