@@ -161,10 +161,18 @@ function checkProxy(
   }
   const pilot = template?.job.spec.template.spec.containers.find(({ name }) => name === template.pilot);
   const mounts = pilot?.volumeMounts ?? [];
-  const serves = mounts.some(({ mountPath }) => path === mountPath || path.startsWith(`${mountPath.replace(/\/+$/, '')}/`));
+  const serves = mounts.some(
+    ({ mountPath }) => path === mountPath || path.startsWith(`${mountPath.replace(/\/+$/, '')}/`),
+  );
   if (pilot !== undefined && !serves) {
-    const there = mounts.length === 0 ? 'it mounts nothing' : `it mounts ${mounts.map(({ mountPath }) => mountPath).join(', ')}`;
-    warn('/proxySecretPath', `no volume of container ${pilot.name} holds ${path} (${there}): mount the proxy's Secret there`);
+    const there =
+      mounts.length === 0
+        ? 'it mounts nothing'
+        : `it mounts ${mounts.map(({ mountPath }) => mountPath).join(', ')}`;
+    warn(
+      '/proxySecretPath',
+      `no volume of container ${pilot.name} holds ${path} (${there}): mount the proxy's Secret there`,
+    );
   }
   return problems;
 }

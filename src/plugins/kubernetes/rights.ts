@@ -25,7 +25,8 @@ const usefulRights: readonly (Right & { readonly without: string })[] = [
   { group: '', resource: 'pods/log', verbs: ['get'], without: '`thresher logs` reads nothing' },
   {
     ...{ group: '', resource: 'events', verbs: ['create', 'list'] },
-    without: 'Events do not tell what thresher did, and thresher not why a Pod is not made or a volume not mounted',
+    without:
+      'Events do not tell what thresher did, and thresher not why a Pod is not made or a volume not mounted',
   },
 ];
 
