@@ -18,10 +18,10 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 
 const usage = `usage: npm run bench -- ${Object.keys(benchmarks).join(' | ')} [--workers N] [--part PART]
 
-For a quick try of \`kubernetes\`, of which nothing is kept:
+Of \`kubernetes\`:
 
-  --workers N  with so many live workers, 100 to 10000
-  --part PART  only ${parts.join(', ')}
+  --workers N  a quick try with so many live workers, 100 to 10000: less than that is not kept
+  --part PART  only ${parts.join(', ')}; the others stay as they were measured last
 `;
 
 interface Command extends Pick<Options, 'workers' | 'part'> {

@@ -1,6 +1,6 @@
-import { failureCauses } from '../src/plugins/kubernetes/failure-causes.ts';
-import { pendingRules } from '../src/plugins/kubernetes/pending-rules.ts';
-import { stateRows } from '../src/plugins/kubernetes/pod-state.ts';
+import { failureCauses } from '../src/plugins/kubernetes/state/failure-causes.ts';
+import { pendingRules } from '../src/plugins/kubernetes/state/pending-rules.ts';
+import { stateRows } from '../src/plugins/kubernetes/state/pod-state.ts';
 
 /** docs/kubernetes-states.md: the tables by which a Job and its Pods become a worker's state. */
 export function kubernetesStatesPage(): string {

@@ -10,8 +10,26 @@ export interface Figure {
 }
 
 /** As it stands in a table. */
-export function shown({ measured, unit }: Figure): string {
+function shown({ measured, unit }: Figure): string {
   const number =
     measured !== 0 && Math.abs(measured) < 0.01 ? measured.toExponential(1) : measured.toLocaleString('en');
   return unit === 'ratio' ? number : `${number} ${unit}`;
+}
+
+/** Two tables: what has a target, and what is told beside it. */
+export function tablesOf(figures: readonly Figure[]): string[] {
+  const judged = figures.filter((figure) => figure.target !== undefined);
+  const others = figures.filter((figure) => figure.target === undefined);
+  return [
+    '| figure | measured | target | met |',
+    '| --- | ---: | ---: | --- |',
+    ...judged.map(
+      (figure) =>
+        `| ${figure.what} | ${shown(figure)} | ${figure.target ?? ''} | ${figure.met ? 'yes' : 'no'} |`,
+    ),
+    '',
+    '| beside them | measured |',
+    '| --- | ---: |',
+    ...others.map((figure) => `| ${figure.what} | ${shown(figure)} |`),
+  ];
 }

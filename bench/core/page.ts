@@ -1,4 +1,4 @@
-import { type Figure, shown } from './figure.ts';
+import { type Figure, tablesOf } from './figure.ts';
 import type { Measured } from './measured.ts';
 import type { Machine } from './machine.ts';
 
@@ -12,8 +12,6 @@ export interface Results {
 /** The results for people. */
 export function pageOf({ date, machine, figures, measured: { live, restarts } }: Results): string {
   const { cpu, cores, memoryGiB, system, node, sqlite, fileSystem } = machine;
-  const judged = figures.filter((figure) => figure.target !== undefined);
-  const others = figures.filter((figure) => figure.target === undefined);
   const { idle, unchanged } = { ...live.idle, idle: live.idle.none };
   const complaints = [...live.complaints, ...restarts.flatMap((one) => one.complaints)];
   const megabytes = (bytes: number) => `${Math.round(bytes / 1e6)} MB`;
@@ -24,16 +22,7 @@ export function pageOf({ date, machine, figures, measured: { live, restarts } }:
     '100,000 live workers of 10 queues on 2 connections of a backend that answers at once. How each figure is taken:',
     'bench/README.md.',
     '',
-    '| figure | measured | target | met |',
-    '| --- | ---: | ---: | --- |',
-    ...judged.map(
-      (figure) =>
-        `| ${figure.what} | ${shown(figure)} | ${figure.target ?? ''} | ${figure.met ? 'yes' : 'no'} |`,
-    ),
-    '',
-    '| beside them | measured |',
-    '| --- | ---: |',
-    ...others.map((figure) => `| ${figure.what} | ${shown(figure)} |`),
+    ...tablesOf(figures),
     '',
     '## Rounds',
     '',

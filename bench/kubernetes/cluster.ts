@@ -7,6 +7,7 @@ import type { Status } from '../../test/env/kubernetes/status.ts';
 import { ControlPlane } from '../../test/support/kubernetes.ts';
 
 const run = promisify(execFile);
+const nodes = 10;
 const testEnv = resolve(import.meta.dirname, '../../scripts/test-env');
 
 export interface Cluster {
@@ -37,8 +38,21 @@ export async function startCluster(): Promise<Cluster> {
   process.once('exit', stop);
   await run(testEnv, ['kubernetes', 'start'], { env: { ...process.env, ...environment } });
   const plane = new ControlPlane(await status(environment));
+  await addNodes(plane);
   const { gitVersion } = await plane.client.request<{ gitVersion: string }>('GET', '/version');
   return { plane, version: gitVersion, stop };
+}
+
+/** Nodes for more Pods than there will be: that of the test environment is full with 500 of 2 GB. */
+async function addNodes({ client }: ControlPlane): Promise<void> {
+  const size = { cpu: '10k', memory: '100Ti', 'ephemeral-storage': '1Pi', pods: '100k' };
+  for (let number = 1; number <= nodes; number++) {
+    await client.create('/api/v1/nodes', {
+      ...{ apiVersion: 'v1', kind: 'Node' },
+      metadata: { name: `bench-${number}`, annotations: { 'kwok.x-k8s.io/node': 'fake' } },
+      status: { capacity: size, allocatable: size },
+    });
+  }
 }
 
 async function status(environment: Readonly<Record<string, string>>): Promise<Status> {

@@ -47,8 +47,8 @@ export class BenchDaemon {
     writeFileSync(join(directory, 'job.yaml'), stringify(jobTemplate(spec)));
     const settings = {
       master: { stateDir: 'state', harvester_id: 'bench' },
-      // A queue is filled at once; what is swept is swept when it is said.
-      submitter: { sleepTime: 1, maxNewWorkers: 1_000_000, blackHoleLifetime: 0 },
+      // A round is one pass; what is swept is swept when it is said.
+      submitter: { sleepTime: 1, maxNewWorkers: 2000, blackHoleLifetime: 0 },
       sweeper: { sleepTime: 3600, keepFinished: 0 },
       http: { port: 0 },
     };

@@ -1,6 +1,6 @@
 import type { Figure } from '../core/figure.ts';
 import { median } from '../core/site.ts';
-import type { Measured } from './measured.ts';
+import type { Measured, Part } from './measured.ts';
 
 const targets = {
   submissionRatio: 0.9,
@@ -12,12 +12,13 @@ const targets = {
   sweepRatio: 0.8,
 } as const;
 
-export function figuresOf(measured: Measured): Figure[] {
-  return [...submission(measured), ...sweep(measured), ...live(measured), ...restart(measured)];
-}
+export const figuresOf: { readonly [One in Part]: (measured: Measured[One]) => Figure[] } = {
+  submission,
+  sweep,
+  live: (measured) => [...live(measured), ...restart(measured)],
+};
 
-function submission({ submission }: Measured): Figure[] {
-  const { thresher, limit, limitProtobuf, perRound } = submission;
+function submission({ thresher, limit, limitProtobuf, perRound }: Measured['submission']): Figure[] {
   const ratio = round(ratioOf(thresher, limit), 2);
   const cpu = round(median(thresher.map((one) => one.cpuMsPerJob)), 2);
   const rate = (of: typeof limit) => Math.round(median(of.map((one) => one.perSecond)));
@@ -55,7 +56,7 @@ function submission({ submission }: Measured): Figure[] {
   ];
 }
 
-function sweep({ sweep: { thresher, limit, workers } }: Measured): Figure[] {
+function sweep({ thresher, limit, workers }: Measured['sweep']): Figure[] {
   const rate = (of: typeof limit) => Math.round(median(of.map((one) => one.perSecond)));
   const cpuOf = (of: typeof limit) => round(median(of.map((one) => one.cpuMsPerWorker)), 2);
   return [
@@ -77,7 +78,7 @@ function sweep({ sweep: { thresher, limit, workers } }: Measured): Figure[] {
   ];
 }
 
-function live({ live: { workers, memory, quiet, changes, fillSeconds } }: Measured): Figure[] {
+function live({ workers, memory, quiet, changes, fillSeconds }: Measured['live']): Figure[] {
   const { memoryBase, memoryPerWorker } = targets;
   const allowed = memoryBase + memoryPerWorker * workers;
   const above = (what: keyof typeof memory) => megabytes(memory[what].rss - memory.idle.rss);
@@ -86,18 +87,18 @@ function live({ live: { workers, memory, quiet, changes, fillSeconds } }: Measur
     atMost(
       'late-p99',
       `a Pod's end to its row, 99 of 100, at ${Math.round(changes.perSecond)}/s`,
-      quantile(changes.sinceSent, 0.99),
+      changes.sinceSent[99] ?? NaN,
       {
         unit: 'ms',
         target: targets.lateMs,
       },
     ),
-    info('late-p50', 'the same, half of them', quantile(changes.sinceSent, 0.5), 'ms'),
-    info('late-most', 'the same, the latest', quantile(changes.sinceSent, 1), 'ms'),
+    info('late-p50', 'the same, half of them', changes.sinceSent[50] ?? NaN, 'ms'),
+    info('late-most', 'the same, the latest', changes.sinceSent[100] ?? NaN, 'ms'),
     info(
       'late-answered',
       'counted from the answer to the patch, 99 of 100',
-      quantile(changes.sinceAnswered, 0.99),
+      changes.sinceAnswered[99] ?? NaN,
       'ms',
     ),
     info('change-cpu', 'processor time per change', round(changes.cpuMsPerChange, 2), 'ms'),
@@ -125,7 +126,7 @@ function live({ live: { workers, memory, quiet, changes, fillSeconds } }: Measur
   ];
 }
 
-function restart({ live: { restarts, workers, memory } }: Measured): Figure[] {
+function restart({ restarts, workers, memory }: Measured['live']): Figure[] {
   return [
     atMost(
       'restart',
@@ -166,11 +167,6 @@ interface HasRate {
 /** Median over the rounds: what ran beside one was likely to run beside the other. */
 function ratioOf(ours: readonly HasRate[], theirs: readonly HasRate[]): number {
   return median(ours.map(({ perSecond }, index) => perSecond / (theirs[index]?.perSecond ?? NaN)));
-}
-
-/** @param sorted ascending */
-export function quantile(sorted: readonly number[], share: number): number {
-  return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? NaN;
 }
 
 function megabytes(bytes: number): number {

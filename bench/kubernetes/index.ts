@@ -3,24 +3,23 @@ import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { machine } from '../core/machine.ts';
 import { type Cluster, startCluster } from './cluster.ts';
-import { figuresOf } from './figures.ts';
 import { Limit } from './limit.ts';
 import { measureLive } from './live.ts';
-import type { Measured } from './measured.ts';
+import { type Kept, type Measured, type Part, parts } from './measured.ts';
 import { pageOf } from './page.ts';
+import { progress } from './progress.ts';
 import { measureSubmission } from './submission.ts';
 import { measureSweep } from './sweep.ts';
+
+export { parts } from './measured.ts';
 
 export interface Options {
   readonly resultsDirectory: string;
   /** Live workers, for a quick try: less than its full size, nothing is kept of it. */
   readonly workers: number | undefined;
-  /** Only this part, for a quick try. */
+  /** Only this part; the others stay as they were measured last. */
   readonly part: Part | undefined;
 }
-
-export const parts = ['submission', 'sweep', 'live'] as const;
-export type Part = (typeof parts)[number];
 
 /** Live workers of the figures that are kept. */
 const fullSize = 10_000;
@@ -38,26 +37,19 @@ export async function benchKubernetes({
   process.once('exit', remove);
   progress('a control plane of its own, and the client-go loop');
   const cluster = await startCluster();
+  const results = join(resultsDirectory, 'kubernetes.json');
+  let kept: Kept = workers < fullSize ? {} : readKept(results);
   try {
-    if (part !== undefined) {
-      const limit = await Limit.build(directory, cluster.plane.status.kubeconfig);
-      const found = await partsOf(cluster, directory, workers)[part](limit);
-      process.stdout.write(`${JSON.stringify(found, null, 2)}\n`);
-      return;
+    const limit = await Limit.build(directory, cluster.plane.status.kubeconfig);
+    for (const one of part === undefined ? parts : [part]) {
+      kept = { ...kept, [one]: await measurePart(one, cluster, limit, directory, workers) };
+      if (workers < fullSize) continue;
+      // What was measured stays, whatever becomes of the rest.
+      mkdirSync(resultsDirectory, { recursive: true });
+      writeFileSync(results, `${JSON.stringify(kept, null, 2)}\n`);
+      writeFileSync(join(resultsDirectory, 'kubernetes.md'), pageOf(kept));
     }
-    const measured = await measure(cluster, directory, workers);
-    const date = new Date().toISOString();
-    const clientGo = versionOfClientGo();
-    const results = {
-      ...{ benchmark: 'kubernetes', date, machine: machine(), kubernetes: cluster.version, clientGo },
-      ...{ figures: figuresOf(measured), measured },
-    };
-    const page = pageOf(results);
-    process.stdout.write(page);
-    if (workers < fullSize) return;
-    mkdirSync(resultsDirectory, { recursive: true });
-    writeFileSync(join(resultsDirectory, 'kubernetes.json'), `${JSON.stringify(results, null, 2)}\n`);
-    writeFileSync(join(resultsDirectory, 'kubernetes.md'), page);
+    process.stdout.write(pageOf(kept));
   } finally {
     cluster.plane.client.close();
     cluster.stop();
@@ -66,47 +58,42 @@ export async function benchKubernetes({
   }
 }
 
-/** What can be measured alone, in the order in which all are. */
-function partsOf(
-  { plane }: Cluster,
+async function measurePart(
+  part: Part,
+  cluster: Cluster,
+  limit: Limit,
   directory: string,
   workers: number,
-): {
-  readonly [One in Part]: (limit: Limit) => Promise<Measured[One]>;
-} {
+): Promise<Kept[Part]> {
+  progress(part);
+  const { plane, version } = cluster;
   const share = (of: number) => Math.ceil(workers * of);
-  return {
-    submission: (limit) => measureSubmission(plane, limit, directory, { rounds: 5, perRound: share(0.2) }),
-    sweep: (limit) => measureSweep(plane, limit, directory, { rounds: 3, workers: share(0.1) }),
+  const before = loadavg()[0] ?? NaN;
+  const measure: { readonly [One in Part]: () => Promise<Measured[One]> } = {
+    submission: () => measureSubmission(plane, limit, directory, { rounds: 5, perRound: share(0.2) }),
+    sweep: () => measureSweep(plane, limit, directory, { rounds: 3, workers: share(0.1) }),
     live: () =>
       measureLive(plane, directory, { ...{ workers, changes: share(0.1), restarts: 3, quietSeconds: 60 } }),
   };
+  const measured = await measure[part]();
+  return {
+    ...{ date: new Date().toISOString(), machine: machine(), kubernetes: version },
+    ...{ clientGo: versionOfClientGo(), loads: [before, loadavg()[0] ?? NaN] },
+    measured,
+  } as Kept[Part];
 }
 
-async function measure(cluster: Cluster, directory: string, workers: number): Promise<Measured> {
-  const limit = await Limit.build(directory, cluster.plane.status.kubeconfig);
-  const all = partsOf(cluster, directory, workers);
-  const loads: number[] = [];
-  const next = (part: string) => {
-    progress(part);
-    loads.push(loadavg()[0] ?? NaN);
-  };
-  next('submission');
-  const submission = await all.submission(limit);
-  next('sweep');
-  const sweep = await all.sweep(limit);
-  next(`${workers} live workers`);
-  const live = await all.live(limit);
-  loads.push(loadavg()[0] ?? NaN);
-  return { submission, sweep, live, loads };
+function readKept(file: string): Kept {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as Kept;
+  } catch {
+    // Nothing was kept yet.
+    return {};
+  }
 }
 
 /** Of the loop that is compared with. */
 function versionOfClientGo(): string {
   const text = readFileSync(join(import.meta.dirname, '../limit/go.mod'), 'utf8');
   return /client-go (\S+)/.exec(text)?.[1] ?? 'unknown';
-}
-
-function progress(what: string): void {
-  process.stderr.write(`bench kubernetes: ${what}\n`);
 }

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import { fill, type FilledJob } from '../../src/plugins/kubernetes/fill.ts';
+import { fill, type FilledJob } from '../../src/plugins/kubernetes/template/fill.ts';
 import { K8sSubmitterConfig } from '../../src/plugins/kubernetes/schema.ts';
-import { loadTemplate } from '../../src/plugins/kubernetes/template.ts';
+import { loadTemplate } from '../../src/plugins/kubernetes/template/template.ts';
 import { check } from '../../src/util/schema.ts';
 
 /** A pilot as a site would have it: a command, a few variables, a volume. */

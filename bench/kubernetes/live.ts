@@ -4,6 +4,7 @@ import type { ControlPlane, Namespace } from '../../test/support/kubernetes.ts';
 import { BenchDaemon, type Memory } from './daemon.ts';
 import { endPod, endPods, podsOf } from './pods.ts';
 import { objectRequests, type RequestCounts, requestsBetween } from './requests.ts';
+import { progress } from './progress.ts';
 import { Rows } from './rows.ts';
 
 /** Time until a daemon has done what it has to do, and V8 has collected what nobody asked it to, ms. */
@@ -24,12 +25,12 @@ export interface Live {
     readonly cpuSeconds: number;
     /** Of all clients of the API server together, the cluster's own included: for Jobs and Pods. */
     readonly requests: RequestCounts;
-    /** Bytes that the daemon wrote to its disk. */
+    /** Rows of history that were written. */
     readonly rowsChanged: number;
   };
   readonly changes: {
     readonly perSecond: number;
-    /** ms from when the patch was sent, and from when it was answered, to when the row could be read; sorted. */
+    /** ms from when the patch was sent, and from when it was answered, to when the row could be read: by percentile, 0 to 100. */
     readonly sinceSent: readonly number[];
     readonly sinceAnswered: readonly number[];
     readonly cpuMsPerChange: number;
@@ -73,10 +74,12 @@ export async function measureLive(
   const allRun = () => rows.count(`status = 'running'`) === workers;
   await rows.until('all workers run', allRun, patience);
   const fillSeconds = (performance.now() - begun) / 1000;
+  progress(`  all run after ${Math.round(fillSeconds)} s`);
   daemon.want(0);
   await systemClock.sleep(rest);
   const live = daemon.memory();
   const quiet = await measureQuiet(plane, daemon, rows, quietSeconds);
+  progress('  changes');
   const late = await measureChanges(daemon, space, rows, changes);
   await systemClock.sleep(rest);
   const memory = { idle, live, afterChanges: daemon.memory() };
@@ -85,6 +88,7 @@ export async function measureLive(
   const results: Restart[] = [];
   for (let round = 1; round <= restarts; round++) {
     results.push(await measureRestart(daemon, space, rows, workers));
+    progress(`  restart ${round}: ${results.at(-1)?.readyMs ?? 0} ms`);
     await rows.until('all workers run again', allRun, patience);
   }
   rows.close();
@@ -152,7 +156,7 @@ async function measureChanges(
   await Promise.all(patches);
   await written;
   const since = (from: ReadonlyMap<number, number>) =>
-    [...read].map(([workerId, at]) => at - (from.get(workerId) ?? NaN)).sort((a, b) => a - b);
+    percentiles([...read].map(([workerId, at]) => at - (from.get(workerId) ?? NaN)));
   return {
     perSecond,
     sinceSent: since(sent),
@@ -200,4 +204,11 @@ async function measureRestart(
     readyMs: Math.max(seenAt, submittedAt) - begun,
     memory: daemon.memory(),
   };
+}
+
+function percentiles(values: readonly number[]): number[] {
+  const sorted = values.toSorted((a, b) => a - b);
+  return Array.from({ length: 101 }, (_, percent) => {
+    return sorted[Math.max(0, Math.ceil((sorted.length * percent) / 100) - 1)] ?? NaN;
+  });
 }

@@ -1,63 +1,85 @@
-import { type Figure, shown } from '../core/figure.ts';
-import type { Machine } from '../core/machine.ts';
-import type { Measured } from './measured.ts';
+import { type Figure, tablesOf } from '../core/figure.ts';
+import { figuresOf } from './figures.ts';
+import type { Circumstances, Kept, Measured } from './measured.ts';
 
-export interface Results {
-  readonly date: string;
-  readonly machine: Machine;
-  /** Version of the API server. */
-  readonly kubernetes: string;
-  readonly clientGo: string;
-  readonly figures: readonly Figure[];
-  readonly measured: Measured;
-}
-
-/** The results for people. */
-export function pageOf({ date, machine, kubernetes, clientGo, figures, measured }: Results): string {
-  const { cpu, cores, memoryGiB, system, node, sqlite, fileSystem } = machine;
-  const { submission, sweep, live, loads } = measured;
-  const judged = figures.filter((figure) => figure.target !== undefined);
-  const others = figures.filter((figure) => figure.target === undefined);
-  const complaints = [...submission.complaints, ...sweep.complaints, ...live.complaints];
-  const rates = (all: readonly { readonly perSecond: number }[]) =>
-    all.map(({ perSecond }) => Math.round(perSecond)).join(', ');
-  const times = (all: readonly number[]) => all.map((one) => one.toFixed(2)).join(', ');
-  const megabytes = (bytes: number) => `${Math.round(bytes / 1e6)} MB`;
-  const requests = Object.entries(live.quiet.requests).map(([what, count]) => `${count} ${what}`);
+/** The results for people, each part with its own circumstances. */
+export function pageOf({ submission, sweep, live }: Kept): string {
   return [
     '# Benchmark: kubernetes',
     '',
-    `${date}, ${cpu}, ${cores} cores, ${memoryGiB} GiB, ${system}, Node ${node}, SQLite ${sqlite}, databases on ${fileSystem}.`,
-    `Kubernetes ${kubernetes}, client-go ${clientGo}, all on this one machine: what the daemon and the loop use is not there`,
-    `for the API server. Load of the machine over a minute before each part, and at the end: ${times(loads)}`,
-    '(all but the first with the benchmark itself). How each figure is taken: bench/README.md.',
+    'The control plane, the daemon and the client-go loop are on one machine: what a client uses is not there for the API',
+    'server. How each figure is taken: bench/README.md.',
     '',
-    '| figure | measured | target | met |',
-    '| --- | ---: | ---: | --- |',
-    ...judged.map(
-      (figure) =>
-        `| ${figure.what} | ${shown(figure)} | ${figure.target ?? ''} | ${figure.met ? 'yes' : 'no'} |`,
-    ),
-    '',
-    '| beside them | measured |',
-    '| --- | ---: |',
-    ...others.map((figure) => `| ${figure.what} | ${shown(figure)} |`),
-    '',
-    '## Rounds',
-    '',
-    `Submitted a second, thresher: ${rates(submission.thresher)}; client-go: ${rates(submission.limit)};`,
-    `client-go with protobuf: ${rates(submission.limitProtobuf)}.`,
-    `Processor time per Job, ms, thresher: ${times(submission.thresher.map((one) => one.cpuMsPerJob))};`,
-    `client-go: ${times(submission.limit.map((one) => one.cpuMsPerJob))}; with protobuf: ${times(submission.limitProtobuf.map((one) => one.cpuMsPerJob))}.`,
-    `Swept a second, thresher: ${rates(sweep.thresher)}; client-go: ${rates(sweep.limit)}.`,
-    `Restart to ready, ms: ${live.restarts.map((one) => one.readyMs).join(', ')}; of these until what ended meanwhile is`,
-    `known: ${live.restarts.map((one) => one.seenMs).join(', ')}; until a new worker is submitted: ${live.restarts.map((one) => one.submittedMs).join(', ')}.`,
-    `Resident: idle ${megabytes(live.memory.idle.rss)}, live ${megabytes(live.memory.live.rss)}, after the changes ${megabytes(live.memory.afterChanges.rss)},`,
-    `at the most ${megabytes(live.memory.afterChanges.peak)}; after a restart ${live.restarts.map((one) => megabytes(one.memory.rss)).join(', ')}, at the most ${live.restarts.map((one) => megabytes(one.memory.peak)).join(', ')}.`,
-    `Requests for Jobs and Pods in the quiet ${live.quiet.seconds} s, of all clients of the cluster: ${requests.join(', ') || 'none'}; rows of history: ${live.quiet.rowsChanged}.`,
-    '',
-    ...(complaints.length === 0
+    ...(submission === undefined
       ? []
-      : ['## What the daemons complained of', '', ...complaints.map((one) => `- ${one}`), '']),
+      : section('Submission', submission, figuresOf.submission(submission.measured), [
+          ...submissionRounds(submission.measured),
+        ])),
+    ...(sweep === undefined
+      ? []
+      : section('Sweep', sweep, figuresOf.sweep(sweep.measured), sweepRounds(sweep.measured))),
+    ...(live === undefined
+      ? []
+      : section('Live workers', live, figuresOf.live(live.measured), liveRounds(live.measured))),
   ].join('\n');
+}
+
+function section(
+  title: string,
+  part: Circumstances & { readonly measured: { readonly complaints: readonly string[] } },
+  figures: readonly Figure[],
+  rounds: readonly string[],
+): string[] {
+  const { date, machine, kubernetes, clientGo, loads, measured } = part;
+  const { cpu, cores, memoryGiB, system, node, sqlite, fileSystem } = machine;
+  const [before, after] = loads.map((load) => load.toFixed(1));
+  return [
+    `## ${title}`,
+    '',
+    `${date}, ${cpu}, ${cores} cores, ${memoryGiB} GiB, ${system}, Node ${node}, SQLite ${sqlite}, databases on ${fileSystem},`,
+    `Kubernetes ${kubernetes}, client-go ${clientGo}. Load of the machine before: ${before ?? ''}; after, with the benchmark's own: ${after ?? ''}.`,
+    '',
+    ...tablesOf(figures),
+    '',
+    ...rounds,
+    '',
+    ...measured.complaints.map((one) => `The daemon complained: ${one}`),
+    ...(measured.complaints.length === 0 ? [] : ['']),
+  ];
+}
+
+function submissionRounds({ thresher, limit, limitProtobuf }: Measured['submission']): string[] {
+  const cpu = (all: typeof limit) => times(all.map((one) => one.cpuMsPerJob));
+  return [
+    `Rounds, submitted a second, thresher: ${rates(thresher)}; client-go: ${rates(limit)}; with protobuf: ${rates(limitProtobuf)}.`,
+    `Processor time per Job, ms, thresher: ${cpu(thresher)}; client-go: ${cpu(limit)}; with protobuf: ${cpu(limitProtobuf)}.`,
+  ];
+}
+
+function sweepRounds({ thresher, limit }: Measured['sweep']): string[] {
+  return [`Rounds, swept a second, thresher: ${rates(thresher)}; client-go: ${rates(limit)}.`];
+}
+
+function liveRounds({ restarts, memory, quiet }: Measured['live']): string[] {
+  const each = (what: 'readyMs' | 'seenMs' | 'submittedMs') => restarts.map((one) => one[what]).join(', ');
+  const requests = Object.entries(quiet.requests).map(([what, count]) => `${count} ${what}`);
+  return [
+    `Rounds, restart to ready, ms: ${each('readyMs')}; of these until what ended meanwhile is known: ${each('seenMs')};`,
+    `until a new worker is submitted: ${each('submittedMs')}.`,
+    `Resident: idle ${megabytes(memory.idle.rss)}, live ${megabytes(memory.live.rss)}, after the changes ${megabytes(memory.afterChanges.rss)}, at the most ${megabytes(memory.afterChanges.peak)};`,
+    `after a restart ${restarts.map((one) => megabytes(one.memory.rss)).join(', ')}, at the most ${restarts.map((one) => megabytes(one.memory.peak)).join(', ')}.`,
+    `Requests for Jobs and Pods in the quiet ${quiet.seconds} s, of all clients of the cluster: ${requests.join(', ') || 'none'}; rows of history: ${quiet.rowsChanged}.`,
+  ];
+}
+
+function rates(all: readonly { readonly perSecond: number }[]): string {
+  return all.map(({ perSecond }) => Math.round(perSecond)).join(', ');
+}
+
+function times(all: readonly number[]): string {
+  return all.map((one) => one.toFixed(2)).join(', ');
+}
+
+function megabytes(bytes: number): string {
+  return `${Math.round(bytes / 1e6)} MB`;
 }

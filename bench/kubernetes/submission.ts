@@ -5,6 +5,7 @@ import type { ControlPlane } from '../../test/support/kubernetes.ts';
 import { BenchDaemon } from './daemon.ts';
 import { filledJob } from './job.ts';
 import type { Limit } from './limit.ts';
+import { roundDone } from './progress.ts';
 import { Rows } from './rows.ts';
 
 /** Time for what comes after the last answer, such as the watch' events: its processor time counts, ms. */
@@ -73,6 +74,7 @@ export async function measureSubmission(
       thresher: await ofThresher(perRound),
       limitProtobuf: await ofLimit(round, 'limitProtobuf', perRound),
     };
+    roundDone(round, found.thresher, found.limit);
     if (round === 0) continue;
     for (const kind of ['thresher', 'limit', 'limitProtobuf'] as const) results[kind].push(found[kind]);
   }

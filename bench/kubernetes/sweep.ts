@@ -5,6 +5,7 @@ import { BenchDaemon } from './daemon.ts';
 import { filledJob } from './job.ts';
 import type { Limit } from './limit.ts';
 import { endPods, left, podsOf, untilComplete, untilRunning } from './pods.ts';
+import { roundDone } from './progress.ts';
 import { Rows } from './rows.ts';
 
 /** The cluster may take so long for what is prepared, ms. */
@@ -75,8 +76,10 @@ export async function measureSweep(
 
   const results = { thresher: [] as SweepRate[], limit: [] as SweepRate[] };
   for (let round = 1; round <= rounds; round++) {
-    results.limit.push(await ofLimit(round));
-    results.thresher.push(await ofThresher());
+    const [theirs, ours] = [await ofLimit(round), await ofThresher()];
+    results.limit.push(theirs);
+    results.thresher.push(ours);
+    roundDone(round, ours, theirs);
   }
   rows.close();
   await daemon.kill('SIGTERM');

@@ -1,6 +1,6 @@
 import type { Command, CommandResult, OpenCommand } from '../store/commands.ts';
 import { queuedStatuses } from '../worker/status.ts';
-import { toReason } from './loop.ts';
+import { toReason } from '../worker/errors.ts';
 import type { AgentContext } from './queue-runtime.ts';
 
 export interface SweepResult {

@@ -1,6 +1,6 @@
 import type { Log } from '../plugins/contracts/index.ts';
 import type { Clock } from '../util/clock.ts';
-import { messageOf, ThresherError } from '../worker/errors.ts';
+import { toReason } from '../worker/errors.ts';
 import type { Reason } from '../worker/reason.ts';
 
 export interface LoopOptions {
@@ -163,9 +163,4 @@ export class Loop {
   #jittered(ms: number): number {
     return ms * (0.9 + 0.2 * this.#options.random());
   }
-}
-
-/** Whatever was thrown, as a reason. */
-export function toReason(error: unknown): Reason {
-  return { code: error instanceof ThresherError ? error.code : 'plugin-failed', message: messageOf(error) };
 }

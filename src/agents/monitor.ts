@@ -1,10 +1,9 @@
 import type { Monitor, ObservationSink } from '../plugins/contracts/index.ts';
-import { ThresherError } from '../worker/errors.ts';
+import { ThresherError, toReason } from '../worker/errors.ts';
 import type { Observation } from '../worker/observation.ts';
 import type { WorkerError } from '../worker/worker.ts';
 import type { Connection } from './connection.ts';
 import type { Change } from './ledger.ts';
-import { toReason } from './loop.ts';
 import type { ObservationWriter } from './observations.ts';
 import { absenceChange } from './outcomes.ts';
 import { type AgentContext, callPlugin } from './queue-runtime.ts';
@@ -152,8 +151,23 @@ export class MonitorAgent {
   }
 
   async #checkAll(due: readonly number[]): Promise<void> {
-    for (let first = 0; first < due.length && !this.#context.giveUp.aborted; first += checkAtOnce)
-      await this.#check(due.slice(first, first + checkAtOnce));
+    const { clock, giveUp, log } = this.#context;
+    for (let first = 0; first < due.length && !giveUp.aborted; first += checkAtOnce) {
+      const some = due.slice(first, first + checkAtOnce);
+      try {
+        await this.#check(some);
+      } catch (error) {
+        // A call that fails as a whole keeps no others from theirs, either.
+        for (const workerId of some)
+          if (this.#missing.has(workerId)) this.#missing.set(workerId, clock.monotonic());
+        const { name: connection } = this.#connection;
+        log.warn('missing workers could not be looked up', {
+          connection,
+          workers: some.length,
+          ...toReason(error),
+        });
+      }
+    }
   }
 
   async #check(workerIds: readonly number[]): Promise<void> {

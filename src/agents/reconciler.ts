@@ -4,7 +4,7 @@ import type { Fate } from '../store/workers.ts';
 import { isFinal } from '../worker/status.ts';
 import type { Worker } from '../worker/worker.ts';
 import type { Connection } from './connection.ts';
-import { toReason } from './loop.ts';
+import { toReason } from '../worker/errors.ts';
 import { observationChange } from './outcomes.ts';
 import { type AgentContext, callPlugin } from './queue-runtime.ts';
 
@@ -118,7 +118,8 @@ export class ReconcilerAgent {
 
   #list(): Promise<readonly Found[]> {
     const what = `list of ${this.#connection.name}`;
-    return callPlugin(this.#context, what, (signal) => this.#sweeper.list(signal));
+    const isAlive = (workerId: number) => this.#context.ledger.live.get(workerId) !== undefined;
+    return callPlugin(this.#context, what, (signal) => this.#sweeper.list(signal, isAlive));
   }
 
   async #reconcile(): Promise<void> {

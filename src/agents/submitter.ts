@@ -1,10 +1,10 @@
 import type { Group, SubmitOutcome } from '../plugins/contracts/index.ts';
-import { ThresherError } from '../worker/errors.ts';
+import { ThresherError, toReason } from '../worker/errors.ts';
 import type { Reason } from '../worker/reason.ts';
 import type { Worker, WorkerError } from '../worker/worker.ts';
 import type { Change } from './ledger.ts';
+import type { LiveWorker } from './live-table.ts';
 import { applyLimits, backendLimiter, total } from './limiters.ts';
-import { toReason } from './loop.ts';
 import { findChange, submitChange } from './outcomes.ts';
 import { type LimitOptions, QueueLimits } from './queue-limits.ts';
 import { type AgentContext, callPlugin, type QueueRuntime } from './queue-runtime.ts';
@@ -17,6 +17,9 @@ export interface SubmitterOptions extends LimitOptions {
   again(ms: number): void;
 }
 
+/** Open intents settled in one call: of a call that takes too long nothing is known, and all of it is asked again. */
+const settledAtOnce = 200;
+
 type Held = Pick<Worker, 'workerId'>;
 
 /** Keeps one queue at its number of workers, and settles what an earlier pass or an earlier daemon left open. */
@@ -26,6 +29,8 @@ export class SubmitterAgent {
   readonly #options: SubmitterOptions;
   readonly #limits: QueueLimits;
   #turn = 0;
+  /** What the last preflight said, as text. */
+  #preflight = '[]';
 
   constructor(runtime: QueueRuntime, context: AgentContext, options: SubmitterOptions) {
     this.#runtime = runtime;
@@ -46,7 +51,7 @@ export class SubmitterAgent {
   async #pass(): Promise<readonly Reason[]> {
     const { config, current } = this.#runtime;
     const before = await this.#limits.closed();
-    if (before.unknown === undefined) await this.#settle(current && before.closed === undefined);
+    if (before.unknown === undefined) await this.#settle();
     if (!current) return [{ code: 'queue-removed', message: 'followed with an earlier configuration' }];
 
     const demand = await callPlugin(this.#context, `demand of ${config.name}`, (signal) => {
@@ -60,6 +65,7 @@ export class SubmitterAgent {
     const preflight = await callPlugin(this.#context, `preflight of ${config.name}`, (signal) =>
       this.#runtime.submitter.preflight(signal),
     );
+    this.#logPreflight(preflight.problems);
     const made = await this.#limits.exclusively(async () => {
       // The calls may have taken long: what an operator said meanwhile counts, and so do the workers of other queues.
       const limits = await this.#limits.look(wanted, true);
@@ -74,6 +80,17 @@ export class SubmitterAgent {
     return this.#say(applyLimits(wanted, after).reasons, []);
   }
 
+  /** Once when it changes: the pass itself has not failed, and would leave no line in the log. */
+  #logPreflight(problems: readonly Reason[]): void {
+    const { log } = this.#context;
+    const queue = this.#runtime.config.name;
+    const text = JSON.stringify(problems);
+    if (text === this.#preflight) return;
+    this.#preflight = text;
+    if (problems.length === 0) log.info('nothing stops the submitter any more', { queue });
+    for (const { code, message } of problems) log.warn('the submitter is stopped', { queue, code, message });
+  }
+
   /**
    * The reasons of a pass; where a rate cut deepest the next pass is due as soon as it lets one more through. Not where
    * another did: what a rate would let through is held back then, and pass would follow pass without a pause.
@@ -84,16 +101,23 @@ export class SubmitterAgent {
   }
 
   /** Intents of which the submitter does not know what became of them: fenced, searched, and then confirmed, tried again or given up. */
-  async #settle(mayRetry: boolean): Promise<void> {
+  async #settle(): Promise<void> {
     const { ledger } = this.#context;
-    const { config, configId } = this.#runtime;
+    const { config, configId, current } = this.#runtime;
     // What is to be killed is the sweeper's, and what is settled here is out of its reach meanwhile.
-    const open = ledger.live
-      .unconfirmed(config.name, configId)
-      .filter(({ workerId, killed }) => !killed && !ledger.inFlight.has(workerId));
-    if (open.length === 0) return;
-    const ids = open.map(({ workerId }) => workerId);
-    await this.#holding(open, () => this.#settleThese(ids, mayRetry));
+    const isOpen = ({ workerId, killed }: LiveWorker) =>
+      !killed && !ledger.inFlight.has(workerId) && ledger.live.get(workerId) !== undefined;
+    const all = ledger.live.unconfirmed(config.name, configId).filter(isOpen);
+    for (let first = 0; first < all.length; first += settledAtOnce) {
+      // Calls take their time: what was said, and what ended, meanwhile counts.
+      const open = all.slice(first, first + settledAtOnce).filter(isOpen);
+      if (open.length === 0) continue;
+      const { closed, unknown } = await this.#limits.closed();
+      if (unknown !== undefined) return;
+      const mayRetry = current && closed === undefined;
+      const ids = open.map(({ workerId }) => workerId);
+      await this.#holding(open, () => this.#settleThese(ids, mayRetry));
+    }
   }
 
   /** Keeps everybody else off these workers meanwhile, and lets go of them however it ends. */

@@ -1,10 +1,10 @@
 import { CommandAgent, type SweepResult } from '../agents/commands.ts';
 import type { ObservationWriter } from '../agents/observations.ts';
-import { Progress, toReason } from '../agents/loop.ts';
+import { Progress } from '../agents/loop.ts';
 import { PrunerAgent, retentionAt } from '../agents/pruner.ts';
 import type { ConnectedPlugins, QueueRuntime } from '../agents/queue-runtime.ts';
 import type { QueueConfig, QueueFileResult } from '../config/queues.ts';
-import { messageOf } from '../worker/errors.ts';
+import { messageOf, toReason } from '../worker/errors.ts';
 import type { Reason } from '../worker/reason.ts';
 import { type ConnectionLoops, makeConnectionLoops } from './connection-loops.ts';
 import { followed, type LoopParts, makeQueueLoops, type QueueLoops, watched } from './queue-loops.ts';

@@ -2,12 +2,14 @@ import { commandLineErrors } from './catalogue/command-line.ts';
 import { configurationErrors } from './catalogue/configuration.ts';
 import { credentialErrors } from './catalogue/credentials.ts';
 import { daemonErrors } from './catalogue/daemon.ts';
+import type { Explanation } from './catalogue/explanation.ts';
 import { httpErrors } from './catalogue/http.ts';
 import { kubernetesWorkerErrors } from './catalogue/kubernetes-workers.ts';
 import { kubernetesErrors } from './catalogue/kubernetes.ts';
 import { reasons } from './catalogue/reasons.ts';
 import { storeErrors } from './catalogue/store.ts';
 import { workerErrors } from './catalogue/workers.ts';
+import type { Reason } from './reason.ts';
 
 /**
  * Every code this program shows. Codes are never renamed or reused. `docs/errors.md` is generated from these tables, and a
@@ -41,7 +43,18 @@ export class ThresherError extends Error {
   }
 }
 
+/** Whether a reason is a fault that somebody has to mend, and not in the course of things. Unknown codes may be one. */
+export function isTrouble({ code }: Reason): boolean {
+  const known: Readonly<Record<string, Explanation>> = errorCatalogue;
+  return !Object.hasOwn(known, code) || known[code]?.ordinary !== true;
+}
+
 /** The sentence of whatever was thrown, for a reason or a log line. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+/** Whatever was thrown, as a reason or as a worker's error. */
+export function toReason(error: unknown): Reason {
+  return { code: error instanceof ThresherError ? error.code : 'plugin-failed', message: messageOf(error) };
 }

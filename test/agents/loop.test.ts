@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { Loop, Progress, toReason } from '../../src/agents/loop.ts';
-import { ThresherError } from '../../src/worker/errors.ts';
+import { Loop, Progress } from '../../src/agents/loop.ts';
+import { ThresherError, toReason } from '../../src/worker/errors.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { recordingLog } from '../support/samples.ts';
 

@@ -5,6 +5,7 @@ import { expect } from 'chai';
 import { workerStatuses } from '../../src/worker/status.ts';
 import { runProgram, Site } from '../support/site.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
+import { until } from '../support/until.ts';
 
 const program = resolve(import.meta.dirname, '../../bin/thresher');
 
@@ -39,7 +40,10 @@ describe('completion in bash', () => {
       pilot: 'exit 0',
       queues: Object.fromEntries(queues.map((name) => [name, { maxWorkers: 1, nQueueLimitWorker: 1 }])),
     });
-    await site.start(['--for', '1.5s']).ended;
+    const daemon = site.start();
+    await until('there are workers', async () => (await site.workers().catch(() => [])).length > 0);
+    daemon.process.kill('SIGTERM');
+    await daemon.ended;
     ids = (await site.workers()).map(({ workerID }) => String(workerID));
   });
 

@@ -113,7 +113,7 @@ interface Mistake {
   readonly message: string;
 }
 
-const localSubmitter = 'LocalSubmitter of thresher/local';
+const localSubmitter = 'LocalSubmitter of thresher/local, K8sSubmitter of thresher/kubernetes';
 
 const mistakes: readonly Mistake[] = [
   {

@@ -17,7 +17,9 @@ import {
   type Job,
   type KubeObject,
   type Namespace,
+  realNode,
 } from '../support/kubernetes.ts';
+import { account } from '../support/kubernetes-rights.ts';
 import { jobTemplate, kubernetesQueue, kubernetesSite } from '../support/kubernetes-site.ts';
 import type { RunningDaemon, Site } from '../support/site.ts';
 import { until } from '../support/until.ts';
@@ -43,6 +45,16 @@ const template = jobTemplate(
   { containers: [pilot], volumes: [{ name: 'proxy', secret: { secretName: 'proxy-secret' } }] },
 );
 const proxySecretPath = '/proxy/atlas.pilot.proxy';
+
+/** Puts a new proxy where the site has it, as tools do: renamed into place. @returns its text. */
+function putProxy(site: Site, ca: Authority, user: Issued, lifetime: number): string {
+  const until = Date.now() + lifetime;
+  const leaf = issue(ca.directory, user, { name: '/CN=Jane/CN=1', extensions: rfcProxy, until });
+  const text = proxyText(leaf, user);
+  writeFileSync(site.path('new'), text, { mode: 0o600 });
+  renameSync(site.path('new'), site.path('atlas.pilot.proxy'));
+  return text;
+}
 
 describe('credentials of queues on Kubernetes', () => {
   let plane: ControlPlane;
@@ -70,15 +82,7 @@ describe('credentials of queues on Kubernetes', () => {
     await space[Symbol.asyncDispose]();
   });
 
-  /** Puts a new proxy where the site has it, as tools do: renamed into place. @returns its text. */
-  function renew(lifetime: number): string {
-    const until = Date.now() + lifetime;
-    const leaf = issue(ca.directory, user, { name: '/CN=Jane/CN=1', extensions: rfcProxy, until });
-    const text = proxyText(leaf, user);
-    writeFileSync(site.path('new'), text, { mode: 0o600 });
-    renameSync(site.path('new'), site.path('atlas.pilot.proxy'));
-    return text;
-  }
+  const renew = (lifetime: number) => putProxy(site, ca, user, lifetime);
 
   const plan = () => ({
     ...{ k8s_namespace: space.name, k8s_config_file: 'kubeconfig', proxy_files: ['atlas.pilot.proxy'] },
@@ -204,10 +208,74 @@ describe('credentials of queues on Kubernetes', () => {
     expect((await site.run('credentials', 'renew', 'nobody')).stderr).to.contain('no-such-credential');
   }).timeout(180_000);
 
+  it('go to several namespaces, beside keys of others; the right that is missing in one is named', async () => {
+    await using second = await plane.namespace('credentials-too');
+    await account(space, [{ apiGroups: [''], resources: ['secrets'], verbs: ['create', 'get', 'patch'] }]);
+    const foreign = Buffer.from('of somebody else').toString('base64');
+    await space.client.create(space.core('secrets'), { metadata: { name: 'proxy-secret' }, data: { foreign } });
+    const manager = { ...inQueue(), k8s_config_file: 'limited', k8s_namespace: [space.name, second.name] };
+    begin({ credmanagers: [manager] });
+    plane.writeKubeconfig(site.path('limited'), { token: await plane.token(space.name, 'thresher') });
+    const text = renew(12 * hour);
+    daemon = site.start();
+    await until('it is pushed where it may be', hasText(text));
+    expect((await secret()).data.foreign).to.equal(foreign);
+    const [lacking] = await until('the other one is shown', async () => {
+      const bad = (await shown()).filter(({ state }) => state === 'bad');
+      return bad.length > 0 && bad;
+    });
+    expect(lacking?.name).to.contain(second.name);
+    expect(lacking?.message).to.match(/lacks the right to get secrets in namespace "/);
+    await until('there is a Job, since its own is good', async () => (await jobs()).length > 0);
+  });
+
   function inQueue(): Record<string, unknown> {
     return {
       ...{ module: manager, name: 'K8sSecretCredManager', k8s_config_file: 'kubeconfig' },
       ...{ k8s_namespace: '${common.k8s_namespace}', proxy_files: ['atlas.pilot.proxy'] },
     };
   }
+});
+
+describe('a pilot on a real node', function () {
+  this.timeout(300_000);
+
+  it('that mounts the Secret reads the proxy that was replaced while it runs', async () => {
+    const plane = await realNode();
+    await using space = await plane.namespace('mounted');
+    const ca = makeAuthority();
+    const user = issue(ca.directory, ca, { name: '/CN=Jane' });
+    const script = [
+      ...['first=$(cat "$proxySecretPath"); echo "$first"; echo begun'],
+      ...['while [ "$(cat "$proxySecretPath")" = "$first" ]; do sleep 0.2; done; cat "$proxySecretPath"'],
+    ].join('; ');
+    const reading = { ...pilot, command: ['sh', '-c', script] };
+    const volumes = [{ name: 'proxy', secret: { secretName: 'proxy-secret' } }];
+    const entry = {
+      ...{ module: manager, name: 'K8sSecretCredManager', k8s_config_file: 'kubeconfig' },
+      ...{ k8s_namespace: '${common.k8s_namespace}', proxy_files: ['atlas.pilot.proxy'] },
+    };
+    const submitter = { proxySecretPath, cpuAdjustRatio: 1, memoryAdjustRatio: 1 };
+    const queue = { common: { k8s_namespace: space.name }, credmanagers: [entry], maxWorkers: 1 };
+    const queues = { Q: kubernetesQueue(space, { submitter, queue }) };
+    const site = kubernetesSite(plane, { queues }, { 'job.yaml': jobTemplate({}, { containers: [reading], volumes }) });
+    try {
+      const first = putProxy(site, ca, user, 12 * hour).trim();
+      site.start();
+      const worker = await until('the pilot runs', async () => (await site.workers({ status: 'running' }))[0], 120_000);
+      const log = async () => (await site.run('logs', String(worker.workerID))).stdout;
+      await until('it has read the first', async () => (await log()).includes('begun'), 60_000);
+      const second = putProxy(site, ca, user, 24 * hour).trim();
+      await until(
+        'it has read the second',
+        async () => {
+          const text = await log();
+          return text.startsWith(first) && text.trimEnd().endsWith(second);
+        },
+        150_000,
+      );
+    } finally {
+      await site.clean();
+    }
+  });
 });

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { stateOf } from '../../src/plugins/kubernetes/pod-state.ts';
+import { stateOf } from '../../src/plugins/kubernetes/state/pod-state.ts';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { brief, KubernetesBackend, watch } from '../support/kubernetes-backend.ts';

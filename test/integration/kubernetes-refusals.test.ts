@@ -3,29 +3,10 @@ import { expect } from 'chai';
 import { FaultProxy } from '../support/fault-proxy.ts';
 import { type ControlPlane, controlPlane, type Namespace } from '../support/kubernetes.ts';
 import { livingPods, workerJobs } from '../support/kubernetes-history.ts';
+import { account, rbac, workerRights } from '../support/kubernetes-rights.ts';
 import { jobTemplate, kubernetesQueue, kubernetesSite } from '../support/kubernetes-site.ts';
 import type { Site } from '../support/site.ts';
 import { until } from '../support/until.ts';
-
-const workerRights = [
-  { apiGroups: ['batch'], resources: ['jobs'], verbs: ['create', 'get', 'list', 'watch', 'delete'] },
-  { apiGroups: [''], resources: ['pods'], verbs: ['list', 'watch', 'delete'] },
-];
-const rbac = (space: Namespace, resource: string, name = '') =>
-  `/apis/rbac.authorization.k8s.io/v1/namespaces/${space.name}/${resource}/${name}`.replace(/\/$/, '');
-
-/** A service account that may do this in a namespace. */
-async function account(space: Namespace, rules: readonly object[] = workerRights): Promise<void> {
-  const { client } = space;
-  const name = 'thresher';
-  await client.create(space.core('serviceaccounts'), { metadata: { name } });
-  await client.create(rbac(space, 'roles'), { metadata: { name }, rules });
-  await client.create(rbac(space, 'rolebindings'), {
-    metadata: { name },
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name },
-    subjects: [{ kind: 'ServiceAccount', name, namespace: space.name }],
-  });
-}
 
 /** Waits until the queue gives such a reason, and returns its message. */
 async function reason(site: Site, queue: string, pattern: RegExp): Promise<string> {

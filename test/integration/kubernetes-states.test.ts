@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { failureCauses } from '../../src/plugins/kubernetes/failure-causes.ts';
-import { pendingRules } from '../../src/plugins/kubernetes/pending-rules.ts';
-import { stateRows } from '../../src/plugins/kubernetes/pod-state.ts';
+import { failureCauses } from '../../src/plugins/kubernetes/state/failure-causes.ts';
+import { pendingRules } from '../../src/plugins/kubernetes/state/pending-rules.ts';
+import { stateRows } from '../../src/plugins/kubernetes/state/pod-state.ts';
 import type { Worker } from '../../src/worker/worker.ts';
 import { brief, KubernetesBackend, watch, type Watched } from '../support/kubernetes-backend.ts';
 import { jobTemplate } from '../support/kubernetes-site.ts';

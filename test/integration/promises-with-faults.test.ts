@@ -90,6 +90,25 @@ describe('promise 1: one intent, at most one live worker, when answers are lost'
   });
 });
 
+describe('a backend that is too slow for thousands of open intents at once', () => {
+  afterEach(clean);
+
+  it('settles them bit by bit', async () => {
+    factory = new Factory({ Q: { maxWorkers: 700, nQueueLimitWorker: 700 } }, fast);
+    factory.backend('Q').faults = { submit: 'lose-answer', find: 'hang-many' };
+    await factory.start();
+    await until('the answer was lost', () => (factory.backend('Q').calls.submit ?? 0) > 0);
+    factory.backend('Q').faults = { find: 'hang-many' };
+    await until('all are submitted', async () => {
+      const workers = await factory.workers();
+      return (
+        workers.length === 700 && workers.every(({ status, handle }) => status === 'submitted' && handle)
+      );
+    });
+    expect([...factory.backend('Q').workers.values()].every(({ starts }) => starts === 1)).to.equal(true);
+  });
+});
+
 describe('promise 1: what an operator says while a call is under way', () => {
   afterEach(clean);
 

@@ -21,13 +21,20 @@ export function makeManager(
   return definition.create(checked.value, pluginContext(context)) as CredentialManager;
 }
 
-/** What is wrong with options, as "/pointer: message". */
-export function mistakes(definition: AnyDefinition, options: unknown): string[] {
+/** What is wrong with options, as "/pointer: message", after file and line where it is another file's. */
+export function mistakes(
+  definition: AnyDefinition,
+  options: unknown,
+  { configDir = '/etc/site' }: { readonly configDir?: string } = {},
+): string[] {
   const checked = check(definition.config, options);
   const problems = checked.ok
-    ? definition.check(checked.value, { queue: '', stateDir: '/state', configDir: '/etc/site' })
-    : checked.problems;
-  return problems.map(({ pointer, message }) => `${pointer}: ${message}`);
+    ? definition.check(checked.value, { queue: '', stateDir: '/state', configDir })
+    : checked.problems.map(({ pointer, message }) => ({ pointer, message, file: undefined, line: 0 }));
+  return problems.map(({ file, line, pointer, message }) => {
+    const place = file === undefined ? '' : `${file}:${line ?? 0} `;
+    return `${place}${pointer}: ${message}`;
+  });
 }
 
 export function renewing(manager: CredentialManager, force = false): Promise<readonly RenewOutcome[]> {

@@ -56,6 +56,11 @@ export class KubernetesBackend {
     return definition.create(checked.value, { ...this.context, queue }) as Kinds[K];
   }
 
+  /** A file in the directory that queues count paths from: text, or a value as YAML. */
+  write(name: string, content: unknown): void {
+    writeFileSync(join(this.directory, name), typeof content === 'string' ? content : stringify(content));
+  }
+
   /** A worker that was never used before. */
   worker(changes: Partial<Worker> = {}): Worker {
     const id = ++this.#lastId;

@@ -95,4 +95,64 @@ describe('a deadline', () => {
     await clock.settle();
     expect(seen?.reason).to.equal(undefined);
   });
+
+  describe('that gives a call a moment to bring in what it has done', () => {
+    const graceful = <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> =>
+      withDeadline(
+        { clock, what: 'submit of queue Q', timeoutMs: 2500, graceMs: 1000, signal: stop.signal },
+        work,
+      );
+    /** Comes back so long after its signal aborted, ms. */
+    const late =
+      (ms: number, fail = false) =>
+      (signal: AbortSignal) =>
+        new Promise<string>((resolve, reject) => {
+          signal.addEventListener('abort', () => {
+            clock.sleep(ms).then(() => {
+              if (fail) reject(new Error('The operation was aborted'));
+              else resolve('half of them');
+            }, reject);
+          });
+        });
+
+    it('takes what it brings in within that moment', async () => {
+      const result = outcome(graceful(late(900)));
+      await clock.advance(2500);
+      await clock.advance(900);
+      expect(await result).to.equal('half of them');
+      await clock.settle();
+      expect(clock.sleeping).to.deep.equal([]);
+    });
+
+    it('takes the deadline for the reason where the call ends with an error of its own', async () => {
+      const result = outcome(graceful(late(900, true)));
+      await clock.advance(3400);
+      expect(await result).to.include({ code: 'plugin-timeout' });
+    });
+
+    it('ends a call that hangs when the moment is over too, and not before', async () => {
+      let ended = false;
+      const hanging = outcome(graceful(() => new Promise(() => undefined))).finally(() => (ended = true));
+      await clock.advance(3499);
+      expect(ended).to.equal(false);
+      await clock.advance(1);
+      expect(await hanging).to.include({ code: 'plugin-timeout' });
+    });
+
+    it('gives none when the daemon stops', async () => {
+      const hanging = outcome(graceful(late(500)));
+      await clock.advance(1000);
+      stop.abort();
+      expect(await hanging).to.include({ code: 'shutting-down' });
+      expect(clock.monotonic()).to.equal(1000);
+    });
+
+    it('ends it when the daemon stops meanwhile', async () => {
+      const hanging = outcome(graceful(() => new Promise(() => undefined)));
+      await clock.advance(2600);
+      stop.abort();
+      expect(await hanging).to.include({ code: 'plugin-timeout' });
+      expect(clock.monotonic()).to.equal(2600);
+    });
+  });
 });

@@ -47,6 +47,8 @@ export class Access {
   #lookedAt = -Infinity;
   #readAt = -Infinity;
   #reading: Promise<Current> | undefined;
+  /** Why what the files say now is not used at all: not even the last login is then what they mean. */
+  #refused: { readonly error: unknown } | undefined;
 
   /** @param confirm throws where what was read now must not be used: for another cluster than the one so far. */
   constructor(source: AccessSource, clock: Clock, confirm?: (found: Identity) => void) {
@@ -58,16 +60,20 @@ export class Access {
   /**
    * @throws ThresherError `kubeconfig-missing`, `kubeconfig-wrong` or `kubernetes-credentials` where there is none yet, or
    * the last ended. What is broken while the last one is good may be half written: the last one stays, and is tried again.
+   * @throws what `confirm` throws, until the files are mended
    */
   async current(signal: AbortSignal): Promise<Current> {
     const last = this.#current;
     if (last === undefined) return this.#read(signal);
     const left = (last.expiresAt ?? Infinity) - this.#clock.now();
-    if (left > ahead && !(await this.#changed())) return last;
+    if (left > ahead && !(await this.#changed())) {
+      if (this.#refused !== undefined) throw this.#refused.error;
+      return last;
+    }
     try {
       return await this.#read(signal);
     } catch (error) {
-      if (left <= 0) throw error;
+      if (left <= 0 || this.#refused !== undefined) throw error;
       return last;
     }
   }
@@ -91,7 +97,8 @@ export class Access {
     const now = this.#clock.monotonic();
     if (now - this.#lookedAt < lookInterval) return false;
     this.#lookedAt = now;
-    return (await fingerprint(this.#files)) !== this.#fingerprint;
+    // What was refused may be put back as it was, its times included.
+    return this.#refused !== undefined || (await fingerprint(this.#files)) !== this.#fingerprint;
   }
 
   /** One reading serves all who ask meanwhile; who gives up leaves it to the others. */
@@ -110,7 +117,13 @@ export class Access {
     const credentials = await readCredentials(access, this.#clock.now(), this.#closed.signal);
     const { ca } = credentials.tls;
     const digest = typeof ca === 'string' ? createHash('sha256').update(ca).digest('hex') : '';
-    this.#confirm?.({ server: access.server, ca: digest });
+    try {
+      this.#confirm?.({ server: access.server, ca: digest });
+    } catch (error) {
+      this.#refused = { error };
+      throw error;
+    }
+    this.#refused = undefined;
     this.#files = [...own, ...named];
     this.#fingerprint = print;
     this.#readAt = this.#lookedAt = this.#clock.monotonic();

@@ -1,12 +1,12 @@
+import { toReason } from '../../worker/errors.ts';
 import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
 import { toPointer } from '../../util/located.ts';
 import type { DefinitionProblem } from '../contracts/definition-problem.ts';
 import { asFence } from './fence.ts';
-import type { FilledJob } from './fill.ts';
+import type { FilledJob } from './template/fill.ts';
 import type { KubernetesHub } from './hub.ts';
-import { problemOf } from './problem.ts';
 import type { Rights } from './rights.ts';
-import type { KubernetesTemplate } from './template.ts';
+import type { KubernetesTemplate } from './template/template.ts';
 
 /** A field as the API server names it: `spec.template.spec.containers[0].image`. */
 const field = /\b(?:spec|metadata)(?:\.[A-Za-z]\w*|\[\d+\])+/;
@@ -29,20 +29,27 @@ export async function dryRun(
     const missing = await rights.missing(needsSecrets, signal);
     if (missing.length > 0)
       return missing.map(({ message }) => ({ pointer: '/k8s_config_file', code: 'server-refused', message }));
+    const missed = await rights.missed(signal);
     const { warnings } = await hub.client.dryRun(hub.jobs, job, { signal });
     // What takes a worker's place after a crash must get in, too.
     await hub.client.dryRun(hub.jobs, asFence(job, 1), { signal });
-    return warnings.map((message) => ({
-      ...placeOf(message, template),
-      ...{ severity: 'warning', code: 'server-warned', message: `the API server warns: ${message}` },
-    }));
+    const warned = { severity: 'warning', code: 'server-warned' } as const;
+    return [
+      ...missed.map(({ message }) => ({ ...warned, pointer: '/k8s_config_file', message })),
+      ...warnings.map((message) => ({
+        ...placeOf(message, template),
+        ...{ ...warned, message: `the API server warns: ${message}` },
+      })),
+    ];
   } catch (error) {
-    const { code, message } = problemOf(error);
+    const { code, message } = toReason(error);
     const where = `namespace ${hub.namespace}: ${message} (${code})`;
     if (isKubernetesError(error, 'kubernetes-quota')) {
       const warned = `the API server would not take its Job now: ${where}`;
       return [{ ...placeOf('', template), severity: 'warning', code: 'server-warned', message: warned }];
     }
+    if (isKubernetesError(error, 'kubernetes-unauthorized'))
+      return [{ pointer: '/k8s_config_file', code: 'server-refused', message: where }];
     const said = isKubernetesError(error) && error.status !== undefined && error.status < 500;
     if (!said) return [{ pointer: '/k8s_config_file', code: 'server-unknown', message: where }];
     return [

@@ -1,7 +1,7 @@
+import { toReason } from '../../worker/errors.ts';
 import { collectionPath } from '../../clients/kubernetes/paths.ts';
 import type { Context } from '../contracts/context.ts';
 import type { KubernetesHub } from './hub.ts';
-import { problemOf } from './problem.ts';
 
 const kind = { group: '', version: 'v1', resource: 'events' };
 
@@ -41,35 +41,44 @@ export function tell(
     ...{ reportingComponent: 'thresher', reportingInstance: factoryId },
   };
   client.create(collectionPath(kind, namespace), event, { signal, once: true }).catch((error: unknown) => {
-    log.debug('event not written', { job: name, ...problemOf(error) });
+    log.debug('event not written', { job: name, ...toReason(error) });
   });
 }
 
 interface EventObject {
+  readonly involvedObject?: { readonly uid?: string | null } | null;
   readonly reason?: string | null;
   readonly message?: string | null;
   readonly lastTimestamp?: string | null;
   readonly eventTime?: string | null;
 }
 
-/** "FailedMount: MountVolume.SetUp failed ...": what the cluster warned of last about an object. */
-export async function lastWarning(
+/**
+ * "FailedMount: MountVolume.SetUp failed ...", by uid: what the cluster warned of last about each of these objects. One
+ * question for all of them, since the server looks at every Event of the namespace for each.
+ */
+export async function lastWarnings(
   { client, namespace }: KubernetesHub,
-  uid: string | undefined,
+  uids: readonly string[],
   signal: AbortSignal,
-): Promise<string | undefined> {
-  if (uid === undefined) return undefined;
-  const fieldSelector = `involvedObject.uid=${uid},type=Warning`;
-  const timeOf = ({ lastTimestamp, eventTime }: EventObject) =>
-    Date.parse(lastTimestamp ?? eventTime ?? '') || 0;
+): Promise<ReadonlyMap<string, string>> {
+  const last = new Map<string, { readonly at: number; readonly text: string }>();
+  if (uids.length === 0) return new Map();
+  const wanted = new Set(uids);
+  const only = uids.length === 1 ? `involvedObject.uid=${uids[0] ?? ''},` : '';
+  const options = { fieldSelector: `${only}type=Warning`, signal, once: true };
   try {
-    const options = { fieldSelector, signal, once: true };
-    const path = collectionPath(kind, namespace);
-    const { items } = await client.list(path, options, (object) => object as EventObject);
-    const { reason, message } = items.toSorted((a, b) => timeOf(b) - timeOf(a))[0] ?? {};
-    return reason ? `${reason}: ${(message ?? '').slice(0, longestWarning)}` : undefined;
+    await client.list(collectionPath(kind, namespace), options, (object) => {
+      const { involvedObject, reason, message, lastTimestamp, eventTime } = object as EventObject;
+      const uid = involvedObject?.uid ?? '';
+      const at = Date.parse(lastTimestamp ?? eventTime ?? '') || 0;
+      if (reason && wanted.has(uid) && at >= (last.get(uid)?.at ?? 0))
+        last.set(uid, { at, text: `${reason}: ${(message ?? '').slice(0, longestWarning)}` });
+      // Nothing of it is kept.
+      return undefined;
+    });
   } catch {
     // A right that not everybody gives, and only a help.
-    return undefined;
   }
+  return new Map([...last].map(([uid, { text }]) => [uid, text]));
 }

@@ -4,11 +4,12 @@ import { KubernetesClient } from '../../clients/kubernetes/client.ts';
 import { Pacer } from '../../clients/kubernetes/pacer.ts';
 import { collectionPath, jobs, objectPath, pods } from '../../clients/kubernetes/paths.ts';
 import { accessSource, clusterName } from '../../clients/kubernetes/place.ts';
+import type { Clock } from '../../util/clock.ts';
 import { TokenBucket } from '../../util/token-bucket.ts';
 import type { Worker } from '../../worker/worker.ts';
 import type { Context } from '../contracts/context.ts';
 import type { CheckContext } from '../contracts/definition.ts';
-import type { FilledJob } from './fill.ts';
+import type { FilledJob } from './template/fill.ts';
 import { ClusterPin } from './cluster-pin.ts';
 import { factoryLabel, labelOf } from './marks.ts';
 import { namespaceOf, type Where } from './schema.ts';
@@ -21,8 +22,8 @@ interface Cluster {
   readonly client: KubernetesClient;
   readonly pacer: Pacer;
   readonly pin: ClusterPin;
-  /** What each queue's sections say of the rate; the least counts. */
-  readonly rates: Map<string, number>;
+  /** The least that the sections of each queue say of the rate, in its newest configuration; the least of all counts. */
+  readonly rates: Map<string, { readonly configId: number; readonly perSecond: number }>;
 }
 
 /** How many Events are written per second, and at once: a mass kill is no reason to fill those of the cluster. */
@@ -31,7 +32,7 @@ const eventRate = { perSecond: 5, burst: 25 };
 const usualRate = 200;
 
 function clusterOf(config: Where, context: Context): Cluster {
-  const { clock, random, factoryId, queue } = context;
+  const { clock, random, factoryId, queue, configId } = context;
   const name = clusterName(config, context.configDir);
   const cluster = context.share(name, (): Cluster => {
     const source = accessSource(config, context.configDir);
@@ -44,10 +45,13 @@ function clusterOf(config: Where, context: Context): Cluster {
     const client = new KubernetesClient({ access, pacer, clock, userAgent: `thresher/${factoryId}` });
     return { client, pacer, pin, rates: new Map() };
   });
-  const { requestsPerSecond } = config;
-  if (requestsPerSecond === undefined) cluster.rates.delete(queue);
-  else cluster.rates.set(queue, requestsPerSecond);
-  const least = Math.min(...cluster.rates.values());
+  const { requestsPerSecond = Infinity } = config;
+  const before = cluster.rates.get(queue) ?? { configId: -1, perSecond: Infinity };
+  // Earlier configurations may be made after the current one; of that, one section says it and another need not.
+  if (configId > before.configId) cluster.rates.set(queue, { configId, perSecond: requestsPerSecond });
+  else if (configId === before.configId)
+    cluster.rates.set(queue, { configId, perSecond: Math.min(before.perSecond, requestsPerSecond) });
+  const least = Math.min(...cluster.rates.values().map(({ perSecond }) => perSecond));
   cluster.pacer.change(rateOf(Number.isFinite(least) ? least : usualRate));
   return cluster;
 }
@@ -56,8 +60,12 @@ function rateOf(perSecond: number) {
   return { perSecond, burst: 2 * perSecond };
 }
 
+/** The Job of a worker, as its submitter would make it; undefined where nobody here can. */
+export type JobMaker = (worker: Worker) => FilledJob | undefined;
+
 /** What the submitter, monitor and sweeper of all queues in one namespace of one cluster share. */
 export class KubernetesHub {
+  readonly #clock: Clock;
   readonly client: KubernetesClient;
   readonly namespace: string;
   readonly factoryId: string;
@@ -71,8 +79,8 @@ export class KubernetesHub {
   readonly pods: string;
   /** By worker: the attempt that the server refused for certain, so that nothing of it can come any more. */
   readonly refused = new Map<number, number>();
-  /** By queue: the Job of a worker, as its submitter would make it now; undefined where its template is broken. */
-  readonly jobMakers = new Map<string, (worker: Worker) => FilledJob | undefined>();
+  /** By queue: reads its template as it is now, and gives what makes Jobs of it; undefined where that is broken. */
+  readonly jobMakers = new Map<string, () => JobMaker | undefined>();
 
   /** Which cluster it is on. */
   readonly pin: ClusterPin;
@@ -82,6 +90,7 @@ export class KubernetesHub {
     namespace: string,
     { factoryId, clock }: Pick<Context, 'factoryId' | 'clock'>,
   ) {
+    this.#clock = clock;
     this.events = new TokenBucket(eventRate.perSecond, eventRate.burst, clock);
     this.client = client;
     this.pin = pin;
@@ -92,8 +101,19 @@ export class KubernetesHub {
     this.pods = collectionPath(pods, namespace);
   }
 
-  jobOf(worker: Worker): FilledJob | undefined {
-    return this.jobMakers.get(worker.queue)?.(worker);
+  /** ms UTC by the cluster's clock: that is whose times are compared with it. */
+  now(): number {
+    return this.#clock.now() + this.client.clockOffset;
+  }
+
+  /** Makes the Jobs of many workers, whatever their queues: each template is read once, when it is first needed. */
+  jobsOfBatch(): JobMaker {
+    const makers = new Map<string, JobMaker | undefined>();
+    return (worker) => {
+      const { queue } = worker;
+      if (!makers.has(queue)) makers.set(queue, this.jobMakers.get(queue)?.());
+      return makers.get(queue)?.(worker);
+    };
   }
 
   job(name: string): string {

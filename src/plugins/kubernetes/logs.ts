@@ -5,9 +5,9 @@ import type { Worker } from '../../worker/worker.ts';
 import type { LogReader, LogRequest } from '../contracts/log-reader.ts';
 import type { KubernetesHub } from './hub.ts';
 import { pilotAnnotation, workerIdLabel } from './marks.ts';
-import { factsOf, hasBegun } from './pod-facts.ts';
-import { keepPod } from './records.ts';
-import type { Pod } from './types.ts';
+import { factsOf, hasBegun } from './state/pod-facts.ts';
+import { keepPod } from './following/records.ts';
+import type { Pod } from './state/types.ts';
 
 /** Whose log is read. */
 interface Source {
@@ -43,27 +43,39 @@ export class K8sLogs implements LogReader {
     }
     const encoder = new TextEncoder();
     const { follow, tail } = request;
+    const now = () => this.#clock.now() + this.#hub.client.clockOffset;
     let sinceTime: number | undefined;
     while (!signal.aborted) {
-      const source = await this.#source(workerId, signal);
-      if (source === undefined) {
-        // It was read to its end before the Pod went.
-        if (sinceTime !== undefined) return;
-        const message = `worker ${workerId} has no Pod in ${this.#hub.namespace} (any more): its log went with it`;
-        throw new ThresherError('no-log', message);
+      let lastAt = sinceTime;
+      try {
+        const source = await this.#source(workerId, signal);
+        if (source === undefined) {
+          // It was read to its end before the Pod went.
+          if (sinceTime !== undefined) return;
+          const message = `worker ${workerId} has no Pod in ${this.#hub.namespace}: none was made yet, or its log went with it`;
+          throw new ThresherError('no-log', message);
+        }
+        if (source.waits && !follow) {
+          const message = `the pilot of worker ${workerId} has not begun: ${source.why}`;
+          throw new ThresherError('no-log', message);
+        }
+        if (!source.waits) {
+          const first = tail === undefined ? {} : { tailLines: tail };
+          const from = sinceTime === undefined ? first : { sinceTime };
+          for await (const piece of this.#log(source, { ...from, follow, signal })) {
+            lastAt = now();
+            yield encoder.encode(piece);
+          }
+          // A stream may end before its pilot, by the node's own limit.
+          if (!follow || !source.runs) return;
+          sinceTime = now();
+        }
+      } catch (error) {
+        // The API server that it went through is away, or the way to it; what was said since comes with the next stream.
+        const mayComeBack = isKubernetesError(error, 'kubernetes-unreachable', 'kubernetes-server-error');
+        if (!follow || !mayComeBack || lastAt === undefined) throw error;
+        sinceTime = lastAt;
       }
-      if (source.waits) {
-        if (!follow)
-          throw new ThresherError('no-log', `the pilot of worker ${workerId} has not begun: ${source.why}`);
-        await this.#clock.sleep(beginInterval, signal);
-        continue;
-      }
-      const from =
-        sinceTime === undefined ? { ...(tail !== undefined && { tailLines: tail }) } : { sinceTime };
-      for await (const piece of this.#log(source, { ...from, follow, signal })) yield encoder.encode(piece);
-      // A stream may end before its pilot: by the node's own limit, or with the API server it went through.
-      if (!follow || !source.runs) return;
-      sinceTime = this.#clock.now() + this.#hub.client.clockOffset;
       await this.#clock.sleep(beginInterval, signal);
     }
   }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Worker } from '../../worker/worker.ts';
-import type { ObjectMeta } from './types.ts';
+import type { ObjectMeta } from './state/types.ts';
 
 /** Labels that say whose an object is; what is listed and watched is selected by the first. */
 export const factoryLabel = 'thresher/factory';

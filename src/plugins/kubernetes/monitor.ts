@@ -1,13 +1,13 @@
+import { toReason } from '../../worker/errors.ts';
 import pMap from 'p-map';
 import { Reflector } from '../../clients/kubernetes/reflector.ts';
 import type { Worker } from '../../worker/worker.ts';
 import type { CheckResult, Monitor, ObservationSink } from '../contracts/monitor.ts';
-import { Follower } from './follower.ts';
+import { Follower } from './following/follower.ts';
 import { K8sLogs } from './logs.ts';
-import { isThere, lookUp } from './look-up.ts';
-import type { MonitorParts } from './monitor-parts.ts';
-import { problemOf } from './problem.ts';
-import { keepJob, keepPod } from './records.ts';
+import { isThere, lookUp } from './following/look-up.ts';
+import type { MonitorParts } from './following/monitor-parts.ts';
+import { keepJob, keepPod } from './following/records.ts';
 
 /** Missing workers asked for by name side by side. */
 const checksAtOnce = 16;
@@ -52,14 +52,14 @@ export class K8sMonitor implements Monitor {
   }
 
   async check(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, CheckResult>> {
-    const { hub, context, options } = this.#parts;
+    const { hub, options } = this.#parts;
     const results = new Map<number, CheckResult>();
     const unknown = ({ workerId }: Worker, error: unknown) =>
-      results.set(workerId, { kind: 'unknown', error: problemOf(error) });
+      results.set(workerId, { kind: 'unknown', error: toReason(error) });
     try {
       const ids = workers.map(({ workerId }) => workerId);
       const found = await lookUp(hub, ids, signal);
-      const now = context.clock.now() + hub.client.clockOffset;
+      const now = hub.now();
       const checkOne = async (worker: Worker) => {
         const { workerId } = worker;
         const observation = found.stateOf(workerId, now, options)?.observation;

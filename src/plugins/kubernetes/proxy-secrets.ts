@@ -6,7 +6,7 @@ import type { Clock } from '../../util/clock.ts';
 import { messageOf, ThresherError } from '../../worker/errors.ts';
 import type { KubernetesHub } from './hub.ts';
 import { factoryLabel, labelOf, proxySecretLabel, queueLabel } from './marks.ts';
-import type { ObjectMeta } from './types.ts';
+import type { ObjectMeta } from './state/types.ts';
 
 export interface ProxySecret {
   readonly name: string;
@@ -31,6 +31,9 @@ export class ProxySecrets {
   readonly #clock: Clock;
   /** By name: when it was last given to a Job, and when it was made or found, monotonic ms. */
   readonly #known = new Map<string, { readonly used: number; readonly made: number }>();
+  /** Deletions under way: what is wanted meanwhile is made again when they are through. */
+  readonly #leaving = new Map<string, Promise<void>>();
+
   constructor(hub: KubernetesHub, clock: Clock) {
     this.#hub = hub;
     this.#clock = clock;
@@ -64,6 +67,7 @@ export class ProxySecrets {
     const content = await this.read(file);
     const name = secretName(this.#hub.factoryId, queue, content);
     const { client, namespace } = this.#hub;
+    await this.#leaving.get(name)?.catch(() => undefined);
     const now = this.#clock.monotonic();
     const made = this.#known.get(name)?.made ?? -Infinity;
     if (now - made < trusted) {
@@ -100,7 +104,10 @@ export class ProxySecrets {
       // Somebody may have asked for it meanwhile.
       if (this.#isUsed(name)) continue;
       this.#known.delete(name);
-      await client.delete(objectPath(kind, namespace, name), { signal, ...(uid !== undefined && { uid }) });
+      const path = objectPath(kind, namespace, name);
+      const gone = client.delete(path, { signal, ...(uid !== undefined && { uid }) });
+      this.#leaving.set(name, gone);
+      await gone.finally(() => this.#leaving.delete(name));
     }
   }
 

@@ -1,3 +1,4 @@
+import { toReason } from '../../worker/errors.ts';
 import { resolve } from 'node:path';
 import pMap from 'p-map';
 import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
@@ -9,16 +10,15 @@ import type { Context } from '../contracts/context.ts';
 import type { DefinitionProblem } from '../contracts/definition-problem.ts';
 import type { FindOutcome, Preflight, SubmitOutcome, Submitter } from '../contracts/submitter.ts';
 import { dryRun } from './dry-run.ts';
-import type { FillOptions } from './environment.ts';
+import type { FillOptions } from './template/environment.ts';
 import { fence, handleOf, removeFence, standingOf } from './fence.ts';
-import { fill, type FilledJob } from './fill.ts';
-import type { KubernetesHub } from './hub.ts';
-import { problemOf } from './problem.ts';
+import { fill, type FilledJob } from './template/fill.ts';
+import type { JobMaker, KubernetesHub } from './hub.ts';
 import type { ProxySecret, ProxySecrets } from './proxy-secrets.ts';
 import type { Rights } from './rights.ts';
+import { secretAt } from './template/mounted-secret.ts';
 import { type K8sSubmitterConfig, namespaceOf } from './schema.ts';
-import { secretAt } from './mounted-secret.ts';
-import { type KubernetesTemplate, loadTemplate } from './template.ts';
+import { type KubernetesTemplate, loadTemplate } from './template/template.ts';
 
 export interface SubmitterParts {
   readonly hub: KubernetesHub;
@@ -34,10 +34,11 @@ export class K8sSubmitter implements Submitter {
 
   constructor(parts: SubmitterParts) {
     this.#parts = parts;
-    parts.hub.jobMakers.set(parts.context.queue, (worker) => {
+    parts.hub.jobMakers.set(parts.context.queue, () => {
       const template = this.#template();
       if (Array.isArray(template)) return undefined;
-      return fill(template, worker, this.#fillOptions(undefined));
+      const options = this.#fillOptions(undefined);
+      return (worker) => fill(template, worker, options);
     });
   }
 
@@ -49,12 +50,12 @@ export class K8sSubmitter implements Submitter {
     try {
       if (proxyFile !== undefined) await this.#parts.proxies.read(proxyFile);
     } catch (error) {
-      problems.push(problemOf(error));
+      problems.push(toReason(error));
     }
     try {
       problems.push(...(await rights.missing(proxyFile !== undefined, signal)));
     } catch (error) {
-      problems.push(problemOf(error));
+      problems.push(toReason(error));
     }
     return { problems };
   }
@@ -74,7 +75,7 @@ export class K8sSubmitter implements Submitter {
     try {
       proxySecret = await this.#proxySecret(signal);
     } catch (error) {
-      return refuseAll(problemOf(error));
+      return refuseAll(toReason(error));
     }
     const options = this.#fillOptions(proxySecret);
     const { nProcesses } = this.#parts.config;
@@ -100,8 +101,9 @@ export class K8sSubmitter implements Submitter {
   async find(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, FindOutcome>> {
     const { hub, config } = this.#parts;
     const outcomes = new Map<number, FindOutcome>();
+    const makeJob = hub.jobsOfBatch();
     const findOne = async (worker: Worker) => {
-      outcomes.set(worker.workerId, await findOutcome(hub, worker, signal));
+      outcomes.set(worker.workerId, await findOutcome(hub, worker, makeJob, signal));
     };
     await pMap(workers, findOne, { concurrency: config.nProcesses });
     return outcomes;
@@ -149,7 +151,7 @@ export class K8sSubmitter implements Submitter {
       }
     } catch (error) {
       // The name was taken a moment ago: who took it is asked by `find`.
-      return { kind: 'unknown', error: problemOf(error) };
+      return { kind: 'unknown', error: toReason(error) };
     }
   }
 
@@ -160,10 +162,10 @@ export class K8sSubmitter implements Submitter {
   }
 
   #refusal(error: unknown, worker: Worker): SubmitOutcome {
-    if (isKubernetesError(error) && error.maybeDone) return { kind: 'unknown', error: problemOf(error) };
+    if (isKubernetesError(error) && error.maybeDone) return { kind: 'unknown', error: toReason(error) };
     this.#parts.hub.refused.set(worker.workerId, worker.attempt);
     const permanent = isKubernetesError(error, 'kubernetes-invalid');
-    return { kind: 'rejected', permanent, error: problemOf(error) };
+    return { kind: 'rejected', permanent, error: toReason(error) };
   }
 
   #fillOptions(proxySecret: ProxySecret | undefined): FillOptions {
@@ -212,11 +214,16 @@ function accepted({ name }: Worker, uid: string | undefined): SubmitOutcome {
   return { kind: 'accepted', handle: handleOf(name, uid) };
 }
 
-async function findOutcome(hub: KubernetesHub, worker: Worker, signal: AbortSignal): Promise<FindOutcome> {
+async function findOutcome(
+  hub: KubernetesHub,
+  worker: Worker,
+  makeJob: JobMaker,
+  signal: AbortSignal,
+): Promise<FindOutcome> {
   try {
-    const handle = await fence(hub, worker, signal);
+    const handle = await fence(hub, worker, makeJob, signal);
     return handle === undefined ? { kind: 'absent' } : { kind: 'found', handle };
   } catch (error) {
-    return { kind: 'unknown', error: problemOf(error) };
+    return { kind: 'unknown', error: toReason(error) };
   }
 }

@@ -1,17 +1,16 @@
 import pMap from 'p-map';
 import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
-import { ThresherError } from '../../worker/errors.ts';
+import { ThresherError, toReason } from '../../worker/errors.ts';
 import { isFinal } from '../../worker/status.ts';
 import type { Worker, WorkerError } from '../../worker/worker.ts';
 import type { Context } from '../contracts/context.ts';
 import type { Found, GoneOutcome, Sweeper } from '../contracts/sweeper.ts';
 import { tell } from './events.ts';
 import { fence, removeFence, standingOf } from './fence.ts';
-import type { Following, ObjectName, OptionsOf } from './following.ts';
+import type { Following, ObjectName, OptionsOf } from './following/following.ts';
 import type { KubernetesHub } from './hub.ts';
-import { listAll } from './listing.ts';
-import { lookUp } from './look-up.ts';
-import { problemOf } from './problem.ts';
+import { listAll } from './following/listing.ts';
+import { lookUp } from './following/look-up.ts';
 import type { ProxySecrets } from './proxy-secrets.ts';
 import type { K8sSweeperConfig } from './schema.ts';
 
@@ -44,18 +43,19 @@ export class K8sSweeper implements Sweeper {
     // Looked at first: what has ended by itself is not to be deleted before that was seen.
     const ids = workers.map(({ workerId }) => workerId);
     const found = await lookUp(hub, ids, signal);
-    const now = context.clock.now() + hub.client.clockOffset;
+    const now = hub.now();
     const over = new Set(
       ids.filter((workerId) =>
         isFinal(found.stateOf(workerId, now, options)?.observation.status ?? 'pending'),
       ),
     );
+    const makeJob = hub.jobsOfBatch();
     const ask: Ask = async (worker) => {
       const { workerId, name, handle } = worker;
       const { job, pods } = found.objectsOf(workerId);
       // What has not begun must not begin any more.
       const known = job?.uid ?? handle?.uid;
-      const uid = known ?? (pods.length > 0 ? undefined : (await fence(hub, worker, signal))?.uid);
+      const uid = known ?? (pods.length > 0 ? undefined : (await fence(hub, worker, makeJob, signal))?.uid);
       if (typeof uid !== 'string' || job?.leaving === true) return;
       const message = `worker ${workerId} of ${worker.queue} was ended by thresher`;
       if (await this.#deleteJob({ name, uid }, signal))
@@ -91,15 +91,15 @@ export class K8sSweeper implements Sweeper {
     return this.#end(workers, ask, patience.remove, undefined, signal);
   }
 
-  async list(signal: AbortSignal): Promise<readonly Found[]> {
+  async list(signal: AbortSignal, isAlive?: (workerId: number) => boolean): Promise<readonly Found[]> {
     const { hub, context, options, proxies } = this.#parts;
-    const found = await listAll(hub, context.clock.now() + hub.client.clockOffset, options, signal);
+    const found = await listAll(hub, hub.now(), options, signal, isAlive);
     try {
       await proxies.sweep(signal);
     } catch (error) {
       // Most queues have none, and their daemon no right to look.
       const expected = isKubernetesError(error, 'kubernetes-forbidden') && !proxies.areUsed;
-      if (!expected) context.log.warn('unused proxy Secrets could not be removed', { ...problemOf(error) });
+      if (!expected) context.log.warn('unused proxy Secrets could not be removed', { ...toReason(error) });
     }
     return found;
   }
@@ -115,7 +115,7 @@ export class K8sSweeper implements Sweeper {
       const left = await this.#left([workerId], undefined, new Set(), signal);
       return { kind: left.has(workerId) ? 'pending' : 'gone' };
     } catch (error) {
-      return { kind: 'failed', error: problemOf(error) };
+      return { kind: 'failed', error: toReason(error) };
     }
   }
 
@@ -133,7 +133,7 @@ export class K8sSweeper implements Sweeper {
       try {
         await ask(worker);
       } catch (error) {
-        outcomes.set(worker.workerId, { kind: 'failed', error: problemOf(error) });
+        outcomes.set(worker.workerId, { kind: 'failed', error: toReason(error) });
       }
     };
     await pMap(workers, askOne, { concurrency: this.#parts.config.nProcesses });
@@ -148,7 +148,7 @@ export class K8sSweeper implements Sweeper {
         failure = undefined;
         open = open.filter((workerId) => left.has(workerId));
       } catch (error) {
-        failure = problemOf(error);
+        failure = toReason(error);
       }
       if (open.length === 0 || signal.aborted || clock.monotonic() + pause > deadline) break;
       await clock.sleep(pause, signal);

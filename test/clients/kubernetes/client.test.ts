@@ -7,7 +7,7 @@ import type { KubernetesClient } from '../../../src/clients/kubernetes/client.ts
 import { isKubernetesError, type KubernetesError } from '../../../src/clients/kubernetes/errors.ts';
 import { Pacer } from '../../../src/clients/kubernetes/pacer.ts';
 import { collectionPath, jobs, objectPath, pods } from '../../../src/clients/kubernetes/paths.ts';
-import { systemClock } from '../../../src/util/clock.ts';
+import { type Clock, systemClock } from '../../../src/util/clock.ts';
 import { kubeconfig, makeClient, rejection, writeKubeconfig } from '../../support/kubernetes-client.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import {
@@ -60,6 +60,27 @@ describe('a client of the Kubernetes API', () => {
   afterEach(async () => {
     await Promise.all(clients.splice(0).map((client) => client.close()));
     await server.stop();
+  });
+
+  it("knows by every answer how far the server's clock is ahead, and takes less than two seconds for none", async () => {
+    const now = Date.UTC(2026, 0, 1, 12);
+    const clock: Clock = { ...systemClock, now: () => now };
+    const client = connect(undefined, { clock });
+    const offsets: number[] = [client.clockOffset];
+    // The header has whole seconds: half of one is what is to be expected of the rest.
+    for (const ahead of [7_200_000, -7_200_000, 2000, 1000, 0, -2000, -3000]) {
+      const date = new Date(now + ahead).toUTCString();
+      // Refusals are answers, too.
+      server.next(
+        ahead > 0 ? json(200, job, { date }) : status(404, 'NotFound', 'no', { name: 'a' }, { date }),
+      );
+      await client.get(one, { signal }).catch(() => undefined);
+      offsets.push(client.clockOffset);
+    }
+    expect(offsets).to.deep.equal([0, 7_200_500, -7_199_500, 2500, 0, 0, 0, -2500]);
+    server.next(json(200, job, { date: 'yesterday' }));
+    await client.get(one, { signal });
+    expect(client.clockOffset).to.equal(-2500);
   });
 
   it('sends plain JSON with its login, over connections that it keeps', async () => {
@@ -362,6 +383,33 @@ describe('a client of the Kubernetes API', () => {
     });
   });
 
+  describe('that gets objects with managedFields', () => {
+    const fields = (key: string) => [
+      { manager: 'a', fieldsV1: { 'f:spec': { [key]: {} } } },
+      { manager: 'b', subresource: 'status', fieldsV1: { 'f:status': {} } },
+    ];
+    const object = (metadata: object) => ({ kind: 'Job', metadata, spec: { text: ',"managedFields":[' } });
+
+    it('leaves them out, of one and of each in a list', async () => {
+      const managed = object({ name: 'a', managedFields: fields('k:{"name":"pilot"}'), labels: { a: 'b' } });
+      server.next(json(200, managed));
+      expect(await connect().get(one, { signal })).to.deep.equal(object({ name: 'a', labels: { a: 'b' } }));
+      const items = [managed, object({ name: 'b' }), object({ name: 'c', managedFields: fields('f:x') })];
+      server.next(json(200, { kind: 'JobList', metadata: { resourceVersion: '9' }, items }));
+      const found = await connect().list(path, { signal }, (each) => each);
+      expect(found.items).to.deep.equal([
+        object({ name: 'a', labels: { a: 'b' } }),
+        ...['b', 'c'].map((name) => object({ name })),
+      ]);
+    });
+
+    it('takes the whole where a text in them looks like their end', async () => {
+      const whole = object({ name: 'a', managedFields: fields('v:"}]"') });
+      server.next(json(200, whole));
+      expect(await connect().get(one, { signal })).to.deep.equal(whole);
+    });
+  });
+
   describe('that lists', () => {
     const page = (names: string[], next?: string) =>
       json(200, {
@@ -382,6 +430,21 @@ describe('a client of the Kubernetes API', () => {
         `${path}?labelSelector=a%3Db&limit=2&continue=next%2F1`,
         `${path}?labelSelector=a%3Db&limit=2&continue=next%2F2`,
       ]);
+    });
+
+    it('has the next page under way while it reads one', async () => {
+      server.next(page(['a'], 'next/1'), page(['b']));
+      const asked: number[] = [];
+      const { items } = await connect().list(path, { signal }, ({ metadata }) => {
+        const before = Date.now();
+        // Its own loop stands still: what arrives is what was sent before.
+        while (Date.now() - before < 20);
+        asked.push(server.requests.length);
+        return metadata?.name;
+      });
+      expect(items).to.deep.equal(['a', 'b']);
+      expect(asked.at(-1)).to.equal(2);
+      expect(server.requests).to.have.length(2);
     });
 
     it('begins anew when the version of its first page is gone', async () => {

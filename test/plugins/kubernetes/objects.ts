@@ -4,7 +4,7 @@ import type {
   ContainerStatus,
   Job,
   Pod,
-} from '../../../src/plugins/kubernetes/types.ts';
+} from '../../../src/plugins/kubernetes/state/types.ts';
 
 /** Times of the tests: seconds after midnight, as the API writes them and as ms. */
 export const at = (seconds: number): string => new Date(ms(seconds)).toISOString().replace('.000Z', 'Z');

@@ -35,7 +35,16 @@ export interface ScriptedWorker {
 export type Faults = Partial<
   Record<
     'preflight' | 'submit' | 'find' | 'observe' | 'check' | 'kill' | 'remove' | 'list',
-    'hang' | 'hold' | 'throw' | 'lose-answer' | 'reject' | 'refuse' | 'refuse-most' | 'trouble' | 'partial'
+    | 'hang'
+    | 'hang-many'
+    | 'hold'
+    | 'throw'
+    | 'lose-answer'
+    | 'reject'
+    | 'refuse'
+    | 'refuse-most'
+    | 'trouble'
+    | 'partial'
   >
 >;
 
@@ -148,7 +157,8 @@ class Scripted implements Submitter, Monitor, Sweeper {
   }
 
   async find(workers: readonly Worker[]) {
-    await this.#backend.meet('find');
+    const fault = await this.#backend.meet('find');
+    if (fault === 'hang-many' && workers.length > 300) await new Promise(() => undefined);
     const state = this.#backend.workers;
     const outcomes = new Map<number, FindOutcome>();
     for (const worker of workers) {

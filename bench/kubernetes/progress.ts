@@ -1,0 +1,13 @@
+/** Says what goes on: it takes long. */
+export function progress(what: string): void {
+  process.stderr.write(`bench kubernetes: ${what}\n`);
+}
+
+/** One round of two that are compared. */
+export function roundDone(round: number, ours: HasRate, theirs: HasRate): void {
+  progress(`  round ${round}: ${Math.round(ours.perSecond)}/s beside ${Math.round(theirs.perSecond)}/s`);
+}
+
+interface HasRate {
+  readonly perSecond: number;
+}

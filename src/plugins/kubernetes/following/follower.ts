@@ -1,0 +1,216 @@
+import { toReason } from '../../../worker/errors.ts';
+import type { Handlers, ReflectorState } from '../../../clients/kubernetes/reflector.ts';
+import type { Observation } from '../../../worker/observation.ts';
+import type { ObservationSink } from '../../contracts/monitor.ts';
+import { Following } from './following.ts';
+import { GivingUp } from './giving-up.ts';
+import type { K8sLogs } from '../logs.ts';
+import type { MonitorParts } from './monitor-parts.ts';
+import type { Kept } from './records.ts';
+
+/** How long the end of a Job waits for that of its Pod, ms: the two watches are not of the same moment. */
+const settling = 2000;
+/** After something could not be given up, ms. */
+const retryAfter = 10_000;
+/** Longest end of a log that is kept, characters. */
+const keptLog = 4096;
+/** Longest wait for it, ms: the end of the worker waits with it. */
+const logPatience = 30_000;
+/** Logs read side by side: many workers may fail at once. */
+const logsAtOnce = 4;
+/** What ended longer ago than this was most likely shown before the daemon's last start, ms. */
+const logsOfLast = 3_600_000;
+
+type Source = 'jobs' | 'pods';
+
+/** Makes observations of what two watches tell, and has given up what waited too long. */
+export class Follower {
+  readonly #parts: MonitorParts;
+  readonly #logs: K8sLogs;
+  readonly #sink: ObservationSink;
+  readonly #signal: AbortSignal;
+  readonly #following = new Following();
+  readonly #givingUp: GivingUp;
+  /** Which of the two have listed everything once. */
+  readonly #listed = new Set<Source>();
+  /** Workers that time alone may change, and when, ms UTC of the cluster. */
+  readonly #lookAgain = new Map<number, number>();
+  /** Since when the end of a worker waits for what its Pod says, monotonic ms. */
+  readonly #settling = new Map<number, number>();
+  /** Workers on which a request is under way, or whose end was told: nothing more is shown of these. */
+  readonly #busy = new Set<number>();
+  readonly #logsWanted: { readonly observation: Observation; readonly lines: number }[] = [];
+  #logReaders = 0;
+  #toldOfLogs = false;
+  /** Something was wrong since the last complete listing. */
+  #troubled = false;
+  #completedAt = -Infinity;
+
+  constructor(parts: MonitorParts, logs: K8sLogs, sink: ObservationSink, signal: AbortSignal) {
+    this.#parts = parts;
+    this.#logs = logs;
+    this.#sink = sink;
+    this.#signal = signal;
+    const show = (observation: Observation) => {
+      this.#show(observation);
+    };
+    const release = (workerId: number) => {
+      this.#busy.delete(workerId);
+      this.#lookAgain.set(workerId, this.#parts.hub.now() + retryAfter);
+    };
+    this.#givingUp = new GivingUp(parts, this.#following, { show, release }, signal);
+  }
+
+  readonly ofJobs: Handlers<Kept> = {
+    replace: (all) => {
+      this.#following.replaceJobs(all);
+      this.#relisted('jobs');
+    },
+    upsert: (job) => {
+      this.#following.putJob(job);
+      this.#look(job.workerId);
+    },
+    remove: (job) => {
+      this.#following.removeJob(job);
+      this.#look(job.workerId);
+    },
+    changed: (state) => {
+      this.#changed(state);
+    },
+  };
+
+  readonly ofPods: Handlers<Kept> = {
+    replace: (all) => {
+      this.#following.replacePods(all);
+      this.#relisted('pods');
+    },
+    upsert: (pod) => {
+      this.#following.putPod(pod);
+      this.#look(pod.workerId);
+    },
+    remove: (pod) => {
+      this.#following.removePod(pod);
+      this.#look(pod.workerId);
+    },
+    changed: (state) => {
+      this.#changed(state);
+    },
+  };
+
+  /** Time has gone by. */
+  tick(states: readonly ReflectorState[]): void {
+    const now = this.#parts.hub.now();
+    for (const [workerId, at] of this.#lookAgain) if (at <= now) this.#look(workerId);
+    if (!states.every(({ synced }) => synced)) return;
+    // As fresh as the older of the two; where neither was heard of since, nothing new is known. A break that is mended is news.
+    const aliveAt = Math.min(...states.map((state) => state.aliveAt));
+    if (aliveAt <= this.#completedAt && !this.#troubled) return;
+    this.#completedAt = aliveAt;
+    this.#troubled = false;
+    this.#sink.complete();
+  }
+
+  #changed({ trouble }: ReflectorState): void {
+    if (trouble === undefined) return;
+    this.#troubled = true;
+    this.#sink.trouble(toReason(trouble));
+  }
+
+  #relisted(source: Source): void {
+    this.#listed.add(source);
+    // A Job without its Pods, or Pods without their Job, would be shown as something else than they are.
+    if (this.#listed.size < 2) return;
+    this.#sink.begin();
+    for (const workerId of this.#following.workerIds) this.#look(workerId, true);
+    for (const map of [this.#lookAgain, this.#settling, this.#busy]) {
+      for (const workerId of map.keys()) if (!this.#following.has(workerId)) map.delete(workerId);
+    }
+  }
+
+  #look(workerId: number, listed = false): void {
+    if (this.#listed.size < 2 || this.#signal.aborted) return;
+    const now = this.#parts.hub.now();
+    const state = this.#following.stateOf(workerId, now, this.#parts.options);
+    if (state === undefined) {
+      for (const map of [this.#lookAgain, this.#settling, this.#busy]) map.delete(workerId);
+      this.#sink.gone(workerId);
+      return;
+    }
+    if (this.#busy.has(workerId)) return;
+    const { observation, verdict, lookAgainAt, settled, logLines } = state;
+    if (!settled && !this.#waitedForPod(workerId)) {
+      this.#lookAgain.set(workerId, now + settling);
+      return;
+    }
+    this.#settling.delete(workerId);
+    if (lookAgainAt === undefined) this.#lookAgain.delete(workerId);
+    else this.#lookAgain.set(workerId, lookAgainAt);
+    const isOld = listed && now - (observation.endTime ?? now) > logsOfLast;
+    if (observation.status === 'failed' && logLines > 0 && !isOld) {
+      // What comes later of it is no news: this is the end.
+      this.#busy.add(workerId);
+      this.#logsWanted.push({ observation, lines: logLines });
+      this.#readLogs();
+      return;
+    }
+    this.#show(observation);
+    if (verdict === undefined) return;
+    this.#busy.add(workerId);
+    this.#givingUp.add(workerId);
+  }
+
+  #show(observation: Observation): void {
+    const { clockOffset } = this.#parts.hub.client;
+    // When we saw it is by our own clock.
+    const observedAt = this.#parts.context.clock.now();
+    this.#sink.observe(clockOffset === 0 ? observation : { ...observation, observedAt });
+  }
+
+  #waitedForPod(workerId: number): boolean {
+    const now = this.#parts.context.clock.monotonic();
+    const since = this.#settling.get(workerId);
+    if (since === undefined) this.#settling.set(workerId, now);
+    return since !== undefined && now - since >= settling;
+  }
+
+  /** A few at once, beside what the watches tell. */
+  #readLogs(): void {
+    if (this.#logReaders >= logsAtOnce) return;
+    this.#logReaders++;
+    const read = async () => {
+      for (let next = this.#logsWanted.shift(); next; next = this.#logsWanted.shift()) {
+        const { observation, lines } = next;
+        const log = await this.#logOf(observation.workerId, lines);
+        this.#show(log === '' ? observation : { ...observation, detail: { ...observation.detail, log } });
+      }
+    };
+    read()
+      .catch((error: unknown) => {
+        this.#parts.context.log.error('failed workers could not be shown', { ...toReason(error) });
+      })
+      .finally(() => {
+        this.#logReaders--;
+      });
+  }
+
+  async #logOf(workerId: number, lines: number): Promise<string> {
+    const { clock, log } = this.#parts.context;
+    const read = new AbortController();
+    const signal = AbortSignal.any([this.#signal, read.signal]);
+    const late = clock.sleep(logPatience, signal).then(() => {
+      read.abort();
+    });
+    try {
+      return await this.#logs.end(workerId, lines, keptLog, signal);
+    } catch (error) {
+      // A right that is missing is missing for all of them.
+      if (!this.#toldOfLogs)
+        log.warn('the log of a failed worker is not kept', { workerId, ...toReason(error) });
+      this.#toldOfLogs = true;
+      return '';
+    } finally {
+      read.abort();
+      await late;
+    }
+  }
+}

@@ -1,0 +1,146 @@
+import type { Kept } from './records.ts';
+import { type StateOptions, stateOf, type WorkerState } from '../state/pod-state.ts';
+import { configAnnotation, queueLabel } from '../marks.ts';
+import type { Job, Pod } from '../state/types.ts';
+
+interface Followed {
+  job?: Kept;
+  readonly pods: Map<string, Kept>;
+  /** Since when it is known to have no Pod, ms UTC. */
+  withoutPodSince?: number;
+}
+
+/** Options by queue and number of its configuration, as far as the object says them. */
+export type OptionsOf = (
+  queue: string | undefined,
+  configId: number | undefined,
+) => StateOptions & { readonly failedLogLines?: number };
+
+/** A Job or Pod as it is deleted: by name, and only while it has this uid. */
+export interface ObjectName {
+  readonly name: string;
+  readonly uid: string;
+  /** It is on its way out already. */
+  readonly leaving: boolean;
+}
+
+export interface FollowedState extends WorkerState {
+  /** False while the end of its Pod may still be to come, which says why it ended. */
+  readonly settled: boolean;
+  /** So many last lines of its log are kept, if it failed. */
+  readonly logLines: number;
+}
+
+/** What is known of the Jobs and Pods of all workers in one namespace. */
+export class Following {
+  readonly #workers = new Map<number, Followed>();
+
+  get workerIds(): MapIterator<number> {
+    return this.#workers.keys();
+  }
+
+  has(workerId: number): boolean {
+    return this.#workers.has(workerId);
+  }
+
+  putJob(job: Kept): void {
+    this.#of(job.workerId).job = job;
+  }
+
+  putPod(pod: Kept): void {
+    this.#of(pod.workerId).pods.set(pod.uid, pod);
+  }
+
+  /** A Job that was replaced meanwhile by another of its name is not taken away. */
+  removeJob({ workerId, uid }: Kept): void {
+    const followed = this.#workers.get(workerId);
+    if (followed?.job?.uid !== uid) return;
+    delete followed.job;
+    this.#forgetEmpty(workerId, followed);
+  }
+
+  removePod({ workerId, uid }: Kept): void {
+    const followed = this.#workers.get(workerId);
+    if (followed?.pods.delete(uid)) this.#forgetEmpty(workerId, followed);
+  }
+
+  /** Goes on counting from when another look found no Pod. */
+  countFrom(workerId: number, other: Following): void {
+    const since = other.#workers.get(workerId)?.withoutPodSince;
+    const followed = this.#workers.get(workerId);
+    if (followed !== undefined && since !== undefined) followed.withoutPodSince = since;
+  }
+
+  /** From now on these Jobs are all there are. */
+  replaceJobs(jobs: readonly Kept[]): void {
+    for (const followed of this.#workers.values()) delete followed.job;
+    for (const job of jobs) this.putJob(job);
+    for (const [workerId, followed] of this.#workers) this.#forgetEmpty(workerId, followed);
+  }
+
+  replacePods(pods: readonly Kept[]): void {
+    for (const followed of this.#workers.values()) followed.pods.clear();
+    for (const pod of pods) this.putPod(pod);
+    for (const [workerId, followed] of this.#workers) this.#forgetEmpty(workerId, followed);
+  }
+
+  /** Undefined where there is nothing of the worker. */
+  stateOf(workerId: number, now: number, options: OptionsOf): FollowedState | undefined {
+    const followed = this.#workers.get(workerId);
+    if (followed === undefined) return undefined;
+    const { job, pods } = parsed(followed);
+    // A Job does not say since when it has no Pod: it is counted from when that was first seen.
+    if (pods.length > 0) delete followed.withoutPodSince;
+    else followed.withoutPodSince ??= now;
+    const { withoutPodSince } = followed;
+    const { [queueLabel]: queue, [configAnnotation]: config } = (job ?? pods[0])?.metadata?.annotations ?? {};
+    const own = options(queue, config === undefined ? undefined : Number(config));
+    const state = stateOf(workerId, job, pods, now, {
+      ...own,
+      ...(withoutPodSince !== undefined && { withoutPodSince }),
+    });
+    return state && { ...state, settled: isSettled(state, pods), logLines: own.failedLogLines ?? 0 };
+  }
+
+  /** What there is to be deleted of the worker. */
+  objectsOf(workerId: number): { readonly job?: ObjectName; readonly pods: readonly ObjectName[] } {
+    const followed = this.#workers.get(workerId);
+    if (followed === undefined) return { pods: [] };
+    const { job, pods } = parsed(followed);
+    return { ...(job && { job: nameOf(job) }), pods: pods.map(nameOf) };
+  }
+
+  #of(workerId: number): Followed {
+    let followed = this.#workers.get(workerId);
+    if (followed === undefined) {
+      followed = { pods: new Map() };
+      this.#workers.set(workerId, followed);
+    }
+    return followed;
+  }
+
+  #forgetEmpty(workerId: number, { job, pods }: Followed): void {
+    if (job === undefined && pods.size === 0) this.#workers.delete(workerId);
+  }
+}
+
+function parsed({ job, pods }: Followed): { readonly job: Job | undefined; readonly pods: readonly Pod[] } {
+  return {
+    job: job && (JSON.parse(job.text) as Job),
+    pods: pods
+      .values()
+      .map(({ text }) => JSON.parse(text) as Pod)
+      .toArray(),
+  };
+}
+
+function nameOf({ metadata }: Job | Pod): ObjectName {
+  const { name = '', uid = '', deletionTimestamp } = metadata ?? {};
+  return { name, uid, leaving: Boolean(deletionTimestamp) };
+}
+
+/** Jobs and Pods are told of by two streams: the end of a Job may be heard before that of its Pod, which says why. */
+function isSettled({ observation }: WorkerState, pods: readonly Pod[]): boolean {
+  if (observation.status !== 'finished' && observation.status !== 'failed') return true;
+  return pods.length > 0 && pods.every(({ status }) => ['Succeeded', 'Failed'].includes(status?.phase ?? ''));
+}

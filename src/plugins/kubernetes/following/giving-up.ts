@@ -1,0 +1,133 @@
+import { toReason } from '../../../worker/errors.ts';
+import pMap from 'p-map';
+import { isKubernetesError } from '../../../clients/kubernetes/errors.ts';
+import type { Observation } from '../../../worker/observation.ts';
+import { lastWarnings, tell } from '../events.ts';
+import type { Following } from './following.ts';
+import { lookUp } from './look-up.ts';
+import type { MonitorParts } from './monitor-parts.ts';
+
+/** Workers that are looked at in one go, and deleted side by side. */
+const atOnce = { looked: 200, deleted: 8 };
+
+interface Outcomes {
+  show(observation: Observation): void;
+  /** It is not given up after all, or could not be. */
+  release(workerId: number): void;
+}
+
+/**
+ * Gives up workers that have waited too long, as many as may be due at once (a full cluster, a missing Secret) in turn. Each is
+ * judged once more by what is there now, since a watch may lag; its end is told when the server has taken the deletion.
+ */
+export class GivingUp {
+  readonly #parts: MonitorParts;
+  readonly #following: Following;
+  readonly #outcomes: Outcomes;
+  readonly #signal: AbortSignal;
+  readonly #due = new Set<number>();
+  #working = false;
+
+  constructor(parts: MonitorParts, following: Following, outcomes: Outcomes, signal: AbortSignal) {
+    this.#parts = parts;
+    this.#following = following;
+    this.#outcomes = outcomes;
+    this.#signal = signal;
+  }
+
+  add(workerId: number): void {
+    this.#due.add(workerId);
+    if (this.#working) return;
+    this.#working = true;
+    this.#work()
+      .catch((error: unknown) => {
+        this.#parts.context.log.error('workers could not be given up', { ...toReason(error) });
+      })
+      .finally(() => {
+        this.#working = false;
+      });
+  }
+
+  async #work(): Promise<void> {
+    while (this.#due.size > 0 && !this.#signal.aborted) {
+      const some = this.#due.values().take(atOnce.looked).toArray();
+      for (const workerId of some) this.#due.delete(workerId);
+      try {
+        await this.#giveUp(some);
+      } catch (error) {
+        if (!isAborted(this.#signal))
+          this.#parts.context.log.warn('workers could not be given up', {
+            workers: some.length,
+            ...toReason(error),
+          });
+        for (const workerId of some) this.#outcomes.release(workerId);
+      }
+    }
+  }
+
+  async #giveUp(workerIds: readonly number[]): Promise<void> {
+    const { hub, context } = this.#parts;
+    const fresh = await lookUp(hub, workerIds, this.#signal);
+    // Why a volume is not mounted, or no Pod is made, stands in events alone.
+    const subjects = workerIds.flatMap((workerId) => subjectOf(fresh.objectsOf(workerId)) ?? []);
+    const warnings = await lastWarnings(hub, subjects, this.#signal);
+    // Of those that failed one is told, for all.
+    const failures: unknown[] = [];
+    let given = 0;
+    const giveUpOne = async (workerId: number) => {
+      fresh.countFrom(workerId, this.#following);
+      try {
+        if (await this.#giveUpOne(workerId, fresh, warnings)) {
+          given++;
+          return;
+        }
+      } catch (error) {
+        // Whatever took it away meanwhile is told by the watch.
+        if (!isKubernetesError(error, 'kubernetes-not-found', 'kubernetes-conflict')) failures.push(error);
+      }
+      this.#outcomes.release(workerId);
+    };
+    await pMap(workerIds, giveUpOne, { concurrency: atOnce.deleted });
+    if (given > 0) context.log.info('workers given up', { workers: given });
+    if (failures.length > 0 && !this.#signal.aborted) {
+      context.log.warn('workers could not be given up', {
+        workers: failures.length,
+        ...toReason(failures[0]),
+      });
+    }
+  }
+
+  async #giveUpOne(
+    workerId: number,
+    fresh: Following,
+    warnings: ReadonlyMap<string, string>,
+  ): Promise<boolean> {
+    const { hub, context, options } = this.#parts;
+    const signal = this.#signal;
+    const observation = fresh.stateOf(workerId, hub.now(), options)?.verdict?.observation;
+    const objects = fresh.objectsOf(workerId);
+    const { job, pods } = objects;
+    if (observation?.error === undefined) return false;
+    const warning = warnings.get(subjectOf(objects) ?? '');
+    const message =
+      warning === undefined ? observation.error.message : `${observation.error.message}; ${warning}`;
+    if (job !== undefined) {
+      await hub.client.delete(hub.job(job.name), { signal, uid: job.uid, propagationPolicy: 'Background' });
+    } else {
+      for (const { name, uid } of pods) await hub.client.delete(hub.pod(name), { signal, uid });
+    }
+    this.#outcomes.show({ ...observation, error: { ...observation.error, message } });
+    if (job !== undefined) tell(hub, context, { job, reason: 'GivenUp', message }, signal);
+    return true;
+  }
+}
+
+/** Uid of what the cluster warns about: the Pod, or the Job that gets none. */
+function subjectOf({ job, pods }: ReturnType<Following['objectsOf']>): string | undefined {
+  return pods.at(-1)?.uid ?? job?.uid;
+}
+
+/** It changes during a wait, which the compiler does not know of a property. */
+function isAborted(signal: AbortSignal): boolean {
+  return signal.aborted;
+}

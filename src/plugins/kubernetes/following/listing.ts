@@ -1,0 +1,73 @@
+import type { Handle } from '../../../worker/worker.ts';
+import type { Found } from '../../contracts/sweeper.ts';
+import { fencedAttempt, handleOf } from '../fence.ts';
+import type { OptionsOf } from './following.ts';
+import type { KubernetesHub } from '../hub.ts';
+import { identityOf, isOurs, workerIdOf } from '../marks.ts';
+import { lookUp } from './look-up.ts';
+import { jobOf } from './records.ts';
+import type { ObjectMeta } from '../state/types.ts';
+
+interface Listed {
+  readonly metadata: ObjectMeta;
+  readonly workerId: number | undefined;
+}
+
+/**
+ * Every Job with our mark, and every Pod that has none any more. How they are is asked only where it counts.
+ * @throws KubernetesError when not all of it can be said.
+ */
+export async function listAll(
+  hub: KubernetesHub,
+  now: number,
+  options: OptionsOf,
+  signal: AbortSignal,
+  isAlive: (workerId: number) => boolean = () => false,
+): Promise<readonly Found[]> {
+  const { client, factoryId, namespace, selector } = hub;
+  const list = (path: string) => {
+    const selection = { labelSelector: selector, signal, metadataOnly: true };
+    return client.list(path, selection, ({ metadata }): Listed | undefined => {
+      if (metadata === undefined || !isOurs(metadata, factoryId)) return undefined;
+      return { metadata, workerId: workerIdOf(metadata) };
+    });
+  };
+  // Jobs after Pods: a Job that is made between the two shows no Pod yet, and not a Pod no Job.
+  const pods = await list(hub.pods);
+  const jobs = await list(hub.jobs);
+  const withJob = new Set(jobs.items.map(({ metadata }) => metadata.name));
+  // A Pod on its way out follows its Job, or was told to go: nobody has to do anything about it.
+  const alone = pods.items.filter(
+    ({ metadata }) => !withJob.has(jobOf(metadata)) && !metadata.deletionTimestamp,
+  );
+  const asked = [...jobs.items, ...alone].flatMap(({ workerId, metadata }) =>
+    workerId === undefined || isAlive(workerId) || fencedAttempt(metadata) !== undefined ? [] : [workerId],
+  );
+  const following = await lookUp(hub, [...new Set(asked)], signal);
+  const found = (
+    { metadata, workerId }: Listed,
+    place: string,
+    jobName: string | undefined,
+    handle: Handle,
+  ): Found => {
+    const identity = identityOf(metadata, jobName);
+    if (identity === undefined || workerId === undefined) return { place, handle };
+    // Whether a fenced worker is to be tried again is for the submitter to say.
+    if (fencedAttempt(metadata) !== undefined) return { place, handle, identity };
+    const state = following.stateOf(workerId, now, options);
+    return { place, handle, identity, ...(state && { observation: state.observation }) };
+  };
+  return [
+    ...jobs.items.map((job) => {
+      const { name = '', uid } = job.metadata;
+      return found(job, `${namespace}/jobs/${name}`, name, handleOf(name, uid));
+    }),
+    ...alone.map((pod) => {
+      const { name = '', uid } = pod.metadata;
+      const jobName = jobOf(pod.metadata);
+      // Its uid is not that of the Job which the worker had.
+      const handle = { ...handleOf(jobName ?? name, undefined), ...(uid && { podUid: uid }) };
+      return found(pod, `${namespace}/pods/${name}`, jobName, handle);
+    }),
+  ];
+}

@@ -1,0 +1,65 @@
+import pMap from 'p-map';
+import { isKubernetesError } from '../../../clients/kubernetes/errors.ts';
+import type { Worker } from '../../../worker/worker.ts';
+import type { KubernetesHub } from '../hub.ts';
+import { workerIdLabel } from '../marks.ts';
+import { keepJob, keepPod, type Kept } from './records.ts';
+import { Following } from './following.ts';
+
+/** Workers in one request: their ids stand in its URL. */
+const perRequest = 200;
+/** Such requests side by side. */
+const partsAtOnce = 4;
+
+export interface LookUpOptions {
+  /** What is there, not how it is: enough to delete it. */
+  readonly namesOnly?: boolean;
+}
+
+/** What is there of these workers now, past every cache. @throws KubernetesError when not all of it can be said. */
+export async function lookUp(
+  hub: KubernetesHub,
+  workerIds: readonly number[],
+  signal: AbortSignal,
+  options: LookUpOptions = {},
+): Promise<Following> {
+  const following = new Following();
+  const parts = Array.from({ length: Math.ceil(workerIds.length / perRequest) }, (_, part) =>
+    workerIds.slice(part * perRequest, (part + 1) * perRequest),
+  );
+  // Side by side: a server that lists from its cache waits each time until that is fresh.
+  const found = await pMap(parts, (ids) => listed(hub, ids, signal, options), { concurrency: partsAtOnce });
+  for (const [jobs, pods] of found) {
+    for (const job of jobs) following.putJob(job);
+    for (const pod of pods) following.putPod(pod);
+  }
+  return following;
+}
+
+/** Jobs and Pods of these, by their labels. */
+async function listed(
+  hub: KubernetesHub,
+  ids: readonly number[],
+  signal: AbortSignal,
+  { namesOnly = false }: LookUpOptions,
+): Promise<readonly [Kept[], Kept[]]> {
+  const { client, factoryId, selector } = hub;
+  const labelSelector = `${selector},${workerIdLabel} in (${ids.join(',')})`;
+  const options = { labelSelector, signal, metadataOnly: namesOnly };
+  const [jobs, pods] = await Promise.all([
+    client.list(hub.jobs, options, (object) => keepJob(object, factoryId)),
+    client.list(hub.pods, options, (object) => keepPod(object, factoryId)),
+  ]);
+  return [jobs.items, pods.items];
+}
+
+/** Whether a Job of this name and uid is there, whatever became of its labels. @throws KubernetesError */
+export async function isThere(hub: KubernetesHub, worker: Worker, signal: AbortSignal): Promise<boolean> {
+  try {
+    const { metadata } = await hub.client.get(hub.job(worker.name), { signal });
+    return worker.handle?.uid !== undefined && metadata?.uid === worker.handle.uid;
+  } catch (error) {
+    if (isKubernetesError(error, 'kubernetes-not-found')) return false;
+    throw error;
+  }
+}

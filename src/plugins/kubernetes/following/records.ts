@@ -1,0 +1,121 @@
+import type { KubernetesObject } from '../../../clients/kubernetes/objects.ts';
+import { fencedAttempt } from '../fence.ts';
+import { workerName } from '../../../worker/identity.ts';
+import { configAnnotation, isOurs, pilotAnnotation, queueLabel, workerIdOf } from '../marks.ts';
+import type { Condition, ContainerSpec, ContainerStatus, Job, ObjectMeta, Pod } from '../state/types.ts';
+
+/**
+ * What is kept of a Job or Pod of ours: enough for pod-state.ts, as JSON text. There may be ten thousand of them, and as
+ * text they take a third of what they take as objects.
+ */
+export interface Kept {
+  readonly workerId: number;
+  readonly uid: string;
+  readonly text: string;
+}
+
+/**
+ * Undefined for what is no worker's: a fence, something without our marks, or a copy of a worker's Job that somebody made
+ * under another name, which must not decide about the worker.
+ */
+export function keepJob(object: KubernetesObject, factoryId: string): Kept | undefined {
+  const { metadata } = object;
+  if (fencedAttempt(metadata) !== undefined) return undefined;
+  return keep(object, metadata?.name, factoryId, slimJob);
+}
+
+/** A Pod belongs to the worker whose Job made it, by the Job's name. */
+export function keepPod(object: KubernetesObject, factoryId: string): Kept | undefined {
+  return keep(object, jobOf(object.metadata), factoryId, slimPod);
+}
+
+/** Name of the Job that made a Pod. */
+export function jobOf(metadata: ObjectMeta | undefined): string | undefined {
+  return metadata?.labels?.['batch.kubernetes.io/job-name'] ?? metadata?.labels?.['job-name'];
+}
+
+function keep(
+  object: KubernetesObject,
+  jobName: string | undefined,
+  factoryId: string,
+  slim: (object: KubernetesObject) => unknown,
+): Kept | undefined {
+  const workerId = workerIdOf(object.metadata);
+  if (workerId === undefined || !isOurs(object.metadata, factoryId)) return undefined;
+  if (jobName !== workerName(factoryId, workerId)) return undefined;
+  return { workerId, uid: object.metadata?.uid ?? '', text: JSON.stringify(slim(object)) };
+}
+
+function slimJob(object: KubernetesObject): Job {
+  const { metadata, spec, status } = object as Job;
+  return {
+    metadata: slimMetadata(metadata, queueLabel, configAnnotation),
+    spec: {
+      ...(spec?.backoffLimit !== undefined && { backoffLimit: spec.backoffLimit }),
+      ...(spec?.completions !== undefined && { completions: spec.completions }),
+      ...(spec?.suspend ? { suspend: true } : {}),
+      ...(spec?.podFailurePolicy ? { podFailurePolicy: true } : {}),
+    },
+    status: { ...status, ...(status?.conditions && { conditions: status.conditions.map(slimCondition) }) },
+  };
+}
+
+function slimPod(object: KubernetesObject): Pod {
+  const { metadata, spec, status } = object as Pod;
+  const { phase, reason, message, startTime, conditions, containerStatuses, initContainerStatuses } =
+    status ?? {};
+  return {
+    metadata: slimMetadata(metadata, queueLabel, configAnnotation, pilotAnnotation),
+    spec: {
+      ...(spec?.nodeName && { nodeName: spec.nodeName }),
+      containers: (spec?.containers ?? []).map(slimSpec),
+      ...(spec?.initContainers && { initContainers: spec.initContainers.map(slimSpec) }),
+    },
+    status: {
+      ...(phase && { phase }),
+      ...(reason && { reason }),
+      ...(message && { message }),
+      ...(startTime && { startTime }),
+      ...(conditions && { conditions: conditions.map(slimCondition) }),
+      ...(containerStatuses && { containerStatuses: containerStatuses.map(slimStatus) }),
+      ...(initContainerStatuses && { initContainerStatuses: initContainerStatuses.map(slimStatus) }),
+    },
+  };
+}
+
+function slimMetadata(metadata: ObjectMeta | undefined, ...wanted: string[]): ObjectMeta {
+  const { name, uid, creationTimestamp, deletionTimestamp, annotations } = metadata ?? {};
+  const kept = wanted.flatMap((key) => {
+    const value = annotations?.[key];
+    return value === undefined ? [] : [[key, value] as const];
+  });
+  return {
+    ...(name !== undefined && { name }),
+    ...(uid !== undefined && { uid }),
+    ...(creationTimestamp && { creationTimestamp }),
+    ...(deletionTimestamp && { deletionTimestamp }),
+    annotations: Object.fromEntries(kept),
+  };
+}
+
+function slimCondition({ type, status, reason, message, lastTransitionTime }: Condition): Condition {
+  return {
+    ...{ type, status },
+    ...(reason && { reason }),
+    ...(message && { message }),
+    ...(lastTransitionTime && { lastTransitionTime }),
+  };
+}
+
+function slimSpec({ name, restartPolicy }: ContainerSpec): ContainerSpec {
+  return { name, ...(restartPolicy && { restartPolicy }) };
+}
+
+function slimStatus({ name, restartCount, state, lastState }: ContainerStatus): ContainerStatus {
+  return {
+    name,
+    ...(restartCount && { restartCount }),
+    ...(state && { state }),
+    ...(lastState && { lastState }),
+  };
+}

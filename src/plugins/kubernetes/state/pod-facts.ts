@@ -1,0 +1,124 @@
+import { pilotAnnotation } from '../marks.ts';
+import type { Condition, ContainerState, ContainerStatus, Job, Pod, TerminatedState } from './types.ts';
+
+/** What a container is for. A sidecar is an init container that is always restarted. */
+export type ContainerRole = 'pilot' | 'beside' | 'init' | 'sidecar';
+
+export interface Container {
+  readonly name: string;
+  readonly role: ContainerRole;
+  readonly restarts: number;
+  readonly state: ContainerState;
+  readonly lastState: ContainerState;
+}
+
+/** What the rules of pod-state.ts look at: a Job and the newest of its Pods, with everything that may be missing sorted out. */
+export interface Facts {
+  readonly job?: Job;
+  readonly pod?: Pod;
+  /** How many Pods of the Job are there. */
+  readonly pods: number;
+  readonly containers: readonly Container[];
+  readonly pilot?: Container;
+  /** How the pilot's container ended, where it has. */
+  readonly exit?: TerminatedState;
+  /** Conditions that hold, by type: all of them, in whatever order they stand. */
+  readonly jobIs: ReadonlyMap<string, Condition>;
+  readonly podIs: ReadonlyMap<string, Condition>;
+  readonly phase: string;
+}
+
+export function factsOf(job: Job | undefined, pods: readonly Pod[]): Facts {
+  const pod = newest(pods);
+  const containers = pod === undefined ? [] : containersOf(pod);
+  const pilot = containers.find(({ role }) => role === 'pilot');
+  const exit = pilot?.state.terminated ?? undefined;
+  return {
+    ...(job !== undefined && { job }),
+    ...(pod !== undefined && { pod }),
+    pods: pods.length,
+    containers,
+    ...(pilot !== undefined && { pilot }),
+    ...(exit !== undefined && { exit }),
+    jobIs: holding(job?.status?.conditions),
+    podIs: holding(pod?.status?.conditions),
+    phase: pod?.status?.phase ?? (pod === undefined ? '' : 'Pending'),
+  };
+}
+
+/** ms UTC of a time of the API; undefined where there is none, none that can be read, or 1970, which is the kubelet's "never". */
+export function timeOf(text: string | null | undefined): number | undefined {
+  const time = Date.parse(text ?? '');
+  return time > 0 ? time : undefined;
+}
+
+/** Whether the pilot's process has begun in this Pod, whatever became of it. */
+export function hasBegun({ pilot }: Facts): boolean {
+  if (pilot === undefined) return false;
+  const { running, terminated } = pilot.state;
+  return Boolean(running ?? terminated ?? pilot.lastState.terminated);
+}
+
+export function isDeleted(object: Job | Pod | undefined): boolean {
+  return Boolean(object?.metadata?.deletionTimestamp);
+}
+
+/**
+ * Whether the Job would start another Pod after a failed one. Only what certainly would not may end a worker: a worker
+ * called failed whose Job starts another Pod would be a second live one.
+ */
+export function startsAnotherPod({ job, jobIs }: Facts): boolean {
+  if (job === undefined || isDeleted(job)) return false;
+  if (jobIs.has('FailureTarget') || jobIs.has('Failed') || jobIs.has('SuccessCriteriaMet')) return false;
+  // A failure policy may ignore a failure. 6 is what a Job without `backoffLimit` has.
+  if (job.spec?.podFailurePolicy) return true;
+  return (job.spec?.backoffLimit ?? 6) > 0;
+}
+
+/** Whether a Pod was there, or the Job was held back, before: it is no longer only submitted then. */
+export function hadItsTurn({ job }: Facts): boolean {
+  const { active, failed, succeeded, terminating, conditions } = job?.status ?? {};
+  const counted = (active ?? 0) + (failed ?? 0) + (succeeded ?? 0) + (terminating ?? 0);
+  return counted > 0 || (conditions ?? []).some(({ type }) => type === 'Suspended');
+}
+
+function holding(conditions: readonly Condition[] | null | undefined): Map<string, Condition> {
+  const held = (conditions ?? []).filter(({ status }) => status === 'True');
+  return new Map(held.map((condition) => [condition.type, condition]));
+}
+
+/** Created last; of two in the same second the one that is not on its way out. */
+function newest(pods: readonly Pod[]): Pod | undefined {
+  const age = (pod: Pod) => timeOf(pod.metadata?.creationTimestamp) ?? 0;
+  const name = (pod: Pod) => pod.metadata?.name ?? '';
+  return pods.toSorted(
+    (a, b) => age(b) - age(a) || Number(isDeleted(a)) - Number(isDeleted(b)) || (name(a) < name(b) ? -1 : 1),
+  )[0];
+}
+
+/** The pilot's is the one that the Pod's annotation names, else the first. */
+function containersOf({ metadata, spec, status }: Pod): Container[] {
+  const pilotContainer = metadata?.annotations?.[pilotAnnotation];
+  const main = status?.containerStatuses ?? [];
+  const init = status?.initContainerStatuses ?? [];
+  const specs = spec?.containers ?? [];
+  // The kubelet sorts statuses by name; the specification has the operator's order.
+  const pilotName =
+    [...specs, ...main].find(({ name }) => name === pilotContainer)?.name ?? specs[0]?.name ?? main[0]?.name;
+  const sidecars = new Set(
+    (spec?.initContainers ?? [])
+      .filter(({ restartPolicy }) => restartPolicy === 'Always')
+      .map(({ name }) => name),
+  );
+  const made = (status: ContainerStatus, role: ContainerRole): Container => ({
+    name: status.name,
+    role,
+    restarts: status.restartCount ?? 0,
+    state: status.state ?? {},
+    lastState: status.lastState ?? {},
+  });
+  return [
+    ...init.map((one) => made(one, sidecars.has(one.name) ? 'sidecar' : 'init')),
+    ...main.map((one) => made(one, one.name === pilotName ? 'pilot' : 'beside')),
+  ];
+}

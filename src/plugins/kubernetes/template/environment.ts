@@ -1,0 +1,157 @@
+import type { Requirements, Worker } from '../../../worker/worker.ts';
+import {
+  identityPlaceholders,
+  requirementPlaceholders,
+  workerPlaceholders,
+} from '../../contracts/placeholders.ts';
+import type { K8sSubmitterConfig } from '../schema.ts';
+import type { EnvEntry } from './template-shape.ts';
+
+/** What a Job is filled with beside its worker. */
+export interface FillOptions {
+  /** Our mark. */
+  readonly factoryId: string;
+  readonly harvesterId: string;
+  /** Host name of this machine, for `${hostname}`. */
+  readonly hostname: string;
+  readonly config: K8sSubmitterConfig;
+  /** Secret with the proxy, and the key of it, where the pilot gets the proxy's content. */
+  readonly proxySecret?: { readonly name: string; readonly key: string };
+}
+
+/** Where Harvester mounts its starter. */
+export const executableDirectory = '/scratch/executables';
+
+/** What `${name}` may stand for. */
+export const knownPlaceholders: ReadonlySet<string> = new Set([
+  ...identityPlaceholders,
+  'jobName',
+  ...requirementPlaceholders,
+]);
+
+export function placeholdersOf(worker: Worker, options: FillOptions): Record<string, string | number> {
+  return { ...workerPlaceholders(worker, options), jobName: worker.name };
+}
+
+/** Variables that say who the worker is: the template may name their place, not their value. */
+export const identityNames: ReadonlySet<string> = new Set([
+  ...['workerID', 'HARVESTER_WORKER_ID', 'HARVESTER_ID', 'PANDA_JSID', 'K8S_JOB_ID', 'THRESHER_FACTORY'],
+]);
+
+/** Every variable that a pilot may get: what `$name` may stand for beside the placeholders. */
+const variableNames = [
+  ...[...identityNames],
+  ...['computingSite', 'pandaQueueName', 'resourceType', 'prodSourceLabel', 'jobType', 'pilotType'],
+  ...['pilotUrlOpt', 'pythonOption', 'pilotVersion', 'proxySecretPath', 'proxyContent'],
+  ...['PANDA_AUTH_ORIGIN', 'PANDA_AUTH_DIR', 'PANDA_AUTH_TOKEN', 'PANDA_AUTH_TOKEN_KEY'],
+  ...['logs_frontend_w', 'logs_frontend_r', 'submit_mode', 'EXEC_DIR', 'TMPDIR', 'HOME', 'PANDA_HOSTNAME'],
+  ...['storageRequestMiB', 'storageLimitMiB', 'nCore', 'minRamCount', 'maxWalltime', 'accessPoint'],
+] as const;
+export const knownNames: ReadonlySet<string> = new Set([...variableNames, ...knownPlaceholders]);
+
+/** The name in a value that is exactly `$name`, as Harvester's templates have it. */
+export function referenceIn(value: string): string | undefined {
+  return /^\$([A-Za-z_][A-Za-z0-9_]*)$/.exec(value)?.[1];
+}
+
+/** Pilot types that are not the usual one. Source: Harvester's submitter_common. */
+const pilotTypes: Readonly<
+  Record<string, { readonly label: string; readonly option: string; readonly url?: string }>
+> = {
+  RC: { label: 'rc_test2', option: 'RC', url: 'dev' },
+  ALRB: { label: 'rc_alrb', option: 'ALRB' },
+  PT: { label: 'ptest', option: 'PR', url: 'dev2' },
+};
+
+/**
+ * The environment Harvester gives a pilot on Kubernetes, and what other backends of thresher give too. Every variable of it is
+ * the same for the same worker. `$` in a value is doubled, since the kubelet expands `$(name)`.
+ * Source: Harvester's k8s_utils and k8s_submitter.
+ */
+export function pilotEnvironment(
+  worker: Worker,
+  options: FillOptions,
+  storage: Readonly<Record<string, string>>,
+): Map<string, EnvEntry> {
+  const { config } = options;
+  const id = String(worker.workerId);
+  const values: Record<string, string | undefined> = {
+    HARVESTER_ID: options.harvesterId,
+    HARVESTER_WORKER_ID: id,
+    PANDA_JSID: `harvester-${options.harvesterId}`,
+    THRESHER_FACTORY: options.factoryId,
+    K8S_JOB_ID: worker.name,
+    workerID: id,
+    computingSite: worker.computingSite,
+    pandaQueueName: worker.queue,
+    resourceType: worker.requirements.resourceType,
+    ...pilotOptions(worker.requirements, config),
+    proxySecretPath: config.proxySecretPath,
+    PANDA_AUTH_ORIGIN: 'atlas.pilot',
+    PANDA_AUTH_DIR: config.tokenDir,
+    PANDA_AUTH_TOKEN: config.pandaTokenFilename,
+    PANDA_AUTH_TOKEN_KEY: config.pandaTokenKeyFilename,
+    logs_frontend_w: config.logs_frontend_w ?? config.logBaseURL,
+    logs_frontend_r: config.logs_frontend_r ?? config.logBaseURL,
+    submit_mode: 'PULL',
+    EXEC_DIR: executableDirectory,
+    TMPDIR: config['k8s.volumes.pilot_dir_mount'],
+    HOME: config['k8s.volumes.pilot_dir_mount'],
+    nCore: String(worker.requirements.nCore),
+    minRamCount: String(worker.requirements.minRamCount),
+    maxWalltime: String(worker.requirements.maxWalltime),
+    accessPoint: worker.accessPoint,
+    ...storage,
+  };
+  const given = Object.entries(values).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, { name, value: inert(value) }] as const],
+  );
+  const { proxySecret } = options;
+  const nodeName = { fieldRef: { apiVersion: 'v1', fieldPath: 'spec.nodeName' } };
+  return new Map<string, EnvEntry>([
+    ...given,
+    ['PANDA_HOSTNAME', { name: 'PANDA_HOSTNAME', valueFrom: nodeName }],
+    ...(proxySecret === undefined
+      ? []
+      : [
+          [
+            'proxyContent',
+            { name: 'proxyContent', valueFrom: { secretKeyRef: { ...proxySecret } } },
+          ] as const,
+        ]),
+  ]);
+}
+
+/** Text that the kubelet hands on as it is. Source: Kubernetes' third_party/forked/golang/expansion. */
+export function inert(text: string): string {
+  return text.replaceAll('$', '$$$$');
+}
+
+/** The label of the jobs a pilot of this type runs. */
+export function labelOfPilot({ pilotType, prodSourceLabel }: Requirements): string {
+  return Object.hasOwn(pilotTypes, pilotType)
+    ? (pilotTypes[pilotType]?.label ?? prodSourceLabel)
+    : prodSourceLabel;
+}
+
+function pilotOptions(requirements: Requirements, config: K8sSubmitterConfig): Record<string, string> {
+  const { pilotType } = requirements;
+  const special = Object.hasOwn(pilotTypes, pilotType) ? pilotTypes[pilotType] : undefined;
+  const label = labelOfPilot(requirements);
+  // Harvester takes the pilot's second version for "current", which it was once.
+  const generation = config.pilot_version.startsWith('2') ? '2' : '3';
+  const special_url =
+    special?.url === undefined
+      ? undefined
+      : `http://cern.ch/atlas-panda-pilot/pilot${generation}-${special.url}.tar.gz`;
+  const url = config.pilot_url ?? special_url;
+  return {
+    // Harvester's unified dispatch: managed and user pilots are one kind.
+    prodSourceLabel: ['managed', 'user'].includes(label) ? 'unified' : label,
+    jobType: 'unified',
+    pilotType: special?.option ?? pilotType,
+    pilotUrlOpt: url === undefined ? '' : `--piloturl ${url}`,
+    pythonOption: config.python_version.startsWith('3') ? '--pythonversion 3' : '',
+    pilotVersion: config.pilot_version,
+  };
+}

@@ -1,0 +1,267 @@
+import { suggest } from '../../../util/suggest.ts';
+import { toPointer } from '../../../util/located.ts';
+import { unknownPlaceholders } from '../../../util/placeholders.ts';
+import { identityNames, knownNames, knownPlaceholders, referenceIn } from './environment.ts';
+import { factoryLabel, isLabelValue, queueLabel, workerIdLabel } from '../marks.ts';
+import { quantityOf } from './quantity.ts';
+import type { ContainerShape, JobShape } from './template-shape.ts';
+
+/** What is wrong with a template, by the place of it. */
+export interface Finding {
+  readonly at: readonly (string | number)[];
+  readonly message: string;
+  readonly code?: 'template-wrong' | 'template-risky' | 'unknown-placeholder';
+}
+
+export interface TemplateOptions {
+  /** Name of the pilot's container; default: the first. */
+  readonly pilotContainer?: string;
+  /** Image that the queue gives the pilot, whatever the template says. */
+  readonly hostImage?: string;
+  /** Namespace of the queue. */
+  readonly namespace?: string;
+  /** ConfigMap with Harvester's starter. */
+  readonly pilotsStarterConfigMap?: string;
+}
+
+type Path = readonly (string | number)[];
+const podSpec: Path = ['spec', 'template', 'spec'];
+
+const risky = (at: Path, message: string): Finding => ({ at, message, code: 'template-risky' });
+
+/** Everything that would make the API server refuse the Job, or a worker other than it is meant to be. */
+export function checkTemplate(job: JobShape, options: TemplateOptions): Finding[] {
+  return [
+    ...checkPods(job),
+    ...checkMetadata(job, options),
+    ...checkContainers(job, options),
+    ...checkPlaceholders(job, []),
+  ];
+}
+
+/** What makes more than one Pod of one worker. */
+function checkPods({ spec }: JobShape): Finding[] {
+  const {
+    parallelism = 1,
+    completions = 1,
+    backoffLimit,
+    podReplacementPolicy,
+    ttlSecondsAfterFinished,
+  } = spec;
+  const { restartPolicy } = spec.template.spec;
+  const findings: Finding[] = [];
+  const one = 'a worker is one Pod';
+  if (parallelism !== 1) {
+    findings.push(risky(['spec', 'parallelism'], `parallelism is ${parallelism}, but ${one}: write 1`));
+  }
+  if (completions !== 1) {
+    findings.push(risky(['spec', 'completions'], `completions is ${completions}, but ${one}: write 1`));
+  }
+  if (backoffLimit !== 0) {
+    const is = backoffLimit === undefined ? 'is not there, which counts as 6' : `is ${backoffLimit}`;
+    const message = `backoffLimit ${is}, so a pilot that failed is started again as another Pod: write 0`;
+    findings.push(risky(['spec', 'backoffLimit'], message));
+  }
+  if (podReplacementPolicy !== 'Failed') {
+    const message =
+      'podReplacementPolicy is not Failed, so a Pod that is being ended may have a second one beside it: write Failed';
+    findings.push(risky(['spec', 'podReplacementPolicy'], message));
+  }
+  const at = [...podSpec, 'restartPolicy'];
+  if (restartPolicy === 'OnFailure') {
+    const message =
+      'restartPolicy is OnFailure, so a pilot that failed is started again in its Pod: write Never';
+    findings.push(risky(at, message));
+  } else if (restartPolicy !== 'Never') {
+    const is =
+      restartPolicy === undefined ? 'not there, which counts as Always' : JSON.stringify(restartPolicy);
+    findings.push({ at, message: `restartPolicy is ${is}; Kubernetes refuses that for a Job: write Never` });
+  }
+  if (ttlSecondsAfterFinished !== undefined && ttlSecondsAfterFinished < 3600) {
+    const message = `ttlSecondsAfterFinished is ${ttlSecondsAfterFinished}: a Job that is removed before its end was seen counts as missed; write 3600 or more, or leave it to the queue`;
+    findings.push(risky(['spec', 'ttlSecondsAfterFinished'], message));
+  }
+  for (const key of ['selector', 'manualSelector']) {
+    if (!Object.hasOwn(spec, key)) continue;
+    const message = `${key} would be the same for all workers; Kubernetes makes one for each: remove it`;
+    findings.push({ at: ['spec', key], message });
+  }
+  return findings;
+}
+
+function checkMetadata({ metadata, spec }: JobShape, { namespace }: TemplateOptions): Finding[] {
+  const findings: Finding[] = [];
+  if (namespace !== undefined && metadata?.namespace !== undefined && metadata.namespace !== namespace) {
+    const message = `namespace is ${metadata.namespace}, and the queue's is ${namespace}, which counts: remove it here`;
+    findings.push(risky(['metadata', 'namespace'], message));
+  }
+  const places = [
+    [['metadata', 'labels'], metadata?.labels],
+    [['spec', 'template', 'metadata', 'labels'], spec.template.metadata?.labels],
+  ] as const;
+  for (const [at, labels = {}] of places) {
+    for (const [key, value] of Object.entries(labels)) {
+      const here = [...at, key];
+      // With a placeholder it is only known later, and encoded then.
+      if (!isLabelValue(value) && !value.includes('${')) {
+        const message = `label ${key} is ${JSON.stringify(value)}; it must be at most 63 letters, digits, "-", "_" and ".", with a letter or digit at both ends`;
+        findings.push({ at: here, message });
+      }
+      if ([factoryLabel, workerIdLabel, queueLabel].includes(key)) {
+        findings.push(risky(here, `label ${key} is thresher's mark and is replaced: remove it`));
+      }
+      if (/^(batch\.kubernetes\.io\/)?(controller-uid|job-name)$/.test(key)) {
+        findings.push({ at: here, message: `label ${key} is for Kubernetes to set: remove it` });
+      }
+    }
+  }
+  return findings;
+}
+
+function checkContainers({ spec }: JobShape, options: TemplateOptions): Finding[] {
+  const { containers, initContainers = [], volumes = [], resources } = spec.template.spec;
+  const at = [...podSpec, 'containers'];
+  if (containers.length === 0) {
+    return [{ at, message: 'containers is empty; the first container, or the named one, is the pilot' }];
+  }
+  const names = containers.map(({ name }) => name);
+  const { pilotContainer = names[0] ?? '' } = options;
+  const findings: Finding[] = [];
+  if (!names.includes(pilotContainer)) {
+    const message = `there is no container ${pilotContainer}, which the queue names as the pilot's; there is ${names.join(', ')}`;
+    findings.push({ at, message });
+  }
+  const all = [
+    ...initContainers.map((one, index) => ({ one, at: [...podSpec, 'initContainers', index] })),
+    ...containers.map((one, index) => ({ one, at: [...at, index] })),
+  ];
+  const known = new Set([...volumes.map(({ name }) => name), 'pilot-dir']);
+  const seen = new Set<string>();
+  for (const { one, at } of all) {
+    const pilot = one.name === pilotContainer && containers.includes(one);
+    if (seen.has(one.name)) findings.push({ at, message: `a second container has the name ${one.name}` });
+    seen.add(one.name);
+    if (!/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(one.name)) {
+      const message = `container name ${one.name} must be at most 63 small letters, digits and inner dashes`;
+      findings.push({ at, message });
+    }
+    if (one.image === undefined && !(pilot && options.hostImage !== undefined)) {
+      findings.push({ at, message: `container ${one.name} has no image` });
+    }
+    findings.push(...checkEnv(one, at, pilot), ...checkResources(one.resources, [...at, 'resources']));
+    for (const [index, mount] of (one.volumeMounts ?? []).entries()) {
+      if (known.has(mount.name)) continue;
+      const near = suggest(mount.name, [...known]);
+      const hint = near === undefined ? '' : `; did you mean ${near}?`;
+      const message = `container ${one.name} mounts ${mount.name}, which is none of the volumes${hint}`;
+      findings.push({ at: [...at, 'volumeMounts', index], message });
+    }
+    if (pilot) findings.push(...checkStarter(one, at, options));
+  }
+  for (const [index, volume] of volumes.entries()) {
+    const { emptyDir } = volume as { emptyDir?: { sizeLimit?: unknown } };
+    const sizeLimit = emptyDir?.sizeLimit;
+    if (sizeLimit === undefined || quantityOf(sizeLimit) !== undefined) continue;
+    const here = [...podSpec, 'volumes', index, 'emptyDir', 'sizeLimit'];
+    findings.push({ at: here, message: noQuantity('sizeLimit', sizeLimit) });
+  }
+  return [...findings, ...checkResources(resources, [...podSpec, 'resources'])];
+}
+
+/** Harvester mounts its `pilots_starter.py` into every Pod; here the queue says from which ConfigMap. */
+function checkStarter(container: ContainerShape, at: Path, options: TemplateOptions): Finding[] {
+  const { command = [], args = [], volumeMounts = [] } = container;
+  if (options.pilotsStarterConfigMap !== undefined) return [];
+  const uses = [...command, ...args].some((word) => /\$\{?EXEC_DIR|\/scratch\/executables/.test(word));
+  const mounted = volumeMounts.some(({ mountPath }) => mountPath.startsWith('/scratch/executables'));
+  if (!uses || mounted) return [];
+  const message =
+    'the pilot is started from EXEC_DIR (/scratch/executables), where Harvester mounts its pilots_starter.py and nothing is here: name its ConfigMap in pilotsStarterConfigMap, or mount it';
+  return [risky([...at, 'args'], message)];
+}
+
+function checkEnv({ name: container, env = [] }: ContainerShape, at: Path, pilot: boolean): Finding[] {
+  const seen = new Set<string>();
+  return env.flatMap(({ name, value, valueFrom }, index): Finding[] => {
+    const here = [...at, 'env', index];
+    const findings: Finding[] = [];
+    if (seen.has(name)) {
+      findings.push(risky(here, `${name} stands twice in env of ${container}; the last one counts`));
+    }
+    seen.add(name);
+    if (value !== undefined && typeof value !== 'string') {
+      const message = `${name} has the value ${JSON.stringify(value)}; it must be a string: write it in quotes`;
+      return [...findings, { at: [...here, 'value'], message }];
+    }
+    if (value !== undefined && value !== '' && valueFrom !== undefined) {
+      findings.push({ at: here, message: `${name} has both value and valueFrom; it must be one of them` });
+    }
+    const reference = value === undefined ? undefined : referenceIn(value);
+    if (reference !== undefined && !knownNames.has(reference)) {
+      const near = suggest(reference, [...knownNames]);
+      const hint = near === undefined ? '' : `; did you mean $${near}?`;
+      const message = `${name} is "$${reference}", which is no known name${hint} For a variable of the container write $(${reference})`;
+      findings.push({
+        at: [...here, 'value'],
+        message: message.replace(/([^?]) For/, '$1; for'),
+        code: 'unknown-placeholder',
+      });
+    }
+    const written = valueFrom !== undefined || (value !== undefined && value !== '');
+    if (pilot && identityNames.has(name) && written && reference === undefined && !value?.includes('${')) {
+      findings.push(
+        risky(here, `${name} says who the worker is and is replaced: write "$${name}", or remove it`),
+      );
+    }
+    return findings;
+  });
+}
+
+function checkResources(resources: ContainerShape['resources'], at: Path): Finding[] {
+  const { requests = {}, limits = {} } = resources ?? {};
+  const findings: Finding[] = [];
+  for (const [kind, quantities] of Object.entries({ requests, limits })) {
+    for (const [resource, quantity] of Object.entries(quantities)) {
+      const value = quantityOf(quantity);
+      if (value !== undefined && value >= 0) continue;
+      findings.push({ at: [...at, kind, resource], message: noQuantity(resource, quantity) });
+    }
+  }
+  for (const [resource, request] of Object.entries(requests)) {
+    const limit = quantityOf(limits[resource]);
+    const wanted = quantityOf(request);
+    if (limit === undefined || wanted === undefined || wanted <= limit) continue;
+    const message = `${resource} is requested with ${String(request)}, more than its limit ${String(limits[resource])}`;
+    findings.push({ at: [...at, 'requests', resource], message });
+  }
+  return findings;
+}
+
+function noQuantity(name: string, written: unknown): string {
+  return `${name} is ${JSON.stringify(written)}; it must be a quantity such as 2, 500m, 4Gi or 4G`;
+}
+
+/** Unknown `${name}` everywhere but in what a shell may read. */
+function checkPlaceholders(value: unknown, at: Path): Finding[] {
+  if (typeof value === 'string') {
+    return unknownPlaceholders(value, knownPlaceholders).map((name) => ({
+      at,
+      code: 'unknown-placeholder',
+      message: `"\${${name}}" is not a placeholder; known ones are ${[...knownPlaceholders].join(', ')}; "$\${" stands for "\${"`,
+    }));
+  }
+  if (Array.isArray(value)) return value.flatMap((item, index) => checkPlaceholders(item, [...at, index]));
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value)
+    .filter(([key, inner]) => !isShell(key, inner))
+    .flatMap(([key, inner]) => checkPlaceholders(inner, [...at, key]));
+}
+
+/** Command and arguments: an unknown `${name}` is the shell's there, and stays. */
+export function isShell(key: string, value: unknown): boolean {
+  return (key === 'command' || key === 'args') && Array.isArray(value);
+}
+
+export function pointerOf({ at }: Finding): string {
+  return toPointer(at);
+}

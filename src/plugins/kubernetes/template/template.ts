@@ -1,0 +1,97 @@
+import { type Located, parseYaml, readLocated } from '../../../util/located.ts';
+import { check } from '../../../util/schema.ts';
+import type { DefinitionProblem } from '../../contracts/definition-problem.ts';
+import { checkTemplate, pointerOf, type TemplateOptions } from './template-checks.ts';
+import { JobShape } from './template-shape.ts';
+
+/** A Job as its operator wrote it. `fill` makes a worker's Job of it. */
+export interface KubernetesTemplate {
+  readonly file: string;
+  readonly job: JobShape;
+  /** Name of the pilot's container. */
+  readonly pilot: string;
+  /** Line of a place in the file: "/spec/template/spec". */
+  readonly lineOf: (pointer: string) => number;
+}
+
+export type LoadedTemplate =
+  | {
+      readonly ok: true;
+      readonly template: KubernetesTemplate;
+      readonly warnings: readonly DefinitionProblem[];
+    }
+  | { readonly ok: false; readonly problems: readonly DefinitionProblem[] };
+
+/** Reads and checks a template; every mistake that can be seen without the API server is found here. */
+export function loadTemplate(file: string, options: TemplateOptions = {}): LoadedTemplate {
+  return judge(
+    readLocated(file, (text) => parseYaml(text, file, 'kubernetes')),
+    options,
+  );
+}
+
+export function parseTemplate(text: string, file: string, options: TemplateOptions = {}): LoadedTemplate {
+  return judge(parseYaml(text, file, 'kubernetes'), options);
+}
+
+function judge(located: Located, options: TemplateOptions): LoadedTemplate {
+  const { file } = located;
+  if (located.problems.length > 0) {
+    const problems = located.problems.map(({ pointer, line, code, message }) => ({
+      ...{ pointer, file, line, message: severalDocuments.test(message) ? oneDocument : message },
+      code: code === 'file-unreadable' ? code : ('syntax' as const),
+    }));
+    return { ok: false, problems };
+  }
+  const place = (pointer: string) => ({ pointer, file, line: located.lineOf(pointer) });
+  // A key without a value counts as not written, as for the API server.
+  const value = withoutNulls(located.value);
+  const kind = kindOf(value);
+  if (kind !== 'Job of batch/v1') {
+    const message = `it is a ${kind}; the template of a worker must be a Job of batch/v1`;
+    return { ok: false, problems: [{ ...place('/kind'), code: 'template-wrong', message }] };
+  }
+  const shaped = check(JobShape, value);
+  if (!shaped.ok) {
+    const problems = shaped.problems.map(({ pointer, message }) => ({
+      ...{ ...place(pointer), code: 'template-wrong' as const },
+      message: `in the Job ${message}`,
+    }));
+    return { ok: false, problems };
+  }
+  const found = checkTemplate(shaped.value, options).map((finding): DefinitionProblem => {
+    const { message, code = 'template-wrong' } = finding;
+    const severity = code === 'template-risky' ? 'warning' : 'error';
+    return { ...place(pointerOf(finding)), code, message, severity };
+  });
+  const ofSeverity = (wanted: string) => found.filter(({ severity }) => severity === wanted);
+  const errors = ofSeverity('error');
+  if (errors.length > 0) return { ok: false, problems: [...errors, ...ofSeverity('warning')] };
+  const pilot = options.pilotContainer ?? shaped.value.spec.template.spec.containers[0]?.name ?? '';
+  return {
+    ok: true,
+    template: { file, job: shaped.value, pilot, lineOf: (at: string) => located.lineOf(at) },
+    warnings: ofSeverity('warning'),
+  };
+}
+
+const severalDocuments = /multiple documents/;
+const oneDocument =
+  'there are several YAML documents; keep the Job alone in this file, and bring the others (volume claims, classes) to the cluster with kubectl';
+
+/** "Pod of v1", for a message. */
+function kindOf(value: unknown): string {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'list or a plain value';
+  const { kind = 'thing without kind', apiVersion = '?' } = value as Record<string, unknown>;
+  return `${typeof kind === 'string' ? kind : JSON.stringify(kind)} of ${typeof apiVersion === 'string' ? apiVersion : JSON.stringify(apiVersion)}`;
+}
+
+function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNulls);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([, inner]) => inner !== null)
+      .map(([key, inner]) => [key, withoutNulls(inner)]),
+  );
+}

@@ -1,0 +1,93 @@
+import { expect } from 'chai';
+import type { KubernetesClient } from '../../../src/clients/kubernetes/client.ts';
+import { Pacer } from '../../../src/clients/kubernetes/pacer.ts';
+import { type Decision, tell } from '../../../src/plugins/kubernetes/events.ts';
+import { ClusterPin } from '../../../src/plugins/kubernetes/cluster-pin.ts';
+import { KubernetesHub } from '../../../src/plugins/kubernetes/hub.ts';
+import type { Clock } from '../../../src/util/clock.ts';
+import { kubeconfig, makeClient, writeKubeconfig } from '../../support/kubernetes-client.ts';
+import { KubernetesStub, marked } from '../../support/kubernetes-stub.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { pluginContext } from '../../support/plugin-context.ts';
+import { workerOf } from '../../support/samples.ts';
+import { json, startScriptedServer, status } from '../../support/scripted-server.ts';
+import { until } from '../../support/until.ts';
+
+const { signal } = new AbortController();
+const decision: Decision = { job: { name: 'factory-1', uid: 'a' }, reason: 'Killed', message: 'ended' };
+
+function hubWith(client: KubernetesClient, clock: Clock): KubernetesHub {
+  const pin = new ClusterPin('test', { stateDir: '/nonexistent' });
+  return new KubernetesHub({ client, pin }, 'grid', { factoryId: 'factory', clock });
+}
+
+describe('the Events that thresher writes', () => {
+  it('are no more than five a second after a burst of 25, and the rest is not written at all', () => {
+    const clock = new ManualClock();
+    const created: object[] = [];
+    const client = { create: async (_path: string, event: object) => created.push(event) };
+    const hub = hubWith(client as unknown as KubernetesClient, clock);
+    const context = pluginContext({ clock });
+    const told = (count: number) => {
+      created.length = 0;
+      for (let turn = 0; turn < count; turn++) tell(hub, context, decision, signal);
+      return created.length;
+    };
+    return clock
+      .advance(60_000)
+      .then(() => {
+        expect(told(1000)).to.equal(25);
+        return clock.advance(2000);
+      })
+      .then(() => {
+        expect(told(1000)).to.equal(10);
+        expect(told(1000)).to.equal(0);
+      });
+  });
+
+  it('are few where two hundred workers are killed at once', async () => {
+    const stub = await KubernetesStub.start();
+    try {
+      const sweeper = stub.plugin('sweeper', { requestsPerSecond: 10_000 });
+      const workers = Array.from({ length: 200 }, (_, index) =>
+        workerOf(index + 1, {
+          handle: { batchID: `factory-${index + 1}`, uid: `uid-of-factory-${index + 1}` },
+        }),
+      );
+      for (const { workerId, name } of workers)
+        stub.jobs.set(name, { metadata: marked(workerId), status: {} });
+      const begun = performance.now();
+      const outcomes = await sweeper.kill(workers, signal);
+      const seconds = (performance.now() - begun) / 1000;
+      expect([...outcomes.values()].every(({ kind }) => kind === 'gone')).to.equal(true);
+      expect(stub.count('create', 'events')).to.be.at.most(25 + 5 * (seconds + 1));
+      expect(stub.count('delete', 'jobs')).to.equal(200);
+    } finally {
+      await stub.stop();
+    }
+  });
+
+  it('pause nobody where the server has no patience for them', async () => {
+    const server = await startScriptedServer();
+    const clock = new ManualClock();
+    const pacer = new Pacer({ perSecond: 1000, burst: 1000 }, clock, () => 0);
+    const client = makeClient(writeKubeconfig(kubeconfig({ server: server.url })), { pacer, clock });
+    try {
+      server.always((response, seen) => {
+        const busy = status(429, 'TooManyRequests', 'busy', {}, { 'retry-after': '300' });
+        (seen.method === 'POST' ? busy : json(200, { metadata: {} }))(response, seen);
+      });
+      await clock.advance(1000);
+      const hub = hubWith(client, clock);
+      await clock.advance(1000);
+      tell(hub, pluginContext({ clock }), decision, signal);
+      await until('it was asked', () => server.requests.length > 0);
+      await client.get('/api/v1/namespaces/grid/pods/a', { signal });
+      expect(pacer.pausedFor).to.equal(0);
+      expect(server.requests.map(({ method }) => method)).to.deep.equal(['POST', 'GET']);
+    } finally {
+      await client.close();
+      await server.stop();
+    }
+  });
+});

@@ -1,0 +1,52 @@
+import { expect } from 'chai';
+import { Following, type OptionsOf } from '../../../../src/plugins/kubernetes/following/following.ts';
+import type { Kept } from '../../../../src/plugins/kubernetes/following/records.ts';
+import { job, ms, pod, running } from '../objects.ts';
+
+const options: OptionsOf = () => ({ podQueueTimeLimit: 60 });
+const kept = (uid: string, value: object): Kept => ({ workerId: 1, uid, text: JSON.stringify(value) });
+const active = kept('job', job([], { status: { active: 1 } }));
+const aPod = kept('pod', pod('Running', { containers: [running()] }));
+
+describe('a worker whose Pod went away under its Job', () => {
+  let following: Following;
+  const state = (seconds: number) => following.stateOf(1, ms(seconds), options);
+  const isGivenUp = (seconds: number) => state(seconds)?.verdict !== undefined;
+
+  beforeEach(() => {
+    following = new Following();
+    following.putJob(active);
+    following.putPod(aPod);
+    // It ran for long.
+    expect(state(10_000)?.observation.status).to.equal('running');
+    following.removePod(aPod);
+  });
+
+  it('waits for another one from when it was first seen without, not from the start of the Job', () => {
+    expect(isGivenUp(10_100)).to.equal(false);
+    expect(state(10_100)?.lookAgainAt).to.equal(ms(10_160));
+    expect(isGivenUp(10_159)).to.equal(false);
+    expect(isGivenUp(10_160)).to.equal(true);
+  });
+
+  it('begins anew when another one was there for a while', () => {
+    expect(isGivenUp(10_100)).to.equal(false);
+    following.putPod(aPod);
+    expect(isGivenUp(10_150)).to.equal(false);
+    following.removePod(aPod);
+    expect(isGivenUp(10_170)).to.equal(false);
+    expect(isGivenUp(10_230)).to.equal(true);
+  });
+
+  it('is judged so by a fresh look, too, which knows nothing of before', () => {
+    expect(isGivenUp(10_100)).to.equal(false);
+    const fresh = new Following();
+    fresh.putJob(active);
+    fresh.countFrom(1, following);
+    expect(fresh.stateOf(1, ms(10_160), options)?.verdict).not.to.equal(undefined);
+    // A look that is not told of it begins to count by itself.
+    const alone = new Following();
+    alone.putJob(active);
+    expect(alone.stateOf(1, ms(10_160), options)?.verdict).to.equal(undefined);
+  });
+});

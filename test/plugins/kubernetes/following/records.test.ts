@@ -1,0 +1,98 @@
+import { expect } from 'chai';
+import { keepJob, keepPod, type Kept } from '../../../../src/plugins/kubernetes/following/records.ts';
+import { watch } from '../../../support/kubernetes-backend.ts';
+import { KubernetesStub, marked } from '../../../support/kubernetes-stub.ts';
+import { workerOf } from '../../../support/samples.ts';
+import { until } from '../../../support/until.ts';
+
+const signal = AbortSignal.timeout(60_000);
+const copyLabels = { ...marked(1).labels, 'batch.kubernetes.io/job-name': 'copy' };
+
+describe('what is kept of a Job or Pod', () => {
+  const keep = (what: typeof keepJob, changes: object = {}): Kept | undefined =>
+    what({ metadata: { ...marked(1), ...changes } }, 'factory');
+
+  it("is kept by its worker's id and its uid", () => {
+    expect(keep(keepJob)).to.include({ workerId: 1, uid: 'uid-of-factory-1' });
+    expect(keep(keepPod, { name: 'factory-1-x7k2p' })).to.include({ workerId: 1 });
+  });
+
+  it('is nothing of a copy of a Job under another name, or of its Pods, with all marks of the first', () => {
+    expect(keep(keepJob, { name: 'copy' })).to.equal(undefined);
+    expect(keep(keepPod, { name: 'copy-x7k2p', labels: copyLabels })).to.equal(undefined);
+  });
+
+  it('is nothing of what a Pod without any Job carries of our marks', () => {
+    const { 'batch.kubernetes.io/job-name': job, ...labels } = marked(1).labels;
+    expect(job).to.equal('factory-1');
+    expect(keep(keepPod, { name: 'by-hand', labels })).to.equal(undefined);
+  });
+
+  it("takes the old label for a Pod's Job, of servers before 1.27", () => {
+    const { 'batch.kubernetes.io/job-name': name, ...labels } = marked(1).labels;
+    expect(keep(keepPod, { labels: { ...labels, 'job-name': name } })).to.include({ workerId: 1 });
+  });
+
+  it('is nothing of another factory, of a fence, or of an id that is none', () => {
+    const labels = marked(1).labels;
+    expect(keep(keepJob, { labels: { ...labels, 'thresher/factory': 'other' } })).to.equal(undefined);
+    expect(keep(keepJob, { annotations: { 'thresher/fenced-attempt': '1' } })).to.equal(undefined);
+    expect(keep(keepJob, { labels: { ...labels, 'thresher/worker-id': '1e0' } })).to.equal(undefined);
+  });
+});
+
+describe('a copy of a worker that somebody made under another name', () => {
+  let stub: KubernetesStub;
+  const worker = workerOf(1, { handle: { batchID: 'factory-1', uid: 'uid-of-factory-1' } });
+
+  beforeEach(async () => {
+    stub = await KubernetesStub.start();
+    stub.jobs.set('factory-1', { metadata: marked(1), status: { active: 1 } });
+    const state = { running: { startedAt: new Date().toISOString() } };
+    stub.pods.set('pod', {
+      metadata: marked(1, { name: 'pod' }),
+      spec: { containers: [{ name: 'pilot' }] },
+      status: { phase: 'Running', containerStatuses: [{ name: 'pilot', state }] },
+    });
+    const conditions = [{ type: 'Failed', status: 'True', reason: 'BackoffLimitExceeded' }];
+    stub.jobs.set('copy', { metadata: marked(1, { name: 'copy' }), status: { conditions } });
+    const newer = new Date().toISOString();
+    stub.pods.set('copy-pod', {
+      metadata: { ...marked(1, { name: 'copy-pod' }), creationTimestamp: newer, labels: copyLabels },
+      spec: { containers: [{ name: 'pilot' }] },
+      status: {
+        phase: 'Failed',
+        containerStatuses: [{ name: 'pilot', state: { terminated: { exitCode: 1 } } }],
+      },
+    });
+  });
+
+  afterEach(() => stub.stop());
+
+  it('says nothing of that worker: neither to the watch nor in a look-up', async () => {
+    const monitor = stub.plugin('monitor');
+    await using watched = watch(monitor);
+    await until('it is shown', () => watched.history.has(1));
+    expect(watched.history.get(1)?.map(({ status }) => status)).to.deep.equal(['running']);
+    const result = (await monitor.check([worker], signal)).get(1);
+    expect(result?.kind === 'observed' && result.observation.status).to.equal('running');
+  });
+
+  it('does not keep a worker that is gone from being absent', async () => {
+    stub.jobs.delete('factory-1');
+    stub.pods.delete('pod');
+    expect((await stub.plugin('monitor').check([worker], signal)).get(1)).to.deep.equal({ kind: 'absent' });
+  });
+
+  it('is not killed with that worker, and does not keep it from being gone', async () => {
+    const outcomes = await stub.plugin('sweeper').kill([worker], signal);
+    expect(outcomes.get(1)).to.deep.equal({ kind: 'gone' });
+    expect([...stub.jobs.keys(), ...stub.pods.keys()]).to.deep.equal(['copy', 'copy-pod']);
+  });
+
+  it('is listed without an identity, so that it is an orphan', async () => {
+    const found = await stub.plugin('sweeper').list(signal);
+    const copy = found.find(({ place }) => place === 'grid/jobs/copy');
+    expect(copy).to.deep.equal({ place: 'grid/jobs/copy', handle: { batchID: 'copy', uid: 'uid-of-copy' } });
+  });
+});

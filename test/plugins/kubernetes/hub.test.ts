@@ -1,0 +1,60 @@
+import { expect } from 'chai';
+import type { Pacer } from '../../../src/clients/kubernetes/pacer.ts';
+import { KubernetesStub } from '../../support/kubernetes-stub.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+const other = (queue: string, configId = 1) => ({ queue, configId });
+
+describe('the pace of requests to one cluster', () => {
+  let stub: KubernetesStub;
+  let clock: ManualClock;
+
+  beforeEach(async () => {
+    clock = new ManualClock();
+    stub = await KubernetesStub.start({ clock });
+  });
+
+  afterEach(() => stub.stop());
+
+  /** Requests that go at once after a long rest: twice the rate. */
+  async function burst(): Promise<number> {
+    const { pacer } = stub.context.share<{ readonly pacer: Pacer }>(
+      `kubernetes:${stub.directory}/kubeconfig`,
+      () => {
+        throw new Error('nobody made it');
+      },
+    );
+    await clock.advance(600_000);
+    const stop = new AbortController();
+    const asked = Array.from({ length: 1000 }, () => pacer.admitted(Infinity, stop.signal));
+    const gone = 1000 - clock.sleeping.length;
+    stop.abort();
+    await Promise.all(asked);
+    return gone;
+  }
+
+  it('is the least that any queue says, whoever was made first, and those that say nothing do not count', async () => {
+    stub.plugin('monitor', { requestsPerSecond: 50 }, other('A'));
+    stub.plugin('monitor', { requestsPerSecond: 20 }, other('B'));
+    stub.plugin('monitor', {}, other('C'));
+    expect(await burst()).to.equal(40);
+  });
+
+  it('is what one section of a queue says, also where its other sections say nothing', async () => {
+    stub.plugin('sweeper', { requestsPerSecond: 15 }, other('A'));
+    stub.plugin('monitor', {}, other('A'));
+    expect(await burst()).to.equal(30);
+  });
+
+  it('is that of the newest configuration of a queue, also where an earlier one is made after it', async () => {
+    stub.plugin('monitor', { requestsPerSecond: 5 }, other('A', 1));
+    stub.plugin('monitor', { requestsPerSecond: 25 }, other('A', 2));
+    stub.plugin('sweeper', { requestsPerSecond: 10 }, other('A', 1));
+    expect(await burst()).to.equal(50);
+  });
+
+  it('is 200 again when nobody says anything any more', async () => {
+    stub.plugin('monitor', { requestsPerSecond: 5 }, other('A', 1));
+    stub.plugin('monitor', {}, other('A', 2));
+    expect(await burst()).to.equal(400);
+  });
+});

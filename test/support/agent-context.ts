@@ -1,0 +1,66 @@
+import { Connection } from '../../src/agents/connection.ts';
+import { FactoryLimits } from '../../src/agents/factory-limits.ts';
+import { Ledger } from '../../src/agents/ledger.ts';
+import { noMetrics } from '../../src/agents/metrics.ts';
+import type { AgentContext } from '../../src/agents/queue-runtime.ts';
+import { openStore, type Store } from '../../src/store/store.ts';
+import { ManualClock } from './manual-clock.ts';
+import { recordingLog, workerOf } from './samples.ts';
+
+/** What one agent gets, with a database in memory and a clock that stands still. */
+export class AgentParts implements AsyncDisposable {
+  readonly clock = new ManualClock();
+  readonly log = recordingLog();
+  readonly placement = workerOf(1).placement;
+  readonly connection = new Connection(this.placement, this.clock, 60_000);
+  readonly ledger: Ledger;
+  readonly context: AgentContext;
+  /** How many workers each change of the ledger was of. */
+  readonly changes: number[] = [];
+  readonly #store: Store;
+  #lastId = 0;
+
+  static async open(): Promise<AgentParts> {
+    return new AgentParts(await openStore(':memory:', 'factory'));
+  }
+
+  private constructor(store: Store) {
+    const { clock, log } = this;
+    const nothing = () => undefined;
+    this.#store = store;
+    this.ledger = new Ledger(store, clock, log, { roomMade: nothing, killRequested: nothing });
+    const change = this.ledger.change.bind(this.ledger);
+    this.ledger.change = (changes) => {
+      this.changes.push(changes.length);
+      return change(changes);
+    };
+    this.context = {
+      ...{ factoryId: 'factory', harvesterId: 'harvester', clock, random: () => 0.5, log },
+      ...{ ledger: this.ledger, factoryLimits: new FactoryLimits(undefined, 1, clock), metrics: noMetrics },
+      ...{ pluginTimeout: 60_000, giveUp: new AbortController().signal, progress: nothing, step: nothing },
+    };
+  }
+
+  /** Ids of so many workers of queue Q that were submitted. */
+  async submitted(count: number): Promise<number[]> {
+    const ids = Array.from({ length: count }, () => ++this.#lastId);
+    await this.ledger.intend(ids.map((id) => workerOf(id)));
+    for (let first = 0; first < count; first += 500) {
+      const some = ids.slice(first, first + 500);
+      await this.ledger.change(some.map((workerId) => ({ workerId, to: 'submitted', source: 'test' })));
+    }
+    this.changes.length = 0;
+    return ids;
+  }
+
+  /** Workers by status, of these. */
+  async statuses(ids: readonly number[]): Promise<Record<string, number>> {
+    const records = await this.#store.workers.byIds(ids);
+    const groups = Map.groupBy(records, ({ status }) => status);
+    return Object.fromEntries([...groups].map(([status, some]) => [status, some.length]));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#store.close();
+  }
+}
