@@ -118,7 +118,8 @@ export class ReconcilerAgent {
 
   #list(): Promise<readonly Found[]> {
     const what = `list of ${this.#connection.name}`;
-    return callPlugin(this.#context, what, (signal) => this.#sweeper.list(signal));
+    const isAlive = (workerId: number) => this.#context.ledger.live.get(workerId) !== undefined;
+    return callPlugin(this.#context, what, (signal) => this.#sweeper.list(signal, isAlive));
   }
 
   async #reconcile(): Promise<void> {

@@ -34,8 +34,11 @@ export interface Sweeper {
   kill(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, GoneOutcome>>;
   /** Removes what ended workers left on the backend. */
   remove(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, GoneOutcome>>;
-  /** Everything of the connection with our mark, whatever its state. @throws when it cannot say *everything*. */
-  list(signal: AbortSignal): Promise<readonly Found[]>;
+  /**
+   * Everything of the connection with our mark, whatever its state. @throws when it cannot say *everything*.
+   * @param isAlive of which workers the row is alive: of these nothing counts but that they are there.
+   */
+  list(signal: AbortSignal, isAlive?: (workerId: number) => boolean): Promise<readonly Found[]>;
   /** Removes an orphan that `list` showed, whether or not it has an identity. */
   removeOrphan(found: Found, signal: AbortSignal): Promise<GoneOutcome>;
 }

@@ -91,9 +91,9 @@ export class K8sSweeper implements Sweeper {
     return this.#end(workers, ask, patience.remove, undefined, signal);
   }
 
-  async list(signal: AbortSignal): Promise<readonly Found[]> {
+  async list(signal: AbortSignal, isAlive?: (workerId: number) => boolean): Promise<readonly Found[]> {
     const { hub, context, options, proxies } = this.#parts;
-    const found = await listAll(hub, hub.now(), options, signal);
+    const found = await listAll(hub, hub.now(), options, signal, isAlive);
     try {
       await proxies.sweep(signal);
     } catch (error) {

@@ -383,6 +383,33 @@ describe('a client of the Kubernetes API', () => {
     });
   });
 
+  describe('that gets objects with managedFields', () => {
+    const fields = (key: string) => [
+      { manager: 'a', fieldsV1: { 'f:spec': { [key]: {} } } },
+      { manager: 'b', subresource: 'status', fieldsV1: { 'f:status': {} } },
+    ];
+    const object = (metadata: object) => ({ kind: 'Job', metadata, spec: { text: ',"managedFields":[' } });
+
+    it('leaves them out, of one and of each in a list', async () => {
+      const managed = object({ name: 'a', managedFields: fields('k:{"name":"pilot"}'), labels: { a: 'b' } });
+      server.next(json(200, managed));
+      expect(await connect().get(one, { signal })).to.deep.equal(object({ name: 'a', labels: { a: 'b' } }));
+      const items = [managed, object({ name: 'b' }), object({ name: 'c', managedFields: fields('f:x') })];
+      server.next(json(200, { kind: 'JobList', metadata: { resourceVersion: '9' }, items }));
+      const found = await connect().list(path, { signal }, (each) => each);
+      expect(found.items).to.deep.equal([
+        object({ name: 'a', labels: { a: 'b' } }),
+        ...['b', 'c'].map((name) => object({ name })),
+      ]);
+    });
+
+    it('takes the whole where a text in them looks like their end', async () => {
+      const whole = object({ name: 'a', managedFields: fields('v:"}]"') });
+      server.next(json(200, whole));
+      expect(await connect().get(one, { signal })).to.deep.equal(whole);
+    });
+  });
+
   describe('that lists', () => {
     const page = (names: string[], next?: string) =>
       json(200, {
@@ -403,6 +430,21 @@ describe('a client of the Kubernetes API', () => {
         `${path}?labelSelector=a%3Db&limit=2&continue=next%2F1`,
         `${path}?labelSelector=a%3Db&limit=2&continue=next%2F2`,
       ]);
+    });
+
+    it('has the next page under way while it reads one', async () => {
+      server.next(page(['a'], 'next/1'), page(['b']));
+      const asked: number[] = [];
+      const { items } = await connect().list(path, { signal }, ({ metadata }) => {
+        const before = Date.now();
+        // Its own loop stands still: what arrives is what was sent before.
+        while (Date.now() - before < 20);
+        asked.push(server.requests.length);
+        return metadata?.name;
+      });
+      expect(items).to.deep.equal(['a', 'b']);
+      expect(asked.at(-1)).to.equal(2);
+      expect(server.requests).to.have.length(2);
     });
 
     it('begins anew when the version of its first page is gone', async () => {

@@ -1,10 +1,11 @@
 import type { Handle } from '../../../worker/worker.ts';
 import type { Found } from '../../contracts/sweeper.ts';
 import { fencedAttempt, handleOf } from '../fence.ts';
-import { Following, type OptionsOf } from './following.ts';
+import type { OptionsOf } from './following.ts';
 import type { KubernetesHub } from '../hub.ts';
 import { identityOf, isOurs, workerIdOf } from '../marks.ts';
-import { jobOf, keepJob, keepPod } from './records.ts';
+import { lookUp } from './look-up.ts';
+import { jobOf } from './records.ts';
 import type { ObjectMeta } from '../state/types.ts';
 
 interface Listed {
@@ -12,31 +13,37 @@ interface Listed {
   readonly workerId: number | undefined;
 }
 
-/** Every Job with our mark, and every Pod that has none any more. @throws KubernetesError when not all of it can be said. */
+/**
+ * Every Job with our mark, and every Pod that has none any more. How they are is asked only where it counts.
+ * @throws KubernetesError when not all of it can be said.
+ */
 export async function listAll(
   hub: KubernetesHub,
   now: number,
   options: OptionsOf,
   signal: AbortSignal,
+  isAlive: (workerId: number) => boolean = () => false,
 ): Promise<readonly Found[]> {
   const { client, factoryId, namespace, selector } = hub;
-  const following = new Following();
-  const list = (path: string, keep: typeof keepJob, put: 'putJob' | 'putPod') =>
-    client.list(path, { labelSelector: selector, signal }, (object): Listed | undefined => {
-      const { metadata } = object as { readonly metadata?: ObjectMeta };
+  const list = (path: string) => {
+    const selection = { labelSelector: selector, signal, metadataOnly: true };
+    return client.list(path, selection, ({ metadata }): Listed | undefined => {
       if (metadata === undefined || !isOurs(metadata, factoryId)) return undefined;
-      const kept = keep(object, factoryId);
-      if (kept !== undefined) following[put](kept);
       return { metadata, workerId: workerIdOf(metadata) };
     });
+  };
   // Jobs after Pods: a Job that is made between the two shows no Pod yet, and not a Pod no Job.
-  const pods = await list(hub.pods, keepPod, 'putPod');
-  const jobs = await list(hub.jobs, keepJob, 'putJob');
+  const pods = await list(hub.pods);
+  const jobs = await list(hub.jobs);
   const withJob = new Set(jobs.items.map(({ metadata }) => metadata.name));
   // A Pod on its way out follows its Job, or was told to go: nobody has to do anything about it.
   const alone = pods.items.filter(
     ({ metadata }) => !withJob.has(jobOf(metadata)) && !metadata.deletionTimestamp,
   );
+  const asked = [...jobs.items, ...alone].flatMap(({ workerId, metadata }) =>
+    workerId === undefined || isAlive(workerId) || fencedAttempt(metadata) !== undefined ? [] : [workerId],
+  );
+  const following = await lookUp(hub, [...new Set(asked)], signal);
   const found = (
     { metadata, workerId }: Listed,
     place: string,
