@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync } from 'node:fs';
-import { open, rename, rm } from 'node:fs/promises';
+import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /** Whether an error of the file system has one of these codes ("ENOENT", ...). */
@@ -13,6 +13,21 @@ export function makeDirectory(path: string): void {
   if (existsSync(path)) return;
   makeDirectory(dirname(path));
   mkdirSync(path, { mode: 0o750 });
+}
+
+/** The same without waiting for the file system, and with the mode that umask leaves. @throws what mkdir says */
+export async function ensureDirectory(path: string): Promise<void> {
+  try {
+    await mkdir(path);
+  } catch (error) {
+    if (hasCode(error, 'EEXIST') && (await stat(path)).isDirectory()) return;
+    if (!hasCode(error, 'ENOENT') || dirname(path) === path) throw error;
+    await ensureDirectory(dirname(path));
+    await mkdir(path).catch((again: unknown) => {
+      // Somebody else was quicker.
+      if (!hasCode(again, 'EEXIST')) throw again;
+    });
+  }
 }
 
 /** Replaces a file as a whole: readers see the old or the new content, also after a crash of the machine. */

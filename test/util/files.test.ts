@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { hasCode, writeFileAtomically } from '../../src/util/files.ts';
+import { ensureDirectory, hasCode, writeFileAtomically } from '../../src/util/files.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 describe('writing a file atomically', () => {
@@ -44,5 +44,28 @@ describe('the code of an error', () => {
     expect(hasCode({ code: 'ENOENT' }, 'ENOENT')).to.equal(false);
     expect(hasCode(new Error('ENOENT'), 'ENOENT')).to.equal(false);
     expect(hasCode(undefined, 'ENOENT')).to.equal(false);
+  });
+});
+
+describe('making a directory', () => {
+  it('makes what is missing above it, and takes what is there', async () => {
+    const path = join(temporaryDirectory(), 'a', 'b', 'c');
+    await Promise.all([ensureDirectory(path), ensureDirectory(path)]);
+    await ensureDirectory(path);
+    expect(statSync(path).isDirectory()).to.equal(true);
+  });
+
+  it('says so at once where nothing can be made, instead of trying for ever', async () => {
+    const error: unknown = await ensureDirectory('/proc/nothing/here').catch((thrown: unknown) => thrown);
+    expect(hasCode(error, 'ENOENT')).to.equal(true);
+  });
+
+  it('says so where a file is in the way', async () => {
+    const file = join(temporaryDirectory(), 'file');
+    writeFileSync(file, '');
+    const error: unknown = await ensureDirectory(join(file, 'below')).catch((thrown: unknown) => thrown);
+    expect(hasCode(error, 'ENOTDIR')).to.equal(true);
+    const itself: unknown = await ensureDirectory(file).catch((thrown: unknown) => thrown);
+    expect(hasCode(itself, 'EEXIST')).to.equal(true);
   });
 });

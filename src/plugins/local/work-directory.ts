@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { link, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { link, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { hasCode, writeFileAtomically } from '../../util/files.ts';
+import { ensureDirectory, hasCode, writeFileAtomically } from '../../util/files.ts';
 import type { Worker } from '../../worker/worker.ts';
 import type { ProcessId } from './processes.ts';
 import { shimScript } from './shim.ts';
@@ -40,7 +40,7 @@ export class WorkDirectory {
 
   /** Makes the directory itself and puts the current shim into it; running workers keep the one they started with. */
   async prepareRoot(): Promise<void> {
-    await mkdir(this.root, { recursive: true });
+    await ensureDirectory(this.root);
     const current = await readFile(this.shim, 'utf8').catch(() => '');
     if (current !== shimScript) await writeFileAtomically(this.shim, shimScript, 0o755);
     // What a removal left when it was interrupted.
@@ -50,7 +50,7 @@ export class WorkDirectory {
   async prepare(marked: Marked): Promise<void> {
     const { workerId } = marked.worker;
     const directory = this.path(workerId);
-    await mkdir(directory, { recursive: true });
+    await ensureDirectory(directory);
     const owner = (await this.marked(workerId))?.factory;
     if (owner !== undefined && owner !== marked.factory)
       throw new Error(`${directory} is of the factory ${owner}`);
@@ -147,7 +147,7 @@ export class WorkDirectory {
   /** Removes a worker's directory. It vanishes in one step: an interrupted removal leaves no half of a worker. */
   async remove(workerId: number): Promise<void> {
     const trash = join(this.root, '.trash');
-    await mkdir(trash, { recursive: true });
+    await ensureDirectory(trash);
     const away = join(trash, `${workerId}-${randomUUID()}`);
     try {
       await rename(this.path(workerId), away);

@@ -1,6 +1,7 @@
-import { mkdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { basename, isAbsolute, resolve } from 'node:path';
 import Type, { type Static } from 'typebox';
+import { ensureDirectory } from '../../../util/files.ts';
 import { fillPlaceholders, unknownPlaceholders } from '../../../util/placeholders.ts';
 import { whatIsMeant } from '../../../util/nearest.ts';
 import { messageOf } from '../../../worker/errors.ts';
@@ -65,7 +66,7 @@ class SharedFiles implements Messenger {
     const failed = new Map<string, { code: string; message: string }>();
     for (const path of accessPoints) {
       try {
-        await mkdir(path, { recursive: true });
+        await ensureDirectory(path);
       } catch (error) {
         failed.set(path, { code: 'access-point-failed', message: messageOf(error) });
       }
