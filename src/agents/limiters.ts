@@ -152,7 +152,10 @@ export const caps: readonly Limiter[] = [maxWorkers, queueLimit, coresLimit, mem
 /** What the backend said, as a limiter after all others: it costs a call. */
 export function backendLimiter({ problems, room }: Preflight): Limit | undefined {
   const [first] = problems;
-  if (first !== undefined) return { atMost: 0, reason: first };
+  if (first !== undefined) {
+    const message = problems.map((problem) => problem.message).join('; ');
+    return { atMost: 0, reason: { code: first.code, message } };
+  }
   return room && { atMost: room.workers, reason: room.reason };
 }
 

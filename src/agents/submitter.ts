@@ -29,6 +29,8 @@ export class SubmitterAgent {
   readonly #options: SubmitterOptions;
   readonly #limits: QueueLimits;
   #turn = 0;
+  /** What the last preflight said, as text. */
+  #preflight = '[]';
 
   constructor(runtime: QueueRuntime, context: AgentContext, options: SubmitterOptions) {
     this.#runtime = runtime;
@@ -63,6 +65,7 @@ export class SubmitterAgent {
     const preflight = await callPlugin(this.#context, `preflight of ${config.name}`, (signal) =>
       this.#runtime.submitter.preflight(signal),
     );
+    this.#logPreflight(preflight.problems);
     const made = await this.#limits.exclusively(async () => {
       // The calls may have taken long: what an operator said meanwhile counts, and so do the workers of other queues.
       const limits = await this.#limits.look(wanted, true);
@@ -75,6 +78,17 @@ export class SubmitterAgent {
     // What holds back the next one is said of the queue as it is now.
     const after = await this.#limits.look(wanted);
     return this.#say(applyLimits(wanted, after).reasons, []);
+  }
+
+  /** Once when it changes: the pass itself has not failed, and would leave no line in the log. */
+  #logPreflight(problems: readonly Reason[]): void {
+    const { log } = this.#context;
+    const queue = this.#runtime.config.name;
+    const text = JSON.stringify(problems);
+    if (text === this.#preflight) return;
+    this.#preflight = text;
+    if (problems.length === 0) log.info('nothing stops the submitter any more', { queue });
+    for (const { code, message } of problems) log.warn('the submitter is stopped', { queue, code, message });
   }
 
   /**

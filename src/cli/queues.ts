@@ -1,6 +1,8 @@
 import type { Command } from 'commander';
 import { runningDaemon } from '../daemon/lock.ts';
 import { type QueueView, queueViews } from '../daemon/view.ts';
+import { isTrouble } from '../worker/errors.ts';
+import type { Reason } from '../worker/reason.ts';
 import { type Environment, type GlobalOptions, withStore } from './environment.ts';
 import { type Column, type OutputFormat, outputOption, printJson, printTable } from './output.ts';
 
@@ -20,10 +22,17 @@ export const queueColumns: readonly Column<QueueView>[] = [
 ];
 
 /** What keeps a queue from running even with a daemon is not to be hidden by the daemon that is not there. */
-function whyNoMore({ reasons: [first, own] }: QueueView): string | null {
+function whyNoMore({ reasons: [first, ...others] }: QueueView): string | null {
   if (first === undefined) return null;
-  if (first.code !== 'daemon-not-running' || own === undefined) return first.message;
-  return `${first.message}; when one last did: ${own.message}`;
+  if (first.code === 'daemon-not-running' && others.length > 0)
+    return `${first.message}; when one last did: ${weightiest(others)}`;
+  return weightiest([first, ...others]);
+}
+
+/** The troubles, or else the first of what is in the course of things. */
+function weightiest(reasons: readonly Reason[]): string {
+  const troubles = reasons.filter(isTrouble);
+  return (troubles.length > 0 ? troubles : reasons.slice(0, 1)).map(({ message }) => message).join('; ');
 }
 
 function describeLimits({

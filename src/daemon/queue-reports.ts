@@ -2,6 +2,7 @@ import type { QueueConfig, QueueFileResult, QueueState, QueueVerdict } from '../
 import type { QueueReport, QueueStore } from '../store/queues.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Problem } from '../util/located.ts';
+import { isTrouble } from '../worker/errors.ts';
 import type { Reason } from '../worker/reason.ts';
 
 /** Keeps in the database what operators ask of a queue, so that it can be read while the daemon is down. */
@@ -53,7 +54,10 @@ export class QueueReports {
   async report(config: QueueConfig, reasons: readonly Reason[]): Promise<void> {
     const { queueStatus } = config.options;
     const notes = [this.#notes.get(config.name), this.#noteOfAll].filter((note) => note !== undefined);
-    const all = [...reasons, ...notes];
+    // What somebody has to mend is not to hide behind a limit that is reached: the first is all that a table has room for.
+    const all = [...reasons, ...notes].sort(
+      (one, other) => Number(isTrouble(other)) - Number(isTrouble(one)),
+    );
     await this.#write({ queue: config.name, queueStatus, limits: { ...config.limits }, reasons: all });
   }
 

@@ -1,6 +1,7 @@
 import { commandLineErrors } from './catalogue/command-line.ts';
 import { configurationErrors } from './catalogue/configuration.ts';
 import { daemonErrors } from './catalogue/daemon.ts';
+import type { Explanation } from './catalogue/explanation.ts';
 import { httpErrors } from './catalogue/http.ts';
 import { kubernetesWorkerErrors } from './catalogue/kubernetes-workers.ts';
 import { kubernetesErrors } from './catalogue/kubernetes.ts';
@@ -38,6 +39,12 @@ export class ThresherError extends Error {
     this.code = code;
     this.facts = facts;
   }
+}
+
+/** Whether a reason is a fault that somebody has to mend, and not in the course of things. Unknown codes may be one. */
+export function isTrouble({ code }: Reason): boolean {
+  const known: Readonly<Record<string, Explanation>> = errorCatalogue;
+  return !Object.hasOwn(known, code) || known[code]?.ordinary !== true;
 }
 
 /** The sentence of whatever was thrown, for a reason or a log line. */

@@ -131,6 +131,9 @@ describe('what bounds the number of new workers', () => {
       atMost: 0,
       reason: problem,
     });
+    expect(
+      backendLimiter({ problems: [problem, { code: 'kubernetes-forbidden', message: 'no right' }] })?.reason,
+    ).to.deep.equal({ code: 'preflight', message: 'no template; no right' });
     expect(backendLimiter({ problems: [], room: { workers: 2, reason } })).to.deep.equal({
       atMost: 2,
       reason,

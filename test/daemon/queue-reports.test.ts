@@ -85,12 +85,12 @@ describe('reports of queues', () => {
     expect(await said()).to.deep.equal({ A: ['full'] });
   });
 
-  it('have the notes on a queue and on all behind its own reasons, until these are taken back', async () => {
+  it('have the notes on a queue and on all before what is in the course of things, until these are taken back', async () => {
     reports.note(note('of A'), 'A');
     reports.note(note('of all'));
     await reports.report(a, [full]);
     await reports.report(b, []);
-    expect(await said()).to.deep.equal({ A: ['full', 'of A', 'of all'], B: ['of all'] });
+    expect(await said()).to.deep.equal({ A: ['of A', 'of all', 'full'], B: ['of all'] });
     reports.note(undefined);
     await reports.report(a, [full]);
     await reports.report(b, []);

@@ -2,4 +2,6 @@
 export interface Explanation {
   readonly meaning: string;
   readonly remedy: string;
+  /** Of a reason: it is in the course of things and no trouble. */
+  readonly ordinary?: true;
 }

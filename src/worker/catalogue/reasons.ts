@@ -26,54 +26,70 @@ export const reasons = {
   'demand-none': {
     meaning: 'Nothing asks for workers of this queue.',
     remedy: 'Set `"demand": "fill"` for the queue, or `submitter.defaultDemand: fill`.',
+    ordinary: true,
   },
   'demand-push': {
     meaning:
       'The queue is a push queue (`mapType` is not `NoJob`): its workers need jobs from the PanDA server.',
     remedy: 'Set `"mapType": "NoJob"` if its pilots fetch their own jobs.',
+    ordinary: true,
   },
   'demand-slave': {
     meaning: '`runMode` is `slave`: the PanDA server says how many workers there are to be.',
     remedy: 'Set `"runMode": "self"` to fill the queue without the server.',
+    ordinary: true,
   },
   'queue-status': {
     meaning: '`queueStatus` is neither `online` nor `test`.',
     remedy: 'Set it to `online` when the queue is to work again.',
+    ordinary: true,
   },
-  paused: { meaning: 'An operator paused the queue.', remedy: '`thresher resume QUEUE`.' },
+  paused: {
+    meaning: 'An operator paused the queue.',
+    remedy: '`thresher resume QUEUE`.',
+    ordinary: true,
+  },
   draining: {
     meaning: 'An operator drains the queue: what has not started is cancelled, what runs may end.',
     remedy: '`thresher resume QUEUE`.',
+    ordinary: true,
   },
   'queue-limit': {
     meaning: 'As many workers are queued (pending, submitted, idle) as `nQueueLimitWorker` allows.',
     remedy: 'Usual where the resource is full; otherwise look why queued workers do not start.',
+    ordinary: true,
   },
   'max-workers': {
     meaning: 'As many workers are alive as `maxWorkers` allows (unset counts as 0, as in Harvester).',
     remedy: 'Set or raise `maxWorkers` if the resource can take more.',
+    ordinary: true,
   },
   'ratio-of-none': {
     meaning:
       '`nQueueLimitWorkerRatio`, `...CoresRatio` or `...MemoryRatio` is a share of what runs, and none runs: waiting does not help.',
     remedy: 'Set the `Min` that the message names to what is to be queued at least.',
+    ordinary: true,
   },
   'queue-limit-resource-type': {
     meaning: 'The resource type has its part of what may be queued while `nQueueLimitWorkerMin` counts.',
     remedy: 'Usual where a queue serves several resource types.',
+    ordinary: true,
   },
   'queue-limit-cores': {
     meaning: 'As many cores are queued as `nQueueLimitWorkerCores`, its `Ratio` or its `Min` allow.',
     remedy: 'Usual where the resource is full; raise the limit if one worker alone is above it.',
+    ordinary: true,
   },
   'queue-limit-memory': {
     meaning: 'As much memory (MB) is queued as `nQueueLimitWorkerMemory`, its `Ratio` or its `Min` allow.',
     remedy: 'Usual where the resource is full; raise the limit if one worker alone is above it.',
+    ordinary: true,
   },
   'submission-rate': {
     meaning:
       '`submissionRate` of the queue, or `submitter.submissionRate` of the factory, is used up for the moment.',
     remedy: 'Usual while a queue fills up; raise the rate if the backend can take more.',
+    ordinary: true,
   },
   'submission-backoff': {
     meaning: 'The last submissions failed in part; fewer are tried at once until all go through again.',
@@ -94,20 +110,24 @@ export const reasons = {
   throttled: {
     meaning: "The queue's throttler holds it back.",
     remedy: 'See the message for the rule; too many missed workers point to trouble at the site.',
+    ordinary: true,
   },
   'max-new-per-cycle': {
     meaning:
       '`maxNewWorkersPerCycle` or `submitter.maxNewWorkers` cut this cycle; the rest follows in the next.',
     remedy: 'Usual while a queue fills up.',
+    ordinary: true,
   },
   'backend-room': {
     meaning: 'The backend has no room for more workers now.',
     remedy: 'Usual where the resource is full; see the message for its limit.',
+    ordinary: true,
   },
   'not-listed': {
     meaning:
       'What lives on the backend has not been listed since the daemon started: it could be submitted twice.',
     remedy: 'Usual for a moment after the start; otherwise see the message.',
+    ordinary: true,
   },
   'status-unknown': {
     meaning:
@@ -118,7 +138,7 @@ export const reasons = {
     meaning: 'The submitter found something that would make every submission fail.',
     remedy: 'See the message.',
   },
-  'shutting-down': { meaning: 'The daemon is stopping.', remedy: 'Start it again.' },
+  'shutting-down': { meaning: 'The daemon is stopping.', remedy: 'Start it again.', ordinary: true },
   'reload-refused': {
     meaning: 'The queue file was changed and has errors; the queue goes on with its former configuration.',
     remedy: 'Mend what the message names; the file is read again when it changes, or on SIGHUP.',
@@ -126,5 +146,6 @@ export const reasons = {
   'queue-removed': {
     meaning: 'The queue is no longer in the configuration; its workers are followed to their end.',
     remedy: 'Put it back to submit again.',
+    ordinary: true,
   },
 } as const satisfies Record<string, Explanation>;

@@ -1,0 +1,19 @@
+import { expect } from 'chai';
+import { isTrouble } from '../../src/worker/errors.ts';
+
+describe('a reason why no more workers are submitted', () => {
+  for (const [code, trouble] of [
+    ['queue-limit', false],
+    ['demand-none', false],
+    ['paused', false],
+    ['preflight', true],
+    ['reload-refused', true],
+    ['kubernetes-forbidden', true],
+    ['of-a-plugin-of-others', true],
+    ['toString', true],
+  ] as const) {
+    it(`${code} is ${trouble ? 'a trouble that somebody has to mend' : 'in the course of things'}`, () => {
+      expect(isTrouble({ code, message: '' })).to.equal(trouble);
+    });
+  }
+});
