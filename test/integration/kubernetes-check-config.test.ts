@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { controlPlane, type ControlPlane, type Namespace } from '../support/kubernetes.ts';
+import { account, workerRights } from '../support/kubernetes-rights.ts';
 import { jobTemplate, kubernetesQueue, kubernetesSite } from '../support/kubernetes-site.ts';
 import type { Site } from '../support/site.ts';
 
@@ -82,6 +83,26 @@ describe('check-config --server', function () {
       `the user lacks the right to create, get, list, watch, delete jobs in namespace "${space.name}"`,
     );
     expect(lines.slice(1, 3).join('\n')).to.include('list, watch, delete pods');
+  });
+
+  it('warns of rights that it can do without, and says what is lost', async () => {
+    await account(space, [...workerRights, { apiGroups: [''], resources: ['events'], verbs: ['create'] }]);
+    const token = await plane.token(space.name, 'thresher');
+    const { status, lines } = await checked({ Q: jobTemplate() }, { token });
+    expect(status).to.equal(0);
+    const said = lines.join('\n');
+    expect(said).to.match(
+      /warning: .*right to get pods\/log .*`thresher logs` reads nothing \[server-warned\]/,
+    );
+    expect(said).to.match(/warning: .*right to list events .*\[server-warned\]/);
+  });
+
+  it('says of a login that is refused that the kubeconfig is wrong, not the template', async () => {
+    const { status, lines } = await checked({ Q: jobTemplate() }, { token: 'nobody-knows-it' });
+    expect(status).to.equal(1);
+    expect(lines[1]).to.match(
+      /\/Q\/submitter\/k8s_config_file: error: .*kubernetes-unauthorized.*\[server-refused\]$/,
+    );
   });
 
   it('warns where a quota leaves no room at the moment', async () => {

@@ -153,6 +153,18 @@ describe('a mistake in a Kubernetes queue', function () {
           }),
           TOKEN: kubernetesQueue(space, { kubeconfig: 'token' }),
           NOWHERE: kubernetesQueue(space, { kubeconfig: 'nowhere' }),
+          NOPROXY: {
+            ...kubernetesQueue(space, { submitter: { x509UserProxy: 'no-proxy' } }),
+            queueStatus: 'offline',
+          },
+          NOMOUNT: {
+            ...kubernetesQueue(space, { submitter: { proxySecretPath: '/proxy/x509' } }),
+            queueStatus: 'offline',
+          },
+          BOTHPROXIES: {
+            ...kubernetesQueue(space, { submitter: { proxySecretPath: '/proxy/x509', x509UserProxy: 'x' } }),
+            queueStatus: 'offline',
+          },
           ...Object.fromEntries(queues),
         },
       },
@@ -190,6 +202,26 @@ describe('a mistake in a Kubernetes queue', function () {
     );
     expect(status).to.equal(0);
   });
+
+  for (const [name, what, said] of [
+    [
+      'NOPROXY',
+      'a proxy file that is not there',
+      /x509UserProxy.* warning: the proxy \S+\/no-proxy is not there/,
+    ],
+    ['BOTHPROXIES', 'a proxy named twice', /x509UserProxy.* warning: x509UserProxy has no effect beside/],
+    [
+      'NOMOUNT',
+      'a path of the proxy where nothing is mounted',
+      /proxySecretPath.* warning: no volume of container pilot holds \/proxy\/x509 \(it mounts nothing\)/,
+    ],
+  ] as const) {
+    it(`is worth a warning: ${what}`, async () => {
+      const { stdout, status } = await runHere('--config', site.config, 'check-config', name);
+      expect(stdout).to.match(said);
+      expect(status).to.equal(0);
+    });
+  }
 
   /** Started once, by whoever needs it first. */
   const started = () => (daemon ??= site.start());
@@ -242,7 +274,9 @@ describe('a mistake in a Kubernetes queue', function () {
     expect(stopped.message).to.match(/edited\.yaml:\d+: containers is empty/);
     expect(await site.workers({ queue: 'EDITED' })).to.have.length(1);
     expect((await site.queue('GOOD')).reasons.map(({ code }) => code)).not.to.include(stopped.code);
+    expect(daemon?.output()).to.match(/WARN .*the submitter is stopped.*queue=EDITED.*containers is empty/);
     writeFileSync(site.path('edited.yaml'), good);
     await until('it goes on', async () => (await alive()).length === 1);
+    expect(daemon?.output()).to.match(/INFO .*nothing stops the submitter any more.*queue=EDITED/);
   });
 });

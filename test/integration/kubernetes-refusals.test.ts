@@ -3,29 +3,10 @@ import { expect } from 'chai';
 import { FaultProxy } from '../support/fault-proxy.ts';
 import { type ControlPlane, controlPlane, type Namespace } from '../support/kubernetes.ts';
 import { livingPods, workerJobs } from '../support/kubernetes-history.ts';
+import { account, rbac, workerRights } from '../support/kubernetes-rights.ts';
 import { jobTemplate, kubernetesQueue, kubernetesSite } from '../support/kubernetes-site.ts';
 import type { Site } from '../support/site.ts';
 import { until } from '../support/until.ts';
-
-const workerRights = [
-  { apiGroups: ['batch'], resources: ['jobs'], verbs: ['create', 'get', 'list', 'watch', 'delete'] },
-  { apiGroups: [''], resources: ['pods'], verbs: ['list', 'watch', 'delete'] },
-];
-const rbac = (space: Namespace, resource: string, name = '') =>
-  `/apis/rbac.authorization.k8s.io/v1/namespaces/${space.name}/${resource}/${name}`.replace(/\/$/, '');
-
-/** A service account that may do this in a namespace. */
-async function account(space: Namespace, rules: readonly object[] = workerRights): Promise<void> {
-  const { client } = space;
-  const name = 'thresher';
-  await client.create(space.core('serviceaccounts'), { metadata: { name } });
-  await client.create(rbac(space, 'roles'), { metadata: { name }, rules });
-  await client.create(rbac(space, 'rolebindings'), {
-    metadata: { name },
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name },
-    subjects: [{ kind: 'ServiceAccount', name, namespace: space.name }],
-  });
-}
 
 /** Waits until the queue gives such a reason, and returns its message. */
 async function reason(site: Site, queue: string, pattern: RegExp): Promise<string> {
@@ -72,8 +53,8 @@ describe('on Kubernetes what the API server refuses', () => {
     const [jobs, pods] = workerRights;
     const noCreate = await namespace('no-create');
     const noWatch = await namespace('no-watch');
-    await account(noCreate, [{ ...jobs, verbs: ['get', 'list', 'watch', 'delete'] }, pods ?? {}]);
-    await account(noWatch, [jobs ?? {}, { ...pods, verbs: ['list', 'delete'] }]);
+    await account(noCreate, [{ ...jobs, verbs: ['get', 'list', 'watch', 'delete'] }, pods]);
+    await account(noWatch, [jobs, { ...pods, verbs: ['list', 'delete'] }]);
     site = kubernetesSite(plane, {
       queues: {
         CREATE: kubernetesQueue(noCreate, { kubeconfig: 'create.kubeconfig' }),
@@ -270,5 +251,25 @@ describe('on Kubernetes what the API server refuses', () => {
     await plane.client.create('/api/v1/namespaces', { metadata: { name: space.name } });
     await until('it goes on', async () => (await running(site as Site, 'Q')) === 2);
     expect(await workerJobs(space)).to.have.length(2);
+  });
+
+  it('of a Pod is shown with its worker, whose Job it took', async () => {
+    const space = await namespace('no-pods');
+    await space.client.create(space.core('resourcequotas'), {
+      metadata: { name: 'no-pods' },
+      spec: { hard: { pods: '0' } },
+    });
+    const own = kubernetesSite(plane, { queues: { Q: kubernetesQueue(space) } });
+    site = own;
+    own.start();
+    const worker = await until('a Job is there', async () => (await own.workers({ status: 'submitted' }))[0]);
+    await until(
+      'it is said why it has no Pod',
+      async () => {
+        const { stdout } = await own.run('worker', String(worker.workerID));
+        return /NoPod/.test(stdout) && /FailedCreate: .*exceeded quota: no-pods/.test(stdout);
+      },
+      60_000,
+    );
   });
 });

@@ -13,6 +13,7 @@ import {
   type KubeObject,
   type Namespace,
 } from '../support/kubernetes.ts';
+import { account } from '../support/kubernetes-rights.ts';
 import { until } from '../support/until.ts';
 
 const soon = () => AbortSignal.timeout(30_000);
@@ -151,20 +152,8 @@ describe('on a real control plane', function () {
   });
 
   it('a queue without Secrets is not stopped by the right to them that another queue lacks', async () => {
-    const name = 'thresher';
-    const rbac = `/apis/rbac.authorization.k8s.io/v1/namespaces/${space.name}`;
-    const rules = [
-      { apiGroups: ['batch'], resources: ['jobs'], verbs: ['create', 'get', 'list', 'watch', 'delete'] },
-      { apiGroups: [''], resources: ['pods'], verbs: ['list', 'watch', 'delete'] },
-    ];
-    await space.client.create(space.core('serviceaccounts'), { metadata: { name } });
-    await space.client.create(`${rbac}/roles`, { metadata: { name }, rules });
-    await space.client.create(`${rbac}/rolebindings`, {
-      metadata: { name },
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name },
-      subjects: [{ kind: 'ServiceAccount', name, namespace: space.name }],
-    });
-    const token = await plane.token(space.name, name);
+    await account(space);
+    const token = await plane.token(space.name, 'thresher');
     plane.writeKubeconfig(`${backend.directory}/kubeconfig`, { token });
     backend.write('job.yaml', jobTemplate());
     backend.write('x509', '-----BEGIN CERTIFICATE-----\n');

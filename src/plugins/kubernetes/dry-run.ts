@@ -29,13 +29,18 @@ export async function dryRun(
     const missing = await rights.missing(needsSecrets, signal);
     if (missing.length > 0)
       return missing.map(({ message }) => ({ pointer: '/k8s_config_file', code: 'server-refused', message }));
+    const missed = await rights.missed(signal);
     const { warnings } = await hub.client.dryRun(hub.jobs, job, { signal });
     // What takes a worker's place after a crash must get in, too.
     await hub.client.dryRun(hub.jobs, asFence(job, 1), { signal });
-    return warnings.map((message) => ({
-      ...placeOf(message, template),
-      ...{ severity: 'warning', code: 'server-warned', message: `the API server warns: ${message}` },
-    }));
+    const warned = { severity: 'warning', code: 'server-warned' } as const;
+    return [
+      ...missed.map(({ message }) => ({ ...warned, pointer: '/k8s_config_file', message })),
+      ...warnings.map((message) => ({
+        ...placeOf(message, template),
+        ...{ ...warned, message: `the API server warns: ${message}` },
+      })),
+    ];
   } catch (error) {
     const { code, message } = toReason(error);
     const where = `namespace ${hub.namespace}: ${message} (${code})`;
@@ -43,6 +48,8 @@ export async function dryRun(
       const warned = `the API server would not take its Job now: ${where}`;
       return [{ ...placeOf('', template), severity: 'warning', code: 'server-warned', message: warned }];
     }
+    if (isKubernetesError(error, 'kubernetes-unauthorized'))
+      return [{ pointer: '/k8s_config_file', code: 'server-refused', message: where }];
     const said = isKubernetesError(error) && error.status !== undefined && error.status < 500;
     if (!said) return [{ pointer: '/k8s_config_file', code: 'server-unknown', message: where }];
     return [

@@ -15,7 +15,7 @@ import { Rights } from './rights.ts';
 import { K8sMonitorConfig, K8sSubmitterConfig, K8sSweeperConfig, namespaceOf, type Where } from './schema.ts';
 import { K8sSubmitter, templateOptions } from './submitter.ts';
 import { K8sSweeper } from './sweeper.ts';
-import { loadTemplate } from './template/template.ts';
+import { type KubernetesTemplate, loadTemplate } from './template/template.ts';
 
 const connections = (config: Where, context: CheckContext) => [connectionName(config, context)];
 
@@ -130,9 +130,49 @@ function checkTemplateFile(config: K8sSubmitterConfig, context: CheckContext): D
   const options = { ...templateOptions(config), namespace: namespaceOf(config) };
   const loaded = loadTemplate(file, options);
   const found = loaded.ok ? loaded.warnings : loaded.problems;
-  return found.map((problem) =>
-    problem.code === 'file-unreadable'
-      ? { pointer: '/k8s_yaml_file', code: problem.code, message: `${file}: ${problem.message}` }
-      : problem,
+  return [
+    ...found.map((problem) =>
+      problem.code === 'file-unreadable'
+        ? { pointer: '/k8s_yaml_file', code: problem.code, message: `${file}: ${problem.message}` }
+        : problem,
+    ),
+    ...checkProxy(config, context, loaded.ok ? loaded.template : undefined),
+  ];
+}
+
+/** Pilots that get no proxy fail one after the other, far away: said here as far as it can be seen. */
+function checkProxy(
+  { proxySecretPath: path, x509UserProxy }: K8sSubmitterConfig,
+  { configDir }: CheckContext,
+  template: KubernetesTemplate | undefined,
+): DefinitionProblem[] {
+  if (path === undefined) {
+    const file = x509UserProxy === undefined ? undefined : resolve(configDir, x509UserProxy);
+    if (file === undefined || existsSync(file)) return [];
+    // What renews it may start after the daemon; until then the queue waits with the reason.
+    const message = `the proxy ${file} is not there: write it, or name the right one`;
+    return [{ pointer: '/x509UserProxy', severity: 'warning', code: 'file-unreadable', message }];
+  }
+  const problems: DefinitionProblem[] = [];
+  const warn = (pointer: string, message: string) =>
+    problems.push({ pointer, severity: 'warning', code: 'template-risky', message });
+  if (x509UserProxy !== undefined) {
+    warn('/x509UserProxy', 'x509UserProxy has no effect beside proxySecretPath: remove one of them');
+  }
+  const pilot = template?.job.spec.template.spec.containers.find(({ name }) => name === template.pilot);
+  const mounts = pilot?.volumeMounts ?? [];
+  const serves = mounts.some(
+    ({ mountPath }) => path === mountPath || path.startsWith(`${mountPath.replace(/\/+$/, '')}/`),
   );
+  if (pilot !== undefined && !serves) {
+    const there =
+      mounts.length === 0
+        ? 'it mounts nothing'
+        : `it mounts ${mounts.map(({ mountPath }) => mountPath).join(', ')}`;
+    warn(
+      '/proxySecretPath',
+      `no volume of container ${pilot.name} holds ${path} (${there}): mount the proxy's Secret there`,
+    );
+  }
+  return problems;
 }

@@ -52,7 +52,7 @@ export class K8sLogs implements LogReader {
         if (source === undefined) {
           // It was read to its end before the Pod went.
           if (sinceTime !== undefined) return;
-          const message = `worker ${workerId} has no Pod in ${this.#hub.namespace} (any more): its log went with it`;
+          const message = `worker ${workerId} has no Pod in ${this.#hub.namespace}: none was made yet, or its log went with it`;
           throw new ThresherError('no-log', message);
         }
         if (source.waits && !follow) {

@@ -20,6 +20,16 @@ const secretRights: readonly Right[] = [
   { group: '', resource: 'secrets', verbs: ['create', 'list', 'delete'] },
 ];
 
+/** What a queue works without, a little worse, and what is lost then. */
+const usefulRights: readonly (Right & { readonly without: string })[] = [
+  { group: '', resource: 'pods/log', verbs: ['get'], without: '`thresher logs` reads nothing' },
+  {
+    ...{ group: '', resource: 'events', verbs: ['create', 'list'] },
+    without:
+      'Events do not tell what thresher did, and thresher not why a Pod is not made or a volume not mounted',
+  },
+];
+
 const reviews = collectionPath({
   ...{ group: 'authorization.k8s.io', version: 'v1', resource: 'selfsubjectaccessreviews' },
 });
@@ -42,7 +52,20 @@ export class Rights {
 
   /** @throws KubernetesError when the server cannot be asked. */
   async missing(needsSecrets: boolean, signal: AbortSignal): Promise<readonly Reason[]> {
-    const wanted = needsSecrets ? [...workerRights, ...secretRights] : workerRights;
+    return this.#lacking(needsSecrets ? [...workerRights, ...secretRights] : workerRights, signal);
+  }
+
+  /** Rights that a queue can do without, and what then fails. @throws KubernetesError when the server cannot be asked. */
+  async missed(signal: AbortSignal): Promise<readonly Reason[]> {
+    const each = usefulRights.map(async (right) =>
+      (await this.#lacking([right], signal)).map(({ code, message }) => ({
+        ...{ code, message: `${message}; without it ${right.without}` },
+      })),
+    );
+    return (await Promise.all(each)).flat();
+  }
+
+  async #lacking(wanted: readonly Right[], signal: AbortSignal): Promise<readonly Reason[]> {
     const asked = wanted.flatMap(({ group, resource, verbs }) =>
       verbs.map(async (verb) =>
         (await this.#has(group, resource, verb, signal)) ? [] : [{ resource, verb }],
@@ -69,7 +92,7 @@ export class Rights {
     const { client, namespace } = this.#hub;
     const review = {
       ...{ apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectAccessReview' },
-      spec: { resourceAttributes: { namespace, group, resource, verb } },
+      spec: { resourceAttributes: { namespace, group, verb, ...partsOf(resource) } },
     };
     try {
       const answer = (await client.create(reviews, review, { signal })) as {
@@ -82,4 +105,10 @@ export class Rights {
       throw error;
     }
   }
+}
+
+/** "pods/log" as the server wants it asked. */
+function partsOf(name: string): { readonly resource: string; readonly subresource?: string } {
+  const [resource = '', subresource] = name.split('/');
+  return { resource, ...(subresource !== undefined && { subresource }) };
 }

@@ -18,7 +18,7 @@ const where = {
   'k8s.namespace': text('The same, as CRIC has it.'),
   requestsPerSecond: Type.Optional(
     Type.Number({
-      exclusiveMinimum: 0,
+      minimum: 1,
       description:
         'Requests per second to the API server, all queues on that cluster together, after a burst of twice as many; the least that any of them says counts. Default: 200. What the server itself asks for (429) counts too.',
     }),

@@ -418,7 +418,7 @@ describe('the templates that ship with the program', () => {
         jobs: 'create,get,list,watch,delete',
         pods: 'list,watch,delete',
         'pods/log': 'get',
-        events: 'create',
+        events: 'create,list',
       },
       'thresher-secrets': { secrets: 'create,list,delete' },
     });
