@@ -91,14 +91,18 @@ describe('check-config --server', function () {
     const { status, lines } = await checked({ Q: jobTemplate() }, { token });
     expect(status).to.equal(0);
     const said = lines.join('\n');
-    expect(said).to.match(/warning: .*right to get pods\/log .*`thresher logs` reads nothing \[server-warned\]/);
+    expect(said).to.match(
+      /warning: .*right to get pods\/log .*`thresher logs` reads nothing \[server-warned\]/,
+    );
     expect(said).to.match(/warning: .*right to list events .*\[server-warned\]/);
   });
 
   it('says of a login that is refused that the kubeconfig is wrong, not the template', async () => {
     const { status, lines } = await checked({ Q: jobTemplate() }, { token: 'nobody-knows-it' });
     expect(status).to.equal(1);
-    expect(lines[1]).to.match(/\/Q\/submitter\/k8s_config_file: error: .*kubernetes-unauthorized.*\[server-refused\]$/);
+    expect(lines[1]).to.match(
+      /\/Q\/submitter\/k8s_config_file: error: .*kubernetes-unauthorized.*\[server-refused\]$/,
+    );
   });
 
   it('warns where a quota leaves no room at the moment', async () => {

@@ -153,7 +153,10 @@ describe('a mistake in a Kubernetes queue', function () {
           }),
           TOKEN: kubernetesQueue(space, { kubeconfig: 'token' }),
           NOWHERE: kubernetesQueue(space, { kubeconfig: 'nowhere' }),
-          NOPROXY: { ...kubernetesQueue(space, { submitter: { x509UserProxy: 'no-proxy' } }), queueStatus: 'offline' },
+          NOPROXY: {
+            ...kubernetesQueue(space, { submitter: { x509UserProxy: 'no-proxy' } }),
+            queueStatus: 'offline',
+          },
           NOMOUNT: {
             ...kubernetesQueue(space, { submitter: { proxySecretPath: '/proxy/x509' } }),
             queueStatus: 'offline',
@@ -201,7 +204,11 @@ describe('a mistake in a Kubernetes queue', function () {
   });
 
   for (const [name, what, said] of [
-    ['NOPROXY', 'a proxy file that is not there', /x509UserProxy.* warning: the proxy \S+\/no-proxy is not there/],
+    [
+      'NOPROXY',
+      'a proxy file that is not there',
+      /x509UserProxy.* warning: the proxy \S+\/no-proxy is not there/,
+    ],
     ['BOTHPROXIES', 'a proxy named twice', /x509UserProxy.* warning: x509UserProxy has no effect beside/],
     [
       'NOMOUNT',

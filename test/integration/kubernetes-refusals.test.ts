@@ -53,8 +53,8 @@ describe('on Kubernetes what the API server refuses', () => {
     const [jobs, pods] = workerRights;
     const noCreate = await namespace('no-create');
     const noWatch = await namespace('no-watch');
-    await account(noCreate, [{ ...jobs, verbs: ['get', 'list', 'watch', 'delete'] }, pods ?? {}]);
-    await account(noWatch, [jobs ?? {}, { ...pods, verbs: ['list', 'delete'] }]);
+    await account(noCreate, [{ ...jobs, verbs: ['get', 'list', 'watch', 'delete'] }, pods]);
+    await account(noWatch, [jobs, { ...pods, verbs: ['list', 'delete'] }]);
     site = kubernetesSite(plane, {
       queues: {
         CREATE: kubernetesQueue(noCreate, { kubeconfig: 'create.kubeconfig' }),
@@ -251,5 +251,25 @@ describe('on Kubernetes what the API server refuses', () => {
     await plane.client.create('/api/v1/namespaces', { metadata: { name: space.name } });
     await until('it goes on', async () => (await running(site as Site, 'Q')) === 2);
     expect(await workerJobs(space)).to.have.length(2);
+  });
+
+  it('of a Pod is shown with its worker, whose Job it took', async () => {
+    const space = await namespace('no-pods');
+    await space.client.create(space.core('resourcequotas'), {
+      metadata: { name: 'no-pods' },
+      spec: { hard: { pods: '0' } },
+    });
+    const own = kubernetesSite(plane, { queues: { Q: kubernetesQueue(space) } });
+    site = own;
+    own.start();
+    const worker = await until('a Job is there', async () => (await own.workers({ status: 'submitted' }))[0]);
+    await until(
+      'it is said why it has no Pod',
+      async () => {
+        const { stdout } = await own.run('worker', String(worker.workerID));
+        return /NoPod/.test(stdout) && /FailedCreate: .*exceeded quota: no-pods/.test(stdout);
+      },
+      60_000,
+    );
   });
 });

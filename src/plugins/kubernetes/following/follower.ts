@@ -1,5 +1,6 @@
 import { toReason } from '../../../worker/errors.ts';
 import type { Handlers, ReflectorState } from '../../../clients/kubernetes/reflector.ts';
+import { lastWarnings } from '../events.ts';
 import type { Observation } from '../../../worker/observation.ts';
 import type { ObservationSink } from '../../contracts/monitor.ts';
 import { Following } from './following.ts';
@@ -20,6 +21,9 @@ const logPatience = 30_000;
 const logsAtOnce = 4;
 /** What ended longer ago than this was most likely shown before the daemon's last start, ms. */
 const logsOfLast = 3_600_000;
+
+/** After so long a Job without a Pod is asked about, and again after that, ms. */
+const withoutPod = { noticed: 10_000, again: 60_000 };
 
 type Source = 'jobs' | 'pods';
 
@@ -42,6 +46,8 @@ export class Follower {
   readonly #logsWanted: { readonly observation: Observation; readonly lines: number }[] = [];
   #logReaders = 0;
   #toldOfLogs = false;
+  /** When Jobs without a Pod are looked for next, ms UTC of the cluster. */
+  #askAt = 0;
   /** Something was wrong since the last complete listing. */
   #troubled = false;
   #completedAt = -Infinity;
@@ -102,12 +108,31 @@ export class Follower {
     const now = this.#parts.hub.now();
     for (const [workerId, at] of this.#lookAgain) if (at <= now) this.#look(workerId);
     if (!states.every(({ synced }) => synced)) return;
+    if (now >= this.#askAt) this.#askWhy(now);
     // As fresh as the older of the two; where neither was heard of since, nothing new is known. A break that is mended is news.
     const aliveAt = Math.min(...states.map((state) => state.aliveAt));
     if (aliveAt <= this.#completedAt && !this.#troubled) return;
     this.#completedAt = aliveAt;
     this.#troubled = false;
     this.#sink.complete();
+  }
+
+  /** Why a Pod is not made (a quota, a class or an account that is missing) stands in Events of its Job alone. */
+  #askWhy(now: number): void {
+    const without = this.#following.withoutPod(now - withoutPod.noticed);
+    this.#askAt = now + (without.size === 0 ? withoutPod.noticed : withoutPod.again);
+    lastWarnings(this.#parts.hub, [...without.keys()], this.#signal)
+      .then((warnings) => {
+        for (const [uid, warning] of warnings) {
+          const workerId = without.get(uid);
+          if (workerId === undefined) continue;
+          this.#following.explain(workerId, warning);
+          this.#look(workerId);
+        }
+      })
+      .catch((error: unknown) => {
+        this.#parts.context.log.debug('why Pods are missing cannot be asked', { ...toReason(error) });
+      });
   }
 
   #changed({ trouble }: ReflectorState): void {

@@ -8,6 +8,8 @@ interface Followed {
   readonly pods: Map<string, Kept>;
   /** Since when it is known to have no Pod, ms UTC. */
   withoutPodSince?: number;
+  /** Why it has none, as far as the cluster said. */
+  because?: string;
 }
 
 /** Options by queue and number of its configuration, as far as the object says them. */
@@ -71,6 +73,22 @@ export class Following {
     if (followed !== undefined && since !== undefined) followed.withoutPodSince = since;
   }
 
+  /** Workers by the uid of their Job, where it has had no Pod since `before` (ms UTC) and nobody holds it back on purpose. */
+  withoutPod(before: number): ReadonlyMap<string, number> {
+    const found = new Map<string, number>();
+    for (const [workerId, { job, pods, withoutPodSince = Infinity }] of this.#workers) {
+      if (job === undefined || pods.size > 0 || withoutPodSince > before) continue;
+      if (!job.text.includes('"suspend":true')) found.set(job.uid, workerId);
+    }
+    return found;
+  }
+
+  /** Until it has a Pod, this is why it has none. */
+  explain(workerId: number, because: string): void {
+    const followed = this.#workers.get(workerId);
+    if (followed?.pods.size === 0) followed.because = because;
+  }
+
   /** From now on these Jobs are all there are. */
   replaceJobs(jobs: readonly Kept[]): void {
     for (const followed of this.#workers.values()) delete followed.job;
@@ -90,14 +108,17 @@ export class Following {
     if (followed === undefined) return undefined;
     const { job, pods } = parsed(followed);
     // A Job does not say since when it has no Pod: it is counted from when that was first seen.
-    if (pods.length > 0) delete followed.withoutPodSince;
-    else followed.withoutPodSince ??= now;
-    const { withoutPodSince } = followed;
+    if (pods.length > 0) {
+      delete followed.withoutPodSince;
+      delete followed.because;
+    } else followed.withoutPodSince ??= now;
+    const { withoutPodSince, because } = followed;
     const { [queueLabel]: queue, [configAnnotation]: config } = (job ?? pods[0])?.metadata?.annotations ?? {};
     const own = options(queue, config === undefined ? undefined : Number(config));
     const state = stateOf(workerId, job, pods, now, {
       ...own,
       ...(withoutPodSince !== undefined && { withoutPodSince }),
+      ...(because !== undefined && { withoutPodBecause: because }),
     });
     return state && { ...state, settled: isSettled(state, pods), logLines: own.failedLogLines ?? 0 };
   }

@@ -85,6 +85,8 @@ export interface PendingLimits {
   readonly pendingRules?: readonly PendingOverride[];
   /** Since when the worker is known to have no Pod, ms UTC: its Job does not say. */
   readonly withoutPodSince?: number;
+  /** Why it has none, as far as the cluster said: "FailedCreate: ... exceeded quota ...". */
+  readonly withoutPodBecause?: string;
 }
 
 /** What waiting means now: nothing yet but perhaps at `at` (ms UTC), or the end. */
@@ -159,11 +161,12 @@ export function noPodSince(facts: Facts, withoutPodSince: number | undefined): n
 }
 
 /** Why a worker waits: the containers' reasons, else the Pod's, else that there is no Pod. */
-export function waitingOf(facts: Facts, { withoutPodSince }: PendingLimits): Waiting[] {
+export function waitingOf(facts: Facts, { withoutPodSince, withoutPodBecause }: PendingLimits): Waiting[] {
   const { pod } = facts;
   if (pod === undefined) {
     const since = noPodSince(facts, withoutPodSince);
-    return since === undefined ? [] : [{ reason: 'NoPod', since }];
+    const message = withoutPodBecause;
+    return since === undefined ? [] : [{ reason: 'NoPod', ...(message !== undefined && { message }), since }];
   }
   const deletion = timeOf(pod.metadata?.deletionTimestamp);
   if (deletion !== undefined) return [{ reason: 'Terminating', since: deletion }];

@@ -40,6 +40,10 @@ interface Row {
   readonly mayBeGivenUp?: boolean;
 }
 
+/** "NoPod:FailedCreate" once an Event of its Job said why. */
+const noPod = (_: Facts, waiting: readonly Waiting[]): string =>
+  ['NoPod', ...(waiting[0]?.message?.split(': ', 1) ?? [])].join(':');
+
 const reasonOf = (facts: Facts, waiting: readonly Waiting[]): string =>
   waiting.map(({ reason }) => reason).find((reason) => reason !== 'PodInitializing') ??
   waiting[0]?.reason ??
@@ -161,13 +165,13 @@ export const stateRows: readonly Row[] = [
     when: ({ pod }) => pod !== undefined,
   },
   {
-    seen: 'Job without a Pod that had one, or was suspended, before',
-    ...{ status: 'idle', native: 'NoPod', mayBeGivenUp: true },
+    seen: 'Job without a Pod that had one, or was suspended, before: native is `NoPod`, with the reason of an Event of the Job where there is one (`NoPod:FailedCreate`)',
+    ...{ status: 'idle', native: noPod, mayBeGivenUp: true },
     when: (facts) => hadItsTurn(facts),
   },
   {
-    seen: 'Job without a Pod yet (quota, slow controller)',
-    ...{ status: 'submitted', native: 'NoPod', mayBeGivenUp: true },
+    seen: 'Job without a Pod yet (quota, slow controller): native as before',
+    ...{ status: 'submitted', native: noPod, mayBeGivenUp: true },
     when: () => true,
   },
 ];
