@@ -1,9 +1,9 @@
 import type { CredentialManager, CredentialState, RenewOutcome } from '../plugins/contracts/index.ts';
 import type { Clock } from '../util/clock.ts';
 import { type Deadline, withDeadline } from '../util/deadline.ts';
+import { toReason } from '../worker/errors.ts';
 import type { Reason } from '../worker/reason.ts';
 import { type CredentialBoard, nameOf } from './credential-board.ts';
-import { toReason } from './loop.ts';
 import type { Log } from '../plugins/contracts/index.ts';
 
 export interface CredentialAgentOptions {

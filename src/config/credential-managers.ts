@@ -138,7 +138,7 @@ function fromLists(section: JsonObject, add: Add): Entry[] {
       .map(([key, values]) => [key, values[index]] as const)
       .filter(([, value]) => !placeholders.includes(String(value)));
     const value = { ...Object.fromEntries(options), module: String(module), name: String(names[index]) };
-    return { pointer: '', value: value as Entry['value'] };
+    return { pointer: '', value };
   });
 }
 
@@ -161,7 +161,7 @@ function fromPluginConfigs(section: JsonObject, add: Add): Entry[] {
     return Object.entries(configs).flatMap(([setup, options]): Entry[] => {
       const pointer = `${at}${toPointer(['configs', setup])}`;
       if (!isObject(options)) return wrong(pointer, `configs.${setup} must be an object with options`);
-      return [{ pointer, value: { ...options, module, name } as Entry['value'] }];
+      return [{ pointer, value: { ...options, module, name } }];
     });
   });
 }
@@ -179,7 +179,8 @@ export function fillEntry(
       .replaceAll('${harvesterID}', () => names.harvesterID)
       .replaceAll(/\$\{common\.([^}]+)\}/g, (text, key: string) => {
         const found = names.common[key];
-        return found === undefined ? text : String(found);
+        if (found === undefined) return text;
+        return typeof found === 'string' ? found : JSON.stringify(found);
       });
   }
   if (Array.isArray(value)) return value.map((item) => fillEntry(item, names));

@@ -2,8 +2,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { managersOf } from '../../src/config/credential-managers.ts';
+import type { PluginCatalogue } from '../../src/config/queue-config.ts';
 import { readSettings } from '../../src/config/settings.ts';
-import { builtInPlugins, Registry } from '../../src/plugins/registry.ts';
+import { loadPlugins } from '../../src/daemon/plugins.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const k8s = 'pandaharvester.harvestercredmanager.k8s_secret_cred_manager';
@@ -12,6 +13,11 @@ const voms = 'pandaharvester.harvestercredmanager.no_voms_cred_manager';
 describe('credential managers of the settings', () => {
   let directory: string;
   let plan: string;
+  let catalogue: PluginCatalogue;
+
+  before(async () => {
+    catalogue = await loadPlugins([], '/');
+  });
 
   beforeEach(() => {
     directory = temporaryDirectory();
@@ -31,9 +37,12 @@ describe('credential managers of the settings', () => {
     writeFileSync(file, text);
     const result = readSettings(file, undefined, { env: {}, hostname: 'h', home: directory });
     if (!result.ok) throw new Error(JSON.stringify(result.problems));
-    const { choices, problems } = managersOf(result.settings, new Registry(builtInPlugins));
+    const { choices, problems } = managersOf(result.settings, catalogue);
     return {
-      managers: choices.map(({ name, config }) => [name, config.certFile ?? config.inCertFile ?? config.files]),
+      managers: choices.map(({ name, config }) => [
+        name,
+        config.certFile ?? config.inCertFile ?? config.files,
+      ]),
       problems: problems.map(
         ({ severity, code, line, pointer, message }) => `${severity} ${code} ${line} ${pointer}: ${message}`,
       ),
@@ -118,7 +127,12 @@ describe('credential managers of the settings', () => {
 
   it('with a plan that is wrong name the place in the plan', () => {
     writeFileSync(plan, '{\n  "proxy_files": "/proxy"\n}\n');
-    const lines = ['[credmanager]', `moduleName = ${k8s}`, 'className = K8sSecretCredManager', `certFile = ${plan}`];
+    const lines = [
+      '[credmanager]',
+      `moduleName = ${k8s}`,
+      'className = K8sSecretCredManager',
+      `certFile = ${plan}`,
+    ];
     const { managers, problems } = read(lines.join('\n'));
     expect(managers).to.deep.equal([]);
     expect(problems.join('\n')).to.match(/^error wrong-type .*plan\.json:2: proxy_files/);

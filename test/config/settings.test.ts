@@ -168,7 +168,7 @@ describe('the settings of the daemon', () => {
   it('keep credential managers as they are', () => {
     const result = read('master: {}\ncredmanager:\n  moduleName: [a]\n');
     expect(result.problems).to.deep.equal([]);
-    expect(result.ok && result.settings.values.credmanager).to.include.deep({ moduleName: ['a'] });
+    expect(result.ok && result.settings.values.credmanager).to.deep.include({ moduleName: ['a'] });
   });
 
   it('accept a cron expression', () => {

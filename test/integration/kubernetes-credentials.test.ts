@@ -212,7 +212,10 @@ describe('credentials of queues on Kubernetes', () => {
     await using second = await plane.namespace('credentials-too');
     await account(space, [{ apiGroups: [''], resources: ['secrets'], verbs: ['create', 'get', 'patch'] }]);
     const foreign = Buffer.from('of somebody else').toString('base64');
-    await space.client.create(space.core('secrets'), { metadata: { name: 'proxy-secret' }, data: { foreign } });
+    await space.client.create(space.core('secrets'), {
+      metadata: { name: 'proxy-secret' },
+      data: { foreign },
+    });
     const manager = { ...inQueue(), k8s_config_file: 'limited', k8s_namespace: [space.name, second.name] };
     begin({ credmanagers: [manager] });
     plane.writeKubeconfig(site.path('limited'), { token: await plane.token(space.name, 'thresher') });
@@ -258,11 +261,19 @@ describe('a pilot on a real node', function () {
     const submitter = { proxySecretPath, cpuAdjustRatio: 1, memoryAdjustRatio: 1 };
     const queue = { common: { k8s_namespace: space.name }, credmanagers: [entry], maxWorkers: 1 };
     const queues = { Q: kubernetesQueue(space, { submitter, queue }) };
-    const site = kubernetesSite(plane, { queues }, { 'job.yaml': jobTemplate({}, { containers: [reading], volumes }) });
+    const site = kubernetesSite(
+      plane,
+      { queues },
+      { 'job.yaml': jobTemplate({}, { containers: [reading], volumes }) },
+    );
     try {
       const first = putProxy(site, ca, user, 12 * hour).trim();
       site.start();
-      const worker = await until('the pilot runs', async () => (await site.workers({ status: 'running' }))[0], 120_000);
+      const worker = await until(
+        'the pilot runs',
+        async () => (await site.workers({ status: 'running' }))[0],
+        120_000,
+      );
       const log = async () => (await site.run('logs', String(worker.workerID))).stdout;
       await until('it has read the first', async () => (await log()).includes('begun'), 60_000);
       const second = putProxy(site, ca, user, 24 * hour).trim();

@@ -21,7 +21,8 @@ describe('K8sSecretCredManager', () => {
     writeFileSync(join(configDir, 'plan.json'), text);
     return found({ certFile: 'plan.json' });
   };
-  const plan = (changes: object) => foundInFile(JSON.stringify({ ...place, proxy_files: ['/a'], ...changes }));
+  const plan = (changes: object) =>
+    foundInFile(JSON.stringify({ ...place, proxy_files: ['/a'], ...changes }));
 
   it('finds nothing wrong with what is right, in either place', () => {
     expect(found({ ...place, proxy_files: ['/a', 'b'], k8s_namespace: ['x', 'y'] })).to.deep.equal([]);
@@ -29,7 +30,9 @@ describe('K8sSecretCredManager', () => {
   });
 
   it('finds mistakes in its section', () => {
-    expect(found(place)[0]).to.match(/proxy_files.*it is missing: name the files, or in certFile a JSON file/);
+    expect(found(place)[0]).to.match(
+      /proxy_files.*it is missing: name the files, or in certFile a JSON file/,
+    );
     expect(found({ ...place, certFile: 'plan.json', proxy_files: ['/a'] })[0]).to.match(
       /proxy_files.*plan\.json says which files/,
     );
