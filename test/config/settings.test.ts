@@ -59,6 +59,7 @@ describe('the settings of the daemon', () => {
           keepRows: 24,
           pruneInterval: 3600,
         },
+        credmanager: { sleepTime: 1800, minLifetime: 3600, warnLifetime: 86_400 },
         http: { enabled: true, host: '127.0.0.1', port: 25085 },
         log: { level: 'info' },
       },
