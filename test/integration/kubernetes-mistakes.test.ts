@@ -161,10 +161,6 @@ describe('a mistake in a Kubernetes queue', function () {
             ...kubernetesQueue(space, { submitter: { proxySecretPath: '/proxy/x509' } }),
             queueStatus: 'offline',
           },
-          BOTHPROXIES: {
-            ...kubernetesQueue(space, { submitter: { proxySecretPath: '/proxy/x509', x509UserProxy: 'x' } }),
-            queueStatus: 'offline',
-          },
           ...Object.fromEntries(queues),
         },
       },
@@ -209,7 +205,6 @@ describe('a mistake in a Kubernetes queue', function () {
       'a proxy file that is not there',
       /x509UserProxy.* warning: the proxy \S+\/no-proxy is not there/,
     ],
-    ['BOTHPROXIES', 'a proxy named twice', /x509UserProxy.* warning: x509UserProxy has no effect beside/],
     [
       'NOMOUNT',
       'a path of the proxy where nothing is mounted',

@@ -153,26 +153,16 @@ function checkProxy(
     const message = `the proxy ${file} is not there: write it, or name the right one`;
     return [{ pointer: '/x509UserProxy', severity: 'warning', code: 'file-unreadable', message }];
   }
-  const problems: DefinitionProblem[] = [];
-  const warn = (pointer: string, message: string) =>
-    problems.push({ pointer, severity: 'warning', code: 'template-risky', message });
-  if (x509UserProxy !== undefined) {
-    warn('/x509UserProxy', 'x509UserProxy has no effect beside proxySecretPath: remove one of them');
-  }
   const pilot = template?.job.spec.template.spec.containers.find(({ name }) => name === template.pilot);
   const mounts = pilot?.volumeMounts ?? [];
   const serves = mounts.some(
     ({ mountPath }) => path === mountPath || path.startsWith(`${mountPath.replace(/\/+$/, '')}/`),
   );
-  if (pilot !== undefined && !serves) {
-    const there =
-      mounts.length === 0
-        ? 'it mounts nothing'
-        : `it mounts ${mounts.map(({ mountPath }) => mountPath).join(', ')}`;
-    warn(
-      '/proxySecretPath',
-      `no volume of container ${pilot.name} holds ${path} (${there}): mount the proxy's Secret there`,
-    );
-  }
-  return problems;
+  if (pilot === undefined || serves) return [];
+  const there =
+    mounts.length === 0
+      ? 'it mounts nothing'
+      : `it mounts ${mounts.map(({ mountPath }) => mountPath).join(', ')}`;
+  const message = `no volume of container ${pilot.name} holds ${path} (${there}): mount the proxy's Secret there`;
+  return [{ pointer: '/proxySecretPath', severity: 'warning', code: 'template-risky', message }];
 }
