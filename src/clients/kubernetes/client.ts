@@ -1,9 +1,9 @@
-import { type Asked, isKubernetesError, KubernetesError, statusFailure } from './errors.ts';
+import { continueIn, noApi, parse, warningsOf } from './answers.ts';
+import { isKubernetesError, statusFailure } from './errors.ts';
 import { linesOf } from './lines.ts';
 import type { ApiStatus, KubernetesObject, ListPage, WatchEvent } from './objects.ts';
 import { isObjectPath, type Query } from './paths.ts';
 import { type Request, Requests, type RequestsOptions } from './requests.ts';
-import type { Answer } from './transport.ts';
 
 export interface CallOptions {
   readonly signal: AbortSignal;
@@ -266,58 +266,4 @@ function request(method: Request['method'], path: string, options: CallOptions, 
 
 function json(value: unknown): NonNullable<Request['content']> {
   return { type: 'application/json', text: JSON.stringify(value) };
-}
-
-/** Where the next page begins, if the text says so before its first object; the page itself says it for sure. */
-function continueIn(text: string): string | undefined {
-  const head = text.slice(0, text.indexOf('"items":['));
-  return /"continue":"([^"\\]+)"/.exec(head)?.[1];
-}
-
-/** What a server that said yes must have said with it. */
-function parse(text: string, asked: Asked): object {
-  const value = parsed(withoutManagedFields(text)) ?? parsed(text);
-  if (typeof value === 'object' && value !== null) return value;
-  throw noApi(asked, `no JSON object, but "${text.slice(0, 80).replaceAll(/\s+/g, ' ')}"`);
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    // Said by whoever asked.
-    return undefined;
-  }
-}
-
-const managedFields = ',"managedFields":[';
-
-/**
- * Half of what an API server sends, and nobody here reads it: a third of the time to parse, and most of the garbage. What
- * looks like it is it: inside a text its quotes would be escaped. Cut too early, at a `}]` in a text of its own, the rest
- * is no JSON, and the whole is parsed instead.
- */
-function withoutManagedFields(text: string): string {
-  let rest = '';
-  let from = 0;
-  for (let at = text.indexOf(managedFields); at !== -1; at = text.indexOf(managedFields, from)) {
-    const end = text.indexOf('}]', at);
-    if (end === -1) return text;
-    rest += text.slice(from, at);
-    from = end + 2;
-  }
-  return from === 0 ? text : rest + text.slice(from);
-}
-
-function noApi(asked: Asked, said: string): KubernetesError {
-  const message = `${asked.server} does not answer like a Kubernetes API server: ${said} to ${asked.method} ${asked.path}`;
-  return new KubernetesError({ code: 'kubernetes-no-api', message, maybeDone: true }, { ...asked });
-}
-
-/** The texts of `Warning: 299 - "text"` headers. Source: RFC 7234, 5.5, which Kubernetes goes on using. */
-function warningsOf({ headers }: Answer): string[] {
-  const all = [headers['warning'] ?? []].flat().join(', ');
-  return [...all.matchAll(/\b299 \S+ "((?:[^"\\]|\\.)*)"/g)].map(([, text = '']) =>
-    text.replaceAll(/\\(.)/g, '$1'),
-  );
 }
