@@ -146,7 +146,7 @@ describe('a pilot on Kubernetes', function () {
       return result.status !== 0 && result;
     });
     expect(gone.stderr).to.include(
-      `worker ${id} has no Pod in ${space.name} (any more): its log went with it`,
+      `worker ${id} has no Pod in ${space.name}: none was made yet, or its log went with it`,
     );
     const shown = await site.run('worker', id);
     expect(shown.stdout).to.include('the proxy is too old\\nbye\\n');

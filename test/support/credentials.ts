@@ -93,6 +93,13 @@ export function proxyText(leaf: Issued, ...chain: readonly Issued[]): string {
     .join('');
 }
 
+/** A proxy of somebody, with a CA of its own, good for a month. */
+export function proxyOf(name: string): string {
+  const ca = makeAuthority();
+  const user = issue(ca.directory, ca, { name });
+  return proxyText(issue(ca.directory, user, { name: `${name}/CN=1`, extensions: rfcProxy }), user);
+}
+
 /** A proxy of this user that a real tool makes; @returns its path. */
 export function makeProxy(ca: Authority, user: Issued, tool: string, ...options: readonly string[]): string {
   const path = join(ca.directory, `proxy${made++}`);
