@@ -16,6 +16,7 @@ import { LocalTemplate } from '../src/plugins/local/schema.ts';
 import { knownPlaceholders } from '../src/plugins/local/template.ts';
 import { commandLineErrors } from '../src/worker/catalogue/command-line.ts';
 import { configurationErrors } from '../src/worker/catalogue/configuration.ts';
+import { credentialErrors } from '../src/worker/catalogue/credentials.ts';
 import { daemonErrors } from '../src/worker/catalogue/daemon.ts';
 import type { Explanation } from '../src/worker/catalogue/explanation.ts';
 import { httpErrors } from '../src/worker/catalogue/http.ts';
@@ -112,6 +113,11 @@ function errorsPage(): string {
       'Kubernetes',
       'What the API server of a cluster said, or why it was not asked: reasons of queues and errors of workers.',
       kubernetesErrors,
+    ),
+    ...section(
+      'Credentials',
+      'What is wrong with a proxy, token or ticket, or kept it from being renewed.',
+      credentialErrors,
     ),
     ...section(
       'Configuration',

@@ -36,6 +36,22 @@ need_for_node() {
   if [ ! -x /bin/busybox ] || ldd /bin/busybox >/dev/null 2>&1; then lack /bin/busybox busybox-static; fi
 }
 
+# What makes real proxies, tokens and tickets for the tests of credentials. `bring_in` asks no questions, so krb5-kdc and its
+# realm neither; the tests' KDC has a configuration and a port of its own, and ends with them.
+need_for_credentials() {
+  need openssl openssl
+  need voms-proxy-fake voms-clients
+  need grid-proxy-init globus-proxy-utils
+  need arcproxy nordugrid-arc-client
+  need_for_kerberos
+}
+
+need_for_kerberos() {
+  need krb5kdc krb5-kdc
+  need kadmin.local krb5-admin-server
+  need kinit krb5-user
+}
+
 # Ends the script unless all that was needed is there. THRESHER_INSTALL=apt, as .ci/run sets it, installs what is missing;
 # without it nothing outside of this checkout and of caches is changed.
 bring_in() {

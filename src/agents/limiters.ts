@@ -18,6 +18,8 @@ export interface GateState {
   readonly control: Control | undefined;
   /** Why a connection is closed, if one is. */
   readonly closed: Reason | undefined;
+  /** Why its credentials are not good enough, if so. */
+  readonly credential: Reason | undefined;
 }
 
 /** All that limiters may look at. */
@@ -66,6 +68,8 @@ export const operatorControl: Gate = ({ control }) => {
 };
 
 export const knownConnection: Gate = ({ closed }) => closed && { atMost: 0, reason: closed };
+
+export const goodCredentials: Gate = ({ credential }) => credential && { atMost: 0, reason: credential };
 
 export const maxWorkers: Limiter = ({ load, limits }) => {
   const most = limits.maxWorkers;
@@ -145,7 +149,7 @@ export const newPerCycle: Limiter = ({ limits, maxNewWorkers, madeInCycle }) => 
 };
 
 /** What closes a queue altogether: retries wait, too. */
-export const gates: readonly Gate[] = [queueStatus, operatorControl, knownConnection];
+export const gates: readonly Gate[] = [queueStatus, operatorControl, knownConnection, goodCredentials];
 /** What bounds the number of new workers; a retry is counted as alive already. */
 export const caps: readonly Limiter[] = [maxWorkers, queueLimit, coresLimit, memoryLimit, newPerCycle];
 

@@ -1,4 +1,5 @@
 import type { FamilyPart, Group, ThrottleFacts } from '../plugins/contracts/index.ts';
+import { namedCredentials } from '../config/credential-managers.ts';
 import { computingSiteOf, siteFamilyOf } from '../config/queues.ts';
 import type { LoadRow } from '../store/load.ts';
 import type { TokenBucket } from '../util/token-bucket.ts';
@@ -118,7 +119,15 @@ export class QueueLimits {
       closed: [...connected.values()]
         .map(({ connection }) => connection.closed)
         .find((reason) => reason !== undefined),
+      credential: this.#credential(),
     };
+  }
+
+  #credential(): Reason | undefined {
+    const { credentials, credentialLifetime, clock } = this.#context;
+    const { config, submitter } = this.#runtime;
+    const named = namedCredentials(config) ?? submitter.credentials?.() ?? [];
+    return credentials.judge(named, credentialLifetime, clock.now());
   }
 
   #state(groups: readonly Group[], rows: readonly LoadRow[]): Omit<LimitState, keyof GateState> {

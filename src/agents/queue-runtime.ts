@@ -12,6 +12,7 @@ import type { Clock } from '../util/clock.ts';
 import { type Deadline, withDeadline } from '../util/deadline.ts';
 import type { Requirements } from '../worker/worker.ts';
 import type { Connection } from './connection.ts';
+import type { CredentialBoard } from './credential-board.ts';
 import type { FactoryLimits } from './factory-limits.ts';
 import type { Ledger } from './ledger.ts';
 import type { Metrics } from './metrics.ts';
@@ -60,6 +61,9 @@ export interface AgentContext {
   readonly ledger: Ledger;
   readonly factoryLimits: FactoryLimits;
   readonly metrics: Metrics;
+  readonly credentials: CredentialBoard;
+  /** No worker is submitted with a credential that ends sooner, ms. */
+  readonly credentialLifetime: number;
   /** For one call of a plugin, ms. */
   readonly pluginTimeout: number;
   /** Aborts when calls under way are to be given up: later than the loops' own stop. */

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { managersOf } from '../config/credential-managers.ts';
 import { type QueueFileResult, type QueueVerdict, readQueueFile } from '../config/queues.ts';
 import { queueStates, stateOf } from '../config/queue-config.ts';
 import { type Configuration, readConfiguration, type Readable } from '../daemon/configuration.ts';
@@ -41,13 +42,20 @@ export function addCheckConfig(program: Command, environment: Environment): void
       const { config, stateDir } = command.optsWithGlobals<GlobalOptions>();
       const found = await readConfiguration(settingsFile({ config }), stateDir);
       const start = found.settings === undefined ? [] : wouldNotStart(found.settings);
-      const judged = makeReport({ ...found, problems: [...found.problems, ...start] }, queues);
+      const problems = [...found.problems, ...start, ...ofManagers(found)];
+      const judged = makeReport({ ...found, problems }, queues);
       const report = server ? await withServers(judged, found, environment) : judged;
       if (output === 'json') printJson(environment.out, jsonOf(report));
       else environment.out.write(`${textOf(report, queues.length > 0).join('\n')}\n`);
       const wrong = strict ? ['error', 'warning'] : ['error'];
       if (allProblems(report).some(({ severity }) => wrong.includes(severity))) throw new ExitStatus(1);
     });
+}
+
+/** What is wrong with the credential managers of the settings; those of queues are checked with their queues. */
+function ofManagers({ settings, queueFile }: Configuration): readonly Problem[] {
+  if (settings === undefined || queueFile === undefined) return [];
+  return managersOf(settings, queueFile.catalogue).problems;
 }
 
 function makeReport({ problems, queueFile: readable }: Configuration, wanted: readonly string[]): Report {

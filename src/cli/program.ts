@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander';
 import { ownSettings } from '../config/harvester-places.ts';
 import { ThresherError } from '../worker/errors.ts';
 import { addCheckConfig } from './check-config.ts';
+import { addCredentials } from './credentials.ts';
 import { addDb } from './db.ts';
 import { addCompletion } from './completion.ts';
 import { addDrain } from './drain.ts';
@@ -25,7 +26,7 @@ import { addWorkers } from './workers.ts';
 const subcommands = [
   ...[addRun, addQueues, addWorkers, addWorker, addLogs, addKill],
   ...[addPause, addResume, addDrain, addSweep, addOrphans],
-  ...[addCheckConfig, addExplain, addDb, addCompletion, addMan, addVersion],
+  ...[addCredentials, addCheckConfig, addExplain, addDb, addCompletion, addMan, addVersion],
 ];
 
 export function makeProgram(environment: Environment): Command {

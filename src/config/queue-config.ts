@@ -17,6 +17,15 @@ export interface PluginChoice {
   readonly config: JsonObject;
 }
 
+/** A credential manager with its options as its schema left them. JSON: part of a queue's snapshot. */
+export interface CredentialManagerChoice {
+  readonly name: string;
+  readonly module: string;
+  readonly config: JsonObject;
+  /** Relative paths in its options count from here. */
+  readonly configDir: string;
+}
+
 /** A queue that is ready to run. JSON all through: this is the snapshot that workers are followed with. */
 export interface QueueConfig {
   readonly name: string;
@@ -29,6 +38,8 @@ export interface QueueConfig {
   /** Directory of the queue file: relative paths in options count from it. */
   readonly configDir: string;
   readonly plugins: Readonly<Partial<Record<SectionName, PluginChoice>>>;
+  /** Credential managers that it names. Snapshots of earlier versions have none. */
+  readonly credmanagers?: readonly CredentialManagerChoice[];
 }
 
 /** What the configuration needs to know of the plugins, without knowing the plugins. */

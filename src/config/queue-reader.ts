@@ -5,6 +5,7 @@ import type { Located, Problem } from '../util/located.ts';
 import { toPointer } from '../util/located.ts';
 import { check } from '../util/schema.ts';
 import { judgeAbsent } from './absent-plugin.ts';
+import { chooseOfQueue } from './credential-managers.ts';
 import { type ChosenPlugin, type ChosenPlugins, unsharedConnections } from './connections.ts';
 import { type HarvesterKind, kindOf } from './harvester-plugins.ts';
 import { doubtfulLabelWeights, doubtfulStatus, doubtfulTypeWeights } from './doubtful-values.ts';
@@ -12,7 +13,12 @@ import { clampLimits } from './limits.ts';
 import { demandOf, whyStanding } from './demand.ts';
 import { isObject, type JsonObject, type MergedQueue } from './merge.ts';
 import { knownOptions, readAnyway } from './plugin-options.ts';
-import { type PluginCatalogue, type QueueVerdict, stateOf } from './queue-config.ts';
+import {
+  type CredentialManagerChoice,
+  type PluginCatalogue,
+  type QueueVerdict,
+  stateOf,
+} from './queue-config.ts';
 import {
   QueueOptions,
   SectionHead,
@@ -27,6 +33,8 @@ export interface QueueFileOptions {
   readonly stateDir: string;
   readonly defaultDemand: 'fill' | 'none' | undefined;
   readonly queueList: readonly string[] | undefined;
+  /** For `${harvesterID}` in credential managers. */
+  readonly harvesterId?: string;
   /** Where an item of that list stands in the settings. */
   readonly placeOfListed?: (index: number) => Pick<Problem, 'file' | 'pointer' | 'line'>;
 }
@@ -43,6 +51,7 @@ export class QueueReader {
   /** Which plugin each section resolved to; for `thresher explain`. */
   readonly plugins: ChosenPlugins = {};
   readonly #problems: Problem[] = [];
+  readonly #managers: CredentialManagerChoice[] = [];
   readonly #queue: MergedQueue;
   readonly #located: Located;
   readonly #catalogue: PluginCatalogue;
@@ -116,6 +125,7 @@ export class QueueReader {
       demand: demand.demand,
       configDir: this.#configDir,
       plugins: Object.fromEntries(chosen),
+      credmanagers: this.#managers,
     };
     return { ...judged, config };
   }
@@ -224,7 +234,7 @@ export class QueueReader {
     this.#remarks([section], unreadOptions(section, options, isObject(common) ? common : {}, known, plugin));
   }
 
-  /** Accepted so that files can be used as they are; what they would keep fresh, others must for now. */
+  /** What thresher has no manager for is accepted so that files can be used as they are: others must keep it fresh. */
   #credentials(): void {
     const { credmanagers } = this.#queue.values;
     if (credmanagers === undefined || credmanagers === null) return;
@@ -232,24 +242,18 @@ export class QueueReader {
       this.#problem('/credmanagers', 'wrong-type', 'credmanagers must be a list [ ... ]');
       return;
     }
+    const names = {
+      queueName: this.#queue.name,
+      harvesterID: this.#options.harvesterId ?? '',
+      common: isObject(this.#queue.values.common) ? this.#queue.values.common : {},
+    };
+    const place = { configDir: this.#configDir, stateDir: this.#options.stateDir };
     for (const [at, value] of (credmanagers as unknown[]).entries()) {
       const pointer = toPointer(['credmanagers', at]);
-      const head = check(SectionHead, value);
-      if (!head.ok) {
-        for (const problem of head.problems)
-          this.#problem(pointer + problem.pointer, 'wrong-type', problem.message);
-        continue;
-      }
-      const { name, module } = head.value;
-      const asked = { section: 'credmanager', harvesterKind: 'credmanager', kind: undefined } as const;
-      const finding = judgeAbsent({ ...asked, name, module, pull: true }, this.#catalogue);
-      // Only Harvester's names can be told from slips of the pen.
-      if (finding?.code === 'unknown-plugin' && module.startsWith('pandaharvester.')) {
-        this.#problem(pointer + finding.pointer, finding.code, finding.message);
-        continue;
-      }
-      const message = `${name} is accepted but not applied yet: its credentials must be kept fresh by other means`;
-      this.#problem(pointer, 'credmanager-not-applied', message, 'notice', name);
+      const { choice, problems } = chooseOfQueue(value, names, place, this.#catalogue);
+      for (const { code, message, severity, subject, ...inside } of problems)
+        this.#problem(pointer + inside.pointer, code, message, severity, subject);
+      if (choice !== undefined) this.#managers.push(choice);
     }
   }
 

@@ -50,6 +50,12 @@ export const QueueOptions = Type.Object({
     'What `nQueueLimitWorkerMemoryRatio` gives at least, MB; no less than `nQueueLimitWorkerMin` times 1000 MB, nor than one worker takes.',
   ),
   maxNewWorkersPerCycle: limit('New workers per pass at most; 0 = no such limit.'),
+  credentials: Type.Optional(
+    Type.Array(Type.String({ minLength: 1 }), {
+      description:
+        'Names of the credentials that its workers need, as `thresher credentials` shows them. Default: found from `proxySecretPath` or `x509UserProxy`.',
+    }),
+  ),
   submissionRate: Type.Optional(
     Type.Number({
       exclusiveMinimum: 0,

@@ -6,7 +6,14 @@ import { stateOf } from './queue-config.ts';
 import { type QueueFileOptions, QueueReader } from './queue-reader.ts';
 import { sections } from './queue-schema.ts';
 
-export type { PluginCatalogue, PluginChoice, QueueConfig, QueueState, QueueVerdict } from './queue-config.ts';
+export type {
+  CredentialManagerChoice,
+  PluginCatalogue,
+  PluginChoice,
+  QueueConfig,
+  QueueState,
+  QueueVerdict,
+} from './queue-config.ts';
 export { computingSiteOf, coresOf, parseSnapshot, siteFamilyOf } from './queue-config.ts';
 export type { QueueFileOptions } from './queue-reader.ts';
 

@@ -130,14 +130,17 @@ export const Settings = Type.Object(
       },
       closed,
     ),
-    credmanager: Type.Optional(
-      Type.Object(
-        {},
-        {
-          additionalProperties: true,
-          description: "Harvester's credential managers. Kept as they are, with a notice: not applied yet.",
-        },
-      ),
+    credmanager: Type.Object(
+      {
+        sleepTime: seconds(1800, 'Between renewals of credentials whose files did not change', 1),
+        minLifetime: seconds(3600, 'No worker is submitted with a credential that ends sooner', 0),
+        warnLifetime: seconds(86_400, 'A credential that ends sooner is warned about', 0),
+      },
+      {
+        // Harvester's lists: moduleName, className, inCertFile, outCertFile, voms; and pluginConfigs.
+        additionalProperties: true,
+        default: {},
+      },
     ),
     sweeper: Type.Object(
       {

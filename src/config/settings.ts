@@ -77,14 +77,7 @@ export function readSettings(
   };
   const { problem } = queueFile;
   const about = problem === undefined ? [] : [{ ...placeOf(located, '/qconf/configFile'), ...problem }];
-  const unapplied = values.credmanager === undefined ? [] : [notApplied(located, 'credmanager')];
-  return { ok: true, settings, problems: [...found, ...about, ...unapplied] };
-}
-
-function notApplied(located: Located, section: string): Problem {
-  const message = `[${section}] is accepted but not applied yet`;
-  const place = placeOf(located, `/${section}`);
-  return { ...place, severity: 'notice', code: 'setting-not-applied', message };
+  return { ok: true, settings, problems: [...found, ...about] };
 }
 
 export function isError({ severity }: Problem): boolean {

@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import { schedule, type ScheduledTask } from 'node-cron';
+import { CredentialBoard, type KnownCredential } from '../agents/credential-board.ts';
 import { Ledger } from '../agents/ledger.ts';
 import { FactoryLimits } from '../agents/factory-limits.ts';
 import { type Loop, type LoopHealth } from '../agents/loop.ts';
@@ -7,7 +8,9 @@ import { toReason } from '../worker/errors.ts';
 import { type Metrics, noMetrics } from '../agents/metrics.ts';
 import { ObservationWriter } from '../agents/observations.ts';
 import type { Step } from '../agents/queue-runtime.ts';
-import type { LoadedSettings } from '../config/settings.ts';
+import { allManagers, managersOf } from '../config/credential-managers.ts';
+import type { PluginCatalogue, QueueFileResult } from '../config/queues.ts';
+import { isError, type LoadedSettings } from '../config/settings.ts';
 import type { Log } from '../plugins/contracts/index.ts';
 import { instancesIn } from '../store/database.ts';
 import { openStore, type Store } from '../store/store.ts';
@@ -16,6 +19,7 @@ import { workerIdFloor } from '../worker/identity.ts';
 import { Assembly } from './assembly.ts';
 import { stuckGrace } from './queue-loops.ts';
 import { readForRun } from './configuration.ts';
+import { Credentials } from './credentials.ts';
 import { FileWatch } from './file-watch.ts';
 import { type Lock, takeLock } from './lock.ts';
 import { LoopSet } from './loop-set.ts';
@@ -50,11 +54,13 @@ export class Daemon {
   readonly #ledger: Ledger;
   readonly #writer: ObservationWriter;
   readonly #loops: LoopSet;
+  readonly #board = new CredentialBoard();
   readonly #giveUp = new AbortController();
   readonly #watch: FileWatch;
   #watching: Loop | undefined;
   #assembly: Assembly | undefined;
   #wiring: Wiring | undefined;
+  #credentials: Credentials | undefined;
   #reloads: Promise<void> = Promise.resolve();
   #stopping = false;
   readonly #onPass = new Set<() => void>();
@@ -129,6 +135,11 @@ export class Daemon {
     this.#onPass.add(tell);
   }
 
+  /** All credentials that are kept or watched here. */
+  get credentials(): readonly KnownCredential[] {
+    return this.#board.all;
+  }
+
   /** How many queues are run, or followed to the end of their workers. */
   get queues(): number {
     return this.#loops.queues;
@@ -198,6 +209,7 @@ export class Daemon {
     const { queueFile, catalogue, inUse } = await readForRun(settings, this.#store);
     logProblems(log, queueFile);
     wiring.use(catalogue);
+    this.#useCredentials(queueFile, catalogue);
     await assembly.reload(queueFile, inUse);
     const { queues, incomplete, refused, readable } = queueFile;
     const facts = { cause, queues: queues.length, incomplete: incomplete.length, refused: refused.length };
@@ -205,6 +217,15 @@ export class Daemon {
     else if (refused.length > 0 || incomplete.length > 0)
       log.warn('the queue file was read again; some queues have errors', facts);
     else log.info('the queue file was read again', facts);
+  }
+
+  /** Those of the settings, and of every queue that runs. */
+  #useCredentials({ queues, readable }: QueueFileResult, catalogue: PluginCatalogue): void {
+    if (!readable) return;
+    const { settings, log } = this.#options;
+    const { choices, problems } = managersOf(settings, catalogue);
+    for (const { message, ...place } of problems.filter(isError)) log.error(message, { ...place });
+    this.#credentials?.use(allManagers(choices, queues));
   }
 
   async #lookForChange(): Promise<void> {
@@ -215,7 +236,7 @@ export class Daemon {
 
   async #run(id: string): Promise<void> {
     const { settings, clock, random, log, step, metrics = noMetrics, beforeLoops } = this.#options;
-    const { master, monitor, submitter, sweeper, qconf } = settings.values;
+    const { master, monitor, submitter, sweeper, qconf, credmanager } = settings.values;
     await this.#watch.use();
     const { queueFile, catalogue, inUse } = await readForRun(settings, this.#store);
     logProblems(log, queueFile);
@@ -226,6 +247,8 @@ export class Daemon {
       ledger: this.#ledger,
       factoryLimits: new FactoryLimits(submitter.submissionRate, submitter.submissionBurst, clock),
       metrics,
+      credentials: this.#board,
+      credentialLifetime: credmanager.minLifetime * 1000,
       pluginTimeout: master.pluginTimeout * 1000,
       giveUp: this.#giveUp.signal,
       progress: () => undefined,
@@ -235,6 +258,8 @@ export class Daemon {
     this.#wiring = new Wiring(catalogue, { ...shared, maxStatusAge, stateDir: settings.stateDir });
     const parts = { settings: settings.values, context, writer: this.#writer, wiring: this.#wiring };
     this.#assembly = new Assembly({ ...parts, loops: this.#loops });
+    this.#credentials = new Credentials({ ...parts, loops: this.#loops }, this.#board);
+    this.#useCredentials(queueFile, catalogue);
     await this.#assembly.begin(queueFile, inUse);
     if (qconf.checkInterval > 0) {
       const interval = qconf.checkInterval * 1000;

@@ -63,6 +63,18 @@ export function makeFamilies() {
       'From the moment a backend showed a change to the moment it was written down.',
       delayBuckets,
     ),
+    credentialLeft: gauge(
+      'thresher_credential_remaining_seconds',
+      'Until the credential ends; below 0 it has ended.',
+      'credential',
+      'manager',
+    ),
+    credentialGood: gauge(
+      'thresher_credential_good',
+      '1 while the credential is there and valid.',
+      'credential',
+      'manager',
+    ),
     orphans: gauge('thresher_orphans', 'Objects with our mark that belong to no worker.'),
     databaseBytes: gauge('thresher_database_bytes', 'Size of the database with its write-ahead log.'),
   };

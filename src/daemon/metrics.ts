@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs';
+import { judgeOne, type KnownCredential } from '../agents/credential-board.ts';
 import type { LoopHealth } from '../agents/loop.ts';
 import type { Metrics, PassDone } from '../agents/metrics.ts';
 import type { SubmitOutcome } from '../plugins/contracts/index.ts';
@@ -18,6 +19,7 @@ export interface MetricSources {
   readonly factoryId: string;
   readonly version: string;
   readonly health: readonly LoopHealth[];
+  readonly credentials: readonly KnownCredential[];
 }
 
 const outcomes = ['accepted', 'rejected', 'unknown'] as const;
@@ -83,7 +85,7 @@ export class DaemonMetrics implements Metrics {
   }
 
   /** Everything, as Prometheus reads it. @throws ThresherError when the database cannot be read. */
-  async text({ store, factoryId, version, health }: MetricSources): Promise<string> {
+  async text({ store, factoryId, version, health, credentials }: MetricSources): Promise<string> {
     const [reports, alive, orphans] = await Promise.all([
       store.queues.all(),
       store.figures.alive(),
@@ -96,6 +98,7 @@ export class DaemonMetrics implements Metrics {
     databaseBytes.set(databaseSize(store.file));
     this.#fillQueues(reports, alive);
     this.#fillLoops(health);
+    this.#fillCredentials(credentials);
     return `${await registry.metrics()}\n${await processMetrics().metrics()}`;
   }
 
@@ -127,6 +130,20 @@ export class DaemonMetrics implements Metrics {
       for (const [name, value] of Object.entries(limits)) {
         if (value !== null) limit.set({ queue, limit: name }, value);
       }
+    }
+  }
+
+  /** What has no end has no time that remains. */
+  #fillCredentials(credentials: readonly KnownCredential[]): void {
+    const { credentialLeft, credentialGood } = this.#families;
+    credentialLeft.reset();
+    credentialGood.reset();
+    const now = this.#clock.now();
+    for (const known of credentials) {
+      const { name: credential, manager, state } = known;
+      credentialGood.set({ credential, manager }, judgeOne(known, 1, now) === undefined ? 1 : 0);
+      const end = state.kind === 'there' ? state.facts.expiresAt : undefined;
+      if (end !== undefined) credentialLeft.set({ credential, manager }, (end - now) / 1000);
     }
   }
 

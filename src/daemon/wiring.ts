@@ -1,11 +1,17 @@
 import { Connection } from '../agents/connection.ts';
 import type { ConnectedPlugins, QueueRuntime } from '../agents/queue-runtime.ts';
 import { requirementsOf } from '../agents/worker-maker.ts';
-import type { PluginCatalogue, PluginChoice, QueueConfig } from '../config/queues.ts';
+import type {
+  CredentialManagerChoice,
+  PluginCatalogue,
+  PluginChoice,
+  QueueConfig,
+} from '../config/queues.ts';
 import { type SectionName, sections } from '../config/queue-schema.ts';
 import type {
   AnyDefinition,
   Context,
+  CredentialManager,
   DemandSource,
   Log,
   Messenger,
@@ -17,6 +23,12 @@ import type {
 import type { Clock } from '../util/clock.ts';
 import { check } from '../util/schema.ts';
 import { ThresherError } from '../worker/errors.ts';
+
+/** What serves no queue has no workers. */
+const noRequirements = {
+  ...{ nCore: 1, minRamCount: 0, maxDiskCount: 0, maxWalltime: 0 },
+  ...{ resourceType: '', jobType: '', pilotType: '', prodSourceLabel: '' },
+};
 
 export interface WiringOptions {
   readonly factoryId: string;
@@ -80,6 +92,24 @@ export class Wiring {
     };
   }
 
+  /** @throws ThresherError `unknown-plugin` */
+  credentialManager({ name, module, config, configDir }: CredentialManagerChoice): CredentialManager {
+    const definition = this.#catalogue.find('credmanager', module, name);
+    if (definition === undefined)
+      throw new ThresherError('unknown-plugin', `no credential manager is called ${name} of ${module}`);
+    const { factoryId, harvesterId, stateDir, clock, random, log } = this.#options;
+    return definition.create(config, {
+      ...{ factoryId, harvesterId, stateDir, clock, random, log, configDir },
+      ...{ queue: '', configId: 0, connection: '', requirements: noRequirements },
+      share: <T>(key: string, make: () => T): T => this.#share(key, make),
+    }) as CredentialManager;
+  }
+
+  #share<T>(key: string, make: () => T): T {
+    if (!this.#shared.has(key)) this.#shared.set(key, make());
+    return this.#shared.get(key) as T;
+  }
+
   #connected(config: QueueConfig, configId: number, placement: string): ConnectedPlugins {
     const { clock, maxStatusAge } = this.#options;
     let connection = this.#connections.get(placement);
@@ -123,10 +153,7 @@ export class Wiring {
       configId,
       requirements: requirementsOf(config),
       configDir: config.configDir,
-      share: <T>(key: string, make: () => T): T => {
-        if (!this.#shared.has(key)) this.#shared.set(key, make());
-        return this.#shared.get(key) as T;
-      },
+      share: <T>(key: string, make: () => T): T => this.#share(key, make),
     };
   }
 }

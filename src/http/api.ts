@@ -150,7 +150,8 @@ function addChecks(app: FastifyInstance, served: Served): void {
     },
     async (_, reply) => {
       const { metrics, store, factoryId, version } = served;
-      const text = await metrics.text({ store, factoryId, version, health: served.health() });
+      const [health, credentials] = [served.health(), served.credentials()];
+      const text = await metrics.text({ store, factoryId, version, health, credentials });
       return reply.type('text/plain; version=0.0.4; charset=utf-8').send(text);
     },
   );

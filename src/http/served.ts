@@ -1,3 +1,4 @@
+import type { KnownCredential } from '../agents/credential-board.ts';
 import type { LoopHealth } from '../agents/loop.ts';
 import type { DaemonMetrics } from '../daemon/metrics.ts';
 import type { Log, LogReader } from '../plugins/contracts/index.ts';
@@ -18,6 +19,7 @@ export interface Served {
   /** @throws ThresherError `no-log` */
   logsOf(worker: WorkerRecord): Promise<LogReader>;
   health(): readonly LoopHealth[];
+  credentials(): readonly KnownCredential[];
   /** Whether the daemon is on its way to its end. */
   stopping(): boolean;
 }

@@ -67,6 +67,7 @@ export class HttpServer {
       version: readVersion(),
       logsOf: (worker: WorkerRecord) => logReaderOf(worker, store, { settings, clock, random, log }),
       health: () => daemon.health,
+      credentials: () => daemon.credentials,
       stopping: () => this.#stopping,
     };
     this.#app = await makeApp(served, this.#tokenFile);

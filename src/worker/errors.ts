@@ -1,5 +1,6 @@
 import { commandLineErrors } from './catalogue/command-line.ts';
 import { configurationErrors } from './catalogue/configuration.ts';
+import { credentialErrors } from './catalogue/credentials.ts';
 import { daemonErrors } from './catalogue/daemon.ts';
 import type { Explanation } from './catalogue/explanation.ts';
 import { httpErrors } from './catalogue/http.ts';
@@ -24,6 +25,7 @@ export const errorCatalogue = {
   ...workerErrors,
   ...kubernetesWorkerErrors,
   ...kubernetesErrors,
+  ...credentialErrors,
 };
 
 export type ErrorCode = keyof typeof errorCatalogue;

@@ -1,3 +1,4 @@
+import { CredentialBoard } from '../../src/agents/credential-board.ts';
 import { noMetrics } from '../../src/agents/metrics.ts';
 import { expect } from 'chai';
 import { Connection } from '../../src/agents/connection.ts';
@@ -47,6 +48,8 @@ describe('the limits of a queue at work', () => {
       ...{ factoryId: 'factory', harvesterId: 'h', clock, random: () => 0.5, log },
       ledger: new Ledger(store, clock, log, { roomMade: nothing, killRequested: nothing }),
       factoryLimits: new FactoryLimits(undefined, 100, clock),
+      credentials: new CredentialBoard(),
+      credentialLifetime: 0,
       metrics: noMetrics,
       ...{ pluginTimeout: 1000, giveUp: new AbortController().signal, progress: nothing, step: nothing },
     };
@@ -59,6 +62,7 @@ describe('the limits of a queue at work', () => {
   function limitsOf(config: QueueConfig, throttler?: Throttler): QueueLimits {
     const runtime = {
       ...{ config, configId: 1, current: true, requirements, throttler, messenger: undefined },
+      submitter: {},
       connected: new Map([['scripted:x', { connection } as ConnectedPlugins]]),
     };
     return new QueueLimits(runtime as unknown as QueueRuntime, context, options);

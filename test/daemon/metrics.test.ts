@@ -21,7 +21,8 @@ describe('metrics', () => {
   /** The daemon's own lines, without comments. */
   async function lines(): Promise<string[]> {
     const { metrics, store, factoryId, version } = served;
-    const text = await metrics.text({ store, factoryId, version, health: served.health() });
+    const [health, credentials] = [served.health(), served.credentials()];
+    const text = await metrics.text({ store, factoryId, version, health, credentials });
     return text.split('\n').filter((line) => line.startsWith('thresher_'));
   }
   const outcome = (kind: SubmitOutcome['kind'], code = ''): SubmitOutcome =>
@@ -146,6 +147,33 @@ describe('metrics', () => {
       ...['quota-0', 'quota-49', 'other', 'plugin-timeout'],
     ]);
     expect([label(undefined), label(''), label('constructor')]).to.deep.equal(['none', 'none', 'other']);
+  });
+
+  it('say how long each credential lasts, nothing where it has no end, and which are not good', async () => {
+    const facts = { kind: 'x509', subject: 'CN=Jane', digest: 'd' } as const;
+    const now = served.clock.now();
+    const state = (name: string, expiresAt?: number) => ({
+      ...{ name, manager: 'M' },
+      state: {
+        ...({ kind: 'there', warnings: [] } as const),
+        facts: { name, ...facts, ...(expiresAt !== undefined && { expiresAt }) },
+      },
+    });
+    const error = { code: 'credential-missing', message: 'm' };
+    served.known = [
+      ...[state('/p', now + 90_000), state('/old', now - 5000), state('/endless')],
+      { name: '/gone', manager: 'M', state: { kind: 'broken', name: '/gone', error } },
+    ];
+    expect((await lines()).filter((line) => line.includes('credential'))).to.deep.equal([
+      'thresher_credential_remaining_seconds{credential="/p",manager="M"} 90',
+      'thresher_credential_remaining_seconds{credential="/old",manager="M"} -5',
+      'thresher_credential_good{credential="/p",manager="M"} 1',
+      'thresher_credential_good{credential="/old",manager="M"} 0',
+      'thresher_credential_good{credential="/endless",manager="M"} 1',
+      'thresher_credential_good{credential="/gone",manager="M"} 0',
+    ]);
+    served.known = [];
+    expect((await lines()).filter((line) => line.includes('credential'))).to.be.empty;
   });
 
   it('name loops by kind and target', () => {

@@ -68,7 +68,9 @@ describe('a pilot on Kubernetes', function () {
             ...{ template: 'proxy.yaml', submitter: { ...proxy, maxDiskCount: 100 }, queue },
           }),
           CONTENT: kubernetesQueue(space, {
-            ...{ template: 'content.yaml', submitter: { ...small, x509UserProxy: 'proxy.pem' }, queue },
+            ...{ template: 'content.yaml', submitter: { ...small, x509UserProxy: 'proxy.pem' } },
+            // Its content is no certificate, and that is not what is tried here.
+            queue: { ...queue, credentials: [] },
           }),
           FAILS: kubernetesQueue(space, {
             ...{ template: 'fails.yaml', submitter: small, queue },
@@ -144,7 +146,7 @@ describe('a pilot on Kubernetes', function () {
       return result.status !== 0 && result;
     });
     expect(gone.stderr).to.include(
-      `worker ${id} has no Pod in ${space.name} (any more): its log went with it`,
+      `worker ${id} has no Pod in ${space.name}: none was made yet, or its log went with it`,
     );
     const shown = await site.run('worker', id);
     expect(shown.stdout).to.include('the proxy is too old\\nbye\\n');

@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { kubernetesSite } from '../support/kubernetes-site.ts';
+import { proxyOf } from '../support/credentials.ts';
 import { controlPlane, type KubeObject, type Namespace } from '../support/kubernetes.ts';
 import { until } from '../support/until.ts';
 
@@ -87,7 +88,7 @@ describe("the queue of Harvester's wiki page, with its job_cern.yaml", function 
       { queues: { CERN: wiki(space.name) }, settings },
       { 'job_cern.yaml': text },
     );
-    writeFileSync(site.path('x509up_u25606_production'), '-----BEGIN CERTIFICATE-----\n', { mode: 0o600 });
+    writeFileSync(site.path('x509up_u25606_production'), proxyOf('/CN=Jane'), { mode: 0o600 });
     try {
       const checked = await site.run('check-config');
       expect(checked.stdout).to.match(/^CERN  ready\n/);

@@ -1,7 +1,8 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { parseAllDocuments } from 'yaml';
+import { makeAuthority } from '../support/credentials.ts';
 import { controlPlane, type KubeObject, type Namespace, type Pod } from '../support/kubernetes.ts';
 import { jobTemplate, kubernetesQueue, kubernetesSite } from '../support/kubernetes-site.ts';
 import type { Site } from '../support/site.ts';
@@ -46,7 +47,7 @@ describe('the rights of templates/kubernetes/rbac.yaml', function () {
     };
     const templates = { 'job.yaml': jobTemplate({ run: '300ms' }), 'runs.yaml': jobTemplate() };
     site = kubernetesSite(plane, { queues, settings }, templates, { token });
-    writeFileSync(site.path('proxy.pem'), '-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n');
+    copyFileSync(makeAuthority().certificate, site.path('proxy.pem'));
     const checked = await site.run('check-config', '--server', '--strict');
     expect(checked.stdout).to.include('2 ready');
     site.start();

@@ -1,3 +1,4 @@
+import { CredentialBoard } from '../../src/agents/credential-board.ts';
 import { Connection } from '../../src/agents/connection.ts';
 import { FactoryLimits } from '../../src/agents/factory-limits.ts';
 import { Ledger } from '../../src/agents/ledger.ts';
@@ -37,6 +38,7 @@ export class AgentParts implements AsyncDisposable {
     this.context = {
       ...{ factoryId: 'factory', harvesterId: 'harvester', clock, random: () => 0.5, log },
       ...{ ledger: this.ledger, factoryLimits: new FactoryLimits(undefined, 1, clock), metrics: noMetrics },
+      ...{ credentials: new CredentialBoard(), credentialLifetime: 0 },
       ...{ pluginTimeout: 60_000, giveUp: new AbortController().signal, progress: nothing, step: nothing },
     };
   }

@@ -1,3 +1,4 @@
+import type { KnownCredential } from '../../src/agents/credential-board.ts';
 import type { LoopHealth } from '../../src/agents/loop.ts';
 import { DaemonMetrics } from '../../src/daemon/metrics.ts';
 import type { Served } from '../../src/http/served.ts';
@@ -23,6 +24,7 @@ export class ServedSample implements Served {
   readonly version = '1.2.3';
   readonly store: Store;
   loops: LoopHealth[] = [loopHealth('list here'), loopHealth('submit Q')];
+  known: KnownCredential[] = [];
   ended = false;
   logs: LogReader = {
     async *read() {
@@ -44,6 +46,10 @@ export class ServedSample implements Served {
 
   health(): LoopHealth[] {
     return this.loops;
+  }
+
+  credentials(): KnownCredential[] {
+    return this.known;
   }
 
   stopping(): boolean {

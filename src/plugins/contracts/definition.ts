@@ -1,5 +1,6 @@
 import type { Static, TSchema } from 'typebox';
 import type { Context } from './context.ts';
+import type { CredentialManager } from './credential-manager.ts';
 import type { DefinitionProblem } from './definition-problem.ts';
 import type { DemandSource } from './demand.ts';
 import type { Messenger } from './messenger.ts';
@@ -16,6 +17,7 @@ export interface PluginOf {
   messenger: Messenger;
   demand: DemandSource;
   throttler: Throttler;
+  credmanager: CredentialManager;
   inert: null;
 }
 export type PluginKind = keyof PluginOf;

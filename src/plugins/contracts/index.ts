@@ -4,6 +4,12 @@
  * that every backend passes.
  */
 export type { Context, Log } from './context.ts';
+export type {
+  CredentialFacts,
+  CredentialManager,
+  CredentialState,
+  RenewOutcome,
+} from './credential-manager.ts';
 export type { Demand, DemandQueue, DemandSource, Group } from './demand.ts';
 export type { LogReader, LogRequest } from './log-reader.ts';
 export { accessPointPlaceholders, type AccessPointValues, type Messenger } from './messenger.ts';

@@ -46,6 +46,12 @@ export interface Submitter {
   find(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, FindOutcome>>;
 
   /**
+   * Names of the credentials without which its workers are of no use, as credential managers name them: submission stops
+   * while one of them is bad or ends soon.
+   */
+  credentials?(): readonly string[];
+
+  /**
    * What the backend would say of such a worker, without keeping anything of it: for `check-config --server`. Places are
    * in the submitter's section. Empty: it would be taken.
    */

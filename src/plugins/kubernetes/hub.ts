@@ -1,9 +1,9 @@
 import { hostname } from 'node:os';
-import { resolve } from 'node:path';
-import { Access, type AccessSource } from '../../clients/kubernetes/access.ts';
+import { Access } from '../../clients/kubernetes/access.ts';
 import { KubernetesClient } from '../../clients/kubernetes/client.ts';
 import { Pacer } from '../../clients/kubernetes/pacer.ts';
 import { collectionPath, jobs, objectPath, pods } from '../../clients/kubernetes/paths.ts';
+import { accessSource, clusterName } from '../../clients/kubernetes/place.ts';
 import type { Clock } from '../../util/clock.ts';
 import { TokenBucket } from '../../util/token-bucket.ts';
 import type { Worker } from '../../worker/worker.ts';
@@ -14,22 +14,8 @@ import { ClusterPin } from './cluster-pin.ts';
 import { factoryLabel, labelOf } from './marks.ts';
 import { namespaceOf, type Where } from './schema.ts';
 
-/** Which cluster, as the queue says. */
-export function accessSource(config: Where, { configDir }: Pick<CheckContext, 'configDir'>): AccessSource {
-  const { k8s_config_file: file, k8s_context: context } = config;
-  if (file === undefined) return { kind: 'in-cluster' };
-  return { kind: 'file', file: resolve(configDir, file), ...(context !== undefined && { context }) };
-}
-
-/** Name of a cluster: `kubernetes:/etc/thresher/kubeconfig`, with `#CONTEXT` where one is named. */
-function clusterName(config: Where, context: Pick<CheckContext, 'configDir'>): string {
-  const source = accessSource(config, context);
-  if (source.kind === 'in-cluster') return 'kubernetes:in-cluster';
-  return `kubernetes:${source.file}${source.context === undefined ? '' : `#${source.context}`}`;
-}
-
 export function connectionName(config: Where, context: Pick<CheckContext, 'configDir'>): string {
-  return `${clusterName(config, context)}/${namespaceOf(config)}`;
+  return `${clusterName(config, context.configDir)}/${namespaceOf(config)}`;
 }
 
 interface Cluster {
@@ -47,9 +33,9 @@ const usualRate = 200;
 
 function clusterOf(config: Where, context: Context): Cluster {
   const { clock, random, factoryId, queue, configId } = context;
-  const name = clusterName(config, context);
+  const name = clusterName(config, context.configDir);
   const cluster = context.share(name, (): Cluster => {
-    const source = accessSource(config, context);
+    const source = accessSource(config, context.configDir);
     const pin = new ClusterPin(name, context);
     const access = new Access(source, clock, (found) => {
       pin.confirm(found);

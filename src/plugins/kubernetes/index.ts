@@ -2,11 +2,12 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { readAccess } from '../../clients/kubernetes/access.ts';
 import { filesOf } from '../../clients/kubernetes/credentials.ts';
+import { accessSource } from '../../clients/kubernetes/place.ts';
 import { messageOf, ThresherError } from '../../worker/errors.ts';
 import type { Context } from '../contracts/context.ts';
 import { type CheckContext, definePlugin } from '../contracts/definition.ts';
 import type { DefinitionProblem } from '../contracts/definition-problem.ts';
-import { accessSource, connectionName, hubOf } from './hub.ts';
+import { connectionName, hubOf } from './hub.ts';
 import type { OptionsOf } from './following/following.ts';
 import { K8sMonitor } from './monitor.ts';
 import { badPendingRules } from './state/pending-rules.ts';
@@ -111,7 +112,7 @@ function checkWhere(config: Where, context: CheckContext): DefinitionProblem[] {
     problems.push({ pointer, code: 'wrong-type', message });
   }
   try {
-    const access = readAccess(accessSource(config, context));
+    const access = readAccess(accessSource(config, context.configDir));
     for (const file of filesOf(access).filter((file) => !existsSync(file))) {
       // Only a warning: what writes a token may start after the daemon, and until then the queue waits with the reason.
       const message = `${access.source} names ${file}, which is not there: write that file, or name the right one`;

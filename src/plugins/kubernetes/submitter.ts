@@ -2,6 +2,7 @@ import { toReason } from '../../worker/errors.ts';
 import { resolve } from 'node:path';
 import pMap from 'p-map';
 import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
+import { clusterName, secretKeyName } from '../../clients/kubernetes/place.ts';
 import type { KubernetesObject } from '../../clients/kubernetes/objects.ts';
 import type { Reason } from '../../worker/reason.ts';
 import type { Worker, WorkerError } from '../../worker/worker.ts';
@@ -15,7 +16,8 @@ import { fill, type FilledJob } from './template/fill.ts';
 import type { JobMaker, KubernetesHub } from './hub.ts';
 import type { ProxySecret, ProxySecrets } from './proxy-secrets.ts';
 import type { Rights } from './rights.ts';
-import type { K8sSubmitterConfig } from './schema.ts';
+import { secretAt } from './template/mounted-secret.ts';
+import { type K8sSubmitterConfig, namespaceOf } from './schema.ts';
 import { type KubernetesTemplate, loadTemplate } from './template/template.ts';
 
 export interface SubmitterParts {
@@ -82,6 +84,18 @@ export class K8sSubmitter implements Submitter {
     };
     await pMap(workers, submitOne, { concurrency: nProcesses });
     return outcomes;
+  }
+
+  credentials(): readonly string[] {
+    const { config, context } = this.#parts;
+    const file = this.#proxyFile();
+    if (file !== undefined) return [file];
+    const template = this.#template();
+    if (config.proxySecretPath === undefined || Array.isArray(template)) return [];
+    const mounted = secretAt(template, config.proxySecretPath);
+    if (mounted === undefined) return [];
+    const cluster = clusterName(config, context.configDir);
+    return [secretKeyName(cluster, namespaceOf(config), mounted.secret, mounted.key)];
   }
 
   async find(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, FindOutcome>> {

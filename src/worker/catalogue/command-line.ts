@@ -11,6 +11,10 @@ export const commandLineErrors = {
     meaning: 'No worker has this id, or its row was deleted long after its end.',
     remedy: 'See `thresher workers`; raise `sweeper.keepFinished` and its like to keep rows longer.',
   },
+  'no-such-credential': {
+    meaning: 'No credential, and no manager of credentials, has this name.',
+    remedy: '`thresher credentials` lists all.',
+  },
   'no-such-queue': { meaning: 'No queue has this name.', remedy: 'See `thresher queues`.' },
   'no-log': {
     meaning: 'The log of a worker is not there: it never started, was swept, or its backend keeps none.',

@@ -30,10 +30,6 @@ export const configurationErrors = {
     meaning: 'panda_harvester.cfg has a section or key that Harvester reads and thresher does not.',
     remedy: 'Nothing, where it is a notice; a warning says what is done otherwise than by Harvester.',
   },
-  'setting-not-applied': {
-    meaning: 'A section of the settings is accepted, but this version does not apply it yet.',
-    remedy: 'See to it by other means meanwhile.',
-  },
   'queue-file-place': {
     meaning: 'The queue file of panda_harvester.cfg is elsewhere than beside it, or Harvester reads another.',
     remedy: 'Write the path of `qconf.configFile` in full.',

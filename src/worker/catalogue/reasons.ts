@@ -11,6 +11,19 @@ export const reasons = {
       'Nothing is wrong with what is written for this queue, but something that it needs is not there: a plugin, or a file.',
     remedy: 'See the message; `thresher check-config QUEUE` shows all that is missing.',
   },
+  'credential-unknown': {
+    meaning: 'A credential that the queue needs was not looked at yet: the daemon has just started.',
+    remedy: 'Wait a moment.',
+  },
+  'credential-bad': {
+    meaning:
+      'A credential that the queue needs is missing, broken, or not valid yet. Nothing is submitted with it.',
+    remedy: '`thresher credentials` shows all; see the message for what is wrong, and what renews it.',
+  },
+  'credential-ending': {
+    meaning: 'A credential that the queue needs ends before `credmanager.minLifetime`, or has ended.',
+    remedy: 'Renew it; submission goes on at once. `thresher credentials` shows what keeps it.',
+  },
   'plugin-timeout': {
     meaning: 'A call of a plugin did not come back in time.',
     remedy: 'Look at the endpoint it speaks to; other queues go on.',

@@ -153,6 +153,7 @@ evictionHard: {memory.available: 100Mi, nodefs.available: 1%, imagefs.available:
 imageGCHighThresholdPercent: 100
 serializeImagePulls: false
 nodeStatusUpdateFrequency: 5s
+syncFrequency: 10s
 E
   echo "nameserver $HOSTIP" >$S/resolv.conf
   echo "nameserver 127.0.0.1" >$S/fake/resolv.conf; echo 1 >$S/fake/overcommit_memory; echo 10 >$S/fake/panic; echo 1 >$S/fake/panic_on_oops

@@ -420,7 +420,7 @@ describe('the templates that ship with the program', () => {
         'pods/log': 'get',
         events: 'create,list',
       },
-      'thresher-secrets': { secrets: 'create,list,delete' },
+      'thresher-secrets': { secrets: 'create,get,list,patch,delete' },
     });
   });
 });

@@ -1,0 +1,111 @@
+import type { CredentialState } from '../plugins/contracts/index.ts';
+import { isoTime } from '../util/clock.ts';
+import type { Reason } from '../worker/reason.ts';
+
+/** A credential as it was last seen, and who keeps it. */
+export interface KnownCredential {
+  readonly name: string;
+  /** Name of its manager. */
+  readonly manager: string;
+  readonly state: CredentialState;
+  /** Why its last renewal failed, as long as it does. */
+  readonly trouble?: Reason;
+}
+
+/** What is known of all credentials that somebody keeps or watches here. */
+export class CredentialBoard {
+  /** By manager and name: several may look at one file, and none of them hides what another one says. */
+  readonly #known = new Map<string, KnownCredential>();
+  /** Managers that did not look yet: what is not known may be bad. */
+  readonly #awaited = new Set<string>();
+  #onBetter: () => void = () => undefined;
+
+  /** Called whenever one is good, or good for longer, that was not: somebody may be waiting to submit. */
+  onBetter(tell: () => void): void {
+    this.#onBetter = tell;
+  }
+
+  get all(): readonly KnownCredential[] {
+    return [...this.#known.values()];
+  }
+
+  /** What a manager saw; what it no longer shows is forgotten. `troubles` by name. */
+  show(manager: string, states: readonly CredentialState[], troubles: ReadonlyMap<string, Reason>): void {
+    const before = new Map(this.#known);
+    let better = this.#awaited.has(manager);
+    this.forget(manager);
+    for (const state of states) {
+      const name = nameOf(state);
+      const trouble = troubles.get(name);
+      const key = keyOf(manager, name);
+      this.#known.set(key, { name, manager, state, ...(trouble && { trouble }) });
+      const earlier = before.get(key)?.state;
+      better ||= endOf(state) > (earlier === undefined ? -Infinity : endOf(earlier));
+    }
+    if (better) this.#onBetter();
+  }
+
+  /** Somebody is about to look, nobody knows yet at what. */
+  expect(manager: string): void {
+    this.#awaited.add(manager);
+  }
+
+  forget(manager: string): void {
+    this.#awaited.delete(manager);
+    for (const [key, known] of this.#known) if (known.manager === manager) this.#known.delete(key);
+  }
+
+  /**
+   * Why nothing may be submitted with these, if so. Of one that nobody keeps here nothing is
+   * known, and nothing is said, once all have looked.
+   * @param minLifetime ms
+   */
+  judge(names: readonly string[], minLifetime: number, now: number): Reason | undefined {
+    const wanted = new Set(names);
+    const reasons = this.all
+      .filter(({ name }) => wanted.has(name))
+      // Who fails to renew it says more than who only looks at it.
+      .toSorted((a, b) => Number(a.trouble === undefined) - Number(b.trouble === undefined))
+      .map((known) => judgeOne(known, minLifetime, now));
+    const reason = reasons.find((one) => one !== undefined);
+    if (reason !== undefined || this.#awaited.size === 0) return reason;
+    const unknown = names.find((name) => !this.all.some((known) => known.name === name));
+    return unknown === undefined ? undefined : notSeen(unknown);
+  }
+}
+
+/** Why it is not good for `minLifetime` (ms) from now on, if so. */
+export function judgeOne(
+  { name, state, trouble }: KnownCredential,
+  minLifetime: number,
+  now: number,
+): Reason | undefined {
+  const why = trouble === undefined ? '' : `; its renewal fails: ${trouble.message}`;
+  if (state.kind === 'broken') return { code: 'credential-bad', message: `${state.error.message}${why}` };
+  const { expiresAt, notBefore = now } = state.facts;
+  if (notBefore > now)
+    return { code: 'credential-bad', message: `${name} is not valid before ${isoTime(notBefore)}${why}` };
+  if (expiresAt === undefined || expiresAt - now >= minLifetime) return undefined;
+  const seconds = Math.round((expiresAt - now) / 1000);
+  const left =
+    seconds <= 0
+      ? 'has expired'
+      : `ends in ${seconds} s, less than credmanager.minLifetime ${minLifetime / 1000} s`;
+  return { code: 'credential-ending', message: `${name} ${left} (${isoTime(expiresAt)})${why}` };
+}
+
+function notSeen(name: string): Reason {
+  return { code: 'credential-unknown', message: `${name} was not looked at yet` };
+}
+
+function keyOf(manager: string, name: string): string {
+  return `${manager}\n${name}`;
+}
+
+export function nameOf(state: CredentialState): string {
+  return state.kind === 'there' ? state.facts.name : state.name;
+}
+
+function endOf(state: CredentialState): number {
+  return state.kind === 'there' ? (state.facts.expiresAt ?? Infinity) : -Infinity;
+}

@@ -1,0 +1,82 @@
+import { isoTime } from '../../util/clock.ts';
+import { messageOf, ThresherError } from '../../worker/errors.ts';
+import type { Reason } from '../../worker/reason.ts';
+import type { WorkerError } from '../../worker/worker.ts';
+import { type ReadCredential, readCredential } from './credential.ts';
+import { exposure, readSecretFile } from './files.ts';
+
+/** A credential file as credential managers report it. Its path is its name. */
+export type FileState =
+  | {
+      readonly kind: 'there';
+      readonly facts: Omit<ReadCredential, 'secret'> & { readonly name: string };
+      readonly warnings: readonly Reason[];
+    }
+  | { readonly kind: 'broken'; readonly name: string; readonly error: WorkerError };
+
+export type RenewedFile =
+  | { readonly kind: 'renewed' | 'unchanged'; readonly name: string }
+  | { readonly kind: 'failed'; readonly name: string; readonly error: WorkerError };
+
+/** Looks at a credential file afresh. Never throws for what is wrong with it. */
+export async function inspectFile(path: string): Promise<FileState> {
+  try {
+    const file = await readSecretFile(path);
+    const { secret, ...facts } = readCredential(file.bytes, path);
+    const exposed = secret ? exposure(path, file, process.geteuid?.()) : undefined;
+    return {
+      kind: 'there',
+      facts: { name: path, ...facts },
+      warnings: exposed === undefined ? [] : [exposed],
+    };
+  } catch (error) {
+    return { kind: 'broken', name: path, error: asError(error) };
+  }
+}
+
+/**
+ * When a credential is due that should have `left` of its `lifetime`: a VO or issuer may give less than was asked for, and
+ * then it is due at the same part of what it has. All in ms.
+ * @returns ms UTC; undefined: never, since it has no end.
+ */
+export function dueAt(
+  { expiresAt, notBefore }: Pick<ReadCredential, 'expiresAt' | 'notBefore'>,
+  { left, lifetime }: { readonly left: number; readonly lifetime: number },
+): number | undefined {
+  if (expiresAt === undefined) return undefined;
+  const whole = Math.min(lifetime, expiresAt - (notBefore ?? expiresAt - lifetime));
+  return expiresAt - (Math.max(0, whole) * left) / lifetime;
+}
+
+/**
+ * What a renewal comes to where nothing can be renewed: whoever asks for a new one, or needs one, learns that none comes
+ * from here.
+ * @param now ms UTC
+ */
+export function watchedOutcome(state: FileState, force: boolean, now: number): RenewedFile {
+  if (state.kind === 'broken') return { kind: 'failed', name: state.name, error: state.error };
+  const { name, expiresAt = Infinity } = state.facts;
+  const over = expiresAt <= now;
+  if (!force && !over) return { kind: 'unchanged', name };
+  const ended = over ? `ended at ${isoTime(expiresAt)}, and ` : '';
+  const message = `${name} ${ended}is only watched: what made it must renew it`;
+  return { kind: 'failed', name, error: { code: 'credential-only-watched', message } };
+}
+
+/** The outcome of a renewal; what it throws on purpose is one too. */
+export async function outcomeOf(
+  name: string,
+  renew: () => Promise<'renewed' | 'unchanged'>,
+): Promise<RenewedFile> {
+  try {
+    return { kind: await renew(), name };
+  } catch (error) {
+    return { kind: 'failed', name, error: asError(error) };
+  }
+}
+
+/** @throws what is no ThresherError: a defect, whose message may hold anything. */
+function asError(error: unknown): WorkerError {
+  if (error instanceof ThresherError) return { code: error.code, message: messageOf(error) };
+  throw error;
+}

@@ -1,0 +1,191 @@
+import { randomUUID } from 'node:crypto';
+import { constants } from 'node:fs';
+import {
+  type FileHandle,
+  mkdir,
+  open,
+  readdir,
+  realpath,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import type { Clock } from '../../util/clock.ts';
+import { hasCode, syncToDisk } from '../../util/files.ts';
+import { messageOf, ThresherError } from '../../worker/errors.ts';
+import type { Reason } from '../../worker/reason.ts';
+
+/** No credential is longer; whoever names a log or a disk here made a mistake. Bytes. */
+const largest = 1024 * 1024;
+/** What a crash left beside a credential is removed when it is older than any program may run, ms. */
+const leftoverAge = 3_600_000;
+
+/** A file as it was at one moment. */
+export interface SecretFile {
+  readonly bytes: Buffer;
+  /** Permissions only. */
+  readonly mode: number;
+  readonly owner: number;
+  /** ms UTC */
+  readonly modifiedAt: number;
+}
+
+/**
+ * Reads a file that may hold a secret.
+ * @throws ThresherError `credential-missing` if it is not there or cannot be read, `credential-wrong` if it is no plain
+ * file or too long.
+ */
+export async function readSecretFile(path: string): Promise<SecretFile> {
+  let file: FileHandle;
+  try {
+    // A pipe in its place would keep a plain `open` waiting for ever.
+    file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch (error) {
+    throw unreadable(path, error);
+  }
+  try {
+    return await readOpened(file, path);
+  } catch (error) {
+    throw error instanceof ThresherError ? error : unreadable(path, error);
+  } finally {
+    await file.close();
+  }
+}
+
+function unreadable(path: string, cause: unknown): ThresherError {
+  const why = hasCode(cause, 'ENOENT') ? 'does not exist' : `cannot be read: ${messageOf(cause)}`;
+  return new ThresherError('credential-missing', `${path} ${why}`, { file: path }, { cause });
+}
+
+async function readOpened(file: FileHandle, path: string): Promise<SecretFile> {
+  const found = await file.stat();
+  const wrong = (what: string) => new ThresherError('credential-wrong', `${path} ${what}`, { file: path });
+  if (!found.isFile()) throw wrong('is not a plain file');
+  if (found.size > largest) throw wrong(`has ${found.size} bytes, which is too long for a credential`);
+  const bytes = await file.readFile();
+  return { bytes, mode: found.mode & 0o7777, owner: found.uid, modifiedAt: found.mtimeMs };
+}
+
+/**
+ * What is wrong with owner and mode of a file that holds a secret; undefined if nothing is.
+ * @param user who reads it: our own user id. Files of root are in good hands too.
+ */
+export function exposure(
+  path: string,
+  { mode, owner }: Pick<SecretFile, 'mode' | 'owner'>,
+  user: number | undefined,
+): Reason | undefined {
+  const faults = [
+    ...((mode & 0o077) === 0 ? [] : [`has mode ${mode.toString(8).padStart(4, '0')} (0600 would be right)`]),
+    ...(user === undefined || owner === user || owner === 0
+      ? []
+      : [`belongs to user ${owner} (the daemon runs as user ${user})`]),
+  ];
+  if (faults.length === 0) return undefined;
+  return { code: 'credential-exposed', message: `${path} holds a secret and ${faults.join(' and ')}` };
+}
+
+/** Changes whenever the file is changed or replaced; says so too if it is not there. Cheap: nothing is read. */
+export async function fileVersion(path: string): Promise<string> {
+  try {
+    const { mtimeNs, ctimeNs, ino, size } = await stat(path, { bigint: true });
+    return [mtimeNs, ctimeNs, ino, size].join(' ');
+  } catch (error) {
+    return error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
+  }
+}
+
+/**
+ * Replaces a secret file by what `make` writes to the path it is given, once `check` found it good: on the disk, 0600, as a
+ * whole or not at all. Until then it lies in a directory that nobody else can enter, whatever mode a program gives it.
+ * A link stays one: what it leads to is replaced.
+ * @throws ThresherError `credential-unwritable`, `credential-tool` if nothing was written, or what `make` and `check` throw.
+ */
+export async function replaceBy(
+  path: string,
+  clock: Clock,
+  make: (temporary: string) => Promise<void>,
+  check: (bytes: Buffer) => void,
+): Promise<void> {
+  const target = await realpath(path).catch(() => path);
+  await removeLeftovers(target, clock);
+  const beside = join(dirname(target), `.${basename(target)}.${randomUUID()}.new`);
+  try {
+    await mkdir(beside, { mode: 0o700 });
+  } catch (error) {
+    throw unwritable(path, error);
+  }
+  try {
+    const temporary = join(beside, basename(target));
+    await make(temporary);
+    check(await settle(temporary));
+    try {
+      await rename(temporary, target);
+      await syncToDisk(dirname(target));
+    } catch (error) {
+      throw unwritable(path, error);
+    }
+  } finally {
+    await rm(beside, { recursive: true, force: true });
+  }
+}
+
+/** The same for content that is at hand. */
+export async function replaceSecretFile(path: string, clock: Clock, content: string): Promise<void> {
+  const make = async (temporary: string) => {
+    try {
+      await writeFile(temporary, content, { mode: 0o600, flag: 'wx' });
+    } catch (error) {
+      throw unwritable(path, error);
+    }
+  };
+  await replaceBy(path, clock, make, () => undefined);
+}
+
+/** Gives what was written its mode and brings it to the disk; @returns what it holds. */
+async function settle(temporary: string): Promise<Buffer> {
+  let file: FileHandle;
+  try {
+    file = await open(temporary, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch (error) {
+    const message = 'the program ended as if all were well, but wrote nothing';
+    throw new ThresherError('credential-tool', message, {}, { cause: error });
+  }
+  try {
+    const { bytes } = await readOpened(file, 'what was written');
+    await file.chmod(0o600);
+    await file.sync();
+    return bytes;
+  } finally {
+    await file.close();
+  }
+}
+
+function unwritable(path: string, cause: unknown): ThresherError {
+  const why = hasCode(cause, 'ENOENT', 'ENOTDIR')
+    ? `${dirname(path)} is no directory: make one that the user of the daemon can write to`
+    : messageOf(cause);
+  return new ThresherError(
+    'credential-unwritable',
+    `${path} cannot be replaced: ${why}`,
+    { file: path },
+    { cause },
+  );
+}
+
+/** What daemons that were killed left: it holds keys. */
+async function removeLeftovers(target: string, clock: Clock): Promise<void> {
+  const directory = dirname(target);
+  const names = await readdir(directory).catch(() => []);
+  const begin = `.${basename(target)}.`;
+  for (const name of names) {
+    const id = name.slice(begin.length, -'.new'.length);
+    if (!name.startsWith(begin) || !name.endsWith('.new') || !/^[0-9a-f-]{36}$/.test(id)) continue;
+    const left = join(directory, name);
+    const found = await stat(left).catch(() => undefined);
+    if (found !== undefined && clock.now() - found.mtimeMs > leftoverAge)
+      await rm(left, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,140 @@
+import { type Clock, isoTime } from '../../util/clock.ts';
+import { ThresherError } from '../../worker/errors.ts';
+import type { Reason } from '../../worker/reason.ts';
+import { dueAt, type FileState, inspectFile, outcomeOf, type RenewedFile } from './credential-file.ts';
+import { fileVersion, readSecretFile, replaceBy } from './files.ts';
+import { runTool } from './tool.ts';
+import { readX509, type X509Credential } from './x509.ts';
+
+/** A short-lived proxy that a program makes of a long-lived one. Times in ms. */
+export interface ProxyPlan {
+  /** Certificate or proxy, with or without its key: what the new one is made of. */
+  readonly source: string;
+  readonly path: string;
+  /** "atlas" or "atlas:/atlas/Role=production" */
+  readonly voms: readonly string[];
+  readonly lifetime: number;
+  /** It is renewed when less is left. */
+  readonly renewBelow: number;
+  /** A new one that has less is refused. */
+  readonly minNewLifetime: number;
+  readonly timeLimit: number;
+  readonly command: string;
+  /** Have it write the proxy to `temporary`. */
+  args(temporary: string): readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+const hour = 3_600_000;
+
+/** Keeps one proxy fresh: what the credential managers of Grid proxies share. */
+export class ProxyMaker {
+  readonly #plan: ProxyPlan;
+  readonly #clock: Clock;
+
+  constructor(plan: ProxyPlan, clock: Clock) {
+    this.#plan = plan;
+    this.#clock = clock;
+  }
+
+  async inspect(): Promise<FileState[]> {
+    const state = await inspectFile(this.#plan.path);
+    if (state.kind === 'broken') return [state];
+    return [{ ...state, warnings: [...state.warnings, ...(await this.#sourceWarnings())] }];
+  }
+
+  /** Changes when the source is replaced, or the proxy by somebody else. */
+  async fingerprint(): Promise<string> {
+    return `${await fileVersion(this.#plan.source)}, ${await fileVersion(this.#plan.path)}`;
+  }
+
+  /** Makes the proxy anew if it is due, or with `force`. The last good one stays unless the new one is good. */
+  async renew({ force }: { readonly force: boolean }, signal: AbortSignal): Promise<RenewedFile[]> {
+    const { path } = this.#plan;
+    const outcome = await outcomeOf(path, async () => {
+      if (!force && !(await this.#isDue())) return 'unchanged';
+      const source = await readSource(this.#plan, this.#clock);
+      const { command, environment, timeLimit } = this.#plan;
+      const make = async (temporary: string) => {
+        const args = this.#plan.args(temporary);
+        await runTool({ command, args, environment, timeLimit, clock: this.#clock, signal });
+      };
+      const check = (bytes: Buffer) => {
+        const made = readX509(bytes.toString('utf8'), `what ${command} wrote`);
+        checkNew(this.#plan, made, source, this.#clock);
+      };
+      await replaceBy(path, this.#clock, make, check);
+      return 'renewed';
+    });
+    return [outcome];
+  }
+
+  async #isDue(): Promise<boolean> {
+    const { path, source, renewBelow, lifetime } = this.#plan;
+    const state = await inspectFile(path);
+    if (state.kind === 'broken' || state.facts.kind !== 'x509') return true;
+    if (this.#clock.now() >= (dueAt(state.facts, { left: renewBelow, lifetime }) ?? 0)) return true;
+    // Who replaced the long-lived one wants others made of it. One of the future would be newer than whatever is made.
+    const replaced = await modifiedAt(source);
+    return replaced > (await modifiedAt(path)) && replaced <= this.#clock.now();
+  }
+
+  /** A source that ends before a whole lifetime makes shorter and shorter ones. */
+  async #sourceWarnings(): Promise<Reason[]> {
+    const { source, lifetime } = this.#plan;
+    const state = await inspectFile(source);
+    if (state.kind === 'broken') return [state.error];
+    const { expiresAt = Infinity } = state.facts;
+    if (expiresAt - this.#clock.now() >= lifetime) return [...state.warnings];
+    const ends = expiresAt <= this.#clock.now() ? 'ended' : 'ends';
+    const message = `${source} ${ends} at ${isoTime(expiresAt)}, before a proxy made of it now should (${lifetime / hour} h)`;
+    return [...state.warnings, { code: 'credential-source-ending', message }];
+  }
+}
+
+async function modifiedAt(path: string): Promise<number> {
+  return (await readSecretFile(path).catch(() => undefined))?.modifiedAt ?? 0;
+}
+
+async function readSource({ source }: ProxyPlan, clock: Clock): Promise<X509Credential> {
+  const { bytes } = await readSecretFile(source);
+  const found = readX509(bytes.toString('utf8'), source);
+  if (found.expiresAt <= clock.now()) {
+    const message = `${source} ended at ${isoTime(found.expiresAt)}: no proxy can be made of it`;
+    throw new ThresherError('credential-unfit', message, { file: source });
+  }
+  return found;
+}
+
+/** @throws ThresherError `credential-unfit` if it is not what was asked for. */
+function checkNew(plan: ProxyPlan, made: X509Credential, source: X509Credential, clock: Clock): void {
+  const unfit = (what: string) =>
+    new ThresherError('credential-unfit', `the new proxy for ${plan.path} ${what}`, { file: plan.path });
+  const left = made.expiresAt - clock.now();
+  if (made.kind === 'certificate') throw unfit('is no proxy, but a certificate');
+  if (made.identity !== source.identity)
+    throw unfit(`stands for ${made.identity}, and ${plan.source} for ${source.identity}`);
+  for (const wanted of plan.voms) {
+    if (!hasVo(made, wanted)) {
+      const there = made.voms.flatMap(({ vo, fqans }) => [vo, ...fqans]).join(', ');
+      throw unfit(`has no attributes of ${wanted}${there === '' ? '' : `, but of ${there}`}`);
+    }
+  }
+  if (left < plan.minNewLifetime) {
+    const ends = `${left <= 0 ? 'ended' : 'ends'} at ${isoTime(made.expiresAt)}`;
+    throw unfit(`${ends}: it must last ${plan.minNewLifetime / hour} h at least`);
+  }
+}
+
+/** By the attribute that was asked for, whatever the server is called here; else by the name of the VO. */
+function hasVo({ voms }: X509Credential, wanted: string): boolean {
+  const [name, attribute] = wanted.split(/:(.*)/s);
+  if (attribute?.startsWith('/') === true)
+    return voms.some(({ fqans }) => fqans.map(plainFqan).includes(plainFqan(attribute)));
+  return voms.some(({ vo }) => vo === name);
+}
+
+/** Older servers name roles and capabilities that nobody has. */
+function plainFqan(fqan: string): string {
+  return fqan.replace(/\/Role=NULL|\/Capability=NULL/g, '');
+}

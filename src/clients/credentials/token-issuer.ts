@@ -1,0 +1,126 @@
+import { rootCertificates } from 'node:tls';
+import * as oidc from 'openid-client';
+import { Agent, fetch } from 'undici';
+import { ThresherError } from '../../worker/errors.ts';
+import { withoutSecrets } from './redact.ts';
+
+/** A client of a token issuer. */
+export interface IssuerClient {
+  /** https */
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  /** How it shows its secret: in the form, as Harvester does, or in a header. */
+  readonly auth: 'post' | 'basic';
+  /** Undefined: the issuer's metadata say it. */
+  readonly tokenEndpoint: string | undefined;
+  /** PEM of authorities that are trusted beside the usual ones. */
+  readonly authorities: string | undefined;
+  /** For one request, ms. */
+  readonly timeLimit: number;
+}
+
+export interface TokenRequest {
+  readonly audience: string;
+  /** Between spaces; "" for the client's own. */
+  readonly scope: string;
+}
+
+/** Longest piece of an issuer's words that is shown. */
+const excerpt = 200;
+
+/** Gets tokens by OAuth2 client credentials. `close` it when all are there: its connections stay open until then. */
+export class TokenIssuer {
+  readonly #client: IssuerClient;
+  readonly #agent: Agent;
+  #configuration: Promise<oidc.Configuration> | undefined;
+
+  constructor(client: IssuerClient) {
+    this.#client = client;
+    const ca = client.authorities === undefined ? undefined : [...rootCertificates, client.authorities];
+    this.#agent = new Agent({ connect: { ...(ca && { ca }) } });
+  }
+
+  /**
+   * @returns the token, and the scopes that the answer says it has.
+   * @throws ThresherError `credential-issuer`
+   */
+  async token(
+    { audience, scope }: TokenRequest,
+    signal: AbortSignal,
+  ): Promise<{ readonly token: string; readonly scope: string | undefined }> {
+    try {
+      // One look at the metadata serves all; who comes later shares its failure too.
+      this.#configuration ??= this.#configure(signal);
+      const parameters = { audience, ...(scope !== '' && { scope }) };
+      const answer = await oidc.clientCredentialsGrant(await this.#configuration, parameters);
+      return { token: answer.access_token, scope: answer.scope };
+    } catch (error) {
+      // Without the cause: it holds the answer, and perhaps what was asked.
+      const why = withoutSecrets(whyFailed(error), [this.#client.clientSecret]).slice(0, excerpt);
+      throw new ThresherError('credential-issuer', `token issuer ${this.#client.issuer} ${why}`);
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#agent.destroy();
+  }
+
+  async #configure(signal: AbortSignal): Promise<oidc.Configuration> {
+    const { issuer, clientId, clientSecret, tokenEndpoint, auth, timeLimit } = this.#client;
+    const authentication =
+      auth === 'basic' ? oidc.ClientSecretBasic(clientSecret) : oidc.ClientSecretPost(clientSecret);
+    const ask: oidc.CustomFetch = async (url, { signal: own, ...options }) => {
+      const signals = [signal, AbortSignal.timeout(timeLimit), ...(own ? [own] : [])];
+      const init = { ...options, signal: AbortSignal.any(signals), dispatcher: this.#agent };
+      const answer = await fetch(url, init as RequestInit);
+      const body = await answer.text();
+      // Of Node's own kind: undici's is another class.
+      return new Response(body === '' ? null : body, {
+        status: answer.status,
+        headers: [...answer.headers.entries()],
+      });
+    };
+    if (tokenEndpoint === undefined) {
+      return oidc.discovery(new URL(issuer), clientId, undefined, authentication, {
+        [oidc.customFetch]: ask,
+      });
+    }
+    const server = { issuer, token_endpoint: tokenEndpoint };
+    const configuration = new oidc.Configuration(server, clientId, undefined, authentication);
+    configuration[oidc.customFetch] = ask;
+    return configuration;
+  }
+}
+
+type RequestInit = NonNullable<Parameters<typeof fetch>[1]>;
+
+/** Nothing of an answer's body but what an issuer says of an error. */
+function whyFailed(error: unknown): string {
+  if (error instanceof oidc.ResponseBodyError) {
+    const { status, error: code, error_description: more } = error;
+    return `refused (HTTP ${status}): ${code}${more === undefined ? '' : `, ${more}`}`;
+  }
+  if (error instanceof oidc.WWWAuthenticateChallengeError) return `refused (HTTP ${error.status})`;
+  if (!(error instanceof Error)) return 'failed';
+  if (error.name === 'TimeoutError') return 'did not answer in time';
+  if (error.name === 'AbortError') return 'was given up';
+  const { cause } = error;
+  if (error instanceof oidc.ClientError) {
+    const inner = cause instanceof Error ? cause : undefined;
+    if (inner?.name === 'TimeoutError') return 'did not answer in time';
+    if (inner?.name === 'AbortError') return 'was given up';
+    const status = statusOf(cause);
+    return `answered something else than was expected${status === undefined ? '' : ` (HTTP ${status})`}: ${error.message}`;
+  }
+  // Of undici: what went wrong on the way.
+  if (error.message === 'fetch failed' && cause instanceof Error)
+    return `cannot be reached: ${cause.message || String('code' in cause ? cause.code : cause.name)}`;
+  return `failed: ${error.message}`;
+}
+
+function statusOf(cause: unknown): number | undefined {
+  return cause !== null && typeof cause === 'object' && 'status' in cause && typeof cause.status === 'number'
+    ? cause.status
+    : undefined;
+}

@@ -1,0 +1,129 @@
+import { hostname } from 'node:os';
+import { nameOf } from '../agents/credential-board.ts';
+import { allManagers, managersOf } from '../config/credential-managers.ts';
+import { readQueueFile } from '../config/queues.ts';
+import type { LoadedSettings } from '../config/settings.ts';
+import type { CredentialManager, CredentialState, Log, RenewOutcome } from '../plugins/contracts/index.ts';
+import { type Clock, isoTime } from '../util/clock.ts';
+import { withDeadline } from '../util/deadline.ts';
+import { messageOf, ThresherError } from '../worker/errors.ts';
+import type { Readable } from './configuration.ts';
+import { namedManagers } from './credentials.ts';
+import { readFactoryId, stateDirAt } from './state-dir.ts';
+import { Wiring } from './wiring.ts';
+
+export interface CredentialViewOptions {
+  readonly settings: LoadedSettings;
+  readonly queueFile: Readable;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Log;
+  readonly signal: AbortSignal;
+}
+
+/** A credential as it is shown. */
+export interface CredentialView {
+  readonly name: string;
+  readonly manager: string;
+  readonly kind: string | null;
+  readonly subject: string | null;
+  readonly vo: string | null;
+  readonly expires: string | null;
+  /** Seconds. */
+  readonly remaining: number | null;
+  /** `good`; `ending`: nothing is submitted with it; `bad`. */
+  readonly state: 'good' | 'ending' | 'bad';
+  readonly message: string | null;
+}
+
+interface Made {
+  readonly name: string;
+  readonly manager: CredentialManager;
+}
+
+/** The managers as the daemon has them, whether it runs or not. */
+export function makeManagers({ settings, queueFile, clock, random, log }: CredentialViewOptions): Made[] {
+  const { file, catalogue, options } = queueFile;
+  const { queues } = readQueueFile(file, catalogue, options);
+  const factoryId = readFactoryId(stateDirAt(settings.stateDir)) ?? 'thresher';
+  const harvesterId = settings.values.master.harvester_id ?? `thresher-${hostname()}`;
+  const shared = { factoryId, harvesterId, stateDir: settings.stateDir, maxStatusAge: 0, clock, random, log };
+  const wiring = new Wiring(catalogue, shared);
+  const choices = allManagers(managersOf(settings, catalogue).choices, queues);
+  return namedManagers(choices).map(({ name, choice }) => ({
+    name,
+    manager: wiring.credentialManager(choice),
+  }));
+}
+
+/** All credentials, looked at afresh. */
+export async function viewCredentials(options: CredentialViewOptions): Promise<CredentialView[]> {
+  const views = await Promise.all(
+    makeManagers(options).map(async ({ name, manager }): Promise<CredentialView[]> => {
+      try {
+        const states = await bounded(options, `inspection of ${name}`, (signal) => manager.inspect(signal));
+        return states.map((state) => toView(name, state, options));
+      } catch (error) {
+        const broken = {
+          kind: 'broken',
+          name,
+          error: { code: 'plugin-failed', message: messageOf(error) },
+        } as const;
+        return [toView(name, broken, options)];
+      }
+    }),
+  );
+  return views.flat();
+}
+
+/** Renews the credential of this name now. @throws ThresherError `no-such-credential` */
+export async function renewCredential(
+  credential: string,
+  options: CredentialViewOptions,
+): Promise<readonly RenewOutcome[]> {
+  for (const { name, manager } of makeManagers(options)) {
+    const states = await bounded(options, `inspection of ${name}`, (signal) => manager.inspect(signal));
+    if (!states.some((state) => nameOf(state) === credential) && name !== credential) continue;
+    const all = await bounded(options, `renewal of ${name}`, (signal) =>
+      manager.renew({ force: true }, signal),
+    );
+    const own = all.filter((outcome) => outcome.name === credential);
+    return own.length > 0 ? own : all;
+  }
+  const message = `there is no credential or manager ${credential}; "thresher credentials" shows all`;
+  throw new ThresherError('no-such-credential', message);
+}
+
+function bounded<T>(
+  { clock, settings, signal }: CredentialViewOptions,
+  what: string,
+  call: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  return withDeadline({ clock, what, timeoutMs: settings.values.master.pluginTimeout * 1000, signal }, call);
+}
+
+function toView(
+  manager: string,
+  state: CredentialState,
+  { clock, settings }: CredentialViewOptions,
+): CredentialView {
+  const nothing = { kind: null, subject: null, vo: null, expires: null, remaining: null };
+  if (state.kind === 'broken')
+    return { name: state.name, manager, ...nothing, state: 'bad', message: state.error.message };
+  const { name, kind, subject, vo = null, expiresAt, notBefore = 0 } = state.facts;
+  const now = clock.now();
+  const remaining = expiresAt === undefined ? null : Math.round((expiresAt - now) / 1000);
+  const ending = remaining !== null && remaining < settings.values.credmanager.minLifetime;
+  const early = notBefore > now;
+  const expires = expiresAt === undefined ? null : isoTime(expiresAt);
+  const warning = state.warnings[0]?.message ?? null;
+  return {
+    ...{ name, manager, kind, subject, vo, expires, remaining },
+    state: early || (remaining ?? 1) <= 0 ? 'bad' : ending ? 'ending' : 'good',
+    message: early
+      ? `not valid before ${isoTime(notBefore)}`
+      : (remaining ?? 1) <= 0
+        ? 'has expired'
+        : warning,
+  };
+}

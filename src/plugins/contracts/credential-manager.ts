@@ -1,0 +1,59 @@
+import type { Reason } from '../../worker/reason.ts';
+import type { WorkerError } from '../../worker/worker.ts';
+
+/** What is known of one credential. Nothing of it is secret. */
+export interface CredentialFacts {
+  /**
+   * What operators and queues call it: a path on this machine, or `CLUSTER/NAMESPACE/SECRET/KEY` for a key of a Secret as
+   * the connection of its queue names it. Unique in the daemon.
+   */
+  readonly name: string;
+  readonly kind: 'x509' | 'token' | 'kerberos';
+  /** Distinguished name, subject of a token, Kerberos principal. */
+  readonly subject: string;
+  readonly issuer?: string;
+  readonly vo?: string;
+  /** ms UTC; undefined: it has no end. */
+  readonly expiresAt?: number;
+  readonly notBefore?: number;
+  /** SHA-256 of the content, hex: whether two are the same. */
+  readonly digest: string;
+}
+
+export type CredentialState =
+  | {
+      readonly kind: 'there';
+      readonly facts: CredentialFacts;
+      /** What does not keep it from being used, and an operator should know: others can read it, its source ends soon. */
+      readonly warnings: readonly Reason[];
+    }
+  /** Missing, unreadable, rubbish, or not where it is to be. An expired one is `there`. */
+  | { readonly kind: 'broken'; readonly name: string; readonly error: WorkerError };
+
+export type RenewOutcome =
+  /** A new one is in place. */
+  | { readonly kind: 'renewed'; readonly name: string }
+  /** The one in place is good for long enough, or what is to be copied is there already. */
+  | { readonly kind: 'unchanged'; readonly name: string }
+  /** The last good one is still in place. */
+  | { readonly kind: 'failed'; readonly name: string; readonly error: WorkerError };
+
+/**
+ * Keeps credentials fresh, or watches those that something else renews.
+ *
+ * What it writes is in place as a whole or not at all: written beside, made sure of, renamed; 0600. Whatever goes wrong,
+ * the last good one stays. No private key, token or password appears in an error, a log line or a process argument.
+ */
+export interface CredentialManager {
+  /** What there is, looked at afresh and without changing anything. One state per credential it is configured for. */
+  inspect(signal: AbortSignal): Promise<readonly CredentialState[]>;
+  /**
+   * Renews what is due; all of it with `force`. One outcome per credential. Does not retry by itself.
+   */
+  renew(options: { readonly force: boolean }, signal: AbortSignal): Promise<readonly RenewOutcome[]>;
+  /**
+   * A cheap look, many times a minute, at what it reads: another text than before asks for a `renew`. Absent where
+   * nothing but time makes one due.
+   */
+  fingerprint?(signal: AbortSignal): Promise<string>;
+}

@@ -1,0 +1,50 @@
+import Type, { type Static } from 'typebox';
+
+const CreatedToken = Type.Object(
+  {
+    name: Type.String({
+      pattern: '^(?![.#])[^/]*[^/~]$',
+      description: 'Name of its file in the directory.',
+    }),
+    identity: Type.String({ pattern: '^[^\\s@-][^\\s@]*@[^\\s@]+$', description: 'USER@DOMAIN.' }),
+    lifetime: Type.Integer({ default: 86_400, minimum: 60, description: 's' }),
+    authz: Type.Array(Type.String({ pattern: '^[A-Z_:]+$' }), {
+      default: [],
+      description: 'What it is limited to: READ, WRITE ...',
+    }),
+    key: Type.Optional(Type.String({ pattern: '^[^-\\s][^\\s]*$', description: 'Name of the signing key.' })),
+  },
+  { additionalProperties: false },
+);
+export type CreatedToken = Static<typeof CreatedToken>;
+
+export const CondorTokenConfig = Type.Object({
+  directory: Type.String({
+    minLength: 1,
+    description:
+      "Directory with IDTOKENs, HTCondor's SEC_TOKEN_DIRECTORY; all of them are watched. Relative paths count from the queue file.",
+  }),
+  create: Type.Array(CreatedToken, {
+    default: [],
+    description:
+      'Tokens to make by condor_token_create, where this host has the signing key: { name, identity, lifetime (s), authz, key }.',
+  }),
+  renewPart: Type.Number({
+    default: 0.5,
+    exclusiveMinimum: 0,
+    maximum: 1,
+    description: 'One is made anew at this part of its lifetime.',
+  }),
+  renewCommand: Type.String({
+    default: 'condor_token_create',
+    pattern: '\\S',
+    description: 'Program, with arguments between spaces; no shell reads it.',
+  }),
+  timeLimit: Type.Number({
+    default: 60,
+    exclusiveMinimum: 0,
+    maximum: 3600,
+    description: 'The program is killed after this time, s.',
+  }),
+});
+export type CondorTokenConfig = Static<typeof CondorTokenConfig>;

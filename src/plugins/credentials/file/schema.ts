@@ -1,0 +1,10 @@
+import Type, { type Static } from 'typebox';
+
+export const FileConfig = Type.Object({
+  files: Type.Array(Type.String({ minLength: 1 }), {
+    minItems: 1,
+    description:
+      'X.509 proxies or certificates, tokens, or Kerberos caches; what each is, is found out. Relative paths count from the queue file.',
+  }),
+});
+export type FileConfig = Static<typeof FileConfig>;

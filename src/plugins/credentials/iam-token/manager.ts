@@ -1,0 +1,168 @@
+import { join, resolve } from 'node:path';
+import pMap from 'p-map';
+import { inspectFile, outcomeOf } from '../../../clients/credentials/credential-file.ts';
+import {
+  exposure,
+  fileVersion,
+  readSecretFile,
+  replaceSecretFile,
+} from '../../../clients/credentials/files.ts';
+import { readToken } from '../../../clients/credentials/jwt.ts';
+import { type IssuerClient, TokenIssuer } from '../../../clients/credentials/token-issuer.ts';
+import { isoTime } from '../../../util/clock.ts';
+import { check } from '../../../util/schema.ts';
+import { ThresherError } from '../../../worker/errors.ts';
+import type { WorkerError } from '../../../worker/worker.ts';
+import type { Context } from '../../contracts/context.ts';
+import type { CredentialManager, CredentialState, RenewOutcome } from '../../contracts/credential-manager.ts';
+import { ClientCredentials, type IamTokenOptions } from './schema.ts';
+import { type WantedToken, wantedTokens } from './targets.ts';
+
+/** Tokens that are asked for side by side. */
+const atOnce = 4;
+/** A token for everybody who may accept one. Source: WLCG token profile. */
+const anyAudience = 'https://wlcg.cern.ch/jwt/v1/any';
+
+/** Tokens of one client, a file for each computing element or server. */
+export class IamTokenManager implements CredentialManager {
+  readonly #options: IamTokenOptions;
+  readonly #clock: Context['clock'];
+  readonly #configDir: string;
+
+  constructor(options: IamTokenOptions, { clock, configDir }: Pick<Context, 'clock' | 'configDir'>) {
+    this.#options = options;
+    this.#clock = clock;
+    this.#configDir = configDir;
+  }
+
+  async inspect(): Promise<readonly CredentialState[]> {
+    const wanted = await this.#wanted();
+    if (!Array.isArray(wanted)) return [{ kind: 'broken', ...wanted }];
+    const file = resolve(this.#configDir, this.#options.client_cred_file);
+    const client = await readSecretFile(file).catch(() => undefined);
+    const exposed = client && exposure(file, client, process.geteuid?.());
+    const states = await Promise.all(wanted.map((one) => inspectFile(this.#path(one))));
+    return states.map((state) =>
+      state.kind === 'broken' || exposed === undefined
+        ? state
+        : { ...state, warnings: [...state.warnings, exposed] },
+    );
+  }
+
+  async renew({ force }: { readonly force: boolean }, signal: AbortSignal): Promise<readonly RenewOutcome[]> {
+    const wanted = await this.#wanted();
+    if (!Array.isArray(wanted)) return [{ kind: 'failed', ...wanted }];
+    const due = await Promise.all(wanted.map(async (one) => force || (await this.#isDue(one))));
+    if (!due.includes(true))
+      return wanted.map((one) => ({ kind: 'unchanged' as const, name: this.#path(one) }));
+    // All of them learn it if the client's own file is wrong.
+    const issuer = this.#issuer();
+    try {
+      return await pMap(
+        wanted,
+        (one, at) =>
+          outcomeOf(this.#path(one), async () => {
+            if (due[at] !== true) return 'unchanged';
+            await this.#renew(one, await issuer, signal);
+            return 'renewed';
+          }),
+        { concurrency: atOnce },
+      );
+    } finally {
+      await issuer.then(
+        (opened) => opened.close(),
+        () => undefined,
+      );
+    }
+  }
+
+  /** The client's secret and the list of targets: a change of either is a reason to look again. */
+  async fingerprint(): Promise<string> {
+    const { client_cred_file, target_list_file } = this.#options;
+    const files = [client_cred_file, ...(target_list_file === undefined ? [] : [target_list_file])];
+    return (await Promise.all(files.map((file) => fileVersion(resolve(this.#configDir, file))))).join(', ');
+  }
+
+  async #renew(wanted: WantedToken, issuer: TokenIssuer, signal: AbortSignal): Promise<void> {
+    const path = this.#path(wanted);
+    const { token, scope } = await issuer.token(wanted, signal);
+    const found = readToken(token, `the token for ${wanted.endpoint}`);
+    const unfit = (what: string) =>
+      new ThresherError('credential-unfit', `the new token for ${wanted.endpoint} ${what}`, { file: path });
+    const { expiresAt, audience } = found;
+    const { minNewLifetime } = this.#options;
+    if (expiresAt === undefined) throw unfit('says no end');
+    if (expiresAt - this.#clock.now() < minNewLifetime * 1000)
+      throw unfit(`ends at ${isoTime(expiresAt)}: it must last ${minNewLifetime} s at least`);
+    if (audience.length > 0 && ![wanted.audience, anyAudience].some((one) => audience.includes(one)))
+      throw unfit(`is for ${audience.join(', ')}, and not for ${wanted.audience}`);
+    const granted = found.scopes.length > 0 ? found.scopes : scope?.split(' ');
+    const lacking = wanted.scope.split(' ').filter((one) => one !== '' && granted?.includes(one) === false);
+    if (lacking.length > 0) throw unfit(`lacks the scopes ${lacking.join(' ')}`);
+    await replaceSecretFile(path, this.#clock, token);
+  }
+
+  async #isDue(wanted: WantedToken): Promise<boolean> {
+    const path = this.#path(wanted);
+    const state = await inspectFile(path);
+    if (state.kind === 'broken' || state.facts.kind !== 'token') return true;
+    const { refresh_interval, refresh_part } = this.#options;
+    const { notBefore, expiresAt = Infinity } = state.facts;
+    const since = notBefore ?? (await readSecretFile(path).catch(() => undefined))?.modifiedAt ?? 0;
+    const after = Math.min(refresh_interval * 1000, (expiresAt - since) * refresh_part);
+    return this.#clock.now() >= since + after;
+  }
+
+  /** Without the file of targets nobody knows what is wanted: then it is the file that is broken. */
+  async #wanted(): Promise<WantedToken[] | { readonly name: string; readonly error: WorkerError }> {
+    const { target_list_file } = this.#options;
+    if (target_list_file === undefined) return wantedTokens(this.#options, []);
+    const name = resolve(this.#configDir, target_list_file);
+    try {
+      const { bytes } = await readSecretFile(name);
+      return wantedTokens(this.#options, bytes.toString('utf8').split('\n'));
+    } catch (error) {
+      if (!(error instanceof ThresherError)) throw error;
+      return { name, error: { code: error.code, message: `target_list_file ${error.message}` } };
+    }
+  }
+
+  async #issuer(): Promise<TokenIssuer> {
+    const file = resolve(this.#configDir, this.#options.client_cred_file);
+    const { bytes } = await readSecretFile(file);
+    const { client_auth, token_endpoint, ca_file, timeLimit } = this.#options;
+    const ca = ca_file === undefined ? undefined : await readSecretFile(resolve(this.#configDir, ca_file));
+    const { issuer, client_id, client_secret } = readClient(bytes.toString('utf8'), file);
+    const client: IssuerClient = {
+      ...{ issuer, clientId: client_id, clientSecret: client_secret },
+      ...{ auth: client_auth, tokenEndpoint: token_endpoint, timeLimit: timeLimit * 1000 },
+      authorities: ca?.bytes.toString('utf8'),
+    };
+    return new TokenIssuer(client);
+  }
+
+  #path({ file }: WantedToken): string {
+    return join(resolve(this.#configDir, this.#options.out_dir), file);
+  }
+}
+
+/** @throws ThresherError `credential-wrong`, which shows no value of it. */
+function readClient(text: string, file: string) {
+  const wrong = (what: string) => new ThresherError('credential-wrong', `${file} ${what}`, { file });
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw wrong('is no JSON; it must be { "issuer": "https://...", "client_id": ..., "client_secret": ... }');
+  }
+  const found = check(ClientCredentials, value);
+  if (found.ok) return found.value;
+  const keys = ['issuer', 'client_id', 'client_secret'].filter(
+    (key) => value === null || typeof value !== 'object' || !(key in value),
+  );
+  throw wrong(
+    keys.length > 0
+      ? `lacks ${keys.join(', ')}`
+      : 'has a wrong value: issuer must be an https:// URL, client_id and client_secret texts',
+  );
+}

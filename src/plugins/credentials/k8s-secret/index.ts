@@ -1,0 +1,52 @@
+import { resolve } from 'node:path';
+import { Access } from '../../../clients/kubernetes/access.ts';
+import { KubernetesClient } from '../../../clients/kubernetes/client.ts';
+import { Pacer } from '../../../clients/kubernetes/pacer.ts';
+import { accessSource, clusterName } from '../../../clients/kubernetes/place.ts';
+import { ThresherError } from '../../../worker/errors.ts';
+import { definePlugin } from '../../contracts/definition.ts';
+import type { DefinitionProblem } from '../../contracts/definition-problem.ts';
+import { K8sSecretManager } from './manager.ts';
+import { loadPlan, namespacesOf, placeOf } from './plan.ts';
+import { K8sSecretConfig } from './schema.ts';
+
+/** Requests that a manager makes at once at most; it makes three per namespace and change. */
+const rate = { perSecond: 20, burst: 40 };
+
+/** Files kept in a Secret of a cluster, pushed when they change. */
+export const K8sSecretCredManager = definePlugin({
+  kind: 'credmanager',
+  name: 'K8sSecretCredManager',
+  module: 'thresher/credentials',
+  aliases: [['pandaharvester.harvestercredmanager.k8s_secret_cred_manager', 'K8sSecretCredManager']],
+  config: K8sSecretConfig,
+  connections: () => [],
+  check: (config, { configDir }) => {
+    const loaded = loadPlan(config, configDir);
+    return loaded.ok ? [] : loaded.problems;
+  },
+  create: (config, { configDir, clock, random, factoryId }) => {
+    const loaded = loadPlan(config, configDir);
+    // It was good when it was checked.
+    if (!loaded.ok) throw new ThresherError('credential-wrong', sayProblems(loaded.problems));
+    const { plan, directory } = loaded;
+    const place = placeOf(plan);
+    const access = new Access(accessSource(place, directory), clock);
+    const client = new KubernetesClient({
+      ...{ access, clock, pacer: new Pacer(rate, clock, random), userAgent: `thresher/${factoryId}` },
+      connections: 2,
+    });
+    return new K8sSecretManager({
+      ...{ client, clock, cluster: clusterName(place, directory), namespaces: namespacesOf(plan) },
+      secret: plan.secret_name,
+      files: [...new Set(plan.proxy_files.map((file) => resolve(directory, file)))],
+      minLifetime: plan.minLifetime * 1000,
+    });
+  },
+});
+
+function sayProblems(problems: readonly DefinitionProblem[]): string {
+  return problems
+    .map(({ file, line, message }) => (file === undefined ? message : `${file}:${line ?? 0}: ${message}`))
+    .join('; ');
+}

@@ -1,0 +1,51 @@
+import Type, { type Static } from 'typebox';
+
+const path = (description: string) =>
+  Type.Optional(
+    Type.String({ minLength: 1, description: `${description} Relative paths count from the queue file.` }),
+  );
+
+export const KerberosConfig = Type.Object({
+  principal: Type.String({
+    pattern: '^[^-\\s][^\\s]*$',
+    description: 'Who logs in: `pilot@EXAMPLE.ORG`; without a realm it is the default one.',
+  }),
+  ccache: Type.String({
+    minLength: 1,
+    pattern: '^(?![A-Z]+:)',
+    description: 'File of the credential cache, a plain path. Relative paths count from the queue file.',
+  }),
+  keytab: path('Keytab to log in with.'),
+  passwordFile: path(
+    'File with the password in its first line, instead of a keytab; no program gets it as an argument.',
+  ),
+  lifetime: Type.Integer({ default: 24, minimum: 1, description: 'Lifetime that is asked for, h.' }),
+  renewableLifetime: Type.Integer({
+    default: 0,
+    minimum: 0,
+    description: 'For how long jobs may renew the ticket themselves, h; 0: not at all.',
+  }),
+  renewBelow: Type.Number({
+    default: 12,
+    exclusiveMinimum: 0,
+    description:
+      'A new ticket is got once less is left, h; where the KDC gave less than `lifetime`, at the same part of its life.',
+  }),
+  minNewLifetime: Type.Number({
+    default: 1,
+    minimum: 0,
+    description: 'A new ticket that has less is not put in place, h.',
+  }),
+  renewCommand: Type.String({
+    default: 'kinit',
+    pattern: '\\S',
+    description: 'Program, with arguments between spaces; no shell reads it.',
+  }),
+  timeLimit: Type.Number({
+    default: 60,
+    exclusiveMinimum: 0,
+    maximum: 3600,
+    description: 'The program is killed after this time, s.',
+  }),
+});
+export type KerberosConfig = Static<typeof KerberosConfig>;

@@ -1,0 +1,79 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { readCredential } from '../../../src/clients/credentials/credential.ts';
+import { readToken } from '../../../src/clients/credentials/jwt.ts';
+import { ThresherError } from '../../../src/worker/errors.ts';
+import { makeJwt } from '../../support/credentials.ts';
+
+function complaint(text: string): string {
+  try {
+    readToken(text, 'the token');
+  } catch (error) {
+    expect((error as ThresherError).code).to.equal('credential-wrong');
+    return (error as ThresherError).message;
+  }
+  throw new Error('it was accepted');
+}
+
+describe('reading a token', () => {
+  it('knows whose it is, for whom, for what and how long', () => {
+    const claims = { sub: 'robot', iss: 'https://iam.example.org/', iat: 1000, nbf: 2000, exp: 3000 };
+    const token = makeJwt({
+      ...claims,
+      scope: 'compute.read  compute.create',
+      aud: 'https://ce.example.org',
+    });
+    expect(readToken(`${token}\n`, 'x')).to.deep.include({
+      subject: 'robot',
+      issuer: 'https://iam.example.org/',
+      notBefore: 2_000_000,
+      expiresAt: 3_000_000,
+      scopes: ['compute.read', 'compute.create'],
+      audience: ['https://ce.example.org'],
+    });
+    expect(readCredential(Buffer.from(token), 'x')).to.include({ kind: 'token', subject: 'robot' });
+  });
+
+  it('takes one without an end, with several audiences and no beginning but its making', () => {
+    const found = readToken(makeJwt({ sub: 'a@pool', iat: 7, aud: ['b', 'c'] }), 'x');
+    expect(found).to.deep.include({ expiresAt: undefined, notBefore: 7000, audience: ['b', 'c'] });
+    expect(readCredential(Buffer.from(makeJwt({ sub: 'a' })), 'x')).to.not.have.property('expiresAt');
+  });
+
+  it('says what is wrong with one, and not what is in it', () => {
+    expect(complaint('\n')).to.equal('the token is empty');
+    expect(complaint('opaque-token')).to.contain('three parts');
+    expect(complaint('a.b.c.d')).to.contain('three parts');
+    expect(complaint('a.b c.d')).to.contain('three parts');
+    expect(complaint('aaaa.bbbb.cccc')).to.contain('its second part is no JSON');
+    expect(complaint(makeJwt({ exp: 'tomorrow', sub: 5 }))).to.match(/in its claims is (exp, sub|sub, exp)$/);
+    expect(complaint(makeJwt({ exp: 1e300 }))).to.contain('in its claims is exp');
+    const list = makeJwt([] as unknown as Record<string, unknown>);
+    expect(complaint(list)).to.contain('in its claims is all of it');
+  });
+
+  it('never shows a piece of it, however it is cut or mangled', () => {
+    const token = makeJwt({ sub: 'robot', exp: 5, private: 'something that is nobody else’s' });
+    fc.assert(
+      fc.property(
+        fc.nat(token.length),
+        fc.nat(token.length),
+        fc.string({ unit: 'binary' }),
+        (from, to, put) => {
+          const mangled = token.slice(0, from) + put + token.slice(to);
+          let shown: string;
+          try {
+            shown = JSON.stringify(readCredential(Buffer.from(mangled), 'the token'));
+          } catch (error) {
+            expect(error).to.be.instanceOf(ThresherError);
+            shown = (error as Error).message;
+          }
+          for (let at = 0; at + 10 <= token.length; at++)
+            if (shown.includes(token.slice(at, at + 10))) throw new Error(`shows it: ${shown}`);
+          expect(shown).to.not.contain('something');
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+});

@@ -1,0 +1,295 @@
+import { createHash } from 'node:crypto';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { readToken } from '../../../src/clients/credentials/jwt.ts';
+import { IamTokenCredManager } from '../../../src/plugins/credentials/iam-token/index.ts';
+import type { Clock } from '../../../src/util/clock.ts';
+import { freePort } from '../../env/kubernetes/ports.ts';
+import {
+  inspected,
+  makeManager,
+  mistakes,
+  renewed,
+  renewing,
+  warnings,
+} from '../../support/credential-manager.ts';
+import { makeJwt } from '../../support/credentials.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { temporaryDirectory } from '../../support/temporary.ts';
+import { type Issuer, startIssuer } from '../../support/token-issuer.ts';
+
+const hour = 3_600_000;
+const clientSecret = 'the secret of the client';
+const md5 = (text: string) => createHash('md5').update(text).digest('hex');
+const ce = 'ce.example.org:9619';
+
+describe('IamTokenCredManager', () => {
+  let issuer: Issuer;
+  let configDir: string;
+  let out: string;
+
+  before(async () => {
+    issuer = await startIssuer();
+  });
+  after(() => issuer.stop());
+
+  beforeEach(() => {
+    configDir = temporaryDirectory();
+    out = join(configDir, 'tokens');
+    mkdirSync(out);
+    issuer.requests.length = 0;
+    issuer.headers.length = 0;
+    issuer.looks = 0;
+    issuer.claims = () => ({});
+    issuer.answer = undefined;
+    writeClient({ issuer: issuer.url, client_id: 'harvester', client_secret: clientSecret });
+  });
+
+  function writeClient(content: unknown): void {
+    const text = typeof content === 'string' ? content : JSON.stringify(content);
+    writeFileSync(join(configDir, 'client.json'), text, { mode: 0o600 });
+  }
+
+  const options = (more: object = {}) => ({
+    ...{ client_cred_file: 'client.json', out_dir: 'tokens', target_type: 'ce', ca_file: issuer.ca },
+    ...{ target_list: [ce], ...more },
+  });
+  const manager = (more: object = {}, clock?: Clock) =>
+    makeManager(IamTokenCredManager, options(more), { configDir, ...(clock && { clock }) });
+  const token = (endpoint: string) => readFileSync(join(out, md5(endpoint)), 'utf8');
+
+  it('gets a token for a computing element into the file that submitters look for', async () => {
+    const own = manager();
+    const path = join(out, md5(ce));
+    expect(await renewing(own)).to.deep.equal([{ kind: 'renewed', name: path }]);
+    expect(issuer.requests).to.deep.equal([
+      {
+        ...{ grant_type: 'client_credentials', client_id: 'harvester', client_secret: clientSecret },
+        ...{ audience: ce, scope: 'compute.read compute.modify compute.create compute.cancel' },
+      },
+    ]);
+    expect(readToken(token(ce), 'x')).to.deep.include({ subject: 'robot', audience: [ce] });
+    expect(statSync(path).mode & 0o777).to.equal(0o600);
+    const [state] = await inspected(own);
+    expect(state).to.deep.nested.include({ 'facts.name': path, 'facts.kind': 'token', warnings: [] });
+    expect(readdirSync(out)).to.deep.equal([md5(ce)]);
+  });
+
+  it('asks for the audience that each kind of computing element wants', async () => {
+    writeFileSync(join(configDir, 'list'), '\n# more\nother.example.org:9619  \nce.example.org:9619\n');
+    const target_list = [
+      ce,
+      { endpoint: 'condor.example.org', ce_flavour: 'HTCONDOR-CE' },
+      { endpoint: 'gsiftp://arc.example.org:2811', ce_flavour: 'ARC-CE' },
+      { endpoint: 'arc2.example.org', ce_flavour: 'arc-ce' },
+      { endpoint: 'arc3.example.org:8443', ce_flavour: 'arc-ce' },
+      { endpoint: 'own.example.org', audience: 'own', scope: 'compute.read' },
+    ];
+    const outcomes = await renewed(manager({ target_list, target_list_file: 'list' }));
+    expect(outcomes).to.deep.equal(Array.from({ length: 7 }, () => 'renewed'));
+    const audience = (endpoint: string) => readToken(token(endpoint), endpoint).audience[0];
+    expect(audience('condor.example.org:9619')).to.equal('condor.example.org:9619');
+    expect(audience('arc.example.org:2811')).to.equal('https://arc.example.org');
+    expect(audience('arc2.example.org:443')).to.equal('https://arc2.example.org');
+    expect(audience('arc3.example.org:8443')).to.equal('https://arc3.example.org:8443');
+    expect(audience('own.example.org')).to.equal('own');
+    expect(readToken(token('own.example.org'), 'x').scopes).to.deep.equal(['compute.read']);
+    expect(audience('other.example.org:9619')).to.equal('other.example.org:9619');
+    expect(issuer.looks).to.equal(1);
+  });
+
+  it('gets one for the PanDA server, and for anybody by name', async () => {
+    const pandaURLSSL = 'https://pandaserver.cern.ch:25443/server/panda';
+    await renewed(manager({ target_type: 'panda', pandaURLSSL, target_list: [] }));
+    const found = readToken(readFileSync(join(out, 'panda_token'), 'utf8'), 'x');
+    expect(found.audience).to.deep.equal(['https://pandaserver.cern.ch']);
+    expect(issuer.requests[0]).to.not.have.property('scope');
+    await renewed(manager({ target_type: 'common', target_list: ['https://se.example.org'] }));
+    expect(token('https://se.example.org')).to.not.equal('');
+  });
+
+  it('takes its options from a file, as Harvester does', async () => {
+    writeFileSync(join(configDir, 'setup.json'), JSON.stringify(options()));
+    const own = makeManager(IamTokenCredManager, { inFile: 'setup.json' }, { configDir });
+    expect(await renewed(own)).to.deep.equal(['renewed']);
+  });
+
+  it('gets a token anew when it is an hour old, or at half its life', async () => {
+    const clock = new ManualClock(Date.now());
+    const own = manager({}, clock);
+    await renewed(own);
+    await clock.advance(0.9 * hour);
+    expect(await renewed(own)).to.deep.equal(['unchanged']);
+    expect(issuer.looks).to.equal(1);
+    await clock.advance(0.2 * hour);
+    expect(await renewed(own)).to.deep.equal(['renewed']);
+    issuer.claims = () => ({
+      exp: Math.floor(clock.now() / 1000) + 1200,
+      nbf: Math.floor(clock.now() / 1000),
+    });
+    expect(await renewed(own, true)).to.deep.equal(['renewed']);
+    await clock.advance(590_000);
+    expect(await renewed(own)).to.deep.equal(['unchanged']);
+    await clock.advance(20_000);
+    expect(await renewed(own)).to.deep.equal(['renewed']);
+  });
+
+  it('shows its secret in a header where that is wanted, and asks an endpoint that is named', async () => {
+    const own = manager({ client_auth: 'basic', token_endpoint: `${issuer.url}/token` });
+    expect(await renewed(own)).to.deep.equal(['renewed']);
+    expect(issuer.requests[0]).to.not.have.property('client_secret');
+    expect(issuer.headers[0]).to.match(/^Basic /);
+    expect(issuer.looks).to.equal(0);
+  });
+
+  it('reads a rotated secret of the client at once', async () => {
+    const own = manager();
+    const before = await own.fingerprint?.(new AbortController().signal);
+    writeClient({ issuer: issuer.url, client_id: 'harvester', client_secret: 'rotated' });
+    expect(await own.fingerprint?.(new AbortController().signal)).to.not.equal(before);
+    await renewed(own);
+    expect(issuer.requests[0]).to.include({ client_secret: 'rotated' });
+  });
+
+  it('warns of a client’s file that others can read', async () => {
+    await renewed(manager());
+    chmodSync(join(configDir, 'client.json'), 0o644);
+    expect(await warnings(manager())).to.deep.equal(['credential-exposed']);
+  });
+
+  describe('keeps the last good token and says why when', () => {
+    let good: string;
+
+    beforeEach(async () => {
+      await renewed(manager());
+      good = token(ce);
+    });
+
+    afterEach(() => {
+      expect(token(ce) === good, 'it stays').to.be.true;
+      expect(readdirSync(out)).to.deep.equal([md5(ce)]);
+    });
+
+    async function failing(more: object = {}): Promise<string> {
+      const said = (await renewed(manager(more), true))[0] ?? '';
+      expect(said).to.not.contain(clientSecret);
+      return said;
+    }
+
+    it('the issuer refuses, without showing the secret that it repeats', async () => {
+      const error_description = `unknown client with secret ${clientSecret}`;
+      issuer.answer = () => ({ statusCode: 401, body: { error: 'invalid_client', error_description } });
+      expect(await failing()).to.equal(
+        `credential-issuer: token issuer ${issuer.url} refused (HTTP 401): invalid_client, unknown client with secret (hidden)`,
+      );
+    });
+
+    it('the issuer is down, unknown, not trusted or silent', async () => {
+      const client = (url: string) => {
+        writeClient({ issuer: url, client_id: 'harvester', client_secret: clientSecret });
+      };
+      client(`https://localhost:${await freePort(0)}`);
+      expect(await failing()).to.match(/^credential-issuer: .* cannot be reached: .*ECONNREFUSED/);
+      client('https://no-such-issuer.invalid');
+      expect(await failing()).to.match(/cannot be reached: .*(ENOTFOUND|EAI_AGAIN)/);
+      client(issuer.url);
+      expect(await failing({ ca_file: undefined })).to.match(/cannot be reached: .*certificate/);
+      const silent = createServer(() => undefined);
+      await new Promise<void>((listening) => {
+        silent.listen(0, 'localhost', listening);
+      });
+      const address = silent.address();
+      client(`https://localhost:${typeof address === 'object' ? String(address?.port) : ''}`);
+      expect(await failing({ timeLimit: 0.2 })).to.match(/^credential-issuer: .*did not answer in time$/);
+      silent.close();
+    });
+
+    it('the issuer is something else', async () => {
+      issuer.answer = () => ({ statusCode: 500, body: { oops: clientSecret } });
+      expect(await failing()).to.match(/^credential-issuer: .*\(HTTP 500\)/);
+      issuer.answer = () => ({ statusCode: 200, body: { access_token: 5 } });
+      expect(await failing()).to.match(/^credential-issuer: /);
+      writeClient({ issuer: `${issuer.url}/nowhere`, client_id: 'a', client_secret: clientSecret });
+      expect(await failing()).to.match(/^credential-issuer: .*\(HTTP 404\)/);
+    });
+
+    it('the token is none, ends too soon, is for somebody else or lacks scopes', async () => {
+      issuer.answer = () => ({ statusCode: 200, body: { access_token: 'opaque', token_type: 'Bearer' } });
+      expect(await failing()).to.equal(
+        `credential-wrong: the token for ${ce} is no JWT (three parts of base64url with dots between them)`,
+      );
+      issuer.answer = undefined;
+      issuer.claims = () => ({ exp: Math.floor(Date.now() / 1000) + 200 });
+      expect(await failing()).to.match(/^credential-unfit: .*it must last 300 s at least$/);
+      issuer.claims = () => ({ exp: undefined });
+      expect(await failing()).to.match(/^credential-unfit: .*says no end$/);
+      issuer.claims = () => ({ aud: 'somebody' });
+      expect(await failing()).to.match(/is for somebody, and not for ce.example.org:9619$/);
+      issuer.claims = () => ({ scope: 'compute.read compute.create' });
+      expect(await failing()).to.match(/lacks the scopes compute.modify compute.cancel$/);
+    });
+
+    it('the client’s file is missing or wrong, without showing it', async () => {
+      const path = join(configDir, 'client.json');
+      writeClient(`{ "client_secret": "${clientSecret}" `);
+      expect(await failing()).to.match(/^credential-wrong: .*client.json is no JSON/);
+      writeClient({ issuer: issuer.url, client_secret: clientSecret });
+      expect(await failing()).to.equal(`credential-wrong: ${path} lacks client_id`);
+      writeClient({
+        issuer: 'http://plain.example.org',
+        client_id: clientSecret,
+        client_secret: clientSecret,
+      });
+      expect(await failing()).to.contain('issuer must be an https:// URL');
+      rmSync(path);
+      expect(await failing()).to.equal(`credential-missing: ${path} does not exist`);
+    });
+  });
+
+  it('gets the other tokens when one is refused', async () => {
+    issuer.answer = ({ audience }) =>
+      audience === 'bad:1'
+        ? { statusCode: 400, body: { error: 'invalid_target' } }
+        : (undefined as unknown as { statusCode: number; body: Record<string, unknown> });
+    const outcomes = await renewing(manager({ target_list: ['bad:1', ce] }));
+    expect(outcomes.map(({ kind }) => kind)).to.deep.equal(['failed', 'renewed']);
+  });
+
+  it('says which file is missing, and which directory', async () => {
+    expect((await renewed(manager({ target_list_file: 'nothing' })))[0]).to.match(
+      /^credential-missing: target_list_file .*nothing does not exist$/,
+    );
+    expect((await inspected(manager({ target_list_file: 'nothing' })))[0]).to.have.property('kind', 'broken');
+    expect((await renewed(manager({ out_dir: 'no/where' })))[0]).to.match(
+      /^credential-unwritable: .*where is no directory: make one/,
+    );
+  });
+
+  it('takes a token for anybody', async () => {
+    issuer.claims = () => ({ aud: 'https://wlcg.cern.ch/jwt/v1/any' });
+    expect(await renewed(manager())).to.deep.equal(['renewed']);
+    writeFileSync(join(out, md5(ce)), makeJwt({ sub: 'old', exp: 5, iat: 1 }));
+    expect(await renewed(manager())).to.deep.equal(['renewed']);
+  });
+
+  it('finds mistakes in its options', () => {
+    const file = join(configDir, 'setup.json');
+    const from = (more: object) => mistakes(IamTokenCredManager, options(more));
+    expect(from({})).to.deep.equal([]);
+    expect(from({ target_type: 'site' })[0]).to.contain('it must be one of');
+    expect(from({ target_list: [] })[0]).to.contain('there is no target');
+    expect(from({ target_type: 'panda' })[0]).to.contain('pandaURLSSL is missing');
+    expect(from({ token_endpoint: 'http://x' })).to.have.length(1);
+    expect(from({ panda_token_filename: '../x' })).to.have.length(1);
+    expect(from({ refresh_part: 2 })).to.have.length(1);
+    expect(mistakes(IamTokenCredManager, {})).to.have.length(3);
+    expect(mistakes(IamTokenCredManager, { inFile: '/nowhere' })[0]).to.contain('inFile cannot be read');
+    writeFileSync(file, '{');
+    expect(mistakes(IamTokenCredManager, { inFile: file })[0]).to.contain('it is no JSON');
+    writeFileSync(file, '{ "target_type": "ce", "out_dir": "/x", "target_list": ["a"] }');
+    expect(mistakes(IamTokenCredManager, { inFile: file })[0]).to.contain('"client_cred_file" is missing');
+    expect(() => makeManager(IamTokenCredManager, { inFile: '/nowhere' })).to.throw('cannot be read');
+  });
+});
