@@ -16,8 +16,8 @@ export interface KnownCredential {
 export class CredentialBoard {
   /** By manager and name: several may look at one file, and none of them hides what another one says. */
   readonly #known = new Map<string, KnownCredential>();
-  /** Managers that did not look yet: what is not known may be bad. */
-  readonly #awaited = new Set<string>();
+  /** Managers that did not look yet, and what keeps them from it: what is not known may be bad. */
+  readonly #awaited = new Map<string, string | undefined>();
   #onBetter: () => void = () => undefined;
 
   /** Called whenever one is good, or good for longer, that was not: somebody may be waiting to submit. */
@@ -45,9 +45,9 @@ export class CredentialBoard {
     if (better) this.#onBetter();
   }
 
-  /** Somebody is about to look, nobody knows yet at what. */
-  expect(manager: string): void {
-    this.#awaited.add(manager);
+  /** Somebody is about to look, nobody knows yet at what; or cannot look, and why. */
+  expect(manager: string, why?: string): void {
+    this.#awaited.set(manager, why);
   }
 
   forget(manager: string): void {
@@ -56,11 +56,15 @@ export class CredentialBoard {
   }
 
   /**
-   * Why nothing may be submitted with these, if so. Of one that nobody keeps here nothing is
-   * known, and nothing is said, once all have looked.
+   * Why nothing may be submitted with these, if so. Of one that was only found (in a template) and that nobody keeps here
+   * nothing is known, and nothing is said, once all have looked; one that the queue names must be known.
    * @param minLifetime ms
    */
-  judge(names: readonly string[], minLifetime: number, now: number): Reason | undefined {
+  judge(
+    { names, named }: { readonly names: readonly string[]; readonly named: boolean },
+    minLifetime: number,
+    now: number,
+  ): Reason | undefined {
     const wanted = new Set(names);
     const reasons = this.all
       .filter(({ name }) => wanted.has(name))
@@ -68,13 +72,23 @@ export class CredentialBoard {
       .toSorted((a, b) => Number(a.trouble === undefined) - Number(b.trouble === undefined))
       .map((known) => judgeOne(known, minLifetime, now));
     const reason = reasons.find((one) => one !== undefined);
-    if (reason !== undefined || this.#awaited.size === 0) return reason;
+    if (reason !== undefined) return reason;
     const unknown = names.find((name) => !this.all.some((known) => known.name === name));
-    return unknown === undefined ? undefined : notSeen(unknown);
+    if (unknown === undefined) return undefined;
+    const [why] = [...this.#awaited.values()].filter((one) => one !== undefined);
+    if (why !== undefined) return { code: 'credential-unknown', message: `${unknown} is not known: ${why}` };
+    if (this.#awaited.size > 0)
+      return { code: 'credential-unknown', message: `${unknown} was not looked at yet` };
+    if (!named) return undefined;
+    const message = `no credential manager keeps or watches ${unknown}: name one that does, or a file by its path`;
+    return { code: 'credential-unknown', message };
   }
 }
 
-/** Why it is not good for `minLifetime` (ms) from now on, if so. */
+/** Of a credential that lasts short from the beginning no more can be asked than this part of its life. */
+const leastPart = 0.25;
+
+/** Why it is not good for `minLifetime` (ms) from now on, or a quarter of all its life if that is less; undefined: it is. */
 export function judgeOne(
   { name, state, trouble }: KnownCredential,
   minLifetime: number,
@@ -82,20 +96,18 @@ export function judgeOne(
 ): Reason | undefined {
   const why = trouble === undefined ? '' : `; its renewal fails: ${trouble.message}`;
   if (state.kind === 'broken') return { code: 'credential-bad', message: `${state.error.message}${why}` };
-  const { expiresAt, notBefore = now } = state.facts;
-  if (notBefore > now)
+  const { expiresAt = Infinity, notBefore } = state.facts;
+  if (notBefore !== undefined && notBefore > now)
     return { code: 'credential-bad', message: `${name} is not valid before ${isoTime(notBefore)}${why}` };
-  if (expiresAt === undefined || expiresAt - now >= minLifetime) return undefined;
+  const least =
+    notBefore === undefined ? minLifetime : Math.min(minLifetime, (expiresAt - notBefore) * leastPart);
+  if (expiresAt > now && expiresAt - now >= least) return undefined;
   const seconds = Math.round((expiresAt - now) / 1000);
   const left =
     seconds <= 0
       ? 'has expired'
-      : `ends in ${seconds} s, less than credmanager.minLifetime ${minLifetime / 1000} s`;
+      : `ends in ${seconds} s, less than the ${Math.round(least / 1000)} s that are wanted (credmanager.minLifetime)`;
   return { code: 'credential-ending', message: `${name} ${left} (${isoTime(expiresAt)})${why}` };
-}
-
-function notSeen(name: string): Reason {
-  return { code: 'credential-unknown', message: `${name} was not looked at yet` };
 }
 
 function keyOf(manager: string, name: string): string {

@@ -22,6 +22,8 @@ export interface CredentialAgentOptions {
 
 /** Pauses after renewals that failed, ms, doubling. A file that changes ends them. */
 const pauses = { first: 5000, longest: 600_000 };
+/** Between two passes where nothing failed, ms. */
+const least = 10_000;
 /** Warnings of the same trouble are this far apart, ms. */
 const sameAgain = 3_600_000;
 
@@ -33,7 +35,11 @@ export class CredentialAgent {
   #fingerprint: string | undefined;
   /** Monotonic ms. */
   #nextAt = -Infinity;
+  /** By the wall clock, ms UTC: credentials end by it, also where it jumps. */
+  #dueAt = -Infinity;
   #failures = 0;
+  /** What the last pass had to say. */
+  readonly #said = new Set<string>();
   readonly #told = new Map<string, { readonly text: string; readonly at: number }>();
 
   constructor(manager: CredentialManager, board: CredentialBoard, options: CredentialAgentOptions) {
@@ -47,12 +53,13 @@ export class CredentialAgent {
     const { clock } = this.#options;
     const fingerprint = await this.#look();
     const changed = fingerprint !== this.#fingerprint;
-    if (!changed && clock.monotonic() < this.#nextAt) return;
+    if (!changed && clock.monotonic() < this.#nextAt && clock.now() < this.#dueAt) return;
     if (changed) this.#failures = 0;
+    this.#said.clear();
     const outcomes = await this.#renew();
     const states = await this.#inspect(outcomes);
-    // What was renewed has changed by that itself.
-    this.#fingerprint = await this.#look();
+    // As it was before: what was changed meanwhile, by us too, is looked at next time.
+    this.#fingerprint = fingerprint;
     const troubles = new Map(
       outcomes.flatMap((outcome) =>
         outcome.kind === 'failed' ? [[outcome.name, outcome.error] as const] : [],
@@ -65,7 +72,16 @@ export class CredentialAgent {
     this.#failures = failed ? this.#failures + 1 : 0;
     const pause = Math.min(pauses.first * 2 ** Math.min(this.#failures - 1, 20), pauses.longest);
     const { interval } = this.#options;
-    this.#nextAt = clock.monotonic() + (failed ? Math.min(pause, interval) : interval);
+    const wait = failed ? Math.min(pause, interval) : Math.min(interval, this.#soonest(states));
+    this.#nextAt = clock.monotonic() + wait;
+    this.#dueAt = clock.now() + wait;
+  }
+
+  /** A part of what the shortest has left: whatever part of its life makes it due, it is asked in time. ms */
+  #soonest(states: readonly CredentialState[]): number {
+    const now = this.#options.clock.now();
+    const ends = states.flatMap((state) => (state.kind === 'there' ? (state.facts.expiresAt ?? []) : []));
+    return Math.max(least, (Math.min(...ends) - now) / 8);
   }
 
   async #look(): Promise<string | undefined> {
@@ -82,6 +98,7 @@ export class CredentialAgent {
     } catch (error) {
       const reason = toReason(error);
       const mine = this.#board.all.filter(({ manager }) => manager === this.#options.name);
+      if (mine.length === 0) this.#warn('renewal', 'credentials cannot be renewed', { ...reason });
       return mine.map(({ name }) => ({ kind: 'failed', name, error: reason }));
     }
   }
@@ -118,7 +135,8 @@ export class CredentialAgent {
         this.#warn(`state ${name}`, 'credential is not good', { name, ...state.error });
         continue;
       }
-      for (const { code, message } of state.warnings) this.#warn(`${code} ${name}`, message, { name, code });
+      for (const { code, message } of state.warnings)
+        this.#warn(`${code} ${name}`, 'credential has a flaw', { name, code, message });
       const { expiresAt = Infinity } = state.facts;
       const left = expiresAt - clock.now();
       if (left < warnLifetime)
@@ -127,10 +145,13 @@ export class CredentialAgent {
           expires: new Date(expiresAt).toISOString(),
         });
     }
+    // What is over and comes again is news.
+    for (const key of this.#told.keys()) if (!this.#said.has(key)) this.#told.delete(key);
   }
 
   #warn(key: string, message: string, facts: Record<string, unknown> & Partial<Reason>): void {
     const { log, clock, name: manager } = this.#options;
+    this.#said.add(key);
     const text = JSON.stringify(facts);
     const told = this.#told.get(key);
     const now = clock.monotonic();

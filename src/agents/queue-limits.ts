@@ -126,8 +126,9 @@ export class QueueLimits {
   #credential(): Reason | undefined {
     const { credentials, credentialLifetime, clock } = this.#context;
     const { config, submitter } = this.#runtime;
-    const named = namedCredentials(config) ?? submitter.credentials?.() ?? [];
-    return credentials.judge(named, credentialLifetime, clock.now());
+    const named = namedCredentials(config);
+    const wanted = { names: named ?? submitter.credentials?.() ?? [], named: named !== undefined };
+    return credentials.judge(wanted, credentialLifetime, clock.now());
   }
 
   #state(groups: readonly Group[], rows: readonly LoadRow[]): Omit<LimitState, keyof GateState> {

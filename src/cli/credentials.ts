@@ -1,10 +1,16 @@
 import type { Command } from 'commander';
 import { readConfiguration } from '../daemon/configuration.ts';
 import { isError } from '../config/settings.ts';
-import { type CredentialView, renewCredential, viewCredentials } from '../daemon/credential-view.ts';
+import {
+  type CredentialView,
+  type CredentialViewOptions,
+  managerMistakes,
+  renewCredential,
+  viewCredentials,
+} from '../daemon/credential-view.ts';
 import { type Environment, ExitStatus, type GlobalOptions, noLog, settingsFile } from './environment.ts';
 import { type OutputFormat, outputOption, printJson, printTable } from './output.ts';
-import { MistakesInFiles } from './problems.ts';
+import { MistakesInFiles, problemLine } from './problems.ts';
 
 export function addCredentials(program: Command, environment: Environment): void {
   const { out } = environment;
@@ -13,7 +19,9 @@ export function addCredentials(program: Command, environment: Environment): void
     .description('the credentials that are kept or watched, and how long they last')
     .addOption(outputOption())
     .action(async ({ output }: { output: OutputFormat }, command: Command) => {
-      print(await viewCredentials(await optionsOf(command, environment)), output, out);
+      const asked = await optionsOf(command, environment);
+      tellMistakes(asked, environment);
+      print(await viewCredentials(asked), output, out);
     });
   credentials
     .command('check')
@@ -22,9 +30,11 @@ export function addCredentials(program: Command, environment: Environment): void
     .action(async (_: unknown, command: Command) => {
       // The option may stand before or after the word "check".
       const { output } = command.optsWithGlobals<{ output: OutputFormat }>();
-      const views = await viewCredentials(await optionsOf(command, environment));
+      const asked = await optionsOf(command, environment);
+      const isWrong = tellMistakes(asked, environment);
+      const views = await viewCredentials(asked);
       print(views, output, out);
-      if (views.some(({ state }) => state !== 'good')) throw new ExitStatus(1);
+      if (isWrong || views.some(({ state }) => state !== 'good')) throw new ExitStatus(1);
     });
   credentials
     .command('renew')
@@ -45,6 +55,13 @@ async function optionsOf(command: Command, { clock, random }: Environment) {
   const { settings, queueFile, problems } = await readConfiguration(settingsFile({ config }), stateDir);
   if (settings === undefined || queueFile === undefined) throw new MistakesInFiles(problems.filter(isError));
   return { settings, queueFile, clock, random, log: noLog, signal: new AbortController().signal };
+}
+
+/** Managers that cannot be made show nothing, which must not look as if all were well. @returns whether there are any. */
+function tellMistakes(options: CredentialViewOptions, { err }: Environment): boolean {
+  const mistakes = managerMistakes(options);
+  for (const problem of mistakes) err.write(`${problemLine(problem)}\n`);
+  return mistakes.some(isError);
 }
 
 function print(views: readonly CredentialView[], output: OutputFormat, out: NodeJS.WritableStream): void {

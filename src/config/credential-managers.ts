@@ -1,6 +1,7 @@
 import { dirname, resolve } from 'node:path';
 import type { Problem } from '../util/located.ts';
 import { toPointer } from '../util/located.ts';
+import { nearest } from '../util/nearest.ts';
 import { check } from '../util/schema.ts';
 import { judgeAbsent } from './absent-plugin.ts';
 import { isObject, type JsonObject } from './merge.ts';
@@ -18,6 +19,16 @@ export interface ChoiceProblem {
   readonly subject?: string;
 }
 
+/** Items of the parallel lists and what Harvester itself reads of every manager: not each has a use for each. */
+const harvesterKeys: readonly string[] = [
+  'inCertFile',
+  'certFile',
+  'outCertFile',
+  'voms',
+  'sleepTime',
+  'setup_name',
+];
+
 /** A manager's options, checked. `choice` is undefined where they cannot be used, or thresher has no such manager. */
 export function chooseManager(
   { name, module, ...options }: JsonObject & { readonly name: string; readonly module: string },
@@ -31,6 +42,14 @@ export function chooseManager(
   const given = Object.fromEntries(
     Object.entries(options).filter(([key, value]) => own.includes(key) && value !== null),
   );
+  const unread = Object.keys(options)
+    .filter((key) => !own.includes(key) && !harvesterKeys.includes(key))
+    .map((key): ChoiceProblem => {
+      const meant = nearest(key, own);
+      const hint = meant === undefined ? '' : `; did you mean "${meant}"?`;
+      const message = `${name} does not read "${key}"${hint}`;
+      return { pointer: toPointer([key]), code: 'unread-option', severity: 'warning', message };
+    });
   const checked = check(definition.config, given);
   if (!checked.ok) {
     return {
@@ -38,10 +57,13 @@ export function chooseManager(
     };
   }
   const found = definition.check(checked.value, { queue: '', stateDir, configDir });
-  const problems = found.map(({ file, line, message, ...problem }): ChoiceProblem => {
-    const where = file === undefined ? '' : `${file}:${line ?? 0}: `;
-    return { ...problem, message: `${where}${message}` };
-  });
+  const problems = [
+    ...unread,
+    ...found.map(({ file, line, message, ...problem }): ChoiceProblem => {
+      const where = file === undefined ? '' : `${file}:${line ?? 0}: `;
+      return { ...problem, message: `${where}${message}` };
+    }),
+  ];
   if (problems.some(({ severity }) => (severity ?? 'error') === 'error')) return { problems };
   return { choice: { name, module, config: checked.value as JsonObject, configDir }, problems };
 }
@@ -62,8 +84,8 @@ export function chooseOfQueue(
   if (chosen !== undefined) return chosen;
   const asked = { section: 'credmanager', harvesterKind: 'credmanager', kind: undefined } as const;
   const finding = judgeAbsent({ ...asked, name, module, pull: true }, catalogue);
-  // Only Harvester's names can be told from slips of the pen.
-  if (finding?.code === 'unknown-plugin' && module.startsWith('pandaharvester.'))
+  // Only Harvester's names and our own can be told from slips of the pen.
+  if (finding?.code === 'unknown-plugin' && /^(pandaharvester\.|thresher\/)/.test(module))
     return { problems: [{ pointer: finding.pointer, code: finding.code, message: finding.message }] };
   const message = `${name} is accepted but not applied yet: its credentials must be kept fresh by other means`;
   const notice = { pointer: '', code: 'credmanager-not-applied', message } as const;
@@ -222,8 +244,9 @@ function isPath(name: string): boolean {
 }
 
 /** Files whose lifetime a manager says itself, by the options that all of them share. */
-function filesKeptBy({ config: { files, outCertFile }, configDir }: CredentialManagerChoice): string[] {
-  return [files, outCertFile]
+function filesKeptBy({ config, configDir }: CredentialManagerChoice): string[] {
+  const { files, outCertFile, ccache } = config;
+  return [files, outCertFile, ccache]
     .flat()
     .flatMap((file) => (typeof file === 'string' ? [resolve(configDir, file)] : []));
 }

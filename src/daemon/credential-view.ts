@@ -1,14 +1,15 @@
 import { hostname } from 'node:os';
-import { nameOf } from '../agents/credential-board.ts';
+import { judgeOne, nameOf } from '../agents/credential-board.ts';
 import { allManagers, managersOf } from '../config/credential-managers.ts';
 import { readQueueFile } from '../config/queues.ts';
 import type { LoadedSettings } from '../config/settings.ts';
 import type { CredentialManager, CredentialState, Log, RenewOutcome } from '../plugins/contracts/index.ts';
 import { type Clock, isoTime } from '../util/clock.ts';
 import { withDeadline } from '../util/deadline.ts';
+import type { Problem } from '../util/located.ts';
 import { messageOf, ThresherError } from '../worker/errors.ts';
 import type { Readable } from './configuration.ts';
-import { namedManagers } from './credentials.ts';
+import { namedManagers, patienceOf } from './credentials.ts';
 import { readFactoryId, stateDirAt } from './state-dir.ts';
 import { Wiring } from './wiring.ts';
 
@@ -31,14 +32,16 @@ export interface CredentialView {
   readonly expires: string | null;
   /** Seconds. */
   readonly remaining: number | null;
-  /** `good`; `ending`: nothing is submitted with it; `bad`. */
-  readonly state: 'good' | 'ending' | 'bad';
+  /** `good`; `soon`: it ends within `credmanager.warnLifetime`; `ending`: nothing is submitted with it; `bad`. */
+  readonly state: 'good' | 'soon' | 'ending' | 'bad';
   readonly message: string | null;
 }
 
 interface Made {
   readonly name: string;
   readonly manager: CredentialManager;
+  /** For one call, ms. */
+  readonly patience: number;
 }
 
 /** The managers as the daemon has them, whether it runs or not. */
@@ -53,15 +56,23 @@ export function makeManagers({ settings, queueFile, clock, random, log }: Creden
   return namedManagers(choices).map(({ name, choice }) => ({
     name,
     manager: wiring.credentialManager(choice),
+    patience: patienceOf(choice, settings.values.master.pluginTimeout),
   }));
+}
+
+/** What keeps managers of the settings from being made, or may not be meant. */
+export function managerMistakes({ settings, queueFile }: CredentialViewOptions): readonly Problem[] {
+  return managersOf(settings, queueFile.catalogue).problems;
 }
 
 /** All credentials, looked at afresh. */
 export async function viewCredentials(options: CredentialViewOptions): Promise<CredentialView[]> {
   const views = await Promise.all(
-    makeManagers(options).map(async ({ name, manager }): Promise<CredentialView[]> => {
+    makeManagers(options).map(async ({ name, manager, patience }): Promise<CredentialView[]> => {
       try {
-        const states = await bounded(options, `inspection of ${name}`, (signal) => manager.inspect(signal));
+        const states = await bounded(options, `inspection of ${name}`, patience, (signal) =>
+          manager.inspect(signal),
+        );
         return states.map((state) => toView(name, state, options));
       } catch (error) {
         const broken = {
@@ -81,10 +92,12 @@ export async function renewCredential(
   credential: string,
   options: CredentialViewOptions,
 ): Promise<readonly RenewOutcome[]> {
-  for (const { name, manager } of makeManagers(options)) {
-    const states = await bounded(options, `inspection of ${name}`, (signal) => manager.inspect(signal));
+  for (const { name, manager, patience } of makeManagers(options)) {
+    const states = await bounded(options, `inspection of ${name}`, patience, (signal) =>
+      manager.inspect(signal),
+    );
     if (!states.some((state) => nameOf(state) === credential) && name !== credential) continue;
-    const all = await bounded(options, `renewal of ${name}`, (signal) =>
+    const all = await bounded(options, `renewal of ${name}`, patience, (signal) =>
       manager.renew({ force: true }, signal),
     );
     const own = all.filter((outcome) => outcome.name === credential);
@@ -95,11 +108,12 @@ export async function renewCredential(
 }
 
 function bounded<T>(
-  { clock, settings, signal }: CredentialViewOptions,
+  { clock, signal }: CredentialViewOptions,
   what: string,
+  timeoutMs: number,
   call: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  return withDeadline({ clock, what, timeoutMs: settings.values.master.pluginTimeout * 1000, signal }, call);
+  return withDeadline({ clock, what, timeoutMs, signal }, call);
 }
 
 function toView(
@@ -110,20 +124,20 @@ function toView(
   const nothing = { kind: null, subject: null, vo: null, expires: null, remaining: null };
   if (state.kind === 'broken')
     return { name: state.name, manager, ...nothing, state: 'bad', message: state.error.message };
-  const { name, kind, subject, vo = null, expiresAt, notBefore = 0 } = state.facts;
+  const { name, kind, subject, vo = null, expiresAt } = state.facts;
   const now = clock.now();
   const remaining = expiresAt === undefined ? null : Math.round((expiresAt - now) / 1000);
-  const ending = remaining !== null && remaining < settings.values.credmanager.minLifetime;
-  const early = notBefore > now;
   const expires = expiresAt === undefined ? null : isoTime(expiresAt);
+  const { minLifetime, warnLifetime } = settings.values.credmanager;
+  // The same judgement that closes queues.
+  const known = { name, manager, state };
+  const bad = judgeOne(known, 0, now);
+  const ending = judgeOne(known, minLifetime * 1000, now);
+  const soon = judgeOne(known, warnLifetime * 1000, now);
   const warning = state.warnings[0]?.message ?? null;
   return {
     ...{ name, manager, kind, subject, vo, expires, remaining },
-    state: early || (remaining ?? 1) <= 0 ? 'bad' : ending ? 'ending' : 'good',
-    message: early
-      ? `not valid before ${isoTime(notBefore)}`
-      : (remaining ?? 1) <= 0
-        ? 'has expired'
-        : warning,
+    state: bad ? 'bad' : ending ? 'ending' : soon ? 'soon' : 'good',
+    message: (bad ?? ending)?.message ?? warning,
   };
 }

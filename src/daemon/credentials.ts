@@ -2,13 +2,17 @@ import type { CredentialBoard } from '../agents/credential-board.ts';
 import { CredentialAgent } from '../agents/credentials.ts';
 import type { Loop } from '../agents/loop.ts';
 import type { AgentContext } from '../agents/queue-runtime.ts';
-import { keyOf } from '../config/credential-managers.ts';
-import type { CredentialManagerChoice } from '../config/queues.ts';
+import { allManagers, keyOf, managersOf } from '../config/credential-managers.ts';
+import type { CredentialManagerChoice, PluginCatalogue, QueueFileResult } from '../config/queues.ts';
+import { isError, type LoadedSettings } from '../config/settings.ts';
 import type { Settings } from '../config/settings-schema.ts';
 import type { CredentialManager } from '../plugins/contracts/index.ts';
-import { messageOf } from '../worker/errors.ts';
+import { toReason } from '../worker/errors.ts';
+import type { ConfigInUse } from './assembly.ts';
 import type { LoopSet } from './loop-set.ts';
+import { logProblem } from './problem-log.ts';
 import { stuckGrace } from './queue-loops.ts';
+import { placed } from './queue-reports.ts';
 import type { Wiring } from './wiring.ts';
 
 export interface CredentialParts {
@@ -38,13 +42,29 @@ export function namedManagers(choices: readonly CredentialManagerChoice[]): Name
   });
 }
 
+/** What a call of it may take, ms: its own tool's limit counts where it is longer than what every plugin has. */
+export function patienceOf({ config }: CredentialManagerChoice, pluginTimeout: number): number {
+  const { timeLimit } = config;
+  return Math.max(pluginTimeout, typeof timeLimit === 'number' ? timeLimit + toolGrace : 0) * 1000;
+}
+
+/** What a manager does around its tool, s. */
+const toolGrace = 10;
+/** Stands on the board for managers that cannot be made of what is written. */
+const mistaken = 'managers with mistakes';
+
+interface Running {
+  readonly name: string;
+  /** Undefined where it could not be made. */
+  readonly loop: Loop | undefined;
+}
+
 /** The credential managers at work. */
 export class Credentials {
   readonly #parts: CredentialParts;
   readonly #board: CredentialBoard;
   /** By what they are made of. */
-  readonly #running = new Map<string, { readonly name: string; readonly loop: Loop }>();
-  #made = 0;
+  readonly #running = new Map<string, Running>();
 
   constructor(parts: CredentialParts, board: CredentialBoard) {
     this.#parts = parts;
@@ -54,24 +74,57 @@ export class Credentials {
     });
   }
 
-  /** From now on these, and no others. Those that are as they were go on. */
-  use(choices: readonly CredentialManagerChoice[]): void {
+  /** Those of the settings, and of every queue that runs. A queue file that cannot be read changes nothing. */
+  takeUp(
+    settings: LoadedSettings,
+    { queues, readable, refused, incomplete }: QueueFileResult,
+    catalogue: PluginCatalogue,
+    inUse: readonly ConfigInUse[],
+  ): void {
+    if (!readable) return;
+    const { choices, problems } = managersOf(settings, catalogue);
+    for (const problem of problems) logProblem(this.#parts.context.log, problem);
+    const [wrong] = problems.filter(isError);
+    // A queue whose new configuration is refused goes on with the last one, and with what that one named.
+    const refusedNow = new Set([...refused, ...incomplete]);
+    const former = inUse
+      .filter(({ config }) => refusedNow.has(config.name))
+      .toSorted((one, other) => one.configId - other.configId);
+    const last = new Map(former.map(({ config }) => [config.name, config] as const));
+    this.use(allManagers(choices, [...queues, ...last.values()]), wrong && placed(wrong));
+  }
+
+  /**
+   * From now on these, and no others. Those that are as they were go on; where something is `wrong` with what is written, so do
+   * those that are not in it any more, and what nobody knows keeps its queues waiting.
+   */
+  use(choices: readonly CredentialManagerChoice[], wrong: string | undefined): void {
     const { loops } = this.#parts;
     const wanted = new Map(namedManagers(choices).map((one) => [keyOf(one.choice), one]));
+    if (wrong === undefined) this.#board.forget(mistaken);
+    else this.#board.expect(mistaken, wrong);
     for (const [key, { name, loop }] of this.#running) {
-      if (wanted.has(key)) continue;
+      if (wanted.has(key) ? loop !== undefined : wrong !== undefined) continue;
       this.#running.delete(key);
       this.#board.forget(name);
-      loops.succeed(`credentials ${name}`, [loop], []);
+      if (loop !== undefined) loops.succeed(`credentials ${name}`, [loop], []);
     }
-    for (const [key, { choice }] of wanted) {
+    for (const [key, one] of wanted) {
       if (this.#running.has(key)) continue;
-      const name = `${choice.name}${this.#made++ === 0 ? '' : ` ${this.#made}`}`;
-      const loop = this.#start(name, choice);
-      if (loop === undefined) continue;
+      const name = this.#free(one);
+      const loop = this.#start(name, one.choice);
       this.#running.set(key, { name, loop });
-      loops.succeed(`credentials ${name}`, [], [loop]);
+      if (loop !== undefined) loops.succeed(`credentials ${name}`, [], [loop]);
     }
+  }
+
+  /** The name that it has in the configuration, or the next one that none has that is at work. */
+  #free({ name, choice }: NamedManager): string {
+    const taken = new Set([...this.#running.values()].map((one) => one.name));
+    if (!taken.has(name)) return name;
+    let number = 2;
+    while (taken.has(`${choice.name} ${number}`)) number++;
+    return `${choice.name} ${number}`;
   }
 
   #start(name: string, choice: CredentialManagerChoice): Loop | undefined {
@@ -81,20 +134,22 @@ export class Credentials {
     try {
       manager = wiring.credentialManager(choice);
     } catch (error) {
-      log.error('credential manager cannot be made', { manager: name, error: messageOf(error) });
+      const reason = toReason(error);
+      log.error('credential manager cannot be made', { manager: name, ...reason });
+      this.#board.expect(name, `${name} cannot be made: ${reason.message}`);
       return undefined;
     }
     this.#board.expect(name);
     const { sleepTime, warnLifetime } = settings.credmanager;
+    const timeout = patienceOf(choice, settings.master.pluginTimeout);
     const agent = new CredentialAgent(manager, this.#board, {
-      ...{ name, interval: sleepTime * 1000, warnLifetime: warnLifetime * 1000, clock, log, giveUp },
-      timeout: settings.master.pluginTimeout * 1000,
+      ...{ name, interval: sleepTime * 1000, warnLifetime: warnLifetime * 1000, clock, log, giveUp, timeout },
     });
     return loops.add({
       name: `credentials ${name}`,
       interval: lookInterval,
       // Three calls, each bounded.
-      stuckAfter: 3 * settings.master.pluginTimeout * 1000 + stuckGrace,
+      stuckAfter: 3 * timeout + stuckGrace,
       pass: () => agent.pass(),
     });
   }

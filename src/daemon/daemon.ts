@@ -8,9 +8,7 @@ import { toReason } from '../worker/errors.ts';
 import { type Metrics, noMetrics } from '../agents/metrics.ts';
 import { ObservationWriter } from '../agents/observations.ts';
 import type { Step } from '../agents/queue-runtime.ts';
-import { allManagers, managersOf } from '../config/credential-managers.ts';
-import type { PluginCatalogue, QueueFileResult } from '../config/queues.ts';
-import { isError, type LoadedSettings } from '../config/settings.ts';
+import type { LoadedSettings } from '../config/settings.ts';
 import type { Log } from '../plugins/contracts/index.ts';
 import { instancesIn } from '../store/database.ts';
 import { openStore, type Store } from '../store/store.ts';
@@ -209,7 +207,7 @@ export class Daemon {
     const { queueFile, catalogue, inUse } = await readForRun(settings, this.#store);
     logProblems(log, queueFile);
     wiring.use(catalogue);
-    this.#useCredentials(queueFile, catalogue);
+    this.#credentials?.takeUp(settings, queueFile, catalogue, inUse);
     await assembly.reload(queueFile, inUse);
     const { queues, incomplete, refused, readable } = queueFile;
     const facts = { cause, queues: queues.length, incomplete: incomplete.length, refused: refused.length };
@@ -217,15 +215,6 @@ export class Daemon {
     else if (refused.length > 0 || incomplete.length > 0)
       log.warn('the queue file was read again; some queues have errors', facts);
     else log.info('the queue file was read again', facts);
-  }
-
-  /** Those of the settings, and of every queue that runs. */
-  #useCredentials({ queues, readable }: QueueFileResult, catalogue: PluginCatalogue): void {
-    if (!readable) return;
-    const { settings, log } = this.#options;
-    const { choices, problems } = managersOf(settings, catalogue);
-    for (const { message, ...place } of problems.filter(isError)) log.error(message, { ...place });
-    this.#credentials?.use(allManagers(choices, queues));
   }
 
   async #lookForChange(): Promise<void> {
@@ -259,7 +248,7 @@ export class Daemon {
     const parts = { settings: settings.values, context, writer: this.#writer, wiring: this.#wiring };
     this.#assembly = new Assembly({ ...parts, loops: this.#loops });
     this.#credentials = new Credentials({ ...parts, loops: this.#loops }, this.#board);
-    this.#useCredentials(queueFile, catalogue);
+    this.#credentials.takeUp(settings, queueFile, catalogue, inUse);
     await this.#assembly.begin(queueFile, inUse);
     if (qconf.checkInterval > 0) {
       const interval = qconf.checkInterval * 1000;

@@ -75,6 +75,12 @@ export function makeFamilies() {
       'credential',
       'manager',
     ),
+    credentialFailing: gauge(
+      'thresher_credential_renewal_failing',
+      '1 while the last renewal of the credential failed, however long it still lasts.',
+      'credential',
+      'manager',
+    ),
     orphans: gauge('thresher_orphans', 'Objects with our mark that belong to no worker.'),
     databaseBytes: gauge('thresher_database_bytes', 'Size of the database with its write-ahead log.'),
   };

@@ -135,14 +135,16 @@ export class DaemonMetrics implements Metrics {
 
   /** What has no end has no time that remains. */
   #fillCredentials(credentials: readonly KnownCredential[]): void {
-    const { credentialLeft, credentialGood } = this.#families;
+    const { credentialLeft, credentialGood, credentialFailing } = this.#families;
     credentialLeft.reset();
     credentialGood.reset();
+    credentialFailing.reset();
     const now = this.#clock.now();
     for (const known of credentials) {
       const { name: credential, manager, state } = known;
       credentialGood.set({ credential, manager }, judgeOne(known, 1, now) === undefined ? 1 : 0);
       const end = state.kind === 'there' ? state.facts.expiresAt : undefined;
+      credentialFailing.set({ credential, manager }, known.trouble === undefined ? 0 : 1);
       if (end !== undefined) credentialLeft.set({ credential, manager }, (end - now) / 1000);
     }
   }

@@ -173,18 +173,13 @@ describe('check-config', () => {
       'an option in common that only a credential manager refers to',
       () => ({
         ...good(),
-        common: { k8s_namespace: 'x' },
+        common: { proxy: '/no-proxy' },
         credmanagers: [
-          {
-            ...harvesters('credmanager', 'k8s_secret_cred_manager', 'K8sSecretCredManager'),
-            k8s_namespace: '${common.k8s_namespace}',
-          },
+          { module: 'thresher/credentials', name: 'FileCredManager', files: ['${common.proxy}'] },
         ],
       }),
       'ready',
-      [
-        'notice: K8sSecretCredManager is accepted but not applied yet: its credentials must be kept fresh by other means [credmanager-not-applied]',
-      ],
+      [],
     ],
     [
       'a credential manager with a slip',

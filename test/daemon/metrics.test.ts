@@ -162,7 +162,7 @@ describe('metrics', () => {
     const error = { code: 'credential-missing', message: 'm' };
     served.known = [
       ...[state('/p', now + 90_000), state('/old', now - 5000), state('/endless')],
-      { name: '/gone', manager: 'M', state: { kind: 'broken', name: '/gone', error } },
+      { name: '/gone', manager: 'M', state: { kind: 'broken', name: '/gone', error }, trouble: error },
     ];
     expect((await lines()).filter((line) => line.includes('credential'))).to.deep.equal([
       'thresher_credential_remaining_seconds{credential="/p",manager="M"} 90',
@@ -171,6 +171,10 @@ describe('metrics', () => {
       'thresher_credential_good{credential="/old",manager="M"} 0',
       'thresher_credential_good{credential="/endless",manager="M"} 1',
       'thresher_credential_good{credential="/gone",manager="M"} 0',
+      'thresher_credential_renewal_failing{credential="/p",manager="M"} 0',
+      'thresher_credential_renewal_failing{credential="/old",manager="M"} 0',
+      'thresher_credential_renewal_failing{credential="/endless",manager="M"} 0',
+      'thresher_credential_renewal_failing{credential="/gone",manager="M"} 1',
     ]);
     served.known = [];
     expect((await lines()).filter((line) => line.includes('credential'))).to.be.empty;

@@ -6,6 +6,7 @@ import {
   issue,
   type Issued,
   makeAuthority,
+  proxyOf,
   proxyText,
   rfcProxy,
 } from '../support/credentials.ts';
@@ -29,6 +30,7 @@ interface Secret extends KubeObject {
 }
 interface Shown {
   readonly name: string;
+  readonly manager: string;
   readonly state: string;
   readonly remaining: number | null;
   readonly message: string | null;
@@ -137,8 +139,10 @@ describe('credentials of queues on Kubernetes', () => {
     const second = renew(24 * hour);
     await until('the Secret has the second proxy', hasText(second), 5000);
     const { metadata } = await secret();
-    const said = JSON.parse(metadata.annotations?.['thresher/credentials'] ?? '{}') as Record<string, object>;
-    expect(said['atlas.pilot.proxy']).to.include.keys('subject', 'expires', 'sha256');
+    const said = JSON.parse(
+      metadata.annotations?.['credential.thresher/atlas.pilot.proxy'] ?? '{}',
+    ) as object;
+    expect(said).to.include.keys('subject', 'expires', 'sha256');
     const [view] = await shown();
     expect(view).to.include({ state: 'good' });
     expect(view?.remaining).to.be.within(23 * 3600, 24 * 3600);
@@ -232,6 +236,70 @@ describe('credentials of queues on Kubernetes', () => {
     expect(lacking?.name).to.contain(second.name);
     expect(lacking?.message).to.match(/lacks the right to get secrets in namespace "/);
     await until('there is a Job, since its own is good', async () => (await jobs()).length > 0);
+  });
+
+  it('of several managers are beside each other in one Secret, each said on it', async () => {
+    const other = { ...inQueue(), proxy_files: ['other.proxy'] };
+    begin({ credmanagers: [inQueue(), other] });
+    const first = renew(12 * hour);
+    writeFileSync(site.path('other.proxy'), proxyOf('/CN=Joe'), { mode: 0o600 });
+    daemon = site.start();
+    const both = async () => {
+      const { data, metadata } = await secret();
+      const said = Object.keys(metadata.annotations ?? {}).filter((key) => key.startsWith('credential.'));
+      return Object.keys(data).length === 2 && said.length === 2;
+    };
+    await until('both are there', async () => both().catch(() => false));
+    const second = renew(24 * hour);
+    expect(second).not.to.equal(first);
+    await until('the first is replaced', hasText(second));
+    expect(await both()).to.equal(true);
+    expect((await shown()).map(({ state, manager }) => `${manager} ${state}`)).to.have.members([
+      ...['K8sSecretCredManager good', 'K8sSecretCredManager 2 good'],
+    ]);
+    const pushes = patches();
+    writeFileSync(site.path('other.proxy'), proxyOf('/CN=Joe'), { mode: 0o600 });
+    await until('one more push, of the other', () => patches() > pushes);
+    expect(await both()).to.equal(true);
+  });
+
+  it('keep their queue waiting while the manager has a mistake, before and after it was at work', async () => {
+    begin(
+      {},
+      {
+        credmanager: {
+          ...{ moduleName: [manager], className: ['K8sSecretCredManager'], certFile: ['secret.json'] },
+          ...{ outCertFile: ['dummy'], voms: ['dummy'] },
+        },
+      },
+    );
+    renew(12 * hour);
+    const checks = () => site.run('credentials', 'check');
+    daemon = site.start();
+    const why = async () => (await site.queue('Q')).reasons.map(({ message }) => message).join();
+    await until('the mistake is the reason', async () => /is not known: .*secret\.json/.test(await why()));
+    const checked = await checks();
+    expect(checked.status).to.equal(1);
+    expect(checked.stderr).to.match(/error: .*secret\.json.*\[file-unreadable\]/);
+    expect(await jobs()).to.be.empty;
+    writeFileSync(site.path('secret.json'), JSON.stringify(plan()));
+    renew(-hour);
+    const touch = () => {
+      const file = site.path('panda_queueconfig.json');
+      writeFileSync(file, `${readFileSync(file, 'utf8')}\n`);
+    };
+    touch();
+    await until('the manager is at work', async () => (await reason()).includes('credential-bad'));
+    renameSync(site.path('secret.json'), site.path('away.json'));
+    touch();
+    await until(
+      'the mistake is told',
+      () => (daemon.output().match(/configuration error .*secret\.json/g) ?? []).length >= 2,
+    );
+    expect(await reason()).to.include('credential-bad');
+    expect(await jobs()).to.be.empty;
+    renew(12 * hour);
+    await until('the manager was kept, and pushes the good one', async () => (await jobs()).length > 0);
   });
 
   function inQueue(): Record<string, unknown> {

@@ -120,7 +120,7 @@ export async function replaceBy(
   try {
     const temporary = join(beside, basename(target));
     await make(temporary);
-    check(await settle(temporary));
+    check(await settle(temporary, await ownerOf(target)));
     try {
       await rename(temporary, target);
       await syncToDisk(dirname(target));
@@ -144,8 +144,19 @@ export async function replaceSecretFile(path: string, clock: Clock, content: str
   await replaceBy(path, clock, make, () => undefined);
 }
 
-/** Gives what was written its mode and brings it to the disk; @returns what it holds. */
-async function settle(temporary: string): Promise<Buffer> {
+interface Owner {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/** Whose the file is that is replaced; of one that is not there yet, its directory's. */
+async function ownerOf(target: string): Promise<Owner | undefined> {
+  const found = await stat(target).catch(() => stat(dirname(target)));
+  return { uid: found.uid, gid: found.gid };
+}
+
+/** Gives what was written its owner and mode and brings it to the disk; @returns what it holds. */
+async function settle(temporary: string, owner: Owner | undefined): Promise<Buffer> {
   let file: FileHandle;
   try {
     file = await open(temporary, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
@@ -156,6 +167,8 @@ async function settle(temporary: string): Promise<Buffer> {
   try {
     const { bytes } = await readOpened(file, 'what was written');
     await file.chmod(0o600);
+    // Run by root beside a daemon that is not, it must not take the file away from that.
+    if (owner !== undefined && process.getuid?.() === 0) await file.chown(owner.uid, owner.gid);
     await file.sync();
     return bytes;
   } finally {

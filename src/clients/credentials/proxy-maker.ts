@@ -27,6 +27,9 @@ export interface ProxyPlan {
 
 const hour = 3_600_000;
 
+/** Clocks of a VO's server and of this machine may differ so much, ms. */
+const clockSkew = 300_000;
+
 /** Keeps one proxy fresh: what the credential managers of Grid proxies share. */
 export class ProxyMaker {
   readonly #plan: ProxyPlan;
@@ -59,9 +62,11 @@ export class ProxyMaker {
         const args = this.#plan.args(temporary);
         await runTool({ command, args, environment, timeLimit, clock: this.#clock, signal });
       };
+      const current = await readProxy(path);
       const check = (bytes: Buffer) => {
         const made = readX509(bytes.toString('utf8'), `what ${command} wrote`);
         checkNew(this.#plan, made, source, this.#clock);
+        if (current !== undefined) checkBetter(this.#plan, made, current);
       };
       await replaceBy(path, this.#clock, make, check);
       return 'renewed';
@@ -120,10 +125,28 @@ function checkNew(plan: ProxyPlan, made: X509Credential, source: X509Credential,
       throw unfit(`has no attributes of ${wanted}${there === '' ? '' : `, but of ${there}`}`);
     }
   }
+  if (made.notBefore > clock.now() + clockSkew) throw unfit(`is not valid before ${isoTime(made.notBefore)}`);
   if (left < plan.minNewLifetime) {
     const ends = `${left <= 0 ? 'ended' : 'ends'} at ${isoTime(made.expiresAt)}`;
     throw unfit(`${ends}: it must last ${plan.minNewLifetime / hour} h at least`);
   }
+}
+
+/** What is there, if it can be read. */
+async function readProxy(path: string): Promise<X509Credential | undefined> {
+  try {
+    return readX509((await readSecretFile(path)).bytes.toString('utf8'), path);
+  } catch {
+    return undefined;
+  }
+}
+
+/** @throws ThresherError `credential-unfit` if the one in place is as good and lasts longer. */
+function checkBetter(plan: ProxyPlan, made: X509Credential, current: X509Credential): void {
+  const isAsGood = current.identity === made.identity && plan.voms.every((wanted) => hasVo(current, wanted));
+  if (!isAsGood || made.expiresAt >= current.expiresAt) return;
+  const ends = `ends at ${isoTime(made.expiresAt)}, and the one in place at ${isoTime(current.expiresAt)}`;
+  throw new ThresherError('credential-unfit', `the new proxy for ${plan.path} ${ends}`, { file: plan.path });
 }
 
 /** By the attribute that was asked for, whatever the server is called here; else by the name of the VO. */

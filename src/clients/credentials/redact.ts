@@ -1,13 +1,26 @@
+import { existsSync } from 'node:fs';
+import { dirname } from 'node:path';
+
 /** What stands where a secret would be shown. */
 const hidden = '(hidden)';
 
 /**
- * A line of somebody else's words without what looks like a secret: a line of PEM, a token, and `secrets`, which are known to
- * be some.
+ * A line of somebody else's words without what looks like a secret: a piece of PEM, a token, and `secrets`, which are known to
+ * be some, also as they stand in a URL. A path stays where there is such a file, or a directory for it.
  */
 export function withoutSecrets(line: string, secrets: readonly string[]): string {
-  if (/^[\w+/=]{20,}$/.test(line) && !line.startsWith('/')) return hidden;
   let shown = line.replace(/[\w-]{10,}\.[\w-]{10,}\.[\w-]+/g, hidden);
-  for (const secret of secrets) if (secret.trim().length > 3) shown = shown.replaceAll(secret.trim(), hidden);
-  return shown;
+  for (const secret of secrets.map((one) => one.trim()).filter((one) => one.length > 3)) {
+    const inForm = new URLSearchParams({ s: secret }).toString().slice(2);
+    for (const text of [secret, encodeURIComponent(secret), inForm]) shown = shown.replaceAll(text, hidden);
+  }
+  return shown.replace(/[\w+/=-]{20,}/g, (text) => (words.test(text) || isPath(text) ? text : hidden));
+}
+
+/** "x509-trusted-ca-directory": no piece of it is long enough for a secret. */
+const words = /^([a-z0-9]{1,12}[-/])*[a-z0-9]{1,12}$/;
+
+function isPath(text: string): boolean {
+  if (!text.startsWith('/')) return false;
+  return existsSync(text) || (dirname(text) !== '/' && existsSync(dirname(text)));
 }

@@ -13,6 +13,7 @@ export interface DefinitionProblem {
     | 'access-point-shared'
     | 'throttler-without-rules'
     | 'throttler-rule-idle'
+    | 'unread-option'
     | 'server-refused'
     | 'server-warned'
     | 'server-unknown';

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
+  chownSync,
   lstatSync,
   mkdirSync,
   readdirSync,
@@ -189,5 +190,17 @@ describe('a secret file that is written', () => {
       await Promise.all([replaceSecretFile(path, systemClock, a), replaceSecretFile(path, systemClock, b)]);
       expect(readFileSync(path, 'utf8')).to.be.oneOf([a, b]);
     }
+  });
+
+  it('stays with its owner, whoever replaces it', async () => {
+    const file = join(temporaryDirectory(), 'proxy');
+    writeFileSync(file, 'old', { mode: 0o600 });
+    // Whoever is not root has no other owner to give.
+    if (process.getuid?.() === 0) chownSync(file, 1000, 1000);
+    const before = statSync(file);
+    await replaceSecretFile(file, systemClock, 'new');
+    const { uid, gid } = statSync(file);
+    expect({ uid, gid }).to.deep.equal({ uid: before.uid, gid: before.gid });
+    expect(readFileSync(file, 'utf8')).to.equal('new');
   });
 });

@@ -80,6 +80,24 @@ describe('a program that makes a credential', () => {
     expect(message).to.equal(
       'sh ended with exit status 1: bad password (hidden); (hidden); token (hidden) is bad',
     );
+    const more = [
+      '/IEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQDLkq',
+      'cannot parse MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwgg',
+      'client_secret=my%20p%C3%A4ss%2Bword and my+p%C3%A4ss%2Bword',
+      'cannot open /usr/share/a-file-that-is-not-there-at-all',
+      'unable to access trusted certificates in: x509-trusted-ca-directory',
+    ];
+    const each = more.map((line) =>
+      complaint(
+        run('sh', ['-c', 'cat >/dev/null; printf "%s\\n" "$1" >&2; exit 1', 'sh', line], {
+          ...{ input: 'other\n', secrets: ['my päss+word'] },
+        }),
+      ),
+    );
+    expect((await Promise.all(each)).map((text) => text.replace(/^.* status 1: /, ''))).to.deep.equal([
+      ...['(hidden)', 'cannot parse (hidden)', 'client_secret=(hidden) and (hidden)'],
+      ...[more[3], more[4]],
+    ]);
     const echoed = complaint(sh('read line; echo "wrong: $line" >&2; exit 1', { input: 'my password\n' }));
     expect(await echoed).to.equal('sh ended with exit status 1: wrong: (hidden)');
   });

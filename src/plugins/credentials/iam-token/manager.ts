@@ -76,11 +76,15 @@ export class IamTokenManager implements CredentialManager {
     }
   }
 
-  /** The client's secret and the list of targets: a change of either is a reason to look again. */
+  /** The client's secret, the list of targets, the authorities, and the tokens: a change of any is a reason to look again. */
   async fingerprint(): Promise<string> {
-    const { client_cred_file, target_list_file } = this.#options;
-    const files = [client_cred_file, ...(target_list_file === undefined ? [] : [target_list_file])];
-    return (await Promise.all(files.map((file) => fileVersion(resolve(this.#configDir, file))))).join(', ');
+    const { client_cred_file, target_list_file, ca_file } = this.#options;
+    const wanted = await this.#wanted();
+    const files = [client_cred_file, target_list_file, ca_file]
+      .filter((file) => file !== undefined)
+      .map((file) => resolve(this.#configDir, file));
+    const tokens = Array.isArray(wanted) ? wanted.map((one) => this.#path(one)) : [];
+    return (await Promise.all([...files, ...tokens].map(fileVersion))).join(', ');
   }
 
   async #renew(wanted: WantedToken, issuer: TokenIssuer, signal: AbortSignal): Promise<void> {

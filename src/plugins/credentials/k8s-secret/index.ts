@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import { Access } from '../../../clients/kubernetes/access.ts';
 import { KubernetesClient } from '../../../clients/kubernetes/client.ts';
@@ -23,7 +24,7 @@ export const K8sSecretCredManager = definePlugin({
   connections: () => [],
   check: (config, { configDir }) => {
     const loaded = loadPlan(config, configDir);
-    return loaded.ok ? [] : loaded.problems;
+    return loaded.ok ? loaded.warnings : loaded.problems;
   },
   create: (config, { configDir, clock, random, factoryId }) => {
     const loaded = loadPlan(config, configDir);
@@ -39,11 +40,23 @@ export const K8sSecretCredManager = definePlugin({
     return new K8sSecretManager({
       ...{ client, clock, cluster: clusterName(place, directory), namespaces: namespacesOf(plan) },
       secret: plan.secret_name,
+      fieldManager: fieldManagerOf(factoryId, config, configDir),
       files: [...new Set(plan.proxy_files.map((file) => resolve(directory, file)))],
       minLifetime: plan.minLifetime * 1000,
     });
   },
 });
+
+/** The same for the same section, whatever it lists: what it lists no more is then taken away. */
+function fieldManagerOf(
+  factoryId: string,
+  { inCertFile, certFile, proxy_files }: K8sSecretConfig,
+  configDir: string,
+): string {
+  const file = inCertFile ?? certFile;
+  const which = file === undefined ? JSON.stringify(proxy_files) : resolve(configDir, file);
+  return `${factoryId}-${createHash('sha256').update(which).digest('hex').slice(0, 8)}`;
+}
 
 function sayProblems(problems: readonly DefinitionProblem[]): string {
   return problems

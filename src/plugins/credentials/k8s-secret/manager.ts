@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
 import { type FileState, inspectFile } from '../../../clients/credentials/credential-file.ts';
 import { publicFacts, readCredential } from '../../../clients/credentials/credential.ts';
@@ -7,8 +8,8 @@ import { isKubernetesError } from '../../../clients/kubernetes/errors.ts';
 import type { KubernetesObject } from '../../../clients/kubernetes/objects.ts';
 import { objectPath } from '../../../clients/kubernetes/paths.ts';
 import { secretKeyName } from '../../../clients/kubernetes/place.ts';
-import type { Clock } from '../../../util/clock.ts';
-import { messageOf, ThresherError } from '../../../worker/errors.ts';
+import { type Clock, isoTime } from '../../../util/clock.ts';
+import { ThresherError, toReason } from '../../../worker/errors.ts';
 import type { Reason } from '../../../worker/reason.ts';
 import type { WorkerError } from '../../../worker/worker.ts';
 import type {
@@ -26,6 +27,8 @@ export interface SecretPlan {
   readonly secret: string;
   /** Absolute. */
   readonly files: readonly string[];
+  /** Who owns its keys by server-side apply: another one for each manager, or each would take away the others' keys. */
+  readonly fieldManager: string;
   /** ms */
   readonly minLifetime: number;
   readonly clock: Clock;
@@ -40,9 +43,13 @@ type Wanted =
 type Facts = Extract<FileState, { readonly kind: 'there' }>['facts'];
 
 const kind = { group: '', version: 'v1', resource: 'secrets' };
-const fieldManager = 'thresher-credentials';
-/** What stands on the Secret for operators: subject, VO, end and digest of each key. */
-export const secretAnnotation = 'thresher/credentials';
+
+/** What stands on the Secret of each key, for operators: subject, VO, end and digest, as JSON. */
+export function annotationOf(key: string): string {
+  // An annotation's name is more narrowly bounded than a key. Source: Kubernetes' "Annotations", "Syntax and character set".
+  const isName = /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/.test(key);
+  return `credential.thresher/${isName ? key : createHash('sha256').update(key).digest('hex').slice(0, 32)}`;
+}
 
 /** Keeps files in a Secret. A key whose file is bad keeps its last content; keys of others are left alone. */
 export class K8sSecretManager implements CredentialManager {
@@ -58,7 +65,7 @@ export class K8sSecretManager implements CredentialManager {
     for (const file of files) sources.set(basename(file), await inspectFile(file));
     const states: CredentialState[] = [];
     for (const namespace of namespaces) {
-      const secret = await this.#read(namespace, signal).catch((error: unknown) => asError(error));
+      const secret = await this.#read(namespace, signal).catch((error: unknown) => toReason(error));
       for (const [key, source] of sources) states.push(this.#stateOf(namespace, key, secret, source));
     }
     return states;
@@ -74,7 +81,7 @@ export class K8sSecretManager implements CredentialManager {
         outcomes.push(...(await this.#push(namespace, wanted, force, signal)));
       } catch (error) {
         for (const { key } of wanted)
-          outcomes.push({ kind: 'failed', name: this.#name(namespace, key), error: asError(error) });
+          outcomes.push({ kind: 'failed', name: this.#name(namespace, key), error: toReason(error) });
       }
     }
     return outcomes;
@@ -89,14 +96,19 @@ export class K8sSecretManager implements CredentialManager {
     try {
       const { bytes } = await readSecretFile(file);
       const facts = publicFacts(readCredential(bytes, file));
-      const left = (facts.expiresAt ?? Infinity) - this.#plan.clock.now();
+      const now = this.#plan.clock.now();
+      if ((facts.notBefore ?? now) > now) {
+        const message = `${file} is not valid before ${isoTime(facts.notBefore ?? now)}: it is not pushed`;
+        return { kind: 'bad', key, error: { code: 'credential-unfit', message } };
+      }
+      const left = (facts.expiresAt ?? Infinity) - now;
       if (left < this.#plan.minLifetime) {
         const message = `${file} ${left <= 0 ? 'has expired' : `ends in ${Math.floor(left / 1000)} s`}: it is not pushed`;
         return { kind: 'bad', key, error: { code: 'credential-unfit', message } };
       }
       return { kind: 'good', key, data: bytes.toString('base64'), facts: { name: file, ...facts } };
     } catch (error) {
-      return { kind: 'bad', key, error: asError(error) };
+      return { kind: 'bad', key, error: toReason(error) };
     }
   }
 
@@ -108,7 +120,9 @@ export class K8sSecretManager implements CredentialManager {
     signal: AbortSignal,
   ): Promise<RenewOutcome[]> {
     const before = await this.#read(namespace, signal);
-    const isThere = ({ key, data }: Extract<Wanted, { kind: 'good' }>) => before?.data?.[key] === data;
+    // The annotation as well: what somebody else put there has none.
+    const isThere = ({ key, data }: Extract<Wanted, { kind: 'good' }>) =>
+      before?.data?.[key] === data && before.metadata?.annotations?.[annotationOf(key)] === describe(data);
     const good = wanted.filter((one) => one.kind === 'good');
     const due = force ? good : good.filter((one) => !isThere(one));
     if (due.length > 0) await this.#apply(namespace, before, wanted, signal);
@@ -126,19 +140,20 @@ export class K8sSecretManager implements CredentialManager {
     wanted: readonly Wanted[],
     signal: AbortSignal,
   ): Promise<void> {
-    const { client, secret } = this.#plan;
+    const { client, secret, fieldManager } = this.#plan;
     const data = new Map<string, string>();
     for (const one of wanted) {
       const content = one.kind === 'good' ? one.data : before?.data?.[one.key];
       if (content !== undefined) data.set(one.key, content);
     }
-    const described = Object.fromEntries([...data].map(([key, content]) => [key, describe(content)]));
     const applied = {
       ...{ apiVersion: 'v1', kind: 'Secret' },
       metadata: {
         ...{ name: secret, namespace },
         labels: { 'app.kubernetes.io/managed-by': 'thresher' },
-        annotations: { [secretAnnotation]: JSON.stringify(described) },
+        annotations: Object.fromEntries(
+          [...data].map(([key, content]) => [annotationOf(key), describe(content)]),
+        ),
       },
       data: Object.fromEntries(data),
     };
@@ -169,7 +184,7 @@ export class K8sSecretManager implements CredentialManager {
     try {
       facts = { name, ...publicFacts(readCredential(Buffer.from(content, 'base64'), name)) };
     } catch (error) {
-      return { kind: 'broken', name, error: asError(error) };
+      return { kind: 'broken', name, error: toReason(error) };
     }
     const warnings: readonly Reason[] =
       source.kind === 'there'
@@ -204,18 +219,13 @@ export class K8sSecretManager implements CredentialManager {
 }
 
 /** Nothing of it is secret: everybody who may read Secrets' metadata reads it. */
-function describe(content: string): Record<string, unknown> {
+function describe(content: string): string {
   try {
     const read = readCredential(Buffer.from(content, 'base64'), 'it');
     const { subject, vo, expiresAt, digest } = read;
     const expires = expiresAt === undefined ? undefined : new Date(expiresAt).toISOString();
-    return { subject, vo, expires, sha256: digest };
+    return JSON.stringify({ subject, vo, expires, sha256: digest });
   } catch {
-    return {};
+    return '{}';
   }
-}
-
-function asError(error: unknown): WorkerError {
-  const code = error instanceof ThresherError ? error.code : 'plugin-failed';
-  return { code, message: messageOf(error) };
 }

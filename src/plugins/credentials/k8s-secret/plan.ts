@@ -1,14 +1,20 @@
 import { basename, dirname, resolve } from 'node:path';
 import { readAccess } from '../../../clients/kubernetes/access.ts';
 import { accessSource, type ClusterPlace } from '../../../clients/kubernetes/place.ts';
-import { type Located, readJsonFile } from '../../../util/located.ts';
+import { type Located, readJsonFile, toPointer } from '../../../util/located.ts';
+import { whatIsMeant } from '../../../util/nearest.ts';
 import { check } from '../../../util/schema.ts';
 import { messageOf, ThresherError } from '../../../worker/errors.ts';
 import type { DefinitionProblem } from '../../contracts/definition-problem.ts';
 import { type K8sSecretConfig, K8sSecretPlan } from './schema.ts';
 
 export type Loaded =
-  | { readonly ok: true; readonly plan: K8sSecretPlan; readonly directory: string }
+  | {
+      readonly ok: true;
+      readonly plan: K8sSecretPlan;
+      readonly directory: string;
+      readonly warnings: readonly DefinitionProblem[];
+    }
   | { readonly ok: false; readonly problems: readonly DefinitionProblem[] };
 
 /** Harvester's examples have an empty kubeconfig and an empty namespace for "none". */
@@ -51,7 +57,16 @@ export function loadPlan(config: K8sSecretConfig, configDir: string): Loaded {
     );
     return { ok: false, problems };
   }
-  return whole(found.value, dirname(located.file), inFile);
+  const loaded = whole(found.value, dirname(located.file), inFile);
+  const known = Object.keys(K8sSecretPlan.properties);
+  const unread = Object.keys(located.value as object)
+    .filter((key) => !known.includes(key))
+    .map((key) => {
+      const message = `K8sSecretCredManager does not read "${key}"; ${whatIsMeant(key, known)}`;
+      return inFile({ pointer: toPointer([key]), code: 'unread-option', severity: 'warning', message });
+    });
+  if (!loaded.ok) return { ok: false, problems: [...loaded.problems, ...unread] };
+  return { ...loaded, warnings: unread };
 }
 
 function placeIn(located: Located, pointer: string) {
@@ -64,7 +79,7 @@ function whole(
   placed: (problem: DefinitionProblem) => DefinitionProblem,
 ): Loaded {
   const problems = unfitting(plan, directory).map(placed);
-  return problems.length === 0 ? { ok: true, plan, directory } : { ok: false, problems };
+  return problems.length === 0 ? { ok: true, plan, directory, warnings: [] } : { ok: false, problems };
 }
 
 /** Mistakes that no schema shows. */
