@@ -25,13 +25,23 @@ export type LoadedTemplate =
 /** Reads and checks a template; every mistake that can be seen without the API server is found here. */
 export function loadTemplate(file: string, options: TemplateOptions = {}): LoadedTemplate {
   return judge(
-    readLocated(file, (text) => parseYaml(text, file, 'kubernetes')),
+    readLocated(file, (text) => parse(text, file)),
     options,
   );
 }
 
 export function parseTemplate(text: string, file: string, options: TemplateOptions = {}): LoadedTemplate {
-  return judge(parseYaml(text, file, 'kubernetes'), options);
+  return judge(parse(text, file), options);
+}
+
+function parse(text: string, file: string): Located {
+  const located = parseYaml(text, file, 'kubernetes');
+  // Where a value or a line begins so; within a text such braces are a command's own business.
+  const line = text.split('\n').findIndex((one) => /^\s*(?:(?:- +)?[\w./-]+: *)?\{\{/.test(one)) + 1;
+  if (line === 0) return located;
+  const message = 'this is a template of Helm, and thresher reads a Job: render it first (helm template)';
+  const problem = { file, pointer: '', line, severity: 'error', code: 'syntax', message } as const;
+  return { ...located, value: undefined, problems: [problem] };
 }
 
 function judge(located: Located, options: TemplateOptions): LoadedTemplate {
@@ -48,7 +58,7 @@ function judge(located: Located, options: TemplateOptions): LoadedTemplate {
   const value = withoutNulls(located.value);
   const kind = kindOf(value);
   if (kind !== 'Job of batch/v1') {
-    const message = `it is a ${kind}; the template of a worker must be a Job of batch/v1`;
+    const message = `it is ${kind === '' ? 'empty' : `a ${kind}`}; the template of a worker must be a Job of batch/v1`;
     return { ok: false, problems: [{ ...place('/kind'), code: 'template-wrong', message }] };
   }
   const shaped = check(JobShape, value);
@@ -79,9 +89,11 @@ const severalDocuments = /multiple documents/;
 const oneDocument =
   'there are several YAML documents; keep the Job alone in this file, and bring the others (volume claims, classes) to the cluster with kubectl';
 
-/** "Pod of v1", for a message. */
+/** "Pod of v1", for a message; "" for nothing. */
 function kindOf(value: unknown): string {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'list or a plain value';
+  if (value === null || value === undefined) return '';
+  if (typeof value !== 'object' || Array.isArray(value)) return 'list or a plain value';
+  if (Object.keys(value).length === 0) return '';
   const { kind = 'thing without kind', apiVersion = '?' } = value as Record<string, unknown>;
   return `${typeof kind === 'string' ? kind : JSON.stringify(kind)} of ${typeof apiVersion === 'string' ? apiVersion : JSON.stringify(apiVersion)}`;
 }

@@ -293,7 +293,13 @@ describe('a Kubernetes template', () => {
       'restartPolicy: Never\n      activeDeadlineSeconds: 1h',
       /^11 template-wrong: in the Job activeDeadlineSeconds is "1h"; it must be an integer/,
     ],
-    ['an empty file', good, '', /template-wrong: it is a thing without kind of \?/],
+    ['an empty file', good, '', /template-wrong: it is empty; the template of a worker must be a Job/],
+    [
+      'what Helm would make a Job of',
+      'image: busybox',
+      'image: {{ .Values.image }}',
+      /^\d+ syntax: this is a template of Helm, and thresher reads a Job: render it first/,
+    ],
     ['a list', good, '- a\n', /^1 template-wrong: it is a list or a plain value/],
   ] as const) {
     it(`is refused for ${what}, with file and line`, () => {
