@@ -1,12 +1,11 @@
 import { messageOf } from '../worker/errors.ts';
 import type { AnyDefinition, PluginKind } from './contracts/index.ts';
-import { ArcproxyCredManager } from './credentials/arcproxy/index.ts';
 import { CondorTokenCredManager } from './credentials/condor-idtoken/index.ts';
 import { FileCredManager } from './credentials/file/index.ts';
 import { IamTokenCredManager } from './credentials/iam-token/index.ts';
 import { K8sSecretCredManager } from './credentials/k8s-secret/index.ts';
 import { KerberosCredManager } from './credentials/kerberos/index.ts';
-import { NoVomsCredManager } from './credentials/no-voms/index.ts';
+import { ArcproxyCredManager, NoVomsCredManager } from './credentials/grid-proxy/index.ts';
 import { FillDemand } from './demand/fill/index.ts';
 import { NoDemand } from './demand/none/index.ts';
 import { inertPlugins } from './inert/index.ts';

@@ -10,8 +10,7 @@ import {
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { readX509 } from '../../../src/clients/credentials/x509.ts';
-import { ArcproxyCredManager } from '../../../src/plugins/credentials/arcproxy/index.ts';
-import { NoVomsCredManager } from '../../../src/plugins/credentials/no-voms/index.ts';
+import { ArcproxyCredManager, NoVomsCredManager } from '../../../src/plugins/credentials/grid-proxy/index.ts';
 import type { Clock } from '../../../src/util/clock.ts';
 import { facts, makeManager, mistakes, renewed, warnings } from '../../support/credential-manager.ts';
 import {

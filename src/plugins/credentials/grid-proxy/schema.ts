@@ -5,8 +5,8 @@ const path = (description: string) =>
     Type.String({ minLength: 1, description: `${description} Relative paths count from the queue file.` }),
   );
 
-/** Harvester's names; what it has fixed are the defaults. */
-export const ArcproxyConfig = Type.Object({
+/** What both programs are told. Harvester's names, units and defaults. */
+const shared = {
   inCertFile: path(
     'Long-lived proxy, or certificate with its key, in one PEM file, of which short-lived proxies are made.',
   ),
@@ -26,21 +26,10 @@ export const ArcproxyConfig = Type.Object({
     minimum: 1,
     description: 'Lifetime that is asked for, of the proxy and of what the VO says, h.',
   }),
-  renewBelow: Type.Number({
-    default: 72,
-    exclusiveMinimum: 0,
-    description:
-      'A proxy is made anew once it has less left, h; one that got less from its VO, at the same part of its life.',
-  }),
   minNewLifetime: Type.Number({
     default: 1,
     minimum: 0,
     description: 'A new proxy that has less is not put in place, h.',
-  }),
-  renewCommand: Type.String({
-    default: 'arcproxy',
-    pattern: '\\S',
-    description: 'Program, with arguments between spaces; no shell reads it.',
   }),
   extraRenewOpts: Type.String({ default: '', description: 'Further arguments, between spaces.' }),
   timeLimit: Type.Number({
@@ -49,5 +38,46 @@ export const ArcproxyConfig = Type.Object({
     maximum: 3600,
     description: 'The program is killed after this time, s.',
   }),
+};
+
+const program = (name: string) =>
+  Type.String({
+    default: name,
+    pattern: '\\S',
+    description: 'Program, with arguments between spaces; no shell reads it.',
+  });
+
+export const NoVomsConfig = Type.Object({
+  ...shared,
+  genFromKeyCert: Type.Boolean({
+    default: false,
+    description: 'Make proxies of `cert` and `key` instead of `inCertFile`.',
+  }),
+  cert: path('Certificate for `genFromKeyCert`.'),
+  key: path('Its key, not encrypted.'),
+  checkPeriod: Type.Number({
+    default: 1,
+    minimum: 0,
+    description:
+      'A proxy is made anew once it has less than `lifetime` - `checkPeriod` left, h; one that got less from its VO, at the same part of its life.',
+  }),
+  renewCommand: program('voms-proxy-init'),
+  lifetimeOptFormat: Type.String({
+    default: '-valid {lifetime}:00',
+    description: 'How the program is told the lifetime.',
+  }),
+});
+export type NoVomsConfig = Static<typeof NoVomsConfig>;
+
+/** What Harvester has fixed are the defaults. */
+export const ArcproxyConfig = Type.Object({
+  ...shared,
+  renewBelow: Type.Number({
+    default: 72,
+    exclusiveMinimum: 0,
+    description:
+      'A proxy is made anew once it has less left, h; one that got less from its VO, at the same part of its life.',
+  }),
+  renewCommand: program('arcproxy'),
 });
 export type ArcproxyConfig = Static<typeof ArcproxyConfig>;
