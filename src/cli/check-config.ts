@@ -88,7 +88,9 @@ async function withServers(
   const said = await rehearse(configs, options);
   const verdicts = report.verdicts.map((verdict) => {
     const problems = [...verdict.problems, ...(said.get(verdict.name) ?? [])];
-    return { ...verdict, problems, state: stateOf(problems) };
+    // Whoever could not be asked has refused nothing.
+    const answers = problems.filter(({ code }) => code !== 'server-unknown');
+    return { ...verdict, problems, state: stateOf(answers) };
   });
   return { ...report, verdicts };
 }

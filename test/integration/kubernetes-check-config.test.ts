@@ -70,6 +70,7 @@ describe('check-config --server', function () {
   it('says of a queue whose server does not answer that it could not be asked', async () => {
     const { status, lines } = await checked({ Q: jobTemplate() }, { server: 'https://127.0.0.1:1' });
     expect(status).to.equal(1);
+    expect(lines[0]).to.match(/^Q\s+ready$/);
     expect(lines[1]).to.match(
       /\/Q\/submitter\/k8s_config_file: error: .*127\.0\.0\.1:1.* \[server-unknown\]$/,
     );
