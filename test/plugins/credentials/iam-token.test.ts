@@ -280,6 +280,15 @@ describe('IamTokenCredManager', () => {
     expect(from({})).to.deep.equal([]);
     expect(from({ target_type: 'site' })[0]).to.contain('it must be one of');
     expect(from({ target_list: [] })[0]).to.contain('there is no target');
+    const twice = (audience: string) =>
+      from({
+        target_list: [
+          { endpoint: 'a', audience: 'x' },
+          { endpoint: 'a', audience },
+        ],
+      });
+    expect(twice('x')).to.deep.equal([]);
+    expect(twice('y')[0]).to.match(/^\/target_list\/1: this endpoint stands there with another audience/);
     expect(from({ target_type: 'panda' })[0]).to.contain('pandaURLSSL is missing');
     expect(from({ token_endpoint: 'http://x' })).to.have.length(1);
     expect(from({ panda_token_filename: '../x' })).to.have.length(1);

@@ -4,7 +4,7 @@ import { check } from '../../../util/schema.ts';
 import { messageOf } from '../../../worker/errors.ts';
 import type { DefinitionProblem } from '../../contracts/definition-problem.ts';
 import { type IamTokenConfig, IamTokenOptions } from './schema.ts';
-import { pandaServer } from './targets.ts';
+import { clashingTargets, pandaServer } from './targets.ts';
 
 export type Loaded =
   | { readonly ok: true; readonly options: IamTokenOptions }
@@ -48,7 +48,13 @@ function unfitting(options: IamTokenOptions): DefinitionProblem[] {
       'pandaURLSSL is missing, or no https:// URL; target_type "panda" needs that of the PanDA server';
     return [{ pointer: '/pandaURLSSL', code: 'wrong-type', message }];
   }
-  if (target_list.length > 0 || target_list_file !== undefined) return [];
+  if (target_list.length > 0 || target_list_file !== undefined) {
+    return clashingTargets(options).map((index) => ({
+      ...{ pointer: `/target_list/${index}`, code: 'wrong-type' },
+      message:
+        'this endpoint stands there with another audience or scope; there is one token for each endpoint',
+    }));
+  }
   const message = `there is no target: name endpoints in target_list or target_list_file`;
   return [{ pointer: '/target_list', code: 'wrong-type', message }];
 }

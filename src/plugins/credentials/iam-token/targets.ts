@@ -32,6 +32,18 @@ export function wantedTokens(options: IamTokenOptions, lines: readonly string[])
   return [...new Map(wanted.map((one) => [one.file, one])).values()];
 }
 
+/** Targets of the options whose token another one with another audience or scope would overwrite, by their index. */
+export function clashingTargets({ target_type, target_list, scope = '' }: IamTokenOptions): number[] {
+  if (target_type === 'panda') return [];
+  const wanted = target_list.map((target) => wantedToken(target, scope));
+  const same = (one: WantedToken, other: WantedToken) =>
+    one.audience === other.audience && one.scope === other.scope;
+  return wanted.flatMap((one, index) => {
+    const first = wanted.find(({ file }) => file === one.file) ?? one;
+    return same(first, one) ? [] : [index];
+  });
+}
+
 /** "https://pandaserver.cern.ch" of "https://pandaserver.cern.ch:25443/server/panda". */
 export function pandaServer({ pandaURLSSL = '' }: IamTokenOptions): string | undefined {
   return /^https:\/\/[^:/]+/.exec(pandaURLSSL)?.[0];
