@@ -107,7 +107,7 @@ export function poolConfiguration(settings: PoolSettings): string {
  * @param kind the local one finds its schedd without a name; the remote one knows neither schedd nor pool.
  */
 export function clientConfiguration(kind: 'local' | 'remote', settings: PoolSettings): string {
-  const { programs, directory } = settings;
+  const { programs, directory, ids } = settings;
   const tokens = 'SEC_CLIENT_AUTHENTICATION_METHODS = IDTOKENS';
   // Whoever the tests run as, jobs are those of the token: root may not submit as itself.
   if (kind === 'local') return `include : ${directory}/condor_config\n${tokens}\n`;
@@ -121,6 +121,8 @@ export function clientConfiguration(kind: 'local' | 'remote', settings: PoolSett
     ...['BIN = $(RELEASE_DIR)/bin', 'LIBEXEC = $(RELEASE_DIR)/libexec/condor', 'CONDOR_HOST ='],
     ...['COLLECTOR_HOST =', 'LOCAL_CONFIG_DIR =', 'REQUIRE_LOCAL_CONFIG_FILE = False'],
     ...['NETWORK_INTERFACE = 127.0.0.1', 'ENABLE_IPV6 = False', 'UID_DOMAIN = elsewhere.test'],
+    // Tools of root ask for it, though they need it for nothing.
+    `CONDOR_IDS = ${ids}`,
     ...['FILESYSTEM_DOMAIN = elsewhere.test', `TRUST_DOMAIN = ${domain}`, 'SEC_DEFAULT_INTEGRITY = REQUIRED'],
     tokens,
   ].join('\n')}\n`;
