@@ -17,11 +17,12 @@ export function parseJobId(text: string): JobId | undefined {
 /**
  * A string in an expression that a tool of HTCondor gets in its arguments, or that stands behind `+attribute =` of a submit
  * file: whatever is in it, it ends nowhere else than at its end. Tools read expressions as old ClassAds, where a backslash
- * stands for itself unless a quote follows (seen: `size("\n")` is 2).
- * @throws RangeError for a NUL, which no argument can hold.
+ * stands for itself unless a quote follows (seen: `size("\n")` is 2). What ends in a backslash can only be computed: as the
+ * value of an attribute it stays an expression.
+ * @throws RangeError for the end of a line, which would be the end of the expression, and a NUL: there is no way to write them.
  */
 export function classAdString(text: string): string {
-  if (text.includes('\0')) throw new RangeError('a ClassAd string cannot hold a NUL character');
+  if (/[\0\n\r]/.test(text)) throw new RangeError('a ClassAd string cannot hold the end of a line, or a NUL');
   const quoted = text.replaceAll('"', '\\"');
   // As the last character it would take the closing quote with it.
   return text.endsWith('\\') ? `substr("${quoted} ", 0, -1)` : `"${quoted}"`;

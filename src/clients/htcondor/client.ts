@@ -103,7 +103,7 @@ export class HTCondorClient {
   ): Promise<ActionCounts> {
     const tool: Tool = {
       command: commands[action],
-      args: ['-totals', '-reason', reason, '-constraint', constraint],
+      args: ['-totals', '-reason', plainReason(reason), '-constraint', constraint],
       changes: true,
       timeLimit: this.#limits.change,
     };
@@ -177,6 +177,14 @@ export class HTCondorClient {
     const message = `${command} for ${place} ended well but wrote "${shown}"`;
     return new HTCondorError({ code: 'condor-answer', message, maybeDone: tool.changes });
   }
+}
+
+/** A reason with a quote in it puts a job on hold without any (23.9), and one of two lines is cut. */
+function plainReason(reason: string): string {
+  return reason
+    .replaceAll('"', "'")
+    .replaceAll('\\', '/')
+    .replaceAll(/[\s\0]+/g, ' ');
 }
 
 function projection(attributes: readonly string[]): string[] {

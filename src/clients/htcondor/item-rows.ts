@@ -19,8 +19,7 @@ const inert: Readonly<Record<string, string>> = {
 
 /**
  * The `queue` statement of rows in which every value is inert: `$(HOME)`, commas and spaces arrive as they are. What quotes
- * mean is for the text around `$(name)`: inside of `arguments = "..."` they must be doubled by whoever writes it. `$$(x)`
- * arrives as it is, too, and is HTCondor's at the time of the match.
+ * mean is for the text around `$(name)`: inside of `arguments = "..."` they must be doubled by whoever writes it.
  * @throws HTCondorError `condor-submit-wrong` for what no row can hold.
  */
 export function queueStatement({ variables, rows }: ItemRows): string {
@@ -46,9 +45,14 @@ function inertValue(value: string, row: number, variable: string): string {
     const code = control[0].charCodeAt(0).toString(16).padStart(4, '0');
     throw wrong(`row ${row}, variable ${variable}: the value has a control character (U+${code})`);
   }
-  return value === ''
-    ? '$(thresher_none)'
-    : value.replaceAll(/[$, ]/g, (character) => inert[character] ?? '');
+  if (/\$\$+(\(|\[|\w+\()/.test(value)) {
+    throw wrong(
+      `row ${row}, variable ${variable}: the value has $$, which HTCondor replaces when it matches a job`,
+    );
+  }
+  if (value === '') return '$(thresher_none)';
+  // A lone dollar only: two macros of it side by side would be a $$ of their own.
+  return value.replaceAll(/(?<!\$)\$(?!\$)|[, ]/g, (character) => inert[character] ?? '');
 }
 
 function wrong(what: string): HTCondorError {

@@ -1,0 +1,128 @@
+import { eventOf } from './event-ads.ts';
+import { parseClassic } from './event-text.ts';
+import type { EventAd, JobEvent } from './event-types.ts';
+import { parseXml } from './event-xml.ts';
+
+/** What stood in a log and is no event. */
+export interface Garbage {
+  /** Where it begins in the bytes that were read. */
+  readonly at: number;
+  readonly bytes: number;
+  /** The beginning of it. */
+  readonly excerpt: string;
+}
+
+export interface EventsRead {
+  readonly events: readonly JobEvent[];
+  readonly garbage: readonly Garbage[];
+  /** So many bytes are done with; the rest is the beginning of a record whose end is not written yet. */
+  readonly consumed: number;
+}
+
+/** Bytes: no event is longer, so a longer one never ends. */
+const longestRecord = 1024 * 1024;
+const excerptLength = 80;
+
+/**
+ * Reads HTCondor's event logs, in any of their formats: text, XML, JSON. Nothing is remembered between calls: whoever has the
+ * offset can go on, in another process, too. A half of a record is not read; a record whose writer died in it is told of as
+ * garbage as soon as another begins.
+ * @param bytes of a log, from where an earlier call left off
+ * @param now ms UTC: for dates without a year
+ */
+export function readEvents(bytes: Buffer, now: number): EventsRead {
+  // One character is one byte, so that places in it are offsets; records are decoded on their own.
+  const text = bytes.toString('latin1');
+  const events: JobEvent[] = [];
+  const garbage: Garbage[] = [];
+  const skip = (from: number, to: number) => {
+    const raw = bytes.subarray(from, to).toString('utf8');
+    if (raw.trim() !== '')
+      garbage.push({ at: from, bytes: to - from, excerpt: raw.trim().slice(0, excerptLength) });
+  };
+  let at = 0;
+  while (at < text.length) {
+    const found = recordAt(text, at);
+    if (found === 'wait') {
+      if (text.length - at <= longestRecord) break;
+      skip(at, text.length);
+      at = text.length;
+      break;
+    }
+    const event = found.parse && eventFrom(found.parse, bytes.subarray(at, found.end).toString('utf8'), now);
+    if (event === undefined) skip(at, found.end);
+    else events.push(event);
+    at = found.end;
+  }
+  return { events, garbage, consumed: at };
+}
+
+type Format = 'text' | 'xml' | 'json';
+
+interface Piece {
+  readonly end: number;
+  /** Undefined for what is no record. */
+  readonly parse?: Format;
+}
+
+/** Where lines begin that a record can begin with. JSON writes the brace of a record, and of nothing else, at the margin. */
+const starts = /^(?:\d{3} \(-?\d+\.-?\d+\.-?\d+\) |<c>|\{)/gm;
+
+/** The record, or the garbage, that begins at a place; "wait" if it is not all there yet. */
+function recordAt(text: string, at: number): Piece | 'wait' {
+  const begin = nextStart(text, at);
+  if (begin !== at) return begin === undefined ? uptoLastLine(text, at) : { end: begin };
+  const format = formatOf(text.charAt(at));
+  const end = endOf(text, at, format);
+  const next = nextStart(text, at + 1);
+  // Another record begins in this one: its writer died, or its disk was full.
+  if (next !== undefined && (end === undefined || next < end)) return { end: next };
+  return end === undefined ? 'wait' : { end, parse: format };
+}
+
+function nextStart(text: string, from: number): number | undefined {
+  starts.lastIndex = from;
+  // Of a place in the middle of a line it is no beginning.
+  return starts.exec(text)?.index;
+}
+
+/** Lines that are whole and begin nothing are garbage; the last one may be the beginning of a record. */
+function uptoLastLine(text: string, at: number): Piece | 'wait' {
+  const last = text.lastIndexOf('\n');
+  return last < at ? 'wait' : { end: last + 1 };
+}
+
+function formatOf(character: string): Format {
+  if (character === '{') return 'json';
+  return character === '<' ? 'xml' : 'text';
+}
+
+const ends = { text: /^\.\.\.\r?\n/gm, xml: /^<\/c>\r?\n?/gm, json: /^\}\r?\n?/gm } as const;
+
+/** Behind the line that ends a record: what is nested in one is indented. */
+function endOf(text: string, at: number, format: Format): number | undefined {
+  const pattern = ends[format];
+  pattern.lastIndex = at;
+  const found = pattern.exec(text);
+  return found === null ? undefined : found.index + found[0].length;
+}
+
+function eventFrom(format: Format, record: string, now: number): JobEvent | undefined {
+  const ad = adOf(format, record, now);
+  return ad && eventOf(ad);
+}
+
+function adOf(format: Format, record: string, now: number): EventAd | undefined {
+  switch (format) {
+    case 'text':
+      return parseClassic(record.replace(/\n\.\.\.\r?\n$/, ''), now);
+    case 'xml':
+      return parseXml(record);
+    case 'json':
+      try {
+        return JSON.parse(record) as EventAd;
+      } catch {
+        return undefined;
+      }
+  }
+}
