@@ -49,9 +49,16 @@ export function readEvents(bytes: Buffer, now: number): EventsRead {
       at = text.length;
       break;
     }
-    const event = found.parse && eventFrom(found.parse, bytes.subarray(at, found.end).toString('utf8'), now);
+    const from = found.parse === undefined ? found.end : lastHead(text, at, found.end, found.parse);
+    const read = (start: number) =>
+      found.parse && eventFrom(found.parse, bytes.subarray(start, found.end).toString('utf8'), now);
+    const whole = from !== at && found.parse !== 'text' ? read(at) : undefined;
+    const event = whole ?? read(from);
     if (event === undefined) skip(at, found.end);
-    else events.push(event);
+    else {
+      if (whole === undefined) skip(at, from);
+      events.push(event);
+    }
     at = found.end;
   }
   return { events, garbage, consumed: at };
@@ -105,6 +112,21 @@ function endOf(text: string, at: number, format: Format): number | undefined {
   pattern.lastIndex = at;
   const found = pattern.exec(text);
   return found === null ? undefined : found.index + found[0].length;
+}
+
+/** A head in the middle of a line: the writer before died there, and its half and this record look like one. */
+const heads = {
+  text: /\d{3} \(-?\d+\.-?\d+\.-?\d+\) \d\d(?:\d\d-|\/)/g,
+  xml: /(?<![">])<c>\r?\n/g,
+  json: /(?<!: )\{\r?\n/g,
+} as const;
+
+/** Where the last record of a piece begins, `at` if there is but one. */
+function lastHead(text: string, at: number, end: number, format: Format): number {
+  const line = text.indexOf('\n', at);
+  // What a job's owner wrote into a reason is no head.
+  const piece = text.slice(at, format === 'text' && line >= 0 ? line : end);
+  return at + (Array.from(piece.matchAll(heads[format]), ({ index }) => index).at(-1) ?? 0);
 }
 
 function eventFrom(format: Format, record: string, now: number): JobEvent | undefined {
