@@ -24,14 +24,14 @@ export interface Pool extends PoolStatus {
 
 let shared: Promise<Pool> | undefined;
 
-/** The pool that all tests share: started once, and left running. Nothing in it may be stopped or configured. */
+/** The pool that all tests share: started once, and kept as long as the process that started the tests needs it. Nothing in it may be stopped or configured. */
 export function condorPool(): Promise<Pool> {
   shared ??= startShared();
   return shared;
 }
 
 async function startShared(): Promise<Pool> {
-  await run(testEnv, ['htcondor', 'start']);
+  await run(testEnv, ['htcondor', 'start', '--for', String(process.ppid)]);
   const { stdout } = await run(testEnv, ['htcondor', 'status']);
   return usable(JSON.parse(stdout) as PoolStatus);
 }
@@ -44,7 +44,7 @@ export async function ownPool(
   const { programs } = openDirectories(environment);
   await unpackPrograms(programs);
   const directory = openTemporary();
-  const status = usable(await startPool(join(directory, 'pool'), programs, settings));
+  const status = usable(await startPool(join(directory, 'pool'), programs, { more: settings }));
   const stop = async () => {
     await stopPool(status.directory);
     rmSync(directory, { recursive: true, force: true });

@@ -52,7 +52,8 @@ export function readEvents(bytes: Buffer, now: number): EventsRead {
     const from = found.parse === undefined ? found.end : lastHead(text, at, found.end, found.parse);
     const read = (start: number) =>
       found.parse && eventFrom(found.parse, bytes.subarray(start, found.end).toString('utf8'), now);
-    const whole = from !== at && found.parse !== 'text' ? read(at) : undefined;
+    // In JSON, an ad in an ad looks like a head, too.
+    const whole = from !== at && found.parse === 'json' ? read(at) : undefined;
     const event = whole ?? read(from);
     if (event === undefined) skip(at, found.end);
     else {
@@ -74,11 +75,12 @@ interface Piece {
 
 /** Where lines begin that a record can begin with. JSON writes the brace of a record, and of nothing else, at the margin. */
 const starts = /^(?:\d{3} \(-?\d+\.-?\d+\.-?\d+\) |<c>|\{)/gm;
+const head = /\d{3} \(-?\d+\.-?\d+\.-?\d+\) |<c>|\{/y;
 
 /** The record, or the garbage, that begins at a place; "wait" if it is not all there yet. */
 function recordAt(text: string, at: number): Piece | 'wait' {
-  const begin = nextStart(text, at);
-  if (begin !== at) return begin === undefined ? uptoLastLine(text, at) : { end: begin };
+  head.lastIndex = at;
+  if (!head.test(text)) return garbageAt(text, at);
   const format = formatOf(text.charAt(at));
   const end = endOf(text, at, format);
   const next = nextStart(text, at + 1);
@@ -93,10 +95,17 @@ function nextStart(text: string, from: number): number | undefined {
   return starts.exec(text)?.index;
 }
 
-/** Lines that are whole and begin nothing are garbage; the last one may be the beginning of a record. */
-function uptoLastLine(text: string, at: number): Piece | 'wait' {
+/** What is no head, up to the next one or to the last line that is whole: the rest may be the beginning of a head. */
+function garbageAt(text: string, at: number): Piece | 'wait' {
+  const next = nextStart(text, at);
   const last = text.lastIndexOf('\n');
-  return last < at ? 'wait' : { end: last + 1 };
+  const end = next ?? (last < at ? undefined : last + 1);
+  if (end === undefined) return 'wait';
+  // A writer may have died after its first characters.
+  const piece = text.slice(at, end);
+  const inside = Object.values(heads).map((pattern) => piece.search(pattern));
+  const first = Math.min(...inside.filter((index) => index > 0));
+  return { end: Number.isFinite(first) ? at + first : end };
 }
 
 function formatOf(character: string): Format {
@@ -117,15 +126,13 @@ function endOf(text: string, at: number, format: Format): number | undefined {
 /** A head in the middle of a line: the writer before died there, and its half and this record look like one. */
 const heads = {
   text: /\d{3} \(-?\d+\.-?\d+\.-?\d+\) \d\d(?:\d\d-|\/)/g,
-  xml: /(?<![">])<c>\r?\n/g,
+  xml: /(?<!">|<l>|<\/c>)<c>\r?\n/g,
   json: /(?<!: )\{\r?\n/g,
 } as const;
 
 /** Where the last record of a piece begins, `at` if there is but one. */
 function lastHead(text: string, at: number, end: number, format: Format): number {
-  const line = text.indexOf('\n', at);
-  // What a job's owner wrote into a reason is no head.
-  const piece = text.slice(at, format === 'text' && line >= 0 ? line : end);
+  const piece = text.slice(at, end);
   return at + (Array.from(piece.matchAll(heads[format]), ({ index }) => index).at(-1) ?? 0);
 }
 

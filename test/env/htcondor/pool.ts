@@ -16,6 +16,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Failure } from '../failure.ts';
 import { freePort } from '../kubernetes/ports.ts';
+import type { Holder } from '../kubernetes/state.ts';
 import { isAlive, killAll, type Recorded, recordOf, startDetached } from '../kubernetes/processes.ts';
 import { clientConfiguration, localSchedd, poolConfiguration, remoteSchedd } from './settings.ts';
 
@@ -25,6 +26,7 @@ interface State {
   readonly port: number;
   readonly process: Recorded;
   readonly programs: string;
+  readonly holders: readonly Holder[];
 }
 
 /** How one of the schedds is reached. */
@@ -84,13 +86,27 @@ function asOwner(command: string, ...args: readonly string[]): [string, string[]
   return ['setpriv', ['--reuid', `${uid}`, '--regid', `${gid}`, '--clear-groups', command, ...args]];
 }
 
-/** A pool of its own, with all its files in `directory`. One that runs already stays. @param more configuration lines */
+export interface PoolStart {
+  /** Lines of configuration that count last. */
+  readonly more?: readonly string[];
+  /** A process that needs it; else it was started by hand. */
+  readonly holder?: number;
+}
+
+/** A pool of its own, with all its files in `directory`. One that runs already stays. */
 export async function startPool(
   directory: string,
   programs: string,
-  more: readonly string[] = [],
+  { more = [], holder }: PoolStart = {},
 ): Promise<PoolStatus> {
-  if (poolStatus(directory).running) return poolStatus(directory);
+  const before = readState(directory);
+  const asked = holder === undefined ? 'by hand' : recordOf(holder);
+  if (asked === undefined) throw new Failure(`--for is ${holder ?? ''}: there is no such process`);
+  if (before !== undefined && isAlive(before.process)) {
+    writeState(directory, { ...before, holders: [...othersThan(before.holders, holder), asked] });
+    await answers(directory, before.process);
+    return poolStatus(directory);
+  }
   const places = placesIn(directory);
   rmSync(directory, { recursive: true, force: true });
   mkdirSync(directory, { recursive: true });
@@ -119,15 +135,21 @@ export async function startPool(
   ];
   const [command, args] = asOwner('env', '-i', ...environment, `${bin}/sbin/condor_master`, '-f');
   const master = await startDetached(command, args, places.output, '/');
-  writeFileSync(`${places.state}.new`, JSON.stringify({ port, process: master, programs } satisfies State));
-  renameSync(`${places.state}.new`, places.state);
+  writeState(directory, { port, process: master, programs, holders: [asked] });
   await answers(directory, master);
   return poolStatus(directory);
 }
 
-/** Ends the daemons and the jobs under them, and removes their files. */
-export async function stopPool(directory: string): Promise<void> {
+/** Ends the daemons and the jobs under them, and removes their files; with `holder` only if nobody else needs them. */
+export async function stopPool(directory: string, holder?: number): Promise<void> {
   const state = readState(directory);
+  if (holder !== undefined && state !== undefined) {
+    const holders = othersThan(state.holders, holder);
+    if (holders.length > 0) {
+      writeState(directory, { ...state, holders });
+      return;
+    }
+  }
   if (state !== undefined && isAlive(state.process)) {
     const under = descendants(state.process.pid);
     // The master would start again what ends before it.
@@ -224,6 +246,17 @@ function parentOf(pid: string): number | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Those who still need it. */
+function othersThan(holders: readonly Holder[], pid: number | undefined): Holder[] {
+  return holders.filter((one) => (one === 'by hand' ? pid !== undefined : isAlive(one) && one.pid !== pid));
+}
+
+function writeState(directory: string, state: State): void {
+  const { state: file } = placesIn(directory);
+  writeFileSync(`${file}.new`, JSON.stringify(state));
+  renameSync(`${file}.new`, file);
 }
 
 function readState(directory: string): State | undefined {
