@@ -22,7 +22,7 @@ export function parseXml(record: string): EventAd | undefined {
   const found = flat.matchAll(
     /<a n="([^"]*)">\s*(?:<b v="([tf])"\s*\/>|<([a-z]+)>([\s\S]*?)<\/\3>|<[a-z]+\s*\/>)\s*<\/a>/g,
   );
-  return Object.fromEntries(
+  return Object.fromEntries<unknown>(
     Array.from(found, ([, name = '', truth, type, value = '']) => {
       if (truth !== undefined) return [name, truth === 't'] as const;
       return [name, type === 'i' || type === 'r' ? Number(value) : plain(value)] as const;

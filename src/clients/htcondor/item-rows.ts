@@ -39,7 +39,6 @@ export function queueStatement({ variables, rows }: ItemRows): string {
 }
 
 function inertValue(value: string, row: number, variable: string): string {
-  // eslint-disable-next-line no-control-regex -- they are what is looked for
   const control = /[\u0000-\u001f\u007f\u0085\u2028\u2029]/.exec(value);
   if (control !== null) {
     const code = control[0].charCodeAt(0).toString(16).padStart(4, '0');

@@ -123,7 +123,7 @@ export class CondorTools {
       ...(name === undefined ? [] : ['-name', name]),
       ...(pool === undefined ? [] : ['-pool', pool]),
     ];
-    const { command, args, changes: _changes, outputLimit = 1024 * 1024, ...more } = tool;
+    const { command, args, outputLimit = 1024 * 1024, ...more } = tool;
     return runProgram({
       ...more,
       command: toolDirectory === undefined ? command : join(toolDirectory, command),

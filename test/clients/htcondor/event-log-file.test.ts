@@ -61,7 +61,7 @@ describe('the file of an event log', () => {
       writeFileSync(path, event(1));
       await all();
       let next = 2;
-      for (const _ of names) {
+      for (let round = 0; round < names.length; round++) {
         appendFileSync(path, event(next++));
         for (const [at, name] of [...names.entries()].reverse()) {
           const from = at === 0 ? path : `${path}${names[at - 1] ?? ''}`;
