@@ -324,7 +324,10 @@ describe('the client of HTCondor', function () {
 
     it('an expression that is wrong', async () => {
       const client = clientOf(pool, 'local');
-      await failureOf(client.queue('a ==', [], signal), 'condor-constraint-wrong');
+      // 25.x leaves it to the schedd, and then says nothing of why.
+      const codes = ['condor-constraint-wrong', 'condor-failed'];
+      const asked = await client.queue('a ==', [], signal).catch((error: unknown) => error);
+      expect(asked instanceof HTCondorError && codes.includes(asked.code), String(asked)).to.equal(true);
       await failureOf(client.history('a ==', [], 1, signal), 'condor-constraint-wrong');
       await failureOf(client.act('remove', 'a ==', 'why', signal), 'condor-constraint-wrong');
       expect(() => whereIs('a == 1 || b', 'c')).to.throw(RangeError);

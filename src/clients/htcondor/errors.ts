@@ -90,7 +90,7 @@ const rules: readonly Rule[] = [
     maybeDone: false,
   },
   {
-    says: /Failed to commit|Failed to fetch ads|CEDAR:\d+|timed out|Read failure|Socket closed|condor_(read|write)\(\)/i,
+    says: /Failed to commit|CEDAR:\d+|timed out|Read failure|Socket closed|condor_(read|write)\(\)/i,
     code: 'condor-unreachable',
     maybeDone: true,
   },

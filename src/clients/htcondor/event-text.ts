@@ -67,7 +67,11 @@ const bodies: Readonly<Record<number, Body>> = {
   }),
   4: (_, lines) => {
     const requeued = lines.some((line) => /^\t\(\d\) Job terminated and was requeued/.test(line));
-    return { TerminatedAndRequeued: requeued, ...some('Reason', sentence(lines)), ...ending(lines) };
+    return {
+      TerminatedAndRequeued: requeued,
+      ...some('Reason', sentence(lines)?.replace(/^Reason: /, '')),
+      ...ending(lines),
+    };
   },
   5: (_, lines) => ending(lines),
   6: (title, lines) => {

@@ -17,11 +17,11 @@ const suite = process.env['THRESHER_CONDOR_SUITE'] ?? 'trixie';
 export function openDirectories(environment: string): { readonly programs: string; readonly pool: string } {
   if (isOpen(environment)) {
     const root = join(environment, 'htcondor');
-    return { programs: join(root, suite), pool: join(root, 'pool') };
+    return { programs: join(root, suite), pool: join(root, `pool-${suite}`) };
   }
   const root = '/var/cache/thresher/htcondor';
   const name = createHash('sha256').update(environment).digest('hex').slice(0, 12);
-  return { programs: join(root, suite), pool: join(root, `pool-${name}`) };
+  return { programs: join(root, suite), pool: join(root, `pool-${suite}-${name}`) };
 }
 
 function isOpen(path: string): boolean {

@@ -97,7 +97,6 @@ export function poolConfiguration(settings: PoolSettings): string {
     '',
     ...['EVENT_LOG = $(LOG)/EventLog', 'EVENT_LOG_FORMAT_OPTIONS = JSON, UTC, SUB_SECOND'],
     ...['EVENT_LOG_MAX_SIZE = 100000000', 'HISTORY = $(SPOOL)/history'],
-    ...['CONDOR_Q_ONLY_MY_JOBS = False', 'CONDOR_Q_DASH_BATCH_IS_DEFAULT = False'],
     ...more,
   ].join('\n')}\n`;
 }
