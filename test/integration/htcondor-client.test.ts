@@ -70,7 +70,11 @@ describe('the client of HTCondor', function () {
         const jobs = await client.submit(text, { itemData, spool: kind === 'remote' }, signal);
         expect(jobs.map(({ proc }) => proc)).to.deep.equal([0, 1, 2]);
         const states = async () => {
-          const ads = await client.queue(mine, ['ProcId', 'JobStatus', 'HoldReason', 'Colour'], signal);
+          const ads = await client.queue(
+            mine,
+            ['ProcId', 'JobStatus', 'HoldReason', 'Colour', 'Depth'],
+            signal,
+          );
           return ads.toSorted((a, b) => Number(a['ProcId']) - Number(b['ProcId']));
         };
         const statuses = async () => (await states()).map(({ JobStatus }) => JobStatus);
@@ -78,8 +82,8 @@ describe('the client of HTCondor', function () {
         const held = await client.act('hold', whereJobs(jobs.slice(0, 2)), 'wait', signal);
         expect(held).to.include({ succeeded: 2 });
         await until('two are held', async () => JSON.stringify(await statuses()) === '[5,5,2]');
-        await client.qedit(mine, { Colour: classAdString('a "red" one') }, signal);
-        expect((await states())[1]).to.include({ Colour: 'a "red" one' });
+        await client.qedit(mine, { Colour: classAdString('a "red" one'), Depth: '-1' }, signal);
+        expect((await states())[1]).to.include({ Colour: 'a "red" one', Depth: -1 });
         const [first, second, third] = jobs;
         if (!first || !second || !third) throw new Error('there are three');
         expect(await client.act('release', whereJobs([first]), 'go', signal)).to.include({

@@ -145,7 +145,8 @@ export class HTCondorClient {
     values: Readonly<Record<string, string>>,
     signal: AbortSignal,
   ): Promise<void> {
-    const edits = Object.entries(values).flatMap(([name, value]) => [classAdName(name), value]);
+    // In one argument: -1 in one of its own would be an option.
+    const edits = Object.entries(values).map(([name, value]) => `${classAdName(name)}=${value}`);
     const args = ['-constraint', constraint, ...edits];
     await this.#succeed(
       { command: 'condor_qedit', args, changes: true, timeLimit: this.#limits.change },

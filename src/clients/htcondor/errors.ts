@@ -70,7 +70,7 @@ const rules: readonly Rule[] = [
     maybeDone: false,
   },
   {
-    says: /AUTHENTICATE:|required authentication|Failed to authenticate|PERMISSION[ _]DENIED|not authorized|authorization/i,
+    says: /AUTHENTICATE:|required authentication|Failed to authenticate|PERMISSION[ _]DENIED|not authorized|authorization|Cannot allocate a cluster id/i,
     code: 'condor-auth',
     maybeDone: false,
   },

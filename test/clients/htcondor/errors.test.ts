@@ -25,6 +25,11 @@ describe('what the commands of HTCondor say', () => {
     }
   });
 
+  it('may be that somebody else than a user asks', () => {
+    const said = 'ERROR: Cannot allocate a cluster id';
+    expect(failure('condor_submit', said)).to.include({ code: 'condor-auth', maybeDone: false });
+  });
+
   it('may be a lost answer: then the jobs may be there', () => {
     for (const said of ['ERROR: Failed to commit job submission into the queue.', 'Segmentation fault', '']) {
       expect(failure('condor_submit', said), said).to.include({ maybeDone: true });

@@ -109,7 +109,11 @@ export function clientConfiguration(kind: 'local' | 'remote', settings: PoolSett
   const { programs, directory, ids } = settings;
   const tokens = 'SEC_CLIENT_AUTHENTICATION_METHODS = IDTOKENS';
   // Whoever the tests run as, jobs are those of the token: root may not submit as itself.
-  if (kind === 'local') return `include : ${directory}/condor_config\n${tokens}\n`;
+  if (kind === 'local') {
+    // Who can read the key of the pool would be its own issuer.
+    const keys = ['SEC_TOKEN_POOL_SIGNING_KEY_FILE =', `SEC_PASSWORD_DIRECTORY = ${directory}/remote`];
+    return `${[`include : ${directory}/condor_config`, tokens, ...keys].join('\n')}\n`;
+  }
   return `${[
     ...[
       `RELEASE_DIR = ${programs}/usr`,
