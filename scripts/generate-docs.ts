@@ -19,6 +19,7 @@ import { configurationErrors } from '../src/worker/catalogue/configuration.ts';
 import { credentialErrors } from '../src/worker/catalogue/credentials.ts';
 import { daemonErrors } from '../src/worker/catalogue/daemon.ts';
 import type { Explanation } from '../src/worker/catalogue/explanation.ts';
+import { htcondorErrors } from '../src/worker/catalogue/htcondor.ts';
 import { httpErrors } from '../src/worker/catalogue/http.ts';
 import { kubernetesWorkerErrors } from '../src/worker/catalogue/kubernetes-workers.ts';
 import { kubernetesErrors } from '../src/worker/catalogue/kubernetes.ts';
@@ -113,6 +114,11 @@ function errorsPage(): string {
       'Kubernetes',
       'What the API server of a cluster said, or why it was not asked: reasons of queues and errors of workers.',
       kubernetesErrors,
+    ),
+    ...section(
+      'HTCondor',
+      "What HTCondor's commands said, or why they said nothing: reasons of queues and errors of workers.",
+      htcondorErrors,
     ),
     ...section(
       'Credentials',

@@ -52,6 +52,13 @@ need_for_kerberos() {
   need kinit krb5-user
 }
 
+# HTCondor itself is unpacked, not installed: its package would start daemons on this machine.
+need_for_htcondor() {
+  need patchelf patchelf
+  need dpkg-deb dpkg
+  need setpriv util-linux
+}
+
 # Ends the script unless all that was needed is there. THRESHER_INSTALL=apt, as .ci/run sets it, installs what is missing;
 # without it nothing outside of this checkout and of caches is changed.
 bring_in() {

@@ -1,0 +1,165 @@
+import type { htcondorErrors } from '../../worker/catalogue/htcondor.ts';
+import { ThresherError } from '../../worker/errors.ts';
+import { classAdNameIn } from './submit-lines.ts';
+
+export type CondorCode = keyof typeof htcondorErrors;
+
+export interface CondorFailure {
+  readonly code: CondorCode;
+  readonly message: string;
+  /** Whether the schedd may have carried it out: a lost answer must not be taken for a request that never came. */
+  readonly maybeDone: boolean;
+  /** Of the submit text, from 1. */
+  readonly line?: number;
+}
+
+/** Why a command of HTCondor had no success. */
+export class HTCondorError extends ThresherError {
+  declare readonly code: CondorCode;
+  readonly maybeDone: boolean;
+  readonly line: number | undefined;
+
+  constructor(failure: CondorFailure, facts: Record<string, unknown> = {}, options?: ErrorOptions) {
+    const { code, message, maybeDone, line } = failure;
+    super(code, message, { ...facts, ...(line !== undefined && { line }) }, options);
+    this.name = 'HTCondorError';
+    this.maybeDone = maybeDone;
+    this.line = line;
+  }
+}
+
+/** Whether something thrown comes from HTCondor, with one of these codes. */
+export function isHTCondorError(error: unknown, ...codes: CondorCode[]): error is HTCondorError {
+  return error instanceof HTCondorError && (codes.length === 0 || codes.includes(error.code));
+}
+
+/** What was called, for messages. */
+export interface Called {
+  /** "condor_submit" */
+  readonly command: string;
+  /** "schedd ap.example.org of pool cm.example.org" */
+  readonly place: string;
+  /** Whether it changes anything. */
+  readonly changes: boolean;
+  /** What condor_submit read. */
+  readonly submitted?: string;
+}
+
+interface Rule {
+  readonly command?: RegExp;
+  readonly says: RegExp;
+  readonly code: CondorCode;
+  /** Whether it may have taken effect. */
+  readonly maybeDone: boolean;
+}
+
+/**
+ * What the words of HTCondor's tools mean. The first match counts: what refused comes before where it was seen, because "cannot
+ * find the schedd" follows from a collector that accepts nobody. Seen with 23.9; the words of limits are those of
+ * `condor_schedd.V6/qmgmt.cpp`.
+ */
+const rules: readonly Rule[] = [
+  {
+    says: /would exceed (MAX_JOBS_\w+|-maxjobs)|MAX_JOBS_\w+ exceeded|SUBMIT_MAX_PROCS/,
+    code: 'condor-limit',
+    maybeDone: false,
+  },
+  {
+    says: /No space left on device|Disk quota exceeded|disk is full/i,
+    code: 'condor-disk-full',
+    maybeDone: false,
+  },
+  {
+    says: /AUTHENTICATE:|required authentication|Failed to authenticate|PERMISSION[ _]DENIED|not authorized|authorization|Cannot allocate a cluster id/i,
+    code: 'condor-auth',
+    maybeDone: false,
+  },
+  {
+    says: /Couldn't contact the condor_collector|Connection refused|attempt to connect .* failed|No route to host|unable to resolve/i,
+    code: 'condor-unreachable',
+    maybeDone: false,
+  },
+  {
+    says: /Collector has no record|No such schedd|Can't find address (of|for) (local )?schedd|Unable to locate \w+ schedd/i,
+    code: 'condor-schedd-unknown',
+    maybeDone: false,
+  },
+  {
+    says: /Failed to connect|SECMAN:2007|during security negotiation/i,
+    code: 'condor-unreachable',
+    maybeDone: false,
+  },
+  {
+    says: /Failed to commit|CEDAR:\d+|timed out|Read failure|Socket closed|condor_(read|write)\(\)/i,
+    code: 'condor-unreachable',
+    maybeDone: true,
+  },
+  {
+    says: /Parse error in constraint|Can't insert constraint|constraint expression|invalid constraint|could not parse/i,
+    code: 'condor-constraint-wrong',
+    maybeDone: false,
+  },
+  {
+    command: /submit/,
+    says: /submit file|parse command file|Parse error in expression/i,
+    code: 'condor-submit-wrong',
+    maybeDone: false,
+  },
+  // What it says of itself while it reads: nothing has reached the schedd by then, or all is taken back.
+  { command: /submit/, says: /^ERROR: (?!Failed to)/m, code: 'condor-submit-wrong', maybeDone: false },
+  {
+    says: /No such job|not running|no such job|not found in the queue|Failed to set attribute .* by constraint/i,
+    code: 'condor-no-job',
+    maybeDone: false,
+  },
+];
+
+/** Characters of a tool's words that are shown. */
+const shownLength = 400;
+
+/** The failure that the standard error of a tool tells of. */
+export function failureOf(called: Called, stderr: string, status: string): HTCondorError {
+  const words = wordsOf(stderr);
+  const text = words.join('\n');
+  const rule = rules.find(({ command, says }) => (command?.test(called.command) ?? true) && says.test(text));
+  const line = called.submitted === undefined ? undefined : lineOf(text, called.submitted);
+  const said = words.length === 0 ? 'without a word' : shortened(words.join('; '));
+  const at = line === undefined ? '' : `, line ${line} of the submit text`;
+  return new HTCondorError({
+    code: rule?.code ?? 'condor-failed',
+    message: `${called.command} for ${called.place}${at}: ${said} (${status})`,
+    maybeDone: called.changes && (rule?.maybeDone ?? true),
+    ...(line !== undefined && { line }),
+  });
+}
+
+const shortened = (text: string) => (text.length > shownLength ? `${text.slice(0, shownLength)}...` : text);
+
+/** What does not say what went wrong: advice that is the same for everybody, and warnings. */
+const noise = /^(Extra Info:|WARNING:|Fetching data files|Submitting job|-+ ?TOOL_DEBUG)/;
+
+function wordsOf(stderr: string): string[] {
+  const words: string[] = [];
+  // The advice after "Extra Info" is paragraphs long; what matters stands before it.
+  for (const paragraph of stderr
+    .replace(/^Extra Info:[\s\S]*?Troubleshooting section of the manual\.?/gm, '')
+    .split('\n')) {
+    const line = paragraph
+      // The time of a debug line.
+      .replace(/^\d\d\/\d\d\/\d\d(\d\d)? \d\d:\d\d:\d\d(\.\d+)? (\(pid:\d+\) )?/, '')
+      .replace(/^-- /, '')
+      .trim();
+    if (line !== '' && !noise.test(line) && !words.includes(line)) words.push(line);
+  }
+  return words;
+}
+
+/** The line that condor_submit names, or in which the attribute is set that it cannot read. */
+function lineOf(said: string, submitted: string): number | undefined {
+  const named = /on Line (\d+) of submit file|command file \(line (\d+)\)/i.exec(said);
+  if (named !== null) return Number(named[1] ?? named[2]);
+  const [, attribute] = /Parse error in expression:\s*(?:MY\.|\+)?(\w+) =/i.exec(said) ?? [];
+  if (attribute === undefined) return undefined;
+  const at = submitted.split('\n').findIndex((line) => classAdNameIn(line) === attribute.toLowerCase());
+  return at < 0 ? undefined : at + 1;
+}

@@ -1,0 +1,157 @@
+import { eventOf } from './event-ads.ts';
+import { parseClassic } from './event-text.ts';
+import type { EventAd, JobEvent } from './event-types.ts';
+import { parseXml } from './event-xml.ts';
+
+/** What stood in a log and is no event. */
+export interface Garbage {
+  /** Where it begins in the bytes that were read. */
+  readonly at: number;
+  readonly bytes: number;
+  /** The beginning of it. */
+  readonly excerpt: string;
+}
+
+export interface EventsRead {
+  readonly events: readonly JobEvent[];
+  readonly garbage: readonly Garbage[];
+  /** So many bytes are done with; the rest is the beginning of a record whose end is not written yet. */
+  readonly consumed: number;
+}
+
+/** Bytes: no event is longer, so a longer one never ends. */
+const longestRecord = 1024 * 1024;
+const excerptLength = 80;
+
+/**
+ * Reads HTCondor's event logs, in any of their formats: text, XML, JSON. Nothing is remembered between calls: whoever has the
+ * offset can go on, in another process, too. A half of a record is not read; a record whose writer died in it is told of as
+ * garbage as soon as another begins.
+ * @param bytes of a log, from where an earlier call left off
+ * @param now ms UTC: for dates without a year
+ */
+export function readEvents(bytes: Buffer, now: number): EventsRead {
+  // One character is one byte, so that places in it are offsets; records are decoded on their own.
+  const text = bytes.toString('latin1');
+  const events: JobEvent[] = [];
+  const garbage: Garbage[] = [];
+  const skip = (from: number, to: number) => {
+    const raw = bytes.subarray(from, to).toString('utf8');
+    if (raw.trim() !== '')
+      garbage.push({ at: from, bytes: to - from, excerpt: raw.trim().slice(0, excerptLength) });
+  };
+  let at = 0;
+  while (at < text.length) {
+    const found = recordAt(text, at);
+    if (found === 'wait') {
+      if (text.length - at <= longestRecord) break;
+      skip(at, text.length);
+      at = text.length;
+      break;
+    }
+    const from = found.parse === undefined ? found.end : lastHead(text, at, found.end, found.parse);
+    const read = (start: number) =>
+      found.parse && eventFrom(found.parse, bytes.subarray(start, found.end).toString('utf8'), now);
+    // In JSON, an ad in an ad looks like a head, too.
+    const whole = from !== at && found.parse === 'json' ? read(at) : undefined;
+    const event = whole ?? read(from);
+    if (event === undefined) skip(at, found.end);
+    else {
+      if (whole === undefined) skip(at, from);
+      events.push(event);
+    }
+    at = found.end;
+  }
+  return { events, garbage, consumed: at };
+}
+
+type Format = 'text' | 'xml' | 'json';
+
+interface Piece {
+  readonly end: number;
+  /** Undefined for what is no record. */
+  readonly parse?: Format;
+}
+
+/** Where lines begin that a record can begin with. JSON writes the brace of a record, and of nothing else, at the margin. */
+const starts = /^(?:\d{3} \(-?\d+\.-?\d+\.-?\d+\) |<c>|\{)/gm;
+const head = /\d{3} \(-?\d+\.-?\d+\.-?\d+\) |<c>|\{/y;
+
+/** The record, or the garbage, that begins at a place; "wait" if it is not all there yet. */
+function recordAt(text: string, at: number): Piece | 'wait' {
+  head.lastIndex = at;
+  if (!head.test(text)) return garbageAt(text, at);
+  const format = formatOf(text.charAt(at));
+  const end = endOf(text, at, format);
+  const next = nextStart(text, at + 1);
+  // Another record begins in this one: its writer died, or its disk was full.
+  if (next !== undefined && (end === undefined || next < end)) return { end: next };
+  return end === undefined ? 'wait' : { end, parse: format };
+}
+
+function nextStart(text: string, from: number): number | undefined {
+  starts.lastIndex = from;
+  // Of a place in the middle of a line it is no beginning.
+  return starts.exec(text)?.index;
+}
+
+/** What is no head, up to the next one or to the last line that is whole: the rest may be the beginning of a head. */
+function garbageAt(text: string, at: number): Piece | 'wait' {
+  const next = nextStart(text, at);
+  const last = text.lastIndexOf('\n');
+  const end = next ?? (last < at ? undefined : last + 1);
+  if (end === undefined) return 'wait';
+  // A writer may have died after its first characters.
+  const piece = text.slice(at, end);
+  const inside = Object.values(heads).map((pattern) => piece.search(pattern));
+  const first = Math.min(...inside.filter((index) => index > 0));
+  return { end: Number.isFinite(first) ? at + first : end };
+}
+
+function formatOf(character: string): Format {
+  if (character === '{') return 'json';
+  return character === '<' ? 'xml' : 'text';
+}
+
+const ends = { text: /^\.\.\.\r?\n/gm, xml: /^<\/c>\r?\n?/gm, json: /^\}\r?\n?/gm } as const;
+
+/** Behind the line that ends a record: what is nested in one is indented. */
+function endOf(text: string, at: number, format: Format): number | undefined {
+  const pattern = ends[format];
+  pattern.lastIndex = at;
+  const found = pattern.exec(text);
+  return found === null ? undefined : found.index + found[0].length;
+}
+
+/** A head in the middle of a line: the writer before died there, and its half and this record look like one. */
+const heads = {
+  text: /\d{3} \(-?\d+\.-?\d+\.-?\d+\) \d\d(?:\d\d-|\/)/g,
+  xml: /(?<!">|<l>|<\/c>)<c>\r?\n/g,
+  json: /(?<!: )\{\r?\n/g,
+} as const;
+
+/** Where the last record of a piece begins, `at` if there is but one. */
+function lastHead(text: string, at: number, end: number, format: Format): number {
+  const piece = text.slice(at, end);
+  return at + (Array.from(piece.matchAll(heads[format]), ({ index }) => index).at(-1) ?? 0);
+}
+
+function eventFrom(format: Format, record: string, now: number): JobEvent | undefined {
+  const ad = adOf(format, record, now);
+  return ad && eventOf(ad);
+}
+
+function adOf(format: Format, record: string, now: number): EventAd | undefined {
+  switch (format) {
+    case 'text':
+      return parseClassic(record.replace(/\n\.\.\.\r?\n$/, ''), now);
+    case 'xml':
+      return parseXml(record);
+    case 'json':
+      try {
+        return JSON.parse(record) as EventAd;
+      } catch {
+        return undefined;
+      }
+  }
+}

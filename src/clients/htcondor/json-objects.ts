@@ -1,0 +1,56 @@
+/** An ad as JSON has it: expressions are texts such as "\/Expr(a + 1)\/". */
+export type Ad = Readonly<Record<string, unknown>>;
+
+const quote = 0x22;
+const backslash = 0x5c;
+const opening = 0x7b;
+const closing = 0x7d;
+
+/**
+ * Reads a JSON array of objects as it arrives, each object on its own: one text of ten thousand ads, 20 MB, would keep
+ * everything else waiting for as long as it takes to parse.
+ */
+export class JsonObjects {
+  #text = '';
+  #at = 0;
+  #depth = 0;
+  #inString = false;
+  #opened = false;
+  #closed = false;
+
+  /** @returns the objects that are whole now. @throws SyntaxError for what is no array of objects. */
+  push(text: string): Ad[] {
+    const found: Ad[] = [];
+    this.#text += text;
+    let start = 0;
+    for (; this.#at < this.#text.length; this.#at++) {
+      const code = this.#text.charCodeAt(this.#at);
+      if (this.#inString) {
+        if (code === backslash) this.#at++;
+        else if (code === quote) this.#inString = false;
+      } else if (this.#depth === 0 && code !== opening) {
+        this.#between(this.#text.charAt(this.#at));
+        start = this.#at + 1;
+      } else if (code === quote) this.#inString = true;
+      else if (code === opening) this.#depth++;
+      else if (code === closing && --this.#depth === 0) {
+        found.push(JSON.parse(this.#text.slice(start, this.#at + 1)) as Ad);
+        start = this.#at + 1;
+      }
+    }
+    this.#text = this.#text.slice(start);
+    this.#at -= start;
+    return found;
+  }
+
+  /** Whether all that was begun has ended. Nothing at all is no array, too, and how condor_q says "none". */
+  get complete(): boolean {
+    return this.#depth === 0 && this.#opened === this.#closed;
+  }
+
+  #between(character: string): void {
+    if (character === '[' && !this.#opened) this.#opened = true;
+    else if (character === ']' && this.#opened && !this.#closed) this.#closed = true;
+    else if (!/[\s,]/.test(character)) throw new SyntaxError(`"${character}" stands between the objects`);
+  }
+}

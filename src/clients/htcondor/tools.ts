@@ -1,0 +1,165 @@
+import { join } from 'node:path';
+import type { Clock } from '../../util/clock.ts';
+import { toolEnvironment } from '../credentials/environment.ts';
+import { NotStarted, type ProgramEnd, runProgram } from '../program.ts';
+import { type Called, failureOf, HTCondorError } from './errors.ts';
+import { Turns } from './turns.ts';
+
+/** Where a schedd is, and as whom it is asked. Whoever shares all of it shares one client. */
+export interface ScheddPlace {
+  /** For `-name`; undefined for the local one. */
+  readonly name?: string;
+  /** Its collector, for `-pool`: "cm.example.org:9618". */
+  readonly pool?: string;
+  /** Of IDTOKENS; else what HTCondor's own configuration says. */
+  readonly tokenDirectory?: string;
+  /** For CONDOR_CONFIG; else the daemon's own. */
+  readonly configFile?: string;
+  /** Of HTCondor's commands; else they are found on the PATH. */
+  readonly toolDirectory?: string;
+  /** For X509_USER_PROXY. */
+  readonly proxyFile?: string;
+}
+
+export interface ToolsOptions {
+  readonly place: ScheddPlace;
+  readonly clock: Clock;
+  /** The daemon's own; only what HTCondor needs of it is handed on. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Commands at once. Default 4: a schedd answers one after the other anyway. */
+  readonly atOnce?: number;
+}
+
+export interface Tool {
+  readonly command: `condor_${string}`;
+  readonly args: readonly string[];
+  /** Whether it changes anything: what is killed may have done so. */
+  readonly changes: boolean;
+  /** ms, from the moment it runs. */
+  readonly timeLimit: number;
+  readonly input?: string;
+  readonly directory?: string;
+  /** Bytes; default 1 MB. */
+  readonly outputLimit?: number;
+  readonly onOutput?: (text: string) => void;
+  readonly onStart?: (pid: number) => void;
+}
+
+/** "schedd a@b of pool c" */
+export function placeText({ name, pool }: ScheddPlace): string {
+  const schedd = name === undefined ? 'the local schedd' : `schedd ${name}`;
+  return pool === undefined ? schedd : `${schedd} of pool ${pool}`;
+}
+
+/** Runs the commands of HTCondor for one schedd, so many at once. */
+export class CondorTools {
+  readonly #place: ScheddPlace;
+  readonly #clock: Clock;
+  readonly #environment: Readonly<Record<string, string>>;
+  readonly #turns: Turns;
+
+  constructor({ place, clock, environment, atOnce = 4 }: ToolsOptions) {
+    this.#place = place;
+    this.#clock = clock;
+    this.#turns = new Turns(atOnce);
+    const { configFile, tokenDirectory, proxyFile } = place;
+    this.#environment = {
+      ...toolEnvironment(environment),
+      // Without it, and `-debug`, some say "(null)" where they were not let in.
+      _CONDOR_TOOL_DEBUG: 'D_ERROR',
+      ...(configFile !== undefined && { CONDOR_CONFIG: configFile }),
+      ...(tokenDirectory !== undefined && { _CONDOR_SEC_TOKEN_DIRECTORY: tokenDirectory }),
+      ...(proxyFile !== undefined && { X509_USER_PROXY: proxyFile }),
+    };
+  }
+
+  /**
+   * Waits for its turn and runs a command, which is told of the schedd. A status other than 0 is not a failure yet.
+   * @throws HTCondorError `condor-no-tool`, `condor-timeout`, `condor-given-up`, `condor-failed`, `condor-answer`.
+   */
+  async run(tool: Tool, signal: AbortSignal): Promise<ProgramEnd> {
+    const called = this.called(tool);
+    const what = `${called.command} for ${called.place}`;
+    if (!(await this.#turns.begin(signal))) {
+      throw new HTCondorError({
+        code: 'condor-given-up',
+        message: `${what} was not started, because the daemon gave it up`,
+        maybeDone: false,
+      });
+    }
+    try {
+      const end = await this.#started(tool, signal);
+      this.#checkEnd(what, tool, end);
+      return end;
+    } catch (error) {
+      if (error instanceof NotStarted) throw notStarted(tool.command, error, signal);
+      if (error instanceof SyntaxError) {
+        const message = `${what} wrote what is no list of ads: ${error.message}`;
+        throw new HTCondorError(
+          { code: 'condor-answer', message, maybeDone: tool.changes },
+          {},
+          { cause: error },
+        );
+      }
+      throw error;
+    } finally {
+      this.#turns.end();
+    }
+  }
+
+  /** The failure of a command that ended with another status than 0. */
+  failure(tool: Tool, { stderr, status }: ProgramEnd): HTCondorError {
+    return failureOf(this.called(tool), stderr, `exit status ${status ?? '?'}`);
+  }
+
+  called({ command, changes, input }: Tool): Called {
+    const place = placeText(this.#place);
+    return { command, place, changes, ...(command === 'condor_submit' && { submitted: input ?? '' }) };
+  }
+
+  #started(tool: Tool, signal: AbortSignal): Promise<ProgramEnd> {
+    const { name, pool, toolDirectory } = this.#place;
+    const place = [
+      ...(name === undefined ? [] : ['-name', name]),
+      ...(pool === undefined ? [] : ['-pool', pool]),
+    ];
+    const { command, args, outputLimit = 1024 * 1024, ...more } = tool;
+    return runProgram({
+      ...more,
+      command: toolDirectory === undefined ? command : join(toolDirectory, command),
+      args: ['-debug', ...place, ...args],
+      environment: this.#environment,
+      outputLimit,
+      clock: this.#clock,
+      signal,
+    });
+  }
+
+  #checkEnd(what: string, { changes, timeLimit }: Tool, { killed, endedBy }: ProgramEnd): void {
+    if (killed === 'time') {
+      const message = `${what} did not end within ${timeLimit / 1000} s and was killed`;
+      throw new HTCondorError({ code: 'condor-timeout', message, maybeDone: changes });
+    }
+    if (killed === 'given-up') {
+      const message = `${what} was ended, because the daemon gave it up`;
+      throw new HTCondorError({ code: 'condor-given-up', message, maybeDone: changes });
+    }
+    if (killed === 'output') {
+      const message = `${what} wrote more than it ever should and was killed`;
+      throw new HTCondorError({ code: 'condor-answer', message, maybeDone: changes });
+    }
+    if (endedBy !== null) {
+      const message = `${what} was ended by ${endedBy}`;
+      throw new HTCondorError({ code: 'condor-failed', message, maybeDone: changes });
+    }
+  }
+}
+
+function notStarted(command: string, error: NotStarted, signal: AbortSignal): HTCondorError {
+  const code = signal.aborted ? 'condor-given-up' : 'condor-no-tool';
+  return new HTCondorError(
+    { code, message: `${command} ${error.message}`, maybeDone: false },
+    {},
+    { cause: error },
+  );
+}

@@ -1,0 +1,84 @@
+import { expect } from 'chai';
+import { type Called, failureOf } from '../../../src/clients/htcondor/errors.ts';
+import { queueStatement } from '../../../src/clients/htcondor/item-rows.ts';
+import { classAdString, parseJobId, whereIs, whereJobs } from '../../../src/clients/htcondor/classad.ts';
+
+const called = (command: string, submitted?: string): Called => ({
+  ...{ command, place: 'schedd a of pool b', changes: command !== 'condor_q' },
+  ...(submitted !== undefined && { submitted }),
+});
+const failure = (command: string, stderr: string) => {
+  const { code, maybeDone, message } = failureOf(called(command, 'queue\n'), stderr, 'exit status 1');
+  return { code, maybeDone, message };
+};
+
+describe('what the commands of HTCondor say', () => {
+  it('is about room on a disk', () => {
+    const said = 'ERROR: Failed to write to the spool: No space left on device';
+    expect(failure('condor_submit', said)).to.include({ code: 'condor-disk-full', maybeDone: false });
+  });
+
+  it('is a limit of any kind', () => {
+    for (const name of ['MAX_JOBS_SUBMITTED', 'MAX_JOBS_PER_OWNER', 'MAX_JOBS_PER_SUBMISSION']) {
+      const said = `ERROR: Failed to create proc\nNumber of submitted jobs would exceed ${name}`;
+      expect(failure('condor_submit', said)).to.include({ code: 'condor-limit', maybeDone: false });
+    }
+  });
+
+  it('may be that somebody else than a user asks', () => {
+    const said = 'ERROR: Cannot allocate a cluster id';
+    expect(failure('condor_submit', said)).to.include({ code: 'condor-auth', maybeDone: false });
+  });
+
+  it('may be a lost answer: then the jobs may be there', () => {
+    for (const said of ['ERROR: Failed to commit job submission into the queue.', 'Segmentation fault', '']) {
+      expect(failure('condor_submit', said), said).to.include({ maybeDone: true });
+      expect(failure('condor_q', said), said).to.include({ maybeDone: false });
+    }
+  });
+
+  it('is shown without advice, dates and repetitions, and not at any length', () => {
+    const stderr = [
+      '11/21/26 19:42:39 ERROR: AUTHENTICATE:1003:Failed to authenticate with any method',
+      '11/21/26 19:42:40 ERROR: AUTHENTICATE:1003:Failed to authenticate with any method',
+      "Error: Couldn't contact the condor_collector on b. ",
+      '',
+      'Extra Info: the condor_collector is a process that runs on the central ',
+      'responding. Also see the Troubleshooting section of the manual. ',
+    ].join('\n');
+    expect(failure('condor_q', stderr)).to.deep.equal({
+      code: 'condor-auth',
+      maybeDone: false,
+      message:
+        "condor_q for schedd a of pool b: ERROR: AUTHENTICATE:1003:Failed to authenticate with any method; Error: Couldn't contact the condor_collector on b. (exit status 1)",
+    });
+    expect(failure('condor_q', 'x'.repeat(10_000)).message).to.have.length.below(600);
+    expect(failure('condor_q', '').message).to.contain('without a word');
+  });
+});
+
+describe('what is written for HTCondor', () => {
+  it('cannot be changed by what stands in it', () => {
+    expect(classAdString('a" || true || "')).to.equal('"a\\" || true || \\""');
+    expect(() => classAdString('a\nqueue')).to.throw(RangeError);
+    expect(() => classAdString('a\0')).to.throw(RangeError);
+    expect(() => whereIs('a || b', 1)).to.throw(RangeError);
+    expect(whereIs('thresherFactory', 'x')).to.equal('thresherFactory =?= "x"');
+    expect(() => queueStatement({ variables: ['a\nqueue'], rows: [] })).to.throw(/no name of a variable/);
+    expect(() => queueStatement({ variables: ['a'], rows: [['b'], ['c', 'd']] })).to.throw(
+      /row 2 has 2 values/,
+    );
+  });
+
+  it('names jobs in one term for each cluster', () => {
+    const jobs = [0, 1, 2].map((proc) => ({ cluster: 5, proc }));
+    expect(whereJobs(jobs)).to.equal('(ClusterId == 5 && ProcId >= 0 && ProcId <= 2)');
+    expect(whereJobs([...jobs, { cluster: 5, proc: 9 }, { cluster: 6, proc: 1 }])).to.equal(
+      '(ClusterId == 5 && member(ProcId, {0,1,2,9})) || (ClusterId == 6 && ProcId >= 1 && ProcId <= 1)',
+    );
+    expect(whereJobs([])).to.equal('false');
+    expect(parseJobId('12.3')).to.deep.equal({ cluster: 12, proc: 3 });
+    for (const text of ['', '12', '12.', '12.3 || true', '-1.0'])
+      expect(parseJobId(text)).to.equal(undefined);
+  });
+});

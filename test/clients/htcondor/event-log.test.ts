@@ -1,0 +1,307 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { type EventsRead, readEvents } from '../../../src/clients/htcondor/event-log.ts';
+import type { JobEvent } from '../../../src/clients/htcondor/event-types.ts';
+
+const now = Date.UTC(2026, 10, 21, 20);
+const read = (text: string): EventsRead => readEvents(Buffer.from(text), now);
+
+/** An event that is left out of `expected` may have any time. */
+function only(text: string): Record<string, unknown> {
+  const { events, garbage, consumed } = read(text);
+  expect(garbage).to.deep.equal([]);
+  expect(consumed).to.equal(Buffer.byteLength(text));
+  expect(events).to.have.length(1);
+  return Object.fromEntries(Object.entries(events[0] ?? {}).filter(([name]) => name !== 'time'));
+}
+
+const classic = (number: string, title: string, ...lines: string[]) =>
+  [`${number} (012.003.000) 2026-11-21 19:40:42 ${title}`, ...lines, '...', ''].join('\n');
+const json = (type: number, more: object) =>
+  `${JSON.stringify({ EventTypeNumber: type, Cluster: 12, Proc: 3, Subproc: 0, EventTime: '2026-11-21T19:40:42Z', ...more }, undefined, 2)}\n`;
+const xml = (type: number, more: Record<string, string | number | boolean>) => {
+  const escaped = (text: string) =>
+    text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+  const value = (one: string | number | boolean) => {
+    if (typeof one === 'boolean') return `<b v="${one ? 't' : 'f'}"/>`;
+    return typeof one === 'number' ? `<i>${one}</i>` : `<s>${escaped(one)}</s>`;
+  };
+  const all = { EventTypeNumber: type, Cluster: 12, Proc: 3, EventTime: '2026-11-21T19:40:42', ...more };
+  return `<c>\n${Object.entries(all)
+    .map(([name, one]) => `    <a n="${name}">${value(one)}</a>\n`)
+    .join('')}</c>\n`;
+};
+
+const job = { cluster: 12, proc: 3 };
+const usage = '\t\tUsr 0 00:00:00, Sys 0 00:00:00  -  Run Remote Usage';
+
+/** The same event in each of the formats. */
+const samples: readonly (readonly [event: Record<string, unknown>, ...texts: readonly string[]])[] = [
+  [
+    { ...job, kind: 'submit', host: '<1.2.3.4:9618?addrs=1-2>' },
+    classic('000', 'Job submitted from host: <1.2.3.4:9618?addrs=1-2>'),
+    json(0, { SubmitHost: '<1.2.3.4:9618?addrs=1-2>' }),
+    xml(0, { SubmitHost: '<1.2.3.4:9618?addrs=1-2>' }),
+  ],
+  [
+    { ...job, kind: 'execute', host: '<1.2.3.4:9618>', slot: 'slot1_1@node' },
+    classic('001', 'Job executing on host: <1.2.3.4:9618>', '\tSlotName: slot1_1@node', '\tCpus = 1'),
+    json(1, { ExecuteHost: '<1.2.3.4:9618>', SlotName: 'slot1_1@node', ExecuteProps: { Cpus: 1 } }),
+    xml(1, { ExecuteHost: '<1.2.3.4:9618>', SlotName: 'slot1_1@node' }),
+  ],
+  [
+    { ...job, kind: 'evicted', requeued: false, reason: 'User requested the job to vacate' },
+    classic(
+      '004',
+      'Job was evicted.',
+      '\t(0) CPU times',
+      usage,
+      '\t0  -  Run Bytes Sent By Job',
+      '\tUser requested the job to vacate',
+      '\tPartitionable Resources :    Usage  Request Allocated ',
+      '\t   Cpus                 :     0.01        1         1 ',
+    ),
+    json(4, {
+      TerminatedAndRequeued: false,
+      TerminatedNormally: false,
+      Reason: 'User requested the job to vacate',
+    }),
+    xml(4, { TerminatedAndRequeued: false, Reason: 'User requested the job to vacate' }),
+  ],
+  [
+    { ...job, kind: 'terminated', end: { exitCode: 7 } },
+    classic('005', 'Job terminated.', '\t(1) Normal termination (return value 7)', usage),
+    json(5, { TerminatedNormally: true, ReturnValue: 7, ToE: { ExitCode: 7 } }),
+    xml(5, { TerminatedNormally: true, ReturnValue: 7 }),
+  ],
+  [
+    { ...job, kind: 'terminated', end: { signal: 9 } },
+    classic('005', 'Job terminated.', '\t(0) Abnormal termination (signal 9)', '\t(0) No core file', usage),
+    json(5, { TerminatedNormally: false, TerminatedBySignal: 9 }),
+    xml(5, { TerminatedNormally: false, TerminatedBySignal: 9, ReturnValue: 0 }),
+  ],
+  // No way to know how it ended: by no means a success.
+  [
+    { ...job, kind: 'terminated', end: undefined },
+    classic('005', 'Job terminated.'),
+    json(5, {}),
+    xml(5, {}),
+  ],
+  [
+    { ...job, kind: 'image-size', size: 5092, memory: 3, resident: 2964 },
+    classic(
+      '006',
+      'Image size of job updated: 5092',
+      '\t3  -  MemoryUsage of job (MB)',
+      '\t2964  -  ResidentSetSize of job (KB)',
+    ),
+    json(6, { Size: 5092, MemoryUsage: 3, ResidentSetSize: 2964 }),
+    xml(6, { Size: 5092, MemoryUsage: 3, ResidentSetSize: 2964 }),
+  ],
+  [
+    { ...job, kind: 'shadow-exception', message: 'Error from slot1: no such file' },
+    classic('007', 'Shadow exception!', '\tError from slot1: no such file', '\t0  -  Run Bytes Sent By Job'),
+    json(7, { Message: 'Error from slot1: no such file' }),
+    xml(7, { Message: 'Error from slot1: no such file' }),
+  ],
+  [
+    { ...job, kind: 'aborted', reason: 'via condor_rm (by user pilot)' },
+    classic('009', 'Job was aborted.', '\tvia condor_rm (by user pilot)'),
+    json(9, { Reason: 'via condor_rm (by user pilot)' }),
+    xml(9, { Reason: 'via condor_rm (by user pilot)' }),
+  ],
+  [
+    { ...job, kind: 'suspended', processes: 2 },
+    classic('010', 'Job was suspended.', '\tNumber of processes actually suspended: 2'),
+    json(10, { NumberOfPIDs: 2 }),
+    xml(10, { NumberOfPIDs: 2 }),
+  ],
+  [{ ...job, kind: 'unsuspended' }, classic('011', 'Job was unsuspended.'), json(11, {}), xml(11, {})],
+  [
+    { ...job, kind: 'held', reason: 'cannot open <a> & "b"', code: 13, subcode: 2 },
+    classic('012', 'Job was held.', '\tcannot open <a> & "b"', '\tCode 13 Subcode 2'),
+    json(12, { HoldReason: 'cannot open <a> & "b"', HoldReasonCode: 13, HoldReasonSubCode: 2 }),
+    xml(12, { HoldReason: 'cannot open <a> & "b"', HoldReasonCode: 13, HoldReasonSubCode: 2 }),
+  ],
+  [
+    { ...job, kind: 'released', reason: 'go' },
+    classic('013', 'Job was released.', '\tgo'),
+    json(13, { Reason: 'go' }),
+    xml(13, { Reason: 'go' }),
+  ],
+  [
+    { ...job, kind: 'disconnected', reason: 'Socket closed unexpectedly', slot: 'slot1@node' },
+    classic(
+      '022',
+      'Job disconnected, attempting to reconnect',
+      '    Socket closed unexpectedly',
+      '    Trying to reconnect to slot1@node <1.2.3.4:9618>',
+    ),
+    json(22, { DisconnectReason: 'Socket closed unexpectedly', StartdName: 'slot1@node' }),
+  ],
+  [
+    { ...job, kind: 'reconnected', slot: 'slot1@node' },
+    classic(
+      '023',
+      'Job reconnected to slot1@node',
+      '    startd address: <1.2.3.4>',
+      '    starter address: <1.2.3.4>',
+    ),
+    json(23, { StartdName: 'slot1@node' }),
+  ],
+  [
+    { ...job, kind: 'reconnect-failed', reason: 'Job not found at execution machine', slot: 'slot1@node' },
+    classic(
+      '024',
+      'Job reconnection failed',
+      '    Job not found at execution machine',
+      '    Can not reconnect to slot1@node, rescheduling job',
+    ),
+    json(24, { Reason: 'Job not found at execution machine', StartdName: 'slot1@node' }),
+  ],
+  [
+    { ...job, kind: 'grid-submit', resource: 'condor ce.test ce.test:9619', gridJob: 'condor ce.test 4.0' },
+    classic(
+      '027',
+      'Job submitted to grid resource',
+      '    GridResource: condor ce.test ce.test:9619',
+      '    GridJobId: condor ce.test 4.0',
+    ),
+    json(27, { GridResource: 'condor ce.test ce.test:9619', GridJobId: 'condor ce.test 4.0' }),
+  ],
+  [
+    { ...job, kind: 'other', number: 28 },
+    classic('028', 'Job ad information event triggered.', 'A = 1'),
+    json(28, { A: 1 }),
+  ],
+];
+
+describe('event logs of HTCondor', () => {
+  for (const [event, ...texts] of samples) {
+    const { kind, end } = event as { kind: string; end?: object };
+    it(`say the same in every format: ${kind}${end ? ` ${JSON.stringify(end)}` : ''}`, () => {
+      for (const text of texts) expect(only(text), text).to.deep.equal(event);
+    });
+  }
+
+  it('are read whole as HTCondor 23.9 wrote one', () => {
+    const text = readFileSync(join(import.meta.dirname, '../../fixtures/htcondor/job.log'), 'utf8');
+    const { events, garbage, consumed } = read(text);
+    expect(garbage).to.deep.equal([]);
+    expect(consumed).to.equal(text.length);
+    const ofLast = events.filter(({ proc }) => proc === 2).map(({ kind }) => kind);
+    expect(ofLast.filter((kind) => kind !== 'file-transfer' && kind !== 'image-size')).to.deep.equal([
+      ...[
+        'submit',
+        'execute',
+        'evicted',
+        'held',
+        'released',
+        'execute',
+        'suspended',
+        'unsuspended',
+        'evicted',
+        'aborted',
+      ],
+    ]);
+    const ends = events.flatMap((one) => (one.kind === 'terminated' ? [one.end] : []));
+    expect(ends).to.deep.equal([{ exitCode: 0 }, { exitCode: 7 }]);
+  });
+
+  it('have times in UTC, in local time, and without a year', () => {
+    const time = (text: string) => read(text).events[0]?.time;
+    const head = (when: string) => `011 (1.0.0) ${when} Job was unsuspended.\n...\n`;
+    expect(time(head('2026-11-21 19:40:42Z'))).to.equal(Date.UTC(2026, 10, 21, 19, 40, 42));
+    expect(time(head('2026-11-21 19:40:42.125Z'))).to.equal(Date.UTC(2026, 10, 21, 19, 40, 42, 125));
+    expect(time(head('2026-11-21 19:40:42'))).to.equal(new Date(2026, 10, 21, 19, 40, 42).getTime());
+    expect(time(head('11/20 19:40:42'))).to.equal(new Date(2026, 10, 20, 19, 40, 42).getTime());
+    // On New Year's Day, December is the last one.
+    expect(time(head('12/31 23:00:00'))).to.equal(new Date(2025, 11, 31, 23).getTime());
+    expect(time(json(11, { EventTime: 'soon' }))).to.equal(undefined);
+  });
+
+  const piece = fc.constantFrom(...samples.flatMap(([, ...texts]) => texts));
+
+  it('are read the same wherever the stream is cut', () => {
+    fc.assert(
+      fc.property(
+        fc.array(piece, { minLength: 1, maxLength: 8 }),
+        fc.array(fc.nat(), { maxLength: 12 }),
+        (pieces, cuts) => {
+          const all = Buffer.from(pieces.join(''));
+          const whole = readEvents(all, now);
+          expect(whole.events).to.have.length(pieces.length);
+          const events: JobEvent[] = [];
+          let offset = 0;
+          const ends = [...cuts.map((cut) => cut % (all.length + 1)).sort((a, b) => a - b), all.length];
+          for (const end of ends) {
+            if (end < offset) continue;
+            const part = readEvents(all.subarray(offset, end), now);
+            expect(part.garbage).to.deep.equal([]);
+            events.push(...part.events);
+            offset += part.consumed;
+          }
+          expect(events).to.deep.equal(whole.events);
+          expect(all.subarray(offset).toString().trim()).to.equal('');
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+
+  it('lose a torn record and no other, wherever it was torn, and say so', () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom(0, 1, 2).chain((format) => {
+          const texts = samples.flatMap(([, ...formats]) => formats[format] ?? []);
+          return fc.array(fc.constantFrom(...texts), { minLength: 3, maxLength: 3 });
+        }),
+        fc.double({ min: 0, max: 1, noNaN: true }),
+        ([before = '', torn = '', after = ''], share) => {
+          const half = torn.slice(0, Math.max(1, Math.floor((torn.trimEnd().length - 4) * share)));
+          const { events, garbage, consumed } = read(`${before}${half}${after}`);
+          const wanted = [before, after].flatMap((one) => read(one).events);
+          expect(events).to.deep.equal(wanted);
+          expect(consumed).to.equal(Buffer.byteLength(`${before}${half}${after}`));
+          expect(garbage).to.not.be.empty;
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+
+  it('lose nothing to garbage between records, and never fail by it', () => {
+    const junk = fc.oneof(
+      fc.string(),
+      fc.string({ unit: 'binary' }),
+      fc.constantFrom('...\n', '\n\n', '</c>', '}', '\0\0\0'),
+    );
+    fc.assert(
+      fc.property(piece, junk, piece, (before, rubbish, after) => {
+        fc.pre(!/^(\{|<c>|\d{3} \()/m.test(rubbish));
+        const { events, garbage } = read(`${before}${rubbish}\n${after}`);
+        expect(events).to.deep.equal([before, after].flatMap((one) => read(one).events));
+        expect(garbage.length > 0).to.equal(rubbish.trim() !== '');
+      }),
+    );
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => {
+        expect(readEvents(Buffer.from(bytes), now).consumed).to.be.at.most(bytes.length);
+      }),
+    );
+  });
+
+  it('tell where garbage stands and how it begins', () => {
+    const { garbage } = read(`${json(11, {})}what is this\n${json(11, {})}`);
+    expect(garbage).to.deep.equal([{ at: json(11, {}).length, bytes: 13, excerpt: 'what is this' }]);
+  });
+
+  it('wait for the end of a record, but not for ever', () => {
+    const open = json(11, {}).trimEnd().slice(0, -1);
+    expect(read(open)).to.deep.equal({ events: [], garbage: [], consumed: 0 });
+    const endless = `${open}${' '.repeat(1024 * 1024)}`;
+    expect(read(endless)).to.include({ consumed: endless.length });
+  });
+});

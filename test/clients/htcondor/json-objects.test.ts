@@ -1,0 +1,41 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { type Ad, JsonObjects } from '../../../src/clients/htcondor/json-objects.ts';
+
+describe('a list of ads as it arrives', () => {
+  const ad = fc.dictionary(fc.string(), fc.jsonValue());
+
+  it('is the same wherever it is cut', () => {
+    fc.assert(
+      fc.property(fc.array(ad), fc.constantFrom(undefined, 2), fc.array(fc.nat()), (ads, indent, cuts) => {
+        const text = JSON.stringify(ads, undefined, indent);
+        const objects = new JsonObjects();
+        const found: Ad[] = [];
+        const places = [...cuts.map((cut) => cut % (text.length + 1)).sort((a, b) => a - b), text.length];
+        let from = 0;
+        for (const place of places) {
+          found.push(...objects.push(text.slice(from, place)));
+          from = place;
+        }
+        expect(found).to.deep.equal(JSON.parse(text));
+        expect(objects.complete).to.equal(true);
+      }),
+    );
+  });
+
+  it('is not whole before its end', () => {
+    const text = '[{"a": "]}\\""}]';
+    for (let length = 1; length < text.length; length++) {
+      const objects = new JsonObjects();
+      objects.push(text.slice(0, length));
+      expect(objects.complete, text.slice(0, length)).to.equal(false);
+    }
+    expect(new JsonObjects().complete).to.equal(true);
+  });
+
+  it('is nothing else than a list of objects', () => {
+    for (const text of ['no', '[1]', '[]]', '[[]]', '{"a": }', 'null']) {
+      expect(() => new JsonObjects().push(text), text).to.throw(SyntaxError);
+    }
+  });
+});

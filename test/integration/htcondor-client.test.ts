@@ -1,0 +1,472 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { classAdString, jobIdText, whereIs, whereJobs } from '../../src/clients/htcondor/classad.ts';
+import { type CondorCode, HTCondorError } from '../../src/clients/htcondor/errors.ts';
+import {
+  clearSpaces,
+  clientOf,
+  type CondorSpace,
+  condorPool,
+  condorSpace,
+  ownPool,
+  type Pool,
+  type ScheddKind,
+  scheddPid,
+} from '../support/htcondor.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+import { until } from '../support/until.ts';
+
+const { signal } = new AbortController();
+const spaces: CondorSpace[] = [];
+let pool: Pool;
+
+function space(): CondorSpace {
+  const one = condorSpace(pool);
+  spaces.push(one);
+  return one;
+}
+
+/** A job that does what a shell is told. */
+const shellJob = ({ factory, directory }: CondorSpace, script: string, ...more: readonly string[]) =>
+  [
+    ...['executable = /bin/sh', `arguments = "-c '${script}'"`, 'transfer_executable = false'],
+    ...['should_transfer_files = YES', 'when_to_transfer_output = ON_EXIT', `initialdir = ${directory}`],
+    ...['output = out.$(Process)', 'error = err.$(Process)', `+thresherFactory = "${factory}"`],
+    ...more,
+    '',
+  ].join('\n');
+
+async function failureOf(call: Promise<unknown>, code: CondorCode): Promise<HTCondorError> {
+  try {
+    await call;
+  } catch (error) {
+    if (!(error instanceof HTCondorError)) throw error;
+    expect(error.code, error.message).to.equal(code);
+    return error;
+  }
+  throw new Error(`it succeeded, and should have failed with ${code}`);
+}
+
+const failuresOf = (calls: readonly Promise<unknown>[], code: CondorCode) =>
+  Promise.all(calls.map((call) => failureOf(call, code)));
+
+describe('the client of HTCondor', function () {
+  this.timeout(240_000);
+  before(async () => {
+    pool = await condorPool();
+  });
+  after(() => clearSpaces(pool, spaces));
+
+  for (const kind of ['local', 'remote'] as const) {
+    describe(`and a ${kind} schedd`, () => {
+      it('submits, shows, holds, releases, edits and removes jobs, and finds them in the history', async () => {
+        const client = clientOf(pool, kind);
+        const { mine, ...own } = space();
+        const text = shellJob({ ...own, mine }, 'sleep $(time)');
+        const itemData = { variables: ['time'], rows: [['600'], ['601'], ['602']] };
+        const jobs = await client.submit(text, { itemData, spool: kind === 'remote' }, signal);
+        expect(jobs.map(({ proc }) => proc)).to.deep.equal([0, 1, 2]);
+        const states = async () => {
+          const ads = await client.queue(
+            mine,
+            ['ProcId', 'JobStatus', 'HoldReason', 'Colour', 'Depth'],
+            signal,
+          );
+          return ads.toSorted((a, b) => Number(a['ProcId']) - Number(b['ProcId']));
+        };
+        const statuses = async () => (await states()).map(({ JobStatus }) => JobStatus);
+        await until('all run', async () => JSON.stringify(await statuses()) === '[2,2,2]');
+        const held = await client.act('hold', whereJobs(jobs.slice(0, 2)), 'wait', signal);
+        expect(held).to.include({ succeeded: 2 });
+        await until('two are held', async () => JSON.stringify(await statuses()) === '[5,5,2]');
+        await client.qedit(mine, { Colour: classAdString('a "red" one'), Depth: '-1' }, signal);
+        expect((await states())[1]).to.include({ Colour: 'a "red" one', Depth: -1 });
+        const [first, second, third] = jobs;
+        if (!first || !second || !third) throw new Error('there are three');
+        expect(await client.act('release', whereJobs([first]), 'go', signal)).to.include({
+          succeeded: 1,
+          badStatus: 0,
+        });
+        expect(await client.act('release', whereJobs([third]), 'go', signal)).to.include({
+          succeeded: 0,
+        });
+        expect(await client.act('hold', whereJobs([third]), 'a "quoted" \\ reason', signal)).to.include({
+          succeeded: 1,
+        });
+        await until('the reason is there', async () =>
+          String((await states())[2]?.['HoldReason']).startsWith("a 'quoted' / reason"),
+        );
+        expect(await client.act('remove', mine, 'enough', signal)).to.include({ succeeded: 3, denied: 0 });
+        await until('all are gone', async () => (await states()).length === 0);
+        const left = await client.history(
+          mine,
+          ['ClusterId', 'ProcId', 'JobStatus', 'RemoveReason'],
+          10,
+          signal,
+        );
+        expect(left.map(({ JobStatus }) => JobStatus)).to.deep.equal([3, 3, 3]);
+        expect(left[0]?.['RemoveReason']).to.match(/^enough/);
+        expect(await client.act('remove', mine, 'again', signal)).to.include({ succeeded: 0, notFound: 0 });
+        expect(await client.history(mine, ['ClusterId'], 2, signal)).to.have.length(2);
+      });
+
+      it('shows the end of what a running job writes', async () => {
+        const client = clientOf(pool, kind);
+        const own = space();
+        const text = shellJob(own, 'echo to out; echo to err >&2; sleep 600', 'queue');
+        const [job] = await client.submit(text, { spool: kind === 'remote' }, signal);
+        if (job === undefined) throw new Error('no job');
+        await failureOf(client.tail({ ...job, proc: 7 }, { stream: 'stdout' }, signal), 'condor-no-job');
+        await until(
+          'it runs and wrote',
+          async () => (await client.tail(job, { stream: 'stdout' }, signal)) === 'to out\n',
+        );
+        expect(await client.tail(job, { stream: 'stderr' }, signal)).to.equal('to err\n');
+        await client.act('remove', own.mine, 'seen', signal);
+      });
+    });
+  }
+
+  it('brings the output of a spooled job', async () => {
+    const client = clientOf(pool, 'remote');
+    const own = space();
+    await client.submit(shellJob(own, 'echo spooled', 'queue'), { spool: true }, signal);
+    await until(
+      'it is done',
+      async () => (await client.queue(own.mine, ['JobStatus'], signal))[0]?.['JobStatus'] === 4,
+    );
+    expect(existsSync(join(own.directory, 'out.0'))).to.equal(false);
+    await client.transferData(own.mine, signal);
+    expect(readFileSync(join(own.directory, 'out.0'), 'utf8')).to.equal('spooled\n');
+    // None is no error.
+    await client.transferData('false', signal);
+  });
+
+  it('says nothing of jobs where there are none', async () => {
+    const client = clientOf(pool, 'local');
+    expect(await client.queue('false', ['ClusterId'], signal)).to.deep.equal([]);
+    expect(await client.history('false', ['ClusterId'], 5, signal)).to.deep.equal([]);
+  });
+
+  it('hands every value of a row over as it is', async () => {
+    const client = clientOf(pool, 'local');
+    const own = space();
+    const values = [
+      '$(HOME)',
+      '$ENV(PATH)',
+      'a, b',
+      ' # no comment ',
+      ')',
+      '',
+      'x\\',
+      '$$',
+      'queue',
+      "it's",
+      'ä',
+      '%d',
+      'a  b',
+      'x$',
+      '$$ 5',
+      '$x',
+    ];
+    const text = shellJob(own, 'true', 'hold = true', '+Value = "$(value)"', '+Other = "$(other)"');
+    const rows = values.map((value, at) => [value, values[(at + 1) % values.length] ?? '']);
+    await client.submit(text, { itemData: { variables: ['value', 'other'], rows } }, signal);
+    const ads = await client.queue(own.mine, ['ProcId', 'Value', 'Other'], signal);
+    const found = ads.toSorted((a, b) => Number(a['ProcId']) - Number(b['ProcId']));
+    // The row that ends in a backslash is the text around it: old ClassAds read \" as a quote.
+    expect(found.map(({ Value }) => Value)).to.deep.equal(values);
+    expect(found.map((ad) => [ad['Value'], ad['Other']])).to.deep.equal(rows);
+  });
+
+  it('refuses rows that cannot be said, before anything is submitted', async () => {
+    const client = clientOf(pool, 'local');
+    const own = space();
+    const submit = (variables: string[], rows: string[][]) =>
+      client.submit(shellJob(own, 'true', 'hold = true'), { itemData: { variables, rows } }, signal);
+    for (const call of [
+      submit(['a'], [['x\ny']]),
+      submit(['a'], [['$$(Memory)']]),
+      submit(['a b'], [['x']]),
+      submit(['a'], [['x', 'y']]),
+    ]) {
+      expect(await failureOf(call, 'condor-submit-wrong')).to.include({ maybeDone: false });
+    }
+    expect(await client.queue(own.mine, [], signal)).to.deep.equal([]);
+  });
+
+  it('writes strings that HTCondor reads back as they were', async () => {
+    const client = clientOf(pool, 'local');
+    const own = space();
+    await client.submit(shellJob(own, 'true', 'hold = true', 'queue'), {}, signal);
+    const nasty = fc.constantFrom(
+      '"',
+      '\\',
+      '\\"',
+      "'",
+      '\n',
+      '\t',
+      '$(HOME)',
+      '&&',
+      ')',
+      '%',
+      'é',
+      '😀',
+      '/*',
+      '#',
+    );
+    const texts = fc.array(fc.oneof(nasty, fc.string({ unit: 'binary' })), { maxLength: 5 });
+    await fc.assert(
+      fc.asyncProperty(texts, async (parts) => {
+        const text = parts.join('').replaceAll(/[\0\n\r]/g, '');
+        await client.qedit(own.mine, { Text: classAdString(text) }, signal);
+        const [ad] = await client.queue(`${own.mine} && ${whereIs('Text', text)}`, ['Text'], signal);
+        // It stays a computation there.
+        if (!text.endsWith('\\')) expect(ad?.['Text']).to.equal(text);
+        expect(ad).to.have.property('Text');
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  it('chooses jobs by their ids and no others', async () => {
+    const client = clientOf(pool, 'local');
+    const own = space();
+    const jobs = await client.submit(shellJob(own, 'true', 'hold = true', 'queue 6'), {}, signal);
+    const ids = async (constraint: string) =>
+      (await client.queue(`${own.mine} && (${constraint})`, ['ClusterId', 'ProcId'], signal))
+        .map(({ ProcId }) => ProcId)
+        .sort();
+    expect(await ids(whereJobs([]))).to.deep.equal([]);
+    expect(await ids(whereJobs(jobs.slice(1, 3)))).to.deep.equal([1, 2]);
+    expect(await ids(whereJobs(jobs.filter(({ proc }) => proc % 2 === 1)))).to.deep.equal([1, 3, 5]);
+  });
+
+  it('reads thousands of jobs without keeping others waiting', async () => {
+    const client = clientOf(pool, 'local');
+    const own = space();
+    await client.submit(shellJob(own, 'true', 'hold = true', 'queue 3000'), {}, signal);
+    const delays = monitorEventLoopDelay({ resolution: 5 });
+    delays.enable();
+    expect(await client.queue(own.mine, [], signal)).to.have.length(3000);
+    delays.disable();
+    expect(delays.max / 1e6).to.be.below(300);
+  });
+
+  describe('tells failures apart:', () => {
+    it('a command that is not there', async () => {
+      const client = clientOf(pool, 'local', { toolDirectory: temporaryDirectory() });
+      const error = await failureOf(client.queue('true', [], signal), 'condor-no-tool');
+      expect(error.message).to.match(/condor_q was not found: install it/);
+      const { maybeDone } = await failureOf(client.submit('queue', {}, signal), 'condor-no-tool');
+      expect(maybeDone).to.be.false;
+    });
+
+    it('a schedd that nobody knows', async () => {
+      const client = clientOf(pool, 'remote', { name: 'nobody@pool.test' });
+      const calls = [
+        client.queue('true', ['ClusterId'], signal),
+        client.history('true', ['ClusterId'], 1, signal),
+        client.submit('executable = /bin/true\nqueue\n', {}, signal),
+        client.act('remove', 'false', 'why', signal),
+        client.qedit('false', { A: '1' }, signal),
+        client.tail({ cluster: 1, proc: 0 }, { stream: 'stdout' }, signal),
+        client.transferData('false', signal),
+      ];
+      for (const { maybeDone, message } of await failuresOf(calls, 'condor-schedd-unknown')) {
+        expect(maybeDone).to.be.false;
+        expect(message).to.contain('schedd nobody@pool.test of pool 127.0.0.1:');
+      }
+    });
+
+    it('a token that is not there', async () => {
+      const none = temporaryDirectory();
+      for (const kind of ['local', 'remote'] as const) {
+        const client = clientOf(pool, kind, { tokenDirectory: none });
+        const calls = [
+          client.queue('true', ['ClusterId'], signal),
+          client.submit('executable = /bin/true\nqueue\n', {}, signal),
+          client.act('remove', 'false', 'why', signal),
+          client.qedit('false', { A: '1' }, signal),
+        ];
+        for (const failure of await failuresOf(calls, 'condor-auth')) {
+          expect(failure).to.include({ maybeDone: false });
+        }
+      }
+    });
+
+    it('a pool where nobody answers', async () => {
+      const client = clientOf(pool, 'remote', { pool: '127.0.0.1:1' });
+      const calls = [
+        client.queue('true', ['ClusterId'], signal),
+        client.submit('executable = /bin/true\nqueue\n', {}, signal),
+        client.act('remove', 'false', 'why', signal),
+      ];
+      for (const failure of await failuresOf(calls, 'condor-unreachable')) {
+        expect(failure).to.include({ maybeDone: false });
+      }
+    });
+
+    it('a submit text that is wrong, with its line', async () => {
+      const client = clientOf(pool, 'local');
+      const wrong: readonly (readonly [text: string, line: number | undefined])[] = [
+        ['executable = /bin/sh\nfoo\nqueue\n', 2],
+        ['executable = /bin/sh\n\nrequest_memory = lots of\nqueue\n', 3],
+        ['executable = /bin/sh\n+Site = (\nqueue\n', 2],
+        ['executable = /bin/sh\nqueue a from (\n1\n', 3],
+        ['executable = /no/such\nqueue\n', undefined],
+      ];
+      for (const [text, line] of wrong) {
+        const error = await failureOf(client.submit(text, {}, signal), 'condor-submit-wrong');
+        expect(error, error.message).to.include({ line, maybeDone: false });
+        if (line !== undefined) expect(error.message).to.contain(`, line ${line} of the submit text: `);
+      }
+    });
+
+    it('an expression that is wrong', async () => {
+      const client = clientOf(pool, 'local');
+      // 25.x leaves it to the schedd, and then says nothing of why.
+      const codes = ['condor-constraint-wrong', 'condor-failed'];
+      const asked = await client.queue('a ==', [], signal).catch((error: unknown) => error);
+      expect(asked instanceof HTCondorError && codes.includes(asked.code), String(asked)).to.equal(true);
+      await failureOf(client.history('a ==', [], 1, signal), 'condor-constraint-wrong');
+      await failureOf(client.act('remove', 'a ==', 'why', signal), 'condor-constraint-wrong');
+      expect(() => whereIs('a == 1 || b', 'c')).to.throw(RangeError);
+    });
+
+    it('jobs that are not there', async () => {
+      await failureOf(clientOf(pool, 'local').qedit('false', { A: '1' }, signal), 'condor-no-job');
+    });
+
+    it('a list of jobs that is cut off', async () => {
+      const toolDirectory = temporaryDirectory();
+      const write = (output: string) => {
+        writeFileSync(join(toolDirectory, 'condor_q'), `#!/bin/sh\ncat <<'E'\n${output}\nE\n`, {
+          mode: 0o755,
+        });
+      };
+      const client = clientOf(pool, 'local', { toolDirectory });
+      for (const output of ['[\n{ "ClusterId": 1 }\n', '[\n{ "ClusterId": 1', '{"a": }', 'no list']) {
+        write(output);
+        await failureOf(client.queue('true', [], signal), 'condor-answer');
+      }
+      write('[\n{ "ClusterId": 1 }\n]');
+      expect(await client.queue('true', [], signal)).to.deep.equal([{ ClusterId: 1 }]);
+    });
+  });
+
+  describe('with a pool of its own', () => {
+    let own: Awaited<ReturnType<typeof ownPool>>;
+    before(async () => {
+      own = await ownPool([
+        'MAX_JOBS_PER_OWNER = 5',
+        'MAX_JOBS_PER_SUBMISSION = 4',
+        'REMOTE.MAX_JOBS_PER_OWNER = 1000',
+      ]);
+    });
+    after(() => own.stop());
+
+    it('says that a limit of the schedd is reached, and that nothing was submitted', async () => {
+      const client = clientOf(own, 'local');
+      const mine = condorSpace(own);
+      const submit = (count: number) =>
+        client.submit(shellJob(mine, 'true', 'hold = true', `queue ${count}`), {}, signal);
+      await submit(4);
+      for (const count of [2, 5]) {
+        const error = await failureOf(submit(count), 'condor-limit');
+        expect(error.maybeDone).to.be.false;
+        expect(error.message).to.match(/MAX_JOBS_PER_(OWNER|SUBMISSION)/);
+      }
+      expect(await client.queue(mine.mine, ['ProcId'], signal)).to.have.length(4);
+      expect(await client.act('remove', mine.mine, 'over', signal)).to.include({ succeeded: 4 });
+    });
+
+    it('waits for a schedd that hangs no longer than it was told, while the other one answers', async () => {
+      const kinds: readonly ScheddKind[] = ['local', 'remote'];
+      const [hanging, other] = kinds.map((kind) =>
+        clientOf(own, kind, {}, kind === 'local' ? 1500 : undefined),
+      );
+      if (!hanging || !other) throw new Error('there are two');
+      const pid = scheddPid(own, 'local');
+      const mine = condorSpace(own);
+      const started: number[] = [];
+      process.kill(pid, 'SIGSTOP');
+      try {
+        const options = { onStart: (one: number) => started.push(one) };
+        const calls = [
+          hanging.submit(shellJob(mine, 'true', 'hold = true', 'queue'), options, signal),
+          hanging.act('remove', 'false', 'why', signal),
+          hanging.queue('true', ['ClusterId'], signal),
+        ].map((call) => failureOf(call, 'condor-timeout'));
+        expect(await other.queue('true', ['ClusterId'], signal)).to.deep.equal([]);
+        const failures = await Promise.all(calls);
+        expect(failures.map(({ maybeDone }) => maybeDone)).to.deep.equal([true, true, false]);
+        expect(started).to.have.length(1);
+        expect(existsSync(`/proc/${started[0] ?? 0}`)).to.be.false;
+      } finally {
+        process.kill(pid, 'SIGCONT');
+      }
+      expect(await clientOf(own, 'local').queue(mine.mine, ['ClusterId'], signal)).to.have.length.below(2);
+    });
+
+    it('gives up at once when it is told to, and what waits for its turn never starts', async () => {
+      const client = clientOf(own, 'local');
+      const stop = new AbortController();
+      const pid = scheddPid(own, 'local');
+      process.kill(pid, 'SIGSTOP');
+      try {
+        const calls = Array.from({ length: 6 }, () =>
+          failureOf(client.act('remove', 'false', 'why', stop.signal), 'condor-given-up'),
+        );
+        await until('four wait for the schedd', () => runningTools(own, 'condor_rm') === 4);
+        stop.abort();
+        const failures = await Promise.all(calls);
+        expect(failures.map(({ maybeDone }) => maybeDone)).to.deep.equal([
+          true,
+          true,
+          true,
+          true,
+          false,
+          false,
+        ]);
+        expect(runningTools(own, 'condor_rm')).to.equal(0);
+      } finally {
+        process.kill(pid, 'SIGCONT');
+      }
+    });
+
+    it('lets only so many commands run at once, whatever is asked', async () => {
+      const toolDirectory = temporaryDirectory();
+      const marks = join(toolDirectory, 'running');
+      mkdirSync(marks);
+      const script = `#!/bin/sh\ntouch ${marks}/$$; ls ${marks} | wc -l >> ${toolDirectory}/counts; sleep 0.1; rm ${marks}/$$\n`;
+      writeFileSync(join(toolDirectory, 'condor_q'), script, { mode: 0o755 });
+      const client = clientOf(own, 'local', { toolDirectory });
+      await Promise.all(Array.from({ length: 12 }, () => client.queue('true', [], signal)));
+      const counts = readFileSync(join(toolDirectory, 'counts'), 'utf8').trim().split('\n').map(Number);
+      expect(counts).to.have.length(12);
+      expect(Math.max(...counts)).to.equal(4);
+    });
+  });
+
+  it('names jobs as HTCondor does', () => {
+    expect(jobIdText({ cluster: 12, proc: 3 })).to.equal('12.3');
+  });
+});
+
+/** How many processes of a command of this pool there are. */
+function runningTools({ programs }: Pool, command: string): number {
+  const list = readFileSync('/proc/self/task/' + String(process.pid) + '/children', 'utf8')
+    .trim()
+    .split(/\s+/);
+  return list.filter((pid) => {
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, 'utf8').startsWith(join(programs, command));
+    } catch {
+      return false;
+    }
+  }).length;
+}
