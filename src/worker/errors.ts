@@ -3,6 +3,7 @@ import { configurationErrors } from './catalogue/configuration.ts';
 import { credentialErrors } from './catalogue/credentials.ts';
 import { daemonErrors } from './catalogue/daemon.ts';
 import type { Explanation } from './catalogue/explanation.ts';
+import { htcondorWorkerErrors } from './catalogue/htcondor-workers.ts';
 import { httpErrors } from './catalogue/http.ts';
 import { kubernetesWorkerErrors } from './catalogue/kubernetes-workers.ts';
 import { kubernetesErrors } from './catalogue/kubernetes.ts';
@@ -25,6 +26,7 @@ export const errorCatalogue = {
   ...workerErrors,
   ...kubernetesWorkerErrors,
   ...kubernetesErrors,
+  ...htcondorWorkerErrors,
   ...credentialErrors,
 };
 
