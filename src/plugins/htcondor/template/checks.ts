@@ -1,7 +1,7 @@
 import type { HTCondorSubmitterConfig } from '../schema.ts';
 import { optionsBehind } from './placeholders.ts';
 import type { Finding } from './sdf.ts';
-import type { Command, Statement } from './statements.ts';
+import { type Command, contradicts, type Statement } from './statements.ts';
 
 /** A command that a site's template may not have, or better has not. */
 interface Rule {
@@ -69,6 +69,12 @@ export function checkStatements(
     ...misplaced(command),
     ...valueless(command, config),
   ]);
+  const contradiction = contradicts(statements);
+  if (contradiction !== undefined) {
+    const { key, line } = contradiction;
+    const message = `${key}: HTCondor refuses it beside should_transfer_files = NO, so it is left out: remove it`;
+    findings.push({ line, code: 'template-risky', message });
+  }
   const last = (key: string) => commands.findLast((one) => one.key.toLowerCase() === key);
   if (last('executable') === undefined && last('universe')?.text.trim() !== 'docker') {
     const message = 'there is no executable; write executable = {executableFile}';

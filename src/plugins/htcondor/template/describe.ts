@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import { ThresherError, toReason } from '../../../worker/errors.ts';
 import type { Worker, WorkerError } from '../../../worker/worker.ts';
 import { type BatchFacts, logSubdirOf, type Values, valuesOf, withHostname } from './placeholders.ts';
-import type { Command, Statement } from './statements.ts';
+import { type Command, contradicts, type Statement } from './statements.ts';
 import type { CondorTemplate } from './template.ts';
 
 export interface DescribedBatch {
@@ -32,7 +32,7 @@ export function describeBatch(
   options: DescribeOptions,
 ): DescribedBatch {
   const rejected = new Map<number, WorkerError>();
-  const statements = [...template.statements, ...defaultsFor(template, options)];
+  const statements = [...lastOfEach(template.statements), ...defaultsFor(template, options)];
   const rendered = workers.flatMap((worker) => {
     try {
       return [{ worker, texts: renderAll(statements, valuesFor(worker, template, options)) }];
@@ -74,6 +74,29 @@ export function describeBatch(
     '',
   ].join('\n');
   return { description, workers: rendered.map(({ worker }) => worker), rejected };
+}
+
+/** What the factory writes itself, as `keyOf` has it. */
+const marks: ReadonlySet<string> = new Set(['my.thresherfactory', 'my.harvesterid', 'my.harvesterworkerid']);
+
+/**
+ * Of a command that stands twice the last counts, as in HTCondor, and only that is written: of macros that nothing uses it
+ * warns. In a template with branches nothing can be told of.
+ */
+function lastOfEach(statements: readonly Statement[]): Statement[] {
+  if (statements.some(({ kind }) => kind === 'verbatim')) return [...statements];
+  const last = new Map(statements.map((one) => [one.kind === 'command' ? keyOf(one.key) : '', one]));
+  const contradiction = contradicts(statements);
+  return statements.filter((one) => {
+    if (one.kind !== 'command') return true;
+    const key = keyOf(one.key);
+    return last.get(key) === one && !marks.has(key) && one !== contradiction;
+  });
+}
+
+/** `+Name` and `My.name` are the same attribute. */
+function keyOf(key: string): string {
+  return key.toLowerCase().replace(/^\+/, 'my.');
 }
 
 function renderAll(statements: readonly Statement[], values: Values): string[] {

@@ -76,10 +76,10 @@ export function inert(value: Value, placeholder: Placeholder, context: Context):
   if (/[\u0000-\u001f\u007f\u0085\u2028\u2029]/.test(text)) {
     throw refuse('has a new line or another control character; it must be one line of text');
   }
-  // `$(DOLLAR)$(DOLLAR)` becomes `$$`, which HTCondor replaces once more when the job is matched.
-  if (live === undefined && text.includes('$$')) {
-    throw refuse('has "$$" in it, which HTCondor would replace; leave one "$"');
-  }
+  // HTCondor replaces `$(DOLLAR)` last, again and again; and `$$` once more when the job is matched.
+  const hopeless = live === undefined && (/\$\$|\$\(DOLLAR/i.exec(text)?.[0] ?? '');
+  if (hopeless)
+    throw refuse(`has "${hopeless}" in it, which HTCondor would replace; it has no way to write that`);
   const written = inContext(text, name, context, refuse);
   return live === undefined ? written.replaceAll('$', () => '$(DOLLAR)') : written;
 }

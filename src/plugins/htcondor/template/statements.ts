@@ -31,6 +31,17 @@ export interface CustomAttributes {
 
 export type Statement = Command | Verbatim | CustomAttributes;
 
+/**
+ * The `when_to_transfer_output` of a job that transfers nothing: older versions of HTCondor took it, as Harvester's
+ * example has it, and later ones refuse the whole submission.
+ */
+export function contradicts(statements: readonly Statement[]): Command | undefined {
+  const last = (key: string) =>
+    statements.findLast((one): one is Command => one.kind === 'command' && one.key.toLowerCase() === key);
+  const never = /^\s*(no|false)\s*$/i.test(last('should_transfer_files')?.text ?? '');
+  return never ? last('when_to_transfer_output') : undefined;
+}
+
 /** A command of which the author wrote the submit text. */
 export function textCommand(key: string, pieces: readonly Piece[], line: number): Command {
   const contexts = contextsOf(key, pieces);
