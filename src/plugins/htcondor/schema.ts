@@ -139,7 +139,7 @@ export const HTCondorSubmitterConfig = Type.Object({
     Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_.]*$' }),
     Type.Union([Type.String({ pattern: '^[^\\x00-\\x1f\\x7f]+$' }), Type.Number(), Type.Boolean()]),
     {
-      default: {},
+      ...{ default: {}, additionalProperties: false },
       description:
         'More attributes of the jobs, as ClassAd expressions: a string needs quotes inside, `"\\"text\\""`. CRIC\'s `jdl.plusattr.*`.',
     },

@@ -77,7 +77,7 @@ export function inert(value: Value, placeholder: Placeholder, context: Context):
     throw refuse('has a new line or another control character; it must be one line of text');
   }
   // HTCondor replaces `$(DOLLAR)` last, again and again; and `$$` once more when the job is matched.
-  const hopeless = live === undefined && (/\$\$|\$\(DOLLAR/i.exec(text)?.[0] ?? '');
+  const hopeless = live === undefined && (/\$\$|\$\(DOLLAR\)/i.exec(text)?.[0] ?? '');
   if (hopeless)
     throw refuse(`has "${hopeless}" in it, which HTCondor would replace; it has no way to write that`);
   const written = inContext(text, name, context, refuse);
