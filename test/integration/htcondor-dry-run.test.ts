@@ -36,7 +36,7 @@ type Ad = Readonly<Record<string, string>>;
 
 /** The text of a ClassAd string. */
 function stringOf(written = '""'): string {
-  return written.slice(1, -1).replace(/\\(.)/g, '$1');
+  return written.slice(1, -1).replaceAll('\\"', '"');
 }
 
 /** Words of HTCondor's new syntax, in which quotes are doubled and blanks stand between single quotes. */
@@ -158,7 +158,7 @@ describe('condor_submit -dry-run', function () {
         '$(dollars)',
         'queue 5',
         '# no',
-        'a\\',
+        'a\\b',
         'x = y',
         'a,b',
       ],

@@ -2,6 +2,7 @@ import { basename } from 'node:path';
 import { ThresherError, toReason } from '../../../worker/errors.ts';
 import type { Worker, WorkerError } from '../../../worker/worker.ts';
 import { type BatchFacts, logSubdirOf, type Values, valuesOf, withHostname } from './placeholders.ts';
+import { classAdText } from './quoting.ts';
 import { type Command, contradicts, type Statement } from './statements.ts';
 import type { CondorTemplate } from './template.ts';
 
@@ -121,8 +122,7 @@ function marksOf({ factoryId, harvesterId, factoryLog }: DescribeOptions): strin
 }
 
 function classAdString(text: string): string {
-  const inside = text.replaceAll('\\', '\\\\').replaceAll('"', '\\"');
-  return `"${plain(inside)}"`;
+  return `"${plain(classAdText(text))}"`;
 }
 
 function customAttributes({

@@ -92,7 +92,8 @@ function inContext(text: string, name: string, context: Context, refuse: (why: s
       if (text.includes(',')) throw refuse('has a comma, which would divide it in this list of files');
       return text;
     case 'string':
-      return text.replaceAll('\\', '\\\\').replaceAll('"', '\\"');
+      if (text.endsWith('\\')) throw refuse('ends with a backslash, which would take the quote behind it');
+      return classAdText(text);
     case 'expression':
       if (!/^[\w.+-]*$/.test(text)) {
         throw refuse('stands in an expression, where it must be a number or a word; put it in quotes there');
@@ -109,6 +110,11 @@ function inContext(text: string, name: string, context: Context, refuse: (why: s
       }
       return word(text);
   }
+}
+
+/** What stands between the quotes of a ClassAd string: submit files have the old syntax, where a backslash is only itself. */
+export function classAdText(text: string): string {
+  return text.replaceAll('"', '\\"');
 }
 
 /** One word of arguments or environment in the new syntax. */

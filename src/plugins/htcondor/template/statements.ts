@@ -1,6 +1,6 @@
 import { type Piece, type Placeholder } from './pieces.ts';
 import type { Value, Values } from './placeholders.ts';
-import { contextsOf, inert, textOf, word } from './quoting.ts';
+import { classAdText, contextsOf, inert, textOf, word } from './quoting.ts';
 
 /** One command of a submit description. */
 export interface Command {
@@ -92,7 +92,7 @@ export function attributeCommand(key: string, pieces: readonly Piece[], line: nu
     }
     const written = pieces.map((piece) =>
       typeof piece === 'string'
-        ? piece.replaceAll('\\', '\\\\').replaceAll('"', '\\"')
+        ? classAdText(piece)
         : inert(valueOf(piece, values), piece, 'string'),
     );
     return `"${written.join('')}"`;

@@ -360,6 +360,7 @@ describe('the submit description of a batch', () => {
       ['requirements = Site == {computingSite}', 'a || true'],
       ['transfer_input_files = {computingSite}', 'a,/etc/passwd'],
       ['accounting_group = {computingSite}', 'a\\'],
+      ['+a = "{computingSite}"', 'a\\'],
     ] as const) {
       expect(describeText(`${body}${line}\n`, [workerOf(1, { computingSite })]).rejected.size, line).to.equal(
         1,
