@@ -79,14 +79,14 @@ export function readHostConfig(file: string): ReadSchedds {
     if (typeof number !== 'number' || !Number.isInteger(number) || number < 0) {
       wrong(
         `${pointer}/weight`,
-        `weight of ${name} is ${JSON.stringify(weight) ?? 'missing'}; it must be an integer from 0 on`,
+        `weight of ${name} is ${weight === undefined ? 'missing' : JSON.stringify(weight)}; it must be an integer from 0 on`,
       );
       return [];
     }
     if (typeof pool !== 'string' || pool === '') {
       wrong(
         `${pointer}/pool`,
-        `pool of ${name} is ${JSON.stringify(pool) ?? 'missing'}; it must name a collector`,
+        `pool of ${name} is ${pool === undefined ? 'missing' : JSON.stringify(pool)}; it must name a collector`,
       );
       return [];
     }

@@ -92,8 +92,10 @@ function entered(ad: JobAd, JobStatus: number, at: number | undefined): JobAd {
 }
 
 /** A hold that is over is the last one. */
-function without({ HoldReason, HoldReasonCode: _code, HoldReasonSubCode: _subcode, ...ad }: JobAd): JobAd {
-  return { ...ad, ...(HoldReason !== undefined && { LastHoldReason: HoldReason }) };
+function without(ad: JobAd): JobAd {
+  const { HoldReason } = ad;
+  const rest = Object.fromEntries(Object.entries(ad).filter(([key]) => !key.startsWith('HoldReason')));
+  return { ...rest, ...(HoldReason !== undefined && { LastHoldReason: HoldReason }) };
 }
 
 /** "192.0.2.1" of "<192.0.2.1:9618?addrs=...>". */

@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import { ThresherError, toReason } from '../../../worker/errors.ts';
 import type { Worker, WorkerError } from '../../../worker/worker.ts';
 import { type BatchFacts, logSubdirOf, type Values, valuesOf, withHostname } from './placeholders.ts';
-import { classAdText } from './quoting.ts';
+import { classAdText, textOf } from './quoting.ts';
 import { type Command, contradicts, type Statement } from './statements.ts';
 import type { CondorTemplate } from './template.ts';
 
@@ -171,7 +171,7 @@ function defaultsFor(template: CondorTemplate, { config }: DescribeOptions): Com
     wanted && !said.has(key) ? [{ kind: 'command', key, line: 0, names: [], text: '', render }] : [];
   const value = (key: string, text: string | undefined, when = true) =>
     has(key, text !== undefined && when, () => plain(text ?? ''));
-  const number = (name: string) => (values: Values) => String(values[name]);
+  const number = (name: string) => (values: Values) => textOf(values[name] ?? null);
   const custom: Command[] = template.statements.some(({ kind }) => kind === 'custom-attributes')
     ? []
     : customAttributes(config).map(([key, text]) => ({
@@ -185,7 +185,7 @@ function defaultsFor(template: CondorTemplate, { config }: DescribeOptions): Com
     ...has('request_gpus', sized && config.requestGpus > 0, number('requestGpus')),
     // A job that runs longer is held with code 47, and its worker has failed.
     ...has('allowed_execute_duration', sized && !said.has('allowed_job_duration'), ({ maxWalltime }) =>
-      Number(maxWalltime) > 0 ? String(maxWalltime) : '',
+      typeof maxWalltime === 'number' && maxWalltime > 0 ? String(maxWalltime) : '',
     ),
     ...value('accounting_group', config.accounting_group),
     ...value('accounting_group_user', config.accounting_group_user),

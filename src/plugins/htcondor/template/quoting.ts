@@ -72,7 +72,7 @@ export function inert(value: Value, placeholder: Placeholder, context: Context):
   const text = width === undefined ? bare : padded(bare, typeof value === 'number', width);
   const refuse = (why: string) =>
     new ThresherError('htcondor-value', `the value of "${name}", ${JSON.stringify(text)}, ${why}`, { name });
-  // eslint-disable-next-line no-control-regex -- They end the line, and with it the command.
+  // They end the line, and with it the command.
   if (/[\u0000-\u001f\u007f\u0085\u2028\u2029]/.test(text)) {
     throw refuse('has a new line or another control character; it must be one line of text');
   }

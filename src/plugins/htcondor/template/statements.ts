@@ -91,9 +91,7 @@ export function attributeCommand(key: string, pieces: readonly Piece[], line: nu
       if (typeof value === 'number' || typeof value === 'boolean') return textOf(value);
     }
     const written = pieces.map((piece) =>
-      typeof piece === 'string'
-        ? classAdText(piece)
-        : inert(valueOf(piece, values), piece, 'string'),
+      typeof piece === 'string' ? classAdText(piece) : inert(valueOf(piece, values), piece, 'string'),
     );
     return `"${written.join('')}"`;
   });
@@ -112,7 +110,7 @@ function command(
 
 function wordOf(pieces: readonly Piece[], values: Values): string {
   return pieces.every((piece) => typeof piece === 'string' && piece !== '')
-    ? word(pieces.join(''))
+    ? word(pieces.map((piece) => (typeof piece === 'string' ? piece : '')).join(''))
     : quotedOf(pieces, values);
 }
 

@@ -297,15 +297,12 @@ describe('the values of placeholders', () => {
   });
 
   it('name the token of a CE by the MD5 of its endpoint, and the directory of the hour', () => {
+    // printf ce1.site.org:9619 | md5sum
+    const tokenFilename = '5e8eb6952a55999c3dd33becebd9c14e';
     expect(values({}, { tokenDir: '/t' })).to.include({
-      tokenPath: '/t/9a4d9d3c9f7c2f5d0a8a0a5f3d5e9a3b'.replace(
-        /[^/]+$/,
-        String(values({}, { tokenDir: '/t' }).tokenFilename),
-      ),
-      logSubdir: '26-08-31_14',
-      ceEndpoint: 'ce1.site.org:9619',
+      ...{ tokenFilename, tokenPath: `/t/${tokenFilename}` },
+      ...{ logSubdir: '26-08-31_14', ceEndpoint: 'ce1.site.org:9619' },
     });
-    expect(String(values({}, { tokenDir: '/t' }).tokenFilename)).to.match(/^[0-9a-f]{32}$/);
     expect(values().tokenPath).to.equal(null);
   });
 
