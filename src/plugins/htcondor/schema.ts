@@ -110,7 +110,7 @@ export const HTCondorSubmitterConfig = Type.Object({
   computingElements: Type.Array(ComputingElement, {
     default: [],
     description:
-      'CEs to choose from, by what is queued and running at each (docs/htcondor-places.md); all those of one submission go to one. Instead of what Harvester takes from CRIC.',
+      'CEs to choose from, by what is queued and running at each (docs/htcondor-templates.md); all those of one submission go to one. Instead of what Harvester takes from CRIC.',
   }),
   ceEndpoint: oneOrMore('Endpoint of the CE, or a list of them.'),
   ceHostname: oneOrMore('Machine of the CE, or a list of them, one for each endpoint.'),

@@ -17,7 +17,9 @@ export type Context =
   /** There between single quotes. */
   | 'quoted-word'
   /** In arguments of the old syntax, without quotes around them. */
-  | 'old-word';
+  | 'old-word'
+  /** In environment of the old syntax, where a semicolon begins the next variable. */
+  | 'old-variable';
 
 const expressions =
   /^(\+|my\.)|^(requirements|rank|periodic_\w+|on_exit_\w+|request_gpus|require_gpus|leave_in_queue|next_job_start_delay|cron_\w+|deferral_\w+)$/i;
@@ -32,7 +34,10 @@ export function isExpression(key: string): boolean {
 export function contextsOf(key: string, pieces: readonly Piece[]): Context[] {
   const first = pieces.find((piece) => typeof piece !== 'string' || piece.trim() !== '');
   const newSyntax = typeof first === 'string' && first.trimStart().startsWith('"');
-  if (words.test(key)) return newSyntax ? inWords(pieces) : pieces.flatMap(ofPlaceholder('old-word'));
+  if (words.test(key)) {
+    const old = /^arg/i.test(key) ? 'old-word' : 'old-variable';
+    return newSyntax ? inWords(pieces) : pieces.flatMap(ofPlaceholder(old));
+  }
   if (lists.test(key)) return pieces.flatMap(ofPlaceholder('item'));
   return isExpression(key) ? inExpression(pieces) : pieces.flatMap(ofPlaceholder('plain'));
 }
@@ -99,7 +104,14 @@ function inContext(text: string, name: string, context: Context, refuse: (why: s
         throw refuse('stands in an expression, where it must be a number or a word; put it in quotes there');
       }
       return text;
+    case 'old-variable':
+      if (text.includes(';'))
+        throw refuse('has a semicolon, which begins another variable: write environment = "..."');
+      return text;
     case 'old-word':
+      if (/\s/.test(text) && !severalWords.has(name)) {
+        throw refuse('has a blank, which divides it here: write arguments = "..." with it in single quotes');
+      }
       return text.replaceAll('"', '\\"');
     case 'quoted-word':
       return text.replaceAll("'", "''").replaceAll('"', '""');

@@ -358,6 +358,8 @@ describe('the submit description of a batch', () => {
       ['transfer_input_files = {computingSite}', 'a,/etc/passwd'],
       ['accounting_group = {computingSite}', 'a\\'],
       ['+a = "{computingSite}"', 'a\\'],
+      ['arguments = -s {computingSite}', 'a --other'],
+      ['environment = SITE={computingSite}', 'a;LD_PRELOAD=b'],
     ] as const) {
       expect(describeText(`${body}${line}\n`, [workerOf(1, { computingSite })]).rejected.size, line).to.equal(
         1,
