@@ -107,11 +107,14 @@ export const HTCondorSubmitterConfig = Type.Object({
   pandaTokenDir: filled('Directory of the token for the PanDA server.'),
   pandaTokenFilename: filled('Name of the token in it.'),
   pandaTokenKeyPath: filled("File of the token's key."),
-  computingElements: Type.Array(ComputingElement, {
+  ceList: Type.Array(ComputingElement, {
     default: [],
     description:
       'CEs to choose from, by what is queued and running at each (docs/htcondor-templates.md); all those of one submission go to one. Instead of what Harvester takes from CRIC.',
   }),
+  computingElements: unused(
+    'Read by throttlers, as in Harvester: names of CEs. To choose from CEs, list them in `ceList`.',
+  ),
   ceEndpoint: oneOrMore('Endpoint of the CE, or a list of them.'),
   ceHostname: oneOrMore('Machine of the CE, or a list of them, one for each endpoint.'),
   ceQueueName: filled('Queue behind the CE.'),
@@ -150,9 +153,7 @@ export const HTCondorSubmitterConfig = Type.Object({
   useCRIC: unused('Without effect: there is no CRIC here.'),
   useAtlasCRIC: unused('Without effect, as `useCRIC`.'),
   useAtlasAGIS: unused('Without effect, as `useCRIC`.'),
-  useCRICGridCE: unused(
-    'Without effect: name the CEs in `computingElements`, or `ceEndpoint` and `ceHostname`.',
-  ),
+  useCRICGridCE: unused('Without effect: name the CEs in `ceList`, or `ceEndpoint` and `ceHostname`.'),
   useAtlasGridCE: unused('Without effect, as `useCRICGridCE`.'),
 });
 export type HTCondorSubmitterConfig = Static<typeof HTCondorSubmitterConfig>;

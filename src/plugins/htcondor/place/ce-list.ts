@@ -16,23 +16,23 @@ const ports: Readonly<Record<ComputingElement['ce_flavour'], number>> = {
 
 type CeOptions = Pick<
   HTCondorSubmitterConfig,
-  'computingElements' | 'ceEndpoint' | 'ceHostname' | 'ceQueueName' | 'ceARCGridType'
+  'ceList' | 'ceEndpoint' | 'ceHostname' | 'ceQueueName' | 'ceARCGridType'
 >;
 
 /** The CEs of a queue; none where it submits to a pool. Pure. */
 export function cesOf(config: CeOptions): CeList {
-  const { computingElements, ceEndpoint, ceHostname } = config;
+  const { ceList, ceEndpoint, ceHostname } = config;
   const problems: DefinitionProblem[] = [];
-  if (computingElements.length > 0) {
+  if (ceList.length > 0) {
     if (ceEndpoint !== undefined || ceHostname !== undefined) {
       const pointer = ceEndpoint === undefined ? '/ceHostname' : '/ceEndpoint';
-      const message = `${pointer.slice(1)} has no effect beside computingElements: remove one of them`;
+      const message = `${pointer.slice(1)} has no effect beside ceList: remove one of them`;
       problems.push({ pointer, severity: 'warning', code: 'template-risky', message });
     }
-    const active = computingElements.filter(({ ce_state }) => ce_state.toUpperCase() === 'ACTIVE');
+    const active = ceList.filter(({ ce_state }) => ce_state.toUpperCase() === 'ACTIVE');
     if (active.length === 0) {
-      const message = 'none of the computingElements has ce_state ACTIVE, so nothing can be submitted';
-      problems.push({ pointer: '/computingElements', code: 'wrong-type', message });
+      const message = 'none of the ceList has ce_state ACTIVE, so nothing can be submitted';
+      problems.push({ pointer: '/ceList', code: 'wrong-type', message });
     }
     return { ces: withoutDoubles(active.map((one) => fromCric(one, config))), problems };
   }

@@ -118,7 +118,7 @@ describe('the share of each schedd', () => {
 });
 
 describe('the CEs of a queue', () => {
-  const elements = (...list: object[]) => cesOf(submitterConfig({ computingElements: list })).ces;
+  const elements = (...list: object[]) => cesOf(submitterConfig({ ceList: list })).ces;
 
   for (const [flavour, given, endpoint] of [
     ['htcondor-ce', 'ce1.org', 'ce1.org:9619'],
@@ -159,7 +159,7 @@ describe('the CEs of a queue', () => {
   it('in lists of different length, or none of them active, are a mistake', () => {
     const uneven = cesOf(submitterConfig({ ceHostname: ['a', 'b'], ceEndpoint: ['x'] }));
     expect(uneven.problems[0]?.message).to.match(/^ceEndpoint has 1 entries and ceHostname 2/);
-    const off = cesOf(submitterConfig({ computingElements: [{ ce_endpoint: 'a', ce_state: 'TEST' }] }));
+    const off = cesOf(submitterConfig({ ceList: [{ ce_endpoint: 'a', ce_state: 'TEST' }] }));
     expect(off.problems[0]?.message).to.match(/ce_state ACTIVE/);
   });
 });
