@@ -5,6 +5,7 @@ import { describeBatch, type DescribeOptions } from '../../../../src/plugins/htc
 import { parseFormat } from '../../../../src/plugins/htcondor/template/pieces.ts';
 import { knownPlaceholders, valuesOf } from '../../../../src/plugins/htcondor/template/placeholders.ts';
 import { loadTemplate, parseTemplate } from '../../../../src/plugins/htcondor/template/template.ts';
+import { templateFiles } from '../../../../src/plugins/htcondor/template/which-file.ts';
 import type { Worker } from '../../../../src/worker/worker.ts';
 import { batchOptions, ce, submitterConfig, templateOf } from '../../../support/htcondor-batch.ts';
 import { requirements, workerOf } from '../../../support/samples.ts';
@@ -178,6 +179,30 @@ describe('a submit template', () => {
   it('says nothing of comments, whatever is in them', () => {
     expect(findings(`# {no} {\n#queue 7\n${body}#+a = {b}\nqueue 1\n`)).to.deep.equal([]);
   });
+});
+
+describe('the file of a template', () => {
+  const dir = { CEtemplateDir: '/t' };
+
+  for (const [what, options, chosen, expected] of [
+    ['the one of the queue', { templateFile: '/a.sdf', ...dir }, ce, ['/a.sdf']],
+    ["the one for the CE's kind", dir, ce, ['/t/htcondor-ce.sdf', '/t/htcondor-ce.yaml']],
+    [
+      'the one for ARC',
+      dir,
+      { ...ce, flavour: 'arc-ce', gridType: 'arc' },
+      ['/t/arc-ce.sdf', '/t/arc-ce.yaml'],
+    ],
+    [
+      ...(["the one for ARC's gridftp", dir, { ...ce, flavour: 'arc-ce', gridType: 'nordugrid' }] as const),
+      ['/t/arc-ce_nordugrid.sdf', '/t/arc-ce_nordugrid.yaml'],
+    ],
+    ['none without a CE', dir, undefined, []],
+  ] as const) {
+    it(`is ${what}`, () => {
+      expect(templateFiles(options, chosen)).to.deep.equal(expected);
+    });
+  }
 });
 
 describe("Python's str.format", () => {
