@@ -21,11 +21,13 @@ import { daemonErrors } from '../src/worker/catalogue/daemon.ts';
 import type { Explanation } from '../src/worker/catalogue/explanation.ts';
 import { htcondorErrors } from '../src/worker/catalogue/htcondor.ts';
 import { httpErrors } from '../src/worker/catalogue/http.ts';
+import { htcondorWorkerErrors } from '../src/worker/catalogue/htcondor-workers.ts';
 import { kubernetesWorkerErrors } from '../src/worker/catalogue/kubernetes-workers.ts';
 import { kubernetesErrors } from '../src/worker/catalogue/kubernetes.ts';
 import { reasons } from '../src/worker/catalogue/reasons.ts';
 import { storeErrors } from '../src/worker/catalogue/store.ts';
 import { workerErrors } from '../src/worker/catalogue/workers.ts';
+import { htcondorStatesPage } from './htcondor-states.ts';
 import { kubernetesStatesPage } from './kubernetes-states.ts';
 
 interface Schema {
@@ -80,6 +82,7 @@ export function generatePages(): Record<string, string> {
   return {
     'errors.md': errorsPage(),
     'configuration.md': configurationPage(),
+    'htcondor-states.md': htcondorStatesPage(),
     'kubernetes-states.md': kubernetesStatesPage(),
     'thresher.8': manPage(commandTree(makeProgram(realEnvironment))),
   };
@@ -109,6 +112,7 @@ function errorsPage(): string {
     ...section('Workers', '`errorCode` of a worker: `thresher worker ID`.', {
       ...workerErrors,
       ...kubernetesWorkerErrors,
+      ...htcondorWorkerErrors,
     }),
     ...section(
       'Kubernetes',

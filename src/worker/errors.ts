@@ -4,6 +4,7 @@ import { credentialErrors } from './catalogue/credentials.ts';
 import { daemonErrors } from './catalogue/daemon.ts';
 import type { Explanation } from './catalogue/explanation.ts';
 import { htcondorErrors } from './catalogue/htcondor.ts';
+import { htcondorWorkerErrors } from './catalogue/htcondor-workers.ts';
 import { httpErrors } from './catalogue/http.ts';
 import { kubernetesWorkerErrors } from './catalogue/kubernetes-workers.ts';
 import { kubernetesErrors } from './catalogue/kubernetes.ts';
@@ -27,6 +28,7 @@ export const errorCatalogue = {
   ...kubernetesWorkerErrors,
   ...kubernetesErrors,
   ...htcondorErrors,
+  ...htcondorWorkerErrors,
   ...credentialErrors,
 };
 

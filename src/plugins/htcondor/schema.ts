@@ -1,0 +1,196 @@
+import Type, { type Static } from 'typebox';
+
+const filled = (description: string) => Type.Optional(Type.String({ minLength: 1, description }));
+const natural = (description: string) => Type.Optional(Type.Integer({ minimum: 0, description }));
+const flag = (description: string) => Type.Boolean({ default: false, description });
+const unused = (description: string) => Type.Optional(Type.Unknown({ description }));
+const oneOrMore = (description: string) =>
+  Type.Optional(
+    Type.Union([Type.String({ minLength: 1 }), Type.Array(Type.String({ minLength: 1 }), { minItems: 1 })], {
+      description,
+    }),
+  );
+
+/** Which schedds: equal for submitter, monitor and sweeper, so put them into `common`. `$hostname` is this machine's. */
+const where = {
+  condorSchedd: oneOrMore(
+    'Name of the schedd (`condor_submit -name`), or a list of them. Default: the one of this machine.',
+  ),
+  condorPool: oneOrMore(
+    "Collector of the schedd's pool (`-pool`), or a list with one for each schedd. Default: the one that HTCondor's configuration names.",
+  ),
+  condorHostConfig: filled(
+    'JSON file `{"SCHEDD": {"pool": "COLLECTOR", "weight": 10}}`, instead of `condorSchedd` and `condorPool`. Relative paths count from the queue file.',
+  ),
+  useSpool: flag(
+    'Copy input to the schedd and output back (`-spool`). Without it a remote schedd needs a file system that it shares with this machine.',
+  ),
+};
+
+/** A computing element as CRIC describes one. Others of CRIC's keys may stand beside these. */
+export const ComputingElement = Type.Object({
+  ce_endpoint: Type.String({ minLength: 1, description: '`host`, `host:port` or a URL.' }),
+  ce_flavour: Type.Union([Type.Literal('htcondor-ce'), Type.Literal('arc-ce'), Type.Literal('cream-ce')], {
+    default: 'htcondor-ce',
+    description: 'Kind of CE. It decides the port where the endpoint has none.',
+  }),
+  ce_queue_name: Type.String({ default: '', description: 'Queue behind the CE.' }),
+  ce_hostname: filled('Name of the machine. Default: the one of the endpoint.'),
+  ce_jobmanager: Type.String({ default: '', description: 'Batch system behind it.' }),
+  ce_version: Type.String({ default: '', description: 'Version of it.' }),
+  ce_state: Type.String({ default: 'ACTIVE', description: 'Whatever is not `ACTIVE` gets nothing.' }),
+});
+export type ComputingElement = Static<typeof ComputingElement>;
+
+/** How large a worker is, where Harvester would ask CRIC or the job. */
+const size = {
+  nNode: Type.Optional(
+    Type.Integer({ minimum: 1, description: 'Nodes of a worker. Default: as many as its cores need.' }),
+  ),
+  nCorePerNode: Type.Optional(
+    Type.Integer({ description: 'Cores of a node. Default, also for 0: the cores of the worker.' }),
+  ),
+  nCoreFactor: Type.Union(
+    [
+      Type.Integer({ minimum: 1 }),
+      Type.Record(Type.String(), Type.Record(Type.String(), Type.Integer({ minimum: 1 }))),
+    ],
+    {
+      default: 1,
+      description:
+        'Cores and memory are asked for so many times over: a number, or `{JOBTYPE or "Any": {RESOURCETYPE or "Undefined": N}}`.',
+    },
+  ),
+  requestGpus: Type.Integer({ default: 0, minimum: 0, description: 'GPUs of a worker.' }),
+};
+
+/** What Harvester takes from CRIC for the pilot; here they are options of the queue. */
+const pilot = {
+  pilot_url: filled('Where the wrapper gets the pilot from.'),
+  pilot_args: Type.String({ default: '', description: 'More options of the pilot.' }),
+  pilot_version: Type.String({ default: 'current', description: 'Version of the pilot.' }),
+  python_version: Type.String({ default: '3', description: "The pilot's Python." }),
+  unifiedQueue: flag(
+    "The queue takes all resource types (CRIC's capability `ucore`): the pilot is told its own.",
+  ),
+  panda_site: filled("PanDA's site. Default: the computing site."),
+  rcPilotRandomWeightPermille: Type.Number({
+    ...{ default: 0, minimum: 0, maximum: 1000 },
+    description: 'So many of 1000 pilots of type PR run the release candidate.',
+  }),
+};
+
+/** Harvester: `HTCondorSubmitter` of `pandaharvester.harvestersubmitter.htcondor_submitter`. */
+export const HTCondorSubmitterConfig = Type.Object({
+  ...where,
+  templateFile: filled(
+    'Submit description: YAML (templates/htcondor/), or `.sdf` text of Harvester. Relative paths count from the queue file.',
+  ),
+  CEtemplateDir: filled(
+    'Directory with one `FLAVOUR.sdf` or `FLAVOUR.yaml` for each kind of CE, where `templateFile` is not set.',
+  ),
+  executableFile: filled('The program that HTCondor starts: the wrapper of the pilot.'),
+  logDir: Type.String({
+    ...{ default: '/tmp', minLength: 1 },
+    description:
+      "Directory of the jobs' output and logs. A directory for each hour (`logSubdir`) is made in it.",
+  }),
+  logBaseURL: filled(
+    'Where `logDir` is read from over the web. `[ScheddHostname]` stands for the machine of the schedd.',
+  ),
+  useFQDN: flag('`$hostname` is the whole name of this machine, with its domain.'),
+  x509UserProxy: filled('Proxy of the pilots.'),
+  x509UserProxyAnalysis: filled('Proxy instead of it where `useAnalysisCredentials` is true.'),
+  tokenDir: filled('Directory with a token for each CE, named after the MD5 of its endpoint.'),
+  tokenDirAnalysis: filled('Directory instead of it where `useAnalysisCredentials` is true.'),
+  useAnalysisCredentials: flag('Take the credentials for analysis.'),
+  pandaTokenDir: filled('Directory of the token for the PanDA server.'),
+  pandaTokenFilename: filled('Name of the token in it.'),
+  pandaTokenKeyPath: filled("File of the token's key."),
+  ceList: Type.Array(ComputingElement, {
+    default: [],
+    description:
+      'CEs to choose from, by what is queued and running at each (docs/htcondor-templates.md); all those of one submission go to one. Instead of what Harvester takes from CRIC.',
+  }),
+  computingElements: unused(
+    'Read by throttlers, as in Harvester: names of CEs. To choose from CEs, list them in `ceList`.',
+  ),
+  ceEndpoint: oneOrMore('Endpoint of the CE, or a list of them.'),
+  ceHostname: oneOrMore('Machine of the CE, or a list of them, one for each endpoint.'),
+  ceQueueName: filled('Queue behind the CE.'),
+  ceARCGridType: Type.Union([Type.Literal('arc'), Type.Literal('nordugrid')], {
+    default: 'arc',
+    description: 'How an ARC CE is spoken to: REST, or gridftp.',
+  }),
+  ce_fairshare_percent: Type.Number({
+    ...{ default: 50, minimum: 0, maximum: 100 },
+    description: "Part of a CE's weight that is the same for all of them, %.",
+  }),
+  minBulkToRandomizedSchedd: Type.Integer({
+    ...{ default: 20, minimum: 1 },
+    description: 'Several schedds share a submission only where each gets at least so many workers.',
+  }),
+  submitMode: Type.Union([Type.Literal('PULL'), Type.Literal('PUSH')], {
+    default: 'PULL',
+    description: 'Whether the pilot asks the server for its job, or is given one.',
+  }),
+  ...size,
+  accounting_group: filled('Accounting group of the jobs, where the template does not say.'),
+  accounting_group_user: filled('User in it.'),
+  container_image: filled('Image for universe container, where the template does not say.'),
+  customSubmitAttributes: Type.Record(
+    Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_.]*$' }),
+    Type.Union([Type.String({ pattern: '^[^\\x00-\\x1f\\x7f]+$' }), Type.Number(), Type.Boolean()]),
+    {
+      ...{ default: {}, additionalProperties: false },
+      description:
+        'More attributes of the jobs, as ClassAd expressions: a string needs quotes inside, `"\\"text\\""`. CRIC\'s `jdl.plusattr.*`.',
+    },
+  ),
+  maxHeldJobs: natural('No more is submitted while so many jobs of the queue are held. Default: no limit.'),
+  ...pilot,
+  nProcesses: unused('Without effect: a batch of workers is one `condor_submit`.'),
+  useCRIC: unused('Without effect: there is no CRIC here.'),
+  useAtlasCRIC: unused('Without effect, as `useCRIC`.'),
+  useAtlasAGIS: unused('Without effect, as `useCRIC`.'),
+  useCRICGridCE: unused('Without effect: name the CEs in `ceList`, or `ceEndpoint` and `ceHostname`.'),
+  useAtlasGridCE: unused('Without effect, as `useCRICGridCE`.'),
+});
+export type HTCondorSubmitterConfig = Static<typeof HTCondorSubmitterConfig>;
+
+/** Harvester: `HTCondorMonitor` of `pandaharvester.harvestermonitor.htcondor_monitor`. */
+export const HTCondorMonitorConfig = Type.Object({
+  ...where,
+  heldTimeout: Type.Integer({
+    ...{ default: 3600, minimum: 0 },
+    description: 'A job that is held for so long is removed, and its worker cancelled, s.',
+  }),
+  cancelUnknown: flag(
+    'A worker that neither queue nor history knows is cancelled. Without it, it is missed.',
+  ),
+  payloadType: filled('`atlas_pilot_wrapper`: its exit statuses 1, 2, 64 and 80 are put into words.'),
+  useCondorHistory: Type.Boolean({
+    default: true,
+    description: 'Ask `condor_history` for jobs that left the queue.',
+  }),
+  useCondorHistoryMaxAge: Type.Integer({
+    ...{ default: 7200, minimum: 0 },
+    description: 'How far back the history is searched for them, s.',
+  }),
+  submissionHost_list: unused('Without effect: the schedds of all workers are asked.'),
+  condorHostConfig_list: unused('Without effect, as `submissionHost_list`.'),
+  nProcesses: unused('Without effect: one query asks for all workers of a schedd.'),
+});
+export type HTCondorMonitorConfig = Static<typeof HTCondorMonitorConfig>;
+
+/** Harvester: `HTCondorSweeper` of `pandaharvester.harvestersweeper.htcondor_sweeper`. */
+export const HTCondorSweeperConfig = Type.Object({
+  ...where,
+  preparatorBasePath: filled(
+    'Directory in which a preparator made one for each worker, to be removed with it.',
+  ),
+});
+export type HTCondorSweeperConfig = Static<typeof HTCondorSweeperConfig>;
+
+/** Which schedds, by any of the three sections. */
+export type Where = Pick<HTCondorSweeperConfig, keyof typeof where>;

@@ -1,0 +1,210 @@
+import { constants } from 'node:os';
+import type { Observation } from '../../../worker/observation.ts';
+import type { WorkerStatus } from '../../../worker/status.ts';
+import type { WorkerError } from '../../../worker/worker.ts';
+import { holdRuleOf } from './hold-rules.ts';
+import type { JobAd } from './types.ts';
+
+export interface StateOptions {
+  /** s a job may be held before its worker is given up. */
+  readonly heldTimeout: number;
+  /** Harvester's: `atlas_pilot_wrapper` gives the wrapper's exit statuses their texts. */
+  readonly payloadType?: string;
+}
+
+/** What a job means for its worker. */
+export interface JobState {
+  readonly observation: Observation;
+  /**
+   * The worker is given up, though HTCondor would keep its job. This is true as soon as the removal of the job was accepted,
+   * and not before: until then somebody may release it.
+   */
+  readonly verdict?: Observation;
+  /** ms UTC when time alone may change this. */
+  readonly lookAgainAt?: number;
+}
+
+interface Row {
+  /** For the table in docs/. */
+  readonly seen: string;
+  readonly when: (ad: JobAd) => boolean;
+  readonly status: WorkerStatus;
+  readonly native: string;
+}
+
+const hasStarted = ({ JobStartDate, NumJobStarts = 0 }: JobAd) => Boolean(JobStartDate) || NumJobStarts > 0;
+const is = (status: number) => (ad: JobAd) => ad.JobStatus === status;
+/** It ended, and was taken out of the queue after that: the removal does not undo the end. */
+const endedBefore = (ad: JobAd) =>
+  ad.LastJobStatus === 4 && Boolean(ad.CompletionDate) && typeof ad.ExitBySignal === 'boolean';
+const completed = (ad: JobAd) => is(4)(ad) || (ad.JobStatus !== undefined && endedBefore(ad));
+/** A removal is never taken back, whatever a late answer says. */
+const removed = (ad: JobAd) => is(3)(ad) || (ad.JobStatus !== undefined && ad.LastJobStatus === 3);
+const well = ({ ExitBySignal, ExitSignal, ExitCode }: JobAd) =>
+  ExitBySignal !== true && !ExitSignal && ExitCode === 0;
+
+/**
+ * What a job's ad says, and what its worker is by it. Order matters: the first match counts. Whatever has another
+ * `JobStatus`, or none, says nothing, and the worker stays as it was. Source: Harvester's htcondor_monitor.
+ */
+export const stateRows: readonly Row[] = [
+  {
+    seen: '`JobStatus` 4, or `LastJobStatus` 4 with a `CompletionDate`: ended with `ExitCode` 0 and without a signal',
+    ...{ when: (ad) => completed(ad) && well(ad), status: 'finished', native: 'completed' },
+  },
+  {
+    seen: '`JobStatus` 4, or `LastJobStatus` 4 with a `CompletionDate`: `ExitBySignal`, another `ExitCode`, or none',
+    ...{ when: completed, status: 'failed', native: 'completed' },
+  },
+  {
+    seen: '`JobStatus` 3, or `LastJobStatus` 3, whatever its exit status',
+    ...{ when: removed, status: 'cancelled', native: 'removed' },
+  },
+  { seen: '`JobStatus` 2', when: is(2), status: 'running', native: 'running' },
+  {
+    seen: '`JobStatus` 6: the pilot has ended, its output is on the way',
+    ...{ when: is(6), status: 'running', native: 'transferring_output' },
+  },
+  {
+    seen: '`JobStatus` 7: the machine stopped it for a while; it had started',
+    ...{ when: (ad) => is(7)(ad) && hasStarted(ad), status: 'idle', native: 'suspended' },
+  },
+  { seen: '`JobStatus` 7, without a start', when: is(7), status: 'submitted', native: 'suspended' },
+  {
+    seen: '`JobStatus` 1 with a `JobStartDate`: it was evicted, or released, and waits for another start',
+    ...{ when: (ad) => is(1)(ad) && hasStarted(ad), status: 'idle', native: 'idle' },
+  },
+  { seen: '`JobStatus` 1', when: is(1), status: 'submitted', native: 'idle' },
+  {
+    seen: '`JobStatus` 5 with a `JobStartDate`, until it is given up',
+    ...{ when: (ad) => is(5)(ad) && hasStarted(ad), status: 'idle', native: 'held' },
+  },
+  { seen: '`JobStatus` 5, until it is given up', when: is(5), status: 'submitted', native: 'held' },
+];
+
+/**
+ * What a job means at `now` (ms UTC). Pure.
+ * @returns undefined where the ad does not say: unknown is not zero, and no status either.
+ */
+export function stateOf(
+  workerId: number,
+  ad: JobAd,
+  now: number,
+  options: StateOptions,
+): JobState | undefined {
+  const row = stateRows.find(({ when }) => when(ad));
+  if (row === undefined) return undefined;
+  const { status, native } = row;
+  const over = status === 'finished' || status === 'failed' || status === 'cancelled';
+  const host = nodeOf(ad);
+  const startTime = msOf(ad.JobStartDate) ?? msOf(ad.JobCurrentStartDate);
+  const endTime = (completed(ad) ? msOf(ad.CompletionDate) : undefined) ?? msOf(ad.EnteredCurrentStatus);
+  const detail = detailOf(ad);
+  const common = {
+    ...{ workerId, observedAt: now, nativeStatus: native },
+    ...(host !== undefined && { node: host }),
+    ...(startTime !== undefined && { startTime }),
+    ...(Object.keys(detail).length > 0 && { detail }),
+  };
+  const exitCode = completed(ad) ? exitCodeOf(ad) : undefined;
+  const observation: Observation = {
+    ...{ ...common, status },
+    ...(exitCode !== undefined && { exitCode }),
+    ...(over && endTime !== undefined && { endTime }),
+    ...(status === 'failed' && { error: failureOf(ad, options) }),
+    ...(status === 'cancelled' && { error: removalOf(ad) }),
+  };
+  return native === 'held' ? judgeHold(ad, observation, options, now) : { observation };
+}
+
+function judgeHold(ad: JobAd, observation: Observation, options: StateOptions, now: number): JobState {
+  const rule = holdRuleOf(ad);
+  const since = msOf(ad.EnteredCurrentStatus);
+  if (rule === undefined || rule.after === 'wait') return { observation };
+  const { after = options.heldTimeout, status, code } = rule;
+  // Since when is unknown: nothing is killed on what nobody knows, but for what no waiting mends.
+  if (since === undefined && after > 0) return { observation };
+  const at = (since ?? now) + after * 1000;
+  if (now < at) return { observation, lookAgainAt: at };
+  const { HoldReason = 'no reason', HoldReasonCode = '?', HoldReasonSubCode = '?' } = ad;
+  const message = `held: ${HoldReason.trim().slice(0, 400)} (code ${HoldReasonCode}, subcode ${HoldReasonSubCode})`;
+  const verdict: Observation = { ...observation, status, endTime: now, error: { code, message } };
+  return { observation, verdict };
+}
+
+/** Source: Harvester's monitor_common. */
+const wrapperTexts: Readonly<Record<string, Readonly<Record<number, string>>>> = {
+  atlas_pilot_wrapper: {
+    1: 'wrapper fault',
+    2: 'wrapper killed stuck pilot',
+    64: 'wrapper got cvmfs repos issue',
+    80: 'pilot proxy invalid or with insufficient timeleft',
+  },
+};
+
+function failureOf(
+  { ExitBySignal, ExitSignal, ExitCode }: JobAd,
+  { payloadType = '' }: StateOptions,
+): WorkerError {
+  if (ExitBySignal === true || ExitSignal) {
+    const message = ExitSignal
+      ? `ended by signal ${ExitSignal}${signalName(ExitSignal)}`
+      : 'ended by a signal';
+    return { code: 'exit-status', message };
+  }
+  if (ExitCode === undefined) {
+    return {
+      code: 'exit-status-lost',
+      message: 'HTCondor says that it ended, and not with which exit status',
+    };
+  }
+  const text = Object.hasOwn(wrapperTexts, payloadType) ? wrapperTexts[payloadType]?.[ExitCode] : undefined;
+  const message = `ended with exit status ${ExitCode}${text === undefined ? '' : `: ${text}`}`;
+  return { code: 'exit-status', message };
+}
+
+function removalOf({ RemoveReason, LastHoldReason, HoldReason }: JobAd): WorkerError {
+  const hold = LastHoldReason ?? HoldReason;
+  const parts = [
+    `removed: ${RemoveReason?.trim().slice(0, 400) ?? 'HTCondor gives no reason'}`,
+    ...(hold === undefined ? [] : [`it was held before: ${hold.trim().slice(0, 400)}`]),
+  ];
+  return { code: 'htcondor-removed', message: parts.join('; ') };
+}
+
+/** As a shell gives it: 128+n for signal n. */
+function exitCodeOf({ ExitBySignal, ExitSignal, ExitCode }: JobAd): number | undefined {
+  if (ExitBySignal === true || ExitSignal) return ExitSignal ? 128 + ExitSignal : undefined;
+  return ExitCode;
+}
+
+function signalName(number: number): string {
+  const [name] = Object.entries(constants.signals).find(([, value]) => value === number) ?? [];
+  return name === undefined ? '' : ` (${name})`;
+}
+
+/** "node1" of "slot1_2@node1". */
+function nodeOf({ RemoteHost, LastRemoteHost }: JobAd): string | undefined {
+  const host = (RemoteHost ?? LastRemoteHost)?.replace(/^[^@]*@/, '');
+  return host === '' ? undefined : host;
+}
+
+/** HTCondor writes 0 for what has not been yet. */
+function msOf(seconds: number | undefined): number | undefined {
+  return seconds !== undefined && seconds > 0 ? seconds * 1000 : undefined;
+}
+
+const kept = [
+  ...(['HoldReason', 'HoldReasonCode', 'HoldReasonSubCode', 'RemoveReason'] as const),
+  ...(['ExitSignal', 'NumJobStarts', 'GridJobId', 'GridJobStatus'] as const),
+];
+
+function detailOf(ad: JobAd): Record<string, unknown> {
+  return Object.fromEntries(
+    kept.flatMap((key) => {
+      const value = ad[key];
+      if (value === undefined) return [];
+      return [[key, typeof value === 'string' ? value.slice(0, 1000) : value]];
+    }),
+  );
+}

@@ -1,0 +1,51 @@
+/** What is read of a job's ClassAd, as `condor_q -json` and `condor_history -json` print it. Anything may be missing. Times are s. */
+export interface JobAd {
+  readonly ClusterId?: number;
+  readonly ProcId?: number;
+  readonly JobStatus?: number;
+  readonly LastJobStatus?: number;
+  readonly EnteredCurrentStatus?: number;
+  readonly JobStartDate?: number;
+  readonly JobCurrentStartDate?: number;
+  readonly NumJobStarts?: number;
+  readonly CompletionDate?: number;
+  readonly ExitCode?: number;
+  readonly ExitBySignal?: boolean;
+  readonly ExitSignal?: number;
+  readonly HoldReason?: string;
+  readonly HoldReasonCode?: number;
+  readonly HoldReasonSubCode?: number;
+  readonly LastHoldReason?: string;
+  readonly RemoveReason?: string;
+  readonly RemoteHost?: string;
+  readonly LastRemoteHost?: string;
+  readonly GridJobId?: string;
+  readonly GridJobStatus?: string;
+}
+
+/** The attributes to ask for (`-attributes`), with the marks by which jobs are found. */
+export const jobAttributes: readonly string[] = [
+  ...['ClusterId', 'ProcId', 'JobStatus', 'LastJobStatus', 'EnteredCurrentStatus', 'JobStartDate'],
+  ...['JobCurrentStartDate', 'NumJobStarts', 'CompletionDate', 'ExitCode', 'ExitBySignal', 'ExitSignal'],
+  ...['HoldReason', 'HoldReasonCode', 'HoldReasonSubCode', 'LastHoldReason', 'RemoveReason'],
+  ...['RemoteHost', 'LastRemoteHost', 'GridJobId', 'GridJobStatus'],
+  ...['thresherFactory', 'harvesterID', 'harvesterWorkerID'],
+];
+
+/** An event of a job log, as HTCondor writes it in JSON. */
+export interface JobEvent {
+  readonly EventTypeNumber: number;
+  /** "2026-08-31T14:05:00", with "Z" where the log is in UTC; the reader makes s of it. */
+  readonly at?: number;
+  readonly TerminatedNormally?: boolean;
+  readonly ReturnValue?: number;
+  readonly TerminatedBySignal?: number;
+  readonly HoldReason?: string;
+  readonly HoldReasonCode?: number;
+  readonly HoldReasonSubCode?: number;
+  readonly Reason?: string;
+  readonly ExecuteHost?: string;
+  readonly SlotName?: string;
+  readonly TerminatedAndRequeued?: boolean;
+  readonly GridResource?: string;
+}

@@ -1,0 +1,195 @@
+import { basename } from 'node:path';
+import { ThresherError, toReason } from '../../../worker/errors.ts';
+import type { Worker, WorkerError } from '../../../worker/worker.ts';
+import { type BatchFacts, logSubdirOf, type Values, valuesOf, withHostname } from './placeholders.ts';
+import { classAdText, textOf } from './quoting.ts';
+import { type Command, contradicts, type Statement } from './statements.ts';
+import type { CondorTemplate } from './template.ts';
+
+export interface DescribedBatch {
+  /** The text for `condor_submit`; "" where no worker is left. */
+  readonly description: string;
+  /** Its workers in the order of their processes: the first is `CLUSTER.0`. */
+  readonly workers: readonly Worker[];
+  /** Those that HTCondor cannot be told of, and why. */
+  readonly rejected: ReadonlyMap<number, WorkerError>;
+}
+
+export interface DescribeOptions extends BatchFacts {
+  /** The factory's own job log, beside the job's: `dagman_log`. Absolute. */
+  readonly factoryLog?: string;
+}
+
+/**
+ * One submit description for a whole batch: `queue ... from` with a row per worker. What is the same for all workers
+ * stands there once; what differs becomes a macro for each worker, named with the worker's id, which the row picks. Rows
+ * themselves hold only ids, since HTCondor divides a row at commas and blanks and has no way to quote them. There is
+ * one queue statement because HTCondor 24 no longer takes several, which is how Harvester submits; and so no command of
+ * one worker can be left over for the next.
+ */
+export function describeBatch(
+  template: CondorTemplate,
+  workers: readonly Worker[],
+  options: DescribeOptions,
+): DescribedBatch {
+  const rejected = new Map<number, WorkerError>();
+  const statements = [...lastOfEach(template.statements), ...defaultsFor(template, options)];
+  const rendered = workers.flatMap((worker) => {
+    try {
+      return [{ worker, texts: renderAll(statements, valuesFor(worker, template, options)) }];
+    } catch (error) {
+      if (!(error instanceof ThresherError)) throw error;
+      rejected.set(worker.workerId, toReason(error));
+      return [];
+    }
+  });
+  const [first] = rendered;
+  if (first === undefined) return { description: '', workers: [], rejected };
+  const lines: string[] = [];
+  const macros: string[] = [];
+  for (const [index, statement] of statements.entries()) {
+    if (statement.kind === 'verbatim') lines.push(statement.text);
+    if (statement.kind === 'custom-attributes')
+      lines.push(...customAttributes(options.config).map(([key, text]) => `${key} = ${text}`));
+    if (statement.kind !== 'command') continue;
+    const text = first.texts[index] ?? '';
+    // A default that says nothing.
+    if (statement.line === 0 && rendered.every(({ texts }) => texts[index] === '')) continue;
+    if (rendered.every(({ texts }) => texts[index] === text)) {
+      lines.push(`${statement.key} = ${text}`);
+      continue;
+    }
+    const macro = `thresherV${index}W`;
+    for (const { worker, texts } of rendered)
+      macros.push(`${macro}${worker.workerId} = ${texts[index] ?? ''}`);
+    lines.push(`${statement.key} = $(${macro}$(thresherWorker))`);
+  }
+  const description = [
+    ...lines,
+    // Last, so that nothing in the template can say otherwise.
+    ...marksOf(options),
+    ...macros,
+    'queue thresherWorker from (',
+    ...rendered.map(({ worker }) => String(worker.workerId)),
+    ')',
+    '',
+  ].join('\n');
+  return { description, workers: rendered.map(({ worker }) => worker), rejected };
+}
+
+/** What the factory writes itself, as `keyOf` has it. */
+const marks: ReadonlySet<string> = new Set(['my.thresherfactory', 'my.harvesterid', 'my.harvesterworkerid']);
+
+/**
+ * Of a command that stands twice the last counts, as in HTCondor, and only that is written: of macros that nothing uses it
+ * warns. In a template with branches nothing can be told of.
+ */
+function lastOfEach(statements: readonly Statement[]): Statement[] {
+  if (statements.some(({ kind }) => kind === 'verbatim')) return [...statements];
+  const last = new Map(statements.map((one) => [one.kind === 'command' ? keyOf(one.key) : '', one]));
+  const contradiction = contradicts(statements);
+  return statements.filter((one) => {
+    if (one.kind !== 'command') return true;
+    const key = keyOf(one.key);
+    return last.get(key) === one && !marks.has(key) && one !== contradiction;
+  });
+}
+
+/** `+Name` and `My.name` are the same attribute. */
+function keyOf(key: string): string {
+  return key.toLowerCase().replace(/^\+/, 'my.');
+}
+
+function renderAll(statements: readonly Statement[], values: Values): string[] {
+  return statements.map((statement) => {
+    if (statement.kind !== 'command') return '';
+    const text = statement.render(values);
+    if (text.endsWith('\\')) {
+      const message = `${statement.key} ends with a backslash, by which the next line would become a part of it`;
+      throw new ThresherError('htcondor-value', message);
+    }
+    return text;
+  });
+}
+
+function marksOf({ factoryId, harvesterId, factoryLog }: DescribeOptions): string[] {
+  return [
+    `+thresherFactory = ${classAdString(factoryId)}`,
+    `+harvesterID = ${classAdString(harvesterId)}`,
+    '+harvesterWorkerID = "$(thresherWorker)"',
+    ...(factoryLog === undefined ? [] : [`dagman_log = ${plain(factoryLog)}`]),
+  ];
+}
+
+function classAdString(text: string): string {
+  return `"${plain(classAdText(text))}"`;
+}
+
+function customAttributes({
+  customSubmitAttributes,
+}: DescribeOptions['config']): (readonly [string, string])[] {
+  return Object.entries(customSubmitAttributes).map(([key, value]) => [`+${key}`, plain(String(value))]);
+}
+
+function plain(text: string): string {
+  return text.replaceAll('$', () => '$(DOLLAR)');
+}
+
+/** `gtag` is the address of the job's output, and so depends on what the template calls it. Source: Harvester's make_a_jdl. */
+function valuesFor(worker: Worker, template: CondorTemplate, options: DescribeOptions): Values {
+  const values = valuesOf(worker, options);
+  const { logBaseURL } = options.config;
+  const output = template.statements.findLast(
+    (one): one is Command => one.kind === 'command' && one.key.toLowerCase() === 'output',
+  );
+  if (logBaseURL === undefined || output === undefined) return values;
+  const base = withHostname(logBaseURL, options.hostname)
+    .replaceAll('${harvester_id}', () => options.harvesterId)
+    .replaceAll('[ScheddHostname]', () => scheddHostname(options.submissionHost))
+    .replaceAll('$', () => '$(DOLLAR)');
+  return {
+    ...values,
+    gtag: { live: `${base}/${logSubdirOf(options.now)}/${basename(output.render(values))}` },
+  };
+}
+
+/** "ap1.site" of "schedd@ap1.site:9618,collector". */
+function scheddHostname(submissionHost: string): string {
+  return (submissionHost.split(',', 1)[0] ?? '').replace(/^[^@]*@/, '').replace(/:\d+$/, '');
+}
+
+/** Where the job runs on a machine of the pool itself; a CE reads attributes that its template names. */
+const onSlots = ['vanilla', 'container', 'docker', 'parallel'];
+
+/** Commands that a template need not have. What it says itself, counts. Submit text of Harvester gets no sizes it did not ask for. */
+function defaultsFor(template: CondorTemplate, { config }: DescribeOptions): Command[] {
+  const said = new Set(
+    template.statements.map((one) => (one.kind === 'command' ? one.key.toLowerCase() : '')),
+  );
+  const sized = template.kind === 'yaml' && onSlots.includes(template.universe);
+  const has = (key: string, wanted: boolean, render: Command['render']): Command[] =>
+    wanted && !said.has(key) ? [{ kind: 'command', key, line: 0, names: [], text: '', render }] : [];
+  const value = (key: string, text: string | undefined, when = true) =>
+    has(key, text !== undefined && when, () => plain(text ?? ''));
+  const number = (name: string) => (values: Values) => textOf(values[name] ?? null);
+  const custom: Command[] = template.statements.some(({ kind }) => kind === 'custom-attributes')
+    ? []
+    : customAttributes(config).map(([key, text]) => ({
+        ...{ kind: 'command', key, line: 0, names: [], text: '' },
+        render: () => text,
+      }));
+  return [
+    ...has('request_cpus', sized, number('nCoreTotal')),
+    ...has('request_memory', sized, number('requestRam')),
+    ...has('request_disk', sized, number('requestDisk')),
+    ...has('request_gpus', sized && config.requestGpus > 0, number('requestGpus')),
+    // A job that runs longer is held with code 47, and its worker has failed.
+    ...has('allowed_execute_duration', sized && !said.has('allowed_job_duration'), ({ maxWalltime }) =>
+      typeof maxWalltime === 'number' && maxWalltime > 0 ? String(maxWalltime) : '',
+    ),
+    ...value('accounting_group', config.accounting_group),
+    ...value('accounting_group_user', config.accounting_group_user),
+    ...value('container_image', config.container_image, template.universe === 'container'),
+    ...custom,
+  ];
+}
