@@ -8,6 +8,7 @@ import { KerberosCredManager } from './credentials/kerberos/index.ts';
 import { ArcproxyCredManager, NoVomsCredManager } from './credentials/grid-proxy/index.ts';
 import { FillDemand } from './demand/fill/index.ts';
 import { NoDemand } from './demand/none/index.ts';
+import { htcondorPlugins } from './htcondor/index.ts';
 import { inertPlugins } from './inert/index.ts';
 import { kubernetesPlugins } from './kubernetes/index.ts';
 import { localPlugins } from './local/index.ts';
@@ -18,6 +19,7 @@ import { SimpleThrottler, TinyThrottler } from './throttlers/rules/index.ts';
 export const builtInPlugins: readonly AnyDefinition[] = [
   ...localPlugins,
   ...kubernetesPlugins,
+  ...htcondorPlugins,
   ...inertPlugins,
   SharedFileMessenger,
   ArcproxyCredManager,

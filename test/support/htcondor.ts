@@ -81,7 +81,8 @@ export function condorSpace(pool: Pool): CondorSpace {
   const directory = openTemporary();
   chownSync(directory, pool.uid, pool.gid);
   made.push(directory);
-  const factory = `test-${randomUUID()}`;
+  // Short enough for a daemon's own id.
+  const factory = `test-${randomUUID().slice(0, 18)}`;
   return { directory, factory, mine: `thresherFactory =?= "${factory}"` };
 }
 

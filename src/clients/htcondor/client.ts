@@ -80,14 +80,20 @@ export class HTCondorClient {
     return this.#ads({ command: 'condor_q', args, changes: false, timeLimit: this.#limits.ask }, signal);
   }
 
-  /** Jobs that left the queue, the last to leave first. @param limit at most so many: the whole history is read otherwise */
+  /**
+   * Jobs that left the queue, the last to leave first.
+   * @param limit at most so many: the whole history is read otherwise
+   * @param since an expression: it is read up to the first job for which that is true
+   */
   history(
     constraint: string,
     attributes: readonly string[],
     limit: number,
     signal: AbortSignal,
+    since?: string,
   ): Promise<Ad[]> {
-    const args = ['-json', ...projection(attributes), '-limit', `${limit}`, '-constraint', constraint];
+    const end = ['-limit', `${limit}`, ...(since === undefined ? [] : ['-since', since])];
+    const args = ['-json', ...projection(attributes), ...end, '-constraint', constraint];
     return this.#ads(
       { command: 'condor_history', args, changes: false, timeLimit: this.#limits.ask },
       signal,

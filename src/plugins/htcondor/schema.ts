@@ -161,6 +161,11 @@ export type HTCondorSubmitterConfig = Static<typeof HTCondorSubmitterConfig>;
 /** Harvester: `HTCondorMonitor` of `pandaharvester.harvestermonitor.htcondor_monitor`. */
 export const HTCondorMonitorConfig = Type.Object({
   ...where,
+  pollInterval: Type.Number({
+    ...{ default: 10, minimum: 0.2 },
+    description:
+      'How often each schedd is asked for all of its jobs, s. Of queues that share a schedd one of them says it.',
+  }),
   heldTimeout: Type.Integer({
     ...{ default: 3600, minimum: 0 },
     description: 'A job that is held for so long is removed, and its worker cancelled, s.',

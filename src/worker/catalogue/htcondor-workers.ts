@@ -6,6 +6,24 @@ export const htcondorWorkerErrors = {
     meaning: 'A value cannot be written into a submit description: HTCondor has no quotes for what is in it.',
     remedy: 'Change the option or the name that the message shows.',
   },
+  'htcondor-fenced': {
+    meaning: 'An attempt at the worker had been given up before it was sent; nothing was submitted.',
+    remedy: 'Nothing to do: it is tried again.',
+  },
+  'htcondor-submit-lives': {
+    meaning:
+      'Something of an earlier submission may still arrive: its `condor_submit` does not end, or a job of it cannot be removed.',
+    remedy: 'See the message for the process or the schedd; the worker waits, and nothing is submitted twice.',
+  },
+  'htcondor-submit-elsewhere': {
+    meaning:
+      'A `condor_submit` was started on another machine, from where the state directory was taken; whether it still runs cannot be seen here.',
+    remedy: 'End it there, then remove the file that the message names.',
+  },
+  'htcondor-held-limit': {
+    meaning: 'As many jobs of the queue are held as `maxHeldJobs` allows.',
+    remedy: '`condor_q -hold` shows why; release or remove them.',
+  },
   'htcondor-held': {
     meaning: 'The job was held for longer than `heldTimeout`, or for a reason that no waiting mends.',
     remedy: 'See the message, which has the reason of HTCondor.',

@@ -13,7 +13,7 @@ export interface Schedd {
 }
 
 /** Harvester's name of it, which workers keep: `schedd,pool`, or `LOCAL`. */
-export function submissionHostOf({ name, pool }: Schedd): string {
+export function submissionHostOf({ name, pool }: Pick<Schedd, 'name' | 'pool'>): string {
   return name === undefined && pool === undefined ? 'LOCAL' : `${name ?? 'None'},${pool ?? 'None'}`;
 }
 

@@ -1,6 +1,7 @@
 import { basename } from 'node:path';
 import { ThresherError, toReason } from '../../../worker/errors.ts';
 import type { Worker, WorkerError } from '../../../worker/worker.ts';
+import { identityText, marks } from '../marks.ts';
 import { type BatchFacts, logSubdirOf, type Values, valuesOf, withHostname } from './placeholders.ts';
 import { classAdText, textOf } from './quoting.ts';
 import { type Command, contradicts, type Statement } from './statements.ts';
@@ -18,6 +19,10 @@ export interface DescribedBatch {
 export interface DescribeOptions extends BatchFacts {
   /** The factory's own job log, beside the job's: `dagman_log`. Absolute. */
   readonly factoryLog?: string;
+  /** Of the workers. */
+  readonly queue?: string;
+  /** Number of the queue's configuration. */
+  readonly configId?: number;
 }
 
 /**
@@ -64,6 +69,8 @@ export function describeBatch(
       macros.push(`${macro}${worker.workerId} = ${texts[index] ?? ''}`);
     lines.push(`${statement.key} = $(${macro}$(thresherWorker))`);
   }
+  for (const { worker } of rendered)
+    macros.push(`thresherIdentityW${worker.workerId} = ${plain(classAdText(identityText(worker)))}`);
   const description = [
     ...lines,
     // Last, so that nothing in the template can say otherwise.
@@ -78,7 +85,10 @@ export function describeBatch(
 }
 
 /** What the factory writes itself, as `keyOf` has it. */
-const marks: ReadonlySet<string> = new Set(['my.thresherfactory', 'my.harvesterid', 'my.harvesterworkerid']);
+const ownMarks: ReadonlySet<string> = new Set([
+  'my.harvesterid',
+  ...Object.values(marks).map((name) => `my.${name.toLowerCase()}`),
+]);
 
 /**
  * Of a command that stands twice the last counts, as in HTCondor, and only that is written: of macros that nothing uses it
@@ -91,7 +101,7 @@ function lastOfEach(statements: readonly Statement[]): Statement[] {
   return statements.filter((one) => {
     if (one.kind !== 'command') return true;
     const key = keyOf(one.key);
-    return last.get(key) === one && !marks.has(key) && one !== contradiction;
+    return last.get(key) === one && !ownMarks.has(key) && one !== contradiction;
   });
 }
 
@@ -112,11 +122,15 @@ function renderAll(statements: readonly Statement[], values: Values): string[] {
   });
 }
 
-function marksOf({ factoryId, harvesterId, factoryLog }: DescribeOptions): string[] {
+function marksOf({ factoryId, harvesterId, factoryLog, queue, configId, ce }: DescribeOptions): string[] {
   return [
-    `+thresherFactory = ${classAdString(factoryId)}`,
+    `+${marks.factory} = ${classAdString(factoryId)}`,
     `+harvesterID = ${classAdString(harvesterId)}`,
-    '+harvesterWorkerID = "$(thresherWorker)"',
+    `+${marks.worker} = "$(thresherWorker)"`,
+    `+${marks.identity} = "$(thresherIdentityW$(thresherWorker))"`,
+    ...(queue === undefined ? [] : [`+${marks.queue} = ${classAdString(queue)}`]),
+    ...(configId === undefined ? [] : [`+${marks.config} = ${configId}`]),
+    ...(ce === undefined ? [] : [`+${marks.ce} = ${classAdString(ce.endpoint)}`]),
     ...(factoryLog === undefined ? [] : [`dagman_log = ${plain(factoryLog)}`]),
   ];
 }

@@ -1,0 +1,70 @@
+import { isFinal } from '../../worker/status.ts';
+import type { WorkerStatus } from '../../worker/status.ts';
+import type { CeCounts } from './place/ce-weight.ts';
+
+/** A worker at a CE, as the monitor last saw it. */
+export interface CeWorker {
+  readonly workerId: number;
+  readonly queue: string;
+  readonly ce: string;
+  readonly status: WorkerStatus;
+  /** ms UTC */
+  readonly queuedAt: number;
+}
+
+/** What counts as of late, ms. Source: Harvester's get_ce_weighting. */
+const window = 6 * 3600 * 1000;
+
+/** Who is at which CE, by what the monitors of all schedds see: by that the next submission is shared out. */
+export class CeTally {
+  /** By connection, the living. */
+  readonly #living = new Map<string, readonly CeWorker[]>();
+  /** By worker: those that ended and still count. */
+  readonly #ended = new Map<number, CeWorker>();
+  /** By queue: where its workers can be. */
+  readonly #connections = new Map<string, ReadonlySet<string>>();
+
+  /** The connections of a queue, in its newest configuration. */
+  know(queue: string, connections: readonly string[]): void {
+    this.#connections.set(queue, new Set(connections));
+  }
+
+  connections(queue: string): ReadonlySet<string> {
+    return this.#connections.get(queue) ?? new Set();
+  }
+
+  /** All that lives on a connection; those of before that are not among them are forgotten, unless they are `ended`. */
+  see(connection: string, living: readonly CeWorker[]): void {
+    this.#living.set(connection, living);
+  }
+
+  ended(worker: CeWorker): void {
+    this.#ended.set(worker.workerId, worker);
+  }
+
+  /** Of one queue: counts by the endpoint of the CE, and how many are queued at all. */
+  of(
+    queue: string,
+    now: number,
+  ): { readonly counts: ReadonlyMap<string, CeCounts>; readonly queued: number } {
+    for (const [workerId, { queuedAt }] of this.#ended)
+      if (queuedAt < now - window) this.#ended.delete(workerId);
+    const all = [...[...this.#living.values()].flat(), ...this.#ended.values()].filter(
+      (one) => one.queue === queue,
+    );
+    const byCe = Map.groupBy(all, ({ ce }) => ce);
+    const counts = new Map([...byCe].map(([ce, workers]) => [ce, countsOf(workers, now)]));
+    return { counts, queued: counts.values().reduce((sum, one) => sum + one.queued, 0) };
+  }
+}
+
+function countsOf(workers: readonly CeWorker[], now: number): CeCounts {
+  const of = (some: readonly CeWorker[]) => ({
+    queued: some.filter(({ status }) => status !== 'running' && !isFinal(status)).length,
+    running: some.filter(({ status }) => status === 'running').length,
+    finished: some.filter(({ status }) => status === 'finished').length,
+  });
+  const recent = of(workers.filter(({ queuedAt }) => queuedAt >= now - window));
+  const { queued, running } = of(workers);
+  return { queued, running, recent };
+}

@@ -1,0 +1,59 @@
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { whereIs } from '../../clients/htcondor/classad.ts';
+import { HTCondorClient } from '../../clients/htcondor/client.ts';
+import type { Context } from '../contracts/context.ts';
+import { marks } from './marks.ts';
+import { type Schedd, submissionHostOf } from './place/schedds.ts';
+import { Submits } from './submits.ts';
+
+/** What connections begin with. */
+const prefix = 'htcondor:';
+
+export function connectionName(schedd: Pick<Schedd, 'name' | 'pool'>): string {
+  return `${prefix}${submissionHostOf(schedd)}`;
+}
+
+/** Which schedd a connection is: also one that the queue does not name any more, where its workers of before are. */
+export function scheddOfConnection(connection: string): Pick<Schedd, 'name' | 'pool'> {
+  const host = connection.slice(prefix.length);
+  if (host === 'LOCAL') return {};
+  const comma = host.indexOf(',');
+  const [name, pool] = [host.slice(0, comma), host.slice(comma + 1)];
+  return { ...(name !== 'None' && { name }), ...(pool !== 'None' && { pool }) };
+}
+
+/** What the submitter, monitor and sweeper of all queues on one schedd share. */
+export class HTCondorHub {
+  readonly client: HTCondorClient;
+  /** Harvester's name of the schedd. */
+  readonly submissionHost: string;
+  readonly factoryId: string;
+  /** Constraint of what is ours. */
+  readonly mine: string;
+  /** Host name of this machine. */
+  readonly hostname = hostname();
+  readonly submits: Submits;
+  /** By worker: up to which attempt nothing of it may be sent any more. */
+  readonly fenced = new Map<number, number>();
+  /** By worker: the attempt that the schedd refused for certain, so that nothing of it can come any more. */
+  readonly refused = new Map<number, number>();
+  /** By queue: how many of its jobs were held when the monitor last looked. */
+  held: ReadonlyMap<string, number> = new Map();
+
+  constructor(
+    schedd: Pick<Schedd, 'name' | 'pool'>,
+    context: Pick<Context, 'factoryId' | 'stateDir' | 'clock'>,
+  ) {
+    const { factoryId, stateDir, clock } = context;
+    this.client = new HTCondorClient({ place: schedd, clock, environment: process.env });
+    this.submissionHost = submissionHostOf(schedd);
+    this.factoryId = factoryId;
+    this.mine = whereIs(marks.factory, factoryId);
+    this.submits = new Submits(join(stateDir, 'htcondor', 'submits'), clock);
+  }
+}
+
+export function hubOf(connection: string, context: Context): HTCondorHub {
+  return context.share(connection, () => new HTCondorHub(scheddOfConnection(connection), context));
+}

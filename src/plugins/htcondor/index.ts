@@ -1,0 +1,157 @@
+import { existsSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { resolve } from 'node:path';
+import { check } from '../../util/schema.ts';
+import type { Context } from '../contracts/context.ts';
+import { type CheckContext, definePlugin } from '../contracts/definition.ts';
+import type { DefinitionProblem } from '../contracts/definition-problem.ts';
+import { CeTally } from './ce-tally.ts';
+import { connectionName, hubOf } from './hub.ts';
+import { HTCondorMonitor, type OptionsOf } from './monitor.ts';
+import { cesOf } from './place/ce-list.ts';
+import { readHostConfig, type ReadSchedds, scheddsOf } from './place/schedds.ts';
+import {
+  HTCondorMonitorConfig,
+  HTCondorSubmitterConfig,
+  HTCondorSweeperConfig,
+  type Where,
+} from './schema.ts';
+import { HTCondorSubmitter } from './submitter.ts';
+import { HTCondorSweeper } from './sweeper.ts';
+import { templateFiles } from './template/which-file.ts';
+import { loadTemplate } from './template/template.ts';
+
+export const htcondorPlugins = [
+  definePlugin({
+    kind: 'submitter',
+    name: 'HTCondorSubmitter',
+    module: 'thresher/htcondor',
+    aliases: [['pandaharvester.harvestersubmitter.htcondor_submitter', 'HTCondorSubmitter']],
+    config: HTCondorSubmitterConfig,
+    connections,
+    check: (config, context) => [
+      ...checkWhere(config, context),
+      ...cesOf(config).problems,
+      ...checkTemplates(config, context),
+    ],
+    create: (config, context) => {
+      const tally = tallyOf(context);
+      tally.know(context.queue, connections(config, context));
+      return new HTCondorSubmitter({ config, context, tally });
+    },
+  }),
+  definePlugin({
+    kind: 'monitor',
+    name: 'HTCondorMonitor',
+    module: 'thresher/htcondor',
+    aliases: [['pandaharvester.harvestermonitor.htcondor_monitor', 'HTCondorMonitor']],
+    config: HTCondorMonitorConfig,
+    connections,
+    check: checkWhere,
+    create: (config, context) => {
+      const known = monitorOptions(context);
+      const ofQueue = known.get(context.queue) ?? new Map<number, HTCondorMonitorConfig>();
+      known.set(context.queue, ofQueue.set(context.configId, config));
+      const hub = hubOf(context.connection, context);
+      return new HTCondorMonitor({
+        hub,
+        config,
+        context,
+        options: optionsOf(known),
+        tally: tallyOf(context),
+      });
+    },
+  }),
+  definePlugin({
+    kind: 'sweeper',
+    name: 'HTCondorSweeper',
+    module: 'thresher/htcondor',
+    aliases: [['pandaharvester.harvestersweeper.htcondor_sweeper', 'HTCondorSweeper']],
+    config: HTCondorSweeperConfig,
+    connections,
+    check: checkWhere,
+    create: (config, context) => {
+      const hub = hubOf(context.connection, context);
+      return new HTCondorSweeper({ hub, config, context, options: optionsOf(monitorOptions(context)) });
+    },
+  }),
+];
+
+/** Shared by all schedds: connections begin with it. */
+const everywhere = 'htcondor:';
+
+const tallyOf = (context: Context): CeTally => context.share(everywhere, () => new CeTally());
+
+/** What the monitor's sections say, by queue and number of its configuration. */
+type MonitorOptions = Map<string, Map<number, HTCondorMonitorConfig>>;
+
+/** One monitor follows the workers of all queues on its schedd, those of earlier configurations among them. */
+function monitorOptions(context: Context): MonitorOptions {
+  return context.share(`${context.connection} options`, (): MonitorOptions => new Map());
+}
+
+/** Of a queue that says nothing here (it was removed, say) nobody is given up. */
+const onlyLook: HTCondorMonitorConfig = { ...defaults(), heldTimeout: Number.MAX_SAFE_INTEGER };
+
+function defaults(): HTCondorMonitorConfig {
+  const checked = check(HTCondorMonitorConfig, {});
+  if (!checked.ok) throw new Error('the options of the monitor have defaults');
+  return checked.value;
+}
+
+function optionsOf(known: MonitorOptions): OptionsOf {
+  return (queue = '', configId = NaN) => {
+    const ofQueue = known.get(queue);
+    if (ofQueue === undefined) return onlyLook;
+    return ofQueue.get(configId) ?? ofQueue.get(Math.max(...ofQueue.keys())) ?? onlyLook;
+  };
+}
+
+function schedds(config: Where, { configDir }: Pick<CheckContext, 'configDir'>): ReadSchedds {
+  const { condorHostConfig } = config;
+  return condorHostConfig === undefined
+    ? scheddsOf(config, hostname())
+    : readHostConfig(resolve(configDir, condorHostConfig));
+}
+
+/** None where the file of schedds cannot be read: that is said by `check`. */
+function connections(config: Where, context: Pick<CheckContext, 'configDir'>): string[] {
+  const read = schedds(config, context);
+  if (!read.ok) return [];
+  return read.schedds.filter(({ weight }) => weight > 0).map(connectionName);
+}
+
+function checkWhere(config: Where, context: CheckContext): readonly DefinitionProblem[] {
+  const read = schedds(config, context);
+  return read.ok ? [] : read.problems;
+}
+
+/** Mistakes in the template, or in those of all kinds of CEs that may be chosen. */
+function checkTemplates(config: HTCondorSubmitterConfig, { configDir }: CheckContext): DefinitionProblem[] {
+  if (config.templateFile === undefined && config.CEtemplateDir === undefined) {
+    const message =
+      'neither templateFile nor CEtemplateDir is set, so nothing can be submitted: set one of them';
+    return [{ pointer: '/templateFile', code: 'template-wrong', message }];
+  }
+  const { ces } = cesOf(config);
+  const choices = (ces.length === 0 ? [undefined] : ces).map((ce) => templateFiles(config, ce));
+  if (choices.some((files) => files.length === 0)) {
+    const message =
+      'CEtemplateDir has a template for each kind of CE of a ceList, and there is none: set templateFile';
+    return [{ pointer: '/CEtemplateDir', code: 'template-wrong', message }];
+  }
+  const pointer = config.templateFile === undefined ? '/CEtemplateDir' : '/templateFile';
+  const files = choices.map((some) => {
+    const paths = some.map((file) => resolve(configDir, file));
+    return paths.find((path) => existsSync(path)) ?? paths[0] ?? '';
+  });
+  return [...new Set(files)].flatMap((file) => {
+    const loaded = loadTemplate(file, config);
+    const found = loaded.ok ? loaded.warnings : loaded.problems;
+    return found.map((problem) =>
+      problem.code === 'file-unreadable'
+        ? { pointer, code: problem.code, message: `${file}: ${problem.message}` }
+        : problem,
+    );
+  });
+}

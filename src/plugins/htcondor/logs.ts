@@ -1,0 +1,169 @@
+import { open } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { jobIdText, whereJobs } from '../../clients/htcondor/classad.ts';
+import { isHTCondorError } from '../../clients/htcondor/errors.ts';
+import type { Ad } from '../../clients/htcondor/json-objects.ts';
+import type { Clock } from '../../util/clock.ts';
+import { hasCode } from '../../util/files.ts';
+import { ThresherError } from '../../worker/errors.ts';
+import type { Worker } from '../../worker/worker.ts';
+import type { LogReader, LogRequest } from '../contracts/log-reader.ts';
+import type { HTCondorHub } from './hub.ts';
+import { jobOfWorker, whereWorkers } from './look-up.ts';
+import { jobOf } from './marks.ts';
+
+/** Where the output of a job is. */
+interface Source {
+  readonly job: { readonly cluster: number; readonly proc: number };
+  /** Absolute; undefined: it has none. */
+  readonly file: string | undefined;
+  /** Its output is on the machine where it runs. */
+  readonly runs: boolean;
+  /** It has ended, one way or another. */
+  readonly over: boolean;
+  /** Its output stays in the spool of the schedd until it is fetched. */
+  readonly spooled: boolean;
+}
+
+/** So much of the end of an output is read, bytes. */
+const mostRead = 4 * 2 ** 20;
+/** Between two looks at a running job, ms: each is a process that speaks to its machine. */
+const followInterval = 2000;
+
+const attributes = [
+  ...['ClusterId', 'ProcId', 'JobStatus', 'HoldReasonCode', 'JobStartDate', 'RemoveReason'],
+  ...['harvesterWorkerID', 'Iwd', 'Out', 'Err', 'SUBMIT_Iwd', 'SUBMIT_Out', 'SUBMIT_Err', 'StageInFinish'],
+  ...['StreamOut', 'StreamErr'],
+];
+
+/** Reads the output of a job: from its file, or through `condor_tail` while it runs, or from the spool. */
+export class HTCondorLogs implements LogReader {
+  readonly #hub: HTCondorHub;
+  readonly #clock: Clock;
+
+  constructor(hub: HTCondorHub, clock: Clock) {
+    this.#hub = hub;
+    this.#clock = clock;
+  }
+
+  async *read(worker: Worker, request: LogRequest, signal: AbortSignal): AsyncIterable<Uint8Array> {
+    const { stream, follow, tail } = request;
+    const encoder = new TextEncoder();
+    let shown: string | undefined;
+    while (!signal.aborted) {
+      const source = await this.#source(worker, stream, signal);
+      const text = await this.#text(source, stream, signal);
+      if (text === undefined) {
+        if (!follow || source.over) throw this.#none(worker, source, stream);
+      } else {
+        const next = shown === undefined ? lastLines(text, tail) : added(shown, text);
+        shown = text;
+        if (next !== '') yield encoder.encode(next);
+      }
+      if (!follow || source.over) return;
+      await this.#clock.sleep(followInterval, signal);
+    }
+  }
+
+  async #source(worker: Worker, stream: LogRequest['stream'], signal: AbortSignal): Promise<Source> {
+    const { client, mine, submissionHost } = this.#hub;
+    const constraint = `${mine} && (${whereWorkers([worker.workerId])})`;
+    const queued = await client.queue(constraint, attributes, signal);
+    const ads = queued.length > 0 ? queued : await client.history(constraint, attributes, 2, signal);
+    const jobs = ads.flatMap((raw) => {
+      const job = jobOf(raw);
+      return job === undefined ? [] : [{ job, raw }];
+    });
+    const job = jobOfWorker(
+      worker,
+      jobs.map((one) => one.job),
+    );
+    const raw = jobs.find((one) => one.job === job)?.raw;
+    if (job === undefined || raw === undefined) {
+      const message = `worker ${worker.workerId} has no job in the queue or history of ${submissionHost}: none was made yet, or it is forgotten`;
+      throw new ThresherError('no-log', message);
+    }
+    const { JobStatus = 0 } = job.ad;
+    return {
+      job: job.id,
+      file: fileOf(raw, stream),
+      runs: JobStatus === 2 && raw[stream === 'stderr' ? 'StreamErr' : 'StreamOut'] !== true,
+      over: JobStatus === 3 || JobStatus === 4 || queued.length === 0,
+      spooled: typeof raw['StageInFinish'] === 'number' && raw['StageInFinish'] > 0,
+    };
+  }
+
+  /** The end of what there is; undefined: nothing can be had now. */
+  async #text(
+    { job, file, runs, over, spooled }: Source,
+    stream: LogRequest['stream'],
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    const { client, mine } = this.#hub;
+    if (runs) {
+      try {
+        return await client.tail(job, { stream, maxBytes: mostRead }, signal);
+      } catch (error) {
+        // It ended in this moment, or has not begun to write.
+        if (!isHTCondorError(error, 'condor-no-job', 'condor-failed')) throw error;
+      }
+    }
+    if (file === undefined) return undefined;
+    const text = await endOfFile(file);
+    if (text !== undefined || !spooled || !over) return text;
+    // It goes to where it was submitted from, as its submit description says.
+    await client.transferData(`${mine} && (${whereJobs([job])})`, signal);
+    return endOfFile(file);
+  }
+
+  #none(worker: Worker, { job, file, over }: Source, stream: string): ThresherError {
+    const where = file === undefined ? `names no file for ${stream}` : `has written no ${file}`;
+    const when = over ? '' : ', and does not run';
+    const message = `job ${jobIdText(job)} of worker ${worker.workerId} ${where}${when}`;
+    return new ThresherError('no-log', message);
+  }
+}
+
+/** A spooled job has another directory at the schedd than here. */
+function fileOf(raw: Ad, stream: LogRequest['stream']): string | undefined {
+  const name = stream === 'stderr' ? 'Err' : 'Out';
+  const text = (key: string) => {
+    const value = raw[key];
+    return typeof value === 'string' && value !== '' ? value : undefined;
+  };
+  const file = text(`SUBMIT_${name}`) ?? text(name);
+  if (file === undefined || file === '/dev/null') return undefined;
+  return resolve(text('SUBMIT_Iwd') ?? text('Iwd') ?? '/', file);
+}
+
+async function endOfFile(path: string): Promise<string | undefined> {
+  const file = await open(path).catch((error: unknown) => {
+    if (hasCode(error, 'ENOENT', 'ENOTDIR', 'EACCES')) return undefined;
+    throw error;
+  });
+  if (file === undefined) return undefined;
+  try {
+    const { size } = await file.stat();
+    const from = Math.max(0, size - mostRead);
+    const piece = Buffer.alloc(size - from);
+    const { bytesRead } = await file.read(piece, 0, piece.length, from);
+    return piece.subarray(0, bytesRead).toString('utf8');
+  } finally {
+    await file.close();
+  }
+}
+
+function lastLines(text: string, lines: number | undefined): string {
+  if (lines === undefined) return text;
+  if (lines === 0) return '';
+  const all = text.split(/(?<=\n)/);
+  return all.slice(-lines).join('');
+}
+
+/** What came after what was shown, by the end of it: only the end of an output can be had. */
+function added(shown: string, text: string): string {
+  if (text.startsWith(shown)) return text.slice(shown.length);
+  const end = shown.slice(-4096);
+  const at = text.lastIndexOf(end);
+  return at < 0 ? text : text.slice(at + end.length);
+}

@@ -1,0 +1,93 @@
+import { type JobId, jobIdText } from '../../clients/htcondor/classad.ts';
+import type { Worker } from '../../worker/worker.ts';
+import type { HTCondorHub } from './hub.ts';
+import { type Job, jobOf, marks } from './marks.ts';
+import { jobAttributes } from './state/types.ts';
+
+/** What is asked of each job that is followed. */
+export const followed: readonly string[] = [
+  ...new Set([...jobAttributes, 'QDate', marks.queue, marks.config, marks.ce]),
+];
+
+/** Workers of one query: an argument has its longest. */
+const atOnce = 500;
+
+/** Jobs in the queue of the schedd by a constraint beside that they are ours. @throws HTCondorError */
+export async function inQueue(
+  hub: HTCondorHub,
+  constraint: string,
+  signal: AbortSignal,
+  attributes: readonly string[] = followed,
+): Promise<Job[]> {
+  const ads = await hub.client.queue(`${hub.mine} && (${constraint})`, attributes, signal);
+  return ads.flatMap((ad) => jobOf(ad) ?? []);
+}
+
+/** The jobs of workers. */
+export function whereWorkers(workerIds: readonly number[]): string {
+  // A string, as Harvester has it.
+  const list = workerIds.map((id) => `"${id}"`).join(',');
+  return workerIds.length === 0 ? 'false' : `member(${marks.worker}, {${list}})`;
+}
+
+/**
+ * The jobs of these workers, past every cache: first the queue, then the history, since a job is written there before it
+ * leaves the queue. @throws HTCondorError where not all of it can be said.
+ */
+export async function lookUp(
+  hub: HTCondorHub,
+  workerIds: readonly number[],
+  signal: AbortSignal,
+  options: { readonly history: boolean },
+): Promise<ReadonlyMap<number, readonly Job[]>> {
+  const found = new Map<number, Job[]>();
+  const add = (jobs: readonly Job[]) => {
+    for (const job of jobs) {
+      if (job.workerId !== undefined) found.set(job.workerId, [...(found.get(job.workerId) ?? []), job]);
+    }
+  };
+  for (let first = 0; first < workerIds.length; first += atOnce) {
+    const some = workerIds.slice(first, first + atOnce);
+    add(await inQueue(hub, whereWorkers(some), signal));
+    let missing = some.filter((id) => !found.has(id));
+    while (options.history && missing.length > 0) {
+      // One job for each is the rule; where one has several, they take the places of others, who are asked for again.
+      const limit = missing.length;
+      const constraint = `${hub.mine} && ${whereWorkers(missing)}`;
+      const ads = await hub.client.history(constraint, followed, limit, signal);
+      add(ads.flatMap((ad) => jobOf(ad) ?? []));
+      missing = ads.length < limit ? [] : missing.filter((id) => !found.has(id));
+    }
+  }
+  return found;
+}
+
+/**
+ * The job that a worker is, of those that carry its mark: the one that it was confirmed with, else the last one. A half
+ * that an attempt left and its fence removed may stand beside it.
+ */
+export function jobOfWorker({ handle }: Pick<Worker, 'handle'>, jobs: readonly Job[] = []): Job | undefined {
+  const own = jobs.find(({ id }) => jobIdText(id) === handle?.batchID);
+  return own ?? jobs.filter((job) => !wasNeverWhole(job)).toSorted((a, b) => byId(b.id, a.id))[0];
+}
+
+const spooling = 16;
+
+/** Submitted with `-spool`, but its files never came: it waits for them, and they only come from whoever submitted it. */
+export function isHalf({ ad }: Job): boolean {
+  return ad.JobStatus === 5 && ad.HoldReasonCode === spooling;
+}
+
+/** A half that is no more. */
+function wasNeverWhole({ ad }: Job): boolean {
+  const { JobStatus, HoldReasonCode, JobStartDate, RemoveReason = '' } = ad;
+  const removed = JobStatus === 3 && !JobStartDate;
+  return removed && (HoldReasonCode === spooling || RemoveReason.includes(halfReason));
+}
+
+/** Why halves are removed. */
+export const halfReason = 'its submission was cut off';
+
+export function byId(a: JobId, b: JobId): number {
+  return a.cluster - b.cluster || a.proc - b.proc;
+}

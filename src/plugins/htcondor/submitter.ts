@@ -1,0 +1,283 @@
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import pMap from 'p-map';
+import { jobIdText, whereJobs } from '../../clients/htcondor/classad.ts';
+import { isHTCondorError } from '../../clients/htcondor/errors.ts';
+import { ensureDirectory } from '../../util/files.ts';
+import { ThresherError, toReason } from '../../worker/errors.ts';
+import type { Reason } from '../../worker/reason.ts';
+import type { Worker, WorkerError } from '../../worker/worker.ts';
+import type { Context } from '../contracts/context.ts';
+import type { FindOutcome, Preflight, SubmitOutcome, Submitter } from '../contracts/submitter.ts';
+import type { CeTally } from './ce-tally.ts';
+import { type HTCondorHub, hubOf } from './hub.ts';
+import { halfReason, inQueue, isHalf, jobOfWorker, lookUp } from './look-up.ts';
+import type { Job } from './marks.ts';
+import { cesOf } from './place/ce-list.ts';
+import { chooseCe } from './place/ce-weight.ts';
+import { absolutePaths, credentialOf } from './paths.ts';
+import type { HTCondorSubmitterConfig } from './schema.ts';
+import { describeBatch, type DescribedBatch } from './template/describe.ts';
+import { type ChosenCe, logSubdirOf } from './template/placeholders.ts';
+import { type CondorTemplate, loadTemplate } from './template/template.ts';
+import { templateFiles } from './template/which-file.ts';
+
+export interface SubmitterParts {
+  readonly config: HTCondorSubmitterConfig;
+  readonly context: Context;
+  readonly tally: CeTally;
+}
+
+type Outcomes = Map<number, SubmitOutcome>;
+
+/** One `condor_submit` for all workers of a batch that go to the same schedd. */
+export class HTCondorSubmitter implements Submitter {
+  readonly #config: HTCondorSubmitterConfig;
+  readonly #context: Context;
+  readonly #tally: CeTally;
+
+  constructor({ config, context, tally }: SubmitterParts) {
+    // Relative paths count from the queue file, and not from wherever the daemon was started.
+    this.#config = absolutePaths(config, context.configDir);
+    this.#context = context;
+    this.#tally = tally;
+  }
+
+  preflight(): Promise<Preflight> {
+    const { maxHeldJobs } = this.#config;
+    const { queue } = this.#context;
+    const { ces } = cesOf(this.#config);
+    // Each kind of CE may have a template of its own: whichever is chosen, it must be sound.
+    const problems = new Map<string, Reason>();
+    for (const ce of ces.length === 0 ? [undefined] : ces) {
+      const template = this.#template(ce);
+      if (Array.isArray(template)) for (const reason of template) problems.set(reason.message, reason);
+    }
+    const held = this.#hubs().reduce((sum, hub) => sum + (hub.held.get(queue) ?? 0), 0);
+    if (maxHeldJobs !== undefined && held > 0 && held >= maxHeldJobs) {
+      const message = `${held} jobs of ${queue} are held, and maxHeldJobs is ${maxHeldJobs}`;
+      problems.set(message, { code: 'htcondor-held-limit', message });
+    }
+    return Promise.resolve({ problems: [...problems.values()] });
+  }
+
+  async submit(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, SubmitOutcome>> {
+    const outcomes: Outcomes = new Map();
+    const places = [...Map.groupBy(workers, ({ placement }) => placement)];
+    // Side by side: a schedd that hangs delays only its own.
+    await pMap(places, ([placement, some]) =>
+      this.#submitTo(hubOf(placement, this.#context), some, outcomes, signal),
+    );
+    return outcomes;
+  }
+
+  async find(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, FindOutcome>> {
+    const outcomes = new Map<number, FindOutcome>();
+    const places = [...Map.groupBy(workers, ({ placement }) => placement)];
+    await pMap(places, async ([placement, some]) => {
+      for (const [workerId, outcome] of await find(hubOf(placement, this.#context), some, signal))
+        outcomes.set(workerId, outcome);
+    });
+    return outcomes;
+  }
+
+  credentials(): readonly string[] {
+    const proxy = credentialOf(this.#config);
+    return proxy === undefined ? [] : [proxy];
+  }
+
+  async #submitTo(
+    hub: HTCondorHub,
+    workers: readonly Worker[],
+    outcomes: Outcomes,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const reject = (some: readonly Worker[], error: WorkerError) => {
+      for (const { workerId, attempt } of some) {
+        hub.refused.set(workerId, attempt);
+        outcomes.set(workerId, { kind: 'rejected', permanent: false, error });
+      }
+    };
+    const [late, due] = partition(workers, ({ workerId, attempt }) => {
+      return (hub.fenced.get(workerId) ?? 0) >= attempt;
+    });
+    for (const worker of late) {
+      const message = `attempt ${worker.attempt} had been given up before it was sent`;
+      reject([worker], { code: 'htcondor-fenced', message });
+    }
+    if (due.length === 0) return;
+    const ce = this.#chooseCe(due.length);
+    const template = this.#template(ce);
+    if (Array.isArray(template)) {
+      reject(due, { code: 'preflight', message: template.map(({ message }) => message).join('; ') });
+      return;
+    }
+    let batch: DescribedBatch;
+    let directory: string;
+    try {
+      directory = await this.#logDirectory();
+      batch = this.#describe(hub, template, due, ce);
+    } catch (error) {
+      reject(due, toReason(error));
+      return;
+    }
+    for (const [workerId, error] of batch.rejected) {
+      const worker = due.find((one) => one.workerId === workerId);
+      if (worker) reject([worker], error);
+      // The same values would be refused again.
+      outcomes.set(workerId, { kind: 'rejected', permanent: true, error });
+    }
+    if (batch.workers.length > 0) await this.#send(hub, batch, directory, reject, outcomes, signal);
+  }
+
+  async #send(
+    hub: HTCondorHub,
+    { description, workers }: DescribedBatch,
+    directory: string,
+    reject: (some: readonly Worker[], error: WorkerError) => void,
+    outcomes: Outcomes,
+    signal: AbortSignal,
+  ): Promise<void> {
+    for (const { workerId } of workers) {
+      hub.refused.delete(workerId);
+      hub.fenced.delete(workerId);
+    }
+    try {
+      const submit = await hub.submits.begin(workers.map(({ workerId }) => workerId));
+      const { onStart } = submit;
+      const spool = this.#config.useSpool;
+      const jobs = await hub.client
+        .submit(description, { spool, directory, onStart }, signal)
+        .finally(submit.over);
+      if (jobs.length !== workers.length) {
+        const message = `${workers.length} workers were submitted, and condor_submit speaks of ${jobs.length} jobs`;
+        throw new ThresherError('condor-answer', message);
+      }
+      for (const [index, { workerId }] of workers.entries()) {
+        const id = jobs[index];
+        if (id === undefined) continue;
+        const handle = { batchID: jobIdText(id), submissionHost: hub.submissionHost };
+        outcomes.set(workerId, { kind: 'accepted', handle });
+      }
+    } catch (error) {
+      const reason = toReason(error);
+      if (isHTCondorError(error) && !error.maybeDone) reject(workers, reason);
+      else for (const { workerId } of workers) outcomes.set(workerId, { kind: 'unknown', error: reason });
+    }
+  }
+
+  #describe(
+    hub: HTCondorHub,
+    template: CondorTemplate,
+    workers: readonly Worker[],
+    ce: ChosenCe | undefined,
+  ): DescribedBatch {
+    const { factoryId, harvesterId, clock, random, queue, configId } = this.#context;
+    return describeBatch(template, workers, {
+      ...{ factoryId, harvesterId, hostname: hub.hostname, config: this.#config, random, queue, configId },
+      // It is read from standard input; this is where Harvester's templates look for the text.
+      sdfPath: template.file,
+      submissionHost: hub.submissionHost,
+      now: clock.now(),
+      ...(ce && { ce }),
+    });
+  }
+
+  /** The directory of the hour: the logs are there, and what jobs bring back that say no `initialdir`. */
+  async #logDirectory(): Promise<string> {
+    const { clock } = this.#context;
+    const directory = join(this.#config.logDir, logSubdirOf(clock.now()));
+    await ensureDirectory(directory);
+    return directory;
+  }
+
+  #chooseCe(newWorkers: number): ChosenCe | undefined {
+    const { ces } = cesOf(this.#config);
+    const { queue, random, clock } = this.#context;
+    const { counts, queued } = this.#tally.of(queue, clock.now());
+    const options = {
+      ...{ queueLimit: queued, newWorkers, slave: false },
+      fairsharePercent: this.#config.ce_fairshare_percent,
+    };
+    return chooseCe(ces, counts, options, random);
+  }
+
+  #hubs(): HTCondorHub[] {
+    return [...this.#tally.connections(this.#context.queue)].map((one) => hubOf(one, this.#context));
+  }
+
+  /** Read anew each time: an operator's edit counts at once, and a broken one stops the queue with its reason. */
+  #template(ce: ChosenCe | undefined): CondorTemplate | Reason[] {
+    const files = templateFiles(this.#config, ce).map((file) => resolve(this.#context.configDir, file));
+    const [first] = files;
+    if (first === undefined) {
+      const message = 'the queue names no template: set templateFile, or CEtemplateDir for CEs of a ceList';
+      return [{ code: 'preflight', message }];
+    }
+    const loaded = loadTemplate(files.find((file) => existsSync(file)) ?? first, this.#config);
+    if (loaded.ok) return loaded.template;
+    return loaded.problems.map(({ file, line, message }) => ({
+      code: 'preflight',
+      message: `${file ?? ''}:${line ?? 0}: ${message}`,
+    }));
+  }
+}
+
+/**
+ * Why nothing can arrive later of what this says is absent. Whatever a `condor_submit` asks for it asks step by step, and goes
+ * on only with the answer; the schedd stays in that conversation until it is over, and answers nobody else meanwhile. So:
+ * 1. no further one is started for these attempts (`fenced`), and those that were started, by whatever daemon, have ended
+ *    (`submits`);
+ * 2. a question that is asked after that is answered after the schedd has read whatever was on its way from them. A schedd
+ *    that hangs does not answer, and then nothing is absent.
+ */
+async function find(
+  hub: HTCondorHub,
+  workers: readonly Worker[],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<number, FindOutcome>> {
+  const outcomes = new Map<number, FindOutcome>();
+  for (const { workerId, attempt } of workers)
+    hub.fenced.set(workerId, Math.max(attempt, hub.fenced.get(workerId) ?? 0));
+  // The schedd said no to it, and was not asked since.
+  const [certain, open] = partition(workers, ({ workerId, attempt }) => {
+    return hub.refused.get(workerId) === attempt;
+  });
+  for (const { workerId } of certain) outcomes.set(workerId, { kind: 'absent' });
+  if (open.length === 0) return outcomes;
+  const ids = open.map(({ workerId }) => workerId);
+  try {
+    await hub.submits.end(new Set(ids), signal);
+    const jobs = await lookUp(hub, ids, signal, { history: true });
+    const halves = [...jobs.values()].flat().filter(isHalf);
+    await removeHalves(hub, halves, signal);
+    for (const worker of open) {
+      const whole = (jobs.get(worker.workerId) ?? []).filter((job) => !isHalf(job));
+      const job = jobOfWorker(worker, whole);
+      if (job === undefined) outcomes.set(worker.workerId, { kind: 'absent' });
+      else {
+        const handle = { batchID: jobIdText(job.id), submissionHost: hub.submissionHost };
+        outcomes.set(worker.workerId, { kind: 'found', handle });
+      }
+    }
+  } catch (error) {
+    for (const { workerId } of open) outcomes.set(workerId, { kind: 'unknown', error: toReason(error) });
+  }
+  return outcomes;
+}
+
+/** @throws what keeps them: until they are removed somebody could release them. */
+async function removeHalves(hub: HTCondorHub, halves: readonly Job[], signal: AbortSignal): Promise<void> {
+  if (halves.length === 0) return;
+  const these = whereJobs(halves.map(({ id }) => id));
+  await hub.client.act('remove', `${hub.mine} && (${these})`, halfReason, signal);
+  const left = await inQueue(hub, `(${these}) && JobStatus =!= 3`, signal);
+  if (left.length > 0) {
+    const message = `${left.length} jobs whose submission was cut off could not be removed from ${hub.submissionHost}`;
+    throw new ThresherError('htcondor-submit-lives', message);
+  }
+}
+
+function partition<T>(all: readonly T[], test: (one: T) => boolean): [T[], T[]] {
+  return [all.filter(test), all.filter((one) => !test(one))];
+}

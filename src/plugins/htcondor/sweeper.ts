@@ -1,0 +1,185 @@
+import { rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { type JobId, jobIdText, parseJobId, whereJobs } from '../../clients/htcondor/classad.ts';
+import { toReason } from '../../worker/errors.ts';
+import { isFinal } from '../../worker/status.ts';
+import type { Worker, WorkerError } from '../../worker/worker.ts';
+import type { Context } from '../contracts/context.ts';
+import type { Found, GoneOutcome, Sweeper } from '../contracts/sweeper.ts';
+import type { HTCondorHub } from './hub.ts';
+import { followed, inQueue, isHalf, whereWorkers } from './look-up.ts';
+import { type Job, marks } from './marks.ts';
+import type { OptionsOf } from './monitor.ts';
+import type { HTCondorSweeperConfig } from './schema.ts';
+import { stateOf } from './state/job-state.ts';
+
+export interface SweeperParts {
+  readonly hub: HTCondorHub;
+  readonly config: HTCondorSweeperConfig;
+  readonly context: Context;
+  readonly options: OptionsOf;
+}
+
+/** How long one call waits for what it removed, ms. What takes longer is `pending`, and the next call goes on. */
+const patience = { kill: 5000, remove: 20_000 };
+/** Between two looks, ms: each is a process of its own, and a question to the schedd. */
+const pauses = { first: 200, longest: 2000 };
+/** Jobs of one command: an argument has its longest, and a schedd does nothing else meanwhile. */
+const atOnce = 500;
+
+const removed = 3;
+const completed = 4;
+
+/** Removes jobs many at once by their marks, and says gone when the queue has them no more. */
+export class HTCondorSweeper implements Sweeper {
+  readonly #parts: SweeperParts;
+
+  constructor(parts: SweeperParts) {
+    this.#parts = parts;
+  }
+
+  async kill(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, GoneOutcome>> {
+    const { hub } = this.#parts;
+    // What has not begun must not begin any more.
+    const open = workers.filter(({ handle }) => handle === undefined);
+    for (const { workerId, attempt } of open)
+      hub.fenced.set(workerId, Math.max(attempt, hub.fenced.get(workerId) ?? 0));
+    if (open.length > 0) await hub.submits.end(new Set(open.map(({ workerId }) => workerId)), signal);
+    // One that has ended by itself is not to be removed before its end was seen.
+    const lives = `JobStatus =!= ${completed}`;
+    return this.#removeAll(workers, { which: lives, patience: patience.kill }, signal);
+  }
+
+  async remove(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, GoneOutcome>> {
+    const { hub, config, context } = this.#parts;
+    await this.#fetch(workers, signal);
+    const how = { which: 'true', patience: patience.remove };
+    const outcomes = new Map(await this.#removeAll(workers, how, signal));
+    for (const { workerId } of workers) {
+      if (outcomes.get(workerId)?.kind !== 'gone') continue;
+      hub.refused.delete(workerId);
+      if (config.preparatorBasePath === undefined) continue;
+      const directory = join(resolve(context.configDir, config.preparatorBasePath), String(workerId));
+      try {
+        await rm(directory, { recursive: true, force: true });
+      } catch (error) {
+        outcomes.set(workerId, { kind: 'failed', error: toReason(error) });
+      }
+    }
+    return outcomes;
+  }
+
+  async list(signal: AbortSignal): Promise<readonly Found[]> {
+    const { hub, context, options } = this.#parts;
+    const jobs = await inQueue(hub, 'true', signal, [...followed, marks.identity]);
+    const now = context.clock.now();
+    return jobs
+      .filter((job) => job.ad.JobStatus !== removed)
+      .map((job): Found => {
+        const { id, identity, ad, workerId, queue, configId } = job;
+        const place = `${hub.submissionHost} ${jobIdText(id)}`;
+        const handle = { batchID: jobIdText(id), submissionHost: hub.submissionHost };
+        if (identity === undefined || workerId === undefined) return { place, handle };
+        // Its files may never come: whether it is one at all is for the submitter to say.
+        if (isHalf(job)) return { place, handle, identity };
+        const { heldTimeout } = options(queue, configId);
+        const state = stateOf(workerId, ad, now, { heldTimeout });
+        return { place, handle, identity, ...(state && { observation: state.observation }) };
+      });
+  }
+
+  async removeOrphan({ handle }: Found, signal: AbortSignal): Promise<GoneOutcome> {
+    const id = parseJobId(handle.batchID);
+    if (id === undefined) return { kind: 'gone' };
+    const { hub } = this.#parts;
+    try {
+      const these = whereJobs([id]);
+      const jobs = () => inQueue(hub, these, signal, ['ClusterId', 'ProcId', 'JobStatus', marks.worker]);
+      await this.#act(await jobs(), signal);
+      const left = await this.#untilGone(jobs, patience.kill, signal);
+      return left.length === 0 ? { kind: 'gone' } : { kind: 'pending' };
+    } catch (error) {
+      return { kind: 'failed', error: toReason(error) };
+    }
+  }
+
+  /** By their marks, so that those are removed as well whose number nobody was told. */
+  async #removeAll(
+    workers: readonly Worker[],
+    how: { readonly which: string; readonly patience: number },
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<number, GoneOutcome>> {
+    const { hub } = this.#parts;
+    const outcomes = new Map<number, GoneOutcome>();
+    for (let first = 0; first < workers.length; first += atOnce) {
+      const some = workers.slice(first, first + atOnce);
+      const these = `${whereWorkers(some.map(({ workerId }) => workerId))} && ${how.which}`;
+      const attributes = ['ClusterId', 'ProcId', 'JobStatus', marks.worker];
+      const jobs = () => inQueue(hub, these, signal, attributes);
+      let left: readonly Job[] = [];
+      let failure: WorkerError | undefined;
+      try {
+        left = await jobs();
+        await this.#act(left, signal);
+        left = await this.#untilGone(jobs, how.patience, signal);
+      } catch (error) {
+        failure = toReason(error);
+      }
+      const late = new Set(left.map(({ workerId }) => workerId));
+      for (const { workerId } of some) {
+        if (failure !== undefined) outcomes.set(workerId, { kind: 'failed', error: failure });
+        else outcomes.set(workerId, { kind: late.has(workerId) ? 'pending' : 'gone' });
+      }
+    }
+    return outcomes;
+  }
+
+  /** One command for all; what was removed before, and is still on its way out, is not told again. */
+  async #act(jobs: readonly Job[], signal: AbortSignal): Promise<void> {
+    const { hub } = this.#parts;
+    const ids: JobId[] = jobs.filter(({ ad }) => ad.JobStatus !== removed).map(({ id }) => id);
+    if (ids.length === 0) return;
+    await hub.client.act('remove', `${hub.mine} && (${whereJobs(ids)})`, 'ended by thresher', signal);
+  }
+
+  async #untilGone(
+    look: () => Promise<readonly Job[]>,
+    longest: number,
+    signal: AbortSignal,
+  ): Promise<readonly Job[]> {
+    const { clock } = this.#parts.context;
+    const deadline = clock.monotonic() + longest;
+    for (let pause = pauses.first; ; pause = Math.min(pause * 2, pauses.longest)) {
+      const left = await look();
+      if (left.length === 0 || signal.aborted || clock.monotonic() + pause > deadline) return left;
+      await clock.sleep(pause, signal);
+    }
+  }
+
+  /** The output of spooled jobs goes with them. */
+  async #fetch(workers: readonly Worker[], signal: AbortSignal): Promise<void> {
+    const { hub, context, options } = this.#parts;
+    const ids = workers.map(({ workerId }) => workerId);
+    for (let first = 0; first < ids.length; first += atOnce) {
+      const these = `${whereWorkers(ids.slice(first, first + atOnce))} && JobStatus == ${completed} && StageInFinish > 0`;
+      try {
+        const spooled = await inQueue(hub, these, signal);
+        const over = spooled.filter(({ ad, workerId = 0, queue, configId }) => {
+          const { heldTimeout } = options(queue, configId);
+          return isFinal(
+            stateOf(workerId, ad, context.clock.now(), { heldTimeout })?.observation.status ?? 'idle',
+          );
+        });
+        if (over.length === 0) continue;
+        const which = whereJobs(over.map(({ id }) => id));
+        await hub.client.transferData(`${hub.mine} && (${which})`, signal);
+      } catch (error) {
+        // A log that cannot be had must not keep its job for ever.
+        context.log.warn('output of spooled jobs could not be fetched', {
+          ...{ schedd: hub.submissionHost, workers: ids.length },
+          ...toReason(error),
+        });
+      }
+    }
+  }
+}
