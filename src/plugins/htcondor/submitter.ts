@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import pMap from 'p-map';
-import { jobIdText, whereJobs } from '../../clients/htcondor/classad.ts';
+import { jobIdText } from '../../clients/htcondor/classad.ts';
 import { isHTCondorError } from '../../clients/htcondor/errors.ts';
 import { ensureDirectory } from '../../util/files.ts';
 import { ThresherError, toReason } from '../../worker/errors.ts';
@@ -10,9 +10,8 @@ import type { Worker, WorkerError } from '../../worker/worker.ts';
 import type { Context } from '../contracts/context.ts';
 import type { FindOutcome, Preflight, SubmitOutcome, Submitter } from '../contracts/submitter.ts';
 import type { CeTally } from './ce-tally.ts';
+import { find } from './fence.ts';
 import { type HTCondorHub, hubOf } from './hub.ts';
-import { halfReason, inQueue, isHalf, jobOfWorker, lookUp } from './look-up.ts';
-import type { Job } from './marks.ts';
 import { cesOf } from './place/ce-list.ts';
 import { chooseCe } from './place/ce-weight.ts';
 import { absolutePaths, credentialOf } from './paths.ts';
@@ -72,10 +71,11 @@ export class HTCondorSubmitter implements Submitter {
   }
 
   async find(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, FindOutcome>> {
+    const { clock } = this.#context;
     const outcomes = new Map<number, FindOutcome>();
     const places = [...Map.groupBy(workers, ({ placement }) => placement)];
     await pMap(places, async ([placement, some]) => {
-      for (const [workerId, outcome] of await find(hubOf(placement, this.#context), some, signal))
+      for (const [workerId, outcome] of await find(hubOf(placement, this.#context), some, clock, signal))
         outcomes.set(workerId, outcome);
     });
     return outcomes;
@@ -220,61 +220,6 @@ export class HTCondorSubmitter implements Submitter {
       code: 'preflight',
       message: `${file ?? ''}:${line ?? 0}: ${message}`,
     }));
-  }
-}
-
-/**
- * Why nothing can arrive later of what this says is absent. Whatever a `condor_submit` asks for it asks step by step, and goes
- * on only with the answer; the schedd stays in that conversation until it is over, and answers nobody else meanwhile. So:
- * 1. no further one is started for these attempts (`fenced`), and those that were started, by whatever daemon, have ended
- *    (`submits`);
- * 2. a question that is asked after that is answered after the schedd has read whatever was on its way from them. A schedd
- *    that hangs does not answer, and then nothing is absent.
- */
-async function find(
-  hub: HTCondorHub,
-  workers: readonly Worker[],
-  signal: AbortSignal,
-): Promise<ReadonlyMap<number, FindOutcome>> {
-  const outcomes = new Map<number, FindOutcome>();
-  for (const { workerId, attempt } of workers)
-    hub.fenced.set(workerId, Math.max(attempt, hub.fenced.get(workerId) ?? 0));
-  // The schedd said no to it, and was not asked since.
-  const [certain, open] = partition(workers, ({ workerId, attempt }) => {
-    return hub.refused.get(workerId) === attempt;
-  });
-  for (const { workerId } of certain) outcomes.set(workerId, { kind: 'absent' });
-  if (open.length === 0) return outcomes;
-  const ids = open.map(({ workerId }) => workerId);
-  try {
-    await hub.submits.end(new Set(ids), signal);
-    const jobs = await lookUp(hub, ids, signal, { history: true });
-    const halves = [...jobs.values()].flat().filter(isHalf);
-    await removeHalves(hub, halves, signal);
-    for (const worker of open) {
-      const whole = (jobs.get(worker.workerId) ?? []).filter((job) => !isHalf(job));
-      const job = jobOfWorker(worker, whole);
-      if (job === undefined) outcomes.set(worker.workerId, { kind: 'absent' });
-      else {
-        const handle = { batchID: jobIdText(job.id), submissionHost: hub.submissionHost };
-        outcomes.set(worker.workerId, { kind: 'found', handle });
-      }
-    }
-  } catch (error) {
-    for (const { workerId } of open) outcomes.set(workerId, { kind: 'unknown', error: toReason(error) });
-  }
-  return outcomes;
-}
-
-/** @throws what keeps them: until they are removed somebody could release them. */
-async function removeHalves(hub: HTCondorHub, halves: readonly Job[], signal: AbortSignal): Promise<void> {
-  if (halves.length === 0) return;
-  const these = whereJobs(halves.map(({ id }) => id));
-  await hub.client.act('remove', `${hub.mine} && (${these})`, halfReason, signal);
-  const left = await inQueue(hub, `(${these}) && JobStatus =!= 3`, signal);
-  if (left.length > 0) {
-    const message = `${left.length} jobs whose submission was cut off could not be removed from ${hub.submissionHost}`;
-    throw new ThresherError('htcondor-submit-lives', message);
   }
 }
 

@@ -1,0 +1,82 @@
+import { jobIdText, whereJobs } from '../../clients/htcondor/classad.ts';
+import type { Clock } from '../../util/clock.ts';
+import { ThresherError, toReason } from '../../worker/errors.ts';
+import type { Worker } from '../../worker/worker.ts';
+import type { FindOutcome } from '../contracts/submitter.ts';
+import type { HTCondorHub } from './hub.ts';
+import { halfReason, inQueue, isHalf, jobOfWorker, lookUp } from './look-up.ts';
+import type { Job } from './marks.ts';
+
+/** How long the schedd may take to see that all files of a spooled job have come, ms. */
+const spoolWait = 5000;
+const spoolInterval = 300;
+
+/**
+ * Why nothing can arrive later of what this says is absent. Whatever a `condor_submit` asks for it asks step by step, and goes
+ * on only with the answer; the schedd stays in that conversation until it is over, and answers nobody else meanwhile. So:
+ * 1. no further one is started for these attempts (`fenced`), and those that were started, by whatever daemon, have ended
+ *    (`submits`);
+ * 2. a question that is asked after that is answered after the schedd has read whatever was on its way from them. A schedd
+ *    that hangs does not answer, and then nothing is absent.
+ */
+export async function find(
+  hub: HTCondorHub,
+  workers: readonly Worker[],
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<number, FindOutcome>> {
+  const outcomes = new Map<number, FindOutcome>();
+  for (const { workerId, attempt } of workers)
+    hub.fenced.set(workerId, Math.max(attempt, hub.fenced.get(workerId) ?? 0));
+  // The schedd said no to it, and was not asked since.
+  const refused = ({ workerId, attempt }: Worker) => hub.refused.get(workerId) === attempt;
+  for (const { workerId } of workers.filter(refused)) outcomes.set(workerId, { kind: 'absent' });
+  const open = workers.filter((worker) => !refused(worker));
+  if (open.length === 0) return outcomes;
+  const ids = open.map(({ workerId }) => workerId);
+  try {
+    await hub.submits.end(new Set(ids), signal);
+    const jobs = await settled(hub, ids, clock, signal);
+    await removeHalves(hub, [...jobs.values()].flat().filter(isHalf), signal);
+    for (const worker of open) {
+      const whole = (jobs.get(worker.workerId) ?? []).filter((job) => !isHalf(job));
+      const job = jobOfWorker(worker, whole);
+      if (job === undefined) outcomes.set(worker.workerId, { kind: 'absent' });
+      else {
+        const handle = { batchID: jobIdText(job.id), submissionHost: hub.submissionHost };
+        outcomes.set(worker.workerId, { kind: 'found', handle });
+      }
+    }
+  } catch (error) {
+    for (const { workerId } of open) outcomes.set(workerId, { kind: 'unknown', error: toReason(error) });
+  }
+  return outcomes;
+}
+
+/** The jobs of workers, once the schedd knows of those whose files came in the last moment that they are whole. */
+async function settled(
+  hub: HTCondorHub,
+  workerIds: readonly number[],
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<number, readonly Job[]>> {
+  const deadline = clock.monotonic() + spoolWait;
+  for (;;) {
+    const jobs = await lookUp(hub, workerIds, signal, { history: true });
+    const late = signal.aborted || clock.monotonic() > deadline;
+    if (late || ![...jobs.values()].flat().some(isHalf)) return jobs;
+    await clock.sleep(spoolInterval, signal);
+  }
+}
+
+/** @throws what keeps them: until they are removed somebody could release them. */
+async function removeHalves(hub: HTCondorHub, halves: readonly Job[], signal: AbortSignal): Promise<void> {
+  if (halves.length === 0) return;
+  const these = whereJobs(halves.map(({ id }) => id));
+  await hub.client.act('remove', `${hub.mine} && (${these})`, halfReason, signal);
+  const left = await inQueue(hub, `(${these}) && JobStatus =!= 3`, signal);
+  if (left.length > 0) {
+    const message = `${left.length} jobs whose submission was cut off could not be removed from ${hub.submissionHost}`;
+    throw new ThresherError('htcondor-submit-lives', message);
+  }
+}
