@@ -115,8 +115,8 @@ export class Site {
   }
 
   /** Starts a daemon that kills itself with SIGKILL at a step. */
-  startCrashingAt(step: string): RunningDaemon {
-    return this.#spawn(process.execPath, [crashDaemon, this.config, step], {});
+  startCrashingAt(step: string, env: Record<string, string> = {}): RunningDaemon {
+    return this.#spawn(process.execPath, [crashDaemon, this.config, step], env);
   }
 
   /** Runs one subcommand of the real program. */

@@ -50,8 +50,7 @@ export class HTCondorMonitor implements Monitor {
       try {
         known = await this.#look(sink, known, signal);
       } catch (error) {
-        if (signal.aborted) return;
-        sink.trouble(toReason(error));
+        if (!isOver(signal)) sink.trouble(toReason(error));
       }
       await context.clock.sleep(config.pollInterval * 1000, signal);
     }
@@ -193,5 +192,8 @@ function silent({ id, ad }: Job) {
   const message = `job ${jobIdText(id)} has the JobStatus ${ad.JobStatus ?? '?'}, which says nothing`;
   return { code: 'condor-answer', message };
 }
+
+/** It may have become so while something else was waited for. */
+const isOver = (signal: AbortSignal): boolean => signal.aborted;
 
 const older = (a: Job, b: Job) => byId(a.id, b.id);

@@ -1,0 +1,166 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import type { Ad } from '../../src/clients/htcondor/json-objects.ts';
+import {
+  clearSpaces,
+  clientOf,
+  type CondorSpace,
+  condorPool,
+  condorSpace,
+  ownPool,
+  type Pool,
+  type ScheddKind,
+  scheddPid,
+} from '../support/htcondor.ts';
+import { condorEnvironment, condorQueue, condorSite, shellTemplate } from '../support/htcondor-site.ts';
+import type { Site } from '../support/site.ts';
+import { until } from '../support/until.ts';
+
+const { signal } = new AbortController();
+const wanted = 3;
+const limits = { maxWorkers: wanted, nQueueLimitWorker: wanted };
+
+describe('HTCondor, through crashes of the daemon', function () {
+  this.timeout(240_000);
+  let pool: Pool;
+  let space: CondorSpace;
+  let site: Site;
+  let environment: Record<string, string>;
+
+  function makeSite(kind: ScheddKind, queue: Record<string, unknown> = limits): void {
+    space = condorSpace(pool);
+    site = condorSite(
+      {
+        queues: { Q: condorQueue(pool, { kind, template: 'pilot.sub.yaml', queue }) },
+        settings: { master: { factoryId: space.factory } },
+      },
+      { 'pilot.sub.yaml': shellTemplate(space, 'exec sleep 1000') },
+    );
+    environment = condorEnvironment(pool, site.directory);
+  }
+
+  /** Waits until all wanted workers run, and returns their ids in order. */
+  const allRun = (count = wanted) =>
+    until(
+      'all wanted workers run and no intent is open',
+      async () => {
+        const workers = await site.workers();
+        const running = workers.filter(({ status }) => status === 'running');
+        const settled = workers.every(({ status }) => status !== 'pending');
+        return running.length === count && settled && running.map(({ workerID }) => workerID).sort();
+      },
+      90_000,
+    );
+
+  /** The workers of the jobs in the queue, in order: twice, if there are two. */
+  async function inQueue(kind: ScheddKind): Promise<number[]> {
+    const ads: Ad[] = await clientOf(pool, kind).queue(
+      `${space.mine} && JobStatus =!= 3`,
+      ['harvesterWorkerID'],
+      signal,
+    );
+    return ads.map((ad) => Number(ad['harvesterWorkerID'])).sort();
+  }
+
+  /** Workers of which more than one job ever started. */
+  async function startedTwice(kind: ScheddKind): Promise<string[]> {
+    const client = clientOf(pool, kind);
+    const attributes = ['harvesterWorkerID', 'JobStartDate', 'NumJobStarts'];
+    const started = `${space.mine} && NumJobStarts > 0`;
+    const ads = [
+      ...(await client.queue(started, attributes, signal)),
+      ...(await client.history(started, attributes, 1000, signal)),
+    ];
+    const byWorker = Map.groupBy(ads, (ad) => String(ad['harvesterWorkerID']));
+    return [...byWorker].filter(([, jobs]) => jobs.length > 1).map(([id]) => id);
+  }
+
+  describe('at a step of a batch', () => {
+    before(async () => {
+      pool = await condorPool();
+    });
+    afterEach(async () => {
+      await site.clean();
+      await clearSpaces(pool, [space]);
+    });
+
+    const steps = [
+      ['before the row', 'submit:before-intent'],
+      ['after the row', 'submit:after-intent'],
+      ['before the outcome is written', 'submit:before-outcome'],
+      ['after the outcome is written', 'submit:after-outcome'],
+    ] as const;
+    for (const [description, step] of steps) {
+      for (const database of ['kept', 'removed']) {
+        // The remote one is spooled to, which takes a second step.
+        const kind = database === 'kept' ? 'remote' : 'local';
+        it(`makes no second job and forgets none: ${description}, the database ${database}`, async () => {
+          makeSite(kind);
+          const daemon = site.startCrashingAt(step, environment);
+          expect(await daemon.ended, daemon.output()).to.equal('SIGKILL');
+          if (database === 'removed') site.removeDatabase();
+          site.start([], environment);
+          const ids = await allRun();
+          // Each living row has its job, and each job its row.
+          expect(await inQueue(kind)).to.deep.equal(ids);
+          expect(await startedTwice(kind)).to.deep.equal([]);
+        });
+      }
+    }
+  });
+
+  describe('and a schedd that hangs', () => {
+    let own: Awaited<ReturnType<typeof ownPool>>;
+    before(async () => {
+      own = await ownPool();
+      pool = own;
+    });
+    after(() => own.stop());
+    afterEach(async () => {
+      await site.clean();
+      await clearSpaces(pool, [space]);
+    });
+
+    for (const order of ['before', 'after'] as const) {
+      it(`makes no second job of a submission that goes through ${order} the next daemon starts`, async () => {
+        makeSite('local', { ...limits, maxWorkers: 1, nQueueLimitWorker: 1 });
+        const first = site.start([], environment);
+        await allRun(1);
+        const schedd = scheddPid(pool, 'local');
+        process.kill(schedd, 'SIGSTOP');
+        try {
+          site.writeQueues({ Q: condorQueue(pool, { template: 'pilot.sub.yaml', queue: limits }) });
+          first.process.kill('SIGHUP');
+          const pid = await until('a condor_submit waits for the schedd', () => submitting(site));
+          first.process.kill('SIGKILL');
+          await first.ended;
+          // It outlives its daemon.
+          expect(readFileSync(`/proc/${pid}/cmdline`, 'utf8')).to.match(/condor_submit/);
+          if (order === 'before') {
+            process.kill(schedd, 'SIGCONT');
+            await until('it went through', async () => (await inQueue('local')).length === wanted);
+            site.start([], environment);
+          } else {
+            site.start([], environment);
+            await until('the next daemon runs', async () => (await site.queues()).length > 0);
+          }
+        } finally {
+          process.kill(schedd, 'SIGCONT');
+        }
+        const ids = await allRun();
+        expect(await inQueue('local')).to.deep.equal(ids);
+        expect(await startedTwice('local')).to.deep.equal([]);
+        expect(submitting(site)).to.equal(undefined);
+      });
+    }
+  });
+});
+
+/** The process of a submission that is under way. */
+function submitting(site: Site): number | undefined {
+  const directory = site.path('state', 'htcondor', 'submits');
+  const [file] = readdirSync(directory);
+  return file === undefined
+    ? undefined
+    : (JSON.parse(readFileSync(`${directory}/${file}`, 'utf8')) as { pid: number }).pid;
+}
