@@ -26,8 +26,13 @@ export function unsharedConnections(
   if (placements === undefined) return [];
   return (['monitor', 'sweeper'] as const).flatMap((section) => {
     const seen = connectionsOf(plugins[section], context);
-    if (seen === undefined || placements.every((placement) => seen.includes(placement))) return [];
+    if (seen === undefined || placements.every((placement) => seen.some(standsFor(placement)))) return [];
     const message = `the submitter works on ${placements.join(', ')}, the ${section} looks at ${seen.join(', ')}`;
     return [{ section, message }];
   });
+}
+
+/** Of one that ends in `*`: all that begin so. */
+function standsFor(placement: string): (seen: string) => boolean {
+  return (seen) => seen === placement || (seen.endsWith('*') && placement.startsWith(seen.slice(0, -1)));
 }

@@ -32,6 +32,15 @@ const htcondor = (): Json => ({
   monitor: harvesters('monitor', 'htcondor_monitor', 'HTCondorMonitor'),
   sweeper: harvesters('sweeper', 'htcondor_sweeper', 'HTCondorSweeper'),
 });
+const slurm = (): Json => ({
+  ...good(),
+  submitter: {
+    ...harvesters('submitter', 'slurm_submitter', 'SlurmSubmitter'),
+    templateFile: 'there.sdf',
+  },
+  monitor: harvesters('monitor', 'slurm_monitor', 'SlurmMonitor'),
+  sweeper: harvesters('sweeper', 'slurm_sweeper', 'SlurmSweeper'),
+});
 
 function write(queues: Json, own: Json = {}): void {
   writeFileSync(queueFile, JSON.stringify(queues, null, 1));
@@ -62,12 +71,12 @@ describe('check-config', () => {
     ['a good queue', good, 'ready', []],
     [
       'plugins that Harvester has and thresher lacks',
-      htcondor,
+      slurm,
       'incomplete',
       [
-        'error: HTCondorSubmitter is a submitter of Harvester that thresher does not have yet [plugin-not-there]',
-        'error: HTCondorMonitor is a monitor of Harvester that thresher does not have yet [plugin-not-there]',
-        'error: HTCondorSweeper is a sweeper of Harvester that thresher does not have yet [plugin-not-there]',
+        'error: SlurmSubmitter is a submitter of Harvester that thresher does not have yet [plugin-not-there]',
+        'error: SlurmMonitor is a monitor of Harvester that thresher does not have yet [plugin-not-there]',
+        'error: SlurmSweeper is a sweeper of Harvester that thresher does not have yet [plugin-not-there]',
       ],
     ],
     [
@@ -244,18 +253,23 @@ describe('check-config', () => {
   it('names files that are missing, counted from the queue file, and those that are of the wrong kind', async () => {
     mkdirSync(join(directory, 'directory'));
     const { submitter, ...rest } = htcondor();
-    const paths = {
-      ...{ templateFile: 'gone.sdf', executableFile: 'directory', tokenDir: '', x509UserProxy: 5 },
-      ...{ pandaTokenDir: '${hostname}/x' },
+    const messages = async (paths: Json) => {
+      write({ Q: { ...rest, submitter: { ...(submitter as Json), ...paths } } });
+      const lines = (await linesOf('Q')).filter((line) => /template|executable|Token|token|x509/.test(line));
+      return lines.map((line) => line.replace(/^ +\S+:\d+ /, ''));
     };
-    write({ Q: { ...rest, submitter: { ...(submitter as Json), ...paths } } });
-    const lines = (await linesOf('Q')).filter((line) =>
-      /templateFile|executableFile|Token|token|x509/.test(line),
-    );
-    expect(lines.map((line) => line.replace(/^ +\S+:\d+ /, ''))).to.deep.equal([
-      '/Q/submitter/templateFile: error: the file gone.sdf of templateFile does not exist [file-unreadable]',
+    const found = await messages({
+      ...{ templateFile: 'gone.sdf', executableFile: 'directory', tokenDir: '', x509UserProxy: 'proxy' },
+      ...{ pandaTokenDir: 'there.sdf' },
+    });
+    expect(found).to.have.members([
+      '/Q/submitter/templateFile: error: gone.sdf: cannot read the file: ENOENT: no such file or directory [file-unreadable]',
       '/Q/submitter/executableFile: error: directory of executableFile is a directory; it must be a file [wrong-type]',
-      '/Q/submitter/x509UserProxy: error: x509UserProxy is 5; it must be the path of a file [wrong-type]',
+      '/Q/submitter/pandaTokenDir: error: there.sdf of pandaTokenDir is a file; it must be a directory [wrong-type]',
+      '/Q/submitter/x509UserProxy: warning: the file proxy of x509UserProxy does not exist: write it, or name the right one [file-unreadable]',
+    ]);
+    expect(await messages({ x509UserProxy: 5 })).to.deep.equal([
+      '/Q/submitter/x509UserProxy: error: x509UserProxy is 5; it must be a string [wrong-type]',
     ]);
     expect((await linesOf('Q'))[0]).to.equal('Q  refused');
   });
@@ -315,7 +329,7 @@ describe('check-config', () => {
   });
 
   it('prints the worst last, and then the sum', async () => {
-    write({ BAD: { ...good(), maxWorkers: '3' }, MISSES: htcondor(), GOOD: good(), X_TEMPLATE: {} });
+    write({ BAD: { ...good(), maxWorkers: '3' }, MISSES: slurm(), GOOD: good(), X_TEMPLATE: {} });
     const lines = await linesOf();
     expect(lines.filter((line) => !line.startsWith(' '))).to.deep.equal([
       'GOOD    ready',
@@ -324,7 +338,7 @@ describe('check-config', () => {
       '3 queues: 1 ready, 1 incomplete, 1 refused; 4 errors, 0 warnings, 0 notices',
     ]);
     expect(lines[2]).to.equal(
-      '  panda_queueconfig.json:23 /MISSES/submitter/name: error: thresher does not have yet: HTCondorSubmitter (line 23), HTCondorMonitor (line 28), HTCondorSweeper (line 32) [plugin-not-there]',
+      '  panda_queueconfig.json:23 /MISSES/submitter/name: error: thresher does not have yet: SlurmSubmitter (line 23), SlurmMonitor (line 28), SlurmSweeper (line 32) [plugin-not-there]',
     );
   });
 

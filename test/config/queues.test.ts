@@ -113,7 +113,8 @@ interface Mistake {
   readonly message: string;
 }
 
-const localSubmitter = 'LocalSubmitter of thresher/local, K8sSubmitter of thresher/kubernetes';
+const localSubmitter =
+  'LocalSubmitter of thresher/local, K8sSubmitter of thresher/kubernetes, HTCondorSubmitter of thresher/htcondor';
 
 const mistakes: readonly Mistake[] = [
   {

@@ -39,7 +39,8 @@ export interface Definition<Kind extends PluginKind, Config extends TSchema> {
   readonly config: Config;
   /**
    * Names of what it speaks to (which cluster, schedd, directory). Queues with the same name share one monitor. The
-   * submitter's are the placements its workers can have. Empty for plugins that speak to nothing.
+   * submitter's are the placements its workers can have. Empty for plugins that speak to nothing. `backend:*` of a
+   * monitor or sweeper: wherever the submitter is; it is told by `Context.connection`.
    */
   connections(config: Static<Config>, context: CheckContext): readonly string[];
   /** Mistakes a schema cannot see (a missing or wrong template file), found before anything starts. */

@@ -8,6 +8,7 @@ import type { DefinitionProblem } from '../contracts/definition-problem.ts';
 import { CeTally } from './ce-tally.ts';
 import { connectionName, hubOf } from './hub.ts';
 import { HTCondorMonitor, type OptionsOf } from './monitor.ts';
+import { absolutePaths, checkPaths } from './paths.ts';
 import { cesOf } from './place/ce-list.ts';
 import { readHostConfig, type ReadSchedds, scheddsOf } from './place/schedds.ts';
 import {
@@ -21,6 +22,11 @@ import { HTCondorSweeper } from './sweeper.ts';
 import { templateFiles } from './template/which-file.ts';
 import { loadTemplate } from './template/template.ts';
 
+/** Shared by all schedds: connections begin with it. */
+const everywhere = 'htcondor:';
+/** Harvester's sections of monitor and sweeper name no schedd: they look where the workers are. */
+const wherever = () => [`${everywhere}*`];
+
 export const htcondorPlugins = [
   definePlugin({
     kind: 'submitter',
@@ -32,6 +38,7 @@ export const htcondorPlugins = [
     check: (config, context) => [
       ...checkWhere(config, context),
       ...cesOf(config).problems,
+      ...checkPaths(config, context.configDir),
       ...checkTemplates(config, context),
     ],
     create: (config, context) => {
@@ -46,8 +53,7 @@ export const htcondorPlugins = [
     module: 'thresher/htcondor',
     aliases: [['pandaharvester.harvestermonitor.htcondor_monitor', 'HTCondorMonitor']],
     config: HTCondorMonitorConfig,
-    connections,
-    check: checkWhere,
+    connections: wherever,
     create: (config, context) => {
       const known = monitorOptions(context);
       const ofQueue = known.get(context.queue) ?? new Map<number, HTCondorMonitorConfig>();
@@ -68,17 +74,13 @@ export const htcondorPlugins = [
     module: 'thresher/htcondor',
     aliases: [['pandaharvester.harvestersweeper.htcondor_sweeper', 'HTCondorSweeper']],
     config: HTCondorSweeperConfig,
-    connections,
-    check: checkWhere,
+    connections: wherever,
     create: (config, context) => {
       const hub = hubOf(context.connection, context);
       return new HTCondorSweeper({ hub, config, context, options: optionsOf(monitorOptions(context)) });
     },
   }),
 ];
-
-/** Shared by all schedds: connections begin with it. */
-const everywhere = 'htcondor:';
 
 const tallyOf = (context: Context): CeTally => context.share(everywhere, () => new CeTally());
 
@@ -127,7 +129,8 @@ function checkWhere(config: Where, context: CheckContext): readonly DefinitionPr
 }
 
 /** Mistakes in the template, or in those of all kinds of CEs that may be chosen. */
-function checkTemplates(config: HTCondorSubmitterConfig, { configDir }: CheckContext): DefinitionProblem[] {
+function checkTemplates(written: HTCondorSubmitterConfig, { configDir }: CheckContext): DefinitionProblem[] {
+  const config = absolutePaths(written, configDir);
   if (config.templateFile === undefined && config.CEtemplateDir === undefined) {
     const message =
       'neither templateFile nor CEtemplateDir is set, so nothing can be submitted: set one of them';

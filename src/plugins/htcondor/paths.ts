@@ -1,20 +1,23 @@
+import { statSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
+import { hasCode } from '../../util/files.ts';
+import type { DefinitionProblem } from '../contracts/definition-problem.ts';
 import type { HTCondorSubmitterConfig } from './schema.ts';
 import { withHostname } from './template/placeholders.ts';
 
-const paths = [
-  ...(['executableFile', 'x509UserProxy', 'x509UserProxyAnalysis', 'tokenDir', 'tokenDirAnalysis'] as const),
-  ...(['pandaTokenDir', 'pandaTokenKeyPath', 'logDir'] as const),
-];
+const paths: ReadonlySet<string> = new Set([
+  ...['executableFile', 'x509UserProxy', 'x509UserProxyAnalysis', 'tokenDir', 'tokenDirAnalysis'],
+  ...['pandaTokenDir', 'pandaTokenKeyPath', 'logDir'],
+]);
 
-/** The same options with all paths absolute: relative ones count from the queue file. */
+/** The same options with all paths absolute: relative ones count from the queue file. Empty ones are left out. */
 export function absolutePaths(config: HTCondorSubmitterConfig, configDir: string): HTCondorSubmitterConfig {
-  const absolute = paths.flatMap((key) => {
-    const path = config[key];
-    return path === undefined ? [] : [[key, resolve(configDir, withHostname(path, hostname()))] as const];
+  const options = Object.entries(config).flatMap(([key, value]) => {
+    if (!paths.has(key) || typeof value !== 'string') return [[key, value] as const];
+    return value === '' ? [] : [[key, resolve(configDir, withHostname(value, hostname()))] as const];
   });
-  return { ...config, ...Object.fromEntries(absolute) };
+  return Object.fromEntries<unknown>(options) as HTCondorSubmitterConfig;
 }
 
 /** The proxy without which pilots are of no use. */
@@ -24,4 +27,52 @@ export function credentialOf({
   x509UserProxyAnalysis,
 }: HTCondorSubmitterConfig): string | undefined {
   return (useAnalysisCredentials ? x509UserProxyAnalysis : undefined) ?? x509UserProxy;
+}
+
+interface NamedPath {
+  readonly key:
+    | 'executableFile'
+    | 'x509UserProxy'
+    | 'x509UserProxyAnalysis'
+    | 'tokenDir'
+    | 'tokenDirAnalysis'
+    | 'pandaTokenDir';
+  readonly kind: 'file' | 'directory';
+  /** What writes a proxy or token may start after the daemon; until then the queue's credentials are missing. */
+  readonly later: boolean;
+}
+
+const named: readonly NamedPath[] = [
+  { key: 'executableFile', kind: 'file', later: false },
+  { key: 'x509UserProxy', kind: 'file', later: true },
+  { key: 'x509UserProxyAnalysis', kind: 'file', later: true },
+  { key: 'tokenDir', kind: 'directory', later: true },
+  { key: 'tokenDirAnalysis', kind: 'directory', later: true },
+  { key: 'pandaTokenDir', kind: 'directory', later: true },
+];
+
+/** Files and directories that are not there, or are something else: said before pilots fail of it, far away. */
+export function checkPaths(config: HTCondorSubmitterConfig, configDir: string): DefinitionProblem[] {
+  const absolute = absolutePaths(config, configDir);
+  return named.flatMap(({ key, kind, later }): DefinitionProblem[] => {
+    const path = absolute[key];
+    const found = path === undefined ? kind : look(path);
+    if (path === undefined || found === undefined || found === kind) return [];
+    if (found === 'nothing') {
+      const message = `the ${kind} ${path} of ${key} does not exist: ${later ? 'write it' : 'put it there'}, or name the right one`;
+      const severity = later ? 'warning' : 'error';
+      return [{ pointer: `/${key}`, severity, code: 'file-unreadable', message }];
+    }
+    const message = `${path} of ${key} is a ${found}; it must be a ${kind}`;
+    return [{ pointer: `/${key}`, code: 'wrong-type', message }];
+  });
+}
+
+/** Undefined where this user may not look: the daemon's user may be allowed to. */
+function look(path: string): 'file' | 'directory' | 'nothing' | undefined {
+  try {
+    return statSync(path).isDirectory() ? 'directory' : 'file';
+  } catch (error) {
+    return hasCode(error, 'ENOENT', 'ENOTDIR') ? 'nothing' : undefined;
+  }
 }

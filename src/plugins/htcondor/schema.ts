@@ -1,6 +1,8 @@
 import Type, { type Static } from 'typebox';
 
 const filled = (description: string) => Type.Optional(Type.String({ minLength: 1, description }));
+/** An empty one switches the option off, as in Harvester. */
+const path = (description: string) => Type.Optional(Type.String({ description }));
 const natural = (description: string) => Type.Optional(Type.Integer({ minimum: 0, description }));
 const flag = (description: string) => Type.Boolean({ default: false, description });
 const unused = (description: string) => Type.Optional(Type.Unknown({ description }));
@@ -11,7 +13,7 @@ const oneOrMore = (description: string) =>
     }),
   );
 
-/** Which schedds: equal for submitter, monitor and sweeper, so put them into `common`. `$hostname` is this machine's. */
+/** Which schedds. Monitor and sweeper look where the workers are. `$hostname` is this machine's. */
 const where = {
   condorSchedd: oneOrMore(
     'Name of the schedd (`condor_submit -name`), or a list of them. Default: the one of this machine.',
@@ -89,7 +91,7 @@ export const HTCondorSubmitterConfig = Type.Object({
   CEtemplateDir: filled(
     'Directory with one `FLAVOUR.sdf` or `FLAVOUR.yaml` for each kind of CE, where `templateFile` is not set.',
   ),
-  executableFile: filled('The program that HTCondor starts: the wrapper of the pilot.'),
+  executableFile: path('The program that HTCondor starts: the wrapper of the pilot.'),
   logDir: Type.String({
     ...{ default: '/tmp', minLength: 1 },
     description:
@@ -99,14 +101,14 @@ export const HTCondorSubmitterConfig = Type.Object({
     'Where `logDir` is read from over the web. `[ScheddHostname]` stands for the machine of the schedd.',
   ),
   useFQDN: flag('`$hostname` is the whole name of this machine, with its domain.'),
-  x509UserProxy: filled('Proxy of the pilots.'),
-  x509UserProxyAnalysis: filled('Proxy instead of it where `useAnalysisCredentials` is true.'),
-  tokenDir: filled('Directory with a token for each CE, named after the MD5 of its endpoint.'),
-  tokenDirAnalysis: filled('Directory instead of it where `useAnalysisCredentials` is true.'),
+  x509UserProxy: path('Proxy of the pilots.'),
+  x509UserProxyAnalysis: path('Proxy instead of it where `useAnalysisCredentials` is true.'),
+  tokenDir: path('Directory with a token for each CE, named after the MD5 of its endpoint.'),
+  tokenDirAnalysis: path('Directory instead of it where `useAnalysisCredentials` is true.'),
   useAnalysisCredentials: flag('Take the credentials for analysis.'),
-  pandaTokenDir: filled('Directory of the token for the PanDA server.'),
+  pandaTokenDir: path('Directory of the token for the PanDA server.'),
   pandaTokenFilename: filled('Name of the token in it.'),
-  pandaTokenKeyPath: filled("File of the token's key."),
+  pandaTokenKeyPath: path("File of the token's key."),
   ceList: Type.Array(ComputingElement, {
     default: [],
     description:
@@ -160,7 +162,6 @@ export type HTCondorSubmitterConfig = Static<typeof HTCondorSubmitterConfig>;
 
 /** Harvester: `HTCondorMonitor` of `pandaharvester.harvestermonitor.htcondor_monitor`. */
 export const HTCondorMonitorConfig = Type.Object({
-  ...where,
   pollInterval: Type.Number({
     ...{ default: 10, minimum: 0.2 },
     description:
@@ -190,12 +191,11 @@ export type HTCondorMonitorConfig = Static<typeof HTCondorMonitorConfig>;
 
 /** Harvester: `HTCondorSweeper` of `pandaharvester.harvestersweeper.htcondor_sweeper`. */
 export const HTCondorSweeperConfig = Type.Object({
-  ...where,
   preparatorBasePath: filled(
     'Directory in which a preparator made one for each worker, to be removed with it.',
   ),
 });
 export type HTCondorSweeperConfig = Static<typeof HTCondorSweeperConfig>;
 
-/** Which schedds, by any of the three sections. */
-export type Where = Pick<HTCondorSweeperConfig, keyof typeof where>;
+/** Which schedds. */
+export type Where = Pick<HTCondorSubmitterConfig, keyof typeof where>;

@@ -1,6 +1,7 @@
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { identityText } from '../../../../src/plugins/htcondor/marks.ts';
 import { describeBatch, type DescribeOptions } from '../../../../src/plugins/htcondor/template/describe.ts';
 import { parseFormat } from '../../../../src/plugins/htcondor/template/pieces.ts';
 import { knownPlaceholders, valuesOf } from '../../../../src/plugins/htcondor/template/placeholders.ts';
@@ -354,8 +355,10 @@ describe('the submit description of a batch', () => {
       '+thresherFactory = "thresher-test"',
       '+harvesterID = "CERN_test"',
       '+harvesterWorkerID = "$(thresherWorker)"',
+      '+thresherIdentity = "$(thresherIdentityW$(thresherWorker))"',
       'thresherV2W1 = 1',
       'thresherV2W2 = 2',
+      ...[1, 2].map((id) => `thresherIdentityW${id} = ${identityText(workerOf(id)).replaceAll('"', '\\"')}`),
       'queue thresherWorker from (',
       '1',
       '2',
