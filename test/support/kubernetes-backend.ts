@@ -16,6 +16,8 @@ import { pluginContext } from './plugin-context.ts';
 import { workerOf } from './samples.ts';
 import { temporaryDirectory } from './temporary.ts';
 
+export { watch, type Watched } from './watched.ts';
+
 interface Kinds {
   readonly submitter: Submitter;
   readonly monitor: Monitor;
@@ -23,12 +25,6 @@ interface Kinds {
 }
 
 const names = { submitter: 'K8sSubmitter', monitor: 'K8sMonitor', sweeper: 'K8sSweeper' } as const;
-
-/** Everything that a monitor has shown since it was started. */
-export interface Watched extends AsyncDisposable {
-  /** Of each worker, in order. */
-  readonly history: ReadonlyMap<number, readonly Observation[]>;
-}
 
 /** The Kubernetes plugins in this process, in one namespace and without a daemon. */
 export class KubernetesBackend {
@@ -86,33 +82,6 @@ export class KubernetesBackend {
   job({ name }: Worker): KubeObject {
     return { metadata: { name } };
   }
-}
-
-/** Observes from now on. */
-export function watch(monitor: Monitor): Watched {
-  const history = new Map<number, Observation[]>();
-  const stop = new AbortController();
-  const nothing = () => undefined;
-  const work = monitor.observe(
-    {
-      begin: nothing,
-      observe: (observation) => {
-        const seen = history.get(observation.workerId) ?? [];
-        history.set(observation.workerId, [...seen, observation]);
-      },
-      complete: nothing,
-      gone: nothing,
-      trouble: nothing,
-    },
-    stop.signal,
-  );
-  return {
-    history,
-    [Symbol.asyncDispose]: async () => {
-      stop.abort();
-      await work;
-    },
-  };
 }
 
 /**

@@ -13,7 +13,8 @@ export const htcondorWorkerErrors = {
   'htcondor-submit-lives': {
     meaning:
       'Something of an earlier submission may still arrive: its `condor_submit` does not end, or a job of it cannot be removed.',
-    remedy: 'See the message for the process or the schedd; the worker waits, and nothing is submitted twice.',
+    remedy:
+      'See the message for the process or the schedd; the worker waits, and nothing is submitted twice.',
   },
   'htcondor-submit-elsewhere': {
     meaning:

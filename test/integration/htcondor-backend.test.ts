@@ -1,0 +1,184 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { Monitor, Observation, Submitter, Worker } from '../../src/plugins/contracts/index.ts';
+import { isFinal } from '../../src/worker/status.ts';
+import { clientOf, condorPool, type Pool, type ScheddKind } from '../support/htcondor.ts';
+import { HTCondorBackend } from '../support/htcondor-backend.ts';
+import { type Watched, watch } from '../support/watched.ts';
+import { until } from '../support/until.ts';
+
+const { signal } = new AbortController();
+
+describe('jobs of HTCondor', function () {
+  this.timeout(120_000);
+  let pool: Pool;
+  let backend: HTCondorBackend;
+  let watched: Watched | undefined;
+
+  before(async () => {
+    pool = await condorPool();
+  });
+  beforeEach(() => {
+    backend = new HTCondorBackend(pool, 'local');
+  });
+  afterEach(async () => {
+    await watched?.[Symbol.asyncDispose]();
+    watched = undefined;
+    await backend.clean();
+  });
+
+  async function submit(submitter: Submitter, worker = backend.worker()): Promise<Worker> {
+    const outcome = (await submitter.submit([worker], signal)).get(worker.workerId);
+    if (outcome?.kind !== 'accepted') throw new Error(`not accepted: ${JSON.stringify(outcome)}`);
+    return { ...worker, handle: outcome.handle };
+  }
+
+  function follow(monitor: Monitor): Watched {
+    watched = watch(monitor);
+    return watched;
+  }
+
+  const monitor = (section: object = {}) =>
+    backend.plugin('monitor', backend.context(), { pollInterval: 0.3, ...section });
+  const last = (seen: Watched, { workerId }: Worker) => seen.history.get(workerId)?.at(-1);
+  const untilStatus = (seen: Watched, worker: Worker, test: (one: Observation) => boolean) =>
+    until('it is seen', () => {
+      const one = last(seen, worker);
+      return one !== undefined && test(one) ? one : undefined;
+    });
+  const act = (action: 'hold' | 'release' | 'remove') =>
+    clientOf(pool, 'local').act(action, backend.space.mine, 'the test says so', signal);
+
+  it('that are ended by a signal have failed, as a shell would say', async () => {
+    const worker = await submit(backend.submitter('kill -9 $$'));
+    const end = await untilStatus(follow(monitor()), worker, ({ status }) => isFinal(status));
+    expect(end).to.deep.include({ status: 'failed', exitCode: 137 });
+    expect(end.error).to.deep.equal({ code: 'exit-status', message: 'ended by signal 9 (SIGKILL)' });
+  });
+
+  it('that somebody holds wait, go on when they are released, and are cancelled when they are removed', async () => {
+    const worker = await submit(backend.submitter('exec sleep 1000'));
+    const seen = follow(monitor());
+    await untilStatus(seen, worker, ({ status }) => status === 'running');
+    await act('hold');
+    const held = await untilStatus(seen, worker, ({ nativeStatus }) => nativeStatus === 'held');
+    expect(held.status).to.equal('idle');
+    expect(held.detail?.HoldReason).to.match(/the test says so/);
+    await act('release');
+    await untilStatus(seen, worker, ({ status }) => status === 'running');
+    await act('remove');
+    const end = await untilStatus(seen, worker, ({ status }) => isFinal(status));
+    expect(end.status).to.equal('cancelled');
+    expect(end.error?.code).to.equal('htcondor-removed');
+    expect(end.error?.message).to.match(/the test says so/);
+  });
+
+  it('that are held for too long are removed, with the reason', async () => {
+    backend.template('missing.yaml', '', { executable: '/nonexistent/pilot' });
+    const section = { templateFile: 'missing.yaml', logDir: 'logs' };
+    const worker = await submit(backend.plugin('submitter', backend.context(), section));
+    const seen = follow(monitor({ heldTimeout: 1 }));
+    const end = await untilStatus(seen, worker, ({ status }) => isFinal(status));
+    expect(end.status).to.equal('cancelled');
+    expect(end.error?.code).to.equal('htcondor-start');
+    expect(end.error?.message).to.match(/\/nonexistent\/pilot/);
+    const client = clientOf(pool, 'local');
+    const left = `${backend.space.mine} && JobStatus =!= 3`;
+    expect(await client.queue(left, ['ClusterId'], signal)).to.deep.equal([]);
+  });
+
+  it('are one submission for a whole batch, and one bad value keeps no others from theirs', async () => {
+    const workers = Array.from({ length: 50 }, () => backend.worker());
+    const bad = backend.worker({ computingSite: 'a\nqueue 100' });
+    backend.template('site.yaml', 'exec sleep 1000', { attributes: { site: '${computingSite}' } });
+    const section = { templateFile: 'site.yaml', logDir: 'logs' };
+    const submitter = backend.plugin('submitter', backend.context(), section);
+    const outcomes = await submitter.submit([...workers, bad], signal);
+    const ids = workers.map(({ workerId }) => {
+      const outcome = outcomes.get(workerId);
+      return outcome?.kind === 'accepted' ? outcome.handle.batchID : '';
+    });
+    expect(new Set(ids).size).to.equal(50);
+    expect(new Set(ids.map((id) => id.split('.')[0])).size, 'clusters').to.equal(1);
+    expect(outcomes.get(bad.workerId)).to.deep.include({ kind: 'rejected', permanent: true });
+    const sweeper = backend.plugin('sweeper', backend.context());
+    const killed = await until('all are gone', async () => {
+      const gone = await sweeper.kill(workers, signal);
+      return [...gone.values()].every(({ kind }) => kind === 'gone') && gone;
+    });
+    expect(killed.size).to.equal(50);
+  });
+
+  it('say who they are, whatever their queue is called', async () => {
+    const queue = 'a "b" $(HOME) $$(c) \\ ü\u2028 {d} #';
+    const context = backend.context({ queue });
+    const worker = await submit(
+      backend.submitter('exec sleep 1000', context),
+      backend.worker({ queue, accessPoint: '/a,b/$ENV(HOME)\\' }),
+    );
+    const [found] = await backend.plugin('sweeper', context).list(signal);
+    const { placement, configId, handle, ...who } = worker;
+    expect([placement, configId]).to.deep.equal([backend.connection, 1]);
+    expect(found?.identity).to.deep.equal(who);
+    expect(found?.handle).to.deep.equal(handle);
+    // What is there and has not our mark as it should is not touched.
+    expect(
+      await backend.plugin('sweeper', context).removeOrphan({ place: '', handle: { batchID: 'x' } }, signal),
+    ).to.deep.equal({ kind: 'gone' });
+  });
+
+  it('are refused with the words of HTCondor where it cannot take them', async () => {
+    backend.template('bad.yaml', 'exit 0', { requirements: 'a ==' });
+    const section = { templateFile: 'bad.yaml', logDir: 'logs' };
+    const submitter = backend.plugin('submitter', backend.context(), section);
+    const worker = backend.worker();
+    const outcome = (await submitter.submit([worker], signal)).get(worker.workerId);
+    expect(outcome).to.deep.include({ kind: 'rejected', permanent: false });
+    expect(outcome?.kind === 'rejected' && outcome.error.code).to.equal('condor-submit-wrong');
+    // Nobody needs to ask whether it came through.
+    expect((await submitter.find([worker], signal)).get(worker.workerId)).to.deep.equal({ kind: 'absent' });
+  });
+
+  for (const kind of ['local', 'remote'] as ScheddKind[]) {
+    describe(`on a ${kind} schedd`, () => {
+      beforeEach(async () => {
+        await backend.clean();
+        backend = new HTCondorBackend(pool, kind);
+      });
+
+      const read = async (logs: Monitor['logs'], worker: Worker, request: object = {}) => {
+        const pieces: string[] = [];
+        const decoder = new TextDecoder();
+        const stop = AbortSignal.timeout(30_000);
+        const wanted = { stream: 'stdout', follow: false, ...request } as const;
+        for await (const piece of logs?.read(worker, wanted, stop) ?? []) pieces.push(decoder.decode(piece));
+        return pieces.join('');
+      };
+
+      it('show what they write, while they run and after they have ended', async () => {
+        const go = join(backend.space.directory, 'go');
+        const script = `echo begin; echo oops >&2; while ! test -e ${go}; do sleep 0.2; done; echo end`;
+        const section = { useSpool: kind === 'remote' };
+        const worker = await submit(backend.submitter(script, backend.context(), section));
+        const looking = monitor();
+        const seen = follow(looking);
+        await untilStatus(seen, worker, ({ status }) => status === 'running');
+        const text = await until(
+          'it has written',
+          async () => (await read(looking.logs, worker).catch(() => '')) || undefined,
+        );
+        expect(text).to.equal('begin\n');
+        const followed = read(looking.logs, worker, { follow: true });
+        writeFileSync(join(backend.space.directory, 'go'), '');
+        await untilStatus(seen, worker, ({ status }) => status === 'finished');
+        expect(await followed).to.equal('begin\nend\n');
+        expect(await read(looking.logs, worker)).to.equal('begin\nend\n');
+        expect(await read(looking.logs, worker, { tail: 1 })).to.equal('end\n');
+        expect(await read(looking.logs, worker, { stream: 'stderr' })).to.equal('oops\n');
+        const never = await read(looking.logs, backend.worker()).catch((error: unknown) => error);
+        expect(never).to.include({ code: 'no-log' });
+      });
+    });
+  }
+});
