@@ -177,13 +177,14 @@ export class SubmitterAgent {
   /** Records intents for these groups. They are held by then already, so that nobody takes them for left over. */
   async #intend(groups: readonly Group[]): Promise<readonly Worker[]> {
     const { factoryId, harvesterId, ledger, step, random } = this.#context;
-    const { config, configId, messenger, demand } = this.#runtime;
+    const { config, configId, messenger, demand, submitter } = this.#runtime;
     step('submit:before-intent');
     const placements = [...this.#runtime.connected.keys()];
+    const placed = submitter.place?.(total(groups)).values();
     let workerId = await ledger.store.ids.take(total(groups));
     const workers = groups.flatMap((group) =>
       Array.from({ length: group.count }, () => {
-        const placement = placements[this.#turn++ % placements.length] ?? '';
+        const placement = placed?.next().value ?? placements[this.#turn++ % placements.length] ?? '';
         const make = { factoryId, harvesterId, config, configId, placement, originKind: demand.kind };
         const requirements = { ...group.requirements, pilotType: drawPilotType(config, random) };
         return makeWorker(workerId++, { ...make, requirements, messenger });

@@ -1,5 +1,3 @@
-import { openSync, readFileSync, writeSync, closeSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Submitter, SubmitOutcome } from '../../src/plugins/contracts/index.ts';
 import { type BackendUnderTest, type Behaviour, describeBackendContract } from '../contract/suite.ts';
 import {
@@ -7,6 +5,7 @@ import {
   type CondorSpace,
   condorPool,
   condorSpace,
+  forgetHistory,
   type Pool,
   type ScheddKind,
 } from '../support/htcondor.ts';
@@ -78,13 +77,7 @@ async function vanish(
   const job = `${mine} && harvesterWorkerID == "${workerId}"`;
   await client.act('remove', job, 'vanished', signal);
   await until('it left the queue', async () => (await client.queue(job, ['ClusterId'], signal)).length === 0);
-  const history = join(pool.directory, kind === 'local' ? 'spool' : 'spool-remote', 'history');
-  const text = readFileSync(history, 'latin1');
-  const file = openSync(history, 'r+');
-  // As long as before: offsets of others stay what they are.
-  for (const { index } of text.matchAll(new RegExp(`thresherFactory = "${factory}"`, 'g')))
-    writeSync(file, 'x'.repeat(factory.length), index + 'thresherFactory = "'.length, 'latin1');
-  closeSync(file);
+  forgetHistory(pool, kind, { factory });
 }
 
 describe('HTCondor', function () {

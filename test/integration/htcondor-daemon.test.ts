@@ -1,5 +1,15 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'chai';
-import { clearSpaces, type CondorSpace, condorPool, condorSpace, type Pool } from '../support/htcondor.ts';
+import {
+  clearSpaces,
+  clientOf,
+  type CondorSpace,
+  condorPool,
+  condorSpace,
+  forgetHistory,
+  type Pool,
+} from '../support/htcondor.ts';
 import { condorEnvironment, condorQueue, condorSite, shellTemplate } from '../support/htcondor-site.ts';
 import type { Site } from '../support/site.ts';
 import { until } from '../support/until.ts';
@@ -57,4 +67,82 @@ describe('a daemon whose queues are on HTCondor', function () {
       expect(bad).to.include({ nativeExitCode: 3, errorCode: 'exit-status' });
     });
   }
+
+  for (const forgotten of [false, true]) {
+    const what = forgotten ? 'missed, if the history has forgotten it' : 'finished, by the history';
+    it(`says of a pilot that ended while it was down that it is ${what}`, async () => {
+      const go = join(space.directory, 'go');
+      site = condorSite(
+        {
+          queues: { Q: condorQueue(pool, { template: 'pilot.sub.yaml' }) },
+          settings: { master: { factoryId: space.factory }, monitor: { missingGrace: 1 } },
+        },
+        { 'pilot.sub.yaml': shellTemplate(space, `while ! test -e ${go}; do sleep 0.2; done`) },
+      );
+      const environment = condorEnvironment(pool, site.directory);
+      const first = site.start([], environment);
+      const workers = async (status: 'running' | 'finished' | 'missed') =>
+        (await site?.workers({ status })) ?? [];
+      const [worker] = await until('it runs', async () => {
+        const running = await workers('running');
+        return running.length > 0 && running;
+      });
+      first.process.kill('SIGKILL');
+      await first.ended;
+      writeFileSync(go, '');
+      const client = clientOf(pool, 'local');
+      await until('it left the queue', async () => {
+        return (await client.queue(space.mine, ['ClusterId'], AbortSignal.timeout(5000))).length === 0;
+      });
+      if (forgotten) forgetHistory(pool, 'local', space);
+      site.writeQueues({
+        Q: condorQueue(pool, { template: 'pilot.sub.yaml', queue: { queueStatus: 'offline' } }),
+      });
+      const daemon = site.start([], environment);
+      const status = forgotten ? 'missed' : 'finished';
+      await until(`it is ${status}`, async () => {
+        return (await workers(status)).some(({ workerID }) => workerID === worker?.workerID);
+      }).catch((error: unknown) => {
+        throw new Error(`${String(error)}\n${daemon.output()}`);
+      });
+    });
+  }
+
+  it('shares a batch among schedds by their weights', async () => {
+    const limits = { maxWorkers: 12, nQueueLimitWorker: 12 };
+    const submitter = { condorHostConfig: 'schedds.json', minBulkToRandomizedSchedd: 1, useSpool: true };
+    const where = { condorSchedd: undefined, condorPool: undefined };
+    site = condorSite(
+      {
+        queues: {
+          Q: condorQueue(pool, {
+            template: 'pilot.sub.yaml',
+            kind: 'remote',
+            submitter: { ...where, ...submitter },
+            queue: limits,
+          }),
+        },
+        settings: { master: { factoryId: space.factory } },
+      },
+      {
+        'pilot.sub.yaml': shellTemplate(space, 'exec sleep 1000'),
+        'schedds.json': JSON.stringify({
+          [pool.local.schedd]: { pool: pool.pool, weight: 1 },
+          [pool.remote.schedd]: { pool: pool.pool, weight: 3 },
+        }),
+      },
+    );
+    const daemon = site.start([], condorEnvironment(pool, site.directory));
+    await until('all run', async () => (await site?.workers({ status: 'running' }))?.length === 12).catch(
+      (error: unknown) => {
+        throw new Error(`${String(error)}\n${daemon.output()}`);
+      },
+    );
+    const jobs = await Promise.all(
+      (['local', 'remote'] as const).map((kind) =>
+        clientOf(pool, kind).queue(space.mine, ['ClusterId'], AbortSignal.timeout(5000)),
+      ),
+    );
+    expect(jobs.map(({ length }) => length)).to.deep.equal([3, 9]);
+  });
 });

@@ -1,5 +1,14 @@
 import { execFile } from 'node:child_process';
-import { chmodSync, chownSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
 import { randomUUID } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -122,4 +131,19 @@ export function scheddPid(pool: Pool, kind: ScheddKind): number {
   });
   if (found === undefined || recordOf(Number(found)) === undefined) throw new Error(`no ${kind} schedd runs`);
   return Number(found);
+}
+
+/** Makes the jobs of a factory those of somebody else in the history: as if they were rotated away. */
+export function forgetHistory(
+  { directory }: Pool,
+  kind: ScheddKind,
+  { factory }: Pick<CondorSpace, 'factory'>,
+): void {
+  const history = join(directory, kind === 'local' ? 'spool' : 'spool-remote', 'history');
+  const before = 'thresherFactory = "';
+  const file = openSync(history, 'r+');
+  // As long as it was: offsets of others stay what they are.
+  for (const { index } of readFileSync(history, 'latin1').matchAll(new RegExp(`${before}${factory}"`, 'g')))
+    writeSync(file, 'x'.repeat(factory.length), index + before.length, 'latin1');
+  closeSync(file);
 }

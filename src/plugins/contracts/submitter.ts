@@ -35,6 +35,12 @@ export interface Submitter {
   /** Looks at template, rights, reachability and room, without side effects that outlive it. */
   preflight(signal: AbortSignal): Promise<Preflight>;
 
+  /**
+   * Which of its placements each of so many new workers gets, in order, before their intents are written. Absent: one after
+   * the other.
+   */
+  place?(count: number): readonly string[];
+
   /** One outcome per worker, by worker id. A missing one counts as unknown. */
   submit(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, SubmitOutcome>>;
 

@@ -21,17 +21,6 @@ export class CeTally {
   readonly #living = new Map<string, readonly CeWorker[]>();
   /** By worker: those that ended and still count. */
   readonly #ended = new Map<number, CeWorker>();
-  /** By queue: where its workers can be. */
-  readonly #connections = new Map<string, ReadonlySet<string>>();
-
-  /** The connections of a queue, in its newest configuration. */
-  know(queue: string, connections: readonly string[]): void {
-    this.#connections.set(queue, new Set(connections));
-  }
-
-  connections(queue: string): ReadonlySet<string> {
-    return this.#connections.get(queue) ?? new Set();
-  }
 
   /** All that lives on a connection; those of before that are not among them are forgotten, unless they are `ended`. */
   see(connection: string, living: readonly CeWorker[]): void {

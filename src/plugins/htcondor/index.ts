@@ -42,9 +42,9 @@ export const htcondorPlugins = [
       ...checkTemplates(config, context),
     ],
     create: (config, context) => {
-      const tally = tallyOf(context);
-      tally.know(context.queue, connections(config, context));
-      return new HTCondorSubmitter({ config, context, tally });
+      const read = schedds(config, context);
+      const parts = { config, context, tally: tallyOf(context), schedds: read.ok ? read.schedds : [] };
+      return new HTCondorSubmitter(parts);
     },
   }),
   definePlugin({

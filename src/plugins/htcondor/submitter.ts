@@ -11,9 +11,10 @@ import type { Context } from '../contracts/context.ts';
 import type { FindOutcome, Preflight, SubmitOutcome, Submitter } from '../contracts/submitter.ts';
 import type { CeTally } from './ce-tally.ts';
 import { find } from './fence.ts';
-import { type HTCondorHub, hubOf } from './hub.ts';
+import { connectionName, type HTCondorHub, hubOf } from './hub.ts';
 import { cesOf } from './place/ce-list.ts';
 import { chooseCe } from './place/ce-weight.ts';
+import { type Schedd, shareAmong } from './place/schedds.ts';
 import { absolutePaths, credentialOf } from './paths.ts';
 import type { HTCondorSubmitterConfig } from './schema.ts';
 import { describeBatch, type DescribedBatch } from './template/describe.ts';
@@ -25,6 +26,7 @@ export interface SubmitterParts {
   readonly config: HTCondorSubmitterConfig;
   readonly context: Context;
   readonly tally: CeTally;
+  readonly schedds: readonly Schedd[];
 }
 
 type Outcomes = Map<number, SubmitOutcome>;
@@ -34,8 +36,10 @@ export class HTCondorSubmitter implements Submitter {
   readonly #config: HTCondorSubmitterConfig;
   readonly #context: Context;
   readonly #tally: CeTally;
+  readonly #schedds: readonly Schedd[];
 
-  constructor({ config, context, tally }: SubmitterParts) {
+  constructor({ config, context, tally, schedds }: SubmitterParts) {
+    this.#schedds = schedds;
     // Relative paths count from the queue file, and not from wherever the daemon was started.
     this.#config = absolutePaths(config, context.configDir);
     this.#context = context;
@@ -52,12 +56,19 @@ export class HTCondorSubmitter implements Submitter {
       const template = this.#template(ce);
       if (Array.isArray(template)) for (const reason of template) problems.set(reason.message, reason);
     }
-    const held = this.#hubs().reduce((sum, hub) => sum + (hub.held.get(queue) ?? 0), 0);
+    const hubs = this.#schedds.map((schedd) => hubOf(connectionName(schedd), this.#context));
+    const held = hubs.reduce((sum, hub) => sum + (hub.held.get(queue) ?? 0), 0);
     if (maxHeldJobs !== undefined && held > 0 && held >= maxHeldJobs) {
       const message = `${held} jobs of ${queue} are held, and maxHeldJobs is ${maxHeldJobs}`;
       problems.set(message, { code: 'htcondor-held-limit', message });
     }
     return Promise.resolve({ problems: [...problems.values()] });
+  }
+
+  place(count: number): readonly string[] {
+    const { minBulkToRandomizedSchedd } = this.#config;
+    const shared = shareAmong(this.#schedds, count, minBulkToRandomizedSchedd, this.#context.random);
+    return shared.map(connectionName);
   }
 
   async submit(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, SubmitOutcome>> {
@@ -200,10 +211,6 @@ export class HTCondorSubmitter implements Submitter {
       fairsharePercent: this.#config.ce_fairshare_percent,
     };
     return chooseCe(ces, counts, options, random);
-  }
-
-  #hubs(): HTCondorHub[] {
-    return [...this.#tally.connections(this.#context.queue)].map((one) => hubOf(one, this.#context));
   }
 
   /** Read anew each time: an operator's edit counts at once, and a broken one stops the queue with its reason. */
