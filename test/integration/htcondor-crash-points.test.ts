@@ -1,5 +1,6 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 import { expect } from 'chai';
+import { stringify } from 'yaml';
 import type { Ad } from '../../src/clients/htcondor/json-objects.ts';
 import {
   clearSpaces,
@@ -121,6 +122,58 @@ describe('HTCondor, through crashes of the daemon', function () {
       await clearSpaces(pool, [space]);
     });
 
+    it('is asked only after it has heard a submission to its end: what is cut off leaves nothing', async () => {
+      makeSite('local');
+      const client = clientOf(pool, 'local');
+      const rows = Array.from({ length: 20_000 }, (_, index) => [String(index)]);
+      const text = [
+        ...['executable = /bin/true', 'transfer_executable = false', 'hold = true', 'My.x = $(a)'],
+        `My.thresherFactory = "${space.factory}"`,
+      ].join('\n');
+      const started: number[] = [];
+      const options = { itemData: { variables: ['a'], rows }, onStart: (pid: number) => started.push(pid) };
+      const submission = client.submit(text, options, signal).catch((error: unknown) => error);
+      const count = async (patience?: number) =>
+        (await clientOf(pool, 'local', {}, patience).queue(space.mine, ['ClusterId'], signal)).length;
+      const pid = await until('it speaks to the schedd', () => started.find((one) => sockets(one) > 0));
+      process.kill(pid, 'SIGSTOP');
+      const meanwhile = await count(1500).catch((error: unknown) => error);
+      expect(meanwhile).to.include({ code: 'condor-timeout' });
+      process.kill(pid, 'SIGKILL');
+      expect(await submission).to.include({ code: 'condor-failed' });
+      for (let time = 1; time <= 3; time++) expect(await count()).to.equal(0);
+    });
+
+    it('keeps no other schedd from its work', async () => {
+      makeSite('local');
+      const two = { Q: condorQueue(pool, { template: 'pilot.sub.yaml', queue: limits }) };
+      const remote = condorQueue(pool, { kind: 'remote', template: 'other.yaml', queue: limits });
+      writeFileSync(site.path('other.yaml'), stringify(shellTemplate(space, 'exec sleep 1000')));
+      site.writeQueues({ ...two, R: remote });
+      site.start([], environment);
+      const count = async (queue: string, status: 'running' | 'cancelled') =>
+        (await site.workers({ queue, status })).length;
+      await until('both work', async () => {
+        return (await count('Q', 'running')) === wanted && (await inQueue('remote')).length === wanted;
+      });
+      const schedd = scheddPid(pool, 'local');
+      process.kill(schedd, 'SIGSTOP');
+      try {
+        // The negotiator may wait for it, too, so that nothing starts: but what is removed is seen, and replaced.
+        for (let round = 1; round <= 2; round++) {
+          await clientOf(pool, 'remote').act('remove', space.mine, 'the test says so', signal);
+          await until('the other goes on', async () => {
+            const cancelled = await count('R', 'cancelled');
+            return cancelled >= round * wanted && (await inQueue('remote')).length === wanted;
+          });
+        }
+      } finally {
+        process.kill(schedd, 'SIGCONT');
+      }
+      // Nothing was concluded from silence.
+      expect(await site.workers({ queue: 'Q', status: 'running' })).to.have.length(wanted);
+    });
+
     for (const order of ['before', 'after'] as const) {
       it(`makes no second job of a submission that goes through ${order} the next daemon starts`, async () => {
         makeSite('local', { ...limits, maxWorkers: 1, nQueueLimitWorker: 1 });
@@ -163,4 +216,18 @@ function submitting(site: Site): number | undefined {
   return file === undefined
     ? undefined
     : (JSON.parse(readFileSync(`${directory}/${file}`, 'utf8')) as { pid: number }).pid;
+}
+
+/** Connections that a process has. */
+function sockets(pid: number): number {
+  const directory = `/proc/${pid}/fd`;
+  const targets = readdirSync(directory).map((name) => {
+    try {
+      return readlinkSync(`${directory}/${name}`);
+    } catch {
+      return '';
+    }
+  });
+  // Its standard streams are sockets of ours, too.
+  return targets.filter((target) => target.startsWith('socket:')).length - 3;
 }

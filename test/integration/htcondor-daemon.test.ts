@@ -145,4 +145,38 @@ describe('a daemon whose queues are on HTCondor', function () {
     );
     expect(jobs.map(({ length }) => length)).to.deep.equal([3, 9]);
   });
+
+  it('ends 200 pilots in one submission, each as it should', async () => {
+    const script =
+      'case $((HARVESTER_WORKER_ID % 4)) in 0) exit 0;; 1) exit 3;; 2) kill -9 $$;; 3) exec sleep 1000;; esac';
+    const limits = { maxWorkers: 200, nQueueLimitWorker: 200, maxNewWorkersPerCycle: 200 };
+    const queue = (more: object) =>
+      condorQueue(pool, { template: 'mixed.yaml', queue: { ...limits, ...more } });
+    site = condorSite(
+      { queues: { Q: queue({}) }, settings: { master: { factoryId: space.factory } } },
+      { 'mixed.yaml': shellTemplate(space, script) },
+    );
+    const daemon = site.start([], condorEnvironment(pool, site.directory));
+    const all = async () => (await site?.workers()) ?? [];
+    await until('200 are submitted', async () => (await all()).length >= 200);
+    await site.run('pause', 'Q', '--reason', 'enough');
+    const count = async (status: string) => (await all()).filter((one) => one.status === status).length;
+    await until(
+      'three quarters have ended',
+      async () => (await count('finished')) + (await count('failed')) >= ((await all()).length * 3) / 4 - 3,
+      100_000,
+    ).catch((error: unknown) => {
+      throw new Error(`${String(error)}\n${daemon.output().slice(-2000)}`);
+    });
+    const running = (await all()).filter(({ workerID }) => workerID % 4 === 3);
+    await site.run('kill', ...running.map(({ workerID }) => String(workerID)));
+    await until('all have ended', async () => (await all()).every(({ endTime }) => endTime !== null), 60_000);
+    const expected = ['finished 0 null', 'failed 3 exit-status', 'failed 137 exit-status', 'cancelled'];
+    for (const { workerID, status, nativeExitCode, errorCode } of await all()) {
+      const seen = `${status} ${String(nativeExitCode)} ${String(errorCode)}`;
+      expect(seen.startsWith(expected[workerID % 4] ?? ''), `${workerID}: ${seen}`).to.equal(true);
+    }
+    const clusters = new Set((await all()).map(({ batchID }) => batchID?.split('.')[0]));
+    expect(clusters.size).to.be.at.most(3);
+  });
 });
