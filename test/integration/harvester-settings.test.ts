@@ -58,9 +58,13 @@ describe("Harvester's own settings file", () => {
     expect(notices.some((line) => line.includes('thresher reads nothing of [db]: its 13 keys'))).to.equal(
       true,
     );
-    expect(notices.some((line) => line.includes('[credmanager] is accepted but not applied yet'))).to.equal(
-      true,
-    );
+    const bad = daemon
+      .output()
+      .split('\n')
+      .filter((line) => line.includes('"credential not renewed"'));
+    expect(bad.map((line) => (JSON.parse(line) as { name: string }).name)).to.have.members([
+      ...['/path_to/FIXME_proxy_production', '/path_to/FIXME_proxy_pilot'],
+    ]);
   });
 
   it('is refused for its placeholders, one line each', () => {

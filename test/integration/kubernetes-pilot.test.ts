@@ -26,7 +26,7 @@ const templates = {
   'content.yaml': jobTemplate({}, { containers: [shell('echo "$proxyContent"')] }),
   'fails.yaml': jobTemplate(
     {},
-    { containers: [shell('echo first; echo the proxy is too old; echo bye >&2; exit 80')] },
+    { containers: [shell('echo first; echo the proxy is too old; sleep 1; echo bye >&2; exit 80')] },
   ),
   'waits.yaml': jobTemplate({}, { containers: [shell('true', { image: 'registry.invalid/none:1' })] }),
 };

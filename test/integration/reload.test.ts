@@ -93,6 +93,8 @@ describe('a changed queue file', () => {
         'nothing is said any more',
         async () => !(await reasonsOf(site, 'Q')).includes('reload-refused'),
       );
+      // A worker is alive before its pilot writes anything.
+      await until('both pilots have begun', () => site.starts().size === 2);
       expect([...site.starts().values()]).to.deep.equal([1, 1]);
     } finally {
       await site.clean();
