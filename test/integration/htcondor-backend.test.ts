@@ -42,10 +42,10 @@ describe('jobs of HTCondor', function () {
   const monitor = (section: object = {}) =>
     backend.plugin('monitor', backend.context(), { pollInterval: 0.3, ...section });
   const last = (seen: Watched, { workerId }: Worker) => seen.history.get(workerId)?.at(-1);
-  const untilStatus = (seen: Watched, worker: Worker, test: (one: Observation) => boolean) =>
+  const untilStatus = (seen: Watched, worker: Worker, fits: (one: Observation) => boolean) =>
     until('it is seen', () => {
       const one = last(seen, worker);
-      return one !== undefined && test(one) ? one : undefined;
+      return one !== undefined && fits(one) ? one : undefined;
     });
   const act = (action: 'hold' | 'release' | 'remove') =>
     clientOf(pool, 'local').act(action, backend.space.mine, 'the test says so', signal);
