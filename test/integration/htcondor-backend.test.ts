@@ -150,7 +150,7 @@ describe('jobs of HTCondor', function () {
       const read = async (logs: Monitor['logs'], worker: Worker, request: object = {}) => {
         const pieces: string[] = [];
         const decoder = new TextDecoder();
-        const stop = AbortSignal.timeout(30_000);
+        const stop = AbortSignal.timeout(45_000);
         const wanted = { stream: 'stdout', follow: false, ...request } as const;
         for await (const piece of logs?.read(worker, wanted, stop) ?? []) pieces.push(decoder.decode(piece));
         return pieces.join('');

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { whereIs } from '../../clients/htcondor/classad.ts';
+import { type JobId, whereIs } from '../../clients/htcondor/classad.ts';
 import { HTCondorClient } from '../../clients/htcondor/client.ts';
 import type { Context } from '../contracts/context.ts';
 import { marks } from './marks.ts';
@@ -38,6 +38,8 @@ export class HTCondorHub {
   readonly fenced = new Map<number, number>();
   /** By worker: the attempt that the schedd refused for certain, so that nothing of it can come any more. */
   readonly refused = new Map<number, number>();
+  /** By `cluster.proc`: jobs that were submitted since the monitor last looked. They may have ended before it looks again. */
+  readonly fresh = new Map<string, { readonly id: JobId; readonly workerId: number }>();
   /** By queue: how many of its jobs were held when the monitor last looked. */
   held: ReadonlyMap<string, number> = new Map();
 

@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { jobIdText, whereJobs } from '../../clients/htcondor/classad.ts';
+import { type JobId, jobIdText, whereJobs } from '../../clients/htcondor/classad.ts';
 import { isHTCondorError } from '../../clients/htcondor/errors.ts';
 import type { Ad } from '../../clients/htcondor/json-objects.ts';
 import type { Clock } from '../../util/clock.ts';
@@ -14,7 +14,7 @@ import { jobOf } from './marks.ts';
 
 /** Where the output of a job is. */
 interface Source {
-  readonly job: { readonly cluster: number; readonly proc: number };
+  readonly job: JobId;
   /** Absolute; undefined: it has none. */
   readonly file: string | undefined;
   /** Its output is on the machine where it runs. */
@@ -29,6 +29,8 @@ interface Source {
 const mostRead = 4 * 2 ** 20;
 /** Between two looks at a running job, ms: each is a process that speaks to its machine. */
 const followInterval = 2000;
+/** How long `condor_tail` may take, ms. */
+const tailWait = 10_000;
 
 const attributes = [
   ...['ClusterId', 'ProcId', 'JobStatus', 'HoldReasonCode', 'JobStartDate', 'RemoveReason'],
@@ -102,10 +104,11 @@ export class HTCondorLogs implements LogReader {
     const { client, mine } = this.#hub;
     if (runs) {
       try {
-        return await client.tail(job, { stream, maxBytes: mostRead }, signal);
+        return await this.#tail(job, stream, signal);
       } catch (error) {
         // It ended in this moment, or has not begun to write.
-        if (!isHTCondorError(error, 'condor-no-job', 'condor-failed')) throw error;
+        const ended = isHTCondorError(error, 'condor-no-job', 'condor-failed', 'condor-given-up');
+        if (!ended || signal.aborted) throw error;
       }
     }
     if (file === undefined) return undefined;
@@ -114,6 +117,21 @@ export class HTCondorLogs implements LogReader {
     // It goes to where it was submitted from, as its submit description says.
     await client.transferData(`${mine} && (${whereJobs([job])})`, signal);
     return endOfFile(file);
+  }
+
+  /** One whose job ends meanwhile may hang: its machine has nobody who would answer. */
+  async #tail(job: JobId, stream: LogRequest['stream'], signal: AbortSignal): Promise<string> {
+    const [patience, over] = [new AbortController(), new AbortController()];
+    const waiting = this.#clock.sleep(tailWait, AbortSignal.any([signal, over.signal])).then(() => {
+      patience.abort();
+    });
+    const either = AbortSignal.any([signal, patience.signal]);
+    try {
+      return await this.#hub.client.tail(job, { stream, maxBytes: mostRead }, either);
+    } finally {
+      over.abort();
+      await waiting;
+    }
   }
 
   #none(worker: Worker, { job, file, over }: Source, stream: string): ThresherError {

@@ -86,9 +86,12 @@ export class HTCondorMonitor implements Monitor {
     signal: AbortSignal,
   ): Promise<ReadonlyMap<string, Known>> {
     const { hub } = this.#parts;
+    // What was submitted before the question is among those who may have left by the answer.
+    const fresh = new Map(hub.fresh);
+    const before = known && new Map([...known, ...fresh]);
     const queued = await inQueue(hub, 'true', signal);
     const inQueueNow = new Set(queued.map(({ id }) => jobIdText(id)));
-    const left = known?.values().filter(({ id }) => !inQueueNow.has(jobIdText(id)));
+    const left = before?.values().filter(({ id }) => !inQueueNow.has(jobIdText(id)));
     const ended = await this.#ended(left && [...left], signal);
     // Of two jobs of one worker the queue's counts, and of these the last.
     const jobs = new Map<number, Job>();
@@ -109,13 +112,14 @@ export class HTCondorMonitor implements Monitor {
       if (!isFinal(state.observation.status)) alive.set(jobIdText(job.id), { id: job.id, workerId });
     }
     this.#count(jobs);
-    for (const { workerId } of known?.values() ?? []) if (!jobs.has(workerId)) sink.gone(workerId);
+    for (const { workerId } of before?.values() ?? []) if (!jobs.has(workerId)) sink.gone(workerId);
     for (const observation of await this.#giveUp(givenUp, signal)) {
       sink.observe(observation);
       if (isFinal(observation.status)) {
         for (const [id, one] of alive) if (one.workerId === observation.workerId) alive.delete(id);
       }
     }
+    for (const id of fresh.keys()) hub.fresh.delete(id);
     sink.complete();
     return alive;
   }

@@ -168,6 +168,7 @@ export class HTCondorSubmitter implements Submitter {
         const id = jobs[index];
         if (id === undefined) continue;
         const handle = { batchID: jobIdText(id), submissionHost: hub.submissionHost };
+        hub.fresh.set(handle.batchID, { id, workerId });
         outcomes.set(workerId, { kind: 'accepted', handle });
       }
     } catch (error) {
