@@ -236,6 +236,8 @@ describe('on a real control plane', function () {
       >(space.jobs(worker.name));
       await space.client.delete(space.jobs(worker.name));
       await untilGone(() => job(worker));
+      // A Pod of the first, ended and on its way out, would still speak for the worker.
+      await untilGone(async () => (await space.podsOf(old))[0]);
       const { labels, annotations } = old.metadata;
       const { template } = jobTemplate().spec as { template: object };
       return space.client.create<Job>(space.jobs(), {

@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { toReason } from '../../worker/errors.ts';
 import { resolve } from 'node:path';
 import pMap from 'p-map';
@@ -31,6 +32,8 @@ export interface SubmitterParts {
 /** Creates a Job for each worker. Its name is the worker's, so that the server itself refuses a second one. */
 export class K8sSubmitter implements Submitter {
   readonly #parts: SubmitterParts;
+  /** What `credentials` found in the template as it was: it is asked for several times in a pass. */
+  #mounted: { readonly version: string; readonly names: readonly string[] } | undefined;
 
   constructor(parts: SubmitterParts) {
     this.#parts = parts;
@@ -87,12 +90,21 @@ export class K8sSubmitter implements Submitter {
   }
 
   credentials(): readonly string[] {
-    const { config, context } = this.#parts;
     const file = this.#proxyFile();
     if (file !== undefined) return [file];
+    const { proxySecretPath } = this.#parts.config;
+    if (proxySecretPath === undefined) return [];
+    const version = versionOf(this.#templateFile());
+    if (this.#mounted?.version !== version)
+      this.#mounted = { version, names: this.#mountedAt(proxySecretPath) };
+    return this.#mounted.names;
+  }
+
+  #mountedAt(path: string): readonly string[] {
+    const { config, context } = this.#parts;
     const template = this.#template();
-    if (config.proxySecretPath === undefined || Array.isArray(template)) return [];
-    const mounted = secretAt(template, config.proxySecretPath);
+    if (Array.isArray(template)) return [];
+    const mounted = secretAt(template, path);
     if (mounted === undefined) return [];
     const cluster = clusterName(config, context.configDir);
     return [secretKeyName(cluster, namespaceOf(config), mounted.secret, mounted.key)];
@@ -188,10 +200,14 @@ export class K8sSubmitter implements Submitter {
       : this.#parts.proxies.ensure(this.#parts.context.queue, file, signal);
   }
 
+  #templateFile(): string {
+    const { config, context } = this.#parts;
+    return resolve(context.configDir, config.k8s_yaml_file);
+  }
+
   /** Read anew each time: an operator's edit counts at once, and a broken one stops the queue with its reason. */
   #template(): KubernetesTemplate | Reason[] {
-    const { config, context } = this.#parts;
-    const loaded = loadTemplate(resolve(context.configDir, config.k8s_yaml_file), templateOptions(config));
+    const loaded = loadTemplate(this.#templateFile(), templateOptions(this.#parts.config));
     if (loaded.ok) return loaded.template;
     return loaded.problems.map(({ file, line, message }) => ({
       code: 'preflight',
@@ -208,6 +224,17 @@ export function templateOptions(config: K8sSubmitterConfig) {
     ...(hostImage !== undefined && { hostImage }),
     ...(pilotsStarterConfigMap !== undefined && { pilotsStarterConfigMap }),
   };
+}
+
+/** Another text whenever the file is written or replaced. */
+function versionOf(file: string): string {
+  try {
+    const { mtimeNs, ctimeNs, ino, size } = statSync(file, { bigint: true });
+    return [mtimeNs, ctimeNs, ino, size].join(' ');
+  } catch {
+    // What is wrong with it is said by who reads it.
+    return '';
+  }
 }
 
 function accepted({ name }: Worker, uid: string | undefined): SubmitOutcome {

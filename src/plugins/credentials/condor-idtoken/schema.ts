@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox';
+import { toolOptions } from '../../../clients/credentials/tool-options.ts';
 
 const CreatedToken = Type.Object(
   {
@@ -35,16 +36,6 @@ export const CondorTokenConfig = Type.Object({
     maximum: 1,
     description: 'One is made anew at this part of its lifetime.',
   }),
-  renewCommand: Type.String({
-    default: 'condor_token_create',
-    pattern: '\\S',
-    description: 'Program, with arguments between spaces; no shell reads it.',
-  }),
-  timeLimit: Type.Number({
-    default: 60,
-    exclusiveMinimum: 0,
-    maximum: 3600,
-    description: 'The program is killed after this time, s.',
-  }),
+  ...toolOptions('condor_token_create', 60),
 });
 export type CondorTokenConfig = Static<typeof CondorTokenConfig>;

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox';
+import { toolOptions } from '../../../clients/credentials/tool-options.ts';
 
 const path = (description: string) =>
   Type.Optional(
@@ -32,20 +33,7 @@ const shared = {
     description: 'A new proxy that has less is not put in place, h.',
   }),
   extraRenewOpts: Type.String({ default: '', description: 'Further arguments, between spaces.' }),
-  timeLimit: Type.Number({
-    default: 120,
-    exclusiveMinimum: 0,
-    maximum: 3600,
-    description: 'The program is killed after this time, s.',
-  }),
 };
-
-const program = (name: string) =>
-  Type.String({
-    default: name,
-    pattern: '\\S',
-    description: 'Program, with arguments between spaces; no shell reads it.',
-  });
 
 export const NoVomsConfig = Type.Object({
   ...shared,
@@ -61,7 +49,7 @@ export const NoVomsConfig = Type.Object({
     description:
       'A proxy is made anew once it has less than `lifetime` - `checkPeriod` left, h; one that got less from its VO, at the same part of its life.',
   }),
-  renewCommand: program('voms-proxy-init'),
+  ...toolOptions('voms-proxy-init', 120),
   lifetimeOptFormat: Type.String({
     default: '-valid {lifetime}:00',
     description: 'How the program is told the lifetime.',
@@ -78,6 +66,6 @@ export const ArcproxyConfig = Type.Object({
     description:
       'A proxy is made anew once it has less left, h; one that got less from its VO, at the same part of its life.',
   }),
-  renewCommand: program('arcproxy'),
+  ...toolOptions('arcproxy', 120),
 });
 export type ArcproxyConfig = Static<typeof ArcproxyConfig>;

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox';
+import { toolOptions } from '../../../clients/credentials/tool-options.ts';
 
 const path = (description: string) =>
   Type.Optional(
@@ -36,16 +37,6 @@ export const KerberosConfig = Type.Object({
     minimum: 0,
     description: 'A new ticket that has less is not put in place, h.',
   }),
-  renewCommand: Type.String({
-    default: 'kinit',
-    pattern: '\\S',
-    description: 'Program, with arguments between spaces; no shell reads it.',
-  }),
-  timeLimit: Type.Number({
-    default: 60,
-    exclusiveMinimum: 0,
-    maximum: 3600,
-    description: 'The program is killed after this time, s.',
-  }),
+  ...toolOptions('kinit', 60),
 });
 export type KerberosConfig = Static<typeof KerberosConfig>;

@@ -4,7 +4,7 @@ import { fencedAttempt, handleOf } from '../fence.ts';
 import type { OptionsOf } from './following.ts';
 import type { KubernetesHub } from '../hub.ts';
 import { identityOf, isOurs, workerIdOf } from '../marks.ts';
-import { lookUp } from './look-up.ts';
+import { lookUpMany } from './look-up.ts';
 import { jobOf } from './records.ts';
 import type { ObjectMeta } from '../state/types.ts';
 
@@ -43,7 +43,7 @@ export async function listAll(
   const asked = [...jobs.items, ...alone].flatMap(({ workerId, metadata }) =>
     workerId === undefined || isAlive(workerId) || fencedAttempt(metadata) !== undefined ? [] : [workerId],
   );
-  const following = await lookUp(hub, [...new Set(asked)], signal);
+  const following = await lookUpMany(hub, [...new Set(asked)], signal);
   const found = (
     { metadata, workerId }: Listed,
     place: string,

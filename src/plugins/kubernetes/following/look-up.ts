@@ -16,6 +16,19 @@ export interface LookUpOptions {
   readonly namesOnly?: boolean;
 }
 
+/** From so many on one listing of everything costs the server less: for each selection by ids it looks at all objects. */
+const listedWhole = 1000;
+
+/** What is there of these workers, or of more, now, past every cache: for those who ask about a large part of all. */
+export async function lookUpMany(
+  hub: KubernetesHub,
+  workerIds: readonly number[],
+  signal: AbortSignal,
+): Promise<Following> {
+  if (workerIds.length < listedWhole) return lookUp(hub, workerIds, signal);
+  return followed([await select(hub, hub.selector, signal, {})]);
+}
+
 /** What is there of these workers now, past every cache. @throws KubernetesError when not all of it can be said. */
 export async function lookUp(
   hub: KubernetesHub,
@@ -23,12 +36,17 @@ export async function lookUp(
   signal: AbortSignal,
   options: LookUpOptions = {},
 ): Promise<Following> {
-  const following = new Following();
   const parts = Array.from({ length: Math.ceil(workerIds.length / perRequest) }, (_, part) =>
     workerIds.slice(part * perRequest, (part + 1) * perRequest),
   );
   // Side by side: a server that lists from its cache waits each time until that is fresh.
-  const found = await pMap(parts, (ids) => listed(hub, ids, signal, options), { concurrency: partsAtOnce });
+  const selectorOf = (ids: readonly number[]) => `${hub.selector},${workerIdLabel} in (${ids.join(',')})`;
+  const listed = (ids: readonly number[]) => select(hub, selectorOf(ids), signal, options);
+  return followed(await pMap(parts, listed, { concurrency: partsAtOnce }));
+}
+
+function followed(found: readonly (readonly [Kept[], Kept[]])[]): Following {
+  const following = new Following();
   for (const [jobs, pods] of found) {
     for (const job of jobs) following.putJob(job);
     for (const pod of pods) following.putPod(pod);
@@ -36,15 +54,14 @@ export async function lookUp(
   return following;
 }
 
-/** Jobs and Pods of these, by their labels. */
-async function listed(
+/** Jobs and Pods with these labels. */
+async function select(
   hub: KubernetesHub,
-  ids: readonly number[],
+  labelSelector: string,
   signal: AbortSignal,
   { namesOnly = false }: LookUpOptions,
 ): Promise<readonly [Kept[], Kept[]]> {
-  const { client, factoryId, selector } = hub;
-  const labelSelector = `${selector},${workerIdLabel} in (${ids.join(',')})`;
+  const { client, factoryId } = hub;
   const options = { labelSelector, signal, metadataOnly: namesOnly };
   const [jobs, pods] = await Promise.all([
     client.list(hub.jobs, options, (object) => keepJob(object, factoryId)),

@@ -96,3 +96,34 @@ describe('a copy of a worker that somebody made under another name', () => {
     expect(copy).to.deep.equal({ place: 'grid/jobs/copy', handle: { batchID: 'copy', uid: 'uid-of-copy' } });
   });
 });
+
+describe('what a sweeper lists', () => {
+  let stub: KubernetesStub;
+  const conditions = [{ type: 'Complete', status: 'True' }];
+
+  beforeEach(async () => {
+    stub = await KubernetesStub.start();
+  });
+
+  afterEach(() => stub.stop());
+
+  const fill = (count: number) => {
+    for (let id = 1; id <= count; id++)
+      stub.jobs.set(`factory-${id}`, { metadata: marked(id), status: { conditions } });
+  };
+
+  for (const [count, lists] of [
+    [30, 2],
+    [1500, 2],
+  ] as const) {
+    it(`says how ${count} ended ones are by ${lists} lists of Jobs, and asks nothing more of those that live`, async () => {
+      fill(count);
+      const sweeper = stub.plugin('sweeper');
+      const found = await sweeper.list(signal);
+      expect(found).to.have.length(count);
+      expect(stub.count('list', 'jobs')).to.equal(lists);
+      await sweeper.list(signal, () => true);
+      expect(stub.count('list', 'jobs')).to.equal(lists + 1);
+    });
+  }
+});
