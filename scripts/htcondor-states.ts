@@ -52,7 +52,7 @@ export function htcondorStatesPage(): string {
     '',
     row('Event', 'What it means'),
     row('---', '---'),
-    ...eventRows.map(({ number, seen }) => row(String(number), seen)),
+    ...Object.values(eventRows).map(({ number, seen }) => row(String(number), seen)),
     '',
   ].join('\n');
 }

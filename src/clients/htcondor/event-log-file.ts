@@ -88,6 +88,19 @@ export async function readLog(
   }
 }
 
+/** Where a log ends now, for who wants what comes after it. Undefined if there is none: all that it will ever have is new. */
+export async function endOfLog(path: string): Promise<LogPosition | undefined> {
+  const [file] = await logFiles(path);
+  if (file === undefined) return undefined;
+  const handle = await openSame(file);
+  if (handle === undefined) return endOfLog(path);
+  try {
+    return await positionAt(handle, file.inode, file.size);
+  } finally {
+    await handle.close();
+  }
+}
+
 /** The newest first. */
 async function logFiles(path: string): Promise<LogFile[]> {
   const files: LogFile[] = [];

@@ -1,10 +1,12 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { type JobId, whereIs } from '../../clients/htcondor/classad.ts';
+import { whereIs } from '../../clients/htcondor/classad.ts';
 import { HTCondorClient } from '../../clients/htcondor/client.ts';
 import type { Context } from '../contracts/context.ts';
-import { marks } from './marks.ts';
-import { type Schedd, submissionHostOf } from './place/schedds.ts';
+import { EventLogs } from './following/event-logs.ts';
+import { KnownJobs } from './following/known-jobs.ts';
+import { type Job, marks } from './marks.ts';
+import { isOfMachine, type Schedd, submissionHostOf } from './place/schedds.ts';
 import { Submits } from './submits.ts';
 
 /** What connections begin with. */
@@ -39,7 +41,13 @@ export class HTCondorHub {
   /** By worker: the attempt that the schedd refused for certain, so that nothing of it can come any more. */
   readonly refused = new Map<number, number>();
   /** By `cluster.proc`: jobs that were submitted since the monitor last looked. They may have ended before it looks again. */
-  readonly fresh = new Map<string, { readonly id: JobId; readonly workerId: number }>();
+  readonly fresh = new Map<string, Job>();
+  readonly jobs = new KnownJobs();
+  readonly logs: EventLogs;
+  /** By queue: the pool's EVENT_LOG, where its section names it. */
+  readonly poolLogs = new Map<string, string>();
+  /** The factory's own log of job events (`dagman_log`). Undefined where the schedd cannot write to this machine. */
+  readonly ownLog: string | undefined;
   /** By queue: how many of its jobs were held when the monitor last looked. */
   held: ReadonlyMap<string, number> = new Map();
 
@@ -52,7 +60,27 @@ export class HTCondorHub {
     this.submissionHost = submissionHostOf(schedd);
     this.factoryId = factoryId;
     this.mine = whereIs(marks.factory, factoryId);
-    this.submits = new Submits(join(stateDir, 'htcondor', 'submits'), clock);
+    const directory = join(stateDir, 'htcondor');
+    this.submits = new Submits(join(directory, 'submits'), clock);
+    const name = this.submissionHost.replaceAll(/[^\w.@-]/g, '_');
+    this.logs = new EventLogs({ positionsFile: join(directory, 'positions', `${name}.json`), clock });
+    this.ownLog = isOfMachine(schedd, this.hostname) ? join(directory, 'events', `${name}.log`) : undefined;
+  }
+
+  /**
+   * Reads from now on the events of a queue's jobs, where there is a log of them.
+   * @param poolLog of the queue's section; it is read instead of one of our own
+   */
+  followLog(queue: string, { poolLog, spooled }: { poolLog: string | undefined; spooled: boolean }): void {
+    if (poolLog === undefined) this.poolLogs.delete(queue);
+    else this.poolLogs.set(queue, poolLog);
+    const path = poolLog ?? (spooled ? undefined : this.ownLog);
+    if (path !== undefined) this.logs.follow(path, poolLog === undefined);
+  }
+
+  /** The log that HTCondor shall write for a queue's jobs. None beside the pool's: what is told twice is told too late. */
+  logOfJobs({ spooled }: { readonly spooled: boolean }): string | undefined {
+    return spooled || this.poolLogs.size > 0 ? undefined : this.ownLog;
   }
 }
 

@@ -79,7 +79,7 @@ export function isHalf({ ad }: Job): boolean {
 }
 
 /** A half that is no more. */
-function wasNeverWhole({ ad }: Job): boolean {
+export function wasNeverWhole({ ad }: Job): boolean {
   const { JobStatus, HoldReasonCode, JobStartDate, RemoveReason = '' } = ad;
   const removed = JobStatus === 3 && !JobStartDate;
   return removed && (HoldReasonCode === spooling || RemoveReason.includes(halfReason));

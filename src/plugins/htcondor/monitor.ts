@@ -1,14 +1,14 @@
-import { type JobId, jobIdText, whereJobs } from '../../clients/htcondor/classad.ts';
+import { jobIdText, parseJobId, whereJobs } from '../../clients/htcondor/classad.ts';
 import { toReason } from '../../worker/errors.ts';
 import type { Observation } from '../../worker/observation.ts';
-import { isFinal } from '../../worker/status.ts';
+import { isFinal, type WorkerStatus } from '../../worker/status.ts';
 import type { Worker } from '../../worker/worker.ts';
 import type { Context } from '../contracts/context.ts';
 import type { CheckResult, Monitor, ObservationSink } from '../contracts/monitor.ts';
 import type { CeTally } from './ce-tally.ts';
 import type { HTCondorHub } from './hub.ts';
 import { HTCondorLogs } from './logs.ts';
-import { byId, followed, inQueue, jobOfWorker, lookUp } from './look-up.ts';
+import { byId, followed, inQueue, isHalf, jobOfWorker, lookUp, wasNeverWhole } from './look-up.ts';
 import { type Job, jobOf } from './marks.ts';
 import type { HTCondorMonitorConfig } from './schema.ts';
 import { type JobState, stateOf } from './state/job-state.ts';
@@ -26,17 +26,18 @@ export interface MonitorParts {
 
 /** Jobs of the history that the first look takes in. */
 const mostOfHistory = 20_000;
+/** How often logs of job events are read on, ms. */
+const logInterval = 200;
 
-/** A job that was alive when it was last looked at. */
-interface Known {
-  readonly id: JobId;
-  readonly workerId: number;
-}
-
-/** Looks at all jobs of a schedd by one `condor_q`, and asks the history only for those that left since. */
+/**
+ * Looks at all jobs of a schedd by one `condor_q`, and asks the history only for those that left since. Between two looks it
+ * follows the log of job events, where there is one; looks are rare then.
+ */
 export class HTCondorMonitor implements Monitor {
   readonly logs: HTCondorLogs;
   readonly #parts: MonitorParts;
+  /** When jobs were counted last, monotonic ms. */
+  #countedAt = -Infinity;
 
   constructor(parts: MonitorParts) {
     this.#parts = parts;
@@ -44,15 +45,33 @@ export class HTCondorMonitor implements Monitor {
   }
 
   async observe(sink: ObservationSink, signal: AbortSignal): Promise<void> {
-    const { config, context } = this.#parts;
-    let known: ReadonlyMap<string, Known> | undefined;
+    const { hub, config, context } = this.#parts;
+    const { clock } = context;
+    let lookedAt = -Infinity;
+    // The log cannot say it, or something has to be done about it.
+    let soon = false;
     while (!signal.aborted) {
+      // Before the question: what comes after it is read when it is answered, and is never older than the answer.
+      soon = (await this.#followLogs(sink)) || soon;
+      const { pollInterval, listInterval } = config;
+      const trusted = hub.logs.any && hub.jobs.logIsTrusted && !soon;
+      const interval = 1000 * (trusted ? Math.max(pollInterval, listInterval) : pollInterval);
+      const wait = lookedAt + interval - clock.monotonic();
+      if (wait > 0) {
+        await clock.sleep(hub.logs.any ? Math.min(wait, logInterval) : wait, signal);
+        continue;
+      }
+      soon = false;
       try {
-        known = await this.#look(sink, known, signal);
+        await this.#look(sink, signal);
       } catch (error) {
         if (!isOver(signal)) sink.trouble(toReason(error));
+        soon = true;
       }
-      await context.clock.sleep(config.pollInterval * 1000, signal);
+      lookedAt = clock.monotonic();
+      await hub.logs.keep().catch((error: unknown) => {
+        context.log.warn('how far logs of job events were read is not kept', { ...toReason(error) });
+      });
     }
   }
 
@@ -64,7 +83,7 @@ export class HTCondorMonitor implements Monitor {
       const jobs = await lookUp(hub, ids, signal, { history: config.useCondorHistory });
       for (const worker of workers) {
         const { workerId, queue, configId } = worker;
-        const job = jobOfWorker(worker, jobs.get(workerId));
+        const job = jobOfWorker(worker, jobs.get(workerId)) ?? this.#endedByLog(worker);
         const observation = job && this.#stateOf({ ...job, workerId })?.observation;
         if (observation !== undefined) results.set(workerId, { kind: 'observed', observation });
         else if (job !== undefined) results.set(workerId, { kind: 'unknown', error: silent(job) });
@@ -79,40 +98,63 @@ export class HTCondorMonitor implements Monitor {
     return results;
   }
 
-  /** @param known undefined at the first look. @returns the living. */
-  async #look(
-    sink: ObservationSink,
-    known: ReadonlyMap<string, Known> | undefined,
-    signal: AbortSignal,
-  ): Promise<ReadonlyMap<string, Known>> {
+  /** Shows what the logs said since. @returns whether the schedd must be asked. */
+  async #followLogs(sink: ObservationSink): Promise<boolean> {
+    const { hub, config, context } = this.#parts;
+    if (!hub.logs.any) return false;
+    const { events, missed } = await hub.logs.read(context.log);
+    let soon = missed;
+    const changed = hub.jobs.apply(events, hub.fresh);
+    for (const job of changed) {
+      const state = wasNeverWhole(job) ? undefined : this.#stateOf(job);
+      if (state === undefined) continue;
+      if (state.verdict === undefined) sink.observe(state.observation);
+      else soon = true;
+      this.#countEnded(job, state.observation.status);
+    }
+    const now = context.clock.monotonic();
+    if (changed.length > 0 && hub.jobs.living && this.#countedAt + config.pollInterval * 1000 < now)
+      this.#count(hub.jobs.living.values());
+    return soon;
+  }
+
+  async #look(sink: ObservationSink, signal: AbortSignal): Promise<void> {
     const { hub } = this.#parts;
     // What was submitted before the question is among those who may have left by the answer.
     const fresh = new Map(hub.fresh);
-    const before = known && new Map([...known, ...fresh]);
+    const { living } = hub.jobs;
     const queued = await inQueue(hub, 'true', signal);
     const inQueueNow = new Set(queued.map(({ id }) => jobIdText(id)));
-    const left = before?.values().filter(({ id }) => !inQueueNow.has(jobIdText(id)));
-    const ended = await this.#ended(left && [...left], signal);
+    const before = living && new Map([...fresh, ...living]);
+    const left = before && [...before].filter(([id]) => !inQueueNow.has(id) && !hub.jobs.endOf(id));
+    const ended = await this.#ended(
+      left?.map(([, job]) => job),
+      signal,
+    );
     // Of two jobs of one worker the queue's counts, and of these the last.
     const jobs = new Map<number, Job>();
     for (const job of [...ended.toSorted(older), ...queued.toSorted(older)])
-      if (job.workerId !== undefined) jobs.set(job.workerId, job);
+      if (job.workerId !== undefined && !wasNeverWhole(job)) jobs.set(job.workerId, job);
     sink.begin();
-    const alive = new Map<string, Known>();
+    const alive = new Map<string, Job>();
     const givenUp: { job: Job; verdict: Observation }[] = [];
-    for (const [workerId, job] of jobs) {
-      const state = this.#stateOf(job);
+    for (const job of jobs.values()) {
+      const id = jobIdText(job.id);
+      const state = isHalf(job) ? undefined : this.#stateOf(job);
       if (state === undefined) {
         // It is there, and nobody knows how it is.
-        if (inQueueNow.has(jobIdText(job.id))) alive.set(jobIdText(job.id), { id: job.id, workerId });
+        if (inQueueNow.has(id)) alive.set(id, job);
         continue;
       }
-      if (state.verdict !== undefined) givenUp.push({ job, verdict: state.verdict });
-      else sink.observe(state.observation);
-      if (!isFinal(state.observation.status)) alive.set(jobIdText(job.id), { id: job.id, workerId });
+      const { observation, verdict } = state;
+      // The log was quicker: it has ended, and HTCondor is about to write that down.
+      if (!isFinal(observation.status) && hub.jobs.endOf(id) !== undefined) continue;
+      if (verdict !== undefined) givenUp.push({ job, verdict });
+      else sink.observe(observation);
+      if (!isFinal(observation.status)) alive.set(id, job);
     }
-    this.#count(jobs);
-    for (const { workerId } of before?.values() ?? []) if (!jobs.has(workerId)) sink.gone(workerId);
+    this.#count(jobs.values());
+    for (const [, { workerId = 0 }] of left ?? []) if (!jobs.has(workerId)) sink.gone(workerId);
     for (const observation of await this.#giveUp(givenUp, signal)) {
       sink.observe(observation);
       if (isFinal(observation.status)) {
@@ -120,12 +162,25 @@ export class HTCondorMonitor implements Monitor {
       }
     }
     for (const id of fresh.keys()) hub.fresh.delete(id);
+    const gone = left?.map(([id]) => id) ?? [];
+    hub.jobs.see(alive, gone, inQueueNow);
     sink.complete();
-    return alive;
+  }
+
+  /** A job whose end the log told, though the schedd has forgotten it. */
+  #endedByLog({ workerId, queue, configId, handle }: Worker): Job | undefined {
+    const { jobs } = this.#parts.hub;
+    const id = handle && parseJobId(handle.batchID);
+    if (id === undefined) return undefined;
+    const known = jobs.endOf(jobIdText(id));
+    if (known !== undefined) return known;
+    const ad = jobs.adOf(jobIdText(id));
+    if (ad?.JobStatus !== 3 && ad?.JobStatus !== 4) return undefined;
+    return { id, workerId, queue, configId, ce: undefined, queuedAt: undefined, identity: undefined, ad };
   }
 
   /** Those that left the queue, from the history; at the first look all that ended of late. @throws HTCondorError */
-  async #ended(left: readonly Known[] | undefined, signal: AbortSignal): Promise<Job[]> {
+  async #ended(left: readonly Job[] | undefined, signal: AbortSignal): Promise<Job[]> {
     const { hub, config, context } = this.#parts;
     if (!config.useCondorHistory || left?.length === 0) return [];
     // What is further back, or left late, is found when it is looked up by name.
@@ -167,21 +222,27 @@ export class HTCondorMonitor implements Monitor {
   }
 
   /** For those who submit: how many are held, and who is at which CE. */
-  #count(jobs: ReadonlyMap<number, Job>): void {
+  #count(jobs: Iterable<Job>): void {
     const { hub, tally, context } = this.#parts;
     const held = new Map<string, number>();
-    const living = [...jobs].flatMap(([workerId, job]) => {
-      const { queue, ce, ad, queuedAt = 0 } = job;
+    const living = [...jobs].flatMap((job) => {
+      const { workerId = 0, queue, ce, ad, queuedAt = 0 } = job;
       if (queue === undefined) return [];
       if (ad.JobStatus === 5) held.set(queue, (held.get(queue) ?? 0) + 1);
       const status = this.#stateOf(job)?.observation.status;
       if (ce === undefined || status === undefined) return [];
-      const worker = { workerId, queue, ce, status, queuedAt: queuedAt * 1000 };
-      if (isFinal(status)) tally.ended(worker);
-      return isFinal(status) ? [] : [worker];
+      this.#countEnded(job, status);
+      return isFinal(status) ? [] : [{ workerId, queue, ce, status, queuedAt: queuedAt * 1000 }];
     });
+    this.#countedAt = context.clock.monotonic();
     hub.held = held;
     tally.see(context.connection, living);
+  }
+
+  /** What ended counts at its CE for a while, too. */
+  #countEnded({ workerId = 0, queue, ce, queuedAt = 0 }: Job, status: WorkerStatus): void {
+    if (queue === undefined || ce === undefined || !isFinal(status)) return;
+    this.#parts.tally.ended({ workerId, queue, ce, status, queuedAt: queuedAt * 1000 });
   }
 
   /** Harvester's `cancelUnknown`. */

@@ -8,7 +8,7 @@ import { withHostname } from './template/placeholders.ts';
 
 const paths: ReadonlySet<string> = new Set([
   ...['executableFile', 'x509UserProxy', 'x509UserProxyAnalysis', 'tokenDir', 'tokenDirAnalysis'],
-  ...['pandaTokenDir', 'pandaTokenKeyPath', 'logDir'],
+  ...['pandaTokenDir', 'pandaTokenKeyPath', 'logDir', 'eventLog'],
 ]);
 
 /** The same options with all paths absolute: relative ones count from the queue file. Empty ones are left out. */
@@ -36,7 +36,8 @@ interface NamedPath {
     | 'x509UserProxyAnalysis'
     | 'tokenDir'
     | 'tokenDirAnalysis'
-    | 'pandaTokenDir';
+    | 'pandaTokenDir'
+    | 'eventLog';
   readonly kind: 'file' | 'directory';
   /** What writes a proxy or token may start after the daemon; until then the queue's credentials are missing. */
   readonly later: boolean;
@@ -49,6 +50,7 @@ const named: readonly NamedPath[] = [
   { key: 'tokenDir', kind: 'directory', later: true },
   { key: 'tokenDirAnalysis', kind: 'directory', later: true },
   { key: 'pandaTokenDir', kind: 'directory', later: true },
+  { key: 'eventLog', kind: 'file', later: true },
 ];
 
 /** Files and directories that are not there, or are something else: said before pilots fail of it, far away. */

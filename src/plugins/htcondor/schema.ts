@@ -100,6 +100,9 @@ export const HTCondorSubmitterConfig = Type.Object({
   logBaseURL: filled(
     'Where `logDir` is read from over the web. `[ScheddHostname]` stands for the machine of the schedd.',
   ),
+  eventLog: path(
+    "The pool's `EVENT_LOG` on this machine, where only this schedd writes to it and the daemon may read it: read instead of a log of the factory's own (`dagman_log`). Two schedds of one log have jobs of the same numbers.",
+  ),
   useFQDN: flag('`$hostname` is the whole name of this machine, with its domain.'),
   x509UserProxy: path('Proxy of the pilots.'),
   x509UserProxyAnalysis: path('Proxy instead of it where `useAnalysisCredentials` is true.'),
@@ -166,6 +169,10 @@ export const HTCondorMonitorConfig = Type.Object({
     ...{ default: 10, minimum: 0.2 },
     description:
       'How often each schedd is asked for all of its jobs, s. Of queues that share a schedd one of them says it.',
+  }),
+  listInterval: Type.Number({
+    ...{ default: 30, minimum: 0.2 },
+    description: 'The same where a log of job events has told of all that happened of late, s.',
   }),
   heldTimeout: Type.Integer({
     ...{ default: 3600, minimum: 0 },

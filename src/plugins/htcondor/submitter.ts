@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import pMap from 'p-map';
-import { jobIdText } from '../../clients/htcondor/classad.ts';
+import { type JobId, jobIdText } from '../../clients/htcondor/classad.ts';
 import { isHTCondorError } from '../../clients/htcondor/errors.ts';
 import { ensureDirectory } from '../../util/files.ts';
 import { ThresherError, toReason } from '../../worker/errors.ts';
@@ -16,6 +16,7 @@ import { cesOf } from './place/ce-list.ts';
 import { chooseCe } from './place/ce-weight.ts';
 import { type Schedd, shareAmong } from './place/schedds.ts';
 import { absolutePaths, credentialOf } from './paths.ts';
+import type { Job } from './marks.ts';
 import type { HTCondorSubmitterConfig } from './schema.ts';
 import { describeBatch, type DescribedBatch } from './template/describe.ts';
 import { type ChosenCe, logSubdirOf } from './template/placeholders.ts';
@@ -44,6 +45,9 @@ export class HTCondorSubmitter implements Submitter {
     this.#config = absolutePaths(config, context.configDir);
     this.#context = context;
     this.#tally = tally;
+    const { eventLog: poolLog, useSpool: spooled } = this.#config;
+    for (const schedd of schedds)
+      hubOf(connectionName(schedd), context).followLog(context.queue, { poolLog, spooled });
   }
 
   preflight(): Promise<Preflight> {
@@ -127,6 +131,7 @@ export class HTCondorSubmitter implements Submitter {
     let directory: string;
     try {
       directory = await this.#logDirectory();
+      if (hub.ownLog !== undefined) await ensureDirectory(dirname(hub.ownLog));
       batch = this.#describe(hub, template, due, ce);
     } catch (error) {
       reject(due, toReason(error));
@@ -138,13 +143,13 @@ export class HTCondorSubmitter implements Submitter {
       // The same values would be refused again.
       outcomes.set(workerId, { kind: 'rejected', permanent: true, error });
     }
-    if (batch.workers.length > 0) await this.#send(hub, batch, directory, reject, outcomes, signal);
+    if (batch.workers.length > 0) await this.#send(hub, batch, { directory, ce }, reject, outcomes, signal);
   }
 
   async #send(
     hub: HTCondorHub,
     { description, workers }: DescribedBatch,
-    directory: string,
+    { directory, ce }: { readonly directory: string; readonly ce: ChosenCe | undefined },
     reject: (some: readonly Worker[], error: WorkerError) => void,
     outcomes: Outcomes,
     signal: AbortSignal,
@@ -168,7 +173,7 @@ export class HTCondorSubmitter implements Submitter {
         const id = jobs[index];
         if (id === undefined) continue;
         const handle = { batchID: jobIdText(id), submissionHost: hub.submissionHost };
-        hub.fresh.set(handle.batchID, { id, workerId });
+        hub.fresh.set(handle.batchID, this.#freshJob(id, workerId, ce));
         outcomes.set(workerId, { kind: 'accepted', handle });
       }
     } catch (error) {
@@ -185,14 +190,24 @@ export class HTCondorSubmitter implements Submitter {
     ce: ChosenCe | undefined,
   ): DescribedBatch {
     const { factoryId, harvesterId, clock, random, queue, configId } = this.#context;
+    const factoryLog = hub.logOfJobs({ spooled: this.#config.useSpool });
     return describeBatch(template, workers, {
       ...{ factoryId, harvesterId, hostname: hub.hostname, config: this.#config, random, queue, configId },
       // It is read from standard input; this is where Harvester's templates look for the text.
       sdfPath: template.file,
       submissionHost: hub.submissionHost,
       now: clock.now(),
+      ...(factoryLog !== undefined && { factoryLog }),
       ...(ce && { ce }),
     });
+  }
+
+  /** As the schedd will show it. */
+  #freshJob(id: JobId, workerId: number, ce: ChosenCe | undefined): Job {
+    const { queue, configId, clock } = this.#context;
+    const queuedAt = Math.floor(clock.now() / 1000);
+    const ad = { ClusterId: id.cluster, ProcId: id.proc, JobStatus: 1, EnteredCurrentStatus: queuedAt };
+    return { id, workerId, queue, configId, ce: ce?.endpoint, queuedAt, identity: undefined, ad };
   }
 
   /** The directory of the hour: the logs are there, and what jobs bring back that say no `initialdir`. */

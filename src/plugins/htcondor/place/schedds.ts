@@ -17,6 +17,18 @@ export function submissionHostOf({ name, pool }: Pick<Schedd, 'name' | 'pool'>):
   return name === undefined && pool === undefined ? 'LOCAL' : `${name ?? 'None'},${pool ?? 'None'}`;
 }
 
+/** Whether a schedd is on this machine, by its name: "HOST" or "SOMETHING@HOST". */
+export function isOfMachine({ name }: Pick<Schedd, 'name'>, hostname: string): boolean {
+  const host = name?.replace(/^.*@/, '');
+  const short = (text: string) => text.replace(/\..*$/, '');
+  // One of the two may be without its domain.
+  return (
+    host === undefined ||
+    host === hostname ||
+    (short(host) === short(hostname) && !(host.includes('.') && hostname.includes('.')))
+  );
+}
+
 export type ReadSchedds =
   | { readonly ok: true; readonly schedds: readonly Schedd[] }
   | { readonly ok: false; readonly problems: readonly DefinitionProblem[] };

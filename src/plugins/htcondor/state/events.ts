@@ -1,85 +1,90 @@
-import type { JobAd, JobEvent } from './types.ts';
+import type { JobEvent } from '../../../clients/htcondor/event-types.ts';
+import type { JobAd } from './types.ts';
 
-interface EventRow {
+type Kind = JobEvent['kind'];
+type EventOf<K extends Kind> = Extract<JobEvent, { readonly kind: K }>;
+/** @param at s */
+type Apply<K extends Kind> = (ad: JobAd, event: EventOf<K>, at: number | undefined) => JobAd;
+
+interface EventRow<K extends Kind> {
+  /** ULogEventNumber, for the table in docs/. */
   readonly number: number;
-  /** For the table in docs/. */
+  /** For that table, too. */
   readonly seen: string;
-  readonly apply: (ad: JobAd, event: JobEvent) => JobAd;
+  readonly apply: Apply<K>;
 }
 
-/** Ended states are not left again: a log that is read twice, or out of order, changes nothing. */
-const waiting = (ad: JobAd, { at }: JobEvent): JobAd => entered(without(ad), 1, at);
+const waiting = (ad: JobAd, _: JobEvent, at: number | undefined): JobAd => entered(without(ad), 1, at);
 
 /**
- * What an event of the job log makes of the ad that the events before it made: the same table then judges both ways of
+ * What an event of a job log makes of the ad that the events before it made: the same table then judges both ways of
  * looking. Events that are not here change nothing. Source: ULogEventNumber, HTCondor 25.
  */
-export const eventRows: readonly EventRow[] = [
-  {
+export const eventRows: { readonly [K in Kind]?: EventRow<K> } = {
+  submit: {
     number: 0,
     seen: 'submitted',
-    apply: (ad, { at }) => (ad.JobStatus === undefined ? entered(ad, 1, at) : ad),
+    apply: (ad, _, at) => (ad.JobStatus === undefined ? entered(ad, 1, at) : ad),
   },
-  {
+  execute: {
     number: 1,
     seen: 'executing: `JobStatus` 2',
-    apply: (ad, { at, ExecuteHost, SlotName }) => ({
+    apply: (ad, { host, slot }, at) => ({
       ...entered(without(ad), 2, at),
       ...(at !== undefined && { JobStartDate: ad.JobStartDate ?? at, JobCurrentStartDate: at }),
-      NumJobStarts: (ad.NumJobStarts ?? 0) + 1,
+      NumJobStarts: (ad.NumJobStarts ?? 0) + (isSameStart(ad, at) ? 0 : 1),
       // An address says less than a name, but there is not always one.
-      ...((SlotName ?? ExecuteHost) !== undefined && { RemoteHost: SlotName ?? hostOf(ExecuteHost ?? '') }),
+      ...((slot ?? host) !== undefined && { RemoteHost: slot ?? hostOf(host ?? '') }),
     }),
   },
-  {
+  evicted: {
     number: 4,
     seen: 'evicted: `JobStatus` 1',
-    apply: (ad, event) =>
-      event.TerminatedAndRequeued === undefined && ad.JobStatus === 5 ? ad : waiting(ad, event),
+    apply: (ad, event, at) => (!event.requeued && ad.JobStatus === 5 ? ad : waiting(ad, event, at)),
   },
-  {
+  terminated: {
     number: 5,
     seen: 'terminated: `JobStatus` 4 with exit status or signal',
-    apply: (ad, { at, TerminatedNormally, ReturnValue, TerminatedBySignal }) => ({
+    apply: (ad, { end }, at) => ({
       ...entered(ad, 4, at),
       ...(at !== undefined && { CompletionDate: at }),
-      ...(TerminatedNormally !== undefined && { ExitBySignal: !TerminatedNormally }),
-      ...(ReturnValue !== undefined && { ExitCode: ReturnValue }),
-      ...(TerminatedBySignal !== undefined && { ExitSignal: TerminatedBySignal }),
+      ...(end !== undefined && { ExitBySignal: end.signal !== undefined }),
+      ...(end?.exitCode !== undefined && { ExitCode: end.exitCode }),
+      ...(end?.signal !== undefined && { ExitSignal: end.signal }),
     }),
   },
-  { number: 7, seen: 'the shadow broke: `JobStatus` 1', apply: waiting },
-  {
+  'shadow-exception': { number: 7, seen: 'the shadow broke: `JobStatus` 1', apply: waiting },
+  aborted: {
     number: 9,
     seen: 'aborted: `JobStatus` 3',
-    apply: (ad, { at, Reason }) => ({
+    apply: (ad, { reason }, at) => ({
       ...entered(ad, 3, at),
-      ...(Reason !== undefined && { RemoveReason: Reason }),
+      ...(reason !== undefined && { RemoveReason: reason }),
       ...(ad.HoldReason !== undefined && { LastHoldReason: ad.HoldReason }),
     }),
   },
-  { number: 10, seen: 'suspended: `JobStatus` 7', apply: (ad, { at }) => entered(ad, 7, at) },
-  { number: 11, seen: 'unsuspended: `JobStatus` 2', apply: (ad, { at }) => entered(ad, 2, at) },
-  {
+  suspended: { number: 10, seen: 'suspended: `JobStatus` 7', apply: (ad, _, at) => entered(ad, 7, at) },
+  unsuspended: { number: 11, seen: 'unsuspended: `JobStatus` 2', apply: (ad, _, at) => entered(ad, 2, at) },
+  held: {
     number: 12,
     seen: 'held: `JobStatus` 5 with its reason',
-    apply: (ad, { at, HoldReason, HoldReasonCode, HoldReasonSubCode }) => ({
+    apply: (ad, { reason, code, subcode }, at) => ({
       ...entered(ad, 5, at),
-      ...(HoldReason !== undefined && { HoldReason }),
-      ...(HoldReasonCode !== undefined && { HoldReasonCode }),
-      ...(HoldReasonSubCode !== undefined && { HoldReasonSubCode }),
+      ...(reason !== undefined && { HoldReason: reason }),
+      ...(code !== undefined && { HoldReasonCode: code }),
+      ...(subcode !== undefined && { HoldReasonSubCode: subcode }),
     }),
   },
-  { number: 13, seen: 'released: `JobStatus` 1', apply: waiting },
-  { number: 24, seen: 'could not be connected again: `JobStatus` 1', apply: waiting },
-];
+  released: { number: 13, seen: 'released: `JobStatus` 1', apply: waiting },
+  'reconnect-failed': { number: 24, seen: 'could not be connected again: `JobStatus` 1', apply: waiting },
+};
 
-const rows = new Map(eventRows.map((row) => [row.number, row]));
-
-/** The ad after an event. Pure. */
+/** Ended states are not left again: a log that is read twice, or out of order, changes nothing. Pure. */
 export function applyEvent(ad: JobAd, event: JobEvent): JobAd {
   if (ad.JobStatus === 3 || ad.JobStatus === 4) return ad;
-  return rows.get(event.EventTypeNumber)?.apply(ad, event) ?? ad;
+  const apply = eventRows[event.kind]?.apply as Apply<Kind> | undefined;
+  const at = event.time === undefined ? undefined : Math.floor(event.time / 1000);
+  return apply?.(ad, event, at) ?? ad;
 }
 
 function entered(ad: JobAd, JobStatus: number, at: number | undefined): JobAd {
@@ -96,6 +101,11 @@ function without(ad: JobAd): JobAd {
   const { HoldReason } = ad;
   const rest = Object.fromEntries(Object.entries(ad).filter(([key]) => !key.startsWith('HoldReason')));
   return { ...rest, ...(HoldReason !== undefined && { LastHoldReason: HoldReason }) };
+}
+
+/** The schedd told of it before the log did. */
+function isSameStart({ JobCurrentStartDate: known = 0 }: JobAd, at: number | undefined): boolean {
+  return at !== undefined && at <= known;
 }
 
 /** "192.0.2.1" of "<192.0.2.1:9618?addrs=...>". */

@@ -31,21 +31,3 @@ export const jobAttributes: readonly string[] = [
   ...['RemoteHost', 'LastRemoteHost', 'GridJobId', 'GridJobStatus'],
   ...['thresherFactory', 'harvesterID', 'harvesterWorkerID'],
 ];
-
-/** An event of a job log, as HTCondor writes it in JSON. */
-export interface JobEvent {
-  readonly EventTypeNumber: number;
-  /** "2026-08-31T14:05:00", with "Z" where the log is in UTC; the reader makes s of it. */
-  readonly at?: number;
-  readonly TerminatedNormally?: boolean;
-  readonly ReturnValue?: number;
-  readonly TerminatedBySignal?: number;
-  readonly HoldReason?: string;
-  readonly HoldReasonCode?: number;
-  readonly HoldReasonSubCode?: number;
-  readonly Reason?: string;
-  readonly ExecuteHost?: string;
-  readonly SlotName?: string;
-  readonly TerminatedAndRequeued?: boolean;
-  readonly GridResource?: string;
-}

@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { applyEvent } from '../../../../src/plugins/htcondor/state/events.ts';
 import { stateOf, type StateOptions } from '../../../../src/plugins/htcondor/state/job-state.ts';
-import type { JobAd, JobEvent } from '../../../../src/plugins/htcondor/state/types.ts';
+import type { JobEvent } from '../../../../src/clients/htcondor/event-types.ts';
+import type { JobAd } from '../../../../src/plugins/htcondor/state/types.ts';
 
 const options: StateOptions = { heldTimeout: 3600 };
 const now = 2_000_000_000;
@@ -170,52 +171,58 @@ describe('what a job of HTCondor means', () => {
 });
 
 describe('events of a job log', () => {
-  const after = (...events: (Partial<JobEvent> & { EventTypeNumber: number })[]): JobAd =>
-    events.reduce<JobAd>((ad, event, index) => applyEvent(ad, { at: s - 100 + index, ...event }), {});
+  const head = { cluster: 12, proc: 3 };
+  const event = (kind: JobEvent['kind'], more: object = {}, time = now) =>
+    ({ ...head, kind, time, ...more }) as JobEvent;
+  const after = (...events: (readonly [JobEvent['kind'], object?])[]): JobAd =>
+    events.reduce<JobAd>(
+      (ad, [kind, more], index) => applyEvent(ad, event(kind, more, now - 100_000 + 1000 * index)),
+      {},
+    );
 
-  for (const [what, events, expected] of [
-    ['submitted', [0], 'submitted idle'],
-    ['started', [0, 1], 'running running'],
-    ['evicted', [0, 1, 4], 'idle idle'],
-    ['evicted and started again', [0, 1, 4, 1], 'running running'],
-    ['suspended', [0, 1, 10], 'idle suspended'],
-    ['continued', [0, 1, 10, 11], 'running running'],
-    ['held', [0, 12], 'submitted held'],
-    ['released', [0, 12, 13], 'submitted idle'],
-    ['held while running', [0, 1, 12], 'idle held'],
-    ['aborted', [0, 9], 'cancelled removed htcondor-removed'],
-    ['lost with its machine', [0, 1, 22, 24], 'idle idle'],
-    ['read from the middle', [1], 'running running'],
-    ['of a kind that nobody knows', [0, 1, 999], 'running running'],
+  for (const [what, kinds, expected] of [
+    ['submitted', ['submit'], 'submitted idle'],
+    ['started', ['submit', 'execute'], 'running running'],
+    ['evicted', ['submit', 'execute', 'evicted'], 'idle idle'],
+    ['evicted and started again', ['submit', 'execute', 'evicted', 'execute'], 'running running'],
+    ['suspended', ['submit', 'execute', 'suspended'], 'idle suspended'],
+    ['continued', ['submit', 'execute', 'suspended', 'unsuspended'], 'running running'],
+    ['held', ['submit', 'held'], 'submitted held'],
+    ['released', ['submit', 'held', 'released'], 'submitted idle'],
+    ['held while running', ['submit', 'execute', 'held'], 'idle held'],
+    ['held, and evicted by that', ['submit', 'execute', 'held', 'evicted'], 'idle held'],
+    ['aborted', ['submit', 'aborted'], 'cancelled removed htcondor-removed'],
+    ['lost with its machine', ['submit', 'execute', 'disconnected', 'reconnect-failed'], 'idle idle'],
+    ['lost by its shadow', ['submit', 'execute', 'shadow-exception'], 'idle idle'],
+    ['read from the middle', ['execute'], 'running running'],
+    ['ended, and nobody says how', ['execute', 'terminated'], 'failed completed exit-status-lost'],
+    ['of a kind that nobody knows', ['submit', 'execute', 'other'], 'running running'],
   ] as const) {
     it(`${what}: ${expected}`, () => {
-      expect(seen(after(...events.map((EventTypeNumber) => ({ EventTypeNumber }))))).to.equal(expected);
+      expect(seen(after(...kinds.map((kind) => [kind] as const)))).to.equal(expected);
     });
   }
 
   it('end a job once, whatever comes after', () => {
-    const ended = after(
-      { EventTypeNumber: 1 },
-      { EventTypeNumber: 5, TerminatedNormally: true, ReturnValue: 0 },
-    );
+    const ended = after(['execute'], ['terminated', { end: { exitCode: 0 } }]);
     expect(seen(ended)).to.equal('finished completed');
-    expect(applyEvent(ended, { EventTypeNumber: 1, at: s })).to.equal(ended);
-    expect(applyEvent(ended, { EventTypeNumber: 9, at: s })).to.equal(ended);
+    expect(applyEvent(ended, event('execute'))).to.equal(ended);
+    expect(applyEvent(ended, event('aborted'))).to.equal(ended);
+  });
+
+  it('count a start once, though the schedd told of it before', () => {
+    const ad = { JobStatus: 2, JobStartDate: s - 50, JobCurrentStartDate: s - 50, NumJobStarts: 1 };
+    expect(applyEvent(ad, event('execute', {}, now - 50_000)).NumJobStarts).to.equal(1);
+    expect(applyEvent(ad, event('execute', {}, now - 10_000)).NumJobStarts).to.equal(2);
   });
 
   it('tell a signal from an exit status', () => {
-    const killed = after(
-      { EventTypeNumber: 1 },
-      { EventTypeNumber: 5, TerminatedNormally: false, TerminatedBySignal: 11 },
-    );
+    const killed = after(['execute'], ['terminated', { end: { signal: 11 } }]);
     expect(stateOf(1, killed, now, options)?.observation).to.include({ status: 'failed', exitCode: 139 });
   });
 
   it('keep the reason for a hold when the job is removed', () => {
-    const ad = after(
-      { EventTypeNumber: 12, HoldReason: 'no file' },
-      { EventTypeNumber: 9, Reason: 'via condor_rm' },
-    );
+    const ad = after(['held', { reason: 'no file' }], ['aborted', { reason: 'via condor_rm' }]);
     expect(stateOf(1, ad, now, options)?.observation.error?.message).to.equal(
       'removed: via condor_rm; it was held before: no file',
     );

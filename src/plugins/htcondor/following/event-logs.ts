@@ -1,0 +1,155 @@
+import { open, readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { endOfLog, type LogPosition, readLog } from '../../../clients/htcondor/event-log-file.ts';
+import type { JobEvent } from '../../../clients/htcondor/event-types.ts';
+import { type Clock } from '../../../util/clock.ts';
+import { ensureDirectory, hasCode, writeFileAtomically } from '../../../util/files.ts';
+import { messageOf } from '../../../worker/errors.ts';
+import type { Log } from '../../contracts/context.ts';
+
+export interface EventLogsParts {
+  /** Where it is kept how far they were read. */
+  readonly positionsFile: string;
+  readonly clock: Clock;
+}
+
+interface Followed {
+  /** Written for this factory alone: what was read of it nobody else needs. */
+  readonly own: boolean;
+  position: LogPosition | undefined;
+  /** Where to begin is not known yet. */
+  begun: boolean;
+  /** The last failure, so that it is told of once. */
+  failure?: string;
+}
+
+export interface NewEvents {
+  readonly events: readonly JobEvent[];
+  /** Not all that happened is among them: HTCondor must be asked. */
+  readonly missed: boolean;
+}
+
+/** bytes: HTCondor itself never cuts or rotates a `dagman_log`. */
+const longestOwn = 32 * 1024 * 1024;
+
+/**
+ * The logs in which one schedd writes what becomes of our jobs. How far they were read is kept, so that a daemon that was down
+ * learns of jobs that the schedd has forgotten by then.
+ */
+export class EventLogs {
+  readonly #parts: EventLogsParts;
+  readonly #followed = new Map<string, Followed>();
+  #kept: Readonly<Record<string, LogPosition>> | undefined;
+  /** Positions to be kept next: those of one look earlier, whose events were dealt with for certain. */
+  #dealtWith = new Map<string, LogPosition>();
+
+  constructor(parts: EventLogsParts) {
+    this.#parts = parts;
+  }
+
+  /** From now on read. */
+  follow(path: string, own: boolean): void {
+    if (!this.#followed.has(path)) this.#followed.set(path, { own, begun: false, position: undefined });
+  }
+
+  /** Whether there is any. */
+  get any(): boolean {
+    return this.#followed.size > 0;
+  }
+
+  /** Reads on in all of them. Never fails: what keeps it from that is told of in the log, and is an event missed. */
+  async read(log: Log): Promise<NewEvents> {
+    const events: JobEvent[] = [];
+    let missed = false;
+    for (const [path, followed] of this.#followed) {
+      try {
+        await this.#begin(path, followed);
+        const read = await this.#readOn(path, followed, log);
+        events.push(...read.events);
+        missed ||= read.missed;
+        delete followed.failure;
+      } catch (error) {
+        const failure = messageOf(error);
+        if (failure !== followed.failure) {
+          missed = true;
+          log.warn('a log of job events cannot be read: ends are seen with the next query', {
+            ...{ file: path, error: failure },
+          });
+        }
+        followed.failure = failure;
+      }
+    }
+    return { events, missed };
+  }
+
+  /** Keeps how far they had been read when this was called last. @throws what the file system says */
+  async keep(): Promise<void> {
+    const before = this.#dealtWith;
+    this.#dealtWith = new Map(
+      [...this.#followed].flatMap(([path, { position }]) =>
+        position === undefined ? [] : [[path, position]],
+      ),
+    );
+    if (before.size === 0) return;
+    const { positionsFile } = this.#parts;
+    await ensureDirectory(dirname(positionsFile));
+    await writeFileAtomically(positionsFile, `${JSON.stringify(Object.fromEntries(before))}\n`);
+  }
+
+  async #begin(path: string, followed: Followed): Promise<void> {
+    if (followed.begun) return;
+    this.#kept ??= await readPositions(this.#parts.positionsFile);
+    // Of a log of our own all is for us; of the pool's only what comes now.
+    followed.position = this.#kept[path] ?? (followed.own ? undefined : await endOfLog(path));
+    followed.begun = true;
+  }
+
+  async #readOn(path: string, followed: Followed, log: Log): Promise<NewEvents> {
+    const events: JobEvent[] = [];
+    let missed = false;
+    for (let more = true; more;) {
+      const read = await readLog(path, followed.position, this.#parts.clock.now());
+      ({ more } = read);
+      followed.position = read.position;
+      events.push(...read.events);
+      if (read.gap || read.garbage.length > 0) missed = true;
+      for (const { file, at, excerpt } of read.garbage)
+        log.warn('a record in a log of job events cannot be read', { file, at, excerpt });
+    }
+    if (followed.own && (followed.position?.offset ?? 0) > longestOwn) {
+      await empty(path);
+      // What was written since it was read is gone with it.
+      missed = true;
+    }
+    return { events, missed };
+  }
+}
+
+/** HTCondor appends, so that it goes on at the beginning. */
+async function empty(path: string): Promise<void> {
+  const file = await open(path, 'r+');
+  try {
+    await file.truncate();
+  } finally {
+    await file.close();
+  }
+}
+
+/** None where they cannot be read: everything that the schedd still knows is seen without them. */
+async function readPositions(file: string): Promise<Record<string, LogPosition>> {
+  try {
+    const read: unknown = JSON.parse(await readFile(file, 'utf8'));
+    if (typeof read !== 'object' || read === null) return {};
+    return Object.fromEntries(Object.entries(read).filter(([, position]) => isPosition(position)));
+  } catch (error) {
+    if (hasCode(error, 'ENOENT') || error instanceof SyntaxError) return {};
+    throw error;
+  }
+}
+
+function isPosition(value: unknown): value is LogPosition {
+  if (typeof value !== 'object' || value === null) return false;
+  const { inode, offset, head, headLength } = value as Record<string, unknown>;
+  const numbers = [inode, offset, headLength];
+  return numbers.every((one) => Number.isSafeInteger(one) && Number(one) >= 0) && typeof head === 'string';
+}

@@ -1,0 +1,110 @@
+import { jobIdText } from '../../../clients/htcondor/classad.ts';
+import type { JobEvent } from '../../../clients/htcondor/event-types.ts';
+import type { Job } from '../marks.ts';
+import { applyEvent } from '../state/events.ts';
+import type { JobAd } from '../state/types.ts';
+
+/** Jobs of others, or of which nobody told us yet, whose events are remembered; and those of ours that ended. */
+const mostOthers = 20_000;
+/** So many queries in a row must agree with the log before it is believed again. */
+const doubtful = 10;
+
+const hasEnded = ({ JobStatus }: JobAd): boolean => JobStatus === 3 || JobStatus === 4;
+
+/**
+ * What is known of the living jobs of one schedd, by the last query and by what the log of events said since. An event that the
+ * query knew already changes nothing for long: all events that follow it are read, too, and the last one is the job as it is.
+ */
+export class KnownJobs {
+  /** By `cluster.proc`. Undefined before the first query. */
+  #living: Map<string, Job> | undefined;
+  /** Ended by the log, which may be quicker than the queue. */
+  readonly #ended = new Map<string, Job>();
+  /** By the log alone: jobs of others, and ours before anybody has told us that they are ours. */
+  readonly #others = new Map<string, JobAd>();
+  /** What a query said first: the log has until the next one to say it, too. */
+  #suspects = new Set<string>();
+  #told = false;
+  #doubt = 0;
+
+  /** Undefined before the first query. */
+  get living(): ReadonlyMap<string, Job> | undefined {
+    return this.#living;
+  }
+
+  /** Whether the log has shown that it tells what happens, so that queries may be rare. */
+  get logIsTrusted(): boolean {
+    return this.#told && this.#doubt === 0;
+  }
+
+  /** The job as it ended by the log; undefined while it lives, and if nobody knows it. */
+  endOf(id: string): Job | undefined {
+    return this.#ended.get(id);
+  }
+
+  /** What the log said of a job that no query has shown. */
+  adOf(id: string): JobAd | undefined {
+    return this.#others.get(id);
+  }
+
+  /**
+   * Takes in what the log said.
+   * @param fresh jobs that were submitted since the last query
+   * @returns those that are not as they were.
+   */
+  apply(events: readonly JobEvent[], fresh: ReadonlyMap<string, Job>): readonly Job[] {
+    const changed = new Map<string, Job>();
+    for (const event of events) {
+      const id = jobIdText(event);
+      this.#suspects.delete(id);
+      const job = changed.get(id) ?? this.#living?.get(id) ?? this.#ended.get(id);
+      if (job === undefined) {
+        this.#remember(id, applyEvent(this.#others.get(id) ?? {}, event));
+        continue;
+      }
+      const ad = applyEvent(job.ad, event);
+      if (ad !== job.ad) changed.set(id, { ...job, ad });
+    }
+    for (const [id, job] of this.#living === undefined ? [] : fresh) {
+      // It may have begun, and ended, before its submission was answered.
+      const ad = this.#others.get(id);
+      if (ad === undefined) continue;
+      this.#others.delete(id);
+      changed.set(id, { ...job, ad: { ...job.ad, ...ad } });
+    }
+    for (const [id, job] of changed) {
+      this.#living?.delete(id);
+      if (hasEnded(job.ad)) this.#ended.set(id, job);
+      else this.#living?.set(id, job);
+    }
+    if (changed.size > 0) this.#told = true;
+    return [...changed.values()];
+  }
+
+  /**
+   * Takes in a query.
+   * @param ours jobs that live by it
+   * @param left those that had been living, and are not in the queue any more
+   * @param queued ids of all that are in the queue
+   */
+  see(ours: ReadonlyMap<string, Job>, left: readonly string[], queued: ReadonlySet<string>): void {
+    if (this.#suspects.size > 0) this.#doubt = doubtful;
+    else if (this.#doubt > 0) this.#doubt--;
+    const others = [...ours].flatMap(([id, { ad }]) => {
+      const before = this.#living?.get(id);
+      return before === undefined || before.ad.JobStatus === ad.JobStatus ? [] : [id];
+    });
+    this.#suspects = new Set([...left, ...others]);
+    this.#living = new Map(ours);
+    for (const id of ours.keys()) this.#others.delete(id);
+    for (const id of this.#ended.keys()) if (!queued.has(id)) this.#ended.delete(id);
+  }
+
+  #remember(id: string, ad: JobAd): void {
+    this.#others.delete(id);
+    this.#others.set(id, ad);
+    if (this.#others.size <= mostOthers) return;
+    const [oldest = ''] = this.#others.keys();
+    this.#others.delete(oldest);
+  }
+}
