@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { logReaderOf } from '../daemon/reader.ts';
 import { type Environment, type GlobalOptions, noLog, withStore } from './environment.ts';
 import { findWorker, workerIdArgument } from './worker.ts';
@@ -8,6 +8,7 @@ import { countArgument } from './workers.ts';
 interface LogsOptions {
   readonly follow?: true;
   readonly stderr?: true;
+  readonly jobLog?: true;
   readonly tail?: number;
 }
 
@@ -18,8 +19,13 @@ export function addLogs(program: Command, environment: Environment): void {
     .argument('<id>', 'worker id', workerIdArgument)
     .option('--follow', 'go on until the worker has ended')
     .option('--stderr', 'its standard error output instead of its standard output')
+    .addOption(
+      new Option('--job-log', 'what the backend wrote down of its job (the `log` of HTCondor)').conflicts(
+        'stderr',
+      ),
+    )
     .option('--tail <n>', 'only so many last lines first', countArgument)
-    .action(async (id: number, { follow, stderr, tail }: LogsOptions, command: Command) => {
+    .action(async (id: number, { follow, stderr, jobLog, tail }: LogsOptions, command: Command) => {
       const { clock, random, out } = environment;
       const stop = new AbortController();
       process.once('SIGINT', () => {
@@ -29,7 +35,7 @@ export function addLogs(program: Command, environment: Environment): void {
         const worker = await findWorker(store, id);
         const reader = await logReaderOf(worker, store, { settings, clock, random, log: noLog });
         const request = {
-          stream: stderr ? 'stderr' : 'stdout',
+          stream: jobLog ? 'job-log' : stderr ? 'stderr' : 'stdout',
           follow: follow ?? false,
           ...(tail === undefined ? {} : { tail }),
         } as const;

@@ -160,7 +160,9 @@ describe('jobs of HTCondor', function () {
         const go = join(backend.space.directory, 'go');
         const script = `echo begin; echo oops >&2; while ! test -e ${go}; do sleep 0.2; done; echo end`;
         const section = { useSpool: kind === 'remote' };
-        const worker = await submit(backend.submitter(script, backend.context(), section));
+        backend.template('pilot.yaml', script, { log: 'log.${workerID}' });
+        const made = { templateFile: 'pilot.yaml', logDir: 'logs', ...section };
+        const worker = await submit(backend.plugin('submitter', backend.context(), made));
         const looking = monitor();
         const seen = follow(looking);
         await untilStatus(seen, worker, ({ status }) => status === 'running');
@@ -176,6 +178,8 @@ describe('jobs of HTCondor', function () {
         expect(await read(looking.logs, worker)).to.equal('begin\nend\n');
         expect(await read(looking.logs, worker, { tail: 1 })).to.equal('end\n');
         expect(await read(looking.logs, worker, { stream: 'stderr' })).to.equal('oops\n');
+
+        expect(await read(looking.logs, worker, { stream: 'job-log' })).to.match(/^000 [^]*^005 /m);
         const never = await read(looking.logs, backend.worker()).catch((error: unknown) => error);
         expect(never).to.include({ code: 'no-log' });
       });

@@ -74,6 +74,28 @@ export class HTCondorClient {
     throw this.#unreadable(tool, stdout);
   }
 
+  /**
+   * Has `condor_submit` read a text without submitting anything; the schedd is not asked.
+   * @returns what it warns of. @throws HTCondorError `condor-submit-wrong` if it would refuse it
+   */
+  async dryRun(text: string, directory: string, signal: AbortSignal): Promise<readonly string[]> {
+    const tool: Tool = {
+      ...{ command: 'condor_submit', args: ['-dry-run', '/dev/null', '-'], changes: false },
+      ...{ timeLimit: this.#limits.ask, input: text, directory },
+    };
+    const { stderr } = await this.#succeed(tool, signal);
+    return stderr.split('\n').flatMap((line) => /^WARNING: *(.+)$/.exec(line)?.[1] ?? []);
+  }
+
+  /** Asks whether jobs may be submitted. @throws HTCondorError if not */
+  async ping(signal: AbortSignal): Promise<void> {
+    // Of a schedd that cannot be found condor_ping does not say why.
+    await this.queue('false', ['ClusterId'], signal);
+    const args = ['-type', 'SCHEDD', 'WRITE'];
+    const tool: Tool = { command: 'condor_ping', args, changes: false, timeLimit: this.#limits.ask };
+    await this.#succeed(tool, signal);
+  }
+
   /** Jobs in the queue, whosever they are. @param attributes all if empty */
   queue(constraint: string, attributes: readonly string[], signal: AbortSignal): Promise<Ad[]> {
     const args = ['-allusers', '-json', ...projection(attributes), '-constraint', constraint];

@@ -80,7 +80,7 @@ const rules: readonly Rule[] = [
     maybeDone: false,
   },
   {
-    says: /Collector has no record|No such schedd|Can't find address (of|for) (local )?schedd|Unable to locate \w+ schedd/i,
+    says: /Collector has no record|No such schedd|Can't find address (of|for) (local )?schedd|Unable to locate \w+ schedd|couldn't locate/i,
     code: 'condor-schedd-unknown',
     maybeDone: false,
   },

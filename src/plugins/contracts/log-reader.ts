@@ -1,7 +1,8 @@
 import type { Worker } from '../../worker/worker.ts';
 
 export interface LogRequest {
-  readonly stream: 'stdout' | 'stderr';
+  /** `job-log`: what the backend itself wrote down of the job; not every backend does. */
+  readonly stream: 'stdout' | 'stderr' | 'job-log';
   /** Go on until the worker has ended. */
   readonly follow: boolean;
   /** Only this many last lines first. */

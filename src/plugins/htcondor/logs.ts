@@ -35,7 +35,7 @@ const tailWait = 10_000;
 const attributes = [
   ...['ClusterId', 'ProcId', 'JobStatus', 'HoldReasonCode', 'JobStartDate', 'RemoveReason'],
   ...['harvesterWorkerID', 'Iwd', 'Out', 'Err', 'SUBMIT_Iwd', 'SUBMIT_Out', 'SUBMIT_Err', 'StageInFinish'],
-  ...['StreamOut', 'StreamErr'],
+  ...['UserLog', 'SUBMIT_UserLog', 'StreamOut', 'StreamErr'],
 ];
 
 /** Reads the output of a job: from its file, or through `condor_tail` while it runs, or from the spool. */
@@ -89,7 +89,7 @@ export class HTCondorLogs implements LogReader {
     return {
       job: job.id,
       file: fileOf(raw, stream),
-      runs: JobStatus === 2 && raw[stream === 'stderr' ? 'StreamErr' : 'StreamOut'] !== true,
+      runs: JobStatus === 2 && raw[`Stream${names[stream]}`] !== true,
       over: JobStatus === 3 || JobStatus === 4 || queued.length === 0,
       spooled: typeof raw['StageInFinish'] === 'number' && raw['StageInFinish'] > 0,
     };
@@ -102,7 +102,8 @@ export class HTCondorLogs implements LogReader {
     signal: AbortSignal,
   ): Promise<string | undefined> {
     const { client, mine } = this.#hub;
-    if (runs) {
+    // HTCondor writes the job's log where the schedd is.
+    if (runs && stream !== 'job-log') {
       try {
         return await this.#tail(job, stream, signal);
       } catch (error) {
@@ -120,7 +121,7 @@ export class HTCondorLogs implements LogReader {
   }
 
   /** One whose job ends meanwhile may hang: its machine has nobody who would answer. */
-  async #tail(job: JobId, stream: LogRequest['stream'], signal: AbortSignal): Promise<string> {
+  async #tail(job: JobId, stream: 'stdout' | 'stderr', signal: AbortSignal): Promise<string> {
     const [patience, over] = [new AbortController(), new AbortController()];
     const waiting = this.#clock.sleep(tailWait, AbortSignal.any([signal, over.signal])).then(() => {
       patience.abort();
@@ -142,9 +143,11 @@ export class HTCondorLogs implements LogReader {
   }
 }
 
+const names = { stdout: 'Out', stderr: 'Err', 'job-log': 'UserLog' } as const;
+
 /** A spooled job has another directory at the schedd than here. */
 function fileOf(raw: Ad, stream: LogRequest['stream']): string | undefined {
-  const name = stream === 'stderr' ? 'Err' : 'Out';
+  const name = names[stream];
   const text = (key: string) => {
     const value = raw[key];
     return typeof value === 'string' && value !== '' ? value : undefined;

@@ -8,6 +8,7 @@ import { ThresherError, toReason } from '../../worker/errors.ts';
 import type { Reason } from '../../worker/reason.ts';
 import type { Worker, WorkerError } from '../../worker/worker.ts';
 import type { Context } from '../contracts/context.ts';
+import type { DefinitionProblem } from '../contracts/definition-problem.ts';
 import type { FindOutcome, Preflight, SubmitOutcome, Submitter } from '../contracts/submitter.ts';
 import type { CeTally } from './ce-tally.ts';
 import { find } from './fence.ts';
@@ -17,6 +18,7 @@ import { chooseCe } from './place/ce-weight.ts';
 import { type Schedd, shareAmong } from './place/schedds.ts';
 import { absolutePaths, credentialOf } from './paths.ts';
 import type { Job } from './marks.ts';
+import { askSchedd, drySubmit } from './rehearsal.ts';
 import type { HTCondorSubmitterConfig } from './schema.ts';
 import { describeBatch, type DescribedBatch } from './template/describe.ts';
 import { type ChosenCe, logSubdirOf } from './template/placeholders.ts';
@@ -94,6 +96,26 @@ export class HTCondorSubmitter implements Submitter {
         outcomes.set(workerId, outcome);
     });
     return outcomes;
+  }
+
+  /** Each schedd, and each template that may be chosen. */
+  async rehearse(worker: Worker, signal: AbortSignal): Promise<readonly DefinitionProblem[]> {
+    const hubs = this.#schedds.map((schedd) => hubOf(connectionName(schedd), this.#context));
+    const said = await Promise.all(hubs.map((hub) => askSchedd(hub, signal)));
+    // condor_submit looks for the schedd first.
+    const hub = hubs.find((_, index) => said[index]?.length === 0);
+    if (hub === undefined) return said.flat();
+    const { ces } = cesOf(this.#config);
+    const texts = (ces.length === 0 ? [undefined] : ces).flatMap((ce) => {
+      const template = this.#template(ce);
+      // What is wrong with the file was said before.
+      if (Array.isArray(template)) return [];
+      const { description } = this.#describe(hub, template, [worker], ce);
+      return [{ file: template.file, description, directory: this.#context.configDir }];
+    });
+    const each = new Map(texts.map((text) => [text.file, text])).values();
+    const dry = await pMap(each, (text) => drySubmit(hub, text, signal));
+    return [...said, ...dry].flat();
   }
 
   credentials(): readonly string[] {

@@ -37,6 +37,10 @@ export class K8sLogs implements LogReader {
 
   async *read(worker: Worker, request: LogRequest, signal: AbortSignal): AsyncIterable<Uint8Array> {
     const { workerId } = worker;
+    if (request.stream === 'job-log') {
+      const message = `Kubernetes writes no log of a Job: thresher worker ${workerId} shows what became of it, kubectl get events what happened of late`;
+      throw new ThresherError('no-log', message);
+    }
     if (request.stream === 'stderr') {
       const message = `Kubernetes keeps both outputs of worker ${workerId} in one log: leave out --stderr`;
       throw new ThresherError('no-log', message);

@@ -1,0 +1,56 @@
+import { isHTCondorError } from '../../clients/htcondor/errors.ts';
+import { toReason } from '../../worker/errors.ts';
+import type { DefinitionProblem } from '../contracts/definition-problem.ts';
+import type { HTCondorHub } from './hub.ts';
+
+/** Whether a schedd is there and lets us submit. */
+export async function askSchedd(hub: HTCondorHub, signal: AbortSignal): Promise<DefinitionProblem[]> {
+  try {
+    await hub.client.ping(signal);
+    return [];
+  } catch (error) {
+    const { code, message } = toReason(error);
+    const refused = isHTCondorError(error, 'condor-auth', 'condor-schedd-unknown');
+    return [
+      {
+        ...{ pointer: '/condorSchedd', message: `${message} (${code})` },
+        code: refused ? 'server-refused' : 'server-unknown',
+      },
+    ];
+  }
+}
+
+export interface Rehearsed {
+  /** The template. */
+  readonly file: string;
+  /** What it makes of a worker. */
+  readonly description: string;
+  readonly directory: string;
+}
+
+/** What `condor_submit` itself says to the text that a worker would be submitted with. */
+export async function drySubmit(
+  hub: HTCondorHub,
+  { file, description, directory }: Rehearsed,
+  signal: AbortSignal,
+): Promise<DefinitionProblem[]> {
+  const place = { pointer: '', file, line: 0 };
+  try {
+    const warnings = await hub.client.dryRun(description, directory, signal);
+    return warnings.map((warning) => ({
+      ...{ ...place, severity: 'warning', code: 'server-warned' },
+      message: `condor_submit warns: ${warning}`,
+    }));
+  } catch (error) {
+    const { code, message } = toReason(error);
+    const line = isHTCondorError(error) ? error.line : undefined;
+    const text = line === undefined ? undefined : description.split('\n')[line - 1]?.trim();
+    const shown = text === undefined ? '' : `; that line is: ${text.slice(0, 200)}`;
+    return [
+      {
+        ...{ ...place, message: `${message}${shown} (${code})` },
+        code: isHTCondorError(error, 'condor-submit-wrong') ? 'server-refused' : 'server-unknown',
+      },
+    ];
+  }
+}
