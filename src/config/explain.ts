@@ -152,7 +152,7 @@ function sectionNote(section: string, option: string, value: JsonObject, reader:
   const chosen = Object.hasOwn(sections, section) ? reader.plugins[section as SectionName] : undefined;
   const own = (chosen?.definition.config as { properties?: object } | undefined)?.properties ?? {};
   if (Object.hasOwn(own, option) || readByDaemon(section).includes(option)) return '';
-  const harvesters = knownOptions(String(value.name))?.names;
+  const harvesters = knownOptions(String(value.name));
   if (harvesters?.includes(option)) return chosen === undefined ? '' : 'no effect here';
   // What a plugin reads that is not here, nor in the table, is not known.
   const unknown = harvesters === undefined && (chosen === undefined || chosen.definition.kind === 'inert');

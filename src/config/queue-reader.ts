@@ -27,7 +27,7 @@ import {
   WorkerMakerOptions,
   WorkerOptions,
 } from './queue-schema.ts';
-import { missingFiles, type Remark, unreadCommon, unreadKeys, unreadOptions } from './unread-options.ts';
+import { type Remark, unreadCommon, unreadKeys, unreadOptions } from './unread-options.ts';
 
 export interface QueueFileOptions {
   readonly stateDir: string;
@@ -182,7 +182,7 @@ export class QueueReader {
     const { section, name } = asked;
     const pull = this.#queue.values.mapType === 'NoJob';
     const finding = judgeAbsent({ ...asked, pull }, this.#catalogue);
-    const known = knownOptions(name)?.names;
+    const known = knownOptions(name);
     this.#known.push(known && new Set(known));
     if (finding !== undefined) {
       const { pointer, code, message, severity, subject } = finding;
@@ -191,14 +191,13 @@ export class QueueReader {
       if (code !== 'plugin-not-there') return;
     }
     this.#unread(section, value, known && new Set(known), name);
-    this.#remarks([section], missingFiles(name, value, this.#configDir));
   }
 
   #configure(section: SectionName, definition: AnyDefinition, value: JsonObject): ChosenPlugin | undefined {
     const pointer = toPointer([section]);
     const { name, module, ...options } = value;
     const own = Object.keys((definition.config as { properties?: object }).properties ?? {});
-    const harvesters = knownOptions(String(name))?.names;
+    const harvesters = knownOptions(String(name));
     const known =
       definition.kind === 'inert' && harvesters === undefined
         ? undefined

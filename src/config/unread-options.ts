@@ -1,10 +1,6 @@
-import { statSync } from 'node:fs';
-import { resolve } from 'node:path';
-import { hasCode } from '../util/files.ts';
 import { nearest } from '../util/nearest.ts';
 import type { Problem } from '../util/located.ts';
 import { isObject, type JsonObject } from './merge.ts';
-import { type KnownOptions, knownOptions } from './plugin-options.ts';
 import { queueKeyEffect, queueKeys } from './queue-keys.ts';
 
 /** A remark on one option. `pointer` is inside the object that was looked at. */
@@ -67,37 +63,4 @@ function unread(
     message: slip ? `${message}; did you mean "${meant}"?` : message,
     subject,
   };
-}
-
-/** What a plugin that is not there yet will need on this machine: files and directories that its options name. */
-export function missingFiles(plugin: string, options: JsonObject, configDir: string): Remark[] {
-  const { mustExist }: Pick<KnownOptions, 'mustExist'> = knownOptions(plugin) ?? { mustExist: {} };
-  return Object.entries(mustExist).flatMap(([key, thing]): Remark[] => {
-    const value = options[key];
-    // An empty value switches the option off; a placeholder is only known to the daemon.
-    if (value === undefined || value === null || value === '' || value === false) return [];
-    if (typeof value !== 'string') {
-      const message = `${key} is ${JSON.stringify(value)}; it must be the path of a ${thing}`;
-      return [{ pointer: key, severity: 'error', code: 'wrong-type', message }];
-    }
-    if (value.includes('$')) return [];
-    const path = resolve(configDir, value);
-    const found = look(path);
-    if (found === undefined || found === thing) return [];
-    const message =
-      found === 'nothing'
-        ? `the ${thing} ${path} of ${key} does not exist`
-        : `${path} of ${key} is a ${found}; it must be a ${thing}`;
-    const code = found === 'nothing' ? 'file-unreadable' : 'wrong-type';
-    return [{ pointer: key, severity: 'error', code, message, subject: `${key} ${path}` }];
-  });
-}
-
-/** Undefined where this user may not look: the daemon's user may be allowed to. */
-function look(path: string): 'file' | 'directory' | 'nothing' | undefined {
-  try {
-    return statSync(path).isDirectory() ? 'directory' : 'file';
-  } catch (error) {
-    return hasCode(error, 'ENOENT', 'ENOTDIR') ? 'nothing' : undefined;
-  }
 }

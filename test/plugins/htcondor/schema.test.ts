@@ -21,7 +21,7 @@ const schemas = {
 
 describe('the options of the HTCondor plugins', () => {
   it("include what Harvester's plugins of today read", () => {
-    const general = knownOptions('K8sSweeper')?.names ?? [];
+    const general = knownOptions('K8sSweeper') ?? [];
     // Read of every submitter's section by other parts than the plugin.
     const everySubmitter = [
       'noPilotsWhenNoActiveJobs',
@@ -31,7 +31,7 @@ describe('the options of the HTCondor plugins', () => {
       'maxWalltime',
     ];
     for (const [plugin, schema] of Object.entries(schemas)) {
-      const missing = (knownOptions(plugin)?.names ?? []).filter(
+      const missing = (knownOptions(plugin) ?? []).filter(
         (name) => ![...keysOf(schema), ...general, ...everySubmitter].includes(name),
       );
       expect(missing, plugin).to.deep.equal([]);

@@ -28,9 +28,9 @@ describe('the options of the Kubernetes plugins', () => {
   });
 
   it("include what Harvester's plugins of today read", () => {
-    const general = knownOptions('HTCondorSubmitter')?.names ?? [];
+    const general = knownOptions('HTCondorSubmitter') ?? [];
     const missing = (plugin: string, schema: unknown) =>
-      (knownOptions(plugin)?.names ?? []).filter(
+      (knownOptions(plugin) ?? []).filter(
         (name) => !keysOf(schema).includes(name) && !general.includes(name),
       );
     // Read by Harvester, and used for nothing.
