@@ -1,0 +1,148 @@
+import { appendFileSync, chmodSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { EventLogs } from '../../../../src/plugins/htcondor/following/event-logs.ts';
+import { systemClock } from '../../../../src/util/clock.ts';
+import { temporaryDirectory } from '../../../support/temporary.ts';
+
+const record = (proc: number) =>
+  `012 (007.${String(proc).padStart(3, '0')}.000) 2026-11-21 20:00:00 Job was held.\n...\n`;
+
+describe('logs of job events', () => {
+  let directory: string;
+  let log: string;
+  let warnings: string[];
+
+  beforeEach(() => {
+    directory = temporaryDirectory();
+    log = join(directory, 'log');
+    warnings = [];
+  });
+
+  const sink = () => {
+    const nothing = () => undefined;
+    const warn = (message: string) => warnings.push(message);
+    return { debug: nothing, info: nothing, error: nothing, warn };
+  };
+  function logs(own: boolean): EventLogs {
+    const positionsFile = join(directory, 'positions', 'schedd.json');
+    const made = new EventLogs({ positionsFile, clock: systemClock });
+    made.follow(log, own);
+    return made;
+  }
+  const read = async (from: EventLogs) => {
+    const { events, missed } = await from.read(sink());
+    return { procs: events.map(({ proc }) => proc), missed };
+  };
+
+  it('are read from where they were read before, and those of our own from the beginning', async () => {
+    writeFileSync(log, record(1));
+    const [own, pools] = [logs(true), logs(false)];
+    expect(await read(own)).to.deep.equal({ procs: [1], missed: false });
+    expect(await read(pools)).to.deep.equal({ procs: [], missed: false });
+    appendFileSync(log, record(2));
+    expect(await read(own)).to.deep.equal({ procs: [2], missed: false });
+    expect(await read(pools)).to.deep.equal({ procs: [2], missed: false });
+    expect(await read(own)).to.deep.equal({ procs: [], missed: false });
+  });
+
+  it('need not be there yet', async () => {
+    for (const own of [true, false]) {
+      const one = logs(own);
+      expect(await read(one)).to.deep.equal({ procs: [], missed: false });
+    }
+    const one = logs(false);
+    await read(one);
+    writeFileSync(log, record(1));
+    expect(await read(one)).to.deep.equal({ procs: [1], missed: false });
+  });
+
+  it('are read on by the next daemon from where all was dealt with for certain', async () => {
+    writeFileSync(log, record(1));
+    const first = logs(true);
+    await read(first);
+    await first.keep();
+    appendFileSync(log, record(2));
+    await read(first);
+    await first.keep();
+    // What was read since the last look but one may be in no database.
+    expect(await read(logs(true))).to.deep.equal({ procs: [2], missed: false });
+    expect(await read(logs(false))).to.deep.equal({ procs: [2], missed: false });
+  });
+
+  for (const text of [
+    '',
+    '{"',
+    '[]',
+    '3',
+    '{"LOG": {"inode": "x"}}',
+    '{"LOG": {"inode": 1, "offset": -1}}',
+  ]) {
+    it(`are read from the beginning where what was kept is "${text}"`, async () => {
+      writeFileSync(log, record(1));
+      const first = logs(true);
+      await read(first);
+      await first.keep();
+      await first.keep();
+      writeFileSync(join(directory, 'positions', 'schedd.json'), text.replace('LOG', log));
+      expect(await read(logs(true))).to.deep.equal({ procs: [1], missed: false });
+    });
+  }
+
+  it('say that something was missed where a record is spoilt, and go on behind it', async () => {
+    const one = logs(true);
+    writeFileSync(log, `${record(1)}012 (007.0${record(2)}rubbish\n${record(3)}`);
+    expect(await read(one)).to.deep.equal({ procs: [1, 2, 3], missed: true });
+    expect(warnings).to.not.deep.equal([]);
+    expect(await read(one)).to.deep.equal({ procs: [], missed: false });
+  });
+
+  it('wait for the end of a record that is being written', async () => {
+    const one = logs(true);
+    writeFileSync(log, record(1).slice(0, 20));
+    expect(await read(one)).to.deep.equal({ procs: [], missed: false });
+    appendFileSync(log, record(1).slice(20));
+    expect(await read(one)).to.deep.equal({ procs: [1], missed: false });
+  });
+
+  it('are followed through a rotation, and a lost one is missed', async () => {
+    const one = logs(false);
+    writeFileSync(log, record(1));
+    await read(one);
+    appendFileSync(log, record(2));
+    renameSync(log, `${log}.old`);
+    writeFileSync(log, record(3));
+    expect((await read(one)).procs).to.deep.equal([2, 3]);
+    renameSync(log, join(directory, 'away'));
+    writeFileSync(log, record(4));
+    // What was read of the older one is read again: nobody knows how much of what is lost was read.
+    expect(await read(one)).to.deep.equal({ procs: [1, 2, 4], missed: true });
+  });
+
+  it('of our own are emptied before they fill the disk; those of the pool are not ours to touch', async () => {
+    const much = record(1).repeat(Math.ceil((33 * 2 ** 20) / record(1).length));
+    writeFileSync(log, much);
+    const pools = logs(false);
+    await read(pools);
+    expect(statSync(log).size).to.equal(much.length);
+    const own = logs(true);
+    expect((await read(own)).missed).to.equal(true);
+    expect(statSync(log).size).to.equal(0);
+    await read(own);
+    appendFileSync(log, record(2));
+    expect(await read(own)).to.deep.equal({ procs: [2], missed: false });
+  });
+
+  it('that cannot be read are told of once, and keep nobody from the others', async () => {
+    const one = logs(true);
+    const other = join(directory, 'other');
+    one.follow(join(log, 'below'), false);
+    one.follow(other, true);
+    writeFileSync(log, record(1));
+    writeFileSync(other, record(2));
+    chmodSync(log, 0o644);
+    expect(await read(one)).to.deep.equal({ procs: [1, 2], missed: true });
+    expect(await read(one)).to.deep.equal({ procs: [], missed: false });
+    expect(warnings).to.have.length(1);
+  });
+});
