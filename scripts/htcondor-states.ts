@@ -47,7 +47,7 @@ export function htcondorStatesPage(): string {
     '',
     '## Events',
     '',
-    "Where the factory reads its job log instead, an event changes what is known of the job's ad, and the tables above judge",
+    "Where a log of job events is read, too, an event changes what is known of the job's ad, and the tables above judge",
     'that. After 5 or 9 nothing changes it any more; events that are not here change nothing.',
     '',
     row('Event', 'What it means'),
