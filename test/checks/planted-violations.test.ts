@@ -38,6 +38,8 @@ describe('scripts/test', function () {
     expect([...steps().keys()]).to.deep.equal(['format', 'types', 'lint', 'layers', 'build', 'tests']);
   });
 
+  const stops = ['kubernetes stop', 'htcondor stop'];
+
   /** The scripts alone, with stand-ins for all that they call. */
   const bareTree = (): string => {
     const tree = temporaryDirectory();
@@ -77,7 +79,7 @@ describe('scripts/test', function () {
     for (const [name, command] of [['none', []] as const, ...steps()]) {
       const { status, called } = await runWith(tree, command.join(' '));
       statuses.set(name, status);
-      expect(called.at(-1), name).to.equal('kubernetes stop');
+      expect(called.slice(-2), name).to.deep.equal(stops);
     }
     const failing = [...statuses].filter(([, status]) => status !== 0).map(([name]) => name);
     expect(failing).to.deep.equal([...steps().keys()]);
@@ -85,9 +87,10 @@ describe('scripts/test', function () {
 
   it('has the real systems built and started before the tests, and stopped after them', async () => {
     const { called, output } = await runWith(bareTree(), '');
-    const relevant = called.filter((name) => name.startsWith('kubernetes') || name === 'c8');
+    const relevant = called.filter((name) => /^(kubernetes|htcondor|c8)\b/.test(name));
     expect(relevant, output).to.deep.equal([
-      ...['kubernetes build', 'kubernetes start', 'c8', 'kubernetes stop'],
+      ...['htcondor start', 'kubernetes build', 'kubernetes start', 'c8'],
+      ...stops,
     ]);
   });
 
@@ -98,22 +101,22 @@ describe('scripts/test', function () {
     expect(passed.called).to.include('mocha').and.not.include('c8');
     const failed = await runWith(bareTree(), 'mocha --grep promise 1', args);
     expect(failed.status, failed.output).to.equal(1);
-    expect(failed.called.at(-1)).to.equal('kubernetes stop');
+    expect(failed.called.slice(-2)).to.deep.equal(stops);
   });
 
-  for (const action of ['build', 'start']) {
-    it(`fails when the ${action} of the real systems fails, shows why, and tests nothing`, async () => {
+  for (const action of ['htcondor start', 'kubernetes build', 'kubernetes start']) {
+    it(`fails when ${action} of the real systems fails, shows why, and tests nothing`, async () => {
       const tree = bareTree();
       plant(tree, {
         'scripts/test-env': `${readFileSync(join(tree, 'scripts/test-env'), 'utf8')}[ $? = 0 ] || { echo "no luck" >&2; exit 1; }\n`,
       });
-      const { status, output, called } = await runWith(tree, `kubernetes ${action}`);
+      const { status, output, called } = await runWith(tree, action);
       expect(status, output).to.equal(1);
       expect(output).to.match(
         /== test environment\n[^]*no luck\ntest: the test environment did not start, see above\n$/,
       );
       expect(called).to.include('tsc').and.not.include('c8');
-      expect(called.at(-1)).to.equal('kubernetes stop');
+      expect(called.slice(-2)).to.deep.equal(stops);
     });
   }
 
@@ -123,7 +126,7 @@ describe('scripts/test', function () {
     plant(tree, { 'scripts/test-env': slow });
     const { status, output, called } = await runWith(tree, steps().get('lint')?.join(' ') ?? '');
     expect({ status, output }).to.deep.equal({ status: 1, output: '== format\n== types\n== lint\n' });
-    expect(called.at(-1)).to.equal('kubernetes stop');
+    expect(called.slice(-2)).to.deep.equal(stops);
   });
 });
 
