@@ -88,6 +88,37 @@ describe('jobs of HTCondor', function () {
     expect(await client.queue(left, ['ClusterId'], signal)).to.deep.equal([]);
   });
 
+  it('that are held keep more from being submitted, where the queue says so', async () => {
+    const context = backend.context();
+    const submitter = backend.submitter('exec sleep 1000', context, { maxHeldJobs: 2 });
+    const workers = [await submit(submitter), await submit(submitter)];
+    watched = watch(backend.plugin('monitor', context, { pollInterval: 0.3 }));
+    const said = async () => (await submitter.preflight(signal)).problems;
+    await untilStatus(watched, workers[0] ?? backend.worker(), ({ status }) => status === 'running');
+    expect(await said()).to.deep.equal([]);
+    await act('hold');
+    const [problem] = await until('it is said', async () => {
+      const problems = await said();
+      return problems.length > 0 && problems;
+    });
+    expect(problem).to.deep.equal({
+      code: 'htcondor-held-limit',
+      message: '2 jobs of Q are held, and maxHeldJobs is 2',
+    });
+    await act('release');
+    await until('it goes on', async () => (await said()).length === 0);
+  });
+
+  it('that nobody knows are absent, or cancelled where the queue says so', async () => {
+    const worker = { ...backend.worker(), handle: { batchID: '1.0', submissionHost: 'LOCAL' } };
+    const asked = async (section: object) =>
+      (await monitor(section).check([worker], signal)).get(worker.workerId);
+    expect(await asked({})).to.deep.equal({ kind: 'absent' });
+    const cancelled = await asked({ cancelUnknown: true });
+    expect(cancelled).to.have.nested.property('observation.status', 'cancelled');
+    expect(cancelled).to.have.nested.property('observation.error.code', 'lost');
+  });
+
   it('are one submission for a whole batch, and one bad value keeps no others from theirs', async () => {
     const workers = Array.from({ length: 50 }, () => backend.worker());
     const bad = backend.worker({ computingSite: 'a\nqueue 100' });

@@ -46,7 +46,7 @@ export const eventRows: { readonly [K in Kind]?: EventRow<K> } = {
     number: 5,
     seen: 'terminated: `JobStatus` 4 with exit status or signal',
     apply: (ad, { end }, at) => ({
-      ...entered(ad, 4, at),
+      ...entered(withoutEnd(ad), 4, at),
       ...(at !== undefined && { CompletionDate: at }),
       ...(end !== undefined && { ExitBySignal: end.signal !== undefined }),
       ...(end?.exitCode !== undefined && { ExitCode: end.exitCode }),
@@ -101,6 +101,12 @@ function without(ad: JobAd): JobAd {
   const { HoldReason } = ad;
   const rest = Object.fromEntries(Object.entries(ad).filter(([key]) => !key.startsWith('HoldReason')));
   return { ...rest, ...(HoldReason !== undefined && { LastHoldReason: HoldReason }) };
+}
+
+/** What an earlier run of the same job left. */
+function withoutEnd(ad: JobAd): JobAd {
+  const old = new Set(['ExitCode', 'ExitSignal', 'ExitBySignal']);
+  return Object.fromEntries(Object.entries(ad).filter(([key]) => !old.has(key)));
 }
 
 /** The schedd told of it before the log did. */

@@ -221,6 +221,12 @@ describe('events of a job log', () => {
     expect(stateOf(1, killed, now, options)?.observation).to.include({ status: 'failed', exitCode: 139 });
   });
 
+  it('end a job as its last run ended, whatever an earlier one left in the ad', () => {
+    const ad = { JobStatus: 2, ExitBySignal: true, ExitSignal: 15 };
+    const ended = applyEvent(ad, event('terminated', { end: { exitCode: 0 } }));
+    expect(seen(ended)).to.equal('finished completed');
+  });
+
   it('keep the reason for a hold when the job is removed', () => {
     const ad = after(['held', { reason: 'no file' }], ['aborted', { reason: 'via condor_rm' }]);
     expect(stateOf(1, ad, now, options)?.observation.error?.message).to.equal(
