@@ -1,6 +1,6 @@
 import { type ConfigSection, parseConfig } from '../util/configparser.ts';
 import { type Located, type Problem, toPointer } from '../util/located.ts';
-import { suggest } from '../util/suggest.ts';
+import { similar } from '../util/nearest.ts';
 import { harvesterKeys, harvesterSections, missedSettings } from './harvester-keys.ts';
 import { type Override, readOverride } from './harvester-override.ts';
 import { typedValue, type TypedValue } from './harvester-values.ts';
@@ -194,7 +194,7 @@ function reportUnread(
   const known = harvesterKeys(name);
   if (schema === undefined && !harvesterSections.includes(name)) {
     const sections = [...harvesterSections, ...Object.keys(Settings.properties)];
-    const meant = suggest(name, sections);
+    const meant = similar(name, sections)[0];
     const message = `[${name}] is a section of neither Harvester nor thresher${meant === undefined ? '' : `; is [${meant}] meant?`}`;
     report('warning', 'unknown-setting', { pointer, line }, message);
     return;
@@ -217,7 +217,7 @@ function reportUnread(
   const ours = Object.keys(schema.properties ?? {});
   const others = own.filter(({ key }) => !ours.includes(key));
   for (const { key, file, line } of others.filter(({ key }) => !known.includes(key))) {
-    const meant = suggest(key, [...ours, ...known]);
+    const meant = similar(key, [...ours, ...known])[0];
     const message = `"${key}" in [${name}] is a key of neither Harvester nor thresher${meant === undefined ? '' : `; is ${meant} meant?`}`;
     report('warning', 'unknown-setting', { file, pointer: toPointer([name, key]), line }, message);
   }

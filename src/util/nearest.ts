@@ -35,7 +35,7 @@ export function whatIsMeant(word: string, known: readonly string[]): string {
   return meant === undefined ? `there are ${known.join(', ') || 'none'}` : `did you mean "${meant}"?`;
 }
 
-/** Candidates that may be meant, likeliest first; those that begin like `word` are among them. For names of queues. */
+/** Candidates that may be meant, likeliest first; those that begin like `word` are among them. For names that people give. */
 export function similar(word: string, candidates: Iterable<string>, atMost = 5): string[] {
   const all = [...candidates];
   const close = slips(word, all, Math.max(1, Math.floor(word.length / 3)));

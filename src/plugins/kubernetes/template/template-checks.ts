@@ -1,4 +1,4 @@
-import { suggest } from '../../../util/suggest.ts';
+import { similar } from '../../../util/nearest.ts';
 import { toPointer } from '../../../util/located.ts';
 import { unknownPlaceholders } from '../../../util/placeholders.ts';
 import { identityNames, knownNames, knownPlaceholders, referenceIn } from './environment.ts';
@@ -151,7 +151,7 @@ function checkContainers({ spec }: JobShape, options: TemplateOptions): Finding[
     findings.push(...checkEnv(one, at, pilot), ...checkResources(one.resources, [...at, 'resources']));
     for (const [index, mount] of (one.volumeMounts ?? []).entries()) {
       if (known.has(mount.name)) continue;
-      const near = suggest(mount.name, [...known]);
+      const near = similar(mount.name, [...known])[0];
       const hint = near === undefined ? '' : `; did you mean ${near}?`;
       const message = `container ${one.name} mounts ${mount.name}, which is none of the volumes${hint}`;
       findings.push({ at: [...at, 'volumeMounts', index], message });
@@ -198,7 +198,7 @@ function checkEnv({ name: container, env = [] }: ContainerShape, at: Path, pilot
     }
     const reference = value === undefined ? undefined : referenceIn(value);
     if (reference !== undefined && !knownNames.has(reference)) {
-      const near = suggest(reference, [...knownNames]);
+      const near = similar(reference, [...knownNames])[0];
       const hint = near === undefined ? '' : `; did you mean $${near}?`;
       const message = `${name} is "$${reference}", which is no known name${hint} For a variable of the container write $(${reference})`;
       findings.push({
