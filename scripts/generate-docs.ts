@@ -1,16 +1,21 @@
 /** Writes the reference pages of docs/ from the tables, schemas and commands in the sources: `npm run docs`. A test holds them equal. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { harvesterPlugins } from '../src/config/harvester-plugins.ts';
-import { keysWithoutEffect } from '../src/config/queue-keys.ts';
-import { QueueOptions, sections, WorkerMakerOptions, WorkerOptions } from '../src/config/queue-schema.ts';
-import { missedSettings, unreadSections } from '../src/config/harvester-keys.ts';
-import { ownSettings } from '../src/config/harvester-places.ts';
+import { harvesterPlugins } from '../src/config/harvester/plugins.ts';
+import { keysWithoutEffect } from '../src/config/queues/queue-keys.ts';
+import {
+  QueueOptions,
+  sections,
+  WorkerMakerOptions,
+  WorkerOptions,
+} from '../src/config/queues/queue-schema.ts';
+import { missedSettings, unreadSections } from '../src/config/harvester/keys.ts';
+import { ownSettings } from '../src/config/harvester/places.ts';
 import { realEnvironment } from '../src/cli/environment.ts';
 import { manPage } from '../src/cli/man.ts';
 import { makeProgram } from '../src/cli/program.ts';
 import { commandTree } from '../src/cli/tree.ts';
-import { Settings } from '../src/config/settings-schema.ts';
+import { Settings } from '../src/config/settings/settings-schema.ts';
 import { builtInPlugins } from '../src/plugins/registry.ts';
 import { LocalTemplate } from '../src/plugins/local/schema.ts';
 import { knownPlaceholders } from '../src/plugins/local/template.ts';

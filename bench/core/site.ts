@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { readSettings } from '../../src/config/settings.ts';
+import { readSettings } from '../../src/config/settings/settings.ts';
 import { Daemon } from '../../src/daemon/daemon.ts';
 import type { Log } from '../../src/plugins/contracts/index.ts';
 import { systemClock } from '../../src/util/clock.ts';

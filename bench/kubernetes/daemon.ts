@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createWriteStream, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { stringify } from 'yaml';
-import { readSettings } from '../../src/config/settings.ts';
+import { readSettings } from '../../src/config/settings/settings.ts';
 import { openBesideDaemon } from '../../src/daemon/reader.ts';
 import type { Command } from '../../src/store/commands.ts';
 import type { ControlPlane, Namespace } from '../../test/support/kubernetes.ts';

@@ -1,5 +1,5 @@
-import type { QueueConfig } from '../config/queues.ts';
-import { siteFamilyOf } from '../config/queues.ts';
+import type { QueueConfig } from '../config/queues/queues.ts';
+import { siteFamilyOf } from '../config/queues/queues.ts';
 import type { Clock } from '../util/clock.ts';
 import { TokenBucket } from '../util/token-bucket.ts';
 import { SubmitWindow } from './submit-window.ts';

@@ -1,5 +1,5 @@
 import type { Group, Preflight } from '../plugins/contracts/index.ts';
-import type { Limits } from '../config/limits.ts';
+import type { Limits } from '../config/queues/limits.ts';
 import type { Control } from '../store/queues.ts';
 import type { Reason } from '../worker/reason.ts';
 import type { Requirements } from '../worker/worker.ts';
@@ -10,7 +10,7 @@ import {
   perResourceType,
   type QueueLoad,
   workerBound,
-} from '../config/limit-formulas.ts';
+} from '../config/queues/limit-formulas.ts';
 
 /** What may close a queue altogether. */
 export interface GateState {

@@ -1,4 +1,4 @@
-import type { Settings } from '../config/settings-schema.ts';
+import type { Settings } from '../config/settings/settings-schema.ts';
 import type { Pruned, Retention } from '../store/retention.ts';
 import { nextTurn } from '../util/clock.ts';
 import { finalStatuses } from '../worker/status.ts';

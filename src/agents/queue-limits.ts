@@ -1,13 +1,13 @@
 import type { FamilyPart, Group, ThrottleFacts } from '../plugins/contracts/index.ts';
-import { namedCredentials } from '../config/credential-managers.ts';
-import { computingSiteOf, siteFamilyOf } from '../config/queues.ts';
+import { namedCredentials } from '../config/queues/credential-managers.ts';
+import { computingSiteOf, siteFamilyOf } from '../config/queues/queues.ts';
 import type { LoadRow } from '../store/load.ts';
 import type { TokenBucket } from '../util/token-bucket.ts';
 import type { Reason } from '../worker/reason.ts';
 import { isQueued, type WorkerStatus } from '../worker/status.ts';
 import { blackHole, type BlackHoleOptions } from './black-hole.ts';
 import type { QueueMemory } from './factory-limits.ts';
-import { queueLoad } from '../config/limit-formulas.ts';
+import { queueLoad } from '../config/queues/limit-formulas.ts';
 import { caps, gates, type GateState, type Limit, type LimitState, resourceTypeLimits } from './limiters.ts';
 import { type AgentContext, callPlugin, type QueueRuntime } from './queue-runtime.ts';
 import { coreFactor } from './worker-maker.ts';

@@ -1,4 +1,4 @@
-import type { QueueConfig } from '../config/queues.ts';
+import type { QueueConfig } from '../config/queues/queues.ts';
 import type {
   DemandSource,
   Log,

@@ -1,6 +1,6 @@
-import { pilotTypeOfLabel, usualPilotType } from '../config/pilot-types.ts';
-import { computingSiteOf, coresOf, type QueueConfig } from '../config/queues.ts';
-import type { WorkerOptions } from '../config/queue-schema.ts';
+import { pilotTypeOfLabel, usualPilotType } from '../config/queues/pilot-types.ts';
+import { computingSiteOf, coresOf, type QueueConfig } from '../config/queues/queues.ts';
+import type { WorkerOptions } from '../config/queues/queue-schema.ts';
 import type { Group, Messenger } from '../plugins/contracts/index.ts';
 import { workerName } from '../worker/identity.ts';
 import type { Requirements, Worker } from '../worker/worker.ts';

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { managersOf } from '../config/credential-managers.ts';
-import { type QueueFileResult, type QueueVerdict, readQueueFile } from '../config/queues.ts';
-import { queueStates, stateOf } from '../config/queue-config.ts';
+import { managersOf } from '../config/queues/credential-managers.ts';
+import { type QueueFileResult, type QueueVerdict, readQueueFile } from '../config/queues/queues.ts';
+import { queueStates, stateOf } from '../config/queues/queue-config.ts';
 import { type Configuration, readConfiguration, type Readable } from '../daemon/configuration.ts';
 import { rehearse } from '../daemon/rehearsal.ts';
 import { fromPointer, type Problem } from '../util/located.ts';

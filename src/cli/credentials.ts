@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { readConfiguration } from '../daemon/configuration.ts';
-import { isError } from '../config/settings.ts';
+import { isError } from '../config/settings/settings.ts';
 import {
   type CredentialView,
   type CredentialViewOptions,

@@ -1,6 +1,6 @@
-import { findSettings, ownSettings } from '../config/harvester-places.ts';
-import { thisMachine } from '../config/machine.ts';
-import { isError, type LoadedSettings, readSettings } from '../config/settings.ts';
+import { findSettings, ownSettings } from '../config/harvester/places.ts';
+import { thisMachine } from '../config/settings/machine.ts';
+import { isError, type LoadedSettings, readSettings } from '../config/settings/settings.ts';
 import { openBesideDaemon } from '../daemon/reader.ts';
 import type { StateDir } from '../daemon/state-dir.ts';
 import type { Log } from '../plugins/contracts/index.ts';

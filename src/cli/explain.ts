@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
-import { type ExplainedValue, type Explanation, explainQueue } from '../config/explain.ts';
-import { isListed, readQueueFile } from '../config/queues.ts';
-import { isError } from '../config/settings.ts';
+import { type ExplainedValue, type Explanation, explainQueue } from '../config/queues/explain.ts';
+import { isListed, readQueueFile } from '../config/queues/queues.ts';
+import { isError } from '../config/settings/settings.ts';
 import { readConfiguration } from '../daemon/configuration.ts';
 import { readJsonFile } from '../util/located.ts';
-import { mergeQueues } from '../config/merge.ts';
+import { mergeQueues } from '../config/queues/merge.ts';
 import { ThresherError } from '../worker/errors.ts';
 import { whatIsIt } from './check-config.ts';
 import { type Environment, type GlobalOptions, settingsFile } from './environment.ts';

@@ -1,5 +1,5 @@
 import { Command, CommanderError } from 'commander';
-import { ownSettings } from '../config/harvester-places.ts';
+import { ownSettings } from '../config/harvester/places.ts';
 import { ThresherError } from '../worker/errors.ts';
 import { addCheckConfig } from './check-config.ts';
 import { addCredentials } from './credentials.ts';

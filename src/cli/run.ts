@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
-import type { LoadedSettings } from '../config/settings.ts';
+import type { LoadedSettings } from '../config/settings/settings.ts';
 import { Daemon, type DaemonOptions } from '../daemon/daemon.ts';
 import { requireLogFile } from '../daemon/log-file.ts';
 import { createLog } from '../daemon/logging.ts';

@@ -1,4 +1,4 @@
-import type { LoadedSettings } from '../config/settings.ts';
+import type { LoadedSettings } from '../config/settings/settings.ts';
 import { httpMistake } from '../http/server.ts';
 import type { Problem } from '../util/located.ts';
 import { whyNoDirectory, whyNoFile } from '../util/writable.ts';

@@ -3,7 +3,7 @@ import type { ObservationWriter } from '../agents/observations.ts';
 import { Progress } from '../agents/loop.ts';
 import { PrunerAgent, retentionAt } from '../agents/pruner.ts';
 import type { ConnectedPlugins, QueueRuntime } from '../agents/queue-runtime.ts';
-import type { QueueConfig, QueueFileResult } from '../config/queues.ts';
+import type { QueueConfig, QueueFileResult } from '../config/queues/queues.ts';
 import { messageOf, toReason } from '../worker/errors.ts';
 import type { Reason } from '../worker/reason.ts';
 import { type ConnectionLoops, makeConnectionLoops } from './connection-loops.ts';

@@ -1,5 +1,5 @@
 import { dirname } from 'node:path';
-import type { PluginCatalogue } from '../config/queue-config.ts';
+import type { PluginCatalogue } from '../config/queues/queue-config.ts';
 import {
   modulesNamedIn,
   modulesOf,
@@ -7,8 +7,8 @@ import {
   type QueueFileOptions,
   type QueueFileResult,
   readQueueFile,
-} from '../config/queues.ts';
-import { type LoadedSettings, readSettings } from '../config/settings.ts';
+} from '../config/queues/queues.ts';
+import { type LoadedSettings, readSettings } from '../config/settings/settings.ts';
 import type { Store } from '../store/store.ts';
 import type { Problem } from '../util/located.ts';
 import type { ConfigInUse } from './assembly.ts';

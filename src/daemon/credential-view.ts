@@ -1,8 +1,8 @@
 import { hostname } from 'node:os';
 import { judgeOne, nameOf } from '../agents/credential-board.ts';
-import { allManagers, managersOf } from '../config/credential-managers.ts';
-import { readQueueFile } from '../config/queues.ts';
-import type { LoadedSettings } from '../config/settings.ts';
+import { allManagers, managersOf } from '../config/queues/credential-managers.ts';
+import { readQueueFile } from '../config/queues/queues.ts';
+import type { LoadedSettings } from '../config/settings/settings.ts';
 import type { CredentialManager, CredentialState, Log, RenewOutcome } from '../plugins/contracts/index.ts';
 import { type Clock, isoTime } from '../util/clock.ts';
 import { withDeadline } from '../util/deadline.ts';

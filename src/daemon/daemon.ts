@@ -8,7 +8,7 @@ import { toReason } from '../worker/errors.ts';
 import { type Metrics, noMetrics } from '../agents/metrics.ts';
 import { ObservationWriter } from '../agents/observations.ts';
 import type { Step } from '../agents/queue-runtime.ts';
-import type { LoadedSettings } from '../config/settings.ts';
+import type { LoadedSettings } from '../config/settings/settings.ts';
 import type { Log } from '../plugins/contracts/index.ts';
 import { instancesIn } from '../store/database.ts';
 import { openStore, type Store } from '../store/store.ts';

@@ -1,7 +1,7 @@
 import { isAbsolute, resolve } from 'node:path';
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
-import type { PluginCatalogue } from '../config/queues.ts';
+import type { PluginCatalogue } from '../config/queues/queues.ts';
 import { builtInPlugins, isThirdParty, loadThirdParty, Registry } from '../plugins/registry.ts';
 
 /** All plugins that a queue file may name, third-party modules among them imported. */

@@ -1,4 +1,4 @@
-import type { QueueFileResult } from '../config/queues.ts';
+import type { QueueFileResult } from '../config/queues/queues.ts';
 import type { Log } from '../plugins/contracts/index.ts';
 import type { Problem } from '../util/located.ts';
 import { whyNot } from './queue-reports.ts';

@@ -3,7 +3,7 @@ import type { Loop } from '../agents/loop.ts';
 import type { AgentContext, QueueRuntime } from '../agents/queue-runtime.ts';
 import { SubmitterAgent } from '../agents/submitter.ts';
 import { SweeperAgent } from '../agents/sweeper.ts';
-import type { Settings } from '../config/settings-schema.ts';
+import type { Settings } from '../config/settings/settings-schema.ts';
 import type { Reason } from '../worker/reason.ts';
 import type { LoopSet } from './loop-set.ts';
 

@@ -1,4 +1,4 @@
-import type { QueueConfig, QueueFileResult, QueueState, QueueVerdict } from '../config/queues.ts';
+import type { QueueConfig, QueueFileResult, QueueState, QueueVerdict } from '../config/queues/queues.ts';
 import type { QueueReport, QueueStore } from '../store/queues.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Problem } from '../util/located.ts';

@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
 import { hostname } from 'node:os';
-import { modulesOf, parseSnapshot } from '../config/queues.ts';
-import type { LoadedSettings } from '../config/settings.ts';
+import { modulesOf, parseSnapshot } from '../config/queues/queues.ts';
+import type { LoadedSettings } from '../config/settings/settings.ts';
 import type { Log, LogReader } from '../plugins/contracts/index.ts';
 import type { WorkerRecord } from '../store/rows.ts';
 import { openStoreBeside, type Store } from '../store/store.ts';

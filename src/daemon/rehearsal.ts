@@ -1,8 +1,8 @@
 import { hostname } from 'node:os';
 import pMap from 'p-map';
 import { makeWorker } from '../agents/worker-maker.ts';
-import type { PluginCatalogue, QueueConfig } from '../config/queues.ts';
-import type { LoadedSettings } from '../config/settings.ts';
+import type { PluginCatalogue, QueueConfig } from '../config/queues/queues.ts';
+import type { LoadedSettings } from '../config/settings/settings.ts';
 import type { DefinitionProblem, Log } from '../plugins/contracts/index.ts';
 import type { Clock } from '../util/clock.ts';
 import { withDeadline } from '../util/deadline.ts';

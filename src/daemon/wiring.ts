@@ -6,8 +6,8 @@ import type {
   PluginCatalogue,
   PluginChoice,
   QueueConfig,
-} from '../config/queues.ts';
-import { type SectionName, sections } from '../config/queue-schema.ts';
+} from '../config/queues/queues.ts';
+import { type SectionName, sections } from '../config/queues/queue-schema.ts';
 import type {
   AnyDefinition,
   Context,

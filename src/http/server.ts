@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { hostname } from 'node:os';
 import type { FastifyInstance } from 'fastify';
-import type { LoadedSettings } from '../config/settings.ts';
+import type { LoadedSettings } from '../config/settings/settings.ts';
 import type { Daemon } from '../daemon/daemon.ts';
 import { DaemonMetrics } from '../daemon/metrics.ts';
 import { logReaderOf, openBesideDaemon } from '../daemon/reader.ts';

@@ -18,7 +18,7 @@ import {
   resourceTypeLimits,
   total,
 } from '../../src/agents/limiters.ts';
-import { type QueueLoad, workerBound } from '../../src/config/limit-formulas.ts';
+import { type QueueLoad, workerBound } from '../../src/config/queues/limit-formulas.ts';
 import { requirements } from '../support/samples.ts';
 
 const state = (changes: Partial<LimitState> = {}): LimitState => ({

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { PrunerAgent, retentionAt } from '../../src/agents/pruner.ts';
 import type { AgentContext } from '../../src/agents/queue-runtime.ts';
-import { Settings } from '../../src/config/settings-schema.ts';
+import { Settings } from '../../src/config/settings/settings-schema.ts';
 import type { Between, Pruned, Retention } from '../../src/store/retention.ts';
 import { check } from '../../src/util/schema.ts';
 import { ManualClock } from '../support/manual-clock.ts';

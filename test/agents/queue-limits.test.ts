@@ -7,7 +7,7 @@ import { Ledger } from '../../src/agents/ledger.ts';
 import { applyLimits } from '../../src/agents/limiters.ts';
 import { QueueLimits } from '../../src/agents/queue-limits.ts';
 import type { AgentContext, ConnectedPlugins, QueueRuntime } from '../../src/agents/queue-runtime.ts';
-import type { QueueConfig } from '../../src/config/queues.ts';
+import type { QueueConfig } from '../../src/config/queues/queues.ts';
 import type { Throttler } from '../../src/plugins/contracts/index.ts';
 import { RuleThrottler } from '../../src/plugins/throttlers/rules/rules.ts';
 import { openStore, type Store } from '../../src/store/store.ts';

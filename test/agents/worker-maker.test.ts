@@ -7,8 +7,8 @@ import {
   requirementsOf,
   scaleDemand,
 } from '../../src/agents/worker-maker.ts';
-import { QueueOptions, type WorkerOptions } from '../../src/config/queue-schema.ts';
-import { computingSiteOf, type QueueConfig } from '../../src/config/queues.ts';
+import { QueueOptions, type WorkerOptions } from '../../src/config/queues/queue-schema.ts';
+import { computingSiteOf, type QueueConfig } from '../../src/config/queues/queues.ts';
 import { check } from '../../src/util/schema.ts';
 import { requirements } from '../support/samples.ts';
 

@@ -358,12 +358,12 @@ describe('planted violations: layers', function () {
   });
   const plants: readonly Planted[] = [
     imports('src/worker/planted.ts', '../util/clock.ts', 'layer-worker'),
-    imports('src/util/planted.ts', '../config/settings.ts', 'layer-util'),
+    imports('src/util/planted.ts', '../config/settings/settings.ts', 'layer-util'),
     imports('src/clients/planted.ts', '../store/store.ts', 'layer-clients'),
     imports('src/plugins/contracts/planted-store.ts', '../../store/store.ts', 'layer-plugins-contracts'),
     imports('src/plugins/contracts/planted-plugin.ts', '../local/index.ts', 'layer-plugins-contracts'),
     imports('src/config/planted.ts', '../store/store.ts', 'layer-config'),
-    imports('src/store/planted.ts', '../config/settings.ts', 'layer-store'),
+    imports('src/store/planted.ts', '../config/settings/settings.ts', 'layer-store'),
     imports('src/agents/planted-daemon.ts', '../daemon/lock.ts', 'layer-agents'),
     imports('src/agents/planted-plugin.ts', '../plugins/local/index.ts', 'layer-agents'),
     imports('src/agents/planted-registry.ts', '../plugins/registry.ts', 'layer-agents'),

@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { Settings } from '../../src/config/settings-schema.ts';
+import { Settings } from '../../src/config/settings/settings-schema.ts';
 import { check } from '../../src/util/schema.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 import { root } from './copied-tree.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { QueueFileResult } from '../../src/config/queues.ts';
+import type { QueueFileResult } from '../../src/config/queues/queues.ts';
 import { QueueReports } from '../../src/daemon/queue-reports.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { ManualClock } from '../support/manual-clock.ts';

@@ -1,5 +1,5 @@
 /** A daemon that dies by SIGKILL at a step: `node crash-daemon.ts CONFIG STEP`. The rest is the real thing. */
-import { readSettings } from '../../src/config/settings.ts';
+import { readSettings } from '../../src/config/settings/settings.ts';
 import { Daemon } from '../../src/daemon/daemon.ts';
 import { createLog } from '../../src/daemon/logging.ts';
 import { systemClock } from '../../src/util/clock.ts';

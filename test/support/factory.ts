@@ -1,5 +1,5 @@
 import { mkdirSync } from 'node:fs';
-import { readSettings } from '../../src/config/settings.ts';
+import { readSettings } from '../../src/config/settings/settings.ts';
 import { Daemon } from '../../src/daemon/daemon.ts';
 import { runningDaemon } from '../../src/daemon/lock.ts';
 import { openBesideDaemon } from '../../src/daemon/reader.ts';

@@ -1,6 +1,6 @@
-import { clampLimits } from '../../src/config/limits.ts';
-import { QueueOptions } from '../../src/config/queue-schema.ts';
-import type { QueueConfig } from '../../src/config/queues.ts';
+import { clampLimits } from '../../src/config/queues/limits.ts';
+import { QueueOptions } from '../../src/config/queues/queue-schema.ts';
+import type { QueueConfig } from '../../src/config/queues/queues.ts';
 import { check } from '../../src/util/schema.ts';
 import type { Log } from '../../src/plugins/contracts/index.ts';
 import type { Requirements, Worker } from '../../src/worker/worker.ts';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { stringify } from 'yaml';
-import { readSettings } from '../../src/config/settings.ts';
+import { readSettings } from '../../src/config/settings/settings.ts';
 import { runningDaemon } from '../../src/daemon/lock.ts';
 import { openBesideDaemon } from '../../src/daemon/reader.ts';
 import type { StateDir } from '../../src/daemon/state-dir.ts';

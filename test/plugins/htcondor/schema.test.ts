@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { TSchema } from 'typebox';
-import { knownOptions } from '../../../src/config/plugin-options.ts';
+import { knownOptions } from '../../../src/config/harvester/plugin-options.ts';
 import {
   HTCondorMonitorConfig,
   HTCondorSubmitterConfig,

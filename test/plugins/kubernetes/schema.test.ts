@@ -5,7 +5,7 @@ import {
   K8sSubmitterConfig,
   K8sSweeperConfig,
 } from '../../../src/plugins/kubernetes/schema.ts';
-import { knownOptions } from '../../../src/config/plugin-options.ts';
+import { knownOptions } from '../../../src/config/harvester/plugin-options.ts';
 import { check } from '../../../src/util/schema.ts';
 
 const keysOf = (schema: unknown) => Object.keys((schema as { properties: object }).properties);

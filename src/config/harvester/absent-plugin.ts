@@ -1,0 +1,86 @@
+import type { PluginKind } from '../../plugins/contracts/index.ts';
+import { nearest } from '../../util/nearest.ts';
+import type { Problem } from '../../util/located.ts';
+import { type HarvesterKind, harvesterPlugin, harvesterPlugins, kindOf, meantPlugin } from './plugins.ts';
+import type { PluginCatalogue } from '../queues/queue-config.ts';
+
+/** What a section asks for that has no definition here. */
+export interface AbsentPlugin {
+  readonly section: string;
+  /** What Harvester would look for in this section. */
+  readonly harvesterKind: HarvesterKind;
+  /** What thresher looks for; undefined where it has nothing of the kind. */
+  readonly kind: PluginKind | undefined;
+  readonly module: string;
+  readonly name: string;
+  /** Whether the queue's pilots fetch their own jobs (`mapType` NoJob). */
+  readonly pull: boolean;
+}
+
+export interface Finding extends Pick<Problem, 'severity' | 'code' | 'message' | 'subject'> {
+  /** Inside the section. */
+  readonly pointer: string;
+}
+
+/** They move the data of jobs that the factory itself fetched: where pilots fetch their own, there is nothing to move. */
+const staging: ReadonlySet<HarvesterKind> = new Set(['preparator', 'stager', 'zipper', 'extractor']);
+
+const ownKinds = ['submitter', 'monitor', 'sweeper', 'messenger'] as const;
+
+/**
+ * Says what to make of a plugin without a definition: not needed here, known but not there yet, or unknown, and then
+ * what was probably meant. Undefined for one whose task is to do nothing.
+ */
+export function judgeAbsent(absent: AbsentPlugin, catalogue: PluginCatalogue): Finding | undefined {
+  const { section, harvesterKind, module, name, pull } = absent;
+  const known = harvesterPlugin(harvesterKind, module, name);
+  if (known === undefined) return unknown(absent, catalogue);
+  if (staging.has(harvesterKind)) {
+    if (name.startsWith('Dummy')) return undefined;
+    if (pull) {
+      const message = `${name} is not needed and ignored: pilots of a pull queue (mapType NoJob) move their data themselves`;
+      return { pointer: '', severity: 'notice', code: 'plugin-not-needed', message, subject: name };
+    }
+  }
+  const message = known.gone
+    ? `${name} is a ${section} that Harvester dropped; thresher has none in its place`
+    : `${name} is a ${section} of Harvester that thresher does not have yet`;
+  return { pointer: '/name', severity: 'error', code: 'plugin-not-there', message, subject: name };
+}
+
+function unknown(
+  { section, harvesterKind, kind, module, name }: AbsentPlugin,
+  catalogue: PluginCatalogue,
+): Finding {
+  const own = kind === undefined ? [] : catalogue.choices(kind);
+  const harvesters = harvesterPlugins.filter((plugin) => plugin.kind === harvesterKind);
+  const failure = catalogue.failure(module);
+  const modules = [...own, ...harvesters].map((plugin) => plugin.module);
+  // A module that could not be imported is a third party's, unless it is one of ours or Harvester's with a slip in it.
+  if (failure !== undefined && nearest(module, modules) === undefined) {
+    const message = `the module ${module} could not be used: ${failure}`;
+    return { pointer: '/module', severity: 'error', code: 'plugin-not-loaded', message };
+  }
+  const error = { pointer: '/name', severity: 'error', code: 'unknown-plugin' } as const;
+  const asked = `${name} of ${module}`;
+  const other =
+    kindOf(module, name) ?? ownKinds.find((one) => catalogue.find(one, module, name) !== undefined);
+  if (other !== undefined) return { ...error, message: `${asked} is a ${other}, not a ${section}` };
+  const meant = meantPlugin(module, name, own) ?? meantPlugin(module, name, harvesters);
+  // The same name in quite another module says nothing: `thresher/slurm` is not Harvester's.
+  const likely =
+    meant !== undefined && (meant.name !== name || nearest(module, [meant.module]) !== undefined);
+  const rest = likely
+    ? `did you mean ${meant.name} of ${meant.module}?`
+    : `there are ${choices().join(', ') || 'none'}`;
+  return { ...error, message: `no ${section} is called ${asked}; ${rest}` };
+
+  function choices(): string[] {
+    if (kind === undefined) return [];
+    if (kind !== 'inert') return catalogue.names(kind);
+    // One kind here for what are several in Harvester: only those of this section.
+    return own
+      .filter((plugin) => kindOf(plugin.module, plugin.name) === harvesterKind)
+      .map((plugin) => `${plugin.name} of ${plugin.module}`);
+  }
+}

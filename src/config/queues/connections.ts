@@ -1,0 +1,38 @@
+import type { AnyDefinition, CheckContext } from '../../plugins/contracts/index.ts';
+import type { PluginChoice } from './queue-config.ts';
+import type { SectionName } from './queue-schema.ts';
+
+/** A section's plugin with what it is made from. */
+export interface ChosenPlugin {
+  readonly choice: PluginChoice;
+  readonly definition: AnyDefinition;
+}
+export type ChosenPlugins = Partial<Record<SectionName, ChosenPlugin>>;
+
+/** What the plugin of a section speaks to; undefined where the section has none. */
+export function connectionsOf(
+  chosen: ChosenPlugin | undefined,
+  context: CheckContext,
+): readonly string[] | undefined {
+  return chosen?.definition.connections(chosen.choice.config, context);
+}
+
+/** Sections that do not look at all that the submitter works on: its workers would never be found. */
+export function unsharedConnections(
+  plugins: ChosenPlugins,
+  context: CheckContext,
+): { section: SectionName; message: string }[] {
+  const placements = connectionsOf(plugins.submitter, context);
+  if (placements === undefined) return [];
+  return (['monitor', 'sweeper'] as const).flatMap((section) => {
+    const seen = connectionsOf(plugins[section], context);
+    if (seen === undefined || placements.every((placement) => seen.some(standsFor(placement)))) return [];
+    const message = `the submitter works on ${placements.join(', ')}, the ${section} looks at ${seen.join(', ')}`;
+    return [{ section, message }];
+  });
+}
+
+/** Of one that ends in `*`: all that begin so. */
+function standsFor(placement: string): (seen: string) => boolean {
+  return (seen) => seen === placement || (seen.endsWith('*') && placement.startsWith(seen.slice(0, -1)));
+}

@@ -1,0 +1,266 @@
+import { dirname, resolve } from 'node:path';
+import type { Problem } from '../../util/located.ts';
+import { toPointer } from '../../util/located.ts';
+import { nearest } from '../../util/nearest.ts';
+import { check } from '../../util/schema.ts';
+import { judgeAbsent } from '../harvester/absent-plugin.ts';
+import { isObject, type JsonObject } from './merge.ts';
+import type { CredentialManagerChoice, PluginCatalogue, QueueConfig } from './queue-config.ts';
+import { SectionHead } from './queue-schema.ts';
+import type { LoadedSettings } from '../settings/settings.ts';
+
+/** What is wrong with one, by the place in its entry. */
+export interface ChoiceProblem {
+  readonly pointer: string;
+  readonly code: Problem['code'];
+  readonly message: string;
+  readonly severity?: Problem['severity'];
+  /** What several queues may say alike. */
+  readonly subject?: string;
+}
+
+/** Items of the parallel lists and what Harvester itself reads of every manager: not each has a use for each. */
+const harvesterKeys: readonly string[] = [
+  'inCertFile',
+  'certFile',
+  'outCertFile',
+  'voms',
+  'sleepTime',
+  'setup_name',
+];
+
+/** A manager's options, checked. `choice` is undefined where they cannot be used, or thresher has no such manager. */
+export function chooseManager(
+  { name, module, ...options }: JsonObject & { readonly name: string; readonly module: string },
+  configDir: string,
+  stateDir: string,
+  catalogue: PluginCatalogue,
+): { readonly choice?: CredentialManagerChoice; readonly problems: readonly ChoiceProblem[] } | undefined {
+  const definition = catalogue.find('credmanager', module, name);
+  if (definition === undefined) return undefined;
+  const own = Object.keys((definition.config as { properties?: object }).properties ?? {});
+  const given = Object.fromEntries(
+    Object.entries(options).filter(([key, value]) => own.includes(key) && value !== null),
+  );
+  const unread = Object.keys(options)
+    .filter((key) => !own.includes(key) && !harvesterKeys.includes(key))
+    .map((key): ChoiceProblem => {
+      const meant = nearest(key, own);
+      const hint = meant === undefined ? '' : `; did you mean "${meant}"?`;
+      const message = `${name} does not read "${key}"${hint}`;
+      return { pointer: toPointer([key]), code: 'unread-option', severity: 'warning', message };
+    });
+  const checked = check(definition.config, given);
+  if (!checked.ok) {
+    return {
+      problems: checked.problems.map(({ pointer, message }) => ({ pointer, code: 'wrong-type', message })),
+    };
+  }
+  const found = definition.check(checked.value, { queue: '', stateDir, configDir });
+  const problems = [
+    ...unread,
+    ...found.map(({ file, line, message, ...problem }): ChoiceProblem => {
+      const where = file === undefined ? '' : `${file}:${line ?? 0}: `;
+      return { ...problem, message: `${where}${message}` };
+    }),
+  ];
+  if (problems.some(({ severity }) => (severity ?? 'error') === 'error')) return { problems };
+  return { choice: { name, module, config: checked.value as JsonObject, configDir }, problems };
+}
+
+/** An entry of a queue's `credmanagers`. What thresher has no manager for is accepted so that files can be used as they are. */
+export function chooseOfQueue(
+  value: unknown,
+  names: Parameters<typeof fillEntry>[1],
+  { configDir, stateDir }: { readonly configDir: string; readonly stateDir: string },
+  catalogue: PluginCatalogue,
+): { readonly choice?: CredentialManagerChoice; readonly problems: readonly ChoiceProblem[] } {
+  const head = check(SectionHead, value);
+  if (!head.ok) return { problems: head.problems.map((problem) => ({ ...problem, code: 'wrong-type' })) };
+  const { name, module } = head.value;
+  const filled = fillEntry(value, names) as Entry['value'];
+  // A credential that is missing stops the queue by its own reason, and not before.
+  const chosen = chooseManager(filled, configDir, stateDir, catalogue);
+  if (chosen !== undefined) return chosen;
+  const asked = { section: 'credmanager', harvesterKind: 'credmanager', kind: undefined } as const;
+  const finding = judgeAbsent({ ...asked, name, module, pull: true }, catalogue);
+  // Only Harvester's names and our own can be told from slips of the pen.
+  if (finding?.code === 'unknown-plugin' && /^(pandaharvester\.|thresher\/)/.test(module))
+    return { problems: [{ pointer: finding.pointer, code: finding.code, message: finding.message }] };
+  const message = `${name} is accepted but not applied yet: its credentials must be kept fresh by other means`;
+  const notice = { pointer: '', code: 'credmanager-not-applied', message } as const;
+  return { problems: [{ ...notice, severity: 'notice', subject: name }] };
+}
+
+/** An entry of the settings, before it is checked. */
+interface Entry {
+  readonly pointer: string;
+  readonly value: JsonObject & { readonly name: string; readonly module: string };
+}
+
+/** Harvester's parallel lists. Of a short one Harvester silently drops what has no partner. */
+const lists = ['moduleName', 'className', 'inCertFile', 'certFile', 'outCertFile', 'voms'] as const;
+/** What stands where a list needs an item and the manager none. */
+const placeholders = ['dummy', 'none', ''];
+
+/** The managers of the settings' section `credmanager`: its parallel lists, and `pluginConfigs`. */
+export function managersOf(
+  settings: LoadedSettings,
+  catalogue: PluginCatalogue,
+): { readonly choices: readonly CredentialManagerChoice[]; readonly problems: readonly Problem[] } {
+  const section: unknown = settings.values.credmanager;
+  const problems: Problem[] = [];
+  const choices: CredentialManagerChoice[] = [];
+  if (!isObject(section)) return { choices, problems };
+  const add = ({ pointer, code, message, severity = 'error' }: ChoiceProblem) => {
+    problems.push({ ...settings.placeOf(`/credmanager${pointer}`), severity, code, message });
+  };
+  for (const { pointer, value } of [...fromLists(section, add), ...fromPluginConfigs(section, add)]) {
+    const chosen = chooseManager(value, dirname(settings.file), settings.stateDir, catalogue);
+    if (chosen === undefined) {
+      const { name, module } = value;
+      const names = catalogue.names('credmanager').join(', ');
+      const known = module.startsWith('pandaharvester.');
+      add({
+        ...{ pointer, code: known ? 'credmanager-not-applied' : 'unknown-plugin' },
+        severity: known ? 'warning' : 'error',
+        message: `there is no credential manager ${name} of ${module}; there is ${names}`,
+      });
+      continue;
+    }
+    for (const problem of chosen.problems) add({ ...problem, pointer: pointer + problem.pointer });
+    if (chosen.choice !== undefined) choices.push(chosen.choice);
+  }
+  return { choices, problems };
+}
+
+type Add = (problem: ChoiceProblem) => void;
+
+function fromLists(section: JsonObject, add: Add): Entry[] {
+  const given = lists.flatMap((key) => {
+    const value = section[key];
+    if (value === undefined || value === null || value === '') return [];
+    return [[key, (Array.isArray(value) ? value : [value]) as unknown[]] as const];
+  });
+  const byKey = new Map(given);
+  const modules = byKey.get('moduleName') ?? [];
+  const names = byKey.get('className') ?? [];
+  if (modules.length === 0 && names.length === 0) return [];
+  const long = Math.max(...given.map(([, values]) => values.length));
+  const short = given.filter(([, values]) => values.length !== long);
+  if (short.length > 0 || modules.length !== names.length) {
+    const counts = given.map(([key, values]) => `${key} has ${values.length}`).join(', ');
+    const message = `the lists are not equally long: ${counts}; one line for each manager, "dummy" where it needs nothing`;
+    add({ pointer: `/${short[0]?.[0] ?? 'className'}`, code: 'wrong-type', message });
+    return [];
+  }
+  return modules.map((module, index): Entry => {
+    const options = given
+      .filter(([key]) => key !== 'moduleName' && key !== 'className')
+      .map(([key, values]) => [key, values[index]] as const)
+      .filter(([, value]) => !placeholders.includes(String(value)));
+    const value = { ...Object.fromEntries(options), module: String(module), name: String(names[index]) };
+    return { pointer: '', value };
+  });
+}
+
+function fromPluginConfigs(section: JsonObject, add: Add): Entry[] {
+  const { pluginConfigs } = section;
+  if (pluginConfigs === undefined || pluginConfigs === null || pluginConfigs === '') return [];
+  const wrong = (pointer: string, message: string) => {
+    add({ pointer, code: 'wrong-type', message });
+    return [];
+  };
+  if (!Array.isArray(pluginConfigs))
+    return wrong('/pluginConfigs', 'pluginConfigs must be a list of {"module", "name", "configs"}');
+  return (pluginConfigs as unknown[]).flatMap((one, index): Entry[] => {
+    const at = toPointer(['pluginConfigs', index]);
+    if (!isObject(one) || typeof one.module !== 'string' || typeof one.name !== 'string')
+      return wrong(at, 'it must have "module" and "name"');
+    const { module, name, configs } = one;
+    if (!isObject(configs))
+      return wrong(at, 'it must have "configs": an object with options by a name of your own');
+    return Object.entries(configs).flatMap(([setup, options]): Entry[] => {
+      const pointer = `${at}${toPointer(['configs', setup])}`;
+      if (!isObject(options)) return wrong(pointer, `configs.${setup} must be an object with options`);
+      return [{ pointer, value: { ...options, module, name } }];
+    });
+  });
+}
+
+/** `${harvesterID}`, `${queueName}` and `${common.KEY}` in a queue's entry. Source: Harvester's credential manager. */
+export function fillEntry(
+  value: unknown,
+  names: { readonly queueName: string; readonly harvesterID: string; readonly common: JsonObject },
+): unknown {
+  if (typeof value === 'string') {
+    const whole = /^\$\{common\.([^}]+)\}$/.exec(value)?.[1];
+    if (whole !== undefined && names.common[whole] !== undefined) return names.common[whole];
+    return value
+      .replaceAll('${queueName}', () => names.queueName)
+      .replaceAll('${harvesterID}', () => names.harvesterID)
+      .replaceAll(/\$\{common\.([^}]+)\}/g, (text, key: string) => {
+        const found = names.common[key];
+        if (found === undefined) return text;
+        return typeof found === 'string' ? found : JSON.stringify(found);
+      });
+  }
+  if (Array.isArray(value)) return value.map((item) => fillEntry(item, names));
+  if (!isObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, fillEntry(inner, names)]));
+}
+
+/** What a queue's own list `credentials` names. Paths ("/...", "./...", "../...") count from its file; undefined: it has none. */
+export function namedCredentials({
+  options,
+  configDir,
+}: Pick<QueueConfig, 'options' | 'configDir'>): string[] | undefined {
+  return options.credentials?.map((name) => (isPath(name) ? resolve(configDir, name) : name));
+}
+
+/**
+ * All managers: these, those that queues name, and a watch for each file that a queue needs and nobody keeps or watches.
+ * An expired proxy stops its queue also where something else renews it.
+ */
+export function allManagers(
+  choices: readonly CredentialManagerChoice[],
+  queues: readonly QueueConfig[],
+): CredentialManagerChoice[] {
+  const named = [...choices, ...queues.flatMap(({ credmanagers }) => credmanagers ?? [])];
+  const kept = new Set(named.flatMap(filesKeptBy));
+  const needed = new Map(queues.flatMap((queue) => filesOf(queue).map((file) => [file, queue] as const)));
+  const watched = [...needed].filter(([file]) => !kept.has(file));
+  return [
+    ...named,
+    ...watched.map(([file, { configDir }]) => {
+      const watcher = { name: 'FileCredManager', module: 'thresher/credentials' };
+      return { ...watcher, config: { files: [file] }, configDir };
+    }),
+  ];
+}
+
+function isPath(name: string): boolean {
+  return /^\.{0,2}\//.test(name);
+}
+
+/** Files whose lifetime a manager says itself, by the options that all of them share. */
+function filesKeptBy({ config, configDir }: CredentialManagerChoice): string[] {
+  const { files, outCertFile, ccache } = config;
+  return [files, outCertFile, ccache]
+    .flat()
+    .flatMap((file) => (typeof file === 'string' ? [resolve(configDir, file)] : []));
+}
+
+function filesOf(queue: QueueConfig): string[] {
+  const { x509UserProxy, proxySecretPath } = queue.plugins.submitter?.config ?? {};
+  const named = namedCredentials(queue)?.filter(isPath);
+  if (named !== undefined) return named;
+  // Harvester: x509UserProxy only counts without proxySecretPath.
+  if (typeof x509UserProxy !== 'string' || x509UserProxy === '' || Boolean(proxySecretPath)) return [];
+  return [resolve(queue.configDir, x509UserProxy)];
+}
+
+/** Managers that are the same are one, whoever names them. */
+export function keyOf({ name, module, config, configDir }: CredentialManagerChoice): string {
+  return JSON.stringify([module, name, resolve(configDir), config]);
+}

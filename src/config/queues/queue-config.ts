@@ -1,0 +1,109 @@
+import type { AnyDefinition, PluginKind } from '../../plugins/contracts/index.ts';
+import type { Problem } from '../../util/located.ts';
+import type { Limits } from './limits.ts';
+import type { JsonObject } from './merge.ts';
+import type { QueueOptions, SectionName, WorkerMakerOptions, WorkerOptions } from './queue-schema.ts';
+
+/** What asks for workers of a queue, and who said so. */
+export interface ChosenDemand {
+  readonly demand: 'fill' | 'none';
+  readonly why: string;
+}
+
+/** One plugin of a queue: which, and its options as its schema left them. JSON: part of the snapshot. */
+export interface PluginChoice {
+  readonly name: string;
+  readonly module: string;
+  readonly config: JsonObject;
+}
+
+/** A credential manager with its options as its schema left them. JSON: part of a queue's snapshot. */
+export interface CredentialManagerChoice {
+  readonly name: string;
+  readonly module: string;
+  readonly config: JsonObject;
+  /** Relative paths in its options count from here. */
+  readonly configDir: string;
+}
+
+/** A queue that is ready to run. JSON all through: this is the snapshot that workers are followed with. */
+export interface QueueConfig {
+  readonly name: string;
+  readonly options: QueueOptions;
+  readonly limits: Limits;
+  /** What its workers are like. */
+  readonly worker: WorkerOptions;
+  readonly workerMaker: WorkerMakerOptions;
+  readonly demand: 'fill' | 'none';
+  /** Directory of the queue file: relative paths in options count from it. */
+  readonly configDir: string;
+  readonly plugins: Readonly<Partial<Record<SectionName, PluginChoice>>>;
+  /** Credential managers that it names. Snapshots of earlier versions have none. */
+  readonly credmanagers?: readonly CredentialManagerChoice[];
+}
+
+/** What the configuration needs to know of the plugins, without knowing the plugins. */
+export interface PluginCatalogue {
+  find(kind: PluginKind, module: string, name: string): AnyDefinition | undefined;
+  names(kind: PluginKind): string[];
+  /** The same as data. */
+  choices(kind: PluginKind): readonly { readonly module: string; readonly name: string }[];
+  /** Why a third-party module could not be imported. */
+  failure(module: string): string | undefined;
+}
+
+/** A configuration that was written down, perhaps by an earlier version that knew less of a queue. */
+export function parseSnapshot(text: string): QueueConfig {
+  return {
+    worker: {},
+    workerMaker: {},
+    ...(JSON.parse(text) as Omit<QueueConfig, 'worker' | 'workerMaker'>),
+  };
+}
+
+/** The family a queue counts in. Source: Harvester's queue_config_mapper, which falls back to the site. */
+export function siteFamilyOf({ name, options }: QueueConfig): string {
+  return options.siteFamily ?? computingSiteOf(name);
+}
+
+/** Cores of one worker. -1 stands in production files where the site is to say it. */
+export function coresOf({ nCore, nCorePerNode }: WorkerOptions): number {
+  return [nCore, nCorePerNode].find((cores) => cores !== undefined && cores > 0) ?? 1;
+}
+
+/** Harvester's `site/resourceType` queues are of the site before the slash. */
+export function computingSiteOf(queue: string): string {
+  return queue.split('/')[0] ?? queue;
+}
+
+/**
+ * What became of a queue. `ready`: it runs. `incomplete`: nothing is wrong with what is written, but something that it
+ * needs is not there: a plugin of Harvester that thresher lacks, or a file. `refused`: it has a mistake.
+ */
+export const queueStates = ['ready', 'incomplete', 'refused'] as const;
+export type QueueState = (typeof queueStates)[number];
+
+/** A queue of the file, judged by itself. */
+export interface QueueVerdict {
+  readonly name: string;
+  readonly state: QueueState;
+  readonly problems: readonly Problem[];
+  readonly template?: string;
+  /** Why it submits nothing even where it is ready, as far as its configuration says so. */
+  readonly standing?: string;
+  /** What asks for its workers, and who said so; unless one of its own options is wrong. */
+  readonly demand?: ChosenDemand;
+  /** What its limits count as, unless one of its own options is wrong. */
+  readonly limits?: Limits;
+  /** Of a ready queue. */
+  readonly config?: QueueConfig;
+}
+
+/** Errors that say that something is not there; every other error is a mistake. */
+const absences: ReadonlySet<Problem['code']> = new Set(['plugin-not-there', 'file-unreadable']);
+
+export function stateOf(problems: readonly Problem[]): QueueState {
+  const errors = problems.filter(({ severity }) => severity === 'error');
+  if (errors.length === 0) return 'ready';
+  return errors.every(({ code }) => absences.has(code)) ? 'incomplete' : 'refused';
+}

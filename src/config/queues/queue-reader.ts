@@ -1,0 +1,294 @@
+import { dirname, resolve } from 'node:path';
+import type { Static, TSchema } from 'typebox';
+import type { AnyDefinition, CheckContext } from '../../plugins/contracts/index.ts';
+import type { Located, Problem } from '../../util/located.ts';
+import { toPointer } from '../../util/located.ts';
+import { check } from '../../util/schema.ts';
+import { judgeAbsent } from '../harvester/absent-plugin.ts';
+import { chooseOfQueue } from './credential-managers.ts';
+import { type ChosenPlugin, type ChosenPlugins, unsharedConnections } from './connections.ts';
+import { type HarvesterKind, kindOf } from '../harvester/plugins.ts';
+import { doubtfulLabelWeights, doubtfulStatus, doubtfulTypeWeights } from './doubtful-values.ts';
+import { clampLimits } from './limits.ts';
+import { demandOf, whyStanding } from './demand.ts';
+import { isObject, type JsonObject, type MergedQueue } from './merge.ts';
+import { knownOptions, readAnyway } from '../harvester/plugin-options.ts';
+import {
+  type CredentialManagerChoice,
+  type PluginCatalogue,
+  type QueueVerdict,
+  stateOf,
+} from './queue-config.ts';
+import {
+  QueueOptions,
+  SectionHead,
+  type SectionName,
+  sections,
+  WorkerMakerOptions,
+  WorkerOptions,
+} from './queue-schema.ts';
+import { type Remark, unreadCommon, unreadKeys, unreadOptions } from './unread-options.ts';
+
+export interface QueueFileOptions {
+  readonly stateDir: string;
+  readonly defaultDemand: 'fill' | 'none' | undefined;
+  readonly queueList: readonly string[] | undefined;
+  /** For `${harvesterID}` in credential managers. */
+  readonly harvesterId?: string;
+  /** Where an item of that list stands in the settings. */
+  readonly placeOfListed?: (index: number) => Pick<Problem, 'file' | 'pointer' | 'line'>;
+}
+
+/** Sections with nothing of their kind here, and what Harvester looks for in them. */
+const foreignSections: Readonly<Record<string, HarvesterKind>> = {
+  zipper: 'zipper',
+  extractor: 'extractor',
+  aux_preparator: 'preparator',
+};
+
+/** Reads one merged queue. */
+export class QueueReader {
+  /** Which plugin each section resolved to; for `thresher explain`. */
+  readonly plugins: ChosenPlugins = {};
+  readonly #problems: Problem[] = [];
+  readonly #managers: CredentialManagerChoice[] = [];
+  readonly #queue: MergedQueue;
+  readonly #located: Located;
+  readonly #catalogue: PluginCatalogue;
+  readonly #options: QueueFileOptions;
+  readonly #configDir: string;
+  /** Of each section what its plugin reads, as far as it is known. */
+  readonly #known: (ReadonlySet<string> | undefined)[] = [];
+
+  constructor(queue: MergedQueue, located: Located, catalogue: PluginCatalogue, options: QueueFileOptions) {
+    this.#queue = queue;
+    this.#located = located;
+    this.#catalogue = catalogue;
+    this.#options = options;
+    this.#configDir = dirname(resolve(located.file));
+  }
+
+  /** What a plugin's definition may know of this queue. */
+  get context(): CheckContext {
+    return { queue: this.#queue.name, stateDir: this.#options.stateDir, configDir: this.#configDir };
+  }
+
+  /** `before` are problems that reading the file found for this queue already. */
+  read(before: readonly Problem[] = []): QueueVerdict {
+    const { name, values } = this.#queue;
+    if (name === '')
+      this.#problem('', 'wrong-type', 'the name of the queue is empty; it must be that of a PanDA queue');
+    const checked = check(QueueOptions, pick(values, Object.keys(QueueOptions.properties)));
+    if (!checked.ok)
+      for (const { pointer, message } of checked.problems) this.#problem(pointer, 'wrong-type', message);
+    else this.#remarks([], [...doubtfulStatus(checked.value), ...doubtfulLabelWeights(checked.value)]);
+    const worker = this.#part('submitter', WorkerOptions);
+    const workerMaker = this.#part('workerMaker', WorkerMakerOptions);
+    this.#remarks(['workerMaker'], doubtfulTypeWeights(workerMaker ?? {}));
+    const { common = null } = values;
+    if (common !== null && !isObject(common)) {
+      const message = `common is ${JSON.stringify(common)}; it must be an object { ... } with options for all plugin sections`;
+      this.#problem('/common', 'wrong-type', message);
+    }
+    for (const section of Object.keys(sections) as SectionName[]) {
+      const found = this.#plugin(section);
+      if (found !== undefined) this.plugins[section] = found;
+    }
+    for (const [section, kind] of Object.entries(foreignSections)) this.#foreign(section, kind);
+    this.#credentials();
+    for (const { section, message } of unsharedConnections(this.plugins, this.context))
+      this.#problem(toPointer([section]), 'connection-not-shared', message);
+    this.#remarks([], unreadKeys(values));
+    this.#remarks(['common'], unreadCommon(values, this.#known));
+    const problems = [...before, ...this.#problems];
+    const { template } = this.#queue;
+    const judgement = {
+      name,
+      state: stateOf(problems),
+      problems,
+      ...(template !== undefined && { template }),
+    };
+    if (!checked.ok) return judgement;
+    const limits = clampLimits(checked.value);
+    const { submitter } = this.plugins;
+    const demand = demandOf(checked.value, this.#options.defaultDemand, submitter?.definition);
+    const standing = whyStanding(checked.value, limits, submitter && demand.demand, worker ?? {});
+    const judged = { ...judgement, limits, demand, ...(standing !== undefined && { standing }) };
+    if (judged.state !== 'ready') return judged;
+    const chosen = Object.entries(this.plugins).map(([section, { choice }]) => [section, choice] as const);
+    const config = {
+      name,
+      options: checked.value,
+      limits,
+      worker: worker ?? {},
+      workerMaker: workerMaker ?? {},
+      demand: demand.demand,
+      configDir: this.#configDir,
+      plugins: Object.fromEntries(chosen),
+      credmanagers: this.#managers,
+    };
+    return { ...judged, config };
+  }
+
+  /** What a section says that the daemon reads itself, whatever the plugin. */
+  #part<T extends TSchema & { properties: object }>(section: SectionName, schema: T): Static<T> | undefined {
+    const value = this.#queue.values[section];
+    const own = pick(isObject(value) ? value : {}, Object.keys(schema.properties));
+    const checked = check(schema, own);
+    if (checked.ok) return checked.value;
+    for (const { pointer, message } of checked.problems)
+      this.#problem(toPointer([section]) + pointer, 'wrong-type', message);
+    return undefined;
+  }
+
+  #plugin(section: SectionName): ChosenPlugin | undefined {
+    const value = this.#queue.values[section];
+    const { kind, needed } = sections[section];
+    if (value === undefined || value === null) {
+      if (needed)
+        this.#problem('', 'missing-section', `the section "${section}" is missing, with "name" and "module"`);
+      return undefined;
+    }
+    const head = this.#head(section, value);
+    if (head === undefined) return undefined;
+    const { name, module } = head;
+    const definition = this.#catalogue.find(kind, module, name);
+    // One kind here for what are several in Harvester: a stager is no preparator.
+    const misplaced = kind === 'inert' && (kindOf(module, name) ?? section) !== section;
+    if (definition !== undefined && !misplaced)
+      return this.#configure(section, definition, value as JsonObject);
+    this.#absent({ section, harvesterKind: section, kind, ...head }, value as JsonObject);
+    return undefined;
+  }
+
+  /** A section that thresher has no plugins for: Harvester's are known all the same. */
+  #foreign(section: string, harvesterKind: HarvesterKind): void {
+    const value = this.#queue.values[section];
+    if (value === undefined || value === null) return;
+    const head = this.#head(section, value);
+    if (head !== undefined)
+      this.#absent({ section, harvesterKind, kind: undefined, ...head }, value as JsonObject);
+  }
+
+  #head(section: string, value: unknown): { name: string; module: string } | undefined {
+    const head = check(SectionHead, value);
+    if (head.ok) return { name: head.value.name, module: head.value.module };
+    for (const { pointer, message } of head.problems)
+      this.#problem(toPointer([section]) + pointer, 'wrong-type', message);
+    return undefined;
+  }
+
+  #absent(asked: Omit<Parameters<typeof judgeAbsent>[0], 'pull'>, value: JsonObject): void {
+    const { section, name } = asked;
+    const pull = this.#queue.values.mapType === 'NoJob';
+    const finding = judgeAbsent({ ...asked, pull }, this.#catalogue);
+    const known = knownOptions(name);
+    this.#known.push(known && new Set(known));
+    if (finding !== undefined) {
+      const { pointer, code, message, severity, subject } = finding;
+      this.#problem(toPointer([section]) + pointer, code, message, severity, subject);
+      // Of a plugin that nobody knows nothing more can be said.
+      if (code !== 'plugin-not-there') return;
+    }
+    this.#unread(section, value, known && new Set(known), name);
+  }
+
+  #configure(section: SectionName, definition: AnyDefinition, value: JsonObject): ChosenPlugin | undefined {
+    const pointer = toPointer([section]);
+    const { name, module, ...options } = value;
+    const own = Object.keys((definition.config as { properties?: object }).properties ?? {});
+    const harvesters = knownOptions(String(name));
+    const known =
+      definition.kind === 'inert' && harvesters === undefined
+        ? undefined
+        : new Set([...own, ...readByDaemon(section), ...readAnyway(section), ...(harvesters ?? [])]);
+    this.#known.push(known);
+    const checked = check(definition.config, pick(options, own));
+    if (!checked.ok) {
+      for (const problem of checked.problems)
+        this.#problem(pointer + problem.pointer, 'wrong-type', problem.message);
+      return undefined;
+    }
+    for (const problem of definition.check(checked.value, this.context)) {
+      if (problem.file === undefined) {
+        this.#problem(pointer + problem.pointer, problem.code, problem.message, problem.severity);
+      } else {
+        const { file, line = 0, code, message, severity = 'error' } = problem;
+        const { name: queue } = this.#queue;
+        this.#problems.push({ file, pointer: problem.pointer, line, severity, code, message, queue });
+      }
+    }
+    this.#unread(section, value, known, definition.name);
+    const choice = { name: String(name), module: String(module), config: checked.value as JsonObject };
+    return { choice, definition };
+  }
+
+  #unread(
+    section: string,
+    options: JsonObject,
+    known: ReadonlySet<string> | undefined,
+    plugin: string,
+  ): void {
+    const { common } = this.#queue.values;
+    this.#remarks([section], unreadOptions(section, options, isObject(common) ? common : {}, known, plugin));
+  }
+
+  /** What thresher has no manager for is accepted so that files can be used as they are: others must keep it fresh. */
+  #credentials(): void {
+    const { credmanagers } = this.#queue.values;
+    if (credmanagers === undefined || credmanagers === null) return;
+    if (!Array.isArray(credmanagers)) {
+      this.#problem('/credmanagers', 'wrong-type', 'credmanagers must be a list [ ... ]');
+      return;
+    }
+    const names = {
+      queueName: this.#queue.name,
+      harvesterID: this.#options.harvesterId ?? '',
+      common: isObject(this.#queue.values.common) ? this.#queue.values.common : {},
+    };
+    const place = { configDir: this.#configDir, stateDir: this.#options.stateDir };
+    for (const [at, value] of (credmanagers as unknown[]).entries()) {
+      const pointer = toPointer(['credmanagers', at]);
+      const { choice, problems } = chooseOfQueue(value, names, place, this.#catalogue);
+      for (const { code, message, severity, subject, ...inside } of problems)
+        this.#problem(pointer + inside.pointer, code, message, severity, subject);
+      if (choice !== undefined) this.#managers.push(choice);
+    }
+  }
+
+  #remarks(path: readonly string[], remarks: readonly Remark[]): void {
+    for (const { pointer, code, message, severity, subject } of remarks)
+      this.#problem(toPointer([...path, pointer]), code, message, severity, subject);
+  }
+
+  #problem(
+    pointer: string,
+    code: Problem['code'],
+    message: string,
+    severity: Problem['severity'] = 'error',
+    subject?: string,
+  ): void {
+    const source = this.#queue.sourceOf(pointer);
+    const { file } = this.#located;
+    const line = this.#located.lineOf(source);
+    // An option of `common` reaches several sections: it is named once.
+    if (this.#problems.some((other) => other.pointer === source && other.message === message)) return;
+    // A value from a template is named with the queue it spoils: the same line may be right for another.
+    const { name: queue } = this.#queue;
+    const about = subject === undefined ? {} : { subject };
+    this.#problems.push({ file, pointer: source, line, severity, code, message, queue, ...about });
+  }
+}
+
+/** Options that the daemon reads itself, whatever the plugin. */
+export function readByDaemon(section: string): string[] {
+  if (section === 'submitter') return Object.keys(WorkerOptions.properties);
+  return section === 'workerMaker' ? Object.keys(WorkerMakerOptions.properties) : [];
+}
+
+/** null counts as not written: so a queue takes back what its template says, as in Harvester. */
+function pick(values: JsonObject, keys: readonly string[]): Record<string, unknown> {
+  return Object.fromEntries(
+    keys.filter((key) => (values[key] ?? undefined) !== undefined).map((key) => [key, values[key]]),
+  );
+}

@@ -1,0 +1,125 @@
+import { fromPointer, type Located, type Problem, readJsonFile } from '../../util/located.ts';
+import { similar } from '../../util/nearest.ts';
+import { isObject, mergeQueues } from './merge.ts';
+import type { PluginCatalogue, QueueConfig, QueueVerdict } from './queue-config.ts';
+import { stateOf } from './queue-config.ts';
+import { type QueueFileOptions, QueueReader } from './queue-reader.ts';
+import { sections } from './queue-schema.ts';
+
+export type {
+  CredentialManagerChoice,
+  PluginCatalogue,
+  PluginChoice,
+  QueueConfig,
+  QueueState,
+  QueueVerdict,
+} from './queue-config.ts';
+export { computingSiteOf, coresOf, parseSnapshot, siteFamilyOf } from './queue-config.ts';
+export type { QueueFileOptions } from './queue-reader.ts';
+
+export interface QueueFileResult {
+  /** Every listed queue, each in one state. */
+  readonly verdicts: readonly QueueVerdict[];
+  /** Configurations of the ready ones. */
+  readonly queues: readonly QueueConfig[];
+  /** Names of those with a mistake: they submit nothing, and the others go on. */
+  readonly refused: readonly string[];
+  /** Names of those to which something is missing: they submit nothing either. */
+  readonly incomplete: readonly string[];
+  readonly templates: readonly string[];
+  /** Queues that `qconf.queueList` leaves out. */
+  readonly unlisted: readonly string[];
+  /** False when the file as a whole could not be read: nothing is known of what it should say. */
+  readonly readable: boolean;
+  /** All of them, those of the file itself first. */
+  readonly problems: readonly Problem[];
+}
+
+/** The third-party modules that a queue file names, so that they can be imported before it is read in full. */
+export function modulesNamedIn(file: string): ReadonlySet<string> {
+  const modules = new Set<string>();
+  for (const queue of mergeQueues(readJsonFile(file)).queues) {
+    for (const section of Object.keys(sections)) {
+      const value = queue.values[section];
+      if (isObject(value) && typeof value.module === 'string') modules.add(value.module);
+    }
+  }
+  return modules;
+}
+
+/** The modules of a configuration that workers were submitted with. */
+export function modulesOf(config: QueueConfig): string[] {
+  return Object.values(config.plugins).map(({ module }) => module);
+}
+
+/** Reads a queue file whole: every queue is judged by itself, and every mistake is named with its place. */
+export function readQueueFile(
+  file: string,
+  catalogue: PluginCatalogue,
+  options: QueueFileOptions,
+): QueueFileResult {
+  const located = readJsonFile(file);
+  const merged = mergeQueues(located);
+  const known = new Map(merged.queues.map((queue) => [queue.name, queue]));
+  const broken = merged.problems.filter(({ severity, queue }) => severity === 'error' && queue !== undefined);
+  // Entries that are no objects at all never became queues; templates with a mistake are none either.
+  const names = new Set([...known.keys(), ...broken.map(({ queue = '' }) => queue)]);
+  for (const template of merged.templates) names.delete(template);
+  const wanted = (name: string) => isListed(name, options.queueList);
+  const found = located.value === undefined ? located.problems : [...located.problems, ...merged.problems];
+  const ofFile = found.map((problem) => withQueue(problem, names));
+  const judge = (name: string): QueueVerdict => {
+    const before = ofFile.filter(({ queue }) => queue === name);
+    const queue = known.get(name);
+    if (queue === undefined) return { name, state: stateOf(before), problems: before };
+    return new QueueReader(queue, located, catalogue, options).read(before);
+  };
+  const verdicts = [...names].filter(wanted).map(judge);
+  const ofNoQueue = [
+    ...ofFile.filter(({ queue }) => queue === undefined),
+    ...unknownNames(options, names, merged.templates, located),
+  ];
+  return {
+    verdicts,
+    queues: verdicts.flatMap(({ config }) => config ?? []),
+    refused: verdicts.filter(({ state }) => state === 'refused').map(({ name }) => name),
+    incomplete: verdicts.filter(({ state }) => state === 'incomplete').map(({ name }) => name),
+    templates: merged.templates,
+    unlisted: [...names].filter((name) => !wanted(name)),
+    readable: isObject(located.value),
+    problems: [...ofNoQueue, ...verdicts.flatMap(({ problems }) => problems)],
+  };
+}
+
+/** A problem of the file is the queue's in whose entry it stands; one in a template is nobody's alone. */
+function withQueue(problem: Problem, names: ReadonlySet<string>): Problem {
+  const { queue: before, ...rest } = problem;
+  const queue = before ?? fromPointer(problem.pointer)[0];
+  return queue !== undefined && names.has(queue) ? { ...rest, queue } : rest;
+}
+
+/** Names in `qconf.queueList` that no queue has: a slip of the pen that would otherwise only be silence. */
+function unknownNames(
+  { queueList = [], placeOfListed }: QueueFileOptions,
+  names: ReadonlySet<string>,
+  templates: readonly string[],
+  { file }: Located,
+): Problem[] {
+  return queueList.flatMap((name, index): Problem[] => {
+    if (name === 'ALL' || names.has(name)) return [];
+    const near = similar(name, names);
+    const hint = templates.includes(name)
+      ? ': it is a template there'
+      : near.length > 0
+        ? `; did you mean ${near.join(', ')}?`
+        : '';
+    const message = `qconf.queueList names "${name}", which is no queue of ${file}${hint}`;
+    const place = placeOfListed?.(index) ?? { file, pointer: '', line: 1 };
+    return [{ ...place, severity: 'warning', code: 'unknown-queue', message }];
+  });
+}
+
+/** Whether `qconf.queueList` has this queue. */
+export function isListed(name: string, list: readonly string[] | undefined): boolean {
+  return list === undefined || list.includes('ALL') || list.includes(name);
+}

@@ -1,0 +1,97 @@
+import { dirname, extname, resolve } from 'node:path';
+import { validate as isCron } from 'node-cron';
+import { type Located, type Problem, readLocated } from '../../util/located.ts';
+import { check } from '../../util/schema.ts';
+import { findQueueFile } from '../harvester/places.ts';
+import { parseHarvesterSettings } from '../harvester/settings.ts';
+import { type Machine, thisMachine } from './machine.ts';
+import { Settings } from './settings-schema.ts';
+import { parseYamlSettings } from './yaml-settings.ts';
+
+/** The daemon's settings with every path absolute. */
+export interface LoadedSettings {
+  readonly file: string;
+  readonly values: Settings;
+  readonly stateDir: string;
+  readonly queueFile: string;
+  readonly logFile?: string;
+  readonly tokenFile?: string;
+  /** Where a setting stands, by its JSON pointer; one that is nowhere, where it would. */
+  readonly placeOf: (pointer: string) => Place;
+}
+
+type Place = Pick<Problem, 'file' | 'pointer' | 'line'>;
+
+/** Problems of settings that can be used are warnings and notices; of others at least one is an error. */
+export type SettingsResult =
+  | { readonly ok: true; readonly settings: LoadedSettings; readonly problems: readonly Problem[] }
+  | { readonly ok: false; readonly problems: readonly Problem[] };
+
+const defaultStateDir = '/var/lib/thresher';
+
+/** Reads thresher.yaml or panda_harvester.cfg. `stateDir` is the command line's, which wins. */
+export function readSettings(
+  path: string,
+  stateDir?: string,
+  machine: Machine = thisMachine(),
+): SettingsResult {
+  const file = resolve(path);
+  const base = dirname(file);
+  let harvesters = false as boolean;
+  const located = readLocated(file, (text) => {
+    harvesters = isHarvesterFile(file, text);
+    return harvesters ? parseHarvesterSettings(text, file, machine) : parseYamlSettings(text, file, machine);
+  });
+  const { value, problems: found } = located;
+  if (value === undefined) return { ok: false, problems: found };
+  const checked = check(Settings, value);
+  const wrong = (pointer: string, code: Problem['code'], message: string): Problem => ({
+    ...placeOf(located, pointer),
+    severity: 'error',
+    code,
+    message,
+  });
+  const mistakes = checked.ok
+    ? []
+    : checked.problems.map(({ pointer, code, message }) => wrong(pointer, code, message));
+  if (!checked.ok || found.some(isError)) return { ok: false, problems: [...found, ...mistakes] };
+  const values = checked.value;
+  const { cron } = values.sweeper;
+  if (cron !== undefined && !isCron(cron)) {
+    const message = `cron is "${cron}"; it must be a cron expression such as "*/10 * * * *"`;
+    return { ok: false, problems: [...found, wrong('/sweeper/cron', 'wrong-type', message)] };
+  }
+  const { configFile } = values.qconf;
+  const queueFile = harvesters
+    ? findQueueFile(configFile, base, machine)
+    : { file: resolve(base, configFile), problem: undefined };
+  const settings = {
+    file,
+    values,
+    stateDir:
+      stateDir === undefined ? resolve(base, values.master.stateDir ?? defaultStateDir) : resolve(stateDir),
+    queueFile: queueFile.file,
+    ...(values.log.file !== undefined && { logFile: resolve(base, values.log.file) }),
+    ...(values.http.tokenFile !== undefined && { tokenFile: resolve(base, values.http.tokenFile) }),
+    placeOf: (pointer: string) => placeOf(located, pointer),
+  };
+  const { problem } = queueFile;
+  const about = problem === undefined ? [] : [{ ...placeOf(located, '/qconf/configFile'), ...problem }];
+  return { ok: true, settings, problems: [...found, ...about] };
+}
+
+export function isError({ severity }: Problem): boolean {
+  return severity === 'error';
+}
+
+function placeOf(located: Located, pointer: string): Place {
+  return { file: located.fileOf?.(pointer) ?? located.file, pointer, line: located.lineOf(pointer) };
+}
+
+/** By its name; where that says nothing, by its first line: a section header, as no settings in YAML begin. */
+function isHarvesterFile(file: string, text: string): boolean {
+  const extension = extname(file).toLowerCase();
+  if (extension === '.cfg') return true;
+  if (extension === '.yaml' || extension === '.yml') return false;
+  return /^\uFEFF?(?:\s|[#;].*$)*\[[^\]\n]+\]\s*$/m.exec(text)?.index === 0;
+}

@@ -1,0 +1,140 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { managersOf } from '../../../src/config/queues/credential-managers.ts';
+import type { PluginCatalogue } from '../../../src/config/queues/queue-config.ts';
+import { readSettings } from '../../../src/config/settings/settings.ts';
+import { loadPlugins } from '../../../src/daemon/plugins.ts';
+import { temporaryDirectory } from '../../support/temporary.ts';
+
+const k8s = 'pandaharvester.harvestercredmanager.k8s_secret_cred_manager';
+const voms = 'pandaharvester.harvestercredmanager.no_voms_cred_manager';
+
+describe('credential managers of the settings', () => {
+  let directory: string;
+  let plan: string;
+  let catalogue: PluginCatalogue;
+
+  before(async () => {
+    catalogue = await loadPlugins([], '/');
+  });
+
+  beforeEach(() => {
+    directory = temporaryDirectory();
+    plan = join(directory, 'plan.json');
+    writeFileSync(join(directory, 'token'), 'x', { mode: 0o600 });
+    const access = { server: 'https://127.0.0.1:1' };
+    const kubeconfig = {
+      ...{ 'current-context': 'a', contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }] },
+      ...{ clusters: [{ name: 'a', cluster: access }], users: [{ name: 'a', user: { token: 't' } }] },
+    };
+    writeFileSync(join(directory, 'kubeconfig'), JSON.stringify(kubeconfig));
+    writeFileSync(plan, JSON.stringify({ k8s_config_file: 'kubeconfig', proxy_files: ['/proxy'] }));
+  });
+
+  function read(text: string, name = 'panda_harvester.cfg') {
+    const file = join(directory, name);
+    writeFileSync(file, text);
+    const result = readSettings(file, undefined, { env: {}, hostname: 'h', home: directory });
+    if (!result.ok) throw new Error(JSON.stringify(result.problems));
+    const { choices, problems } = managersOf(result.settings, catalogue);
+    return {
+      managers: choices.map(({ name, config }) => [
+        name,
+        config.certFile ?? config.inCertFile ?? config.files,
+      ]),
+      problems: problems.map(
+        ({ severity, code, line, pointer, message }) => `${severity} ${code} ${line} ${pointer}: ${message}`,
+      ),
+    };
+  }
+
+  it("are read of Harvester's parallel lists, one line for each", () => {
+    const text = [
+      ...['[credmanager]', 'moduleName =', ` ${k8s}`, ` ${voms}`],
+      ...['className =', ' K8sSecretCredManager', ' NoVomsCredManager'],
+      ...['certFile =', ` ${plan}`, ' /cert.pem', 'outCertFile =', ' dummy', ' /proxy'],
+      ...['voms =', ' dummy', ' atlas:/atlas/Role=pilot'],
+    ].join('\n');
+    expect(read(text)).to.deep.equal({
+      managers: [
+        ['K8sSecretCredManager', plan],
+        ['NoVomsCredManager', '/cert.pem'],
+      ],
+      problems: [],
+    });
+  });
+
+  it('are none where a list is short: what belongs to what is not guessed', () => {
+    const text = [
+      ...['[credmanager]', 'moduleName =', ` ${k8s}`, ` ${voms}`],
+      ...['className =', ' K8sSecretCredManager', ' NoVomsCredManager', 'certFile =', ` ${plan}`],
+    ].join('\n');
+    const { managers, problems } = read(text);
+    expect(managers).to.deep.equal([]);
+    expect(problems).to.have.length(1);
+    expect(problems[0]).to.match(
+      /^error wrong-type 8 \/credmanager\/certFile: the lists are not equally long: moduleName has 2, className has 2, certFile has 1; .*"dummy"/,
+    );
+  });
+
+  it('are read of pluginConfigs, each with its options', () => {
+    const configs = { one: { files: ['token'] }, other: { files: ['/b'] } };
+    const text = `credmanager: { pluginConfigs: [${JSON.stringify({ module: 'thresher/credentials', name: 'FileCredManager', configs })}] }\n`;
+    expect(read(text, 'thresher.yaml')).to.deep.equal({
+      managers: [
+        ['FileCredManager', ['token']],
+        ['FileCredManager', ['/b']],
+      ],
+      problems: [],
+    });
+  });
+
+  for (const [what, entry, said] of [
+    ['a name alone', '"x"', /pluginConfigs\/0: it must have "module" and "name"/],
+    ['no configs', '{"module": "m", "name": "n"}', /pluginConfigs\/0: it must have "configs"/],
+    [
+      'configs that are none',
+      '{"module": "m", "name": "n", "configs": {"a": 1}}',
+      /pluginConfigs\/0\/configs\/a: configs\.a must be an object/,
+    ],
+    [
+      'a manager that there is not',
+      '{"module": "mine", "name": "MyManager", "configs": {"a": {}}}',
+      /^error unknown-plugin .*there is no credential manager MyManager of mine; there is .*FileCredManager/,
+    ],
+    [
+      "one of Harvester's that thresher does not have",
+      '{"module": "pandaharvester.harvestercredmanager.other", "name": "Other", "configs": {"a": {}}}',
+      /^warning credmanager-not-applied .*there is no credential manager Other/,
+    ],
+    [
+      'a wrong option',
+      '{"module": "thresher/credentials", "name": "FileCredManager", "configs": {"a": {"files": "/x"}}}',
+      /^error wrong-type .*\/configs\/a\/files: files is "\/x"; it must be a list/,
+    ],
+  ] as const) {
+    it(`with ${what} are a mistake, at its place, and the others go on`, () => {
+      const good =
+        '{"module": "thresher/credentials", "name": "FileCredManager", "configs": {"b": {"files": ["/b"]}}}';
+      const text = `credmanager:\n  pluginConfigs:\n    - ${entry}\n    - ${good}\n`;
+      const { managers, problems } = read(text, 'thresher.yaml');
+      expect(managers).to.deep.equal([['FileCredManager', ['/b']]]);
+      expect(problems).to.have.length(1);
+      expect(problems[0]).to.match(said);
+    });
+  }
+
+  it('with a plan that is wrong name the place in the plan', () => {
+    writeFileSync(plan, '{\n  "proxy_files": "/proxy"\n}\n');
+    const lines = [
+      '[credmanager]',
+      `moduleName = ${k8s}`,
+      'className = K8sSecretCredManager',
+      `certFile = ${plan}`,
+    ];
+    const { managers, problems } = read(lines.join('\n'));
+    expect(managers).to.deep.equal([]);
+    expect(problems.join('\n')).to.match(/^error wrong-type .*plan\.json:2: proxy_files/);
+  });
+});

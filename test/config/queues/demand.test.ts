@@ -1,0 +1,112 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { applyLimits, caps, total } from '../../../src/agents/limiters.ts';
+import { requirementsOf } from '../../../src/agents/worker-maker.ts';
+import { whyStanding } from '../../../src/config/queues/demand.ts';
+import { noLoad } from '../../../src/config/queues/limit-formulas.ts';
+import { clampLimits } from '../../../src/config/queues/limits.ts';
+import { QueueOptions, type WorkerOptions } from '../../../src/config/queues/queue-schema.ts';
+import { check } from '../../../src/util/schema.ts';
+
+type Written = Partial<Record<string, number>>;
+
+function read(written: Written) {
+  const checked = check(QueueOptions, { mapType: 'NoJob', ...written });
+  if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
+  return { options: checked.value, limits: clampLimits(checked.value) };
+}
+
+function why(written: Written, worker: WorkerOptions = {}): string | undefined {
+  const { options, limits } = read(written);
+  return whyStanding(options, limits, 'fill', worker);
+}
+
+/** How many the daemon would submit at first, when it asks its limiters. */
+function first(written: Written, worker: WorkerOptions): number {
+  const { options, limits } = read(written);
+  const config = { name: 'Q', options, limits, worker, workerMaker: {}, demand: 'fill' as const };
+  const requirements = requirementsOf({ ...config, configDir: '/', plugins: {} });
+  const state = {
+    ...{
+      limits,
+      requirements,
+      queueStatus: 'online',
+      control: undefined,
+      closed: undefined,
+      credential: undefined,
+    },
+    ...{ maxNewWorkers: 1000, madeInCycle: 0, queuedByType: new Map<string, number>() },
+    load: { queued: noLoad, running: noLoad, alive: noLoad },
+    wantedTypes: [requirements.resourceType],
+  };
+  const groups = [{ count: Infinity, requirements }];
+  return total(
+    applyLimits(
+      groups,
+      caps.map((cap) => cap(state)),
+    ).groups,
+  );
+}
+
+describe('why a queue stands still', () => {
+  const some = { maxWorkers: 10 };
+  const none = 'nothing starts from none unless';
+  for (const [written, worker, expected] of [
+    [{}, {}, 'maxWorkers is not set, which counts as 0'],
+    [{ maxWorkers: 0 }, {}, 'maxWorkers is 0'],
+    [{ maxWorkers: -5 }, {}, 'maxWorkers is -5, which counts as 0'],
+    [{ ...some, nQueueLimitWorker: 0 }, {}, 'nQueueLimitWorker is 0'],
+    [{ ...some, nQueueLimitWorker: -1 }, {}, 'nQueueLimitWorker is -1, which counts as 0'],
+    [{ ...some, nQueueLimitWorkerMax: 0 }, {}, 'nQueueLimitWorker is 0'],
+    [
+      { ...some, nQueueLimitWorkerRatio: 50 },
+      {},
+      `nQueueLimitWorkerRatio gives 0 (50 % of 0 running): ${none} nQueueLimitWorkerMin is above 0`,
+    ],
+    [
+      { ...some, nQueueLimitWorkerRatio: 50, nQueueLimitWorkerMin: 0 },
+      {},
+      `nQueueLimitWorkerRatio gives 0 (50 % of 0 running): ${none} nQueueLimitWorkerMin is above 0`,
+    ],
+    [{ ...some, nQueueLimitWorkerRatio: 50, nQueueLimitWorkerMin: 1 }, {}, undefined],
+    [
+      { ...some, nQueueLimitWorkerCoresRatio: 30 },
+      {},
+      `nQueueLimitWorkerCoresRatio gives 0 (30 % of 0 running): ${none} nQueueLimitWorkerCoresMin is above 0`,
+    ],
+    [{ ...some, nQueueLimitWorkerCoresRatio: 30, nQueueLimitWorkerCoresMin: 1 }, { nCore: 8 }, undefined],
+    [{ ...some, nQueueLimitWorkerCores: 0 }, {}, 'nQueueLimitWorkerCores is 0'],
+    [
+      { ...some, nQueueLimitWorkerCores: 4 },
+      { nCore: 8 },
+      'nQueueLimitWorkerCores is 4, and one worker takes 8 cores',
+    ],
+    [{ ...some, nQueueLimitWorkerCores: 8 }, { nCore: 8 }, undefined],
+    [{ ...some, nQueueLimitWorkerMemory: 0 }, { minRamCount: 2000 }, 'nQueueLimitWorkerMemory is 0'],
+    [{ ...some, nQueueLimitWorkerMemory: 500 }, {}, undefined],
+    [
+      { ...some, nQueueLimitWorkerMemory: 500 },
+      { minRamCount: 2000 },
+      'nQueueLimitWorkerMemory is 500, and one worker takes 2000 MB',
+    ],
+  ] as const) {
+    it(`with ${JSON.stringify(written)} and workers of ${JSON.stringify(worker)}: ${expected ?? 'it does not'}`, () => {
+      expect(why(written, worker)).to.equal(expected);
+    });
+  }
+
+  it('is said where the limits of the daemon would start nothing from none, and nowhere else', () => {
+    const number = fc.integer({ min: -1, max: 12 });
+    const keys = Object.keys(QueueOptions.properties).filter((key) => /^(maxWorkers$|nQueueLimit)/.test(key));
+    const written = fc.record(Object.fromEntries(keys.map((key) => [key, number])), {
+      requiredKeys: ['maxWorkers'],
+    });
+    const worker = fc.record({ nCore: number, minRamCount: fc.nat({ max: 12 }) }, { requiredKeys: [] });
+    fc.assert(
+      fc.property(written, worker, (limits, each) => {
+        expect(why(limits, each) === undefined).to.equal(first(limits, each) > 0);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});
