@@ -135,9 +135,15 @@ describe('HTCondor, through crashes of the daemon', function () {
       const submission = client.submit(text, options, signal).catch((error: unknown) => error);
       const count = async (patience?: number) =>
         (await clientOf(pool, 'local', {}, patience).queue(space.mine, ['ClusterId'], signal)).length;
-      const pid = await until('it speaks to the schedd', () => started.find((one) => sockets(one) > 0));
-      process.kill(pid, 'SIGSTOP');
-      const meanwhile = await count(1500).catch((error: unknown) => error);
+      const pid = await until('it has called the schedd', () => started.find((one) => connections(one) > 0));
+      // Whom it does not know yet the schedd lets wait, and answers others meanwhile: then it goes on a little further.
+      const meanwhile = await until('the schedd listens to it alone', async () => {
+        process.kill(pid, 'SIGSTOP');
+        const answer = await count(1500).catch((error: unknown) => error);
+        if (answer !== 0) return answer;
+        process.kill(pid, 'SIGCONT');
+        return undefined;
+      });
       expect(meanwhile).to.include({ code: 'condor-timeout' });
       process.kill(pid, 'SIGKILL');
       expect(await submission).to.include({ code: 'condor-failed' });
@@ -184,7 +190,11 @@ describe('HTCondor, through crashes of the daemon', function () {
         try {
           site.writeQueues({ Q: condorQueue(pool, { template: 'pilot.sub.yaml', queue: limits }) });
           first.process.kill('SIGHUP');
-          const pid = await until('a condor_submit waits for the schedd', () => submitting(site));
+          // One whose daemon ends before it has heard anything has nothing to submit.
+          const pid = await until('a condor_submit waits for the schedd', () => {
+            const one = submitting(site);
+            return one !== undefined && connections(one) > 0 && one;
+          });
           first.process.kill('SIGKILL');
           await first.ended;
           // It outlives its daemon.
@@ -218,16 +228,16 @@ function submitting(site: Site): number | undefined {
     : (JSON.parse(readFileSync(`${directory}/${file}`, 'utf8')) as { pid: number }).pid;
 }
 
-/** Connections that a process has. */
-function sockets(pid: number): number {
+/** Connections that a process has made: beside its standard streams, which are sockets of ours. */
+function connections(pid: number): number {
   const directory = `/proc/${pid}/fd`;
   const targets = readdirSync(directory).map((name) => {
     try {
       return readlinkSync(`${directory}/${name}`);
     } catch {
+      // Closed meanwhile.
       return '';
     }
   });
-  // Its standard streams are sockets of ours, too.
   return targets.filter((target) => target.startsWith('socket:')).length - 3;
 }
