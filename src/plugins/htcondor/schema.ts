@@ -142,7 +142,7 @@ export const HTCondorSubmitterConfig = Type.Object({
   container_image: filled('Image for universe container, where the template does not say.'),
   customSubmitAttributes: Type.Record(
     Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_.]*$' }),
-    Type.Union([Type.String({ pattern: '^[^\\x00-\\x1f\\x7f]+$' }), Type.Number(), Type.Boolean()]),
+    Type.Union([Type.String({ minLength: 1 }), Type.Number(), Type.Boolean()]),
     {
       ...{ default: {}, additionalProperties: false },
       description:

@@ -15,7 +15,7 @@ import { connectionName, type HTCondorHub, hubOf } from './hub.ts';
 import { cesOf } from './place/ce-list.ts';
 import { chooseCe } from './place/ce-weight.ts';
 import { type Schedd, shareAmong } from './place/schedds.ts';
-import { absolutePaths, credentialOf } from './paths.ts';
+import { absolutePaths, credentialOf, missingNow } from './paths.ts';
 import type { HTCondorSubmitterConfig } from './schema.ts';
 import { describeBatch, type DescribedBatch } from './template/describe.ts';
 import { type ChosenCe, logSubdirOf } from './template/placeholders.ts';
@@ -46,7 +46,7 @@ export class HTCondorSubmitter implements Submitter {
     this.#tally = tally;
   }
 
-  preflight(): Promise<Preflight> {
+  async preflight(): Promise<Preflight> {
     const { maxHeldJobs } = this.#config;
     const { queue } = this.#context;
     const { ces } = cesOf(this.#config);
@@ -56,13 +56,14 @@ export class HTCondorSubmitter implements Submitter {
       const template = this.#template(ce);
       if (Array.isArray(template)) for (const reason of template) problems.set(reason.message, reason);
     }
+    for (const reason of await missingNow(this.#config)) problems.set(reason.message, reason);
     const hubs = this.#schedds.map((schedd) => hubOf(connectionName(schedd), this.#context));
     const held = hubs.reduce((sum, hub) => sum + (hub.held.get(queue) ?? 0), 0);
     if (maxHeldJobs !== undefined && held > 0 && held >= maxHeldJobs) {
       const message = `${held} jobs of ${queue} are held, and maxHeldJobs is ${maxHeldJobs}`;
       problems.set(message, { code: 'htcondor-held-limit', message });
     }
-    return Promise.resolve({ problems: [...problems.values()] });
+    return { problems: [...problems.values()] };
   }
 
   place(count: number): readonly string[] {
