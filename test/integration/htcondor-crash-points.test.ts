@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { stringify } from 'yaml';
 import type { Ad } from '../../src/clients/htcondor/json-objects.ts';
@@ -14,6 +14,7 @@ import {
   scheddPid,
 } from '../support/htcondor.ts';
 import { condorEnvironment, condorQueue, condorSite, shellTemplate } from '../support/htcondor-site.ts';
+import { connectionsOf, submitting } from '../support/htcondor-submits.ts';
 import type { Site } from '../support/site.ts';
 import { until } from '../support/until.ts';
 
@@ -135,7 +136,9 @@ describe('HTCondor, through crashes of the daemon', function () {
       const submission = client.submit(text, options, signal).catch((error: unknown) => error);
       const count = async (patience?: number) =>
         (await clientOf(pool, 'local', {}, patience).queue(space.mine, ['ClusterId'], signal)).length;
-      const pid = await until('it has called the schedd', () => started.find((one) => connections(one) > 0));
+      const pid = await until('it has called the schedd', () =>
+        started.find((one) => connectionsOf(one) > 0),
+      );
       // Whom it does not know yet the schedd lets wait, and answers others meanwhile: then it goes on a little further.
       const meanwhile = await until('the schedd listens to it alone', async () => {
         process.kill(pid, 'SIGSTOP');
@@ -192,8 +195,8 @@ describe('HTCondor, through crashes of the daemon', function () {
           first.process.kill('SIGHUP');
           // One whose daemon ends before it has heard anything has nothing to submit.
           const pid = await until('a condor_submit waits for the schedd', () => {
-            const one = submitting(site);
-            return one !== undefined && connections(one) > 0 && one;
+            const [one] = submitting(site);
+            return one !== undefined && one.connections > 0 && one.pid;
           });
           first.process.kill('SIGKILL');
           await first.ended;
@@ -213,31 +216,8 @@ describe('HTCondor, through crashes of the daemon', function () {
         const ids = await allRun();
         expect(await inQueue('local')).to.deep.equal(ids);
         expect(await startedTwice('local')).to.deep.equal([]);
-        expect(submitting(site)).to.equal(undefined);
+        expect(submitting(site)).to.deep.equal([]);
       });
     }
   });
 });
-
-/** The process of a submission that is under way. */
-function submitting(site: Site): number | undefined {
-  const directory = site.path('state', 'htcondor', 'submits');
-  const [file] = readdirSync(directory);
-  return file === undefined
-    ? undefined
-    : (JSON.parse(readFileSync(`${directory}/${file}`, 'utf8')) as { pid: number }).pid;
-}
-
-/** Connections that a process has made: beside its standard streams, which are sockets of ours. */
-function connections(pid: number): number {
-  const directory = `/proc/${pid}/fd`;
-  const targets = readdirSync(directory).map((name) => {
-    try {
-      return readlinkSync(`${directory}/${name}`);
-    } catch {
-      // Closed meanwhile.
-      return '';
-    }
-  });
-  return targets.filter((target) => target.startsWith('socket:')).length - 3;
-}
