@@ -112,7 +112,7 @@ export const HTCondorSubmitterConfig = Type.Object({
   ceList: Type.Array(ComputingElement, {
     default: [],
     description:
-      'CEs to choose from, by what is queued and running at each (docs/htcondor-templates.md); all those of one submission go to one. Instead of what Harvester takes from CRIC.',
+      'CEs to choose from, by what is queued and running at each (docs/htcondor-templates.md). Instead of what Harvester takes from CRIC.',
   }),
   computingElements: unused(
     'Read by throttlers, as in Harvester: names of CEs. To choose from CEs, list them in `ceList`.',
