@@ -7,6 +7,7 @@ import {
   condorSpace,
   type Pool,
 } from '../support/htcondor.ts';
+import { HTCondorBackend } from '../support/htcondor-backend.ts';
 import { condorEnvironment, condorQueue, condorSite, shellTemplate } from '../support/htcondor-site.ts';
 import type { RunningDaemon, Site } from '../support/site.ts';
 import { until } from '../support/until.ts';
@@ -18,6 +19,29 @@ const ceList = [
   { ce_endpoint: one, ce_hostname: 'one.pool.test' },
   { ce_endpoint: two, ce_hostname: 'two.pool.test' },
 ];
+
+it('a CE with more queued than the queue may have gets nothing more, also before the monitor has seen it', async function () {
+  this.timeout(60_000);
+  const pool = await condorPool();
+  const backend = new HTCondorBackend(pool, 'local');
+  try {
+    // Chance always says the first one, so that only a weight of 0 makes it another.
+    const context = backend.context({ queueLimit: () => 2, random: () => 0 });
+    const submitter = backend.submitter('exec sleep 1000', context, { ceList });
+    const chosen: unknown[] = [];
+    for (let nth = 1; nth <= 4; nth++) {
+      const worker = backend.worker();
+      const outcome = (await submitter.submit([worker], signal)).get(worker.workerId);
+      expect(outcome?.kind).to.equal('accepted');
+      const job = `${backend.space.mine} && harvesterWorkerID == "${worker.workerId}"`;
+      const [ad] = await clientOf(pool, 'local').queue(job, ['thresherCe'], signal);
+      chosen.push(ad?.['thresherCe']);
+    }
+    expect(chosen).to.deep.equal([one, one, one, two]);
+  } finally {
+    await backend.clean();
+  }
+});
 
 describe('a queue with several CEs', function () {
   this.timeout(120_000);
