@@ -1,6 +1,7 @@
 import { Connection } from '../agents/connection.ts';
 import type { ConnectedPlugins, QueueRuntime } from '../agents/queue-runtime.ts';
 import { requirementsOf } from '../agents/worker-maker.ts';
+import { noLoad, workerBound } from '../config/queues/limit-formulas.ts';
 import type {
   CredentialManagerChoice,
   PluginCatalogue,
@@ -25,9 +26,12 @@ import { check } from '../util/schema.ts';
 import { ThresherError } from '../worker/errors.ts';
 
 /** What serves no queue has no workers. */
-const noRequirements = {
-  ...{ nCore: 1, minRamCount: 0, maxDiskCount: 0, maxWalltime: 0 },
-  ...{ resourceType: '', jobType: '', pilotType: '', prodSourceLabel: '' },
+const ofNoQueue = {
+  ...{ queue: '', configId: 0, connection: '', queueLimit: () => 0, slave: false },
+  requirements: {
+    ...{ nCore: 1, minRamCount: 0, maxDiskCount: 0, maxWalltime: 0 },
+    ...{ resourceType: '', jobType: '', pilotType: '', prodSourceLabel: '' },
+  },
 };
 
 export interface WiringOptions {
@@ -100,7 +104,7 @@ export class Wiring {
     const { factoryId, harvesterId, stateDir, clock, random, log } = this.#options;
     return definition.create(config, {
       ...{ factoryId, harvesterId, stateDir, clock, random, log, configDir },
-      ...{ queue: '', configId: 0, connection: '', requirements: noRequirements },
+      ...ofNoQueue,
       share: <T>(key: string, make: () => T): T => this.#share(key, make),
     }) as CredentialManager;
   }
@@ -152,6 +156,8 @@ export class Wiring {
       queue: config.name,
       configId,
       requirements: requirementsOf(config),
+      queueLimit: (workers) => workerBound(config.limits, { ...noLoad, workers }).atMost,
+      slave: config.options.runMode === 'slave',
       configDir: config.configDir,
       share: <T>(key: string, make: () => T): T => this.#share(key, make),
     };

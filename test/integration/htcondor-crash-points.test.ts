@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { stringify } from 'yaml';
 import type { Ad } from '../../src/clients/htcondor/json-objects.ts';
@@ -14,6 +14,7 @@ import {
   scheddPid,
 } from '../support/htcondor.ts';
 import { condorEnvironment, condorQueue, condorSite, shellTemplate } from '../support/htcondor-site.ts';
+import { connectionsOf, submitting } from '../support/htcondor-submits.ts';
 import type { Site } from '../support/site.ts';
 import { until } from '../support/until.ts';
 
@@ -135,9 +136,17 @@ describe('HTCondor, through crashes of the daemon', function () {
       const submission = client.submit(text, options, signal).catch((error: unknown) => error);
       const count = async (patience?: number) =>
         (await clientOf(pool, 'local', {}, patience).queue(space.mine, ['ClusterId'], signal)).length;
-      const pid = await until('it speaks to the schedd', () => started.find((one) => sockets(one) > 0));
-      process.kill(pid, 'SIGSTOP');
-      const meanwhile = await count(1500).catch((error: unknown) => error);
+      const pid = await until('it has called the schedd', () =>
+        started.find((one) => connectionsOf(one) > 0),
+      );
+      // Whom it does not know yet the schedd lets wait, and answers others meanwhile: then it goes on a little further.
+      const meanwhile = await until('the schedd listens to it alone', async () => {
+        process.kill(pid, 'SIGSTOP');
+        const answer = await count(1500).catch((error: unknown) => error);
+        if (answer !== 0) return answer;
+        process.kill(pid, 'SIGCONT');
+        return undefined;
+      });
       expect(meanwhile).to.include({ code: 'condor-timeout' });
       process.kill(pid, 'SIGKILL');
       expect(await submission).to.include({ code: 'condor-failed' });
@@ -184,7 +193,11 @@ describe('HTCondor, through crashes of the daemon', function () {
         try {
           site.writeQueues({ Q: condorQueue(pool, { template: 'pilot.sub.yaml', queue: limits }) });
           first.process.kill('SIGHUP');
-          const pid = await until('a condor_submit waits for the schedd', () => submitting(site));
+          // One whose daemon ends before it has heard anything has nothing to submit.
+          const pid = await until('a condor_submit waits for the schedd', () => {
+            const [one] = submitting(site);
+            return one !== undefined && one.connections > 0 && one.pid;
+          });
           first.process.kill('SIGKILL');
           await first.ended;
           // It outlives its daemon.
@@ -203,31 +216,8 @@ describe('HTCondor, through crashes of the daemon', function () {
         const ids = await allRun();
         expect(await inQueue('local')).to.deep.equal(ids);
         expect(await startedTwice('local')).to.deep.equal([]);
-        expect(submitting(site)).to.equal(undefined);
+        expect(submitting(site)).to.deep.equal([]);
       });
     }
   });
 });
-
-/** The process of a submission that is under way. */
-function submitting(site: Site): number | undefined {
-  const directory = site.path('state', 'htcondor', 'submits');
-  const [file] = readdirSync(directory);
-  return file === undefined
-    ? undefined
-    : (JSON.parse(readFileSync(`${directory}/${file}`, 'utf8')) as { pid: number }).pid;
-}
-
-/** Connections that a process has. */
-function sockets(pid: number): number {
-  const directory = `/proc/${pid}/fd`;
-  const targets = readdirSync(directory).map((name) => {
-    try {
-      return readlinkSync(`${directory}/${name}`);
-    } catch {
-      return '';
-    }
-  });
-  // Its standard streams are sockets of ours, too.
-  return targets.filter((target) => target.startsWith('socket:')).length - 3;
-}

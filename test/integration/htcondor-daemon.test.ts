@@ -176,7 +176,9 @@ describe('a daemon whose queues are on HTCondor', function () {
       const seen = `${status} ${String(nativeExitCode)} ${String(errorCode)}`;
       expect(seen.startsWith(expected[workerID % 4] ?? ''), `${workerID}: ${seen}`).to.equal(true);
     }
-    const clusters = new Set((await all()).map(({ batchID }) => batchID?.split('.')[0]));
+    // Some ended, and were replaced, before the queue was paused.
+    const first = (await all()).sort((a, b) => a.workerID - b.workerID).slice(0, 200);
+    const clusters = new Set(first.map(({ batchID }) => batchID?.split('.')[0]));
     expect(clusters.size).to.be.at.most(3);
   });
 });

@@ -12,6 +12,8 @@ export function pluginContext(changes: Partial<Context> = {}): Context {
     queue: 'Q',
     configId: 1,
     requirements,
+    queueLimit: () => 100,
+    slave: false,
     connection: '',
     stateDir: '/nonexistent',
     configDir: '/nonexistent',

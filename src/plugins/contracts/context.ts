@@ -20,6 +20,10 @@ export interface Context {
   readonly configId: number;
   /** What one worker of the queue is like by its configuration; a worker's own count once there is one. */
   readonly requirements: Requirements;
+  /** How many workers of the queue may be queued while so many run: `nQueueLimitWorker`, or what its ratio makes of it. */
+  readonly queueLimit: (running: number) => number;
+  /** Whether a server says how many workers there are to be: `runMode: slave`. */
+  readonly slave: boolean;
   /** The connection it is made for: monitors and sweepers are made once per connection. "" for plugins without any. */
   readonly connection: string;
   /** The daemon's state directory: a plugin keeps its files in a folder of its own in it. Absolute. */

@@ -12,6 +12,12 @@ export interface CeWorker {
   readonly queuedAt: number;
 }
 
+interface Fresh {
+  readonly worker: CeWorker;
+  /** Whether it was not among all that were seen. */
+  readonly missed: boolean;
+}
+
 /** What counts as of late, ms. Source: Harvester's get_ce_weighting. */
 const window = 6 * 3600 * 1000;
 
@@ -19,31 +25,52 @@ const window = 6 * 3600 * 1000;
 export class CeTally {
   /** By connection, the living. */
   readonly #living = new Map<string, readonly CeWorker[]>();
+  /** By connection and worker: those that were submitted since all were seen. */
+  readonly #fresh = new Map<string, Map<number, Fresh>>();
   /** By worker: those that ended and still count. */
   readonly #ended = new Map<number, CeWorker>();
 
   /** All that lives on a connection; those of before that are not among them are forgotten, unless they are `ended`. */
   see(connection: string, living: readonly CeWorker[]): void {
     this.#living.set(connection, living);
+    const fresh = this.#fresh.get(connection) ?? new Map<number, Fresh>();
+    for (const { workerId } of living) fresh.delete(workerId);
+    for (const [workerId, one] of fresh) {
+      // The first time the question may have been older than the worker.
+      if (one.missed) fresh.delete(workerId);
+      else fresh.set(workerId, { ...one, missed: true });
+    }
+  }
+
+  /** It counts at once, and not only when it is seen: the next submission may be sooner. */
+  submitted(connection: string, worker: CeWorker): void {
+    const { workerId } = worker;
+    // The monitor may have been quicker.
+    const seen = this.#living.get(connection)?.some((one) => one.workerId === workerId) ?? false;
+    if (seen || this.#ended.has(workerId)) return;
+    const fresh = this.#fresh.get(connection) ?? new Map<number, Fresh>();
+    this.#fresh.set(connection, fresh.set(workerId, { worker, missed: false }));
   }
 
   ended(worker: CeWorker): void {
+    for (const fresh of this.#fresh.values()) fresh.delete(worker.workerId);
     this.#ended.set(worker.workerId, worker);
   }
 
-  /** Of one queue: counts by the endpoint of the CE, and how many are queued at all. */
+  /** Of one queue: counts by the endpoint of the CE, and how many run at all. */
   of(
     queue: string,
     now: number,
-  ): { readonly counts: ReadonlyMap<string, CeCounts>; readonly queued: number } {
+  ): { readonly counts: ReadonlyMap<string, CeCounts>; readonly running: number } {
     for (const [workerId, { queuedAt }] of this.#ended)
       if (queuedAt < now - window) this.#ended.delete(workerId);
-    const all = [...[...this.#living.values()].flat(), ...this.#ended.values()].filter(
+    const fresh = this.#fresh.values().flatMap((some) => some.values().map(({ worker }) => worker));
+    const all = [...[...this.#living.values()].flat(), ...fresh, ...this.#ended.values()].filter(
       (one) => one.queue === queue,
     );
     const byCe = Map.groupBy(all, ({ ce }) => ce);
     const counts = new Map([...byCe].map(([ce, workers]) => [ce, countsOf(workers, now)]));
-    return { counts, queued: counts.values().reduce((sum, one) => sum + one.queued, 0) };
+    return { counts, running: counts.values().reduce((sum, one) => sum + one.running, 0) };
   }
 }
 

@@ -8,6 +8,7 @@ import type { DefinitionProblem } from '../contracts/definition-problem.ts';
 import { CeTally } from './ce-tally.ts';
 import { connectionName, hubOf } from './hub.ts';
 import { HTCondorMonitor, type OptionsOf } from './monitor.ts';
+import { checkLines } from './one-line.ts';
 import { absolutePaths, checkPaths } from './paths.ts';
 import { cesOf } from './place/ce-list.ts';
 import { readHostConfig, type ReadSchedds, scheddsOf } from './place/schedds.ts';
@@ -38,6 +39,7 @@ export const htcondorPlugins = [
     check: (config, context) => [
       ...checkWhere(config, context),
       ...cesOf(config).problems,
+      ...checkLines(config, context.queue),
       ...checkPaths(config, context.configDir),
       ...checkTemplates(config, context),
     ],

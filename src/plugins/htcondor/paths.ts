@@ -1,7 +1,10 @@
-import { statSync } from 'node:fs';
+import { accessSync, constants, statSync } from 'node:fs';
+import { access, stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { resolve } from 'node:path';
-import { hasCode } from '../../util/files.ts';
+import { dirname, resolve } from 'node:path';
+import { ensureDirectory, hasCode } from '../../util/files.ts';
+import { messageOf } from '../../worker/errors.ts';
+import type { Reason } from '../../worker/reason.ts';
 import type { DefinitionProblem } from '../contracts/definition-problem.ts';
 import type { HTCondorSubmitterConfig } from './schema.ts';
 import { withHostname } from './template/placeholders.ts';
@@ -56,6 +59,10 @@ const named: readonly NamedPath[] = [
 /** Files and directories that are not there, or are something else: said before pilots fail of it, far away. */
 export function checkPaths(config: HTCondorSubmitterConfig, configDir: string): DefinitionProblem[] {
   const absolute = absolutePaths(config, configDir);
+  return [...checkLogDir(absolute), ...checkNamed(absolute)];
+}
+
+function checkNamed(absolute: HTCondorSubmitterConfig): DefinitionProblem[] {
   return named.flatMap(({ key, kind, later }): DefinitionProblem[] => {
     const path = absolute[key];
     const found = path === undefined ? kind : look(path);
@@ -68,6 +75,45 @@ export function checkPaths(config: HTCondorSubmitterConfig, configDir: string): 
     const message = `${path} of ${key} is a ${found}; it must be a ${kind}`;
     return [{ pointer: `/${key}`, code: 'wrong-type', message }];
   });
+}
+
+/** It is made when it is first needed: by then something must be there to make it in. */
+function checkLogDir({ logDir }: HTCondorSubmitterConfig): DefinitionProblem[] {
+  const there = nearest(logDir);
+  if (look(there) === 'file') {
+    const message = `${there} of logDir is a file; it must be a directory`;
+    return [{ pointer: '/logDir', code: 'wrong-type', message }];
+  }
+  try {
+    accessSync(there, constants.W_OK | constants.X_OK);
+    return [];
+  } catch (error) {
+    // The daemon's user may be another one than who asks.
+    const message = `${logDir} of logDir cannot be written by this user (${messageOf(error)}): give the daemon's user the right to, or name another directory`;
+    return [{ pointer: '/logDir', severity: 'warning', code: 'file-unreadable', message }];
+  }
+}
+
+/** The path, or what is there of the way to it. */
+function nearest(path: string): string {
+  return look(path) !== 'nothing' || dirname(path) === path ? path : nearest(dirname(path));
+}
+
+/** What would make every submission fail now, though nothing was wrong when the daemon started. Paths are absolute. */
+export async function missingNow({ executableFile, logDir }: HTCondorSubmitterConfig): Promise<Reason[]> {
+  const reasons: Reason[] = [];
+  const add = (message: string) => reasons.push({ code: 'preflight', message });
+  await ensureDirectory(logDir)
+    .then(() => access(logDir, constants.W_OK | constants.X_OK))
+    .catch((error: unknown) => {
+      add(`${logDir} of logDir cannot be written: ${messageOf(error)}`);
+    });
+  if (executableFile !== undefined)
+    await stat(executableFile).catch((error: unknown) => {
+      if (hasCode(error, 'ENOENT', 'ENOTDIR'))
+        add(`the file ${executableFile} of executableFile is not there`);
+    });
+  return reasons;
 }
 
 /** Undefined where this user may not look: the daemon's user may be allowed to. */

@@ -1,10 +1,32 @@
+import pMap from 'p-map';
 import { isHTCondorError } from '../../clients/htcondor/errors.ts';
 import { toReason } from '../../worker/errors.ts';
 import type { DefinitionProblem } from '../contracts/definition-problem.ts';
 import type { HTCondorHub } from './hub.ts';
 
+export interface Rehearsed {
+  /** The template. */
+  readonly file: string;
+  /** What it makes of a worker. */
+  readonly description: string;
+  readonly directory: string;
+}
+
+/** What each schedd says, and `condor_submit` to each text. */
+export async function rehearse(
+  hubs: readonly HTCondorHub[],
+  textsAt: (hub: HTCondorHub) => readonly Rehearsed[],
+  signal: AbortSignal,
+): Promise<DefinitionProblem[]> {
+  const said = await pMap(hubs, (hub) => askSchedd(hub, signal));
+  // condor_submit looks for the schedd first.
+  const hub = hubs.find((_, index) => said[index]?.length === 0);
+  const dry = hub === undefined ? [] : await pMap(textsAt(hub), (text) => drySubmit(hub, text, signal));
+  return [...said, ...dry].flat();
+}
+
 /** Whether a schedd is there and lets us submit. */
-export async function askSchedd(hub: HTCondorHub, signal: AbortSignal): Promise<DefinitionProblem[]> {
+async function askSchedd(hub: HTCondorHub, signal: AbortSignal): Promise<DefinitionProblem[]> {
   try {
     await hub.client.ping(signal);
     return [];
@@ -20,16 +42,8 @@ export async function askSchedd(hub: HTCondorHub, signal: AbortSignal): Promise<
   }
 }
 
-export interface Rehearsed {
-  /** The template. */
-  readonly file: string;
-  /** What it makes of a worker. */
-  readonly description: string;
-  readonly directory: string;
-}
-
 /** What `condor_submit` itself says to the text that a worker would be submitted with. */
-export async function drySubmit(
+async function drySubmit(
   hub: HTCondorHub,
   { file, description, directory }: Rehearsed,
   signal: AbortSignal,

@@ -115,7 +115,7 @@ export const HTCondorSubmitterConfig = Type.Object({
   ceList: Type.Array(ComputingElement, {
     default: [],
     description:
-      'CEs to choose from, by what is queued and running at each (docs/htcondor-templates.md); all those of one submission go to one. Instead of what Harvester takes from CRIC.',
+      'CEs to choose from, by what is queued and running at each (docs/htcondor-templates.md). Instead of what Harvester takes from CRIC.',
   }),
   computingElements: unused(
     'Read by throttlers, as in Harvester: names of CEs. To choose from CEs, list them in `ceList`.',
@@ -145,7 +145,7 @@ export const HTCondorSubmitterConfig = Type.Object({
   container_image: filled('Image for universe container, where the template does not say.'),
   customSubmitAttributes: Type.Record(
     Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_.]*$' }),
-    Type.Union([Type.String({ pattern: '^[^\\x00-\\x1f\\x7f]+$' }), Type.Number(), Type.Boolean()]),
+    Type.Union([Type.String({ minLength: 1 }), Type.Number(), Type.Boolean()]),
     {
       ...{ default: {}, additionalProperties: false },
       description:

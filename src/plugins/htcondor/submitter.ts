@@ -14,11 +14,11 @@ import type { CeTally } from './ce-tally.ts';
 import { find } from './fence.ts';
 import { connectionName, type HTCondorHub, hubOf } from './hub.ts';
 import { cesOf } from './place/ce-list.ts';
-import { chooseCe } from './place/ce-weight.ts';
+import { shareAmongCes } from './place/ce-weight.ts';
 import { type Schedd, shareAmong } from './place/schedds.ts';
-import { absolutePaths, credentialOf } from './paths.ts';
+import { absolutePaths, credentialOf, missingNow } from './paths.ts';
 import type { Job } from './marks.ts';
-import { askSchedd, drySubmit } from './rehearsal.ts';
+import { type Rehearsed, rehearse } from './rehearsal.ts';
 import type { HTCondorSubmitterConfig } from './schema.ts';
 import { describeBatch, type DescribedBatch } from './template/describe.ts';
 import { type ChosenCe, logSubdirOf } from './template/placeholders.ts';
@@ -33,8 +33,10 @@ export interface SubmitterParts {
 }
 
 type Outcomes = Map<number, SubmitOutcome>;
+/** The schedd does not have them, and never will. */
+type Reject = (some: readonly Worker[], error: WorkerError) => void;
 
-/** One `condor_submit` for all workers of a batch that go to the same schedd. */
+/** One `condor_submit` for all workers of a batch that go to the same schedd, and there to the same CE. */
 export class HTCondorSubmitter implements Submitter {
   readonly #config: HTCondorSubmitterConfig;
   readonly #context: Context;
@@ -52,7 +54,7 @@ export class HTCondorSubmitter implements Submitter {
       hubOf(connectionName(schedd), context).followLog(context.queue, { poolLog, spooled });
   }
 
-  preflight(): Promise<Preflight> {
+  async preflight(): Promise<Preflight> {
     const { maxHeldJobs } = this.#config;
     const { queue } = this.#context;
     const { ces } = cesOf(this.#config);
@@ -62,13 +64,14 @@ export class HTCondorSubmitter implements Submitter {
       const template = this.#template(ce);
       if (Array.isArray(template)) for (const reason of template) problems.set(reason.message, reason);
     }
+    for (const reason of await missingNow(this.#config)) problems.set(reason.message, reason);
     const hubs = this.#schedds.map((schedd) => hubOf(connectionName(schedd), this.#context));
     const held = hubs.reduce((sum, hub) => sum + (hub.held.get(queue) ?? 0), 0);
     if (maxHeldJobs !== undefined && held > 0 && held >= maxHeldJobs) {
       const message = `${held} jobs of ${queue} are held, and maxHeldJobs is ${maxHeldJobs}`;
       problems.set(message, { code: 'htcondor-held-limit', message });
     }
-    return Promise.resolve({ problems: [...problems.values()] });
+    return { problems: [...problems.values()] };
   }
 
   place(count: number): readonly string[] {
@@ -98,13 +101,13 @@ export class HTCondorSubmitter implements Submitter {
     return outcomes;
   }
 
-  /** Each schedd, and each template that may be chosen. */
-  async rehearse(worker: Worker, signal: AbortSignal): Promise<readonly DefinitionProblem[]> {
+  rehearse(worker: Worker, signal: AbortSignal): Promise<readonly DefinitionProblem[]> {
     const hubs = this.#schedds.map((schedd) => hubOf(connectionName(schedd), this.#context));
-    const said = await Promise.all(hubs.map((hub) => askSchedd(hub, signal)));
-    // condor_submit looks for the schedd first.
-    const hub = hubs.find((_, index) => said[index]?.length === 0);
-    if (hub === undefined) return said.flat();
+    return rehearse(hubs, (hub) => this.#texts(hub, worker), signal);
+  }
+
+  /** What a worker would be submitted with: by each template that may be chosen. */
+  #texts(hub: HTCondorHub, worker: Worker): Rehearsed[] {
     const { ces } = cesOf(this.#config);
     const texts = (ces.length === 0 ? [undefined] : ces).flatMap((ce) => {
       const template = this.#template(ce);
@@ -113,9 +116,7 @@ export class HTCondorSubmitter implements Submitter {
       const { description } = this.#describe(hub, template, [worker], ce);
       return [{ file: template.file, description, directory: this.#context.configDir }];
     });
-    const each = new Map(texts.map((text) => [text.file, text])).values();
-    const dry = await pMap(each, (text) => drySubmit(hub, text, signal));
-    return [...said, ...dry].flat();
+    return [...new Map(texts.map((text) => [text.file, text])).values()];
   }
 
   credentials(): readonly string[] {
@@ -129,7 +130,7 @@ export class HTCondorSubmitter implements Submitter {
     outcomes: Outcomes,
     signal: AbortSignal,
   ): Promise<void> {
-    const reject = (some: readonly Worker[], error: WorkerError) => {
+    const reject: Reject = (some, error) => {
       for (const { workerId, attempt } of some) {
         hub.refused.set(workerId, attempt);
         outcomes.set(workerId, { kind: 'rejected', permanent: false, error });
@@ -143,7 +144,21 @@ export class HTCondorSubmitter implements Submitter {
       reject([worker], { code: 'htcondor-fenced', message });
     }
     if (due.length === 0) return;
-    const ce = this.#chooseCe(due.length);
+    const { ces } = cesOf(this.#config);
+    if (ces.length === 0) await this.#submitBatch(hub, undefined, due, reject, outcomes, signal);
+    for (const [ce, some] of this.#shared(ces, due))
+      await this.#submitBatch(hub, ce, some, reject, outcomes, signal);
+  }
+
+  /** One submission: all workers of it have the same description, and so the same CE. */
+  async #submitBatch(
+    hub: HTCondorHub,
+    ce: ChosenCe | undefined,
+    due: readonly Worker[],
+    reject: Reject,
+    outcomes: Outcomes,
+    signal: AbortSignal,
+  ): Promise<void> {
     const template = this.#template(ce);
     if (Array.isArray(template)) {
       reject(due, { code: 'preflight', message: template.map(({ message }) => message).join('; ') });
@@ -165,14 +180,26 @@ export class HTCondorSubmitter implements Submitter {
       // The same values would be refused again.
       outcomes.set(workerId, { kind: 'rejected', permanent: true, error });
     }
-    if (batch.workers.length > 0) await this.#send(hub, batch, { directory, ce }, reject, outcomes, signal);
+    if (batch.workers.length === 0) return;
+    await this.#send(hub, batch, { directory, ce }, reject, outcomes, signal);
+    if (ce !== undefined) this.#countAt(ce, batch.workers, outcomes);
+  }
+
+  /** The next submission may come before the monitor has seen this one: it must not find the CE as empty as before. */
+  #countAt({ endpoint: ce }: ChosenCe, workers: readonly Worker[], outcomes: Outcomes): void {
+    const { queue, clock } = this.#context;
+    const queuedAt = clock.now();
+    for (const { workerId, placement } of workers) {
+      if (outcomes.get(workerId)?.kind !== 'accepted') continue;
+      this.#tally.submitted(placement, { workerId, queue, ce, status: 'submitted', queuedAt });
+    }
   }
 
   async #send(
     hub: HTCondorHub,
     { description, workers }: DescribedBatch,
     { directory, ce }: { readonly directory: string; readonly ce: ChosenCe | undefined },
-    reject: (some: readonly Worker[], error: WorkerError) => void,
+    reject: Reject,
     outcomes: Outcomes,
     signal: AbortSignal,
   ): Promise<void> {
@@ -240,15 +267,20 @@ export class HTCondorSubmitter implements Submitter {
     return directory;
   }
 
-  #chooseCe(newWorkers: number): ChosenCe | undefined {
-    const { ces } = cesOf(this.#config);
-    const { queue, random, clock } = this.#context;
-    const { counts, queued } = this.#tally.of(queue, clock.now());
+  #shared(ces: readonly ChosenCe[], workers: readonly Worker[]): ReadonlyMap<ChosenCe, readonly Worker[]> {
+    const { queue, queueLimit, slave, random, clock } = this.#context;
+    const { counts, running } = this.#tally.of(queue, clock.now());
     const options = {
-      ...{ queueLimit: queued, newWorkers, slave: false },
+      ...{ queueLimit: queueLimit(running), newWorkers: workers.length, slave },
       fairsharePercent: this.#config.ce_fairshare_percent,
     };
-    return chooseCe(ces, counts, options, random);
+    const chosen = shareAmongCes(ces, counts, options, random);
+    const pairs = chosen.flatMap((ce, index) => {
+      const worker = workers[index];
+      return worker === undefined ? [] : [{ ce, worker }];
+    });
+    const byCe = Map.groupBy(pairs, ({ ce }) => ce);
+    return new Map([...byCe].map(([ce, some]) => [ce, some.map(({ worker }) => worker)]));
   }
 
   /** Read anew each time: an operator's edit counts at once, and a broken one stops the queue with its reason. */

@@ -65,10 +65,7 @@ describe('the options of the HTCondor plugins', () => {
     });
   }
 
-  it('refuse an attribute with a new line, which would be a command', () => {
-    expect(wrong(HTCondorSubmitterConfig, { customSubmitAttributes: { a: '1\nqueue 100' } })).to.have.length(
-      1,
-    );
+  it('refuse an attribute whose name is none', () => {
     expect(wrong(HTCondorSubmitterConfig, { customSubmitAttributes: { 'a b': '1' } })).to.not.deep.equal([]);
   });
 });

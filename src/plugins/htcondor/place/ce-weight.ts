@@ -83,31 +83,27 @@ function coefficients(percent: number) {
 }
 
 /**
- * The CE of one submission: all its workers go there. Where all have more than enough, any. `random`: from 0 up to 1, asked
- * once. @returns undefined only where there is none.
+ * Which CE each of the new workers goes to, in order: by weight, and each CE gets its part to one worker, so that a batch makes
+ * one submission for each CE. Harvester draws for each worker, which gives the same shares in the long run. Where all have
+ * more than enough, all are alike. `random`: from 0 up to 1, asked once. @returns none where there is no CE.
  */
-export function chooseCe(
+export function shareAmongCes(
   ces: readonly ChosenCe[],
   counts: ReadonlyMap<string, CeCounts>,
   options: WeightOptions,
   random: () => number,
-): ChosenCe | undefined {
+): ChosenCe[] {
   const weights = ceWeights(
     ces.map(({ endpoint }) => endpoint),
     counts,
     options,
   );
-  const chance = random();
-  return (
-    draw(
-      ces,
-      ({ endpoint }) => weights.get(endpoint) ?? 0,
-      () => chance,
-    ) ??
-    draw(
-      ces,
-      () => 1,
-      () => chance,
-    )
-  );
+  const allFull = [...weights.values()].every((weight) => weight === 0);
+  const weightOf = ({ endpoint }: ChosenCe) => (allFull ? 1 : (weights.get(endpoint) ?? 0));
+  // Evenly spaced from where chance begins: one worker alone is a draw like any other.
+  const start = random();
+  return Array.from({ length: options.newWorkers }, (_, index) => {
+    const at = (start + index) / options.newWorkers;
+    return draw(ces, weightOf, () => at);
+  }).filter((ce) => ce !== undefined);
 }

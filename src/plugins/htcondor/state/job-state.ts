@@ -40,8 +40,9 @@ const endedBefore = (ad: JobAd) =>
 const completed = (ad: JobAd) => is(4)(ad) || (ad.JobStatus !== undefined && endedBefore(ad));
 /** A removal is never taken back, whatever a late answer says. */
 const removed = (ad: JobAd) => is(3)(ad) || (ad.JobStatus !== undefined && ad.LastJobStatus === 3);
-const well = ({ ExitBySignal, ExitSignal, ExitCode }: JobAd) =>
-  ExitBySignal !== true && !ExitSignal && ExitCode === 0;
+/** A job that was held or evicted, and started again, keeps the signal that ended its first run: only `ExitBySignal` tells. */
+const bySignal = ({ ExitBySignal, ExitSignal }: JobAd): boolean => ExitBySignal ?? Boolean(ExitSignal);
+const well = (ad: JobAd) => !bySignal(ad) && ad.ExitCode === 0;
 
 /**
  * What a job's ad says, and what its worker is by it. Order matters: the first match counts. Whatever has another
@@ -142,11 +143,9 @@ const wrapperTexts: Readonly<Record<string, Readonly<Record<number, string>>>> =
   },
 };
 
-function failureOf(
-  { ExitBySignal, ExitSignal, ExitCode }: JobAd,
-  { payloadType = '' }: StateOptions,
-): WorkerError {
-  if (ExitBySignal === true || ExitSignal) {
+function failureOf(ad: JobAd, { payloadType = '' }: StateOptions): WorkerError {
+  const { ExitSignal, ExitCode } = ad;
+  if (bySignal(ad)) {
     const message = ExitSignal
       ? `ended by signal ${ExitSignal}${signalName(ExitSignal)}`
       : 'ended by a signal';
@@ -173,8 +172,9 @@ function removalOf({ RemoveReason, LastHoldReason, HoldReason }: JobAd): WorkerE
 }
 
 /** As a shell gives it: 128+n for signal n. */
-function exitCodeOf({ ExitBySignal, ExitSignal, ExitCode }: JobAd): number | undefined {
-  if (ExitBySignal === true || ExitSignal) return ExitSignal ? 128 + ExitSignal : undefined;
+function exitCodeOf(ad: JobAd): number | undefined {
+  const { ExitSignal, ExitCode } = ad;
+  if (bySignal(ad)) return ExitSignal ? 128 + ExitSignal : undefined;
   return ExitCode;
 }
 
@@ -203,7 +203,7 @@ function detailOf(ad: JobAd): Record<string, unknown> {
   return Object.fromEntries(
     kept.flatMap((key) => {
       const value = ad[key];
-      if (value === undefined) return [];
+      if (value === undefined || (key === 'ExitSignal' && !bySignal(ad))) return [];
       return [[key, typeof value === 'string' ? value.slice(0, 1000) : value]];
     }),
   );

@@ -3,6 +3,7 @@ import { ThresherError, toReason } from '../../../worker/errors.ts';
 import type { Worker, WorkerError } from '../../../worker/worker.ts';
 import { identityText, marks } from '../marks.ts';
 import { type BatchFacts, logSubdirOf, type Values, valuesOf, withHostname } from './placeholders.ts';
+import { hasNewLine } from '../one-line.ts';
 import { classAdText, textOf } from './quoting.ts';
 import { type Command, contradicts, type Statement } from './statements.ts';
 import type { CondorTemplate } from './template.ts';
@@ -114,12 +115,15 @@ function renderAll(statements: readonly Statement[], values: Values): string[] {
   return statements.map((statement) => {
     if (statement.kind !== 'command') return '';
     const text = statement.render(values);
-    if (text.endsWith('\\')) {
-      const message = `${statement.key} ends with a backslash, by which the next line would become a part of it`;
-      throw new ThresherError('htcondor-value', message);
-    }
-    return text;
+    return whole(statement.key, text);
   });
+}
+
+/** @throws ThresherError `htcondor-value` for a text that its line does not end. */
+function whole(key: string, text: string): string {
+  if (!text.endsWith('\\')) return text;
+  const message = `${key} ends with a backslash, by which the next line would become a part of it`;
+  throw new ThresherError('htcondor-value', message);
 }
 
 function marksOf({ factoryId, harvesterId, factoryLog, queue, configId, ce }: DescribeOptions): string[] {
@@ -142,10 +146,21 @@ function classAdString(text: string): string {
 function customAttributes({
   customSubmitAttributes,
 }: DescribeOptions['config']): (readonly [string, string])[] {
-  return Object.entries(customSubmitAttributes).map(([key, value]) => [`+${key}`, plain(String(value))]);
+  return Object.entries(customSubmitAttributes).map(([key, value]) => [
+    `+${key}`,
+    whole(key, plain(String(value))),
+  ]);
 }
 
+/**
+ * What stands there once for all workers: names and options, which no placeholder made inert.
+ * @throws ThresherError `htcondor-value` for what would end the line and begin a command of its own.
+ */
 function plain(text: string): string {
+  if (hasNewLine(text)) {
+    const message = `${JSON.stringify(text)} has a new line or another control character; it must be one line of text`;
+    throw new ThresherError('htcondor-value', message);
+  }
   return text.replaceAll('$', () => '$(DOLLAR)');
 }
 

@@ -6,7 +6,7 @@ import { cesOf } from '../../../../src/plugins/htcondor/place/ce-list.ts';
 import {
   type CeCounts,
   ceWeights,
-  chooseCe,
+  shareAmongCes,
   type WeightOptions,
 } from '../../../../src/plugins/htcondor/place/ce-weight.ts';
 import {
@@ -223,16 +223,45 @@ describe('the weight of a CE', () => {
     { ...ce, endpoint: 'a' },
     { ...ce, endpoint: 'b' },
   ];
-  const choose = (chance: number, of_: Record<string, CeCounts> = {}) =>
-    chooseCe(two, new Map(Object.entries(of_)), usual, () => chance)?.endpoint;
+  const share = (newWorkers: number, chance: number, of_: Record<string, CeCounts> = {}) =>
+    shareAmongCes(two, new Map(Object.entries(of_)), { ...usual, newWorkers }, () => chance)
+      .map(({ endpoint }) => endpoint)
+      .join('');
 
-  it('decides which one a batch goes to', () => {
-    expect([choose(0), choose(0.49), choose(0.5), choose(0.999)]).to.deep.equal(['a', 'a', 'b', 'b']);
-    expect(choose(0, { a: counts(101, 1), b: counts(1, 1) })).to.equal('b');
+  it('decides where one worker goes', () => {
+    expect([0, 0.49, 0.5, 0.999].map((chance) => share(1, chance))).to.deep.equal(['a', 'a', 'b', 'b']);
+    expect(share(1, 0, { a: counts(101, 1), b: counts(1, 1) })).to.equal('b');
+  });
+
+  it('divides a batch', () => {
+    expect(share(6, 0.3)).to.equal('aaabbb');
+    // The weights are 51 and 54.
+    expect(share(20, 0.3, { a: counts(10, 20, 10), b: counts(5, 10, 5) })).to.equal(
+      `${'a'.repeat(10)}${'b'.repeat(10)}`,
+    );
+    expect(share(4, 0.3, { a: counts(101, 1), b: counts(1, 1) })).to.equal('bbbb');
+  });
+
+  it('gives each its part to one worker, whatever chance says', () => {
+    fc.assert(
+      fc.property(
+        fc.nat(60),
+        fc.nat(60),
+        fc.nat(99),
+        fc.double({ min: 0, max: 0.999, noNaN: true }),
+        (a, b, n, chance) => {
+          const of_ = { a: counts(a, 5), b: counts(b, 5) };
+          const weights = weigh(of_, { newWorkers: n });
+          const exact = (n * of(weights, 'a')) / (of(weights, 'a') + of(weights, 'b'));
+          const shared = share(n, chance, of_);
+          return shared.length === n && Math.abs([...shared.matchAll(/a/g)].length - exact) < 1 + 1e-6;
+        },
+      ),
+    );
   });
 
   it('leaves any where all have more than enough, and none where there is none', () => {
-    expect(choose(0.9, { a: counts(101, 1), b: counts(101, 1) })).to.equal('b');
-    expect(chooseCe([], new Map(), usual, () => 0)).to.equal(undefined);
+    expect(share(2, 0.9, { a: counts(101, 1), b: counts(101, 1) })).to.equal('ab');
+    expect(shareAmongCes([], new Map(), usual, () => 0)).to.deep.equal([]);
   });
 });

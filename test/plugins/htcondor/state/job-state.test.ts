@@ -44,6 +44,12 @@ describe('what a job of HTCondor means', () => {
       { JobStatus: 4, ExitBySignal: true, ExitCode: 0 },
       'failed completed exit-status',
     ],
+    [
+      'ended with 0 in its second run, and still has the signal of its first',
+      { JobStatus: 4, ExitBySignal: false, ExitSignal: 15, ExitCode: 0, NumJobStarts: 2 },
+      'finished completed',
+    ],
+    ['ended by a signal, by that alone', { JobStatus: 4, ExitSignal: 9 }, 'failed completed exit-status'],
     ['ended without an exit status', { JobStatus: 4 }, 'failed completed exit-status-lost'],
     [
       'was completed, and shown once more as running',
@@ -88,7 +94,7 @@ describe('what a job of HTCondor means', () => {
         return (
           ad.ExitCode === 0 &&
           ad.ExitBySignal !== true &&
-          !ad.ExitSignal &&
+          (ad.ExitBySignal === false || !ad.ExitSignal) &&
           (ad.JobStatus === 4 || ad.LastJobStatus === 4)
         );
       }),

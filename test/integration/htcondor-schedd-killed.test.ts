@@ -1,0 +1,112 @@
+import { expect } from 'chai';
+import {
+  clientOf,
+  type CondorSpace,
+  condorSpace,
+  ownPool,
+  type ScheddKind,
+  scheddPid,
+} from '../support/htcondor.ts';
+import { condorEnvironment, condorQueue, condorSite, shellTemplate } from '../support/htcondor-site.ts';
+import { submitting } from '../support/htcondor-submits.ts';
+import type { RunningDaemon, Site } from '../support/site.ts';
+import { until } from '../support/until.ts';
+
+const { signal } = new AbortController();
+const wanted = 40;
+
+describe('HTCondor, through crashes of the schedd', function () {
+  this.timeout(180_000);
+  let pool: Awaited<ReturnType<typeof ownPool>>;
+  let kind: ScheddKind;
+  let space: CondorSpace;
+  let site: Site;
+  let daemon: RunningDaemon;
+
+  before(async () => {
+    pool = await ownPool();
+  });
+  after(() => pool.stop());
+  function begin(which: ScheddKind): void {
+    kind = which;
+    space = condorSpace(pool);
+    const limits = { maxWorkers: wanted, nQueueLimitWorker: wanted };
+    site = condorSite(
+      {
+        queues: { Q: condorQueue(pool, { kind, template: 'pilot.sub.yaml', queue: limits }) },
+        settings: { master: { factoryId: space.factory }, monitor: { missingGrace: 1 } },
+      },
+      { 'pilot.sub.yaml': shellTemplate(space, 'exec sleep 1000') },
+    );
+    daemon = site.start([], condorEnvironment(pool, site.directory));
+  }
+  afterEach(async () => {
+    await site.clean();
+    await clientOf(pool, kind).act('remove', space.mine, 'the test is over', signal);
+  });
+
+  /** Ends the schedd as a crash does, and waits for the next one: the master starts it. */
+  async function crash(meanwhile: () => void = () => undefined): Promise<void> {
+    const before = scheddPid(pool, kind);
+    process.kill(before, 'SIGKILL');
+    meanwhile();
+    await until('the next schedd runs', () => scheddPid(pool, kind) !== before, 60_000);
+  }
+
+  const allRun = () =>
+    until(
+      'all wanted workers run, and no intent is open',
+      async () => {
+        const workers = await site.workers();
+        const running = workers.filter(({ status }) => status === 'running');
+        const settled = workers.every(({ status }) => status !== 'pending');
+        return settled && running.length === wanted && running.map(({ workerID }) => workerID).sort();
+      },
+      90_000,
+    ).catch((error: unknown) => {
+      throw new Error(`${String(error)}\n${daemon.output().slice(-3000)}`);
+    });
+  const inQueue = async () => {
+    const jobs = await clientOf(pool, kind).queue(space.mine, ['harvesterWorkerID'], signal);
+    return jobs.map((job) => Number(job['harvesterWorkerID'])).sort();
+  };
+  /** Workers of which more than one job was ever made. */
+  async function twice(): Promise<string[]> {
+    const ended = await clientOf(pool, kind).history(space.mine, ['harvesterWorkerID'], 1000, signal);
+    const ids = [...ended.map((ad) => String(ad['harvesterWorkerID'])), ...(await inQueue()).map(String)];
+    return ids.filter((id, index) => ids.indexOf(id) !== index);
+  }
+
+  // What is given to the remote one is spooled after that, which takes a second step.
+  for (const which of ['local', 'remote'] as const) {
+    it(`of the ${which} one in the middle of a submission makes no second job and loses none`, async () => {
+      begin(which);
+      const pid = await until('a condor_submit is in conversation with it', () => {
+        const [one] = submitting(site);
+        return one !== undefined && one.connections > 0 && one.pid;
+      });
+      process.kill(pid, 'SIGSTOP');
+      await crash(() => process.kill(pid, 'SIGCONT'));
+      const ids = await allRun();
+      expect(await inQueue()).to.deep.equal(ids);
+      expect(await twice()).to.deep.equal([]);
+    });
+  }
+
+  it('while a part of a batch runs ends no worker and makes none anew', async () => {
+    begin('local');
+    const running = () => site.workers({ status: 'running' });
+    await until('some run', async () => (await running()).length > 0, 60_000);
+    const before = (await site.workers()).map(({ workerID }) => workerID).sort();
+    await crash();
+    const ids = await allRun();
+    expect(ids).to.deep.equal(before);
+    expect(await inQueue()).to.deep.equal(ids);
+    expect(await twice()).to.deep.equal([]);
+    expect((await site.workers()).map(({ workerID }) => workerID).sort()).to.deep.equal(before);
+    // And it still follows them.
+    await site.run('kill', ...ids.slice(0, 5).map(String));
+    await until('five are cancelled', async () => (await site.workers({ status: 'cancelled' })).length === 5);
+    await until('no submission is under way', () => submitting(site).length === 0);
+  });
+});
