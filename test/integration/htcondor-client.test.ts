@@ -17,6 +17,7 @@ import {
   scheddPid,
 } from '../support/htcondor.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
+import { queueRows } from '../support/condor-rows.ts';
 import { until } from '../support/until.ts';
 
 const { signal } = new AbortController();
@@ -66,8 +67,8 @@ describe('the client of HTCondor', function () {
         const client = clientOf(pool, kind);
         const { mine, ...own } = space();
         const text = shellJob({ ...own, mine }, 'sleep $(time)');
-        const itemData = { variables: ['time'], rows: [['600'], ['601'], ['602']] };
-        const jobs = await client.submit(text, { itemData, spool: kind === 'remote' }, signal);
+        const rows = queueRows(['time'], [['600'], ['601'], ['602']]);
+        const jobs = await client.submit(`${text}\n${rows}`, { spool: kind === 'remote' }, signal);
         expect(jobs.map(({ proc }) => proc)).to.deep.equal([0, 1, 2]);
         const states = async () => {
           const ads = await client.queue(
@@ -149,53 +150,6 @@ describe('the client of HTCondor', function () {
     const client = clientOf(pool, 'local');
     expect(await client.queue('false', ['ClusterId'], signal)).to.deep.equal([]);
     expect(await client.history('false', ['ClusterId'], 5, signal)).to.deep.equal([]);
-  });
-
-  it('hands every value of a row over as it is', async () => {
-    const client = clientOf(pool, 'local');
-    const own = space();
-    const values = [
-      '$(HOME)',
-      '$ENV(PATH)',
-      'a, b',
-      ' # no comment ',
-      ')',
-      '',
-      'x\\',
-      '$$',
-      'queue',
-      "it's",
-      'ä',
-      '%d',
-      'a  b',
-      'x$',
-      '$$ 5',
-      '$x',
-    ];
-    const text = shellJob(own, 'true', 'hold = true', '+Value = "$(value)"', '+Other = "$(other)"');
-    const rows = values.map((value, at) => [value, values[(at + 1) % values.length] ?? '']);
-    await client.submit(text, { itemData: { variables: ['value', 'other'], rows } }, signal);
-    const ads = await client.queue(own.mine, ['ProcId', 'Value', 'Other'], signal);
-    const found = ads.toSorted((a, b) => Number(a['ProcId']) - Number(b['ProcId']));
-    // The row that ends in a backslash is the text around it: old ClassAds read \" as a quote.
-    expect(found.map(({ Value }) => Value)).to.deep.equal(values);
-    expect(found.map((ad) => [ad['Value'], ad['Other']])).to.deep.equal(rows);
-  });
-
-  it('refuses rows that cannot be said, before anything is submitted', async () => {
-    const client = clientOf(pool, 'local');
-    const own = space();
-    const submit = (variables: string[], rows: string[][]) =>
-      client.submit(shellJob(own, 'true', 'hold = true'), { itemData: { variables, rows } }, signal);
-    for (const call of [
-      submit(['a'], [['x\ny']]),
-      submit(['a'], [['$$(Memory)']]),
-      submit(['a b'], [['x']]),
-      submit(['a'], [['x', 'y']]),
-    ]) {
-      expect(await failureOf(call, 'condor-submit-wrong')).to.include({ maybeDone: false });
-    }
-    expect(await client.queue(own.mine, [], signal)).to.deep.equal([]);
   });
 
   it('writes strings that HTCondor reads back as they were', async () => {

@@ -16,6 +16,7 @@ import {
 import { condorEnvironment, condorQueue, condorSite, shellTemplate } from '../support/htcondor-site.ts';
 import { connectionsOf, submitting } from '../support/htcondor-submits.ts';
 import type { Site } from '../support/site.ts';
+import { queueRows } from '../support/condor-rows.ts';
 import { until } from '../support/until.ts';
 
 const { signal } = new AbortController();
@@ -130,9 +131,10 @@ describe('HTCondor, through crashes of the daemon', function () {
       const text = [
         ...['executable = /bin/true', 'transfer_executable = false', 'hold = true', 'My.x = $(a)'],
         `My.thresherFactory = "${space.factory}"`,
+        queueRows(['a'], rows),
       ].join('\n');
       const started: number[] = [];
-      const options = { itemData: { variables: ['a'], rows }, onStart: (pid: number) => started.push(pid) };
+      const options = { onStart: (pid: number) => started.push(pid) };
       const submission = client.submit(text, options, signal).catch((error: unknown) => error);
       const count = async (patience?: number) =>
         (await clientOf(pool, 'local', {}, patience).queue(space.mine, ['ClusterId'], signal)).length;

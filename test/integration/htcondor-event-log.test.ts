@@ -11,6 +11,7 @@ import {
   condorSpace,
   type Pool,
 } from '../support/htcondor.ts';
+import { queueRows } from '../support/condor-rows.ts';
 import { until } from '../support/until.ts';
 
 const { signal } = new AbortController();
@@ -64,16 +65,15 @@ describe('the event logs of a real pool', function () {
       ].join('\n');
     const dev = '/dev/null';
     const rows = [
-      ['exit 0', dev],
-      ['exit 7', dev],
-      ['kill -9 $$', dev],
-      ['sleep 600', dev],
-      ['true', '/no/such'],
+      [dev, 'exit 0'],
+      [dev, 'exit 7'],
+      [dev, 'kill -9 $$'],
+      [dev, 'sleep 600'],
+      ['/no/such', 'true'],
     ];
-    const itemData = { variables: ['script', 'in'], rows };
     const clusters: number[] = [];
     for (const xml of [false, true]) {
-      const jobs = await client.submit(text(xml), { itemData }, signal);
+      const jobs = await client.submit(`${text(xml)}${queueRows(['in', 'script'], rows)}`, {}, signal);
       const cluster = jobs[0]?.cluster ?? 0;
       clusters.push(cluster);
       const statuses = async () => {

@@ -1,7 +1,6 @@
 import type { ProgramEnd } from '../program.ts';
 import { classAdName, type JobId, jobIdText } from './classad.ts';
 import { HTCondorError } from './errors.ts';
-import { type ItemRows, queueStatement } from './item-rows.ts';
 import { type Ad, JsonObjects } from './json-objects.ts';
 import { CondorTools, type Tool, type ToolsOptions } from './tools.ts';
 
@@ -16,8 +15,6 @@ export interface ClientOptions extends ToolsOptions {
 export interface SubmitOptions {
   /** Hands all files over to the schedd, as a remote one needs it. */
   readonly spool?: boolean;
-  /** One job each, with a `queue` statement behind the text, which has none of its own then. */
-  readonly itemData?: ItemRows;
   /** What relative paths in the text are relative to. Default "/". */
   readonly directory?: string;
   /** Is told the id of the process: one that a killed daemon left must be ended before anything is tried again. */
@@ -57,14 +54,13 @@ export class HTCondorClient {
    * @returns their ids in the order of the text.
    */
   async submit(text: string, options: SubmitOptions, signal: AbortSignal): Promise<readonly JobId[]> {
-    const { spool = false, itemData, directory, onStart } = options;
-    const body = text.endsWith('\n') ? text : `${text}\n`;
+    const { spool = false, directory, onStart } = options;
     const tool: Tool = {
       command: 'condor_submit',
       args: ['-terse', ...(spool ? ['-spool'] : []), '-'],
       changes: true,
       timeLimit: spool ? this.#limits.transfer : this.#limits.change,
-      input: itemData === undefined ? body : `${body}${queueStatement(itemData)}`,
+      input: text.endsWith('\n') ? text : `${text}\n`,
       ...(directory !== undefined && { directory }),
       ...(onStart && { onStart }),
     };

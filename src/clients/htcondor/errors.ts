@@ -114,6 +114,9 @@ const rules: readonly Rule[] = [
   },
 ];
 
+/** The jobs were in the queue when it came to this, whatever kept their files from following. */
+const afterwards = /Failed to (spool|commit)/i;
+
 /** Characters of a tool's words that are shown. */
 const shownLength = 400;
 
@@ -128,7 +131,7 @@ export function failureOf(called: Called, stderr: string, status: string): HTCon
   return new HTCondorError({
     code: rule?.code ?? 'condor-failed',
     message: `${called.command} for ${called.place}${at}: ${said} (${status})`,
-    maybeDone: called.changes && (rule?.maybeDone ?? true),
+    maybeDone: called.changes && ((rule?.maybeDone ?? true) || afterwards.test(text)),
     ...(line !== undefined && { line }),
   });
 }

@@ -23,7 +23,7 @@ export function identityText(worker: Worker): string {
   const text = JSON.stringify({ ...who, ...(accessPoint !== undefined && { accessPoint }) });
   // JSON has a way to write each of them, so that neither side has to know of the other's quoting.
   return text.replaceAll(
-    /[$\u007f-\uffff]/g,
+    /[ $\u007f-\uffff]/g,
     (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 }

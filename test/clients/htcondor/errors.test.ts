@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import { type Called, failureOf } from '../../../src/clients/htcondor/errors.ts';
-import { queueStatement } from '../../../src/clients/htcondor/item-rows.ts';
 import { classAdString, parseJobId, whereIs, whereJobs } from '../../../src/clients/htcondor/classad.ts';
 
 const called = (command: string, submitted?: string): Called => ({
@@ -16,6 +15,13 @@ describe('what the commands of HTCondor say', () => {
   it('is about room on a disk', () => {
     const said = 'ERROR: Failed to write to the spool: No space left on device';
     expect(failure('condor_submit', said)).to.include({ code: 'condor-disk-full', maybeDone: false });
+  });
+
+  it('may have been done, where files were on their way already', () => {
+    for (const why of ['No space left on device', 'Connection refused', 'Failed to connect to schedd']) {
+      const said = `ERROR: ${why}\nERROR: Failed to spool job files.`;
+      expect(failure('condor_submit', said), why).to.include({ maybeDone: true });
+    }
   });
 
   it('is a limit of any kind', () => {
@@ -64,10 +70,6 @@ describe('what is written for HTCondor', () => {
     expect(() => classAdString('a\0')).to.throw(RangeError);
     expect(() => whereIs('a || b', 1)).to.throw(RangeError);
     expect(whereIs('thresherFactory', 'x')).to.equal('thresherFactory =?= "x"');
-    expect(() => queueStatement({ variables: ['a\nqueue'], rows: [] })).to.throw(/no name of a variable/);
-    expect(() => queueStatement({ variables: ['a'], rows: [['b'], ['c', 'd']] })).to.throw(
-      /row 2 has 2 values/,
-    );
   });
 
   it('names jobs in one term for each cluster', () => {

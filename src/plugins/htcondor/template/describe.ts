@@ -6,6 +6,7 @@ import { type BatchFacts, logSubdirOf, type Values, valuesOf, withHostname } fro
 import { hasNewLine } from '../one-line.ts';
 import { classAdText, textOf } from './quoting.ts';
 import { type Command, contradicts, type Statement } from './statements.ts';
+import { type Column, rowsOf } from './rows.ts';
 import type { CondorTemplate } from './template.ts';
 
 export interface DescribedBatch {
@@ -28,10 +29,8 @@ export interface DescribeOptions extends BatchFacts {
 
 /**
  * One submit description for a whole batch: `queue ... from` with a row per worker. What is the same for all workers
- * stands there once; what differs becomes a macro for each worker, named with the worker's id, which the row picks. Rows
- * themselves hold only ids, since HTCondor divides a row at commas and blanks and has no way to quote them. There is
- * one queue statement because HTCondor 24 no longer takes several, which is how Harvester submits; and so no command of
- * one worker can be left over for the next.
+ * stands there once; what differs is in the rows. There is one queue statement because HTCondor 24 no longer takes several,
+ * which is how Harvester submits; and so no command of one worker can be left over for the next.
  */
 export function describeBatch(
   template: CondorTemplate,
@@ -52,7 +51,7 @@ export function describeBatch(
   const [first] = rendered;
   if (first === undefined) return { description: '', workers: [], rejected };
   const lines: string[] = [];
-  const macros: string[] = [];
+  const columns: Column[] = [];
   for (const [index, statement] of statements.entries()) {
     if (statement.kind === 'verbatim') lines.push(statement.text);
     if (statement.kind === 'custom-attributes')
@@ -65,24 +64,19 @@ export function describeBatch(
       lines.push(`${statement.key} = ${text}`);
       continue;
     }
-    const macro = `thresherV${index}W`;
-    for (const { worker, texts } of rendered)
-      macros.push(`${macro}${worker.workerId} = ${texts[index] ?? ''}`);
-    lines.push(`${statement.key} = $(${macro}$(thresherWorker))`);
+    columns.push({ key: statement.key, texts: rendered.map(({ texts }) => texts[index] ?? '') });
   }
-  for (const { worker } of rendered)
-    macros.push(`thresherIdentityW${worker.workerId} = ${plain(classAdText(identityText(worker)))}`);
+  const described = rendered.map(({ worker }) => worker);
+  const identities = described.map((worker) => plain(classAdText(identityText(worker))));
+  const rows = rowsOf(described, columns, identities);
   const description = [
     ...lines,
+    ...rows.lines,
     // Last, so that nothing in the template can say otherwise.
     ...marksOf(options),
-    ...macros,
-    'queue thresherWorker from (',
-    ...rendered.map(({ worker }) => String(worker.workerId)),
-    ')',
-    '',
+    ...rows.queue,
   ].join('\n');
-  return { description, workers: rendered.map(({ worker }) => worker), rejected };
+  return { description, workers: described, rejected };
 }
 
 /** What the factory writes itself, as `keyOf` has it. */
@@ -131,7 +125,7 @@ function marksOf({ factoryId, harvesterId, factoryLog, queue, configId, ce }: De
     `+${marks.factory} = ${classAdString(factoryId)}`,
     `+harvesterID = ${classAdString(harvesterId)}`,
     `+${marks.worker} = "$(thresherWorker)"`,
-    `+${marks.identity} = "$(thresherIdentityW$(thresherWorker))"`,
+    `+${marks.identity} = "$(thresherIdentity)"`,
     ...(queue === undefined ? [] : [`+${marks.queue} = ${classAdString(queue)}`]),
     ...(configId === undefined ? [] : [`+${marks.config} = ${configId}`]),
     ...(ce === undefined ? [] : [`+${marks.ce} = ${classAdString(ce.endpoint)}`]),

@@ -351,21 +351,35 @@ describe('the submit description of a batch', () => {
     expect(description.split('\n')).to.deep.equal([
       'executable = /d/wrapper.sh',
       '+a = "Q"',
-      '+w = $(thresherV2W$(thresherWorker))',
+      '+w = $(thresherV0)',
       '+thresherFactory = "thresher-test"',
       '+harvesterID = "CERN_test"',
       '+harvesterWorkerID = "$(thresherWorker)"',
-      '+thresherIdentity = "$(thresherIdentityW$(thresherWorker))"',
-      'thresherV2W1 = 1',
-      'thresherV2W2 = 2',
-      ...[1, 2].map((id) => `thresherIdentityW${id} = ${identityText(workerOf(id)).replaceAll('"', '\\"')}`),
-      'queue thresherWorker from (',
-      '1',
-      '2',
+      '+thresherIdentity = "$(thresherIdentity)"',
+      'queue thresherWorker,thresherV0,thresherIdentity from (',
+      ...[1, 2].map((id) => `${id},${id},${identityText(workerOf(id)).replaceAll('"', '\\"')}`),
       ')',
       '',
     ]);
     expect(workers.map(({ workerId }) => workerId)).to.deep.equal([1, 2]);
+  });
+
+  it('has a row in which nothing divides a value, and a macro for what uses those of HTCondor', () => {
+    const { description } = describeText(
+      `${body}+a = "{workerID}, {workerID}"\noutput = $ENV(HOME)/{workerID}\nqueue 1\n`,
+      [workerOf(1), workerOf(2)],
+    );
+    const lines = description.split('\n');
+    expect(lines).to.include.members([
+      '+a = $(thresherV0)',
+      'output = $(thresherV1W$(thresherWorker))',
+      'thresherComma = ,',
+      'thresherV1W2 = $ENV(HOME)/2',
+      'queue thresherWorker,thresherV0,thresherIdentity from (',
+    ]);
+    expect(lines.find((line) => line.startsWith('2,'))).to.match(
+      /^2,"2\$\(thresherComma\)\$\(thresherBlank\)2",\{/,
+    );
   });
 
   it('leaves out a worker whose value cannot be written, and not the others', () => {

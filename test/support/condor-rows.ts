@@ -1,0 +1,4 @@
+/** A `queue` statement with a job for each row; each variable is `$(name)` in the text before it. Values are without commas, and only the last may have blanks. */
+export function queueRows(variables: readonly string[], rows: readonly (readonly string[])[]): string {
+  return [`queue ${variables.join(',')} from (`, ...rows.map((row) => row.join(',')), ')', ''].join('\n');
+}
