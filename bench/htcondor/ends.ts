@@ -82,6 +82,7 @@ async function inSchedd(bench: BenchPool, directory: string, count: number): Pro
   );
   await pilots.started(count, patience);
   daemon.start();
+  await daemon.ready();
   return follow(bench, { pilots, daemon, schedd, count });
 }
 
@@ -95,6 +96,7 @@ async function onMachine(bench: BenchPool, directory: string, count: number): Pr
 }
 
 interface EndsSite {
+  readonly factory: string;
   readonly pilots: WaitingPilots;
   readonly daemon: CondorDaemon;
   readonly schedd: BenchSchedd;
@@ -104,7 +106,7 @@ function site(
   { pool, directory: open, environment }: BenchPool,
   directory: string,
   factory: string,
-): EndsSite & { factory: string } {
+): EndsSite {
   const jobs = join(open, factory);
   openDirectory(pool, jobs);
   const pilots = new WaitingPilots(jobs);
@@ -115,12 +117,8 @@ function site(
 
 async function follow(
   { pool }: BenchPool,
-  { pilots, daemon, schedd, count }: EndsSite & { readonly count: number },
+  { pilots, daemon, schedd, count }: Omit<EndsSite, 'factory'> & { readonly count: number },
 ): Promise<Seen> {
-  await daemon.ready().catch((error: unknown) => {
-    // One that fills says so in other words.
-    if (daemon.pid === 0) throw error;
-  });
   const rows = new Rows(daemon.database);
   await rows.until('all jobs run', () => rows.count(`status = 'running'`) === count, patience);
   daemon.want(0);

@@ -27,7 +27,7 @@ export async function measurePoll(
   const executableFile = writeWrapper(jobs);
   const factory = 'bench-poll';
   const site = new RealDaemon(join(directory, 'poll'), {
-    settings: { master: { factoryId: factory }, submitter: { maxNewWorkers: workers } },
+    settings: { master: { factoryId: factory }, submitter: { maxNewWorkers: 1000 } },
   });
   chmodSync(site.directory, 0o755);
   const template = pilotTemplate(jobs, { ...neverMatches, initialdir: jobs });

@@ -16,6 +16,7 @@ const settings = [
   ...['SHADOW_QUEUE_UPDATE_INTERVAL = 900', 'MASTER_UPDATE_INTERVAL = 300', 'POLLING_INTERVAL = 5'],
   // Jobs of the scheduler universe, many of them at once.
   ...['START_SCHEDULER_UNIVERSE = TotalSchedulerJobsRunning < 10000', 'JOB_START_COUNT = 2000'],
+  'MAX_RUNNING_SCHEDULER_JOBS_PER_OWNER = 10000',
 ];
 
 export interface BenchPool {
