@@ -2,11 +2,20 @@
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { benchCore } from './core/index.ts';
-import { benchKubernetes, type Options, parts } from './kubernetes/index.ts';
+import { benchHTCondor, parts as partsOfHTCondor } from './htcondor/index.ts';
+import { benchKubernetes, parts as partsOfKubernetes } from './kubernetes/index.ts';
+import type { Options } from './shared/parts.ts';
 
-const benchmarks: Readonly<Record<string, (options: Options) => Promise<void>>> = {
-  core: ({ resultsDirectory }) => benchCore(resultsDirectory),
-  kubernetes: benchKubernetes,
+interface Benchmark {
+  readonly run: (options: Options) => Promise<void>;
+  /** What can be measured by itself; none of one that has one size only. */
+  readonly parts: readonly string[];
+}
+
+const benchmarks: Readonly<Record<string, Benchmark>> = {
+  core: { run: ({ resultsDirectory }) => benchCore(resultsDirectory), parts: [] },
+  kubernetes: { run: benchKubernetes, parts: partsOfKubernetes },
+  htcondor: { run: benchHTCondor, parts: partsOfHTCondor },
 };
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -18,10 +27,12 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 
 const usage = `usage: npm run bench -- ${Object.keys(benchmarks).join(' | ')} [--workers N] [--part PART]
 
-Of \`kubernetes\`:
+Of \`kubernetes\` and \`htcondor\`:
 
   --workers N  a quick try with so many live workers, 100 to 10000: less than that is not kept
-  --part PART  only ${parts.join(', ')}; the others stay as they were measured last
+  --part PART  only that; the others stay as they were measured last
+               kubernetes: ${partsOfKubernetes.join(', ')}
+               htcondor: ${partsOfHTCondor.join(', ')}
 `;
 
 interface Command extends Pick<Options, 'workers' | 'part'> {
@@ -37,13 +48,17 @@ function readCommand(): Command {
   if (unknown.length > 0) throw new Error(`there is no benchmark ${unknown.join(', ')}`);
   if (names.length === 0) throw new Error('no benchmark is named');
   const isQuick = values.workers !== undefined || values.part !== undefined;
-  if (isQuick && names.includes('core')) throw new Error('core has one size only');
+  const fixed = names.find((name) => benchmarks[name]?.parts.length === 0);
+  if (isQuick && fixed !== undefined) throw new Error(`${fixed} has one size only`);
   const workers = values.workers === undefined ? undefined : Number(values.workers);
   if (workers !== undefined && !(Number.isInteger(workers) && workers >= 100 && workers <= 10_000))
     throw new Error(`--workers is "${values.workers ?? ''}": write a number from 100 to 10000`);
-  const part = parts.find((one) => one === values.part);
-  if (part === undefined && values.part !== undefined)
-    throw new Error(`--part is "${values.part}": write one of ${parts.join(', ')}`);
+  const { part } = values;
+  for (const name of names) {
+    const parts = benchmarks[name]?.parts ?? [];
+    if (part !== undefined && !parts.includes(part))
+      throw new Error(`--part is "${part}": of ${name} write one of ${parts.join(', ')}`);
+  }
   return { names, workers, part };
 }
 
@@ -55,4 +70,4 @@ try {
   process.exit(2);
 }
 const resultsDirectory = join(import.meta.dirname, 'results');
-for (const name of command.names) await benchmarks[name]?.({ resultsDirectory, ...command });
+for (const name of command.names) await benchmarks[name]?.run({ resultsDirectory, ...command });

@@ -1,6 +1,7 @@
-import type { Figure } from './figure.ts';
+import type { Figure } from '../shared/figure.ts';
 import type { Measured } from './measured.ts';
-import { liveWorkers, median } from './site.ts';
+import { median, round } from '../shared/statistics.ts';
+import { liveWorkers } from './site.ts';
 
 const targets = {
   bytesPerWorker: 2048,
@@ -187,8 +188,4 @@ function restart(restarts: Measured['restarts'], bareReads: readonly number[]): 
     },
     info('restart-stall', 'longest time the process answered nothing during a restart', of('blockedMs')),
   ];
-}
-
-function round(value: number, digits: number): number {
-  return Number(value.toFixed(digits));
 }

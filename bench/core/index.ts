@@ -1,10 +1,11 @@
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { runChild } from './children.ts';
+import { runChild } from '../shared/children.ts';
 import { figuresOf } from './figures.ts';
 import type { LiveResult } from './live.ts';
-import { machine } from './machine.ts';
+import { machine } from '../shared/machine.ts';
+import { progressOf } from '../shared/progress.ts';
 import type { RestartResult } from './restart.ts';
 import type { Measured } from './measured.ts';
 import { pageOf } from './page.ts';
@@ -12,6 +13,9 @@ import { paths, writeSite } from './site.ts';
 
 /** Restarts, and runs of the bare reader between them. */
 const restarts = 5;
+
+const progress = progressOf('core');
+const programOf = (name: string) => join(import.meta.dirname, name);
 
 /** The core without any real backend; the results go to `results/core.json` and `results/core.md`. */
 export async function benchCore(resultsDirectory: string): Promise<void> {
@@ -40,7 +44,7 @@ async function measure(directory: string): Promise<Measured> {
   mkdirSync(original);
   writeSite(original);
   progress('a daemon with 100,000 live workers (about two minutes)');
-  const live = await runChild<LiveResult>('live.ts', original);
+  const live = await runChild<LiveResult>(programOf('live.ts'), original);
   rmSync(`${paths(original).database}.bare`, { force: true });
   const results: RestartResult[] = [];
   const bareReads: number[] = [];
@@ -49,17 +53,13 @@ async function measure(directory: string): Promise<Measured> {
     // Each finds the very state that the killed daemon left.
     const copy = join(directory, `restart-${round}`);
     cpSync(original, copy, { recursive: true });
-    results.push(await runChild<RestartResult>('restart.ts', copy, String(Date.now())));
+    results.push(await runChild<RestartResult>(programOf('restart.ts'), copy, String(Date.now())));
     rmSync(copy, { recursive: true });
     cpSync(original, copy, { recursive: true });
     const { database } = paths(copy);
-    const bare = await runChild<{ ready: number }>('read-rows.ts', database, String(Date.now()));
+    const bare = await runChild<{ ready: number }>(programOf('read-rows.ts'), database, String(Date.now()));
     bareReads.push(bare.ready);
     rmSync(copy, { recursive: true });
   }
   return { live, restarts: results, bareReads };
-}
-
-function progress(what: string): void {
-  process.stderr.write(`bench core: ${what}\n`);
 }

@@ -9,7 +9,6 @@ import { backend, type FakeStatus } from './fake-backend.ts';
 import {
   connections,
   liveWorkers,
-  median,
   paths,
   report,
   sleep,
@@ -19,6 +18,7 @@ import {
 } from './site.ts';
 import { Stalls } from './stalls.ts';
 import { StatementCounter } from './statements.ts';
+import { median } from '../shared/statistics.ts';
 
 const [directory = ''] = process.argv.slice(2);
 const site = paths(directory);

@@ -1,6 +1,6 @@
-import { type Figure, tablesOf } from './figure.ts';
+import { type Figure, tablesOf } from '../shared/figure.ts';
 import type { Measured } from './measured.ts';
-import type { Machine } from './machine.ts';
+import type { Machine } from '../shared/machine.ts';
 
 export interface Results {
   readonly date: string;

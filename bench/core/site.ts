@@ -4,7 +4,7 @@ import { stringify } from 'yaml';
 import { readSettings } from '../../src/config/settings/settings.ts';
 import { Daemon } from '../../src/daemon/daemon.ts';
 import type { Log } from '../../src/plugins/contracts/index.ts';
-import { systemClock } from '../../src/util/clock.ts';
+import { type Clock, systemClock } from '../../src/util/clock.ts';
 
 export const liveWorkers = 100_000;
 export const queues = 10;
@@ -59,7 +59,7 @@ export interface RunningDaemon {
 }
 
 /** Starts the daemon of this site in this process. */
-export async function startDaemon(directory: string): Promise<RunningDaemon> {
+export async function startDaemon(directory: string, clock: Clock = systemClock): Promise<RunningDaemon> {
   const read = readSettings(paths(directory).config);
   if (!read.ok) throw new Error(JSON.stringify(read.problems));
   const complaints: string[] = [];
@@ -69,7 +69,7 @@ export async function startDaemon(directory: string): Promise<RunningDaemon> {
   const log: Log = { debug: () => undefined, info: () => undefined, warn: complain, error: complain };
   const daemon = await Daemon.start({
     settings: read.settings,
-    clock: systemClock,
+    clock,
     random: Math.random,
     log,
   });
@@ -84,14 +84,6 @@ export async function until(what: string, holds: () => boolean, patience = 120_0
     if (performance.now() - start > patience) throw new Error(`in vain waited for: ${what}`);
     await sleep(20);
   }
-}
-
-/** Of an odd or even number of values. */
-export function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  const middle = Math.floor(sorted.length / 2);
-  const upper = sorted[middle] ?? NaN;
-  return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? NaN) + upper) / 2;
 }
 
 /** Hands the result to the parent process. */

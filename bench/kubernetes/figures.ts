@@ -1,5 +1,5 @@
-import type { Figure } from '../core/figure.ts';
-import { median } from '../core/site.ts';
+import { atLeast, atMost, type Figure, info } from '../shared/figure.ts';
+import { median, round } from '../shared/statistics.ts';
 import type { Measured, Part } from './measured.ts';
 
 const targets = {
@@ -143,23 +143,6 @@ function restart({ restarts, workers, memory }: Measured['live']): Figure[] {
   ];
 }
 
-interface Judged {
-  readonly unit: string;
-  readonly target: number;
-}
-
-function atLeast(id: string, what: string, measured: number, { unit, target }: Judged): Figure {
-  return { id, what, measured, unit, target: `>= ${target}`, met: measured >= target };
-}
-
-function atMost(id: string, what: string, measured: number, { unit, target }: Judged): Figure {
-  return { id, what, measured, unit, target: `<= ${target}`, met: measured <= target };
-}
-
-function info(id: string, what: string, measured: number, unit: string): Figure {
-  return { id, what, measured, unit };
-}
-
 interface HasRate {
   readonly perSecond: number;
 }
@@ -171,8 +154,4 @@ function ratioOf(ours: readonly HasRate[], theirs: readonly HasRate[]): number {
 
 function megabytes(bytes: number): number {
   return round(bytes / 1e6, 1);
-}
-
-function round(value: number, digits: number): number {
-  return Number(value.toFixed(digits));
 }

@@ -1,11 +1,13 @@
 import { join } from 'node:path';
 import { systemClock } from '../../src/util/clock.ts';
 import type { ControlPlane, Namespace } from '../../test/support/kubernetes.ts';
-import { BenchDaemon, type Memory } from './daemon.ts';
+import type { Memory } from '../shared/daemon.ts';
+import { BenchDaemon } from './daemon.ts';
 import { endPod, endPods, podsOf } from './pods.ts';
 import { objectRequests, type RequestCounts, requestsBetween } from './requests.ts';
 import { progress } from './progress.ts';
-import { Rows } from './rows.ts';
+import { Rows } from '../shared/rows.ts';
+import { percentiles } from '../shared/statistics.ts';
 
 /** Time until a daemon has done what it has to do, and V8 has collected what nobody asked it to, ms. */
 const rest = 30_000;
@@ -124,22 +126,8 @@ async function measureChanges(
   );
   const sent = new Map<number, number>();
   const answered = new Map<number, number>();
-  const read = new Map<number, number>();
-  let newest = rows.value('SELECT max(id) FROM transitions');
-  const look = () => {
-    const now = Date.now();
-    const found = rows.list<{ id: number; workerId: number }>(
-      `SELECT id, worker_id AS workerId FROM transitions WHERE id > ? AND to_status = 'finished' ORDER BY id`,
-      newest,
-    );
-    for (const { id, workerId } of found) {
-      newest = id;
-      if (ids.has(workerId)) read.set(workerId, now);
-    }
-    return read.size === ids.size;
-  };
   const cpu = daemon.cpuSeconds();
-  const written = rows.until('all changes are written', look, 120_000);
+  const ends = rows.untilFinished(new Set(ids.keys()), 120_000);
   const start = performance.now();
   const patches: Promise<void>[] = [];
   for (const [index, [workerId, name]] of [...ids].entries()) {
@@ -154,7 +142,7 @@ async function measureChanges(
   }
   const perSecond = (ids.size * 1000) / (performance.now() - start);
   await Promise.all(patches);
-  await written;
+  const read = await ends;
   const since = (from: ReadonlyMap<number, number>) =>
     percentiles([...read].map(([workerId, at]) => at - (from.get(workerId) ?? NaN)));
   return {
@@ -204,11 +192,4 @@ async function measureRestart(
     readyMs: Math.max(seenAt, submittedAt) - begun,
     memory: daemon.memory(),
   };
-}
-
-function percentiles(values: readonly number[]): number[] {
-  const sorted = values.toSorted((a, b) => a - b);
-  return Array.from({ length: 101 }, (_, percent) => {
-    return sorted[Math.max(0, Math.ceil((sorted.length * percent) / 100) - 1)] ?? NaN;
-  });
 }

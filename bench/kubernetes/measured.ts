@@ -1,4 +1,4 @@
-import type { Machine } from '../core/machine.ts';
+import type { Circumstances as OfAll, KeptParts } from '../shared/parts.ts';
 import type { Live } from './live.ts';
 import type { Submission } from './submission.ts';
 import type { Sweep } from './sweep.ts';
@@ -14,16 +14,13 @@ export interface Measured {
   readonly live: Live;
 }
 
-/** When a part was measured, and on what. */
-export interface Circumstances {
-  readonly date: string;
-  readonly machine: Machine;
+export interface MeasuredWith {
   /** Version of the API server. */
   readonly kubernetes: string;
   readonly clientGo: string;
-  /** Of the machine, over a minute: before this part, and after it with the benchmark's own. */
-  readonly loads: readonly [number, number];
 }
 
+export type Circumstances = OfAll & MeasuredWith;
+
 /** What is kept: each part as it was measured last. */
-export type Kept = { readonly [One in Part]?: Circumstances & { readonly measured: Measured[One] } };
+export type Kept = KeptParts<Measured, MeasuredWith>;

@@ -1,4 +1,5 @@
-import { type Figure, tablesOf } from '../core/figure.ts';
+import type { Figure } from '../shared/figure.ts';
+import { type HasComplaints, sectionOf } from '../shared/section.ts';
 import { figuresOf } from './figures.ts';
 import type { Circumstances, Kept, Measured } from './measured.ts';
 
@@ -26,26 +27,12 @@ export function pageOf({ submission, sweep, live }: Kept): string {
 
 function section(
   title: string,
-  part: Circumstances & { readonly measured: { readonly complaints: readonly string[] } },
+  part: Circumstances & { readonly measured: HasComplaints },
   figures: readonly Figure[],
   rounds: readonly string[],
 ): string[] {
-  const { date, machine, kubernetes, clientGo, loads, measured } = part;
-  const { cpu, cores, memoryGiB, system, node, sqlite, fileSystem } = machine;
-  const [before, after] = loads.map((load) => load.toFixed(1));
-  return [
-    `## ${title}`,
-    '',
-    `${date}, ${cpu}, ${cores} cores, ${memoryGiB} GiB, ${system}, Node ${node}, SQLite ${sqlite}, databases on ${fileSystem},`,
-    `Kubernetes ${kubernetes}, client-go ${clientGo}. Load of the machine before: ${before ?? ''}; after, with the benchmark's own: ${after ?? ''}.`,
-    '',
-    ...tablesOf(figures),
-    '',
-    ...rounds,
-    '',
-    ...measured.complaints.map((one) => `The daemon complained: ${one}`),
-    ...(measured.complaints.length === 0 ? [] : ['']),
-  ];
+  const software = `Kubernetes ${part.kubernetes}, client-go ${part.clientGo}`;
+  return sectionOf({ title, part, software, figures, rounds });
 }
 
 function submissionRounds({ thresher, limit, limitProtobuf }: Measured['submission']): string[] {

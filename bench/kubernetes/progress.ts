@@ -1,7 +1,6 @@
-/** Says what goes on: it takes long. */
-export function progress(what: string): void {
-  process.stderr.write(`bench kubernetes: ${what}\n`);
-}
+import { progressOf } from '../shared/progress.ts';
+
+export const progress = progressOf('kubernetes');
 
 /** One round of two that are compared. */
 export function roundDone(round: number, ours: HasRate, theirs: HasRate): void {

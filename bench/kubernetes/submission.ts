@@ -6,7 +6,7 @@ import { BenchDaemon } from './daemon.ts';
 import { filledJob } from './job.ts';
 import type { Limit } from './limit.ts';
 import { roundDone } from './progress.ts';
-import { Rows } from './rows.ts';
+import { Rows } from '../shared/rows.ts';
 
 /** Time for what comes after the last answer, such as the watch' events: its processor time counts, ms. */
 const aftermath = 1500;

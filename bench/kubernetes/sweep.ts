@@ -6,7 +6,7 @@ import { filledJob } from './job.ts';
 import type { Limit } from './limit.ts';
 import { endPods, left, podsOf, untilComplete, untilRunning } from './pods.ts';
 import { roundDone } from './progress.ts';
-import { Rows } from './rows.ts';
+import { Rows } from '../shared/rows.ts';
 
 /** The cluster may take so long for what is prepared, ms. */
 const patience = 300_000;

@@ -13,11 +13,12 @@ function flagsOfTheProgram(): string[] {
 }
 
 /**
- * Runs one of this folder's programs until it reports, and ends it with SIGKILL then, as a crash would.
+ * Runs a program of a benchmark until it reports, and ends it with SIGKILL then, as a crash would.
+ * @param program its file
  * @throws when it ends without a report.
  */
 export async function runChild<T>(program: string, ...args: string[]): Promise<T> {
-  const child = fork(join(import.meta.dirname, program), args, {
+  const child = fork(program, args, {
     // The flags of the real program, and the collector's: no loader or inspector of whoever started the benchmark.
     execArgv: ['--expose-gc', ...flagsOfTheProgram()],
     timeout: longest,

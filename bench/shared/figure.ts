@@ -33,3 +33,21 @@ export function tablesOf(figures: readonly Figure[]): string[] {
     ...others.map((figure) => `| ${figure.what} | ${shown(figure)} |`),
   ];
 }
+
+/** What a figure is held against. */
+export interface Target {
+  readonly unit: string;
+  readonly target: number;
+}
+
+export function atLeast(id: string, what: string, measured: number, { unit, target }: Target): Figure {
+  return { id, what, measured, unit, target: `>= ${target}`, met: measured >= target };
+}
+
+export function atMost(id: string, what: string, measured: number, { unit, target }: Target): Figure {
+  return { id, what, measured, unit, target: `<= ${target}`, met: measured <= target };
+}
+
+export function info(id: string, what: string, measured: number, unit: string): Figure {
+  return { id, what, measured, unit };
+}

@@ -44,6 +44,30 @@ export class Rows {
     }
   }
 
+  /**
+   * Follows the ends of these workers, from now on.
+   * @param patience ms
+   * @returns for each when its end could first be read, ms UTC.
+   */
+  async untilFinished(ids: ReadonlySet<number>, patience: number): Promise<ReadonlyMap<number, number>> {
+    const read = new Map<number, number>();
+    let newest = this.value('SELECT max(id) FROM transitions');
+    const look = () => {
+      const now = Date.now();
+      const found = this.list<{ id: number; workerId: number }>(
+        `SELECT id, worker_id AS workerId FROM transitions WHERE id > ? AND to_status = 'finished' ORDER BY id`,
+        newest,
+      );
+      for (const { id, workerId } of found) {
+        newest = id;
+        if (ids.has(workerId)) read.set(workerId, now);
+      }
+      return read.size === ids.size;
+    };
+    await this.until('all ends are written', look, patience);
+    return read;
+  }
+
   close(): void {
     this.#db.close();
   }

@@ -1,0 +1,82 @@
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import type { Pool } from '../../test/support/htcondor.ts';
+import { condorQueue } from '../../test/support/htcondor-site.ts';
+import { RealDaemon } from '../shared/daemon.ts';
+
+const counter = join(import.meta.dirname, 'count-programs.ts');
+
+/** How often each program was started, by its name. */
+export type Programs = Readonly<Record<string, number>>;
+
+/** One queue on the pool's own schedd, as a site would have it, and the real program on it. */
+export class CondorDaemon extends RealDaemon {
+  readonly #pool: Pool;
+  readonly #wrapper: string;
+  readonly #programs: string;
+
+  constructor(
+    directory: string,
+    options: {
+      readonly pool: Pool;
+      readonly environment: Readonly<Record<string, string>>;
+      readonly wrapper: string;
+      readonly template: object;
+      readonly factory: string;
+    },
+  ) {
+    const { pool, environment, wrapper, template, factory } = options;
+    const programs = join(directory, 'programs.log');
+    super(directory, {
+      settings: { master: { factoryId: factory } },
+      environment: {
+        ...environment,
+        // In its own process, so that nothing stands between it and HTCondor.
+        ...{ NODE_OPTIONS: `--import=${counter}`, BENCH_PROGRAMS: programs },
+      },
+    });
+    chmodSync(directory, 0o755);
+    this.#pool = pool;
+    this.#wrapper = wrapper;
+    this.#programs = programs;
+    writeFileSync(join(directory, 'pilot.yaml'), stringify(template));
+    this.want(0);
+  }
+
+  /** So many workers from now on; 0: no more than there are. */
+  want(workers: number): void {
+    const options = { template: 'pilot.yaml', submitter: { executableFile: this.#wrapper } };
+    // As often as it comes.
+    const queue = condorQueue(this.#pool, { ...options, monitor: { pollInterval: 10 } });
+    this.wantOf(pluginsOf(queue), workers);
+  }
+
+  /** Of all that it started since it began. */
+  programs(): Programs {
+    const counts: Record<string, number> = {};
+    if (!existsSync(this.#programs)) return counts;
+    for (const name of readFileSync(this.#programs, 'utf8').split('\n').filter(Boolean))
+      counts[name] = (counts[name] ?? 0) + 1;
+    return counts;
+  }
+
+  /** That workers are adopted is on purpose here. */
+  override complaints(): string[] {
+    return super.complaints().filter((line) => !line.includes('adopted workers without a row'));
+  }
+}
+
+/** How many workers there shall be is for the benchmark to say. */
+export function pluginsOf({ submitter, monitor, sweeper }: Readonly<Record<string, unknown>>) {
+  return { submitter, monitor, sweeper };
+}
+
+/** What was started in between. */
+export function programsBetween(before: Programs, after: Programs): Programs {
+  return Object.fromEntries(
+    Object.entries(after)
+      .map(([name, count]) => [name, count - (before[name] ?? 0)] as const)
+      .filter(([, count]) => count > 0),
+  );
+}

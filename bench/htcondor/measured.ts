@@ -1,0 +1,21 @@
+import type { KeptParts } from '../shared/parts.ts';
+import type { Ends } from './ends.ts';
+import type { Poll } from './poll.ts';
+import type { Submission } from './submission.ts';
+
+/** What can be measured by itself, in the order in which all are. */
+export const parts = ['submission', 'poll', 'ends'] as const;
+
+/** All that was seen, before anything is made of it. */
+export interface Measured {
+  readonly submission: Submission;
+  readonly poll: Poll;
+  readonly ends: Ends;
+}
+
+export interface MeasuredWith {
+  readonly htcondor: string;
+}
+
+/** What is kept: each part as it was measured last. */
+export type Kept = KeptParts<Measured, MeasuredWith>;
