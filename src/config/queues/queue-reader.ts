@@ -219,7 +219,8 @@ export class QueueReader {
       }
     }
     this.#unread(section, value, known, definition.name);
-    const choice = { name: String(name), module: String(module), config: checked.value as JsonObject };
+    const whole = definition.withFiles(checked.value, this.context) as JsonObject;
+    const choice = { name: String(name), module: String(module), config: whole };
     return { choice, definition };
   }
 

@@ -43,6 +43,12 @@ export interface Definition<Kind extends PluginKind, Config extends TSchema> {
    * monitor or sweeper: wherever the submitter is; it is told by `Context.connection`.
    */
   connections(config: Static<Config>, context: CheckContext): readonly string[];
+  /**
+   * The options with what other files say of where workers go, as it is now. That is kept with the configuration: so a file
+   * that changes makes another configuration, and the workers of this one are followed where they are. Called after a `check`
+   * without errors.
+   */
+  withFiles?(config: Static<Config>, context: CheckContext): Static<Config>;
   /** Mistakes a schema cannot see (a missing or wrong template file), found before anything starts. */
   check?(config: Static<Config>, context: CheckContext): readonly DefinitionProblem[];
   create(config: Static<Config>, context: Context): PluginOf[Kind];
@@ -58,6 +64,7 @@ export interface AnyDefinition {
   readonly config: TSchema;
   connections(config: unknown, context: CheckContext): readonly string[];
   check(config: unknown, context: CheckContext): readonly DefinitionProblem[];
+  withFiles(config: unknown, context: CheckContext): unknown;
   create(config: unknown, context: Context): PluginOf[PluginKind];
 }
 
@@ -74,6 +81,7 @@ export function definePlugin<Kind extends PluginKind, Config extends TSchema>(
     config: definition.config,
     connections: (config, context) => definition.connections(config as Static<Config>, context),
     check: (config, context) => definition.check?.(config as Static<Config>, context) ?? [],
+    withFiles: (config, context) => definition.withFiles?.(config as Static<Config>, context) ?? config,
     create: (config, context) => definition.create(config as Static<Config>, context),
   };
 }

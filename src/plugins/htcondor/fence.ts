@@ -4,7 +4,7 @@ import { ThresherError, toReason } from '../../worker/errors.ts';
 import type { Worker } from '../../worker/worker.ts';
 import type { FindOutcome } from '../contracts/submitter.ts';
 import type { HTCondorHub } from './hub.ts';
-import { halfReason, inQueue, isHalf, jobOfWorker, lookUp } from './look-up.ts';
+import { halfReason, inQueue, isHalf, jobOfWorker, lookUp, portions } from './look-up.ts';
 import type { Job } from './marks.ts';
 
 /** How long the schedd may take to see that all files of a spooled job have come, ms. */
@@ -31,11 +31,13 @@ export async function find(
   // The schedd said no to it, and was not asked since.
   const refused = ({ workerId, attempt }: Worker) => hub.refused.get(workerId) === attempt;
   for (const { workerId } of workers.filter(refused)) outcomes.set(workerId, { kind: 'absent' });
-  const open = workers.filter((worker) => !refused(worker));
+  let open = workers.filter((worker) => !refused(worker));
   if (open.length === 0) return outcomes;
-  const ids = open.map(({ workerId }) => workerId);
   try {
-    await hub.submits.end(new Set(ids), signal);
+    const living = await hub.submits.end(new Set(open.map(({ workerId }) => workerId)), signal);
+    for (const [workerId, error] of living) outcomes.set(workerId, { kind: 'unknown', error });
+    open = open.filter(({ workerId }) => !living.has(workerId));
+    const ids = open.map(({ workerId }) => workerId);
     const jobs = await settled(hub, ids, clock, signal);
     await removeHalves(hub, [...jobs.values()].flat().filter(isHalf), signal);
     for (const worker of open) {
@@ -71,12 +73,13 @@ async function settled(
 
 /** @throws what keeps them: until they are removed somebody could release them. */
 async function removeHalves(hub: HTCondorHub, halves: readonly Job[], signal: AbortSignal): Promise<void> {
-  if (halves.length === 0) return;
-  const these = whereJobs(halves.map(({ id }) => id));
-  await hub.client.act('remove', `${hub.mine} && (${these})`, halfReason, signal);
-  const left = await inQueue(hub, `(${these}) && JobStatus =!= 3`, signal);
-  if (left.length > 0) {
-    const message = `${left.length} jobs whose submission was cut off could not be removed from ${hub.submissionHost}`;
-    throw new ThresherError('htcondor-submit-lives', message);
+  for (const some of portions(halves)) {
+    const these = whereJobs(some.map(({ id }) => id));
+    await hub.client.act('remove', `${hub.mine} && (${these})`, halfReason, signal);
+    const left = await inQueue(hub, `(${these}) && JobStatus =!= 3`, signal);
+    if (left.length > 0) {
+      const message = `${left.length} jobs whose submission was cut off could not be removed from ${hub.submissionHost}`;
+      throw new ThresherError('htcondor-submit-lives', message);
+    }
   }
 }

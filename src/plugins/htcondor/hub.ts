@@ -44,8 +44,8 @@ export class HTCondorHub {
   readonly fresh = new Map<string, Job>();
   readonly jobs = new KnownJobs();
   readonly logs: EventLogs;
-  /** By queue: the pool's EVENT_LOG, where its section names it. */
-  readonly poolLogs = new Map<string, string>();
+  /** By queue: the log that tells of its jobs. */
+  readonly #logsOfQueues = new Map<string, { path: string | undefined; own: boolean; configId: number }>();
   /** The factory's own log of job events (`dagman_log`). Undefined where the schedd cannot write to this machine. */
   readonly ownLog: string | undefined;
   /** By queue: how many of its jobs were held when the monitor last looked. */
@@ -71,16 +71,25 @@ export class HTCondorHub {
    * Reads from now on the events of a queue's jobs, where there is a log of them.
    * @param poolLog of the queue's section; it is read instead of one of our own
    */
-  followLog(queue: string, { poolLog, spooled }: { poolLog: string | undefined; spooled: boolean }): void {
-    if (poolLog === undefined) this.poolLogs.delete(queue);
-    else this.poolLogs.set(queue, poolLog);
+  followLog(
+    { queue, configId }: Pick<Context, 'queue' | 'configId'>,
+    { poolLog, spooled }: { readonly poolLog: string | undefined; readonly spooled: boolean },
+  ): void {
     const path = poolLog ?? (spooled ? undefined : this.ownLog);
-    if (path !== undefined) this.logs.follow(path, poolLog === undefined);
+    // A plugin of an earlier configuration may be made later.
+    if (configId < (this.#logsOfQueues.get(queue)?.configId ?? 0)) return;
+    this.#logsOfQueues.set(queue, { path, own: poolLog === undefined, configId });
+    this.logs.follow(
+      [...this.#logsOfQueues.values()].flatMap(({ path, own }) =>
+        path === undefined ? [] : [{ path, own }],
+      ),
+    );
   }
 
   /** The log that HTCondor shall write for a queue's jobs. None beside the pool's: what is told twice is told too late. */
   logOfJobs({ spooled }: { readonly spooled: boolean }): string | undefined {
-    return spooled || this.poolLogs.size > 0 ? undefined : this.ownLog;
+    const others = [...this.#logsOfQueues.values()].some(({ own }) => !own);
+    return spooled || others ? undefined : this.ownLog;
   }
 }
 

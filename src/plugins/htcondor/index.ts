@@ -11,7 +11,14 @@ import { HTCondorMonitor, type OptionsOf } from './monitor.ts';
 import { checkLines } from './one-line.ts';
 import { absolutePaths, checkPaths } from './paths.ts';
 import { cesOf } from './place/ce-list.ts';
-import { readHostConfig, type ReadSchedds, scheddsOf } from './place/schedds.ts';
+import {
+  hostConfigOf,
+  isOfMachine,
+  readHostConfig,
+  type ReadSchedds,
+  scheddsIn,
+  scheddsOf,
+} from './place/schedds.ts';
 import {
   HTCondorMonitorConfig,
   HTCondorSubmitterConfig,
@@ -43,6 +50,12 @@ export const htcondorPlugins = [
       ...checkPaths(config, context.configDir),
       ...checkTemplates(config, context),
     ],
+    withFiles: (config, { configDir }) => {
+      const { condorHostConfig: named } = config;
+      if (typeof named !== 'string') return config;
+      const read = readHostConfig(resolve(configDir, named));
+      return read.ok ? { ...config, condorHostConfig: hostConfigOf(read.schedds) } : config;
+    },
     create: (config, context) => {
       const read = schedds(config, context);
       const parts = { config, context, tally: tallyOf(context), schedds: read.ok ? read.schedds : [] };
@@ -113,9 +126,9 @@ function optionsOf(known: MonitorOptions): OptionsOf {
 
 function schedds(config: Where, { configDir }: Pick<CheckContext, 'configDir'>): ReadSchedds {
   const { condorHostConfig } = config;
-  return condorHostConfig === undefined
-    ? scheddsOf(config, hostname())
-    : readHostConfig(resolve(configDir, condorHostConfig));
+  if (condorHostConfig === undefined) return scheddsOf(config, hostname());
+  if (typeof condorHostConfig === 'string') return readHostConfig(resolve(configDir, condorHostConfig));
+  return scheddsIn(condorHostConfig);
 }
 
 /** None where the file of schedds cannot be read: that is said by `check`. */
@@ -125,9 +138,23 @@ function connections(config: Where, context: Pick<CheckContext, 'configDir'>): s
   return read.schedds.filter(({ weight }) => weight > 0).map(connectionName);
 }
 
-function checkWhere(config: Where, context: CheckContext): readonly DefinitionProblem[] {
+function checkWhere(config: HTCondorSubmitterConfig, context: CheckContext): readonly DefinitionProblem[] {
   const read = schedds(config, context);
-  return read.ok ? [] : read.problems;
+  if (!read.ok) return read.problems;
+  const { condorHostConfig, condorSchedd, condorPool, eventLog } = config;
+  const problems: DefinitionProblem[] = [];
+  if (condorHostConfig !== undefined && (condorSchedd ?? condorPool) !== undefined) {
+    const message =
+      'condorSchedd and condorPool have no effect beside condorHostConfig: leave out one or the other';
+    problems.push({ pointer: '/condorHostConfig', severity: 'warning', code: 'unread-option', message });
+  }
+  const elsewhere = read.schedds.filter((schedd) => !isOfMachine(schedd, hostname()));
+  if (eventLog !== undefined && eventLog !== '' && (read.schedds.length > 1 || elsewhere.length > 0)) {
+    const message =
+      'eventLog is for the one schedd of this machine: events do not say of which schedd a job is, so those of several, or of another machine, would be taken for one another; leave it out';
+    problems.push({ pointer: '/eventLog', code: 'wrong-type', message });
+  }
+  return problems;
 }
 
 /** Mistakes in the template, or in those of all kinds of CEs that may be chosen. */

@@ -73,7 +73,7 @@ export class HTCondorLogs implements LogReader {
     const queued = await client.queue(constraint, attributes, signal);
     const ads = queued.length > 0 ? queued : await client.history(constraint, attributes, 2, signal);
     const jobs = ads.flatMap((raw) => {
-      const job = jobOf(raw);
+      const job = jobOf(raw, queued.length > 0);
       return job === undefined ? [] : [{ job, raw }];
     });
     const job = jobOfWorker(

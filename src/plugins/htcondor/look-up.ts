@@ -9,8 +9,15 @@ export const followed: readonly string[] = [
   ...new Set([...jobAttributes, 'QDate', marks.queue, marks.config, marks.ce]),
 ];
 
-/** Workers of one query: an argument has its longest. */
+/** Workers or jobs of one query: an argument has its longest. */
 const atOnce = 500;
+
+/** So many as one argument can name. */
+export function portions<T>(all: readonly T[]): T[][] {
+  return Array.from({ length: Math.ceil(all.length / atOnce) }, (_, at) =>
+    all.slice(at * atOnce, (at + 1) * atOnce),
+  );
+}
 
 /** Jobs in the queue of the schedd by a constraint beside that they are ours. @throws HTCondorError */
 export async function inQueue(
@@ -20,7 +27,7 @@ export async function inQueue(
   attributes: readonly string[] = followed,
 ): Promise<Job[]> {
   const ads = await hub.client.queue(`${hub.mine} && (${constraint})`, attributes, signal);
-  return ads.flatMap((ad) => jobOf(ad) ?? []);
+  return ads.flatMap((ad) => jobOf(ad, true) ?? []);
 }
 
 /** The jobs of workers. */
@@ -46,8 +53,7 @@ export async function lookUp(
       if (job.workerId !== undefined) found.set(job.workerId, [...(found.get(job.workerId) ?? []), job]);
     }
   };
-  for (let first = 0; first < workerIds.length; first += atOnce) {
-    const some = workerIds.slice(first, first + atOnce);
+  for (const some of portions(workerIds)) {
     add(await inQueue(hub, whereWorkers(some), signal));
     let missing = some.filter((id) => !found.has(id));
     while (options.history && missing.length > 0) {
@@ -55,7 +61,7 @@ export async function lookUp(
       const limit = missing.length;
       const constraint = `${hub.mine} && ${whereWorkers(missing)}`;
       const ads = await hub.client.history(constraint, followed, limit, signal);
-      add(ads.flatMap((ad) => jobOf(ad) ?? []));
+      add(ads.flatMap((ad) => jobOf(ad, false) ?? []));
       missing = ads.length < limit ? [] : missing.filter((id) => !found.has(id));
     }
   }
@@ -80,9 +86,18 @@ export function isHalf({ ad }: Job): boolean {
 
 /** A half that is no more. */
 export function wasNeverWhole({ ad }: Job): boolean {
-  const { JobStatus, HoldReasonCode, JobStartDate, RemoveReason = '' } = ad;
-  const removed = JobStatus === 3 && !JobStartDate;
-  return removed && (HoldReasonCode === spooling || RemoveReason.includes(halfReason));
+  const {
+    JobStatus,
+    HoldReasonCode,
+    LastHoldReasonCode,
+    JobStartDate,
+    StageInFinish,
+    RemoveReason = '',
+  } = ad;
+  if (JobStatus !== 3 || JobStartDate) return false;
+  if (RemoveReason.includes(halfReason)) return true;
+  // The schedd gives up some of them itself.
+  return !StageInFinish && (HoldReasonCode === spooling || LastHoldReasonCode === spooling);
 }
 
 /** Why halves are removed. */

@@ -40,6 +40,8 @@ export interface Job {
   readonly queuedAt: number | undefined;
   readonly identity: Identity | undefined;
   readonly ad: JobAd;
+  /** It is in the queue, and not in the history alone. */
+  readonly queued: boolean;
 }
 
 const types: Readonly<Record<keyof JobAd, 'number' | 'string' | 'boolean'>> = {
@@ -59,6 +61,8 @@ const types: Readonly<Record<keyof JobAd, 'number' | 'string' | 'boolean'>> = {
   HoldReasonCode: 'number',
   HoldReasonSubCode: 'number',
   LastHoldReason: 'string',
+  LastHoldReasonCode: 'number',
+  StageInFinish: 'number',
   RemoveReason: 'string',
   RemoteHost: 'string',
   LastRemoteHost: 'string',
@@ -67,7 +71,7 @@ const types: Readonly<Record<keyof JobAd, 'number' | 'string' | 'boolean'>> = {
 };
 
 /** @returns undefined for what is no job at all. What has another type than it should is left out: an expression is no number. */
-export function jobOf(raw: Ad): Job | undefined {
+export function jobOf(raw: Ad, queued: boolean): Job | undefined {
   const { ClusterId: cluster, ProcId: proc } = raw;
   if (typeof cluster !== 'number' || typeof proc !== 'number') return undefined;
   const ad: JobAd = Object.fromEntries(
@@ -84,6 +88,7 @@ export function jobOf(raw: Ad): Job | undefined {
     queuedAt: numberOf(raw['QDate']),
     identity: identityOf(raw[identity], workerId),
     ad,
+    queued,
   };
 }
 

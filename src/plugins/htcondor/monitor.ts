@@ -8,7 +8,7 @@ import type { CheckResult, Monitor, ObservationSink } from '../contracts/monitor
 import type { CeTally } from './ce-tally.ts';
 import type { HTCondorHub } from './hub.ts';
 import { HTCondorLogs } from './logs.ts';
-import { byId, followed, inQueue, isHalf, jobOfWorker, lookUp, wasNeverWhole } from './look-up.ts';
+import { byId, followed, inQueue, isHalf, jobOfWorker, lookUp, portions, wasNeverWhole } from './look-up.ts';
 import { type Job, jobOf } from './marks.ts';
 import type { HTCondorMonitorConfig } from './schema.ts';
 import { type JobState, stateOf } from './state/job-state.ts';
@@ -176,7 +176,8 @@ export class HTCondorMonitor implements Monitor {
     if (known !== undefined) return known;
     const ad = jobs.adOf(jobIdText(id));
     if (ad?.JobStatus !== 3 && ad?.JobStatus !== 4) return undefined;
-    return { id, workerId, queue, configId, ce: undefined, queuedAt: undefined, identity: undefined, ad };
+    const unknown = { ce: undefined, queuedAt: undefined, identity: undefined };
+    return { ...unknown, id, workerId, queue, configId, ad, queued: false };
   }
 
   /** Those that left the queue, from the history; at the first look all that ended of late. @throws HTCondorError */
@@ -186,12 +187,15 @@ export class HTCondorMonitor implements Monitor {
     // What is further back, or left late, is found when it is looked up by name.
     const seconds = Math.floor(context.clock.now() / 1000) - config.useCondorHistoryMaxAge;
     const since = `EnteredCurrentStatus < ${seconds}`;
-    const [these, limit] =
-      left === undefined
-        ? [hub.mine, mostOfHistory]
-        : [`${hub.mine} && (${whereJobs(left.map(({ id }) => id))})`, left.length];
-    const ads = await hub.client.history(these, followed, limit, signal, since);
-    return ads.flatMap((ad) => jobOf(ad) ?? []);
+    const ask = async (these: string, limit: number) => {
+      const ads = await hub.client.history(these, followed, limit, signal, since);
+      return ads.flatMap((ad) => jobOf(ad, false) ?? []);
+    };
+    if (left === undefined) return ask(hub.mine, mostOfHistory);
+    const jobs: Job[] = [];
+    for (const some of portions(left))
+      jobs.push(...(await ask(`${hub.mine} && (${whereJobs(some.map(({ id }) => id))})`, some.length)));
+    return jobs;
   }
 
   /** Removes the jobs of workers that are given up. @returns what is true of them after that. */
@@ -201,11 +205,14 @@ export class HTCondorMonitor implements Monitor {
   ): Promise<Observation[]> {
     const { hub } = this.#parts;
     if (givenUp.length === 0) return [];
-    const these = whereJobs(givenUp.map(({ job }) => job.id));
-    // Who was released in this moment goes on.
-    const constraint = `${hub.mine} && JobStatus == 5 && (${these})`;
-    await hub.client.act('remove', constraint, 'held for too long: given up by thresher', signal);
-    const left = await inQueue(hub, `(${these}) && JobStatus =!= 3`, signal);
+    const left: Job[] = [];
+    for (const some of portions(givenUp)) {
+      const these = whereJobs(some.map(({ job }) => job.id));
+      // Who was released in this moment goes on.
+      const constraint = `${hub.mine} && JobStatus == 5 && (${these})`;
+      await hub.client.act('remove', constraint, 'held for too long: given up by thresher', signal);
+      left.push(...(await inQueue(hub, `(${these}) && JobStatus =!= 3`, signal)));
+    }
     const still = new Map(left.map((job) => [jobIdText(job.id), job]));
     return givenUp.flatMap(({ job, verdict }) => {
       const now = still.get(jobIdText(job.id));
@@ -217,8 +224,8 @@ export class HTCondorMonitor implements Monitor {
     const { options, context } = this.#parts;
     if (job.workerId === undefined) return undefined;
     const { heldTimeout, payloadType } = options(job.queue, job.configId);
-    const state = { heldTimeout, ...(payloadType !== undefined && { payloadType }) };
-    return stateOf(job.workerId, job.ad, context.clock.now(), state);
+    const how = { heldTimeout, queued: job.queued, ...(payloadType !== undefined && { payloadType }) };
+    return stateOf(job.workerId, job.ad, context.clock.now(), how);
   }
 
   /** For those who submit: how many are held, and who is at which CE. */

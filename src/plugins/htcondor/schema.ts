@@ -21,8 +21,20 @@ const where = {
   condorPool: oneOrMore(
     "Collector of the schedd's pool (`-pool`), or a list with one for each schedd. Default: the one that HTCondor's configuration names.",
   ),
-  condorHostConfig: filled(
-    'JSON file `{"SCHEDD": {"pool": "COLLECTOR", "weight": 10}}`, instead of `condorSchedd` and `condorPool`. Relative paths count from the queue file.',
+  condorHostConfig: Type.Optional(
+    Type.Union(
+      [
+        Type.String({ minLength: 1 }),
+        Type.Record(
+          Type.String(),
+          Type.Object({ pool: Type.String({ minLength: 1 }), weight: Type.Integer({ minimum: 0 }) }),
+        ),
+      ],
+      {
+        description:
+          'JSON file `{"SCHEDD": {"pool": "COLLECTOR", "weight": 10}}`, or that itself, instead of `condorSchedd` and `condorPool`. A schedd with weight 0 gets nothing more. Relative paths count from the queue file; the file is read when the queue file is, also on SIGHUP.',
+      },
+    ),
   ),
   useSpool: flag(
     'Copy input to the schedd and output back (`-spool`). Without it a remote schedd needs a file system that it shares with this machine.',
@@ -103,7 +115,7 @@ export const HTCondorSubmitterConfig = Type.Object({
   eventLog: path(
     "The pool's `EVENT_LOG` on this machine, where only this schedd writes to it and the daemon may read it: read instead of a log of the factory's own (`dagman_log`). Two schedds of one log have jobs of the same numbers.",
   ),
-  useFQDN: flag('`$hostname` is the whole name of this machine, with its domain.'),
+  useFQDN: unused('Without effect: `$hostname` is the name that the machine gives itself.'),
   x509UserProxy: path('Proxy of the pilots.'),
   x509UserProxyAnalysis: path('Proxy instead of it where `useAnalysisCredentials` is true.'),
   tokenDir: path('Directory with a token for each CE, named after the MD5 of its endpoint.'),

@@ -5,7 +5,8 @@ import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { ensureDirectory, hasCode } from '../../util/files.ts';
 import type { Clock } from '../../util/clock.ts';
-import { messageOf, ThresherError } from '../../worker/errors.ts';
+import { messageOf, ThresherError, toReason } from '../../worker/errors.ts';
+import type { WorkerError } from '../../worker/worker.ts';
 
 /** A `condor_submit` that was started. The pid alone is no identity: it is given to others later. */
 interface Submit {
@@ -66,15 +67,22 @@ export class Submits {
 
   /**
    * Ends every one that still runs and has to do with these workers.
-   * @throws ThresherError `htcondor-submit-elsewhere`, `htcondor-submit-lives` when that cannot be made sure.
+   * @returns `htcondor-submit-elsewhere` or `htcondor-submit-lives` of those of which that cannot be made sure.
    */
-  async end(workerIds: ReadonlySet<number>, signal: AbortSignal): Promise<void> {
+  async end(workerIds: ReadonlySet<number>, signal: AbortSignal): Promise<ReadonlyMap<number, WorkerError>> {
+    const failed = new Map<number, WorkerError>();
     for (const file of await this.#files()) {
       const submit = await readSubmit(file);
-      if (submit === undefined || !submit.workerIds.some((id) => workerIds.has(id))) continue;
-      await this.#endOne(submit, file, signal);
-      await rm(file, { force: true });
+      const concerned = submit?.workerIds.filter((id) => workerIds.has(id)) ?? [];
+      if (submit === undefined || concerned.length === 0) continue;
+      try {
+        await this.#endOne(submit, file, signal);
+        await rm(file, { force: true });
+      } catch (error) {
+        for (const id of concerned) failed.set(id, toReason(error));
+      }
     }
+    return failed;
   }
 
   async #files(): Promise<string[]> {

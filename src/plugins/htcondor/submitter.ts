@@ -1,9 +1,6 @@
-import { existsSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
 import pMap from 'p-map';
 import { type JobId, jobIdText } from '../../clients/htcondor/classad.ts';
 import { isHTCondorError } from '../../clients/htcondor/errors.ts';
-import { ensureDirectory } from '../../util/files.ts';
 import { ThresherError, toReason } from '../../worker/errors.ts';
 import type { Reason } from '../../worker/reason.ts';
 import type { Worker, WorkerError } from '../../worker/worker.ts';
@@ -18,12 +15,11 @@ import { shareAmongCes } from './place/ce-weight.ts';
 import { type Schedd, shareAmong } from './place/schedds.ts';
 import { absolutePaths, credentialOf, missingNow } from './paths.ts';
 import type { Job } from './marks.ts';
-import { type Rehearsed, rehearse } from './rehearsal.ts';
+import { rehearse } from './rehearsal.ts';
+import { SubmitTexts } from './submit-texts.ts';
 import type { HTCondorSubmitterConfig } from './schema.ts';
-import { describeBatch, type DescribedBatch } from './template/describe.ts';
-import { type ChosenCe, logSubdirOf } from './template/placeholders.ts';
-import { type CondorTemplate, loadTemplate } from './template/template.ts';
-import { templateFiles } from './template/which-file.ts';
+import type { DescribedBatch } from './template/describe.ts';
+import type { ChosenCe } from './template/placeholders.ts';
 
 export interface SubmitterParts {
   readonly config: HTCondorSubmitterConfig;
@@ -41,6 +37,7 @@ export class HTCondorSubmitter implements Submitter {
   readonly #config: HTCondorSubmitterConfig;
   readonly #context: Context;
   readonly #tally: CeTally;
+  readonly #texts: SubmitTexts;
   readonly #schedds: readonly Schedd[];
 
   constructor({ config, context, tally, schedds }: SubmitterParts) {
@@ -49,9 +46,10 @@ export class HTCondorSubmitter implements Submitter {
     this.#config = absolutePaths(config, context.configDir);
     this.#context = context;
     this.#tally = tally;
+    this.#texts = new SubmitTexts(this.#config, context);
     const { eventLog: poolLog, useSpool: spooled } = this.#config;
     for (const schedd of schedds)
-      hubOf(connectionName(schedd), context).followLog(context.queue, { poolLog, spooled });
+      hubOf(connectionName(schedd), context).followLog(context, { poolLog, spooled });
   }
 
   async preflight(): Promise<Preflight> {
@@ -61,7 +59,7 @@ export class HTCondorSubmitter implements Submitter {
     // Each kind of CE may have a template of its own: whichever is chosen, it must be sound.
     const problems = new Map<string, Reason>();
     for (const ce of ces.length === 0 ? [undefined] : ces) {
-      const template = this.#template(ce);
+      const template = this.#texts.template(ce);
       if (Array.isArray(template)) for (const reason of template) problems.set(reason.message, reason);
     }
     for (const reason of await missingNow(this.#config)) problems.set(reason.message, reason);
@@ -103,20 +101,7 @@ export class HTCondorSubmitter implements Submitter {
 
   rehearse(worker: Worker, signal: AbortSignal): Promise<readonly DefinitionProblem[]> {
     const hubs = this.#schedds.map((schedd) => hubOf(connectionName(schedd), this.#context));
-    return rehearse(hubs, (hub) => this.#texts(hub, worker), signal);
-  }
-
-  /** What a worker would be submitted with: by each template that may be chosen. */
-  #texts(hub: HTCondorHub, worker: Worker): Rehearsed[] {
-    const { ces } = cesOf(this.#config);
-    const texts = (ces.length === 0 ? [undefined] : ces).flatMap((ce) => {
-      const template = this.#template(ce);
-      // What is wrong with the file was said before.
-      if (Array.isArray(template)) return [];
-      const { description } = this.#describe(hub, template, [worker], ce);
-      return [{ file: template.file, description, directory: this.#context.configDir }];
-    });
-    return [...new Map(texts.map((text) => [text.file, text])).values()];
+    return rehearse(hubs, (hub) => this.#texts.texts(hub, worker), signal);
   }
 
   credentials(): readonly string[] {
@@ -159,7 +144,7 @@ export class HTCondorSubmitter implements Submitter {
     outcomes: Outcomes,
     signal: AbortSignal,
   ): Promise<void> {
-    const template = this.#template(ce);
+    const template = this.#texts.template(ce);
     if (Array.isArray(template)) {
       reject(due, { code: 'preflight', message: template.map(({ message }) => message).join('; ') });
       return;
@@ -167,9 +152,8 @@ export class HTCondorSubmitter implements Submitter {
     let batch: DescribedBatch;
     let directory: string;
     try {
-      directory = await this.#logDirectory();
-      if (hub.ownLog !== undefined) await ensureDirectory(dirname(hub.ownLog));
-      batch = this.#describe(hub, template, due, ce);
+      directory = await this.#texts.directory(hub);
+      batch = this.#texts.describe(hub, template, due, ce);
     } catch (error) {
       reject(due, toReason(error));
       return;
@@ -232,39 +216,22 @@ export class HTCondorSubmitter implements Submitter {
     }
   }
 
-  #describe(
-    hub: HTCondorHub,
-    template: CondorTemplate,
-    workers: readonly Worker[],
-    ce: ChosenCe | undefined,
-  ): DescribedBatch {
-    const { factoryId, harvesterId, clock, random, queue, configId } = this.#context;
-    const factoryLog = hub.logOfJobs({ spooled: this.#config.useSpool });
-    return describeBatch(template, workers, {
-      ...{ factoryId, harvesterId, hostname: hub.hostname, config: this.#config, random, queue, configId },
-      // It is read from standard input; this is where Harvester's templates look for the text.
-      sdfPath: template.file,
-      submissionHost: hub.submissionHost,
-      now: clock.now(),
-      ...(factoryLog !== undefined && { factoryLog }),
-      ...(ce && { ce }),
-    });
-  }
-
   /** As the schedd will show it. */
   #freshJob(id: JobId, workerId: number, ce: ChosenCe | undefined): Job {
     const { queue, configId, clock } = this.#context;
     const queuedAt = Math.floor(clock.now() / 1000);
     const ad = { ClusterId: id.cluster, ProcId: id.proc, JobStatus: 1, EnteredCurrentStatus: queuedAt };
-    return { id, workerId, queue, configId, ce: ce?.endpoint, queuedAt, identity: undefined, ad };
-  }
-
-  /** The directory of the hour: the logs are there, and what jobs bring back that say no `initialdir`. */
-  async #logDirectory(): Promise<string> {
-    const { clock } = this.#context;
-    const directory = join(this.#config.logDir, logSubdirOf(clock.now()));
-    await ensureDirectory(directory);
-    return directory;
+    return {
+      id,
+      workerId,
+      queue,
+      configId,
+      ce: ce?.endpoint,
+      queuedAt,
+      identity: undefined,
+      ad,
+      queued: true,
+    };
   }
 
   #shared(ces: readonly ChosenCe[], workers: readonly Worker[]): ReadonlyMap<ChosenCe, readonly Worker[]> {
@@ -281,22 +248,6 @@ export class HTCondorSubmitter implements Submitter {
     });
     const byCe = Map.groupBy(pairs, ({ ce }) => ce);
     return new Map([...byCe].map(([ce, some]) => [ce, some.map(({ worker }) => worker)]));
-  }
-
-  /** Read anew each time: an operator's edit counts at once, and a broken one stops the queue with its reason. */
-  #template(ce: ChosenCe | undefined): CondorTemplate | Reason[] {
-    const files = templateFiles(this.#config, ce).map((file) => resolve(this.#context.configDir, file));
-    const [first] = files;
-    if (first === undefined) {
-      const message = 'the queue names no template: set templateFile, or CEtemplateDir for CEs of a ceList';
-      return [{ code: 'preflight', message }];
-    }
-    const loaded = loadTemplate(files.find((file) => existsSync(file)) ?? first, this.#config);
-    if (loaded.ok) return loaded.template;
-    return loaded.problems.map(({ file, line, message }) => ({
-      code: 'preflight',
-      message: `${file ?? ''}:${line ?? 0}: ${message}`,
-    }));
   }
 }
 

@@ -26,6 +26,8 @@ const patience = { kill: 5000, remove: 20_000 };
 const pauses = { first: 200, longest: 2000 };
 /** Jobs of one command: an argument has its longest, and a schedd does nothing else meanwhile. */
 const atOnce = 500;
+/** Jobs whose output is fetched by one command: few, so that what came before time was over has come for good. */
+const fetchedAtOnce = 50;
 
 const removed = 3;
 const completed = 4;
@@ -44,10 +46,16 @@ export class HTCondorSweeper implements Sweeper {
     const open = workers.filter(({ handle }) => handle === undefined);
     for (const { workerId, attempt } of open)
       hub.fenced.set(workerId, Math.max(attempt, hub.fenced.get(workerId) ?? 0));
-    if (open.length > 0) await hub.submits.end(new Set(open.map(({ workerId }) => workerId)), signal);
+    const living =
+      open.length === 0
+        ? new Map<number, WorkerError>()
+        : await hub.submits.end(new Set(open.map(({ workerId }) => workerId)), signal);
+    const sure = workers.filter(({ workerId }) => !living.has(workerId));
     // One that has ended by itself is not to be removed before its end was seen.
     const lives = `JobStatus =!= ${completed}`;
-    return this.#removeAll(workers, { which: lives, patience: patience.kill }, signal);
+    const outcomes = await this.#removeAll(sure, { which: lives, patience: patience.kill }, signal);
+    const failed = [...living].map(([workerId, error]) => [workerId, { kind: 'failed', error }] as const);
+    return new Map<number, GoneOutcome>([...outcomes, ...failed]);
   }
 
   async remove(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, GoneOutcome>> {
@@ -160,8 +168,8 @@ export class HTCondorSweeper implements Sweeper {
   async #fetch(workers: readonly Worker[], signal: AbortSignal): Promise<void> {
     const { hub, context, options } = this.#parts;
     const ids = workers.map(({ workerId }) => workerId);
-    for (let first = 0; first < ids.length; first += atOnce) {
-      const these = `${whereWorkers(ids.slice(first, first + atOnce))} && JobStatus == ${completed} && StageInFinish > 0`;
+    for (let first = 0; first < ids.length && !signal.aborted; first += fetchedAtOnce) {
+      const these = `${whereWorkers(ids.slice(first, first + fetchedAtOnce))} && JobStatus == ${completed} && StageInFinish > 0`;
       try {
         const spooled = await inQueue(hub, these, signal);
         const over = spooled.filter(({ ad, workerId = 0, queue, configId }) => {

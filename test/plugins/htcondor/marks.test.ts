@@ -10,7 +10,7 @@ describe('the marks of a job', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), fc.string(), (name, queue) => {
         const worker = workerOf(7, { name, queue, accessPoint: `/work/${queue}` });
-        const { identity } = jobOf({ ...ad, thresherIdentity: identityText(worker) }) ?? {};
+        const { identity } = jobOf({ ...ad, thresherIdentity: identityText(worker) }, true) ?? {};
         const { placement, configId, ...who } = worker;
         expect([placement, configId]).to.deep.equal(['local:/work', 1]);
         expect(identity).to.deep.equal(who);
@@ -29,14 +29,14 @@ describe('the marks of a job', () => {
   it('are not believed where they contradict each other, are cut off, or are of another type', () => {
     const text = identityText(workerOf(8));
     for (const thresherIdentity of [text, text.slice(0, -1), 5, '[]', '{"workerId":7}', undefined])
-      expect(jobOf({ ...ad, thresherIdentity })?.identity).to.equal(undefined);
+      expect(jobOf({ ...ad, thresherIdentity }, true)?.identity).to.equal(undefined);
     for (const harvesterWorkerID of [7, '', '-1', '0', '7a', '1'.repeat(30), undefined])
-      expect(jobOf({ ...ad, harvesterWorkerID })?.workerId).to.equal(undefined);
+      expect(jobOf({ ...ad, harvesterWorkerID }, true)?.workerId).to.equal(undefined);
   });
 
   it('keep of an ad what has the right type: an expression is no number', () => {
-    const job = jobOf({ ...ad, ExitCode: '/Expr(1)/', ExitBySignal: 'x', HoldReason: 'why', Other: 1 });
+    const job = jobOf({ ...ad, ExitCode: '/Expr(1)/', ExitBySignal: 'x', HoldReason: 'why', Other: 1 }, true);
     expect(job?.ad).to.deep.equal({ ClusterId: 12, ProcId: 3, JobStatus: 2, HoldReason: 'why' });
-    expect(jobOf({ ClusterId: 1 })).to.equal(undefined);
+    expect(jobOf({ ClusterId: 1 }, true)).to.equal(undefined);
   });
 });

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { Submits } from '../../../src/plugins/htcondor/submits.ts';
 import { systemClock } from '../../../src/util/clock.ts';
-import { ThresherError } from '../../../src/worker/errors.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 
 const { signal } = new AbortController();
@@ -23,15 +22,6 @@ describe('the record of submissions under way', () => {
   function hanging(): { readonly pid: number; readonly ended: Promise<unknown> } {
     const child = spawn('cat', { detached: true, stdio: ['pipe', 'ignore', 'ignore'] });
     return { pid: child.pid ?? 0, ended: once(child, 'exit') };
-  }
-
-  async function failure(work: Promise<unknown>): Promise<ThresherError> {
-    const error: unknown = await work.then(
-      () => undefined,
-      (thrown: unknown) => thrown,
-    );
-    if (!(error instanceof ThresherError)) throw new Error(`no ThresherError: ${String(error)}`);
-    return error;
   }
 
   it('is on the disk as soon as the process runs, and gone when that is over', async () => {
@@ -79,11 +69,15 @@ describe('the record of submissions under way', () => {
     mkdirSync(directory);
     const submit = { pid: 7, startTicks: 1, bootId: 'x', host: 'elsewhere', workerIds: [1] };
     writeFileSync(join(directory, 'a.json'), JSON.stringify(submit));
-    const error = await failure(submits.end(new Set([1]), signal));
-    expect(error.code).to.equal('htcondor-submit-elsewhere');
-    expect(error.message).to.contain('process 7 on elsewhere').and.to.contain('a.json');
+    const { pid, ended } = hanging();
+    (await submits.begin([2])).onStart(pid);
+    const failed = await submits.end(new Set([1, 2]), signal);
+    expect(await ended, 'others are ended all the same').to.deep.equal([null, 'SIGKILL']);
+    expect([...failed.keys()]).to.deep.equal([1]);
+    expect(failed.get(1)?.code).to.equal('htcondor-submit-elsewhere');
+    expect(failed.get(1)?.message).to.contain('process 7 on elsewhere').and.to.contain('a.json');
     expect(readdirSync(directory)).to.deep.equal(['a.json']);
-    await submits.end(new Set([2]), signal);
+    expect((await submits.end(new Set([2]), signal)).size).to.equal(0);
   });
 
   it('ends a process that it cannot write down', async () => {

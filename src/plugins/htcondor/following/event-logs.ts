@@ -13,8 +13,13 @@ export interface EventLogsParts {
   readonly clock: Clock;
 }
 
-interface Followed {
+export interface FollowedLog {
+  readonly path: string;
   /** Written for this factory alone: what was read of it nobody else needs. */
+  readonly own: boolean;
+}
+
+interface Followed {
   readonly own: boolean;
   position: LogPosition | undefined;
   /** Where to begin is not known yet. */
@@ -47,9 +52,12 @@ export class EventLogs {
     this.#parts = parts;
   }
 
-  /** From now on read. */
-  follow(path: string, own: boolean): void {
-    if (!this.#followed.has(path)) this.#followed.set(path, { own, begun: false, position: undefined });
+  /** These are read from now on, and no others. */
+  follow(logs: readonly FollowedLog[]): void {
+    const wanted = new Map(logs.map(({ path, own }) => [path, own]));
+    for (const path of this.#followed.keys()) if (!wanted.has(path)) this.#followed.delete(path);
+    for (const [path, own] of wanted)
+      if (!this.#followed.has(path)) this.#followed.set(path, { own, begun: false, position: undefined });
   }
 
   /** Whether there is any. */

@@ -59,18 +59,21 @@ export class KnownJobs {
       this.#suspects.delete(id);
       const job = changed.get(id) ?? this.#living?.get(id) ?? this.#ended.get(id);
       if (job === undefined) {
-        this.#remember(id, applyEvent(this.#others.get(id) ?? {}, event));
+        // A schedd that was set up anew counts from the beginning: this one has the number of another.
+        const before = event.kind === 'submit' ? undefined : this.#others.get(id);
+        this.#remember(id, applyEvent(before ?? {}, event));
         continue;
       }
       const ad = applyEvent(job.ad, event);
-      if (ad !== job.ad) changed.set(id, { ...job, ad });
+      // What the log says of an end is said when nothing of it lives.
+      if (ad !== job.ad) changed.set(id, { ...job, ad, queued: job.queued && !hasEnded(ad) });
     }
     for (const [id, job] of this.#living === undefined ? [] : fresh) {
       // It may have begun, and ended, before its submission was answered.
       const ad = this.#others.get(id);
       if (ad === undefined) continue;
       this.#others.delete(id);
-      changed.set(id, { ...job, ad: { ...job.ad, ...ad } });
+      changed.set(id, { ...job, ad: { ...job.ad, ...ad }, queued: !hasEnded(ad) });
     }
     for (const [id, job] of changed) {
       this.#living?.delete(id);

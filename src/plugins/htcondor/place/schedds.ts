@@ -60,6 +60,25 @@ export function scheddsOf({ condorSchedd, condorPool }: Where, hostname: string)
   };
 }
 
+/** The content of a `condorHostConfig`. */
+type HostConfig = Readonly<Record<string, { readonly pool: string; readonly weight: number }>>;
+
+const allZero = 'every weight is 0, so no schedd would get anything: give one of them more';
+
+/** The schedds of a `condorHostConfig` that stands in the section itself. */
+export function scheddsIn(hosts: HostConfig): ReadSchedds {
+  const schedds = Object.entries(hosts).map(([name, entry]) => ({ name, ...entry }));
+  if (schedds.some(({ weight }) => weight > 0)) return { ok: true, schedds };
+  return { ok: false, problems: [{ pointer: '/condorHostConfig', code: 'wrong-type', message: allZero }] };
+}
+
+/** As a section has them. */
+export function hostConfigOf(schedds: readonly Schedd[]): HostConfig {
+  return Object.fromEntries(
+    schedds.map(({ name = '', pool = '', weight }) => [name, { pool, weight }] as const),
+  );
+}
+
 /** `condorHostConfig`: `{"SCHEDD": {"pool": "COLLECTOR", "weight": 10}}`. */
 export function readHostConfig(file: string): ReadSchedds {
   const located = readJsonFile(file);
@@ -105,7 +124,7 @@ export function readHostConfig(file: string): ReadSchedds {
     return [{ name, pool, weight: number }];
   });
   if (problems.length === 0 && schedds.every(({ weight }) => weight === 0)) {
-    wrong('', 'every weight is 0, so no schedd would get anything: give one of them more');
+    wrong('', allZero);
   }
   return problems.length > 0 ? { ok: false, problems } : { ok: true, schedds };
 }

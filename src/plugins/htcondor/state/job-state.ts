@@ -10,6 +10,8 @@ export interface StateOptions {
   readonly heldTimeout: number;
   /** Harvester's: `atlas_pilot_wrapper` gives the wrapper's exit statuses their texts. */
   readonly payloadType?: string;
+  /** It is in the queue, where a removed job stays until nothing of it lives. Default: no. */
+  readonly queued?: boolean;
 }
 
 /** What a job means for its worker. */
@@ -27,7 +29,7 @@ export interface JobState {
 interface Row {
   /** For the table in docs/. */
   readonly seen: string;
-  readonly when: (ad: JobAd) => boolean;
+  readonly when: (ad: JobAd, queued: boolean) => boolean;
   readonly status: WorkerStatus;
   readonly native: string;
 }
@@ -38,6 +40,8 @@ const is = (status: number) => (ad: JobAd) => ad.JobStatus === status;
 const endedBefore = (ad: JobAd) =>
   ad.LastJobStatus === 4 && Boolean(ad.CompletionDate) && typeof ad.ExitBySignal === 'boolean';
 const completed = (ad: JobAd) => is(4)(ad) || (ad.JobStatus !== undefined && endedBefore(ad));
+/** Until it was removed. */
+const hasRun = ({ LastJobStatus }: JobAd) => LastJobStatus === 2 || LastJobStatus === 6;
 /** A removal is never taken back, whatever a late answer says. */
 const removed = (ad: JobAd) => is(3)(ad) || (ad.JobStatus !== undefined && ad.LastJobStatus === 3);
 /** A job that was held or evicted, and started again, keeps the signal that ended its first run: only `ExitBySignal` tells. */
@@ -58,7 +62,19 @@ export const stateRows: readonly Row[] = [
     ...{ when: completed, status: 'failed', native: 'completed' },
   },
   {
-    seen: '`JobStatus` 3, or `LastJobStatus` 3, whatever its exit status',
+    seen: '`JobStatus` 3 in the queue, after 2 or 6: it was removed, and its machine has not ended it yet',
+    ...{ when: (ad, queued) => queued && is(3)(ad) && hasRun(ad), status: 'running', native: 'removing' },
+  },
+  {
+    seen: '`JobStatus` 3 in the queue, with a `JobStartDate`',
+    ...{ when: (ad, queued) => queued && is(3)(ad) && hasStarted(ad), status: 'idle', native: 'removing' },
+  },
+  {
+    seen: '`JobStatus` 3 in the queue',
+    ...{ when: (ad, queued) => queued && is(3)(ad), status: 'submitted', native: 'removing' },
+  },
+  {
+    seen: '`JobStatus` 3, or `LastJobStatus` 3, and not in the queue any more, whatever its exit status',
     ...{ when: removed, status: 'cancelled', native: 'removed' },
   },
   { seen: '`JobStatus` 2', when: is(2), status: 'running', native: 'running' },
@@ -93,7 +109,7 @@ export function stateOf(
   now: number,
   options: StateOptions,
 ): JobState | undefined {
-  const row = stateRows.find(({ when }) => when(ad));
+  const row = stateRows.find(({ when }) => when(ad, options.queued ?? false));
   if (row === undefined) return undefined;
   const { status, native } = row;
   const over = status === 'finished' || status === 'failed' || status === 'cancelled';

@@ -16,6 +16,9 @@ export interface JobAd {
   readonly HoldReasonCode?: number;
   readonly HoldReasonSubCode?: number;
   readonly LastHoldReason?: string;
+  readonly LastHoldReasonCode?: number;
+  /** When all files of a spooled job had come. */
+  readonly StageInFinish?: number;
   readonly RemoveReason?: string;
   readonly RemoteHost?: string;
   readonly LastRemoteHost?: string;
@@ -27,7 +30,14 @@ export interface JobAd {
 export const jobAttributes: readonly string[] = [
   ...['ClusterId', 'ProcId', 'JobStatus', 'LastJobStatus', 'EnteredCurrentStatus', 'JobStartDate'],
   ...['JobCurrentStartDate', 'NumJobStarts', 'CompletionDate', 'ExitCode', 'ExitBySignal', 'ExitSignal'],
-  ...['HoldReason', 'HoldReasonCode', 'HoldReasonSubCode', 'LastHoldReason', 'RemoveReason'],
-  ...['RemoteHost', 'LastRemoteHost', 'GridJobId', 'GridJobStatus'],
+  ...[
+    'HoldReason',
+    'HoldReasonCode',
+    'HoldReasonSubCode',
+    'LastHoldReason',
+    'LastHoldReasonCode',
+    'RemoveReason',
+  ],
+  ...['RemoteHost', 'LastRemoteHost', 'GridJobId', 'GridJobStatus', 'StageInFinish'],
   ...['thresherFactory', 'harvesterID', 'harvesterWorkerID'],
 ];

@@ -27,7 +27,7 @@ describe('logs of job events', () => {
   function logs(own: boolean): EventLogs {
     const positionsFile = join(directory, 'positions', 'schedd.json');
     const made = new EventLogs({ positionsFile, clock: systemClock });
-    made.follow(log, own);
+    made.follow([{ path: log, own }]);
     return made;
   }
   const read = async (from: EventLogs) => {
@@ -136,8 +136,11 @@ describe('logs of job events', () => {
   it('that cannot be read are told of once, and keep nobody from the others', async () => {
     const one = logs(true);
     const other = join(directory, 'other');
-    one.follow(join(log, 'below'), false);
-    one.follow(other, true);
+    one.follow([
+      { path: log, own: true },
+      { path: join(log, 'below'), own: false },
+      { path: other, own: true },
+    ]);
     writeFileSync(log, record(1));
     writeFileSync(other, record(2));
     chmodSync(log, 0o644);

@@ -27,7 +27,7 @@ function event(kind: Kind, proc = 0, time = 0): JobEvent {
 
 function job(proc: number, ad: JobAd): Job {
   const id = { cluster: 1, proc };
-  const rest = { queue: 'Q', configId: 1, ce: undefined, queuedAt: 0, identity: undefined };
+  const rest = { queue: 'Q', configId: 1, ce: undefined, queuedAt: 0, identity: undefined, queued: true };
   return { id, workerId: 100 + proc, ad, ...rest };
 }
 
@@ -116,6 +116,15 @@ describe('jobs that are followed by queries and by a log', () => {
     expect(known.endOf('1.0')?.ad.JobStatus).to.equal(4);
     known.see(none, [], new Set());
     expect(known.endOf('1.0')).to.equal(undefined);
+  });
+
+  it('are not those that had their number before', () => {
+    const known = new KnownJobs();
+    known.see(none, [], new Set());
+    known.apply([event('submit'), event('execute'), event('terminated')], none);
+    known.apply([event('submit', 0, 10), event('execute', 0, 11)], none);
+    const [started] = known.apply([], new Map([['1.0', job(0, { JobStatus: 1 })]]));
+    expect(started?.ad).to.include({ JobStatus: 2 }).and.not.have.property('ExitCode');
   });
 
   it('of others are remembered up to a number, the latest', () => {
