@@ -14,7 +14,7 @@ import {
   scheddPid,
 } from '../support/htcondor.ts';
 import { condorEnvironment, condorQueue, condorSite, shellTemplate } from '../support/htcondor-site.ts';
-import { connectionsOf, submitting } from '../support/htcondor-submits.ts';
+import { connectionsOf, stopInConversation, submitting } from '../support/htcondor-submits.ts';
 import type { Site } from '../support/site.ts';
 import { queueRows } from '../support/condor-rows.ts';
 import { until } from '../support/until.ts';
@@ -136,23 +136,14 @@ describe('HTCondor, through crashes of the daemon', function () {
       const started: number[] = [];
       const options = { onStart: (pid: number) => started.push(pid) };
       const submission = client.submit(text, options, signal).catch((error: unknown) => error);
-      const count = async (patience?: number) =>
-        (await clientOf(pool, 'local', {}, patience).queue(space.mine, ['ClusterId'], signal)).length;
       const pid = await until('it has called the schedd', () =>
         started.find((one) => connectionsOf(one) > 0),
       );
-      // Whom it does not know yet the schedd lets wait, and answers others meanwhile: then it goes on a little further.
-      const meanwhile = await until('the schedd listens to it alone', async () => {
-        process.kill(pid, 'SIGSTOP');
-        const answer = await count(1500).catch((error: unknown) => error);
-        if (answer !== 0) return answer;
-        process.kill(pid, 'SIGCONT');
-        return undefined;
-      });
-      expect(meanwhile).to.include({ code: 'condor-timeout' });
+      await stopInConversation(clientOf(pool, 'local', {}, 1500), pid);
       process.kill(pid, 'SIGKILL');
       expect(await submission).to.include({ code: 'condor-failed' });
-      for (let time = 1; time <= 3; time++) expect(await count()).to.equal(0);
+      for (let time = 1; time <= 3; time++)
+        expect(await client.queue(space.mine, ['ClusterId'], signal)).to.deep.equal([]);
     });
 
     it('keeps no other schedd from its work', async () => {

@@ -8,17 +8,17 @@ import {
   scheddPid,
 } from '../support/htcondor.ts';
 import { condorEnvironment, condorQueue, condorSite, shellTemplate } from '../support/htcondor-site.ts';
-import { submitting } from '../support/htcondor-submits.ts';
+import { stopInConversation, submitting } from '../support/htcondor-submits.ts';
 import type { RunningDaemon, Site } from '../support/site.ts';
 import { until } from '../support/until.ts';
 
 const { signal } = new AbortController();
-const wanted = 40;
 
 describe('HTCondor, through crashes of the schedd', function () {
   this.timeout(180_000);
   let pool: Awaited<ReturnType<typeof ownPool>>;
   let kind: ScheddKind;
+  let wanted: number;
   let space: CondorSpace;
   let site: Site;
   let daemon: RunningDaemon;
@@ -27,16 +27,21 @@ describe('HTCondor, through crashes of the schedd', function () {
     pool = await ownPool();
   });
   after(() => pool.stop());
-  function begin(which: ScheddKind): void {
+  function begin(which: ScheddKind, workers: number, more: Readonly<Record<string, unknown>> = {}): void {
     kind = which;
+    wanted = workers;
     space = condorSpace(pool);
-    const limits = { maxWorkers: wanted, nQueueLimitWorker: wanted };
+    const limits = { maxWorkers: workers, nQueueLimitWorker: workers };
+    const queue = condorQueue(pool, { kind, template: 'pilot.sub.yaml', queue: limits });
     site = condorSite(
       {
-        queues: { Q: condorQueue(pool, { kind, template: 'pilot.sub.yaml', queue: limits }) },
-        settings: { master: { factoryId: space.factory }, monitor: { missingGrace: 1 } },
+        queues: { Q: queue },
+        settings: {
+          ...{ master: { factoryId: space.factory }, monitor: { missingGrace: 1 } },
+          submitter: { maxNewWorkers: workers },
+        },
       },
-      { 'pilot.sub.yaml': shellTemplate(space, 'exec sleep 1000') },
+      { 'pilot.sub.yaml': shellTemplate(space, 'exec sleep 1000', more) },
     );
     daemon = site.start([], condorEnvironment(pool, site.directory));
   }
@@ -53,14 +58,14 @@ describe('HTCondor, through crashes of the schedd', function () {
     await until('the next schedd runs', () => scheddPid(pool, kind) !== before, 60_000);
   }
 
-  const allRun = () =>
+  const allAre = (status: 'submitted' | 'running') =>
     until(
-      'all wanted workers run, and no intent is open',
+      `all wanted workers are ${status}, and no intent is open`,
       async () => {
         const workers = await site.workers();
-        const running = workers.filter(({ status }) => status === 'running');
-        const settled = workers.every(({ status }) => status !== 'pending');
-        return settled && running.length === wanted && running.map(({ workerID }) => workerID).sort();
+        const those = workers.filter((one) => one.status === status);
+        const settled = workers.every((one) => one.status !== 'pending');
+        return settled && those.length === wanted && those.map(({ workerID }) => workerID).sort();
       },
       90_000,
     ).catch((error: unknown) => {
@@ -80,26 +85,28 @@ describe('HTCondor, through crashes of the schedd', function () {
   // What is given to the remote one is spooled after that, which takes a second step.
   for (const which of ['local', 'remote'] as const) {
     it(`of the ${which} one in the middle of a submission makes no second job and loses none`, async () => {
-      begin(which);
-      const pid = await until('a condor_submit is in conversation with it', () => {
+      // So many that they take their time, and that nobody has a machine for.
+      begin(which, 500, { requirements: 'false' });
+      const pid = await until('a condor_submit has called it', () => {
         const [one] = submitting(site);
         return one !== undefined && one.connections > 0 && one.pid;
       });
-      process.kill(pid, 'SIGSTOP');
+      await stopInConversation(clientOf(pool, kind, {}, 1500), pid);
       await crash(() => process.kill(pid, 'SIGCONT'));
-      const ids = await allRun();
+      const ids = await allAre('submitted');
+      expect(daemon.output()).to.match(/none of 500 was accepted: condor_submit for/);
       expect(await inQueue()).to.deep.equal(ids);
       expect(await twice()).to.deep.equal([]);
     });
   }
 
   it('while a part of a batch runs ends no worker and makes none anew', async () => {
-    begin('local');
+    begin('local', 40);
     const running = () => site.workers({ status: 'running' });
     await until('some run', async () => (await running()).length > 0, 60_000);
     const before = (await site.workers()).map(({ workerID }) => workerID).sort();
     await crash();
-    const ids = await allRun();
+    const ids = await allAre('running');
     expect(ids).to.deep.equal(before);
     expect(await inQueue()).to.deep.equal(ids);
     expect(await twice()).to.deep.equal([]);
