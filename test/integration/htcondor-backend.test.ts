@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Monitor, Observation, Submitter, Worker } from '../../src/plugins/contracts/index.ts';
@@ -86,6 +86,23 @@ describe('jobs of HTCondor', function () {
     const client = clientOf(pool, 'local');
     const left = `${backend.space.mine} && JobStatus =!= 3`;
     expect(await client.queue(left, ['ClusterId'], signal)).to.deep.equal([]);
+  });
+
+  it('that are removed live until nothing of them does', async () => {
+    const go = join(backend.space.directory, 'go');
+    // It does not end at the first asking.
+    const worker = await submit(
+      backend.submitter(`trap '' TERM; touch ${go}.begun; while ! test -e ${go}; do sleep 0.2; done; exit 3`),
+    );
+    const seen = follow(monitor());
+    await until('it has begun', () => existsSync(`${go}.begun`));
+    await act('remove');
+    const removing = await untilStatus(seen, worker, ({ nativeStatus }) => nativeStatus === 'removing');
+    expect(removing).to.deep.include({ status: 'running' });
+    writeFileSync(go, '');
+    const end = await untilStatus(seen, worker, ({ status }) => isFinal(status));
+    expect(end.status).to.equal('cancelled');
+    expect(end.error?.code).to.equal('htcondor-removed');
   });
 
   it('that are held keep more from being submitted, where the queue says so', async () => {

@@ -146,6 +146,58 @@ describe('a daemon whose queues are on HTCondor', function () {
     expect(jobs.map(({ length }) => length)).to.deep.equal([3, 9]);
   });
 
+  it('follows its workers on a schedd that gets nothing more', async () => {
+    const go = join(space.directory, 'go');
+    const where = { condorSchedd: undefined, condorPool: undefined };
+    const submitter = { ...where, condorHostConfig: 'schedds.json', useSpool: true };
+    site = condorSite(
+      {
+        queues: { Q: condorQueue(pool, { template: 'pilot.sub.yaml', submitter }) },
+        settings: { master: { factoryId: space.factory } },
+      },
+      { 'pilot.sub.yaml': shellTemplate(space, `while ! test -e ${go}; do sleep 0.2; done; sleep 2`) },
+    );
+    const hosts = (weights: { local: number; remote: number }) => {
+      const entry = (weight: number) => ({ pool: pool.pool, weight });
+      const both = { [pool.local.schedd]: entry(weights.local), [pool.remote.schedd]: entry(weights.remote) };
+      writeFileSync(join(site?.directory ?? '', 'schedds.json'), JSON.stringify(both));
+    };
+    hosts({ local: 0, remote: 1 });
+    const environment = condorEnvironment(pool, site.directory);
+    const first = site.start([], environment);
+    const workers = async () => (await site?.workers()) ?? [];
+    const at = async (kind: 'local' | 'remote') => {
+      const ads = await clientOf(pool, kind).queue(
+        space.mine,
+        ['harvesterWorkerID'],
+        AbortSignal.timeout(5000),
+      );
+      return ads.map((ad) => Number(ad['harvesterWorkerID']));
+    };
+    const [worker] = await until('it runs', async () => {
+      const running = (await workers()).filter(({ status }) => status === 'running');
+      return running.length > 0 && running;
+    });
+    expect(await at('remote')).to.deep.equal([worker?.workerID]);
+    first.process.kill('SIGTERM');
+    await first.ended;
+    hosts({ local: 1, remote: 0 });
+    const second = site.start([], environment);
+    await until('the next daemon runs', () => second.output().includes('started'));
+    writeFileSync(go, '');
+    await until('it has finished, and another is elsewhere', async () => {
+      const all = await workers();
+      const isOld = ({ workerID }: { workerID: number }) => workerID === worker?.workerID;
+      return all.find(isOld)?.status === 'finished' && all.some((one) => !isOld(one) && one.batchID !== null);
+    }).catch((error: unknown) => {
+      throw new Error(`${String(error)}\n${second.output().slice(-2000)}`);
+    });
+    const [old, others] = [await at('remote'), await at('local')];
+    expect(old.filter((id) => id !== worker?.workerID)).to.deep.equal([]);
+    expect(others).to.not.include(worker?.workerID);
+    expect((await workers()).filter(({ workerID }) => workerID !== worker?.workerID)).to.not.deep.equal([]);
+  });
+
   it('ends 200 pilots in one submission, each as it should', async () => {
     const script =
       'case $((HARVESTER_WORKER_ID % 4)) in 0) exit 0;; 1) exit 3;; 2) kill -9 $$;; 3) exec sleep 1000;; esac';
