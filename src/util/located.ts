@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 import { type Node, parseTree, type ParseError } from 'jsonc-parser';
 import { isMap, isPair, isScalar, isSeq, LineCounter, parseDocument, type ScalarTag } from 'yaml';
+import { hasCode } from './files.ts';
 import { messageOf } from '../worker/errors.ts';
 import type { ErrorCode } from '../worker/errors.ts';
 import { jsonMistake } from './json-syntax.ts';
@@ -56,7 +57,10 @@ export function readLocated(file: string, parse: (text: string, file: string) =>
   } catch (error) {
     // Node names the call and the path as well, which stand beside the message already.
     const why = messageOf(error).replace(/, \w+( '.*')?$/s, '');
-    return broken(file, 0, 'file-unreadable', `cannot read the file: ${why}`);
+    const what = hasCode(error, 'EISDIR')
+      ? 'it is a directory, and must be a file'
+      : `cannot read the file: ${why}`;
+    return broken(file, 0, 'file-unreadable', what);
   }
   if (!isUtf8(bytes)) {
     // As characters of their own, such bytes would end up in names and commands.

@@ -47,8 +47,11 @@ function describe(errors: readonly ErrorObject[]): SchemaProblem[] {
       if (error.keyword === 'additionalProperties') {
         const key = (error.params as { additionalProperty: string }).additionalProperty;
         const pointer = `${error.instancePath}${toPointer([key])}`;
-        const known = Object.keys((error.parentSchema?.properties ?? {}) as object);
-        const message = `"${key}" is not a known setting here; ${whatIsMeant(key, known)}`;
+        const { properties = {}, patternProperties } = (error.parentSchema ?? {}) as Record<string, object>;
+        const message =
+          patternProperties === undefined
+            ? `"${key}" is not a known setting here; ${whatIsMeant(key, Object.keys(properties))}`
+            : `"${key}" is no name that may stand here: it must fit ${Object.keys(patternProperties).join(' or ')}`;
         return { pointer, code: 'unknown-setting', message };
       }
       return { pointer: error.instancePath, code: 'wrong-type', message: sentence(error) };

@@ -20,6 +20,9 @@ const Sample = Type.Object(
     ),
     name: Type.Optional(Type.String({ pattern: '^[a-z]+$' })),
     list: Type.Optional(Type.Array(Type.String())),
+    named: Type.Optional(
+      Type.Record(Type.String({ pattern: '^[a-z]+$' }), Type.Integer(), { additionalProperties: false }),
+    ),
     inner: Type.Optional(Type.Object({ must: Type.String() }, { additionalProperties: false })),
   },
   { additionalProperties: false },
@@ -40,6 +43,13 @@ describe('a schema', () => {
       '/maxWorkers',
       'wrong-type',
       'maxWorkers is "1000"; it must be an integer: write 1000 without quotes',
+    ],
+    [
+      'a name that may not stand there',
+      { named: { 'a b': 1 } },
+      '/named/a b',
+      'unknown-setting',
+      '"a b" is no name that may stand here: it must fit ^[a-z]+$',
     ],
     [
       'a word for an integer',
