@@ -16,7 +16,7 @@ import {
 export interface GateState {
   readonly queueStatus: string;
   readonly control: Control | undefined;
-  /** Why a connection is closed, if one is. */
+  /** Why its connections are closed, if nothing can be submitted on any of them. */
   readonly closed: Reason | undefined;
   /** Why its credentials are not good enough, if so. */
   readonly credential: Reason | undefined;

@@ -9,6 +9,7 @@ import { blackHole, type BlackHoleOptions } from './black-hole.ts';
 import type { QueueMemory } from './factory-limits.ts';
 import { queueLoad } from '../config/queues/limit-formulas.ts';
 import { caps, gates, type GateState, type Limit, type LimitState, resourceTypeLimits } from './limiters.ts';
+import { closedAltogether } from './open-connections.ts';
 import { type AgentContext, callPlugin, type QueueRuntime } from './queue-runtime.ts';
 import { coreFactor } from './worker-maker.ts';
 
@@ -112,13 +113,11 @@ export class QueueLimits {
   }
 
   async #gateState(): Promise<GateState> {
-    const { config, connected } = this.#runtime;
+    const { config } = this.#runtime;
     return {
       queueStatus: config.options.queueStatus,
       control: await this.#context.ledger.store.queues.control(config.name),
-      closed: [...connected.values()]
-        .map(({ connection }) => connection.closed)
-        .find((reason) => reason !== undefined),
+      closed: closedAltogether(this.#runtime),
       credential: this.#credential(),
     };
   }

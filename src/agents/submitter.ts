@@ -5,6 +5,7 @@ import type { Worker, WorkerError } from '../worker/worker.ts';
 import type { Change } from './ledger.ts';
 import type { LiveWorker } from './live-table.ts';
 import { applyLimits, backendLimiter, total } from './limiters.ts';
+import { isOpen, openPlacements } from './open-connections.ts';
 import { findChange, submitChange } from './outcomes.ts';
 import { type LimitOptions, QueueLimits } from './queue-limits.ts';
 import { type AgentContext, callPlugin, type QueueRuntime } from './queue-runtime.ts';
@@ -105,12 +106,15 @@ export class SubmitterAgent {
     const { ledger } = this.#context;
     const { config, configId, current } = this.#runtime;
     // What is to be killed is the sweeper's, and what is settled here is out of its reach meanwhile.
-    const isOpen = ({ workerId, killed }: LiveWorker) =>
-      !killed && !ledger.inFlight.has(workerId) && ledger.live.get(workerId) !== undefined;
-    const all = ledger.live.unconfirmed(config.name, configId).filter(isOpen);
+    const isDue = ({ workerId, killed, placement }: LiveWorker) =>
+      !killed &&
+      !ledger.inFlight.has(workerId) &&
+      ledger.live.get(workerId) !== undefined &&
+      isOpen(this.#runtime, placement);
+    const all = ledger.live.unconfirmed(config.name, configId).filter(isDue);
     for (let first = 0; first < all.length; first += settledAtOnce) {
       // Calls take their time: what was said, and what ended, meanwhile counts.
-      const open = all.slice(first, first + settledAtOnce).filter(isOpen);
+      const open = all.slice(first, first + settledAtOnce).filter(isDue);
       if (open.length === 0) continue;
       const { closed, unknown } = await this.#limits.closed();
       if (unknown !== undefined) return;
@@ -179,8 +183,8 @@ export class SubmitterAgent {
     const { factoryId, harvesterId, ledger, step, random } = this.#context;
     const { config, configId, messenger, demand, submitter } = this.#runtime;
     step('submit:before-intent');
-    const placements = [...this.#runtime.connected.keys()];
-    const placed = submitter.place?.(total(groups)).values();
+    const placements = openPlacements(this.#runtime);
+    const placed = submitter.place?.(total(groups), placements).values();
     let workerId = await ledger.store.ids.take(total(groups));
     const workers = groups.flatMap((group) =>
       Array.from({ length: group.count }, () => {

@@ -317,6 +317,40 @@ describe('promise 7: one slow or dead endpoint delays only its own queues', () =
   }
 });
 
+describe('a queue with two endpoints', () => {
+  afterEach(clean);
+
+  it('goes on with one while nothing is known of the other, whose workers still count', async () => {
+    const four = { maxWorkers: 4, nQueueLimitWorker: 4 };
+    const common = { directory: 'backend-Q', other: 'backend-R' };
+    factory = new Factory({ Q: { ...four, common }, R: { queueStatus: 'offline' } }, fast);
+    await factory.start();
+    const [one, other] = [factory.backend('Q'), factory.backend('R')];
+    const living = (backend: typeof one) =>
+      [...backend.workers.values()].filter(({ status }) => status === 'submitted').length;
+    const counts = () => `${living(one)} and ${living(other)}`;
+    await until('they share the workers', () => counts() === '2 and 2');
+    await until('all are known', async () => {
+      const workers = await factory.workers('Q');
+      return workers.length === 4 && workers.every(({ status }) => status === 'submitted');
+    });
+    other.faults = { observe: 'trouble' };
+    await calledAgain('observe', 2, 'R');
+    const submitted = other.calls.submit;
+    for (let turn = 0; turn < 5; turn++) {
+      for (const { worker } of one.workers.values()) one.change(worker.workerId, { status: 'finished' });
+      await until(`those that end are replaced there, turn ${turn}`, async () => {
+        const ended = (await factory.workers('Q')).filter(({ status }) => status === 'finished');
+        return counts() === '2 and 2' && ended.length === 2 * (turn + 1);
+      });
+    }
+    expect(other.calls.submit).to.equal(submitted);
+    expect(await reasonCodes()).to.not.include('status-unknown');
+    one.faults = { observe: 'trouble' };
+    await until('nothing is known of any', async () => (await reasonCodes())[0] === 'status-unknown');
+  });
+});
+
 describe('promise 8: a stop ends in bounded time', () => {
   afterEach(clean);
 

@@ -38,8 +38,9 @@ export interface Submitter {
   /**
    * Which of its placements each of so many new workers gets, in order, before their intents are written. Absent: one after
    * the other.
+   * @param open those that can be reached now
    */
-  place?(count: number): readonly string[];
+  place?(count: number, open: readonly string[]): readonly string[];
 
   /** One outcome per worker, by worker id. A missing one counts as unknown. */
   submit(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, SubmitOutcome>>;

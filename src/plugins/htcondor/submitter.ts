@@ -72,9 +72,10 @@ export class HTCondorSubmitter implements Submitter {
     return { problems: [...problems.values()] };
   }
 
-  place(count: number): readonly string[] {
+  place(count: number, open: readonly string[]): readonly string[] {
     const { minBulkToRandomizedSchedd } = this.#config;
-    const shared = shareAmong(this.#schedds, count, minBulkToRandomizedSchedd, this.#context.random);
+    const reached = this.#schedds.filter((schedd) => open.includes(connectionName(schedd)));
+    const shared = shareAmong(reached, count, minBulkToRandomizedSchedd, this.#context.random);
     return shared.map(connectionName);
   }
 

@@ -5,7 +5,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { definePlugin } from '../../../src/plugins/contracts/index.ts';
 import type {
   CheckResult,
@@ -48,7 +48,12 @@ export type Faults = Partial<
   >
 >;
 
-const Config = Type.Object({ directory: Type.String() });
+const Config = Type.Object({
+  directory: Type.String(),
+  /** Of a second backend, which gets every other worker. */
+  other: Type.Optional(Type.String()),
+});
+type Config = Static<typeof Config>;
 
 /** One backend: everything in files below one directory. */
 export class ScriptedBackend {
@@ -258,11 +263,54 @@ class Scripted implements Submitter, Monitor, Sweeper {
 }
 
 const shared = { module: 'scripted', config: Config } as const;
-const connections = ({ directory }: { directory: string }) => [`scripted:${directory}`];
-const create = ({ directory }: { directory: string }, context: Context) => new Scripted(directory, context);
+const connections = ({ directory, other }: Config) =>
+  [directory, ...(other === undefined ? [] : [other])].map((one) => `scripted:${one}`);
+const directoryOf = (connection: string) => connection.slice('scripted:'.length);
+const create = (_: Config, context: Context) => new Scripted(directoryOf(context.connection), context);
+
+/** A submitter for the backends of several placements. */
+class ScriptedSubmitter implements Submitter {
+  readonly #context: Context;
+  readonly #first: Scripted;
+
+  constructor({ directory }: Config, context: Context) {
+    this.#context = context;
+    this.#first = new Scripted(directory, context);
+  }
+
+  preflight() {
+    return this.#first.preflight();
+  }
+
+  submit(workers: readonly Worker[]) {
+    return this.#each(workers, (backend, some) => backend.submit(some));
+  }
+
+  find(workers: readonly Worker[]) {
+    return this.#each(workers, (backend, some) => backend.find(some));
+  }
+
+  async #each<T>(
+    workers: readonly Worker[],
+    ask: (backend: Scripted, some: readonly Worker[]) => Promise<ReadonlyMap<number, T>>,
+  ): Promise<ReadonlyMap<number, T>> {
+    const answers = await Promise.all(
+      [...Map.groupBy(workers, ({ placement }) => placement)].map(([placement, some]) =>
+        ask(new Scripted(directoryOf(placement), this.#context), some),
+      ),
+    );
+    return new Map(answers.flatMap((answer) => [...answer]));
+  }
+}
 
 export const plugins = [
-  definePlugin({ ...shared, kind: 'submitter', name: 'ScriptedSubmitter', connections, create }),
+  definePlugin({
+    ...shared,
+    kind: 'submitter',
+    name: 'ScriptedSubmitter',
+    connections,
+    create: (config, context) => new ScriptedSubmitter(config, context),
+  }),
   definePlugin({ ...shared, kind: 'monitor', name: 'ScriptedMonitor', connections, create }),
   definePlugin({ ...shared, kind: 'sweeper', name: 'ScriptedSweeper', connections, create }),
 ];

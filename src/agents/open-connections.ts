@@ -1,0 +1,27 @@
+import type { Reason } from '../worker/reason.ts';
+import type { QueueRuntime } from './queue-runtime.ts';
+
+type Connected = Pick<QueueRuntime, 'connected'>;
+
+/**
+ * Why nothing at all may be submitted for a queue, if so. As long as a connection was not listed once, rows may be missing
+ * that limits must count. After that one that is not heard of keeps its own workers, which count, and the others go on.
+ */
+export function closedAltogether({ connected }: Connected): Reason | undefined {
+  const reasons = [...connected.values()].map(({ connection }) => connection.closed);
+  const closed = reasons.filter((reason) => reason !== undefined);
+  const unlisted = closed.find(({ code }) => code === 'not-listed');
+  return unlisted ?? (closed.length === reasons.length ? closed[0] : undefined);
+}
+
+/** Whether something is known of a placement. One that the queue does not have is somebody else's to judge. */
+export function isOpen({ connected }: Connected, placement: string): boolean {
+  return connected.get(placement)?.connection.closed === undefined;
+}
+
+/** Where new workers may go. All placements, if that is none: one was open a moment ago. */
+export function openPlacements(runtime: Connected): readonly string[] {
+  const all = [...runtime.connected.keys()];
+  const open = all.filter((placement) => isOpen(runtime, placement));
+  return open.length === 0 ? all : open;
+}
