@@ -46,7 +46,9 @@ export class CondorDaemon extends RealDaemon {
 
   /** So many workers from now on; 0: no more than there are. */
   want(workers: number): void {
-    const options = { template: 'pilot.yaml', submitter: { executableFile: this.#wrapper } };
+    // The jobs are not those of the daemon's user here, who could not write a log of its own.
+    const submitter = { executableFile: this.#wrapper, eventLog: this.#pool.eventLog };
+    const options = { template: 'pilot.yaml', submitter };
     // As often as it comes.
     const queue = condorQueue(this.#pool, { ...options, monitor: { pollInterval: 10 } });
     this.wantOf(pluginsOf(queue), workers);
