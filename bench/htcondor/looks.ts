@@ -54,7 +54,8 @@ class Gate implements Clock {
   }
 
   async sleep(ms: number, signal?: AbortSignal): Promise<void> {
-    if (ms !== this.#pause) {
+    // It is counted from the end of the look before.
+    if (Math.abs(ms - this.#pause) > 100) {
       await systemClock.sleep(ms, signal);
       return;
     }

@@ -51,7 +51,9 @@ async function drySubmit(
   const place = { pointer: '', file, line: 0 };
   try {
     const warnings = await hub.client.dryRun(description, directory, signal);
-    return warnings.map((warning) => ({
+    // Of a line that it does not use it says so as well, and that is in the template.
+    const told = warnings.filter((warning) => !warning.includes("Queue variable 'thresher"));
+    return told.map((warning) => ({
       ...{ ...place, severity: 'warning', code: 'server-warned' },
       message: `condor_submit warns: ${warning}`,
     }));

@@ -24,9 +24,9 @@ const pieces = {
 } as const;
 
 /**
- * The commands that differ, and one row for each worker. A value is in the row, unless it uses macros of HTCondor: in those
- * commas and blanks have a meaning, so it becomes a macro of its own, named with the worker's id. Macros for everything would take
- * `condor_submit` four times as long: it looks each up among all of them.
+ * The commands that differ, and one row for each worker. A value is in the row, unless it uses macros of HTCondor in which
+ * commas and blanks have a meaning: then it becomes a macro of its own, named with the worker's id. Macros for everything would
+ * take `condor_submit` four times as long: it looks each up among all of them.
  * @param identities the last column: the rest of a row is not divided any more
  */
 export function rowsOf(
@@ -67,8 +67,9 @@ export function rowsOf(
   };
 }
 
+/** Whether commas or blanks may stand inside of a macro: `$(Cluster)` and `$ENV(HOME)` have none. */
 function usesMacros(text: string): boolean {
-  return text.replaceAll('$(DOLLAR)', '').includes('$');
+  return text.replaceAll(/\$[A-Za-z]*\([\w.]*\)/g, '').includes('$');
 }
 
 /** Nothing would be no field at all; a macro that does not exist is nothing. */

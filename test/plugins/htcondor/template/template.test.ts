@@ -366,7 +366,7 @@ describe('the submit description of a batch', () => {
 
   it('has a row in which nothing divides a value, and a macro for what uses those of HTCondor', () => {
     const { description } = describeText(
-      `${body}+a = "{workerID}, {workerID}"\noutput = $ENV(HOME)/{workerID}\nqueue 1\n`,
+      `${body}+a = "{workerID}, {workerID}"\noutput = $CHOICE(0, x, y)/{workerID}\nlog = $(Cluster).{workerID}\nqueue 1\n`,
       [workerOf(1), workerOf(2)],
     );
     const lines = description.split('\n');
@@ -374,11 +374,12 @@ describe('the submit description of a batch', () => {
       '+a = $(thresherV0)',
       'output = $(thresherV1W$(thresherWorker))',
       'thresherComma = ,',
-      'thresherV1W2 = $ENV(HOME)/2',
-      'queue thresherWorker,thresherV0,thresherIdentity from (',
+      'thresherV1W2 = $CHOICE(0, x, y)/2',
+      'log = $(thresherV2)',
+      'queue thresherWorker,thresherV0,thresherV2,thresherIdentity from (',
     ]);
     expect(lines.find((line) => line.startsWith('2,'))).to.match(
-      /^2,"2\$\(thresherComma\)\$\(thresherBlank\)2",\{/,
+      /^2,"2\$\(thresherComma\)\$\(thresherBlank\)2",\$\(Cluster\)\.2,\{/,
     );
   });
 
