@@ -94,8 +94,19 @@ export class HTCondorClient {
 
   /** Jobs in the queue, whosever they are. @param attributes all if empty */
   queue(constraint: string, attributes: readonly string[], signal: AbortSignal): Promise<Ad[]> {
+    return this.queueAs((ad) => ad, constraint, attributes, signal);
+  }
+
+  /** The same, each read as it comes: while HTCondor still writes others. @param read undefined: it is left out */
+  queueAs<T>(
+    read: (ad: Ad) => T | undefined,
+    constraint: string,
+    attributes: readonly string[],
+    signal: AbortSignal,
+  ): Promise<T[]> {
     const args = ['-allusers', '-json', ...projection(attributes), '-constraint', constraint];
-    return this.#ads({ command: 'condor_q', args, changes: false, timeLimit: this.#limits.ask }, signal);
+    const tool: Tool = { command: 'condor_q', args, changes: false, timeLimit: this.#limits.ask };
+    return this.#ads(read, tool, signal);
   }
 
   /**
@@ -113,6 +124,7 @@ export class HTCondorClient {
     const end = ['-limit', `${limit}`, ...(since === undefined ? [] : ['-since', since])];
     const args = ['-json', ...projection(attributes), ...end, '-constraint', constraint];
     return this.#ads(
+      (ad) => ad,
       { command: 'condor_history', args, changes: false, timeLimit: this.#limits.ask },
       signal,
     );
@@ -184,11 +196,14 @@ export class HTCondorClient {
     return end;
   }
 
-  async #ads(tool: Tool, signal: AbortSignal): Promise<Ad[]> {
+  async #ads<T>(read: (ad: Ad) => T | undefined, tool: Tool, signal: AbortSignal): Promise<T[]> {
     const objects = new JsonObjects();
-    const ads: Ad[] = [];
+    const ads: T[] = [];
     const onOutput = (text: string) => {
-      ads.push(...objects.push(text));
+      for (const ad of objects.push(text)) {
+        const one = read(ad);
+        if (one !== undefined) ads.push(one);
+      }
     };
     await this.#succeed({ ...tool, onOutput }, signal);
     // A list that is cut off would make the jobs at its end look gone.

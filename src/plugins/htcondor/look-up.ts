@@ -26,8 +26,7 @@ export async function inQueue(
   signal: AbortSignal,
   attributes: readonly string[] = followed,
 ): Promise<Job[]> {
-  const ads = await hub.client.queue(`${hub.mine} && (${constraint})`, attributes, signal);
-  return ads.flatMap((ad) => jobOf(ad, true) ?? []);
+  return hub.client.queueAs((ad) => jobOf(ad, true), `${hub.mine} && (${constraint})`, attributes, signal);
 }
 
 /** The jobs of workers. */

@@ -70,13 +70,17 @@ const types: Readonly<Record<keyof JobAd, 'number' | 'string' | 'boolean'>> = {
   GridJobStatus: 'string',
 };
 
+const typed = Object.entries(types);
+
 /** @returns undefined for what is no job at all. What has another type than it should is left out: an expression is no number. */
 export function jobOf(raw: Ad, queued: boolean): Job | undefined {
   const { ClusterId: cluster, ProcId: proc } = raw;
   if (typeof cluster !== 'number' || typeof proc !== 'number') return undefined;
-  const ad: JobAd = Object.fromEntries(
-    Object.entries(types).flatMap(([key, type]) => (typeof raw[key] === type ? [[key, raw[key]]] : [])),
-  );
+  const ad: Record<string, unknown> = {};
+  for (const [key, type] of typed) {
+    const value = raw[key];
+    if (typeof value === type) ad[key] = value;
+  }
   const workerId = workerIdOf(raw[marks.worker]);
   const { queue, config, ce, identity } = marks;
   return {

@@ -58,8 +58,9 @@ export class HTCondorMonitor implements Monitor {
       const interval = 1000 * (trusted ? Math.max(pollInterval, listInterval) : pollInterval);
       const wait = lookedAt + interval - clock.monotonic();
       if (wait > 0) {
-        await clock.sleep(hub.logs.any ? Math.min(wait, logInterval) : wait, signal);
-        continue;
+        const followed = hub.logs.any;
+        await clock.sleep(followed ? Math.min(wait, logInterval) : wait, signal);
+        if (followed || isOver(signal)) continue;
       }
       soon = false;
       try {
@@ -236,8 +237,9 @@ export class HTCondorMonitor implements Monitor {
       const { workerId = 0, queue, ce, ad, queuedAt = 0 } = job;
       if (queue === undefined) return [];
       if (ad.JobStatus === 5) held.set(queue, (held.get(queue) ?? 0) + 1);
+      if (ce === undefined) return [];
       const status = this.#stateOf(job)?.observation.status;
-      if (ce === undefined || status === undefined) return [];
+      if (status === undefined) return [];
       this.#countEnded(job, status);
       return isFinal(status) ? [] : [{ workerId, queue, ce, status, queuedAt: queuedAt * 1000 }];
     });

@@ -216,11 +216,10 @@ const kept = [
 ];
 
 function detailOf(ad: JobAd): Record<string, unknown> {
-  return Object.fromEntries(
-    kept.flatMap((key) => {
-      const value = ad[key];
-      if (value === undefined || (key === 'ExitSignal' && !bySignal(ad))) return [];
-      return [[key, typeof value === 'string' ? value.slice(0, 1000) : value]];
-    }),
-  );
+  const detail: Record<string, unknown> = {};
+  for (const key of kept) {
+    const value = ad[key];
+    if (value !== undefined) detail[key] = typeof value === 'string' ? value.slice(0, 1000) : value;
+  }
+  return detail;
 }
