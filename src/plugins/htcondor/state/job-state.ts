@@ -22,8 +22,6 @@ export interface JobState {
    * and not before: until then somebody may release it.
    */
   readonly verdict?: Observation;
-  /** ms UTC when time alone may change this. */
-  readonly lookAgainAt?: number;
 }
 
 interface Row {
@@ -142,7 +140,7 @@ function judgeHold(ad: JobAd, observation: Observation, options: StateOptions, n
   // Since when is unknown: nothing is killed on what nobody knows, but for what no waiting mends.
   if (since === undefined && after > 0) return { observation };
   const at = (since ?? now) + after * 1000;
-  if (now < at) return { observation, lookAgainAt: at };
+  if (now < at) return { observation };
   const { HoldReason = 'no reason', HoldReasonCode = '?', HoldReasonSubCode = '?' } = ad;
   const message = `held: ${HoldReason.trim().slice(0, 400)} (code ${HoldReasonCode}, subcode ${HoldReasonSubCode})`;
   const verdict: Observation = { ...observation, status, endTime: now, error: { code, message } };

@@ -168,12 +168,6 @@ describe('what a job of HTCondor means', () => {
       expect(verdict && `${verdict.status} ${verdict.error?.code ?? ''}`).to.equal(expected);
     });
   }
-
-  it('says when to look again at a held job', () => {
-    expect(stateOf(1, { JobStatus: 5, EnteredCurrentStatus: s - 600 }, now, options)?.lookAgainAt).to.equal(
-      now + 3_000_000,
-    );
-  });
 });
 
 describe('events of a job log', () => {
