@@ -50,6 +50,11 @@ export class Connection {
     this.#trouble = reason;
   }
 
+  /** Whether all that lives here was shown once since the start, or could not be. */
+  get heard(): boolean {
+    return this.#listed && (this.#completedAt !== undefined || this.#trouble !== undefined);
+  }
+
   /** Why nothing may be submitted here, if so. Unknown is never zero. */
   get closed(): Reason | undefined {
     if (!this.#listed) {

@@ -5,13 +5,17 @@ type Connected = Pick<QueueRuntime, 'connected'>;
 
 /**
  * Why nothing at all may be submitted for a queue, if so. As long as a connection was not listed once, rows may be missing
- * that limits must count. After that one that is not heard of keeps its own workers, which count, and the others go on.
+ * that limits must count; and before it was heard of, it would get nothing of the first batch. After that one that is silent
+ * keeps its own workers, which count, and the others go on.
  */
 export function closedAltogether({ connected }: Connected): Reason | undefined {
-  const reasons = [...connected.values()].map(({ connection }) => connection.closed);
-  const closed = reasons.filter((reason) => reason !== undefined);
-  const unlisted = closed.find(({ code }) => code === 'not-listed');
-  return unlisted ?? (closed.length === reasons.length ? closed[0] : undefined);
+  const closed = [...connected.values()].flatMap(({ connection }) => {
+    const reason = connection.closed;
+    return reason === undefined ? [] : [{ reason, heard: connection.heard }];
+  });
+  const decisive =
+    closed.find(({ heard }) => !heard) ?? (closed.length === connected.size ? closed[0] : undefined);
+  return decisive?.reason;
 }
 
 /** Whether something is known of a placement. One that the queue does not have is somebody else's to judge. */
