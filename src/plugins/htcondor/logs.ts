@@ -107,8 +107,11 @@ export class HTCondorLogs implements LogReader {
       try {
         return await this.#tail(job, stream, signal);
       } catch (error) {
-        // It ended in this moment, or has not begun to write.
-        const ended = isHTCondorError(error, 'condor-no-job', 'condor-failed', 'condor-given-up');
+        // It ended in this moment, or has not begun to write; the schedd itself has just answered.
+        const ended = isHTCondorError(
+          error,
+          ...(['condor-no-job', 'condor-failed', 'condor-given-up', 'condor-unreachable'] as const),
+        );
         if (!ended || signal.aborted) throw error;
       }
     }
