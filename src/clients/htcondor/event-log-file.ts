@@ -52,6 +52,9 @@ export async function readLog(
   const files = await logFiles(path);
   const nothing = { events: [], garbage: [], position, more: false, gap: false };
   if (files.length === 0) return { ...nothing, gap: position !== undefined && position.offset > 0 };
+  // What is usual, many times a second: one that was replaced meanwhile shows as soon as something stands in it.
+  const [newest] = files;
+  if (newest?.inode === position?.inode && newest?.size === position?.offset) return nothing;
   const at = position === undefined ? -1 : await indexOf(files, position);
   const index = at < 0 ? files.length - 1 : at;
   const file = files[index];

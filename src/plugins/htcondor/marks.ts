@@ -1,5 +1,6 @@
 import { type Ad } from '../../clients/htcondor/json-objects.ts';
 import type { JobId } from '../../clients/htcondor/classad.ts';
+import { markedId, type MarkedWorker, markedWorker } from '../../worker/marked.ts';
 import type { Worker } from '../../worker/worker.ts';
 import type { JobAd } from './state/types.ts';
 
@@ -12,9 +13,6 @@ export const marks = {
   ce: 'thresherCe',
   identity: 'thresherIdentity',
 } as const;
-
-/** What a worker's row is made of again: all of it but where it is and what HTCondor calls it. */
-export type Identity = Omit<Worker, 'handle' | 'placement' | 'configId'>;
 
 /** JSON, in which no character is left that a submit description or a ClassAd reads as anything else. */
 export function identityText(worker: Worker): string {
@@ -38,7 +36,7 @@ export interface Job {
   readonly ce: string | undefined;
   /** s */
   readonly queuedAt: number | undefined;
-  readonly identity: Identity | undefined;
+  readonly identity: MarkedWorker | undefined;
   readonly ad: JobAd;
   /** It is in the queue, and not in the history alone. */
   readonly queued: boolean;
@@ -81,7 +79,7 @@ export function jobOf(raw: Ad, queued: boolean): Job | undefined {
     const value = raw[key];
     if (typeof value === type) ad[key] = value;
   }
-  const workerId = workerIdOf(raw[marks.worker]);
+  const workerId = markedId(raw[marks.worker]);
   const { queue, config, ce, identity } = marks;
   return {
     id: { cluster, proc },
@@ -96,47 +94,11 @@ export function jobOf(raw: Ad, queued: boolean): Job | undefined {
   };
 }
 
-function workerIdOf(value: unknown): number | undefined {
-  if (typeof value !== 'string' || !/^\d{1,15}$/.test(value)) return undefined;
-  return Number(value) > 0 ? Number(value) : undefined;
-}
-
 const textOf = (value: unknown) => (typeof value === 'string' ? value : undefined);
 const numberOf = (value: unknown) => (typeof value === 'number' ? value : undefined);
 
-const texts = ['resourceType', 'jobType', 'pilotType', 'prodSourceLabel'];
-const numbers = ['nCore', 'minRamCount', 'maxDiskCount', 'maxWalltime'];
-
 /** Undefined where it does not fit the job's own mark: an edited copy must not be taken for the worker. */
-function identityOf(text: unknown, workerId: number | undefined): Identity | undefined {
-  if (typeof text !== 'string') return undefined;
-  let read: unknown;
-  try {
-    read = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-  return isIdentity(read) && read.workerId === workerId ? read : undefined;
-}
-
-function isIdentity(value: unknown): value is Identity {
-  if (!isRecord(value)) return false;
-  const { origin, requirements, accessPoint } = value;
-  const all = (of: Record<string, unknown>, keys: readonly string[], type: string) =>
-    keys.every((key) => typeof of[key] === type);
-  return (
-    all(value, ['workerId', 'attempt'], 'number') &&
-    all(value, ['name', 'queue', 'computingSite'], 'string') &&
-    ['string', 'undefined'].includes(typeof accessPoint) &&
-    isRecord(origin) &&
-    all(origin, ['kind', 'uid'], 'string') &&
-    all(origin, ['index'], 'number') &&
-    isRecord(requirements) &&
-    all(requirements, texts, 'string') &&
-    all(requirements, numbers, 'number')
-  );
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+function identityOf(text: unknown, workerId: number | undefined): MarkedWorker | undefined {
+  const read = markedWorker(text);
+  return read?.workerId === workerId ? read : undefined;
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { markedId, type MarkedWorker, markedWorker } from '../../worker/marked.ts';
 import type { Worker } from '../../worker/worker.ts';
 import type { ObjectMeta } from './state/types.ts';
 
@@ -76,9 +77,7 @@ export function isOurs(metadata: ObjectMeta | undefined, factoryId: string): boo
 
 /** The worker that a Job or Pod of ours is of. */
 export function workerIdOf(metadata: ObjectMeta | undefined): number | undefined {
-  const text = metadata?.labels?.[workerIdLabel] ?? '';
-  const id = /^\d{1,15}$/.test(text) ? Number(text) : 0;
-  return id > 0 ? id : undefined;
+  return markedId(metadata?.labels?.[workerIdLabel]);
 }
 
 /**
@@ -86,37 +85,11 @@ export function workerIdOf(metadata: ObjectMeta | undefined): number | undefined
  * by hand carries our marks, and must not be taken for the worker.
  */
 export function identityOf(metadata: ObjectMeta | undefined, jobName = metadata?.name): Identity | undefined {
-  let read: unknown;
-  try {
-    read = JSON.parse(metadata?.annotations?.[workerAnnotation] ?? '');
-  } catch {
-    return undefined;
-  }
-  if (!isIdentity(read)) return undefined;
+  const read = markedWorker(metadata?.annotations?.[workerAnnotation]);
+  if (read === undefined || !isIdentity(read)) return undefined;
   return read.name === jobName && read.workerId === workerIdOf(metadata) ? read : undefined;
 }
 
-const texts = ['resourceType', 'jobType', 'pilotType', 'prodSourceLabel'];
-const numbers = ['nCore', 'minRamCount', 'maxDiskCount', 'maxWalltime'];
-
-function isIdentity(value: unknown): value is Identity {
-  if (!isRecord(value)) return false;
-  const { origin, requirements, accessPoint } = value;
-  const all = (of: Record<string, unknown>, keys: readonly string[], type: string) =>
-    keys.every((key) => typeof of[key] === type);
-  return (
-    all(value, ['workerId', 'configId', 'attempt'], 'number') &&
-    all(value, ['name', 'queue', 'computingSite', 'placement'], 'string') &&
-    ['string', 'undefined'].includes(typeof accessPoint) &&
-    isRecord(origin) &&
-    all(origin, ['kind', 'uid'], 'string') &&
-    all(origin, ['index'], 'number') &&
-    isRecord(requirements) &&
-    all(requirements, texts, 'string') &&
-    all(requirements, numbers, 'number')
-  );
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+function isIdentity(read: MarkedWorker & Readonly<Record<string, unknown>>): read is Identity {
+  return typeof read['configId'] === 'number' && typeof read['placement'] === 'string';
 }
