@@ -7,7 +7,7 @@ import { EventLogs } from './following/event-logs.ts';
 import { KnownJobs } from './following/known-jobs.ts';
 import { type Job, marks } from './marks.ts';
 import { isOfMachine, type Schedd, submissionHostOf } from './place/schedds.ts';
-import { Submits } from './submits.ts';
+import { Submits } from './submitting/submits.ts';
 
 /** What connections begin with. */
 const prefix = 'htcondor:';

@@ -5,7 +5,7 @@ import { check } from '../../util/schema.ts';
 import type { Context } from '../contracts/context.ts';
 import { type CheckContext, definePlugin } from '../contracts/definition.ts';
 import type { DefinitionProblem } from '../contracts/definition-problem.ts';
-import { CeTally } from './ce-tally.ts';
+import { CeTally } from './place/ce-tally.ts';
 import { connectionName, hubOf } from './hub.ts';
 import { HTCondorMonitor, type OptionsOf } from './monitor.ts';
 import { checkLines } from './one-line.ts';

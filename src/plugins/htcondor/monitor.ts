@@ -5,7 +5,7 @@ import { isFinal, type WorkerStatus } from '../../worker/status.ts';
 import type { Worker } from '../../worker/worker.ts';
 import type { Context } from '../contracts/context.ts';
 import type { CheckResult, Monitor, ObservationSink } from '../contracts/monitor.ts';
-import type { CeTally } from './ce-tally.ts';
+import type { CeTally } from './place/ce-tally.ts';
 import type { HTCondorHub } from './hub.ts';
 import { HTCondorLogs } from './logs.ts';
 import { byId, followed, inQueue, isHalf, jobOfWorker, lookUp, portions, wasNeverWhole } from './look-up.ts';

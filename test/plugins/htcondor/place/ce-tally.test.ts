@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { CeTally, type CeWorker } from '../../../src/plugins/htcondor/ce-tally.ts';
+import { CeTally, type CeWorker } from '../../../../src/plugins/htcondor/place/ce-tally.ts';
 
 const hour = 3600 * 1000;
 const now = 100 * hour;

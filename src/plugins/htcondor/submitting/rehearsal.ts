@@ -1,8 +1,8 @@
 import pMap from 'p-map';
-import { isHTCondorError } from '../../clients/htcondor/errors.ts';
-import { toReason } from '../../worker/errors.ts';
-import type { DefinitionProblem } from '../contracts/definition-problem.ts';
-import type { HTCondorHub } from './hub.ts';
+import { isHTCondorError } from '../../../clients/htcondor/errors.ts';
+import { toReason } from '../../../worker/errors.ts';
+import type { DefinitionProblem } from '../../contracts/definition-problem.ts';
+import type { HTCondorHub } from '../hub.ts';
 
 export interface Rehearsed {
   /** The template. */

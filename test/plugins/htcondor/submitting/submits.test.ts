@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { Submits } from '../../../src/plugins/htcondor/submits.ts';
-import { systemClock } from '../../../src/util/clock.ts';
-import { temporaryDirectory } from '../../support/temporary.ts';
+import { Submits } from '../../../../src/plugins/htcondor/submitting/submits.ts';
+import { systemClock } from '../../../../src/util/clock.ts';
+import { temporaryDirectory } from '../../../support/temporary.ts';
 
 const { signal } = new AbortController();
 

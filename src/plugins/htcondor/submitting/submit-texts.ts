@@ -1,17 +1,17 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { ensureDirectory } from '../../util/files.ts';
-import type { Reason } from '../../worker/reason.ts';
-import type { Worker } from '../../worker/worker.ts';
-import type { Context } from '../contracts/context.ts';
-import type { HTCondorHub } from './hub.ts';
-import { cesOf } from './place/ce-list.ts';
+import { ensureDirectory } from '../../../util/files.ts';
+import type { Reason } from '../../../worker/reason.ts';
+import type { Worker } from '../../../worker/worker.ts';
+import type { Context } from '../../contracts/context.ts';
+import type { HTCondorHub } from '../hub.ts';
+import { cesOf } from '../place/ce-list.ts';
 import type { Rehearsed } from './rehearsal.ts';
-import type { HTCondorSubmitterConfig } from './schema.ts';
-import { describeBatch, type DescribedBatch } from './template/describe.ts';
-import { type ChosenCe, logSubdirOf } from './template/placeholders.ts';
-import { type CondorTemplate, loadTemplate } from './template/template.ts';
-import { templateFiles } from './template/which-file.ts';
+import type { HTCondorSubmitterConfig } from '../schema.ts';
+import { describeBatch, type DescribedBatch } from '../template/describe.ts';
+import { type ChosenCe, logSubdirOf } from '../template/placeholders.ts';
+import { type CondorTemplate, loadTemplate } from '../template/template.ts';
+import { templateFiles } from '../template/which-file.ts';
 
 /** What one queue gives to `condor_submit`. */
 export class SubmitTexts {

@@ -1,11 +1,11 @@
-import { jobIdText, whereJobs } from '../../clients/htcondor/classad.ts';
-import type { Clock } from '../../util/clock.ts';
-import { ThresherError, toReason } from '../../worker/errors.ts';
-import type { Worker } from '../../worker/worker.ts';
-import type { FindOutcome } from '../contracts/submitter.ts';
-import type { HTCondorHub } from './hub.ts';
-import { halfReason, inQueue, isHalf, jobOfWorker, lookUp, portions } from './look-up.ts';
-import type { Job } from './marks.ts';
+import { jobIdText, whereJobs } from '../../../clients/htcondor/classad.ts';
+import type { Clock } from '../../../util/clock.ts';
+import { ThresherError, toReason } from '../../../worker/errors.ts';
+import type { Worker } from '../../../worker/worker.ts';
+import type { FindOutcome } from '../../contracts/submitter.ts';
+import type { HTCondorHub } from '../hub.ts';
+import { halfReason, inQueue, isHalf, jobOfWorker, lookUp, portions } from '../look-up.ts';
+import type { Job } from '../marks.ts';
 
 /** How long the schedd may take to see that all files of a spooled job have come, ms. */
 const spoolWait = 5000;

@@ -1,6 +1,6 @@
-import { isFinal } from '../../worker/status.ts';
-import type { WorkerStatus } from '../../worker/status.ts';
-import type { CeCounts } from './place/ce-weight.ts';
+import { isFinal } from '../../../worker/status.ts';
+import type { WorkerStatus } from '../../../worker/status.ts';
+import type { CeCounts } from './ce-weight.ts';
 
 /** A worker at a CE, as the monitor last saw it. */
 export interface CeWorker {

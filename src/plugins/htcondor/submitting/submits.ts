@@ -3,10 +3,10 @@ import { closeSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
-import { ensureDirectory, hasCode } from '../../util/files.ts';
-import type { Clock } from '../../util/clock.ts';
-import { messageOf, ThresherError, toReason } from '../../worker/errors.ts';
-import type { WorkerError } from '../../worker/worker.ts';
+import { ensureDirectory, hasCode } from '../../../util/files.ts';
+import type { Clock } from '../../../util/clock.ts';
+import { messageOf, ThresherError, toReason } from '../../../worker/errors.ts';
+import type { WorkerError } from '../../../worker/worker.ts';
 
 /** A `condor_submit` that was started. The pid alone is no identity: it is given to others later. */
 interface Submit {
