@@ -38,7 +38,7 @@ describe('credentials of queues on Kubernetes', () => {
     expect(JSON.stringify(job)).to.contain(proxySecretPath);
 
     const second = at.renew(24 * hour);
-    await until('the Secret has the second proxy', at.hasText(second), 5000);
+    await until('the Secret has the second proxy', at.hasText(second));
     const { metadata } = await at.secret();
     const said = JSON.parse(
       metadata.annotations?.['credential.thresher/atlas.pilot.proxy'] ?? '{}',

@@ -93,7 +93,7 @@ describe('on Kubernetes one daemon', () => {
       first.process.kill('SIGTERM');
       expect(await first.ended, first.output()).to.equal(0);
       // A second for calls under way, two for those that were given up, two for the last writes.
-      expect(performance.now() - asked).to.be.lessThan(6000);
+      expect(performance.now() - asked).to.be.lessThan(20_000);
       expect(await site.workers()).to.have.length(2);
 
       proxy.heal();

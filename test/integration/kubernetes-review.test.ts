@@ -289,7 +289,8 @@ describe('on a real control plane', function () {
       await until('it is told', () => words.at(-1)?.word === 'trouble');
       const broken = performance.now();
       await until('it is complete again', () => words.at(-1)?.word === 'complete');
-      expect(performance.now() - broken).to.be.below(10_000);
+      // Without it the next sign of life of the Jobs' watch would be a bookmark, after a minute.
+      expect(performance.now() - broken).to.be.below(40_000);
     } finally {
       stop.abort();
       await work;

@@ -301,7 +301,6 @@ describe('promise 7: one slow or dead endpoint delays only its own queues', () =
         const id = await until(
           `worker ${turn} runs`,
           () => [...fine.workers.values()].find(({ status }) => status === 'submitted')?.worker.workerId,
-          3000,
         );
         fine.change(id, { status: 'finished' });
       }

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export async function until<T>(
   what: string,
   condition: () => Promise<T | undefined | false> | T | undefined | false,
-  deadline = 40_000,
+  deadline = 90_000,
 ): Promise<T> {
   const end = performance.now() + deadline;
   let last: unknown;
