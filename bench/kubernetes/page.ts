@@ -35,11 +35,11 @@ function section(
   return sectionOf({ title, part, software, figures, rounds });
 }
 
-function submissionRounds({ thresher, limit, limitProtobuf }: Measured['submission']): string[] {
+function submissionRounds({ thresher, limit, limitJson }: Measured['submission']): string[] {
   const cpu = (all: typeof limit) => times(all.map((one) => one.cpuMsPerJob));
   return [
-    `Rounds, submitted a second, thresher: ${rates(thresher)}; client-go: ${rates(limit)}; with protobuf: ${rates(limitProtobuf)}.`,
-    `Processor time per Job, ms, thresher: ${cpu(thresher)}; client-go: ${cpu(limit)}; with protobuf: ${cpu(limitProtobuf)}.`,
+    `Rounds, submitted a second, thresher: ${rates(thresher)}; client-go: ${rates(limit)}; with JSON: ${rates(limitJson)}.`,
+    `Processor time per Job, ms, thresher: ${cpu(thresher)}; client-go: ${cpu(limit)}; with JSON: ${cpu(limitJson)}.`,
   ];
 }
 

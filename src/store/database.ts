@@ -5,6 +5,7 @@ import { Migrator } from 'kysely/migration';
 import { ThresherError } from '../worker/errors.ts';
 import { storeError } from './failures.ts';
 import { migrations } from './migrations.ts';
+import { KeptStatements } from './statements.ts';
 import { inTransaction } from './transaction.ts';
 import type { Tables } from './tables.ts';
 
@@ -88,7 +89,7 @@ function connect(file: string, options: Database.Options): OpenDatabase {
     throw storeError(error, file);
   }
   const sqlite = opened;
-  const db = new Kysely<Tables>({ dialect: new SqliteDialect({ database: sqlite }) });
+  const db = new Kysely<Tables>({ dialect: new SqliteDialect({ database: new KeptStatements(sqlite) }) });
   return {
     db,
     file,

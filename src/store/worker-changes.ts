@@ -1,5 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import type { WorkerStatus } from '../worker/status.ts';
+import { insertRows } from './rows-at-once.ts';
 import { inTransaction } from './transaction.ts';
 import type { Tables } from './tables.ts';
 
@@ -81,16 +82,11 @@ function toTuple(change: WorkerChange): unknown[] {
   ];
 }
 
-async function writeHistory(tx: Kysely<Tables>, changes: readonly WorkerChange[]): Promise<void> {
-  if (changes.length === 0) return;
-  const rows = JSON.stringify(
-    changes.map((change) => [
-      ...[change.workerId, change.at, change.from, change.to, change.source],
-      ...[change.nativeStatus ?? null, change.error?.message ?? null],
-    ]),
-  );
-  await sql`
-    INSERT INTO transitions (worker_id, at, from_status, to_status, source, native_status, message)
-    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6
-    FROM json_each(${rows})`.execute(tx);
+function writeHistory(tx: Kysely<Tables>, changes: readonly WorkerChange[]): Promise<void> {
+  const rows = changes.map((change) => ({
+    ...{ worker_id: change.workerId, at: change.at, from_status: change.from, to_status: change.to },
+    ...{ source: change.source, native_status: change.nativeStatus ?? null },
+    message: change.error?.message ?? null,
+  }));
+  return insertRows(tx, 'transitions', rows);
 }

@@ -4,6 +4,7 @@ import { type FinalStatus, finalStatuses, type WorkerStatus } from '../worker/st
 import type { Worker } from '../worker/worker.ts';
 import { alive, ended, isIn } from './conditions.ts';
 import { toNewRow, toRecord, type WorkerRecord } from './rows.ts';
+import { insertRows } from './rows-at-once.ts';
 import { inTransaction } from './transaction.ts';
 import type { Tables, TransitionsTable } from './tables.ts';
 import { applyChanges, type WorkerChange } from './worker-changes.ts';
@@ -16,8 +17,6 @@ import {
   type QueueCount,
 } from './worker-counts.ts';
 
-/** Rows per INSERT: below SQLite's limit of bound values. */
-const insertChunk = 500;
 /** Rows per question about fates: other work comes in between. */
 const fateChunk = 1000;
 
@@ -66,16 +65,10 @@ export class WorkerStore {
   /** Records these intents, all or none: when this returns they survive a power cut. */
   async insert(workers: readonly Worker[], status: WorkerStatus, at: number, source: string): Promise<void> {
     await inTransaction(this.#db, async (tx) => {
-      for (let start = 0; start < workers.length; start += insertChunk) {
-        const chunk = workers.slice(start, start + insertChunk);
-        const rows = chunk.map((worker) => toNewRow(worker, this.#instance, status, at));
-        await tx.insertInto('workers').values(rows).execute();
-        const history = chunk.map((worker) => ({
-          ...{ worker_id: worker.workerId, at, from_status: null, to_status: status, source },
-          ...{ native_status: null, message: null },
-        }));
-        await tx.insertInto('transitions').values(history).execute();
-      }
+      const rows = workers.map((worker) => toNewRow(worker, this.#instance, status, at));
+      await insertRows(tx, 'workers', rows);
+      const history = rows.map(({ worker_id }) => ({ worker_id, at, to_status: status, source }));
+      await insertRows(tx, 'transitions', history);
     });
   }
 
