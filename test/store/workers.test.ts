@@ -59,6 +59,24 @@ describe('the store of workers', () => {
     expect(await store.workers.byId(2)).to.equal(undefined);
   });
 
+  it('gives back any text and any number as it was recorded', async () => {
+    const text = fc.string({ unit: 'binary', maxLength: 30 }).map((one) => one.toWellFormed());
+    const sizes = fc.record({ nCore: fc.nat(), minRamCount: fc.double({ noNaN: true, min: 0, max: 1e15 }) });
+    let workerId = 0;
+    const property = fc.asyncProperty(
+      text,
+      text,
+      sizes,
+      async (queue, accessPoint, { nCore, minRamCount }) => {
+        const requirements = { ...workerOf(1).requirements, nCore, minRamCount };
+        const worker = workerOf(++workerId, { queue, accessPoint, requirements });
+        await store.workers.insert([worker], 'pending', 1, 'submitter');
+        expect(await store.workers.byId(workerId)).to.deep.include({ ...worker, accessPoint });
+      },
+    );
+    await fc.assert(property);
+  });
+
   it('records more intents at once than SQLite binds values', async () => {
     await insert(...Array.from({ length: 2001 }, (_, index) => index + 1));
     const [all] = await store.load.alive(['Q']);
