@@ -4,6 +4,7 @@ import type { LoadedSettings } from '../config/settings/settings.ts';
 import { Daemon, type DaemonOptions } from '../daemon/daemon.ts';
 import { requireLogFile } from '../daemon/log-file.ts';
 import { createLog } from '../daemon/logging.ts';
+import { saveMemory } from '../daemon/memory.ts';
 import { Notifier, systemdNotify, takeServiceManager } from '../daemon/notify.ts';
 import { logProblem } from '../daemon/problem-log.ts';
 import { openBesideDaemon } from '../daemon/reader.ts';
@@ -74,6 +75,7 @@ async function run(global: GlobalOptions, options: RunOptions, environment: Envi
   const notifier = new Notifier(socket === undefined ? undefined : systemdNotify(socket), { clock, log });
   const daemon = await notifier.whileStarting(startDaemon({ settings, clock, random, log }, http));
   watchOver(daemon, { clock, log, notifier, interval: watchdog });
+  saveMemory(daemon, clock);
   notifier.ready();
   hungUp = () => {
     // A closed terminal ends what runs on it; a service is not to be ended by whoever expects a reload.

@@ -143,6 +143,11 @@ export class Daemon {
     return this.#loops.queues;
   }
 
+  /** Whether each connection has shown its workers once, or could not. */
+  get heard(): boolean {
+    return this.#wiring?.heard ?? false;
+  }
+
   /** How many living workers are followed. */
   get liveWorkers(): number {
     return this.#ledger.live.size;

@@ -62,6 +62,11 @@ export class Wiring {
     this.#catalogue = catalogue;
   }
 
+  /** Whether each connection has shown its workers once, or could not. */
+  get heard(): boolean {
+    return this.#connections.values().every(({ heard }) => heard);
+  }
+
   /** The connections of a queue's workers. */
   placementsOf(config: QueueConfig): readonly string[] {
     const { definition, choice } = this.#choose(config, 'submitter');
