@@ -32,6 +32,9 @@ export function instancesIn(file: string): string[] {
   }
 }
 
+/** Pages that SQLite keeps, KiB. better-sqlite3 would have it keep 16 MiB; the kernel has them all anyway. */
+const pageCache = 4096;
+
 /** How long a writer waits for another process' transaction before it fails, ms. */
 const busyTimeout = 10_000;
 
@@ -78,6 +81,7 @@ function connect(file: string, options: Database.Options): OpenDatabase {
   try {
     opened = new Database(file, { ...options, timeout: busyTimeout });
     const sqlite = opened;
+    sqlite.pragma(`cache_size = -${pageCache}`);
     // An intent must be on disk before its call goes out: WAL alone may lose the last commits in a power cut.
     if (options.readonly !== true) {
       sqlite.pragma('journal_mode = WAL');

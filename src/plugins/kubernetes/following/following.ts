@@ -5,7 +5,8 @@ import type { Job, Pod } from '../state/types.ts';
 
 interface Followed {
   job?: Kept;
-  readonly pods: Map<string, Kept>;
+  /** One, mostly: a Map each would take as much as what is in it. */
+  readonly pods: Kept[];
   /** Since when it is known to have no Pod, ms UTC. */
   withoutPodSince?: number;
   /** Why it has none, as far as the cluster said. */
@@ -50,7 +51,9 @@ export class Following {
   }
 
   putPod(pod: Kept): void {
-    this.#of(pod.workerId).pods.set(pod.uid, pod);
+    const { pods } = this.#of(pod.workerId);
+    const at = pods.findIndex(({ uid }) => uid === pod.uid);
+    pods[at === -1 ? pods.length : at] = pod;
   }
 
   /** A Job that was replaced meanwhile by another of its name is not taken away. */
@@ -63,7 +66,10 @@ export class Following {
 
   removePod({ workerId, uid }: Kept): void {
     const followed = this.#workers.get(workerId);
-    if (followed?.pods.delete(uid)) this.#forgetEmpty(workerId, followed);
+    const at = followed?.pods.findIndex((pod) => pod.uid === uid) ?? -1;
+    if (followed === undefined || at === -1) return;
+    followed.pods.splice(at, 1);
+    this.#forgetEmpty(workerId, followed);
   }
 
   /** Goes on counting from when another look found no Pod. */
@@ -77,7 +83,7 @@ export class Following {
   withoutPod(before: number): ReadonlyMap<string, number> {
     const found = new Map<string, number>();
     for (const [workerId, { job, pods, withoutPodSince = Infinity }] of this.#workers) {
-      if (job === undefined || pods.size > 0 || withoutPodSince > before) continue;
+      if (job === undefined || pods.length > 0 || withoutPodSince > before) continue;
       if (!job.text.includes('"suspend":true')) found.set(job.uid, workerId);
     }
     return found;
@@ -86,7 +92,7 @@ export class Following {
   /** Until it has a Pod, this is why it has none. */
   explain(workerId: number, because: string): void {
     const followed = this.#workers.get(workerId);
-    if (followed?.pods.size === 0) followed.because = because;
+    if (followed?.pods.length === 0) followed.because = because;
   }
 
   /** From now on these Jobs are all there are. */
@@ -97,7 +103,7 @@ export class Following {
   }
 
   replacePods(pods: readonly Kept[]): void {
-    for (const followed of this.#workers.values()) followed.pods.clear();
+    for (const followed of this.#workers.values()) followed.pods.length = 0;
     for (const pod of pods) this.putPod(pod);
     for (const [workerId, followed] of this.#workers) this.#forgetEmpty(workerId, followed);
   }
@@ -134,24 +140,21 @@ export class Following {
   #of(workerId: number): Followed {
     let followed = this.#workers.get(workerId);
     if (followed === undefined) {
-      followed = { pods: new Map() };
+      followed = { pods: [] };
       this.#workers.set(workerId, followed);
     }
     return followed;
   }
 
   #forgetEmpty(workerId: number, { job, pods }: Followed): void {
-    if (job === undefined && pods.size === 0) this.#workers.delete(workerId);
+    if (job === undefined && pods.length === 0) this.#workers.delete(workerId);
   }
 }
 
 function parsed({ job, pods }: Followed): { readonly job: Job | undefined; readonly pods: readonly Pod[] } {
   return {
     job: job && (JSON.parse(job.text) as Job),
-    pods: pods
-      .values()
-      .map(({ text }) => JSON.parse(text) as Pod)
-      .toArray(),
+    pods: pods.map(({ text }) => JSON.parse(text) as Pod),
   };
 }
 

@@ -46,6 +46,9 @@ function keep(
   return { workerId, uid: object.metadata?.uid ?? '', text: JSON.stringify(slim(object)) };
 }
 
+/** The conditions of Pods that somebody reads: those of readiness are half of what would be kept. */
+const readOfPods: ReadonlySet<string> = new Set(['PodScheduled', 'Initialized', 'DisruptionTarget']);
+
 function slimJob(object: KubernetesObject): Job {
   const { metadata, spec, status } = object as Job;
   return {
@@ -76,7 +79,9 @@ function slimPod(object: KubernetesObject): Pod {
       ...(reason && { reason }),
       ...(message && { message }),
       ...(startTime && { startTime }),
-      ...(conditions && { conditions: conditions.map(slimCondition) }),
+      ...(conditions && {
+        conditions: conditions.filter(({ type }) => readOfPods.has(type)).map(slimCondition),
+      }),
       ...(containerStatuses && { containerStatuses: containerStatuses.map(slimStatus) }),
       ...(initContainerStatuses && { initContainerStatuses: initContainerStatuses.map(slimStatus) }),
     },

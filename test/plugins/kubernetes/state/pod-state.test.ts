@@ -1,10 +1,13 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import type { KubernetesObject } from '../../../../src/clients/kubernetes/objects.ts';
+import { keepJob, keepPod } from '../../../../src/plugins/kubernetes/following/records.ts';
 import { failureCauses } from '../../../../src/plugins/kubernetes/state/failure-causes.ts';
 import { factsOf } from '../../../../src/plugins/kubernetes/state/pod-facts.ts';
 import { badPendingRules, pendingRules } from '../../../../src/plugins/kubernetes/state/pending-rules.ts';
 import { type StateOptions, stateOf, stateRows } from '../../../../src/plugins/kubernetes/state/pod-state.ts';
 import type { Job, Pod } from '../../../../src/plugins/kubernetes/state/types.ts';
+import { marked } from '../../../support/kubernetes-stub.ts';
 import { at, condition, ended, job, ms, pod, running, waiting } from '../objects.ts';
 
 const options: StateOptions = { podQueueTimeLimit: 172_800 };
@@ -17,7 +20,21 @@ function look(
 ) {
   const state = stateOf(1, theJob, pods, ms(seconds), { ...options, ...changes });
   if (state === undefined) throw new Error('neither Job nor Pod');
+  // What the monitor keeps of them says the same.
+  const [keptJob, ...keptPods] = kept(theJob, pods);
+  expect(stateOf(1, keptJob, keptPods, ms(seconds), { ...options, ...changes })).to.deep.equal(state);
   return state;
+}
+
+function kept(theJob: Job | undefined, pods: readonly Pod[]): [Job | undefined, ...Pod[]] {
+  const { name, labels } = marked(1);
+  const withMarks = (object: Job | Pod) =>
+    ({ ...object, metadata: { name, ...object.metadata, labels } }) as KubernetesObject;
+  const job = theJob && keepJob(withMarks(theJob), 'factory');
+  return [
+    job && (JSON.parse(job.text) as Job),
+    ...pods.map((one) => JSON.parse(keepPod(withMarks(one), 'factory')?.text ?? '') as Pod),
+  ];
 }
 
 const seen = new Set<string>();
