@@ -27,9 +27,9 @@ function look(
 }
 
 function kept(theJob: Job | undefined, pods: readonly Pod[]): [Job | undefined, ...Pod[]] {
-  const { name, labels } = marked(1);
+  const { labels } = marked(1);
   const withMarks = (object: Job | Pod) =>
-    ({ ...object, metadata: { name, ...object.metadata, labels } }) as KubernetesObject;
+    ({ ...object, metadata: { ...object.metadata, labels } }) as KubernetesObject;
   const job = theJob && keepJob(withMarks(theJob), 'factory');
   return [
     job && (JSON.parse(job.text) as Job),
@@ -60,7 +60,7 @@ describe('the state of a Job and its Pods', () => {
     expected: string,
   ])[] = [
     ['a Job that has no Pod yet', job(), [], 'submitted NoPod'],
-    ['a Job whose status is empty', { metadata: { name: 'a' } }, [], 'submitted NoPod'],
+    ['a Job whose status is empty', { metadata: { name: 'factory-1' } }, [], 'submitted NoPod'],
     ['a Job suspended by Kueue', job([condition('Suspended', 'JobSuspended')]), [], 'idle Suspended'],
     [
       'a Job created suspended, before its controller saw it',
