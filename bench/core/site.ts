@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { readSettings } from '../../src/config/settings/settings.ts';
 import { Daemon } from '../../src/daemon/daemon.ts';
+import { saveMemory } from '../../src/daemon/memory.ts';
 import type { Log } from '../../src/plugins/contracts/index.ts';
 import { type Clock, systemClock } from '../../src/util/clock.ts';
 
@@ -73,6 +74,7 @@ export async function startDaemon(directory: string, clock: Clock = systemClock)
     random: Math.random,
     log,
   });
+  saveMemory(daemon, clock);
   return { daemon, complaints };
 }
 

@@ -143,7 +143,7 @@ export class Daemon {
     return this.#loops.queues;
   }
 
-  /** Whether each connection has shown its workers once, or could not. */
+  /** Whether each connection was listed, and has shown its workers or said why it cannot. */
   get heard(): boolean {
     return this.#wiring?.heard ?? false;
   }

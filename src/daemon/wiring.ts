@@ -62,7 +62,7 @@ export class Wiring {
     this.#catalogue = catalogue;
   }
 
-  /** Whether each connection has shown its workers once, or could not. */
+  /** Whether each connection was listed, and has shown its workers or said why it cannot. */
   get heard(): boolean {
     return this.#connections.values().every(({ heard }) => heard);
   }

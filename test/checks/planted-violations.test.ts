@@ -31,9 +31,7 @@ const filesOf = (plants: readonly Planted[]): Files =>
 const lines = (plants: readonly Planted[]): string[] =>
   plants.map(({ file, rule }) => `${file}: ${rule}`).sort();
 
-describe('scripts/test', function () {
-  this.timeout(120_000);
-
+describe('scripts/test', () => {
   it('has no check without a planted violation here', () => {
     expect([...steps().keys()]).to.deep.equal(['format', 'types', 'lint', 'layers', 'build', 'tests']);
   });
@@ -130,8 +128,7 @@ describe('scripts/test', function () {
   });
 });
 
-describe('planted violations: format', function () {
-  this.timeout(120_000);
+describe('planted violations: format', () => {
   const bad: Files = {
     'src/planted.ts': 'export const a = {b:1}\n',
     'etc/planted.yaml': 'a:   {b: 1}\n',
@@ -149,8 +146,7 @@ describe('planted violations: format', function () {
   });
 });
 
-describe('planted violations: types', function () {
-  this.timeout(120_000);
+describe('planted violations: types', () => {
   const plants: readonly Planted[] = [
     { file: 'src/planted/enum.ts', text: 'export enum Colour {\n  red,\n}\n', rule: 'TS1294' },
     {
@@ -215,8 +211,7 @@ describe('planted violations: types', function () {
   });
 });
 
-describe('planted violations: lint', function () {
-  this.timeout(120_000);
+describe('planted violations: lint', () => {
   const work = 'declare function work(): Promise<void>;\n';
   const plants: readonly Planted[] = [
     {
@@ -349,8 +344,7 @@ describe('planted violations: lint', function () {
   });
 });
 
-describe('planted violations: layers', function () {
-  this.timeout(120_000);
+describe('planted violations: layers', () => {
   const imports = (file: string, of: string, rule: string): Planted => ({
     file,
     text: `import '${of}';\n`,
@@ -453,9 +447,7 @@ describe('planted violations: layers', function () {
   });
 });
 
-describe('planted violations: build', function () {
-  this.timeout(120_000);
-
+describe('planted violations: build', () => {
   it('passes on an unviolated copy and leaves the program', async () => {
     const tree = copiedTree(fewSources);
     expect(await runStep('build', tree)).to.include({ status: 0, output: '' });
@@ -476,8 +468,7 @@ describe('planted violations: build', function () {
   });
 });
 
-describe('planted violations: tests', function () {
-  this.timeout(120_000);
+describe('planted violations: tests', () => {
   const covered: Files = {
     'src/covered.ts': 'export function twice(a: number): number {\n  return 2 * a;\n}\n',
     'test/covered.test.ts': `import { expect } from 'chai';

@@ -53,6 +53,18 @@ describe('the memory of a daemon', () => {
     expect(saved).to.equal(1);
   });
 
+  it('is saved again when connections that came later were heard of', () => {
+    daemon.heard = true;
+    pass();
+    daemon.heard = false;
+    pass();
+    expect(saved).to.equal(1);
+    daemon.heard = true;
+    pass();
+    pass();
+    expect(saved).to.equal(2);
+  });
+
   it('is given back to the system', async () => {
     const args = ['--disable-warning=ExperimentalWarning', '--input-type=module', '--eval', program];
     const { stdout, stderr } = await promisify(execFile)(process.execPath, args);

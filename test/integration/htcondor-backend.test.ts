@@ -10,8 +10,7 @@ import { until } from '../support/until.ts';
 
 const { signal } = new AbortController();
 
-describe('jobs of HTCondor', function () {
-  this.timeout(120_000);
+describe('jobs of HTCondor', () => {
   let pool: Pool;
   let backend: HTCondorBackend;
   let watched: Watched | undefined;

@@ -20,8 +20,7 @@ const ceList = [
   { ce_endpoint: two, ce_hostname: 'two.pool.test' },
 ];
 
-it('a CE with more queued than the queue may have gets nothing more, also before the monitor has seen it', async function () {
-  this.timeout(60_000);
+it('a CE with more queued than the queue may have gets nothing more, also before the monitor has seen it', async () => {
   const pool = await condorPool();
   const backend = new HTCondorBackend(pool, 'local');
   try {
@@ -43,8 +42,7 @@ it('a CE with more queued than the queue may have gets nothing more, also before
   }
 });
 
-describe('a queue with several CEs', function () {
-  this.timeout(120_000);
+describe('a queue with several CEs', () => {
   let pool: Pool;
   let space: CondorSpace;
   let site: Site;

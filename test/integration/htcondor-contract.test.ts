@@ -80,8 +80,7 @@ async function vanish(
   forgetHistory(pool, kind, { factory });
 }
 
-describe('HTCondor', function () {
-  this.timeout(180_000);
+describe('HTCondor', () => {
   describeBackendContract('a local schedd of HTCondor', () => makeBackend('local'));
   describeBackendContract('a remote schedd of HTCondor', () => makeBackend('remote'));
 });

@@ -14,8 +14,7 @@ import { condorEnvironment, condorQueue, condorSite, shellTemplate } from '../su
 import type { Site } from '../support/site.ts';
 import { until } from '../support/until.ts';
 
-describe('a daemon whose queues are on HTCondor', function () {
-  this.timeout(180_000);
+describe('a daemon whose queues are on HTCondor', () => {
   let pool: Pool;
   let space: CondorSpace;
   let site: Site | undefined;

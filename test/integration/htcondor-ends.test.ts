@@ -17,8 +17,7 @@ import { until } from '../support/until.ts';
 const { signal } = new AbortController();
 
 /** All queues of one daemon, whose jobs meet what jobs meet. */
-describe('a daemon sees of HTCondor', function () {
-  this.timeout(120_000);
+describe('a daemon sees of HTCondor', () => {
   let pool: Pool;
   let space: CondorSpace;
   let site: Site;

@@ -43,8 +43,7 @@ function essence(events: readonly JobEvent[], cluster: number): Record<number, u
   return all;
 }
 
-describe('the event logs of a real pool', function () {
-  this.timeout(120_000);
+describe('the event logs of a real pool', () => {
   let pool: Pool;
   let space: CondorSpace;
   before(async () => {

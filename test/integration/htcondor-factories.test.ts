@@ -14,8 +14,7 @@ import { until } from '../support/until.ts';
 const { signal } = new AbortController();
 const wanted = 2;
 
-describe('two factories with the same queues on one schedd', function () {
-  this.timeout(120_000);
+describe('two factories with the same queues on one schedd', () => {
   let pool: Pool;
   const spaces: CondorSpace[] = [];
   const sites: Site[] = [];

@@ -19,8 +19,7 @@ const { signal } = new AbortController();
 /** Looks after the first one would come too late for any test: what is seen is seen in the log. */
 const never = { pollInterval: 10_000, listInterval: 10_000 };
 
-describe('a daemon that reads what HTCondor writes of its jobs', function () {
-  this.timeout(180_000);
+describe('a daemon that reads what HTCondor writes of its jobs', () => {
   let pool: Pool;
   let space: CondorSpace;
   let site: Site;

@@ -87,8 +87,7 @@ const mistakes: Readonly<Record<string, Mistake>> = {
 const odd = `queue 100 "b" 'c' $(HOME) {e} \\ \${f} #,`;
 
 /** One bad queue never stops the others. */
-describe('a mistake in an HTCondor queue', function () {
-  this.timeout(120_000);
+describe('a mistake in an HTCondor queue', () => {
   let pool: Pool;
   let space: CondorSpace;
   let site: Site;

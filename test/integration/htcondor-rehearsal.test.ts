@@ -7,8 +7,7 @@ import { HTCondorBackend } from '../support/htcondor-backend.ts';
 
 const { signal } = new AbortController();
 
-describe('what HTCondor says to a queue before it has a worker', function () {
-  this.timeout(60_000);
+describe('what HTCondor says to a queue before it has a worker', () => {
   let pool: Pool;
   let backend: HTCondorBackend;
 

@@ -14,8 +14,7 @@ import { until } from '../support/until.ts';
 
 const { signal } = new AbortController();
 
-describe('HTCondor, through crashes of the schedd', function () {
-  this.timeout(180_000);
+describe('HTCondor, through crashes of the schedd', () => {
   let pool: Awaited<ReturnType<typeof ownPool>>;
   let kind: ScheddKind;
   let wanted: number;

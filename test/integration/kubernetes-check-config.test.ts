@@ -12,8 +12,7 @@ function withContainer(more: Record<string, unknown>): Record<string, unknown> {
   return jobTemplate({}, { containers: [container] });
 }
 
-describe('check-config --server', function () {
-  this.timeout(60_000);
+describe('check-config --server', () => {
   let plane: ControlPlane;
   let space: Namespace;
   let site: Site;

@@ -92,7 +92,7 @@ describe('credentials of queues on Kubernetes', () => {
       /: renewed\n$/,
     );
     expect((await at.site.run('credentials', 'renew', 'nobody')).stderr).to.contain('no-such-credential');
-  }).timeout(180_000);
+  });
 
   it('go to several namespaces, beside keys of others; the right that is missing in one is named', async () => {
     await using second = await at.plane.namespace('credentials-too');

@@ -31,8 +31,7 @@ interface PodOfJob extends KubeObject {
 }
 
 /** Eleven things that go wrong in Harvester's Kubernetes plugins, in its own order. */
-describe("what goes wrong in Harvester's Kubernetes plugins, and not here", function () {
-  this.timeout(120_000);
+describe("what goes wrong in Harvester's Kubernetes plugins, and not here", () => {
   let plane: ControlPlane;
   let space: Namespace;
   let backend: KubernetesBackend;

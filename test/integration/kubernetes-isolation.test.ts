@@ -93,7 +93,7 @@ describe('on Kubernetes one daemon', () => {
       first.process.kill('SIGTERM');
       expect(await first.ended, first.output()).to.equal(0);
       // A second for calls under way, two for those that were given up, two for the last writes.
-      expect(performance.now() - asked).to.be.lessThan(20_000);
+      expect(performance.now() - asked).to.be.lessThan(10_000);
       expect(await site.workers()).to.have.length(2);
 
       proxy.heal();
@@ -106,8 +106,7 @@ describe('on Kubernetes one daemon', () => {
     }
   });
 
-  it('never exceeds its limits, through random kills', async function () {
-    this.timeout(120_000);
+  it('never exceeds its limits, through random kills', async () => {
     const limits = { A: 3, B: 2 };
     const history = await History.begin(space);
     const site = kubernetesSite(

@@ -113,8 +113,7 @@ const mistakes: Readonly<Record<string, Mistake>> = {
 };
 
 /** One bad queue never stops the others. */
-describe('a mistake in a Kubernetes queue', function () {
-  this.timeout(120_000);
+describe('a mistake in a Kubernetes queue', () => {
   let plane: ControlPlane;
   let space: Namespace;
   let site: Site;

@@ -74,9 +74,7 @@ interface FilledPod extends KubeObject {
   };
 }
 
-describe("the queue of Harvester's wiki page, with its job_cern.yaml", function () {
-  this.timeout(120_000);
-
+describe("the queue of Harvester's wiki page, with its job_cern.yaml", () => {
   it('runs from end to end: as it is written, with `submitter.defaultDemand: fill`', async () => {
     const plane = await controlPlane();
     await using space = await plane.namespace('wiki');

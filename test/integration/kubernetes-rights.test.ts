@@ -24,8 +24,7 @@ async function applyRights(space: Namespace): Promise<void> {
   }
 }
 
-describe('the rights of templates/kubernetes/rbac.yaml', function () {
-  this.timeout(60_000);
+describe('the rights of templates/kubernetes/rbac.yaml', () => {
   let space: Namespace;
   let site: Site;
 

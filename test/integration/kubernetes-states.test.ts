@@ -472,8 +472,7 @@ function reasonsOf({ source }: RegExp): string[] {
   return source.replace(/^\^\(?|\)?\$$/g, '').split('|');
 }
 
-describe('what is made of a real Job and its Pods', function () {
-  this.timeout(120_000);
+describe('what is made of a real Job and its Pods', () => {
   let plane: ControlPlane;
   let space: Namespace;
   let watched: Watched;

@@ -163,8 +163,7 @@ const forms: Record<
 describe('a queue of every limit form stands still for its reason', () => {
   afterEach(clean);
 
-  it('at its number of workers, grows as its limit does, and stays there over a restart', async function () {
-    this.timeout(120_000);
+  it('at its number of workers, grows as its limit does, and stays there over a restart', async () => {
     await start(Object.fromEntries(Object.entries(forms).map(([name, { queue }]) => [name, queue])));
     for (const [name, { stands }] of Object.entries(forms)) {
       for (const [step, [count, code, message]] of stands.entries()) {
@@ -289,8 +288,7 @@ describe('limits on what went wrong', () => {
     expect(first?.message).to.equal('40 of maxWorkers 40 are alive');
   });
 
-  it('a black hole is fed one worker per pause, over a restart too, and all again when it is mended', async function () {
-    this.timeout(120_000);
+  it('a black hole is fed one worker per pause, over a restart too, and all again when it is mended', async () => {
     const guard = { blackHoleLifetime: 0.5, blackHoleWorkers: 6, blackHolePause: 2 };
     await start({ Q: { maxWorkers: 3 } }, { submitter: { sleepTime: 0.1, ...guard } });
     const paused = async () => (await reasons('Q'))[0]?.code === 'black-hole-pause';
@@ -322,8 +320,7 @@ describe('limits on what went wrong', () => {
 describe('a family of queues', () => {
   afterEach(clean);
 
-  it('never has more workers than TinyThrottler says, though all submit at the same moment', async function () {
-    this.timeout(120_000);
+  it('never has more workers than TinyThrottler says, though all submit at the same moment', async () => {
     const throttler = {
       ...{ name: 'TinyThrottler', module: 'pandaharvester.harvesterthrottler.tiny_throttler' },
       rulesForSiteFamilySubmittedRunning: [{ level: 'workers', maxWorkers: 5 }],

@@ -5,8 +5,7 @@ import { countStarts, Site } from '../support/site.ts';
 import { until } from '../support/until.ts';
 
 describe('promise 4: limits count intents in flight and are never exceeded', () => {
-  it('holds under random kills and restarts', async function () {
-    this.timeout(120_000);
+  it('holds under random kills and restarts', async () => {
     const limits = { A: 3, B: 2 };
     const site = new Site({
       // Short pilots: ends and starts all the time, so that every kill hits the daemon at work.

@@ -291,7 +291,9 @@ describe('promise 7: one slow or dead endpoint delays only its own queues', () =
 
   for (const verb of ['preflight', 'submit', 'find', 'observe', 'list', 'check', 'kill', 'remove'] as const) {
     it(`the other queue keeps its pace while ${verb} hangs for ever`, async () => {
-      factory = new Factory({ HANGS: three, FINE: { maxWorkers: 1, nQueueLimitWorker: 1 } }, fast);
+      // Whoever waited for the end of such a call would wait longer than this test.
+      const patient = { ...fast, master: { ...fast.master, pluginTimeout: 1000 } };
+      factory = new Factory({ HANGS: three, FINE: { maxWorkers: 1, nQueueLimitWorker: 1 } }, patient);
       const faults = { [verb]: 'hang' } as const;
       factory.backend('HANGS').faults = verb === 'find' ? { ...faults, submit: 'lose-answer' } : faults;
       await factory.start();

@@ -189,8 +189,7 @@ describe('a changed queue file', () => {
     }
   });
 
-  it('may change again and again under load: no limit is exceeded, no worker doubled or forgotten', async function () {
-    this.timeout(120_000);
+  it('may change again and again under load: no limit is exceeded, no worker doubled or forgotten', async () => {
     const most = 4;
     const site = new Site({
       pilot: `${countStarts} sleep 0.2`,
