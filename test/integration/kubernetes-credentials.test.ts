@@ -38,7 +38,8 @@ describe('credentials of queues on Kubernetes', () => {
     expect(JSON.stringify(job)).to.contain(proxySecretPath);
 
     const second = at.renew(24 * hour);
-    await until('the Secret has the second proxy', at.hasText(second));
+    // Within five seconds of the change: files are looked at every two.
+    await until('the Secret has the second proxy', at.hasText(second), 5000);
     const { metadata } = await at.secret();
     const said = JSON.parse(
       metadata.annotations?.['credential.thresher/atlas.pilot.proxy'] ?? '{}',
