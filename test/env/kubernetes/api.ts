@@ -26,13 +26,16 @@ export function accessFrom(certificates: string, port: number): Access {
   };
 }
 
+/** A connection that nobody has used for so long is closed by us, ms: before the API server does it, after 90 s. */
+const idle = 30_000;
+
 export function agentFor({ ca, cert, key }: Access): Agent {
-  return new Agent({ ca, cert, key, keepAlive: true });
+  return new Agent({ ca, cert, key, keepAlive: true, timeout: idle });
 }
 
 /** One request, with its whole answer. @throws if there is none within `timeout` ms. */
 export function ask(
-  { server }: Access,
+  access: Access,
   agent: Agent,
   options: {
     readonly method: string;
@@ -47,7 +50,7 @@ export function ask(
   const headers = { ...options.headers, 'content-length': String(Buffer.byteLength(body)) };
   return new Promise((resolve, reject) => {
     const sent = request(
-      new URL(path, server),
+      new URL(path, access.server),
       { method, agent, headers, signal: AbortSignal.timeout(timeout) },
       (response) => {
         const pieces: Buffer[] = [];
@@ -58,7 +61,11 @@ export function ask(
         });
       },
     );
-    sent.on('error', reject);
+    sent.on('error', (error: NodeJS.ErrnoException) => {
+      // Closed by the server as it was taken up again: nothing of this came to it. Source: `request.reusedSocket` of Node.
+      if (sent.reusedSocket && error.code === 'ECONNRESET') resolve(ask(access, agent, options));
+      else reject(error);
+    });
     sent.end(body);
   });
 }
