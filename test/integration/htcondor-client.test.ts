@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { classAdString, jobIdText, whereIs, whereJobs } from '../../src/clients/htcondor/classad.ts';
 import { type CondorCode, HTCondorError } from '../../src/clients/htcondor/errors.ts';
+import { systemClock } from '../../src/util/clock.ts';
 import {
   clearSpaces,
   clientOf,
@@ -15,7 +16,6 @@ import {
   type ScheddKind,
   scheddPid,
 } from '../support/htcondor.ts';
-import { systemClock } from '../../src/util/clock.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 import { queueRows } from '../support/condor-rows.ts';
 import { until } from '../support/until.ts';

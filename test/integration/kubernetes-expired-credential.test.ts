@@ -21,8 +21,8 @@ describe('an expired credential on Kubernetes', () => {
     expect(at.patches()).to.equal(0);
 
     const good = at.renew(12 * hour);
-    await until('the good one is pushed', at.hasText(good));
-    await until('there is a Job', async () => (await at.jobs()).length > 0);
+    await until('the good one is pushed', at.hasText(good), 6000);
+    await until('there is a Job', async () => (await at.jobs()).length > 0, 6000);
     const pushes = at.patches();
 
     // One too short is not pushed: the good one stays, and so does submission.

@@ -8,7 +8,8 @@ import { temporaryDirectory } from '../support/temporary.ts';
 const checkout = resolve(import.meta.dirname, '../..');
 
 describe('the two minutes of a new user', () => {
-  it('./scripts/quickstart shows pilots start and finish within 15 s', async () => {
+  it('./scripts/quickstart shows pilots start and finish within 15 s', async function () {
+    this.timeout(30_000);
     const stateDir = temporaryDirectory();
     // Somebody may be at their own two minutes on this machine.
     const args = ['--for', '12s', '--state-dir', stateDir, '--http-port', '0'];

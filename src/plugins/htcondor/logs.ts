@@ -110,7 +110,10 @@ export class HTCondorLogs implements LogReader {
         // It ended in this moment, or has not begun to write; the schedd itself has just answered.
         const ended = isHTCondorError(
           error,
-          ...(['condor-no-job', 'condor-failed', 'condor-given-up', 'condor-unreachable'] as const),
+          'condor-no-job',
+          'condor-failed',
+          'condor-given-up',
+          'condor-unreachable',
         );
         if (!ended || signal.aborted) throw error;
       }
