@@ -28,6 +28,12 @@ export const reasons = {
     meaning: 'A call of a plugin did not come back in time.',
     remedy: 'Look at the endpoint it speaks to; other queues go on.',
   },
+  'file-timeout': {
+    meaning:
+      'A file or directory did not answer in time: its disk, or the server of its network file system, hangs.',
+    remedy:
+      'Look at the file system that the message names (`df`, `mount`); thresher asks again and other queues go on.',
+  },
   'plugin-failed': {
     meaning: 'A call of a plugin failed as a whole.',
     remedy: 'See the message; it is tried again with growing pauses.',

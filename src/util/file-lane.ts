@@ -1,0 +1,72 @@
+import { ThresherError } from '../worker/errors.ts';
+import type { Clock } from './clock.ts';
+
+export interface FileLaneOptions {
+  readonly clock: Clock;
+  /** Which files these are, for messages: "local:/var/lib/thresher/local". */
+  readonly name: string;
+  /** Calls under way at the same time. Node has few threads for files, and all lanes share them. */
+  readonly atOnce: number;
+  /** How long one call may take, its wait for a place included, ms. */
+  readonly timeoutMs: number;
+}
+
+interface Waiting {
+  readonly begin: () => void;
+  /** Which call it is. */
+  readonly done: AbortController;
+}
+
+/**
+ * Bounds the file work of one connection in number and time. A disk that hangs (a dead NFS or FUSE mount) keeps the
+ * thread of each call for ever, and the kernel gives no way to end it: so a call that misses its deadline is given up by
+ * its caller but keeps its place here until it really comes back. A dead disk costs at most `atOnce` threads.
+ */
+export class FileLane {
+  readonly #options: FileLaneOptions;
+  readonly #waiting: Waiting[] = [];
+  #busy = 0;
+
+  constructor(options: FileLaneOptions) {
+    this.#options = options;
+  }
+
+  /** @throws ThresherError `file-timeout` at the deadline, else what `call` throws */
+  async run<T>(what: string, call: () => Promise<T>): Promise<T> {
+    const { clock, name, timeoutMs } = this.#options;
+    const done = new AbortController();
+    let late = false;
+    const deadline = clock.sleep(timeoutMs, done.signal).then(() => {
+      if (done.signal.aborted) return undefined as never;
+      late = true;
+      const waiting = this.#waiting.findIndex((one) => one.done === done);
+      if (waiting >= 0) this.#waiting.splice(waiting, 1);
+      const message = `${what} (${name}) did not come back within ${timeoutMs / 1000} s`;
+      throw new ThresherError('file-timeout', message, { name, what });
+    });
+    deadline.catch(() => undefined);
+    try {
+      return await Promise.race([this.#inTurn(call, done, () => late), deadline]);
+    } finally {
+      done.abort();
+    }
+  }
+
+  async #inTurn<T>(call: () => Promise<T>, done: AbortController, isLate: () => boolean): Promise<T> {
+    if (this.#busy < this.#options.atOnce) this.#busy++;
+    else {
+      await new Promise<void>((resolve) => {
+        this.#waiting.push({ begin: resolve, done });
+      });
+    }
+    try {
+      // Its caller has given it up in the same moment in which it got its place.
+      if (isLate()) return undefined as never;
+      return await call();
+    } finally {
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#busy--;
+      else next.begin();
+    }
+  }
+}
