@@ -1,0 +1,147 @@
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { countStarts, Site } from '../support/site.ts';
+import { type Arena, type Fault, limits, type Seen } from './arena.ts';
+import type { Dice } from './dice.ts';
+
+/** A pilot's program, by which the observer tells it from everything else on this machine. */
+const pilot = `${countStarts} exec sleep $((HARVESTER_WORKER_ID % 4 + 1)).25`;
+
+const settings = {
+  master: { shutdownTimeout: 2, pluginTimeout: 5 },
+  submitter: { sleepTime: 0.2 },
+  sweeper: { sleepTime: 0.3, keepFinished: 1, keepFailed: 1, keepCancelled: 1, keepMissed: 1 },
+  monitor: { missingGrace: 1 },
+};
+
+/** Processes of this machine. */
+export class LocalArena implements Arena {
+  readonly site = new Site({ queues: {}, settings, pilot });
+  readonly environment = {};
+  readonly hidden = new Set<number>();
+  readonly faults: readonly Fault[] = [
+    { name: "a worker's shim is killed", weight: 2, strike: (dice) => this.#killOne(dice, 'shim') },
+    { name: "a worker's command is killed", weight: 2, strike: (dice) => this.#killOne(dice, 'command') },
+    {
+      name: 'a worker stands still',
+      weight: 1,
+      strike: async (dice) => {
+        const victim = dice.pick(this.#processes());
+        if (victim === undefined) return;
+        signal(victim.pid, 'SIGSTOP');
+        await sleep(dice.between(100, 1500));
+        signal(victim.pid, 'SIGCONT');
+      },
+    },
+    {
+      name: 'the directory of an ended worker vanishes',
+      weight: 1,
+      strike: (dice) => {
+        const alive = new Set(this.#processes().map(({ workerId }) => workerId));
+        const ended = directoriesIn(this.#workDir).filter((id) => !alive.has(id));
+        const victim = dice.pick(ended);
+        if (victim !== undefined) {
+          this.hidden.add(victim);
+          rmSync(join(this.#workDir, String(victim)), { recursive: true, force: true });
+        }
+        return Promise.resolve();
+      },
+    },
+  ];
+  readonly #queueOf = new Map<number, string>();
+
+  constructor() {
+    this.writeQueues({});
+  }
+
+  get #workDir(): string {
+    return join(this.site.stateDir, 'local');
+  }
+
+  writeQueues(change: Readonly<Record<string, unknown>>): void {
+    const queue = (limit: number) => ({ maxWorkers: limit, nQueueLimitWorker: limit, ...change });
+    this.site.writeQueues(
+      Object.fromEntries(Object.entries(limits).map(([name, limit]) => [name, queue(limit)])),
+    );
+  }
+
+  living(): Promise<readonly Seen[]> {
+    const seen = this.#processes().flatMap(({ workerId, kind }) => {
+      const queue = this.#queue(workerId);
+      return kind !== 'command' || queue === undefined ? [] : [{ workerId, queue }];
+    });
+    return Promise.resolve(seen);
+  }
+
+  starts(): ReadonlyMap<number, number> {
+    return this.site.starts();
+  }
+
+  heal(): Promise<void> {
+    for (const { pid } of this.#processes()) signal(pid, 'SIGCONT');
+    return Promise.resolve();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.site.clean();
+  }
+
+  #killOne(dice: Dice, kind: 'shim' | 'command'): Promise<void> {
+    const victim = dice.pick(this.#processes().filter((one) => one.kind === kind));
+    if (victim !== undefined) signal(victim.pid, 'SIGKILL');
+    return Promise.resolve();
+  }
+
+  /** Remembered: a directory may be gone while its worker lives. */
+  #queue(workerId: number): string | undefined {
+    const known = this.#queueOf.get(workerId) ?? this.site.queueOfDirectory(workerId);
+    if (known !== undefined) this.#queueOf.set(workerId, known);
+    return known;
+  }
+
+  #processes(): WorkerProcess[] {
+    return workerProcesses(`THRESHER_WORKER_DIR=${this.#workDir}/`);
+  }
+}
+
+interface WorkerProcess {
+  readonly pid: number;
+  readonly workerId: number;
+  /** The pilot's own program, or what stands between it and the daemon. */
+  readonly kind: 'shim' | 'command';
+}
+
+function workerProcesses(mark: string): WorkerProcess[] {
+  return readdirSync('/proc').flatMap((entry) => {
+    if (!/^\d+$/.test(entry)) return [];
+    try {
+      const environment = readFileSync(`/proc/${entry}/environ`, 'latin1').split('\0');
+      const directory = environment.find((line) => line.startsWith(mark));
+      const [program] = readFileSync(`/proc/${entry}/cmdline`, 'latin1').split('\0');
+      if (directory === undefined || program === '') return [];
+      const kind = program === 'sleep' ? 'command' : 'shim';
+      return [{ pid: Number(entry), workerId: Number(directory.slice(mark.length)), kind }];
+    } catch {
+      // It ended meanwhile, or is another user's.
+      return [];
+    }
+  });
+}
+
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch {
+    // It ended meanwhile.
+  }
+}
+
+function directoriesIn(workDir: string): number[] {
+  try {
+    return readdirSync(workDir).map(Number).filter(Number.isInteger);
+  } catch {
+    // The daemon has not made it yet.
+    return [];
+  }
+}

@@ -1,0 +1,15 @@
+import { expect } from 'chai';
+import type { Arena } from './arena.ts';
+import { campaign } from './campaign.ts';
+
+/** The sequence of faults in the suite. Another one, for as long as you like: `npm run campaign`. */
+const seed = Number(process.env['THRESHER_CAMPAIGN_SEED'] ?? 20261122);
+
+/** Two minutes of faults, in which the factory was really struck and really worked. */
+export async function keepsItsPromises(arena: Arena): Promise<void> {
+  const report = await campaign(arena, { seed, forMs: 120_000 });
+  expect(report.broken, `seed ${seed}\n${report.broken.join('\n')}`).to.deep.equal([]);
+  expect(report.kills, 'kill -9').to.be.greaterThan(3);
+  expect(report.workers, 'workers').to.be.greaterThan(10);
+  expect(report.looks, 'looks of the observer').to.be.greaterThan(50);
+}
