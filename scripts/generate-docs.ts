@@ -12,7 +12,8 @@ import {
 import { missedSettings, unreadSections } from '../src/config/harvester/keys.ts';
 import { ownSettings } from '../src/config/harvester/places.ts';
 import { realEnvironment } from '../src/cli/environment.ts';
-import { manPage } from '../src/cli/man.ts';
+import { bashCompletion } from '../src/cli/bash-completion.ts';
+import { manPage } from '../src/cli/man-page.ts';
 import { makeProgram } from '../src/cli/program.ts';
 import { commandTree } from '../src/cli/tree.ts';
 import { Settings } from '../src/config/settings/settings-schema.ts';
@@ -82,6 +83,8 @@ const harvesterFile: readonly string[] = [
   '',
 ];
 
+const commandLine = commandTree(await makeProgram(realEnvironment));
+
 /** All generated pages by their path in docs/. */
 export function generatePages(): Record<string, string> {
   return {
@@ -89,7 +92,8 @@ export function generatePages(): Record<string, string> {
     'configuration.md': configurationPage(),
     'htcondor-states.md': htcondorStatesPage(),
     'kubernetes-states.md': kubernetesStatesPage(),
-    'thresher.8': manPage(commandTree(makeProgram(realEnvironment))),
+    'thresher.8': manPage(commandLine),
+    'thresher.bash': bashCompletion(commandLine),
   };
 }
 

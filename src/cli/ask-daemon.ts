@@ -3,7 +3,8 @@ import type { StateDir } from '../daemon/state-dir.ts';
 import type { Command } from '../store/commands.ts';
 import type { Store } from '../store/store.ts';
 import { ThresherError } from '../worker/errors.ts';
-import { type Environment, type GlobalOptions, withStore } from './environment.ts';
+import type { Environment, GlobalOptions } from './environment.ts';
+import { withStore } from './opened.ts';
 
 /** How long an answer is waited for, ms; a sweep of many workers may take longer and goes on. */
 const patience = 30_000;

@@ -7,7 +7,8 @@ import { rehearse } from '../daemon/rehearsal.ts';
 import { fromPointer, type Problem } from '../util/located.ts';
 import { similar } from '../util/nearest.ts';
 import { ThresherError } from '../worker/errors.ts';
-import { type Environment, ExitStatus, type GlobalOptions, noLog, settingsFile } from './environment.ts';
+import { type Environment, ExitStatus, type GlobalOptions, noLog } from './environment.ts';
+import { settingsFile } from './opened.ts';
 import { oneLine, type OutputFormat, outputOption, printJson } from './output.ts';
 import { wouldNotStart } from './start-checks.ts';
 import { countProblems, foldedLines, problemLine, problemView, worstFirst } from './problems.ts';
@@ -27,10 +28,8 @@ interface Report {
   readonly queueFile: QueueFileResult | undefined;
 }
 
-export function addCheckConfig(program: Command, environment: Environment): void {
-  program
-    .command('check-config')
-    .description('every mistake in the settings and the queue file; starts and changes nothing')
+export function addCheckConfig(command: Command, environment: Environment): void {
+  command
     .argument('[queue...]', 'only these queues, listed in qconf.queueList or not')
     .option('--strict', 'exit status 1 also with a warning')
     .option(
@@ -38,7 +37,7 @@ export function addCheckConfig(program: Command, environment: Environment): void
       'also ask the API server of each Kubernetes queue whether it would take its Job; nothing is kept there',
     )
     .addOption(outputOption())
-    .action(async (queues: string[], { output, strict, server }: CheckOptions, command: Command) => {
+    .action(async (queues: string[], { output, strict, server }: CheckOptions) => {
       const { config, stateDir } = command.optsWithGlobals<GlobalOptions>();
       const found = await readConfiguration(settingsFile({ config }), stateDir);
       const start = found.settings === undefined ? [] : wouldNotStart(found.settings);

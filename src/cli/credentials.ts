@@ -8,22 +8,19 @@ import {
   renewCredential,
   viewCredentials,
 } from '../daemon/credential-view.ts';
-import { type Environment, ExitStatus, type GlobalOptions, noLog, settingsFile } from './environment.ts';
+import { type Environment, ExitStatus, type GlobalOptions, noLog } from './environment.ts';
+import { settingsFile } from './opened.ts';
 import { type OutputFormat, outputOption, printJson, printTable } from './output.ts';
 import { MistakesInFiles, problemLine } from './problems.ts';
 
-export function addCredentials(program: Command, environment: Environment): void {
+export function addCredentials(command: Command, environment: Environment): void {
   const { out } = environment;
-  const credentials = program
-    .command('credentials')
-    .description('the credentials that are kept or watched, and how long they last')
-    .addOption(outputOption())
-    .action(async ({ output }: { output: OutputFormat }, command: Command) => {
-      const asked = await optionsOf(command, environment);
-      tellMistakes(asked, environment);
-      print(await viewCredentials(asked), output, out);
-    });
-  credentials
+  command.addOption(outputOption()).action(async ({ output }: { output: OutputFormat }, command: Command) => {
+    const asked = await optionsOf(command, environment);
+    tellMistakes(asked, environment);
+    print(await viewCredentials(asked), output, out);
+  });
+  command
     .command('check')
     .description('the same, with exit status 1 if one is bad or ends soon')
     .addOption(outputOption())
@@ -36,7 +33,7 @@ export function addCredentials(program: Command, environment: Environment): void
       print(views, output, out);
       if (isWrong || views.some(({ state }) => state !== 'good')) throw new ExitStatus(1);
     });
-  credentials
+  command
     .command('renew')
     .description('makes a credential anew, or pushes it again, now')
     .argument('<name>', 'name of a credential or of its manager, as `thresher credentials` shows it')

@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
 import { backUp } from '../daemon/backup.ts';
 import { stateDirAt } from '../daemon/state-dir.ts';
-import { type Environment, type GlobalOptions, loadSettings } from './environment.ts';
+import type { Environment, GlobalOptions } from './environment.ts';
+import { loadSettings } from './opened.ts';
 
 /** Frames of an old -wal file would be played into the restored database. */
 const howToRestore = `

@@ -2,7 +2,8 @@ import type { Command } from 'commander';
 import { stateDirAt } from '../daemon/state-dir.ts';
 import { checkDatabase } from '../store/check.ts';
 import { ThresherError } from '../worker/errors.ts';
-import { type Environment, type GlobalOptions, loadSettings } from './environment.ts';
+import type { Environment, GlobalOptions } from './environment.ts';
+import { loadSettings } from './opened.ts';
 import { type OutputFormat, outputOption, printJson } from './output.ts';
 
 export function addDbCheck(db: Command, environment: Environment): void {

@@ -8,7 +8,8 @@ import { storeError } from '../store/failures.ts';
 import type { Pruned } from '../store/retention.ts';
 import { ThresherError } from '../worker/errors.ts';
 import { finalStatuses } from '../worker/status.ts';
-import { type Environment, type GlobalOptions, withStore } from './environment.ts';
+import type { Environment, GlobalOptions } from './environment.ts';
+import { withStore } from './opened.ts';
 
 interface PruneOptions {
   readonly dryRun?: true;

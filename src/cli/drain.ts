@@ -2,13 +2,11 @@ import type { Command } from 'commander';
 import { askDaemon, requireQueue } from './ask-daemon.ts';
 import type { Environment, GlobalOptions } from './environment.ts';
 
-export function addDrain(program: Command, environment: Environment): void {
-  program
-    .command('drain')
-    .description('submit no new workers and cancel those that have not started; running ones may end')
+export function addDrain(command: Command, environment: Environment): void {
+  command
     .argument('<queue>', 'queue name')
     .option('--reason <text>', 'why: shown to everybody who asks', 'drained by an operator')
-    .action(async (queue: string, { reason }: { reason: string }, command: Command) => {
+    .action(async (queue: string, { reason }: { reason: string }) => {
       const request = { kind: 'drain', queue, reason } as const;
       await askDaemon(command.optsWithGlobals<GlobalOptions>(), environment, request, (store) =>
         requireQueue(store, queue),

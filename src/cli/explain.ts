@@ -7,17 +7,16 @@ import { readJsonFile } from '../util/located.ts';
 import { mergeQueues } from '../config/queues/merge.ts';
 import { ThresherError } from '../worker/errors.ts';
 import { whatIsIt } from './check-config.ts';
-import { type Environment, type GlobalOptions, settingsFile } from './environment.ts';
+import type { Environment, GlobalOptions } from './environment.ts';
+import { settingsFile } from './opened.ts';
 import { type Column, formatTable, oneLine, type OutputFormat, outputOption, printJson } from './output.ts';
 import { MistakesInFiles, problemLine, problemView, worstFirst } from './problems.ts';
 
-export function addExplain(program: Command, environment: Environment): void {
-  program
-    .command('explain')
-    .description('a queue as it counts: each value, and where it is from')
+export function addExplain(command: Command, environment: Environment): void {
+  command
     .argument('<queue>', 'name of a queue or template of the queue file')
     .addOption(outputOption())
-    .action(async (name: string, { output }: { output: OutputFormat }, command: Command) => {
+    .action(async (name: string, { output }: { output: OutputFormat }) => {
       const { config, stateDir } = command.optsWithGlobals<GlobalOptions>();
       const { problems, queueFile } = await readConfiguration(settingsFile({ config }), stateDir);
       if (queueFile === undefined) throw new MistakesInFiles(problems.filter(isError));

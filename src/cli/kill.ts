@@ -11,17 +11,15 @@ interface KillOptions {
   readonly status?: WorkerStatus[];
 }
 
-export function addKill(program: Command, environment: Environment): void {
-  program
-    .command('kill')
-    .description('end workers: these, or all living ones of a queue')
+export function addKill(command: Command, environment: Environment): void {
+  command
     .argument('[id...]', 'worker ids', (text: string, before: number[] | undefined) => [
       ...(before ?? []),
       workerIdArgument(text),
     ])
     .option('--queue <queue>', 'all living workers of this queue')
     .option('--status <status,...>', 'with --queue: only those in these statuses', statusArgument)
-    .action(async (ids: number[] | undefined, { queue, status }: KillOptions, command: Command) => {
+    .action(async (ids: number[] | undefined, { queue, status }: KillOptions) => {
       const options = command.optsWithGlobals<GlobalOptions>();
       if ((ids === undefined || ids.length === 0) === (queue === undefined)) {
         throw new ThresherError('usage', 'kill takes worker ids, or --queue with a queue name');

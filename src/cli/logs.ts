@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { type Command, Option } from 'commander';
-import { logReaderOf } from '../daemon/reader.ts';
-import { type Environment, type GlobalOptions, noLog, withStore } from './environment.ts';
+import { logReaderOf } from '../daemon/log-reader.ts';
+import { type Environment, type GlobalOptions, noLog } from './environment.ts';
+import { withStore } from './opened.ts';
 import { findWorker, workerIdArgument } from './worker.ts';
 import { countArgument } from './workers.ts';
 
@@ -12,10 +13,8 @@ interface LogsOptions {
   readonly tail?: number;
 }
 
-export function addLogs(program: Command, environment: Environment): void {
-  program
-    .command('logs')
-    .description("a worker's log")
+export function addLogs(command: Command, environment: Environment): void {
+  command
     .argument('<id>', 'worker id', workerIdArgument)
     .option('--follow', 'go on until the worker has ended')
     .option('--stderr', 'its standard error output instead of its standard output')
@@ -25,7 +24,7 @@ export function addLogs(program: Command, environment: Environment): void {
       ),
     )
     .option('--tail <n>', 'only so many last lines first', countArgument)
-    .action(async (id: number, { follow, stderr, jobLog, tail }: LogsOptions, command: Command) => {
+    .action(async (id: number, { follow, stderr, jobLog, tail }: LogsOptions) => {
       const { clock, random, out } = environment;
       const stop = new AbortController();
       process.once('SIGINT', () => {

@@ -1,16 +1,15 @@
 import type { Command } from 'commander';
 import { isoTime } from '../util/clock.ts';
 import { askDaemon } from './ask-daemon.ts';
-import { type Environment, type GlobalOptions, withStore } from './environment.ts';
+import type { Environment, GlobalOptions } from './environment.ts';
+import { withStore } from './opened.ts';
 import { type OutputFormat, outputOption, printJson, printTable } from './output.ts';
 
-export function addOrphans(program: Command, environment: Environment): void {
-  program
-    .command('orphans')
-    .description('what carries our mark on a backend and belongs to no worker, as of the last listing')
+export function addOrphans(command: Command, environment: Environment): void {
+  command
     .option('--remove', 'list again, and end and remove them')
     .addOption(outputOption())
-    .action(async ({ remove, output }: { remove?: true; output: OutputFormat }, command: Command) => {
+    .action(async ({ remove, output }: { remove?: true; output: OutputFormat }) => {
       const options = command.optsWithGlobals<GlobalOptions>();
       if (remove) {
         await askDaemon(options, environment, { kind: 'sweep', orphans: true });

@@ -1,5 +1,6 @@
 import { relative } from 'node:path';
-import { fromPointer, type Problem } from '../util/located.ts';
+import type { Problem } from '../util/located.ts';
+import { fromPointer } from '../util/pointer.ts';
 import { ThresherError } from '../worker/errors.ts';
 import { oneLine } from './output.ts';
 

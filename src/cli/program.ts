@@ -1,35 +1,19 @@
 import { Command, CommanderError } from 'commander';
 import { ownSettings } from '../config/harvester/places.ts';
 import { ThresherError } from '../worker/errors.ts';
-import { addCheckConfig } from './check-config.ts';
-import { addCredentials } from './credentials.ts';
-import { addDb } from './db.ts';
-import { addCompletion } from './completion.ts';
-import { addDrain } from './drain.ts';
+import { type Subcommand, subcommands } from './commands.ts';
 import { type Environment, ExitStatus } from './environment.ts';
-import { addExplain } from './explain.ts';
-import { addKill } from './kill.ts';
-import { addLogs } from './logs.ts';
-import { addMan } from './man.ts';
-import { addOrphans } from './orphans.ts';
 import { oneLine } from './output.ts';
-import { addPause } from './pause.ts';
 import { MistakesInFiles } from './problems.ts';
-import { addQueues } from './queues.ts';
-import { addResume } from './resume.ts';
-import { addRun } from './run.ts';
-import { addSweep } from './sweep.ts';
-import { addVersion } from './version.ts';
-import { addWorker } from './worker.ts';
-import { addWorkers } from './workers.ts';
 
-const subcommands = [
-  ...[addRun, addQueues, addWorkers, addWorker, addLogs, addKill],
-  ...[addPause, addResume, addDrain, addSweep, addOrphans],
-  ...[addCredentials, addCheckConfig, addExplain, addDb, addCompletion, addMan, addVersion],
-];
-
-export function makeProgram(environment: Environment): Command {
+/**
+ * The command line. Of a subcommand that is not in `wanted` only its name is known, for the help and for suggestions.
+ * @param wanted default: all
+ */
+export async function makeProgram(
+  environment: Environment,
+  wanted: (subcommand: Subcommand) => boolean = () => true,
+): Promise<Command> {
   const program = new Command('thresher')
     .description('a pilot factory: keeps the right number of pilots alive for every queue')
     .option(
@@ -43,15 +27,36 @@ export function makeProgram(environment: Environment): Command {
       // Errors are shown where all errors are, in runProgram.
       outputError: () => undefined,
     })
+    // Most commands have only their names here: how they are used stands in the table.
+    .configureHelp({ subcommandTerm: (command) => `${command.name()} ${command.usage()}`.trim() })
     .exitOverride();
-  for (const add of subcommands) add(program, environment);
+  for (const subcommand of subcommands) {
+    const { name, summary, usage = '[options]', hidden = false } = subcommand;
+    const command = program.command(name, { hidden }).description(summary);
+    if (wanted(subcommand)) (await subcommand.load())(command, environment);
+    else command.usage(usage);
+  }
   return program;
+}
+
+/** The subcommand that a command line names: its first word that is neither a global option nor the value of one. */
+export function namedIn(argv: readonly string[]): string | undefined {
+  for (let at = 0; at < argv.length; at++) {
+    const word = argv[at] ?? '';
+    if (word === '--config' || word === '--state-dir') at++;
+    else if (!word.startsWith('-')) return word;
+  }
+  return undefined;
 }
 
 /** Runs one command line. @returns the exit status: 0, 1 for what went wrong, 2 for wrong use. */
 export async function runProgram(argv: readonly string[], environment: Environment): Promise<number> {
   try {
-    await makeProgram(environment).parseAsync([...argv], { from: 'user' });
+    const named = namedIn(argv);
+    // `help NAME` shows the help of that command.
+    const wanted = ({ name }: Subcommand) => name === named || (named === 'help' && argv.includes(name));
+    const program = await makeProgram(environment, wanted);
+    await program.parseAsync([...argv], { from: 'user' });
     return 0;
   } catch (error) {
     if (error instanceof ExitStatus) return error.status;

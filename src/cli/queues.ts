@@ -3,7 +3,8 @@ import { runningDaemon } from '../daemon/lock.ts';
 import { type QueueView, queueViews } from '../daemon/view.ts';
 import { isTrouble } from '../worker/errors.ts';
 import type { Reason } from '../worker/reason.ts';
-import { type Environment, type GlobalOptions, withStore } from './environment.ts';
+import type { Environment, GlobalOptions } from './environment.ts';
+import { withStore } from './opened.ts';
 import { type Column, type OutputFormat, outputOption, printJson, printTable } from './output.ts';
 
 export const queueColumns: readonly Column<QueueView>[] = [
@@ -45,17 +46,11 @@ function describeLimits({
   return `queued<=${nQueueLimitWorker ?? '-'} alive<=${maxWorkers ?? '-'}${perPass}`;
 }
 
-export function addQueues(program: Command, environment: Environment): void {
-  program
-    .command('queues')
-    .description('counts by status, limits, and why no more workers are submitted')
-    .addOption(outputOption())
-    .action(async ({ output }: { output: OutputFormat }, command: Command) => {
-      const options = command.optsWithGlobals<GlobalOptions>();
-      const views = await withStore(options, 'read', ({ store, dir }) =>
-        queueViews(store, runningDaemon(dir)),
-      );
-      if (output === 'json') printJson(environment.out, views);
-      else printTable(environment.out, queueColumns, views);
-    });
+export function addQueues(command: Command, environment: Environment): void {
+  command.addOption(outputOption()).action(async ({ output }: { output: OutputFormat }) => {
+    const options = command.optsWithGlobals<GlobalOptions>();
+    const views = await withStore(options, 'read', ({ store, dir }) => queueViews(store, runningDaemon(dir)));
+    if (output === 'json') printJson(environment.out, views);
+    else printTable(environment.out, queueColumns, views);
+  });
 }

@@ -11,7 +11,8 @@ import { openBesideDaemon } from '../daemon/reader.ts';
 import { watchOver } from '../daemon/watchdog.ts';
 import { HttpServer } from '../http/server.ts';
 import { parseDuration } from '../util/duration.ts';
-import { type Environment, type GlobalOptions, loadSettingsWithProblems } from './environment.ts';
+import type { Environment, GlobalOptions } from './environment.ts';
+import { loadSettingsWithProblems } from './opened.ts';
 import { showLive } from './live.ts';
 
 interface RunOptions {
@@ -36,14 +37,12 @@ function portArgument(text: string): number {
   return Number(text);
 }
 
-export function addRun(program: Command, environment: Environment): void {
-  program
-    .command('run')
-    .description('the daemon, in the foreground')
+export function addRun(command: Command, environment: Environment): void {
+  command
     .option('--for <duration>', 'stop by itself after this time, as on SIGTERM', durationArgument)
     .option('--live', 'show on the standard output what happens')
     .option('--http-port <port>', 'serve HTTP on this port instead of the one in the settings', portArgument)
-    .action(async (options: RunOptions, command: Command) => {
+    .action(async (options: RunOptions) => {
       await run(command.optsWithGlobals<GlobalOptions>(), options, environment);
     });
 }

@@ -3,7 +3,8 @@ import { workerDetails } from '../daemon/view.ts';
 import type { WorkerRecord } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import { ThresherError } from '../worker/errors.ts';
-import { type Environment, type GlobalOptions, withStore } from './environment.ts';
+import type { Environment, GlobalOptions } from './environment.ts';
+import { withStore } from './opened.ts';
 import { oneLine, type OutputFormat, outputOption, printJson, printTable } from './output.ts';
 
 export function workerIdArgument(text: string): number {
@@ -18,13 +19,11 @@ export async function findWorker(store: Store, workerId: number): Promise<Worker
   return record;
 }
 
-export function addWorker(program: Command, environment: Environment): void {
-  program
-    .command('worker')
-    .description('all facts of a worker and its history')
+export function addWorker(command: Command, environment: Environment): void {
+  command
     .argument('<id>', 'worker id', workerIdArgument)
     .addOption(outputOption())
-    .action(async (id: number, { output }: { output: OutputFormat }, command: Command) => {
+    .action(async (id: number, { output }: { output: OutputFormat }) => {
       const options = command.optsWithGlobals<GlobalOptions>();
       const details = await withStore(options, 'read', async ({ store }) =>
         workerDetails(store, await findWorker(store, id)),

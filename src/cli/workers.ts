@@ -3,7 +3,8 @@ import { type WorkerView, workerView } from '../daemon/view.ts';
 import { parseStatuses } from '../store/commands.ts';
 import { type WorkerStatus, workerStatuses } from '../worker/status.ts';
 import { requireQueue } from './ask-daemon.ts';
-import { type Environment, type GlobalOptions, withStore } from './environment.ts';
+import type { Environment, GlobalOptions } from './environment.ts';
+import { withStore } from './opened.ts';
 import { type Column, type OutputFormat, outputOption, printJson, printTable } from './output.ts';
 
 export const workerColumns: readonly Column<WorkerView>[] = [
@@ -40,15 +41,13 @@ interface WorkersOptions {
   readonly output: OutputFormat;
 }
 
-export function addWorkers(program: Command, environment: Environment): void {
-  program
-    .command('workers')
-    .description('workers, newest first')
+export function addWorkers(command: Command, environment: Environment): void {
+  command
     .option('--queue <queue>', 'only of this queue')
     .option('--status <status,...>', 'only in these statuses', statusArgument)
     .option('--limit <n>', 'at most so many', countArgument, 50)
     .addOption(outputOption())
-    .action(async ({ queue, status, limit, output }: WorkersOptions, command: Command) => {
+    .action(async ({ queue, status, limit, output }: WorkersOptions) => {
       const options = command.optsWithGlobals<GlobalOptions>();
       const filter = { queue, statuses: status, limit };
       const views = await withStore(options, 'read', async ({ store }) => {

@@ -1,22 +1,7 @@
-import { dirname } from 'node:path';
-import { hostname } from 'node:os';
-import { modulesOf, parseSnapshot } from '../config/queues/queues.ts';
 import type { LoadedSettings } from '../config/settings/settings.ts';
-import type { Log, LogReader } from '../plugins/contracts/index.ts';
-import type { WorkerRecord } from '../store/rows.ts';
 import { openStoreBeside, type Store } from '../store/store.ts';
-import type { Clock } from '../util/clock.ts';
 import { ThresherError } from '../worker/errors.ts';
-import { loadPlugins } from './plugins.ts';
 import { readFactoryId, type StateDir, stateDirAt } from './state-dir.ts';
-import { Wiring } from './wiring.ts';
-
-export interface ReaderOptions {
-  readonly settings: LoadedSettings;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly log: Log;
-}
 
 /**
  * Opens what a daemon keeps, whether it runs or not.
@@ -34,26 +19,4 @@ export async function openBesideDaemon(
     });
   }
   return { dir, store: await openStoreBeside(dir.database, id, access) };
-}
-
-/** How the log of this worker is read, by the configuration it was submitted with. @throws ThresherError `no-log` */
-export async function logReaderOf(
-  worker: WorkerRecord,
-  store: Store,
-  options: ReaderOptions,
-): Promise<LogReader> {
-  const { settings, clock, random, log } = options;
-  const row = await store.queues.snapshot(worker.configId);
-  if (row === undefined)
-    throw new ThresherError('no-log', `the configuration of worker ${worker.workerId} is gone`);
-  const config = parseSnapshot(row.snapshot);
-  const catalogue = await loadPlugins(modulesOf(config), dirname(settings.queueFile));
-  const id = readFactoryId(stateDirAt(settings.stateDir)) ?? '';
-  const harvesterId = settings.values.master.harvester_id ?? `thresher-${hostname()}`;
-  const shared = { clock, random, log, factoryId: id, harvesterId };
-  const wiring = new Wiring(catalogue, { ...shared, stateDir: settings.stateDir, maxStatusAge: 0 });
-  const reader = wiring.runtime(config, worker.configId, false).connected.get(worker.placement)?.monitor.logs;
-  if (reader === undefined)
-    throw new ThresherError('no-log', `the backend of worker ${worker.workerId} keeps no logs`);
-  return reader;
 }

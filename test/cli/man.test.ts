@@ -3,12 +3,12 @@ import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { expect } from 'chai';
 import { realEnvironment } from '../../src/cli/environment.ts';
-import { escape, manPage } from '../../src/cli/man.ts';
+import { escape, manPage } from '../../src/cli/man-page.ts';
 import { makeProgram } from '../../src/cli/program.ts';
 import { allCommands, commandTree } from '../../src/cli/tree.ts';
 import { runProgram } from '../support/site.ts';
 
-const tree = commandTree(makeProgram(realEnvironment));
+const tree = commandTree(await makeProgram(realEnvironment));
 /** `groff` is no part of every system: the page is formatted where it exists. */
 const groff = existsSync('/usr/bin/groff');
 

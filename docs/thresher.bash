@@ -1,0 +1,94 @@
+# Completion of thresher for bash: source <(thresher completion bash)
+
+_thresher_words() {
+  mapfile -t COMPREPLY < <(compgen -W "$*" -- "$cur")
+}
+
+# One or more, with commas between them.
+_thresher_list() {
+  local before=
+  if [[ $cur == *,* ]]; then before=${cur%,*},; fi
+  mapfile -t COMPREPLY < <(compgen -P "$before" -W "$*" -- "${cur##*,}")
+}
+
+_thresher_ask() {
+  local line
+  while IFS= read -r line; do
+    if [[ $line == "$cur"* ]]; then COMPREPLY+=("$(printf %q "$line")"); fi
+  done < <("${COMP_WORDS[0]/#\~\//$HOME/}" "${globals[@]}" __complete "$1" 2>/dev/null </dev/null)
+}
+
+_thresher() {
+  local command=thresher value= globals=() cur=${COMP_WORDS[COMP_CWORD]} word i
+  if [[ $cur == = ]]; then cur=; fi
+  COMPREPLY=()
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    word=${COMP_WORDS[i]}
+    # bash takes --output=json for three words.
+    if [[ $word == = ]]; then continue; fi
+    if [[ -n $value ]]; then
+      case $value in
+        '--config' | '--state-dir') globals+=("$value" "${word/#\~\//$HOME/}") ;;
+      esac
+      value=
+      continue
+    fi
+    case $word in
+      '--config' | '--state-dir' | '--for' | '--http-port' | '--output' | '--queue' | '--status' | '--limit' | '--tail' | '--reason') value=$word ;;
+    esac
+    case "$command $word" in
+      'thresher run' | 'thresher queues' | 'thresher workers' | 'thresher worker' | 'thresher logs' | 'thresher kill' | 'thresher pause' | 'thresher resume' | 'thresher drain' | 'thresher sweep' | 'thresher orphans' | 'thresher credentials' | 'thresher credentials check' | 'thresher credentials renew' | 'thresher check-config' | 'thresher explain' | 'thresher db' | 'thresher db backup' | 'thresher db check' | 'thresher db prune' | 'thresher completion' | 'thresher man' | 'thresher version') command+=" $word" ;;
+    esac
+  done
+  case "$command:$value" in
+    *:--config) compopt -o default ;;
+    *:--state-dir) compopt -o dirnames ;;
+    'thresher run:'--for) : ;;
+    'thresher run:'--http-port) : ;;
+    'thresher queues:'--output) _thresher_words table json ;;
+    'thresher workers:'--queue) _thresher_ask queues ;;
+    'thresher workers:'--status) _thresher_list pending submitted idle ready running finished failed cancelled missed ;;
+    'thresher workers:'--limit) : ;;
+    'thresher workers:'--output) _thresher_words table json ;;
+    'thresher worker:'--output) _thresher_words table json ;;
+    'thresher logs:'--tail) : ;;
+    'thresher kill:'--queue) _thresher_ask queues ;;
+    'thresher kill:'--status) _thresher_list pending submitted idle ready running finished failed cancelled missed ;;
+    'thresher pause:'--reason) : ;;
+    'thresher drain:'--reason) : ;;
+    'thresher orphans:'--output) _thresher_words table json ;;
+    'thresher credentials:'--output) _thresher_words table json ;;
+    'thresher credentials check:'--output) _thresher_words table json ;;
+    'thresher check-config:'--output) _thresher_words table json ;;
+    'thresher explain:'--output) _thresher_words table json ;;
+    'thresher db check:'--output) _thresher_words table json ;;
+    'thresher version:'--output) _thresher_words table json ;;
+    *:-*) ;;
+    'thresher:') if [[ $cur == -* ]]; then _thresher_words --config --state-dir -h --help; else _thresher_words run queues workers worker logs kill pause resume drain sweep orphans credentials check-config explain db completion man version; fi ;;
+    'thresher run:') if [[ $cur == -* ]]; then _thresher_words --for --live --http-port -h --help --config --state-dir; else :; fi ;;
+    'thresher queues:') if [[ $cur == -* ]]; then _thresher_words --output -h --help --config --state-dir; else :; fi ;;
+    'thresher workers:') if [[ $cur == -* ]]; then _thresher_words --queue --status --limit --output -h --help --config --state-dir; else :; fi ;;
+    'thresher worker:') if [[ $cur == -* ]]; then _thresher_words --output -h --help --config --state-dir; else _thresher_ask workers; fi ;;
+    'thresher logs:') if [[ $cur == -* ]]; then _thresher_words --follow --stderr --job-log --tail -h --help --config --state-dir; else _thresher_ask workers; fi ;;
+    'thresher kill:') if [[ $cur == -* ]]; then _thresher_words --queue --status -h --help --config --state-dir; else _thresher_ask workers; fi ;;
+    'thresher pause:') if [[ $cur == -* ]]; then _thresher_words --reason -h --help --config --state-dir; else _thresher_ask queues; fi ;;
+    'thresher resume:') if [[ $cur == -* ]]; then _thresher_words -h --help --config --state-dir; else _thresher_ask queues; fi ;;
+    'thresher drain:') if [[ $cur == -* ]]; then _thresher_words --reason -h --help --config --state-dir; else _thresher_ask queues; fi ;;
+    'thresher sweep:') if [[ $cur == -* ]]; then _thresher_words -h --help --config --state-dir; else :; fi ;;
+    'thresher orphans:') if [[ $cur == -* ]]; then _thresher_words --remove --output -h --help --config --state-dir; else :; fi ;;
+    'thresher credentials:') if [[ $cur == -* ]]; then _thresher_words --output -h --help --config --state-dir; else _thresher_words check renew; fi ;;
+    'thresher credentials check:') if [[ $cur == -* ]]; then _thresher_words --output -h --help --config --state-dir; else :; fi ;;
+    'thresher credentials renew:') if [[ $cur == -* ]]; then _thresher_words -h --help --config --state-dir; else :; fi ;;
+    'thresher check-config:') if [[ $cur == -* ]]; then _thresher_words --strict --server --output -h --help --config --state-dir; else _thresher_ask queues; fi ;;
+    'thresher explain:') if [[ $cur == -* ]]; then _thresher_words --output -h --help --config --state-dir; else _thresher_ask queues; fi ;;
+    'thresher db:') if [[ $cur == -* ]]; then _thresher_words -h --help --config --state-dir; else _thresher_words backup check prune; fi ;;
+    'thresher db backup:') if [[ $cur == -* ]]; then _thresher_words --force -h --help --config --state-dir; else compopt -o default; fi ;;
+    'thresher db check:') if [[ $cur == -* ]]; then _thresher_words --output -h --help --config --state-dir; else compopt -o default; fi ;;
+    'thresher db prune:') if [[ $cur == -* ]]; then _thresher_words --dry-run --vacuum -h --help --config --state-dir; else :; fi ;;
+    'thresher completion:') if [[ $cur == -* ]]; then _thresher_words -h --help --config --state-dir; else _thresher_words bash; fi ;;
+    'thresher man:') if [[ $cur == -* ]]; then _thresher_words -h --help --config --state-dir; else :; fi ;;
+    'thresher version:') if [[ $cur == -* ]]; then _thresher_words --output -h --help --config --state-dir; else :; fi ;;
+  esac
+}
+
+complete -F _thresher thresher
