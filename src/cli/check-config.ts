@@ -152,9 +152,7 @@ function textOf(report: Report, inFull: boolean): string[] {
   for (const state of queueStates) {
     for (const verdict of verdicts.filter((one) => one.state === state)) {
       const unlisted = queueFile?.unlisted.includes(verdict.name) ? ['not in qconf.queueList'] : [];
-      const standing = [...unlisted, ...(verdict.standing === undefined ? [] : [verdict.standing])].join(
-        '; ',
-      );
+      const standing = [...unlisted, ...(verdict.standing?.slice(0, 1) ?? [])].join('; ');
       // Of a queue that does not run this is not the first reason.
       const remark =
         standing === '' ? '' : state === 'ready' ? `submits nothing: ${standing}` : `(${standing})`;

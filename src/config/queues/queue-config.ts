@@ -89,8 +89,11 @@ export interface QueueVerdict {
   readonly state: QueueState;
   readonly problems: readonly Problem[];
   readonly template?: string;
-  /** Why it submits nothing even where it is ready, as far as its configuration says so. */
-  readonly standing?: string;
+  /**
+   * Why it submits nothing even where it is ready, as far as its configuration says so; what is to be changed first is at
+   * the front. Empty where it submits; undefined where one of its own options is wrong.
+   */
+  readonly standing?: readonly string[];
   /** What asks for its workers, and who said so; unless one of its own options is wrong. */
   readonly demand?: ChosenDemand;
   /** What its limits count as, unless one of its own options is wrong. */

@@ -113,7 +113,7 @@ export class QueueReader {
     const { submitter } = this.plugins;
     const demand = demandOf(checked.value, this.#options.defaultDemand, submitter?.definition);
     const standing = whyStanding(checked.value, limits, submitter && demand.demand, worker ?? {});
-    const judged = { ...judgement, limits, demand, ...(standing !== undefined && { standing }) };
+    const judged = { ...judgement, limits, demand, standing };
     if (judged.state !== 'ready') return judged;
     const chosen = Object.entries(this.plugins).map(([section, { choice }]) => [section, choice] as const);
     const config = {
