@@ -10,13 +10,14 @@ import type { Requirements, Worker } from '../worker/worker.ts';
  * Source: Harvester's SimpleWorkerMaker.
  */
 export function requirementsOf({ worker, options }: QueueConfig): Requirements {
-  const { minRamCount = 0, maxDiskCount = 0, maxWalltime } = worker;
+  const { minRamCount = 0, maxDiskCount = 0, maxWalltime = 0 } = worker;
   const nCore = coresOf(worker);
   return {
     nCore,
     minRamCount,
     maxDiskCount,
-    maxWalltime: maxWalltime !== undefined && maxWalltime > 0 ? maxWalltime : (options.walltimeLimit ?? 0),
+    // Not the queue's `walltimeLimit`, which SimpleWorkerMaker does not read.
+    maxWalltime,
     resourceType: nCore === 1 ? 'SCORE' : 'MCORE',
     // The PanDA server knows one job type for pull pilots. Source: panda-server's worker_module.
     jobType: 'managed',

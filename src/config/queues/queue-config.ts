@@ -78,7 +78,7 @@ export function computingSiteOf(queue: string): string {
 
 /**
  * What became of a queue. `ready`: it runs. `incomplete`: nothing is wrong with what is written, but something that it
- * needs is not there: a plugin of Harvester that thresher lacks, or a file. `refused`: it has a mistake.
+ * needs is not there: a plugin of Harvester that thresher lacks, a file, or what Harvester takes from CRIC. `refused`: it has a mistake.
  */
 export const queueStates = ['ready', 'incomplete', 'refused'] as const;
 export type QueueState = (typeof queueStates)[number];
@@ -103,7 +103,9 @@ export interface QueueVerdict {
 }
 
 /** Errors that say that something is not there; every other error is a mistake. */
-const absences: ReadonlySet<Problem['code']> = new Set(['plugin-not-there', 'file-unreadable']);
+const absences: ReadonlySet<Problem['code']> = new Set([
+  ...(['plugin-not-there', 'file-unreadable', 'size-not-said', 'ce-list-missing'] as const),
+]);
 
 export function stateOf(problems: readonly Problem[]): QueueState {
   const errors = problems.filter(({ severity }) => severity === 'error');

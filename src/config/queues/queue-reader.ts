@@ -57,6 +57,7 @@ export class QueueReader {
   readonly #catalogue: PluginCatalogue;
   readonly #options: QueueFileOptions;
   readonly #configDir: string;
+  #worker: WorkerOptions | undefined;
   /** Of each section what its plugin reads, as far as it is known. */
   readonly #known: (ReadonlySet<string> | undefined)[] = [];
 
@@ -70,7 +71,13 @@ export class QueueReader {
 
   /** What a plugin's definition may know of this queue. */
   get context(): CheckContext {
-    return { queue: this.#queue.name, stateDir: this.#options.stateDir, configDir: this.#configDir };
+    const { name: queue, values } = this.#queue;
+    const { minRamCount = 0, maxDiskCount = 0, maxWalltime = 0 } = this.#worker ?? {};
+    return {
+      ...{ queue, stateDir: this.#options.stateDir, configDir: this.#configDir },
+      ...(this.#worker && { requirements: { minRamCount, maxDiskCount, maxWalltime } }),
+      pull: values.mapType === 'NoJob',
+    };
   }
 
   /** `before` are problems that reading the file found for this queue already. */
@@ -83,6 +90,7 @@ export class QueueReader {
       for (const { pointer, message } of checked.problems) this.#problem(pointer, 'wrong-type', message);
     else this.#remarks([], [...doubtfulStatus(checked.value), ...doubtfulLabelWeights(checked.value)]);
     const worker = this.#part('submitter', WorkerOptions);
+    this.#worker = worker;
     const workerMaker = this.#part('workerMaker', WorkerMakerOptions);
     this.#remarks(['workerMaker'], doubtfulTypeWeights(workerMaker ?? {}));
     const { common = null } = values;

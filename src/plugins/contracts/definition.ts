@@ -5,6 +5,7 @@ import type { DefinitionProblem } from './definition-problem.ts';
 import type { DemandSource } from './demand.ts';
 import type { Messenger } from './messenger.ts';
 import type { Monitor } from './monitor.ts';
+import type { Sizes } from './sizes.ts';
 import type { Submitter } from './submitter.ts';
 import type { Sweeper } from './sweeper.ts';
 import type { Throttler } from './throttler.ts';
@@ -23,7 +24,12 @@ export interface PluginOf {
 export type PluginKind = keyof PluginOf;
 
 /** What `connections` and `check` may know: the daemon's directories, before anything is started. */
-export type CheckContext = Pick<Context, 'queue' | 'stateDir' | 'configDir'>;
+export type CheckContext = Pick<Context, 'queue' | 'stateDir' | 'configDir'> & {
+  /** How large its workers are. Undefined where no queue is meant, and where what is written of them is wrong. */
+  readonly requirements?: Sizes;
+  /** Whether its pilots fetch their own jobs. */
+  readonly pull?: boolean;
+};
 
 /** A plugin as data. */
 export interface Definition<Kind extends PluginKind, Config extends TSchema> {
