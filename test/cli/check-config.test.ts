@@ -350,6 +350,7 @@ describe('check-config', () => {
       {
         queue: null,
         state: null,
+        writes: [],
         problems: [
           {
             ...{ file: settings, pointer: '/qconf/queueList/1', line: 1 },

@@ -71,6 +71,11 @@ export function coresOf({ nCore, nCorePerNode }: WorkerOptions): number {
   return [nCore, nCorePerNode].find((cores) => cores !== undefined && cores > 0) ?? 1;
 }
 
+/** Memory, disk and wall time of one worker; 0 where the queue does not say. */
+export function sizesOf({ minRamCount = 0, maxDiskCount = 0, maxWalltime = 0 }: WorkerOptions) {
+  return { minRamCount, maxDiskCount, maxWalltime };
+}
+
 /** Harvester's `site/resourceType` queues are of the site before the slash. */
 export function computingSiteOf(queue: string): string {
   return queue.split('/')[0] ?? queue;

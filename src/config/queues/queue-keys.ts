@@ -41,7 +41,6 @@ export const keysWithoutEffect: Readonly<Record<string, string>> = {
   prioritizedProdSourceLabels: 'orders pilot types; here all pilots of a queue are of one type',
   walltimeLimit: otherMakers,
   resource: 'is read by the SAGA monitor only',
-  credmanagers: 'is accepted but not applied yet',
   file_syncer: 'is accepted but not applied yet',
   nNewWorkers: bookkeeping,
   configID: bookkeeping,
@@ -54,7 +53,10 @@ export const keysWithoutEffect: Readonly<Record<string, string>> = {
 };
 
 /** Keys that have a reader of their own beside the schema of the queue's options. */
-const readElsewhere: readonly string[] = [...mergedSections, 'isTemplateQueue', 'templateQueueName'];
+const readElsewhere: readonly string[] = [
+  ...mergedSections,
+  ...['isTemplateQueue', 'templateQueueName', 'credmanagers'],
+];
 
 const effects = new Map<string, KeyEffect>([
   ...Object.entries(keysWithoutEffect).map(([key, why]) => [key, { read: false, why }] as const),
