@@ -160,12 +160,12 @@ describe('CEs that Harvester takes from CRIC', () => {
     [
       'useCRICGridCE and ceEndpoint',
       { ...template, useCRICGridCE: true, ...endpoint },
-      ...(['ready', ['warning ceEndpoint']] as const),
+      ...(['ready', ['warning useCRICGridCE']] as const),
     ],
     [
       'useCRICGridCE and ceHostname',
       { ...template, useCRICGridCE: true, ceHostname: 'ce.site' },
-      ...(['ready', ['warning ceHostname']] as const),
+      ...(['ready', ['warning useCRICGridCE']] as const),
     ],
     ['useCRICGridCE switched off', { ...template, useCRICGridCE: false, useAtlasGridCE: true }, 'ready', []],
     ['CEtemplateDir alone', { CEtemplateDir: 'ces' }, 'incomplete', ['error ceList']],

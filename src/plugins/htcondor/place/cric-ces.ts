@@ -38,5 +38,6 @@ export function checkCricCes(config: CeOptions): DefinitionProblem[] {
   if (named === undefined)
     return missing(`Harvester takes the CEs from CRIC (${option}), and the queue lists none`);
   const message = `${named} counts here; Harvester ignores it beside ${option} and takes the CEs of CRIC: write those into ceList, or set ${option} to false`;
-  return [{ pointer: `/${named}`, severity: 'warning', code: 'ce-not-from-cric', message }];
+  // At the option: where a template has it, its queues share one line.
+  return [{ pointer: `/${option}`, severity: 'warning', code: 'ce-not-from-cric', message }];
 }
