@@ -1,3 +1,4 @@
+import { whyNoDemand } from '../config/queues/demand.ts';
 import type { Group, SubmitOutcome } from '../plugins/contracts/index.ts';
 import { ThresherError, toReason } from '../worker/errors.ts';
 import type { Reason } from '../worker/reason.ts';
@@ -55,9 +56,11 @@ export class SubmitterAgent {
     if (before.unknown === undefined) await this.#settle();
     if (!current) return [{ code: 'queue-removed', message: 'followed with an earlier configuration' }];
 
+    const unwanted = whyNoDemand(config.options, config.demand);
+    // Its own state comes first: a paused or offline queue gets nothing whatever asks for workers.
+    if (unwanted.length > 0) return [...(before.closed === undefined ? [] : [before.closed]), ...unwanted];
     const demand = await callPlugin(this.#context, `demand of ${config.name}`, (signal) => {
-      const { mapType, runMode } = config.options;
-      const queue = { name: config.name, mapType, runMode, requirements: this.#runtime.requirements };
+      const queue = { name: config.name, requirements: this.#runtime.requirements };
       return this.#runtime.demand.groups(queue, signal);
     });
     const wanted = scaleDemand(demand.groups, config.worker);

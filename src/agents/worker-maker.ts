@@ -1,5 +1,5 @@
 import { pilotTypeOfLabel, usualPilotType } from '../config/queues/pilot-types.ts';
-import { computingSiteOf, coresOf, type QueueConfig } from '../config/queues/queues.ts';
+import { computingSiteOf, coresOf, type QueueConfig, sizesOf } from '../config/queues/queues.ts';
 import type { WorkerOptions } from '../config/queues/queue-schema.ts';
 import type { Group, Messenger } from '../plugins/contracts/index.ts';
 import { workerName } from '../worker/identity.ts';
@@ -10,13 +10,11 @@ import type { Requirements, Worker } from '../worker/worker.ts';
  * Source: Harvester's SimpleWorkerMaker.
  */
 export function requirementsOf({ worker, options }: QueueConfig): Requirements {
-  const { minRamCount = 0, maxDiskCount = 0, maxWalltime } = worker;
   const nCore = coresOf(worker);
   return {
     nCore,
-    minRamCount,
-    maxDiskCount,
-    maxWalltime: maxWalltime !== undefined && maxWalltime > 0 ? maxWalltime : (options.walltimeLimit ?? 0),
+    // The queue's `walltimeLimit` is not in it: SimpleWorkerMaker does not read that either.
+    ...sizesOf(worker),
     resourceType: nCore === 1 ? 'SCORE' : 'MCORE',
     // The PanDA server knows one job type for pull pilots. Source: panda-server's worker_module.
     jobType: 'managed',

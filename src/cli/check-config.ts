@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { managersOf } from '../config/queues/credential-managers.ts';
+import { type StartWrite, startWrites, writeText } from '../config/queues/start-writes.ts';
 import { type QueueFileResult, type QueueVerdict, readQueueFile } from '../config/queues/queues.ts';
 import { queueStates, stateOf } from '../config/queues/queue-config.ts';
 import { type Configuration, readConfiguration, type Readable } from '../daemon/configuration.ts';
@@ -25,6 +26,8 @@ interface Report {
   readonly verdicts: readonly QueueVerdict[];
   /** Undefined where the settings do not even say which the queue file is. */
   readonly queueFile: QueueFileResult | undefined;
+  /** What credential managers would write when a daemon started with these queues. */
+  readonly writes: readonly StartWrite[];
 }
 
 export function addCheckConfig(program: Command, environment: Environment): void {
@@ -44,7 +47,8 @@ export function addCheckConfig(program: Command, environment: Environment): void
       const start = found.settings === undefined ? [] : wouldNotStart(found.settings);
       const problems = [...found.problems, ...start, ...ofManagers(found)];
       const judged = makeReport({ ...found, problems }, queues);
-      const report = server ? await withServers(judged, found, environment) : judged;
+      const asked = server ? await withServers(judged, found, environment) : judged;
+      const report = { ...asked, writes: writesOf(asked, found) };
       if (output === 'json') printJson(environment.out, jsonOf(report));
       else environment.out.write(`${textOf(report, queues.length > 0).join('\n')}\n`);
       const wrong = strict ? ['error', 'warning'] : ['error'];
@@ -58,7 +62,21 @@ function ofManagers({ settings, queueFile }: Configuration): readonly Problem[] 
   return managersOf(settings, queueFile.catalogue).problems;
 }
 
-function makeReport({ problems, queueFile: readable }: Configuration, wanted: readonly string[]): Report {
+/** Of the settings' managers and of those of the queues that are ready. */
+function writesOf(
+  { verdicts }: Pick<Report, 'verdicts'>,
+  { settings, queueFile }: Configuration,
+): readonly StartWrite[] {
+  if (settings === undefined || queueFile === undefined) return [];
+  const { catalogue } = queueFile;
+  const queues = verdicts.flatMap(({ config }) => config ?? []);
+  return startWrites(managersOf(settings, catalogue).choices, queues, catalogue);
+}
+
+/** A report whose writes are not known yet. */
+type Judged = Omit<Report, 'writes'>;
+
+function makeReport({ problems, queueFile: readable }: Configuration, wanted: readonly string[]): Judged {
   if (readable === undefined) return { general: problems, verdicts: [], queueFile: undefined };
   const all = readQueueFile(readable.file, readable.catalogue, readable.options);
   const ofFile = all.problems.filter(({ queue }) => queue === undefined);
@@ -76,10 +94,10 @@ function makeReport({ problems, queueFile: readable }: Configuration, wanted: re
 
 /** With what the servers say to the queues that are ready so far. */
 async function withServers(
-  report: Report,
+  report: Judged,
   { settings, queueFile }: Configuration,
   { clock, random }: Environment,
-): Promise<Report> {
+): Promise<Judged> {
   if (settings === undefined || queueFile === undefined) return report;
   const configs = report.verdicts.flatMap(({ config }) => config ?? []);
   const { signal } = new AbortController();
@@ -128,13 +146,14 @@ export function whatIsIt(
   return `there is no queue ${name} in ${file}; ${hint}`;
 }
 
-function allProblems({ general, verdicts }: Report): Problem[] {
+function allProblems({ general, verdicts }: Judged): Problem[] {
   return [...general, ...verdicts.flatMap(({ problems }) => problems)];
 }
 
-function jsonOf({ general, verdicts }: Report) {
+function jsonOf({ general, verdicts, writes }: Report) {
+  const whole = { queue: null, state: null, problems: general.map(problemView), writes };
   return [
-    ...(general.length > 0 ? [{ queue: null, state: null, problems: general.map(problemView) }] : []),
+    ...(general.length > 0 || writes.length > 0 ? [whole] : []),
     ...verdicts.map(({ name, state, problems }) => ({
       queue: name,
       state,
@@ -145,16 +164,17 @@ function jsonOf({ general, verdicts }: Report) {
 
 /** The worst at the end, where a terminal stands still; who asks for single queues gets every problem on its own line. */
 function textOf(report: Report, inFull: boolean): string[] {
-  const { general, verdicts, queueFile } = report;
+  const { general, verdicts, queueFile, writes } = report;
   const width = Math.max(0, ...verdicts.map(({ name }) => oneLine(name).length));
   const shown = new Map<string, string>();
-  const lines = bySeverityUp(general).flatMap((some) => (inFull ? some.map(problemLine) : foldedLines(some)));
+  const lines = [
+    ...writes.map((write) => oneLine(writeText(write))),
+    ...bySeverityUp(general).flatMap((some) => (inFull ? some.map(problemLine) : foldedLines(some))),
+  ];
   for (const state of queueStates) {
     for (const verdict of verdicts.filter((one) => one.state === state)) {
       const unlisted = queueFile?.unlisted.includes(verdict.name) ? ['not in qconf.queueList'] : [];
-      const standing = [...unlisted, ...(verdict.standing === undefined ? [] : [verdict.standing])].join(
-        '; ',
-      );
+      const standing = [...unlisted, ...(verdict.standing?.slice(0, 1) ?? [])].join('; ');
       // Of a queue that does not run this is not the first reason.
       const remark =
         standing === '' ? '' : state === 'ready' ? `submits nothing: ${standing}` : `(${standing})`;

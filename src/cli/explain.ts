@@ -61,7 +61,8 @@ function jsonOf({ verdict, ...explanation }: Explanation, listed: boolean) {
     ...explanation,
     state,
     listed,
-    standing: standing ?? null,
+    standing: standing?.[0] ?? null,
+    reasons: standing ?? [],
     limits: limits ?? null,
     problems: problems.map(problemView),
   };
@@ -79,9 +80,8 @@ const columns: readonly Column<ExplainedValue>[] = [
 
 function textOf(explanation: Explanation, listed: boolean): string[] {
   const { queue, file, line, template, verdict, demand, plugins, connections, values } = explanation;
-  const { state, standing, problems, limits } = verdict;
-  const submits =
-    state !== 'ready' ? 'submits nothing' : standing === undefined ? '' : `submits nothing: ${standing}`;
+  const { state, standing = [], problems, limits } = verdict;
+  const submits = state === 'ready' && standing.length === 0 ? '' : 'submits nothing';
   const facts: (readonly [string, string])[] = [
     [
       'state',
@@ -89,6 +89,7 @@ function textOf(explanation: Explanation, listed: boolean): string[] {
         .filter((part) => part !== '')
         .join(', '),
     ],
+    ...standing.map((why, index) => [index === 0 ? 'why' : '', why] as const),
     ['file', `${file}:${line}`],
     ...(template === null ? [] : ([['template', template]] as const)),
     ...(demand === null ? [] : ([['demand', `${demand.value}: ${demand.why}`]] as const)),

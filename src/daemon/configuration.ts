@@ -8,6 +8,7 @@ import {
   type QueueFileResult,
   readQueueFile,
 } from '../config/queues/queues.ts';
+import { harvesterIdOf } from '../config/settings/machine.ts';
 import { type LoadedSettings, readSettings } from '../config/settings/settings.ts';
 import type { Store } from '../store/store.ts';
 import type { Problem } from '../util/located.ts';
@@ -56,11 +57,12 @@ export async function readForRun(settings: LoadedSettings, store: Store): Promis
 async function readable(settings: LoadedSettings, more: readonly string[]): Promise<Readable> {
   const file = settings.queueFile;
   const catalogue = await loadPlugins([...modulesNamedIn(file), ...more], dirname(file));
-  const { submitter, qconf } = settings.values;
+  const { master, submitter, qconf } = settings.values;
   const options = {
     stateDir: settings.stateDir,
     defaultDemand: submitter.defaultDemand,
     queueList: qconf.queueList,
+    harvesterId: harvesterIdOf(master),
     placeOfListed: (index: number) => settings.placeOf(`/qconf/queueList/${index}`),
   };
   return { file, catalogue, options };

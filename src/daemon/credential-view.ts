@@ -1,4 +1,4 @@
-import { hostname } from 'node:os';
+import { harvesterIdOf } from '../config/settings/machine.ts';
 import { judgeOne, nameOf } from '../agents/credential-board.ts';
 import { allManagers, managersOf } from '../config/queues/credential-managers.ts';
 import { readQueueFile } from '../config/queues/queues.ts';
@@ -49,7 +49,7 @@ export function makeManagers({ settings, queueFile, clock, random, log }: Creden
   const { file, catalogue, options } = queueFile;
   const { queues } = readQueueFile(file, catalogue, options);
   const factoryId = readFactoryId(stateDirAt(settings.stateDir)) ?? 'thresher';
-  const harvesterId = settings.values.master.harvester_id ?? `thresher-${hostname()}`;
+  const harvesterId = harvesterIdOf(settings.values.master);
   const shared = { factoryId, harvesterId, stateDir: settings.stateDir, maxStatusAge: 0, clock, random, log };
   const wiring = new Wiring(catalogue, shared);
   const choices = allManagers(managersOf(settings, catalogue).choices, queues);

@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import { schedule, type ScheduledTask } from 'node-cron';
+import { harvesterIdOf } from '../config/settings/machine.ts';
 import { CredentialBoard, type KnownCredential } from '../agents/credential-board.ts';
 import { Ledger } from '../agents/ledger.ts';
 import { FactoryLimits } from '../agents/factory-limits.ts';
@@ -234,7 +235,7 @@ export class Daemon {
     await this.#watch.use();
     const { queueFile, catalogue, inUse } = await readForRun(settings, this.#store);
     logProblems(log, queueFile);
-    const harvesterId = master.harvester_id ?? `thresher-${hostname()}`;
+    const harvesterId = harvesterIdOf(master);
     const shared = { factoryId: id, harvesterId, clock, random, log };
     const context = {
       ...shared,

@@ -1,5 +1,5 @@
 import { dirname } from 'node:path';
-import { hostname } from 'node:os';
+import { harvesterIdOf } from '../config/settings/machine.ts';
 import { modulesOf, parseSnapshot } from '../config/queues/queues.ts';
 import type { LoadedSettings } from '../config/settings/settings.ts';
 import type { Log, LogReader } from '../plugins/contracts/index.ts';
@@ -49,7 +49,7 @@ export async function logReaderOf(
   const config = parseSnapshot(row.snapshot);
   const catalogue = await loadPlugins(modulesOf(config), dirname(settings.queueFile));
   const id = readFactoryId(stateDirAt(settings.stateDir)) ?? '';
-  const harvesterId = settings.values.master.harvester_id ?? `thresher-${hostname()}`;
+  const harvesterId = harvesterIdOf(settings.values.master);
   const shared = { clock, random, log, factoryId: id, harvesterId };
   const wiring = new Wiring(catalogue, { ...shared, stateDir: settings.stateDir, maxStatusAge: 0 });
   const reader = wiring.runtime(config, worker.configId, false).connected.get(worker.placement)?.monitor.logs;

@@ -1,5 +1,5 @@
-import { hostname } from 'node:os';
 import pMap from 'p-map';
+import { harvesterIdOf } from '../config/settings/machine.ts';
 import { makeWorker } from '../agents/worker-maker.ts';
 import type { PluginCatalogue, QueueConfig } from '../config/queues/queues.ts';
 import type { LoadedSettings } from '../config/settings/settings.ts';
@@ -37,7 +37,7 @@ export async function rehearse(
   const { settings, catalogue, clock, random, log } = options;
   const { stateDir, values } = settings;
   const factoryId = readFactoryId(stateDirAt(stateDir)) ?? values.master.factoryId ?? 'thresher-rehearsal';
-  const harvesterId = values.master.harvester_id ?? `thresher-${hostname()}`;
+  const harvesterId = harvesterIdOf(values.master);
   const parts = { factoryId, harvesterId, stateDir, maxStatusAge: 0, clock, random, log };
   const wiring = new Wiring(catalogue, parts);
   const asked = await pMap(

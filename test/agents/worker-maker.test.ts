@@ -60,8 +60,8 @@ describe('what a worker of a queue is like', () => {
 
   for (const [worker, written, maxWalltime] of [
     [{ maxWalltime: 3600 }, { walltimeLimit: 7200 }, 3600],
-    [{ maxWalltime: 0 }, { walltimeLimit: 7200 }, 7200],
-    [{}, { walltimeLimit: 7200 }, 7200],
+    [{ maxWalltime: 0 }, { walltimeLimit: 7200 }, 0],
+    [{}, { walltimeLimit: 7200 }, 0],
     [{}, {}, 0],
   ] as const) {
     it(`has ${maxWalltime} s where its submitter says ${JSON.stringify(worker)} and the queue ${JSON.stringify(written)}`, () => {

@@ -7,6 +7,7 @@ const root = resolve(import.meta.dirname, '../..');
 const pages = [
   ...['README.md', 'CHANGELOG.md', 'docs/architecture.md', 'docs/plugins.md', 'docs/decisions.md'],
   ...['docs/operation.md', 'docs/http.md', 'docs/htcondor.md'],
+  ...['docs/kubernetes.md', 'docs/credentials.md', 'docs/from-harvester.md'],
 ];
 
 describe('documents', () => {

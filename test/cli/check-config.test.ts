@@ -290,13 +290,13 @@ describe('check-config', () => {
       ),
     );
     expect((await linesOf()).slice(0, -1)).to.deep.equal([
-      'OFFLINE  ready       submits nothing: queueStatus is offline',
-      'PUSH     ready       submits nothing: mapType is OneToOne: its workers need jobs from the PanDA server',
-      'SLAVE    ready       submits nothing: runMode is slave: the PanDA server sets the number',
-      'NONE     ready       submits nothing: demand is none: nothing asks for workers',
-      'ZERO     ready       submits nothing: maxWorkers is 0',
-      'UNSET    ready       submits nothing: maxWorkers is not set, which counts as 0',
-      'STILL    ready       submits nothing: nQueueLimitWorker is 0',
+      'OFFLINE  ready       submits nothing: queueStatus is offline: set it to "online" for new workers',
+      'PUSH     ready       submits nothing: mapType is OneToOne: its workers need jobs from the PanDA server, which thresher does not take yet; set it to "NoJob" where pilots fetch their own',
+      'SLAVE    ready       submits nothing: runMode is slave: the PanDA server sets the number, for which thresher does not ask yet; set it to "self" to fill the queue without',
+      'NONE     ready       submits nothing: demand is none: nothing asks for workers; set demand to "fill" in the queue, or submitter.defaultDemand to "fill" in the settings',
+      'ZERO     ready       submits nothing: maxWorkers is 0: set it above 0',
+      'UNSET    ready       submits nothing: maxWorkers is not set, which counts as 0: set it to how many may be alive',
+      'STILL    ready       submits nothing: nQueueLimitWorker is 0: set it above 0',
     ]);
   });
 
@@ -350,6 +350,7 @@ describe('check-config', () => {
       {
         queue: null,
         state: null,
+        writes: [],
         problems: [
           {
             ...{ file: settings, pointer: '/qconf/queueList/1', line: 1 },
@@ -596,6 +597,23 @@ describe('explain', () => {
       .and.to.match(/^submitter\.password +X_TEMPLATE +\d+ +"\(hidden\)" {2}\(not read by this plugin\)$/m)
       .and.to.match(/^nQueueLimitWorker +Q +\d+ +9 {2}\(counts as 3\)$/m);
     expect(`${stdout}${(await explain('Q', '--output', 'json')).stdout}`).not.to.contain('pa55');
+  });
+
+  it('names every reason why a queue submits nothing, what is to be changed first at the front', async () => {
+    write({ Q: { ...good(), queueStatus: 'offline', mapType: 'OneToOne', demand: 'none', maxWorkers: 0 } });
+    const { stdout } = await explain('Q');
+    const [, state, ...rest] = stdout.split('\n');
+    expect(state).to.equal('  state        ready, submits nothing');
+    expect(rest.slice(0, 5).map((line) => line.replace(/:.*$/, '').trim())).to.deep.equal([
+      'why          queueStatus is offline',
+      'mapType is OneToOne',
+      'demand is none',
+      'maxWorkers is 0',
+      'file         ' + queueFile,
+    ]);
+    const [json] = JSON.parse((await explain('Q', '--output', 'json')).stdout) as [Json];
+    expect(json.reasons).to.have.length(4);
+    expect(json.standing).to.match(/^queueStatus is offline: set it to "online"/);
   });
 
   it('says what a template, an unlisted queue, a broken entry and an unknown name are', async () => {

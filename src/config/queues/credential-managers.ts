@@ -218,6 +218,19 @@ export function namedCredentials({
   return options.credentials?.map((name) => (isPath(name) ? resolve(configDir, name) : name));
 }
 
+/** Whether the managers of a queue in this state run. Source: Harvester's cred_manager, which skips `offline` alone. */
+export function runsManagers(queueStatus: string): boolean {
+  return queueStatus !== 'offline';
+}
+
+/** The managers of a queue that run; none while it is offline. */
+export function managersRunBy({
+  options,
+  credmanagers = [],
+}: Pick<QueueConfig, 'options' | 'credmanagers'>): readonly CredentialManagerChoice[] {
+  return runsManagers(options.queueStatus) ? credmanagers : [];
+}
+
 /**
  * All managers: these, those that queues name, and a watch for each file that a queue needs and nobody keeps or watches.
  * An expired proxy stops its queue also where something else renews it.
@@ -226,7 +239,7 @@ export function allManagers(
   choices: readonly CredentialManagerChoice[],
   queues: readonly QueueConfig[],
 ): CredentialManagerChoice[] {
-  const named = [...choices, ...queues.flatMap(({ credmanagers }) => credmanagers ?? [])];
+  const named = [...choices, ...queues.flatMap(managersRunBy)];
   const kept = new Set(named.flatMap(filesKeptBy));
   const needed = new Map(queues.flatMap((queue) => filesOf(queue).map((file) => [file, queue] as const)));
   const watched = [...needed].filter(([file]) => !kept.has(file));

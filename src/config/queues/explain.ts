@@ -5,7 +5,8 @@ import { connectionsOf } from './connections.ts';
 import type { Limits } from './limits.ts';
 import { isObject, type JsonObject, type MergedQueue, mergeQueues } from './merge.ts';
 import { knownOptions } from '../harvester/plugin-options.ts';
-import type { PluginCatalogue, QueueVerdict } from './queue-config.ts';
+import { runsManagers } from './credential-managers.ts';
+import type { PluginCatalogue, QueueState, QueueVerdict } from './queue-config.ts';
 import { queueKeyEffect } from './queue-keys.ts';
 import { type QueueFileOptions, QueueReader, readByDaemon } from './queue-reader.ts';
 import { mergedSections, QueueOptions, type SectionName, sections } from './queue-schema.ts';
@@ -107,7 +108,7 @@ function writtenValues(
   queue: MergedQueue,
   located: Located,
   reader: QueueReader,
-  { limits: clampedLimits }: QueueVerdict,
+  { limits: clampedLimits, state }: QueueVerdict,
 ): ExplainedValue[] {
   const explain = (path: readonly string[], value: unknown, note: string): ExplainedValue => {
     const pointer = queue.sourceOf(toPointer(path));
@@ -125,7 +126,8 @@ function writtenValues(
     }
     const isLimit = /^(maxWorkers|maxNewWorkersPerCycle|nQueueLimitWorker\w*)$/.test(key);
     const note = isLimit && clampedLimits !== undefined ? limitNote(key, value, clampedLimits) : '';
-    return [explain([key], value, note === '' ? keyNote(key, value) : note)];
+    const ofManagers = key === 'credmanagers' ? managersNote(queue.values, state, reader) : '';
+    return [explain([key], value, [note, ofManagers, keyNote(key, value)].find((one) => one !== '') ?? '')];
   });
 }
 
@@ -138,6 +140,17 @@ function limitNote(key: string, value: unknown, limits: Limits): string {
   return effective === undefined
     ? 'no effect: for pull queues only (mapType NoJob)'
     : `counts as ${effective}`;
+}
+
+/** What becomes of a queue's credential managers. */
+function managersNote({ queueStatus }: JsonObject, state: QueueState, { managers }: QueueReader): string {
+  if (managers.length === 0) return '';
+  const names = [...new Set(managers.map(({ name }) => name))].join(', ');
+  if (!runsManagers(String(queueStatus)))
+    return `${names}: not run while queueStatus is ${String(queueStatus)}, as in Harvester`;
+  return state === 'ready'
+    ? `the daemon runs ${names} from its start on, whatever the demand`
+    : `${names}: not run while the queue is ${state}`;
 }
 
 function keyNote(key: string, value: unknown): string {

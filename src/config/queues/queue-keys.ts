@@ -12,6 +12,8 @@ const jobLimit = 'limits the jobs of push queues; thresher takes no jobs yet';
 const events = 'is for event service jobs, which thresher does not feed';
 const byPilot = 'says who reports the state of jobs; here the pilots do';
 const bookkeeping = 'is set by Harvester itself, never by a file';
+const otherMakers =
+  "is for worker makers of jobs (MultiJobWorkerMaker); Harvester's SimpleWorkerMaker does not read it, and `maxWalltime` of the submitter says the wall time here";
 const naming = 'is made from the name of the queue';
 
 /**
@@ -37,8 +39,8 @@ export const keysWithoutEffect: Readonly<Record<string, string>> = {
   nQueueLimitJobCoresRatio: jobLimit,
   nQueueLimitJobCoresMin: jobLimit,
   prioritizedProdSourceLabels: 'orders pilot types; here all pilots of a queue are of one type',
+  walltimeLimit: otherMakers,
   resource: 'is read by the SAGA monitor only',
-  credmanagers: 'is accepted but not applied yet',
   file_syncer: 'is accepted but not applied yet',
   nNewWorkers: bookkeeping,
   configID: bookkeeping,
@@ -51,7 +53,10 @@ export const keysWithoutEffect: Readonly<Record<string, string>> = {
 };
 
 /** Keys that have a reader of their own beside the schema of the queue's options. */
-const readElsewhere: readonly string[] = [...mergedSections, 'isTemplateQueue', 'templateQueueName'];
+const readElsewhere: readonly string[] = [
+  ...mergedSections,
+  ...['isTemplateQueue', 'templateQueueName', 'credmanagers'],
+];
 
 const effects = new Map<string, KeyEffect>([
   ...Object.entries(keysWithoutEffect).map(([key, why]) => [key, { read: false, why }] as const),

@@ -17,6 +17,7 @@ import {
   type CredentialManagerChoice,
   type PluginCatalogue,
   type QueueVerdict,
+  sizesOf,
   stateOf,
 } from './queue-config.ts';
 import {
@@ -51,12 +52,14 @@ export class QueueReader {
   /** Which plugin each section resolved to; for `thresher explain`. */
   readonly plugins: ChosenPlugins = {};
   readonly #problems: Problem[] = [];
-  readonly #managers: CredentialManagerChoice[] = [];
+  /** Its credential managers, as far as thresher has them and their options are right. */
+  readonly managers: CredentialManagerChoice[] = [];
   readonly #queue: MergedQueue;
   readonly #located: Located;
   readonly #catalogue: PluginCatalogue;
   readonly #options: QueueFileOptions;
   readonly #configDir: string;
+  #worker: WorkerOptions | undefined;
   /** Of each section what its plugin reads, as far as it is known. */
   readonly #known: (ReadonlySet<string> | undefined)[] = [];
 
@@ -70,7 +73,10 @@ export class QueueReader {
 
   /** What a plugin's definition may know of this queue. */
   get context(): CheckContext {
-    return { queue: this.#queue.name, stateDir: this.#options.stateDir, configDir: this.#configDir };
+    const { name: queue, values } = this.#queue;
+    const place = { queue, stateDir: this.#options.stateDir, configDir: this.#configDir };
+    const requirements = this.#worker && sizesOf(this.#worker);
+    return { ...place, pull: values.mapType === 'NoJob', ...(requirements && { requirements }) };
   }
 
   /** `before` are problems that reading the file found for this queue already. */
@@ -82,7 +88,7 @@ export class QueueReader {
     if (!checked.ok)
       for (const { pointer, message } of checked.problems) this.#problem(pointer, 'wrong-type', message);
     else this.#remarks([], [...doubtfulStatus(checked.value), ...doubtfulLabelWeights(checked.value)]);
-    const worker = this.#part('submitter', WorkerOptions);
+    const worker = (this.#worker = this.#part('submitter', WorkerOptions));
     const workerMaker = this.#part('workerMaker', WorkerMakerOptions);
     this.#remarks(['workerMaker'], doubtfulTypeWeights(workerMaker ?? {}));
     const { common = null } = values;
@@ -102,18 +108,14 @@ export class QueueReader {
     this.#remarks(['common'], unreadCommon(values, this.#known));
     const problems = [...before, ...this.#problems];
     const { template } = this.#queue;
-    const judgement = {
-      name,
-      state: stateOf(problems),
-      problems,
-      ...(template !== undefined && { template }),
-    };
+    const about = template === undefined ? {} : { template };
+    const judgement = { name, state: stateOf(problems), problems, ...about };
     if (!checked.ok) return judgement;
     const limits = clampLimits(checked.value);
     const { submitter } = this.plugins;
     const demand = demandOf(checked.value, this.#options.defaultDemand, submitter?.definition);
     const standing = whyStanding(checked.value, limits, submitter && demand.demand, worker ?? {});
-    const judged = { ...judgement, limits, demand, ...(standing !== undefined && { standing }) };
+    const judged = { ...judgement, limits, demand, standing };
     if (judged.state !== 'ready') return judged;
     const chosen = Object.entries(this.plugins).map(([section, { choice }]) => [section, choice] as const);
     const config = {
@@ -125,7 +127,7 @@ export class QueueReader {
       demand: demand.demand,
       configDir: this.#configDir,
       plugins: Object.fromEntries(chosen),
-      credmanagers: this.#managers,
+      credmanagers: this.managers,
     };
     return { ...judged, config };
   }
@@ -253,7 +255,7 @@ export class QueueReader {
       const { choice, problems } = chooseOfQueue(value, names, place, this.#catalogue);
       for (const { code, message, severity, subject, ...inside } of problems)
         this.#problem(pointer + inside.pointer, code, message, severity, subject);
-      if (choice !== undefined) this.#managers.push(choice);
+      if (choice !== undefined) this.managers.push(choice);
     }
   }
 

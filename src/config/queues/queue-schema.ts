@@ -74,13 +74,6 @@ export const QueueOptions = Type.Object({
       description: "Queues of one family share TinyThrottler's limits. Default: the queue's site.",
     }),
   ),
-  walltimeLimit: Type.Optional(
-    Type.Integer({
-      minimum: 0,
-      maximum: Number.MAX_SAFE_INTEGER,
-      description: 'Wall time of one worker where the submitter says no `maxWalltime`, s.',
-    }),
-  ),
   prodSourceLabelRandomWeightsPermille: Type.Optional(
     Type.Record(Type.String(), Type.Number({ minimum: 0 }), {
       description:
@@ -112,7 +105,7 @@ export const WorkerOptions = Type.Object({
   nCorePerNode: natural('Cores of one worker where `nCore` does not say.'),
   minRamCount: natural('Memory of one worker, MB; 0 = not said.'),
   maxDiskCount: natural('Disk of one worker, MB; 0 = not said.'),
-  maxWalltime: natural("Wall time of one worker, s; 0 = the queue's `walltimeLimit`, else no limit."),
+  maxWalltime: natural('Wall time of one worker, s; 0 = no limit.'),
   nCoreFactor: Type.Optional(
     Type.Union([Factor, Type.Record(Type.String(), Type.Record(Type.String(), Factor))], {
       description:

@@ -14,7 +14,7 @@ export type {
   QueueState,
   QueueVerdict,
 } from './queue-config.ts';
-export { computingSiteOf, coresOf, parseSnapshot, siteFamilyOf } from './queue-config.ts';
+export { computingSiteOf, coresOf, parseSnapshot, siteFamilyOf, sizesOf } from './queue-config.ts';
 export type { QueueFileOptions } from './queue-reader.ts';
 
 export interface QueueFileResult {

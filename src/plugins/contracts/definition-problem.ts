@@ -14,6 +14,9 @@ export interface DefinitionProblem {
     | 'throttler-without-rules'
     | 'throttler-rule-idle'
     | 'unread-option'
+    | 'size-not-said'
+    | 'ce-list-missing'
+    | 'ce-not-from-cric'
     | 'server-refused'
     | 'server-warned'
     | 'server-unknown';

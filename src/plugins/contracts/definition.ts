@@ -1,10 +1,11 @@
 import type { Static, TSchema } from 'typebox';
 import type { Context } from './context.ts';
-import type { CredentialManager } from './credential-manager.ts';
+import type { CredentialManager, WriteTarget } from './credential-manager.ts';
 import type { DefinitionProblem } from './definition-problem.ts';
 import type { DemandSource } from './demand.ts';
 import type { Messenger } from './messenger.ts';
 import type { Monitor } from './monitor.ts';
+import type { Sizes } from './sizes.ts';
 import type { Submitter } from './submitter.ts';
 import type { Sweeper } from './sweeper.ts';
 import type { Throttler } from './throttler.ts';
@@ -23,7 +24,12 @@ export interface PluginOf {
 export type PluginKind = keyof PluginOf;
 
 /** What `connections` and `check` may know: the daemon's directories, before anything is started. */
-export type CheckContext = Pick<Context, 'queue' | 'stateDir' | 'configDir'>;
+export type CheckContext = Pick<Context, 'queue' | 'stateDir' | 'configDir'> & {
+  /** How large its workers are. Undefined where no queue is meant, and where what is written of them is wrong. */
+  readonly requirements?: Sizes;
+  /** Whether its pilots fetch their own jobs. */
+  readonly pull?: boolean;
+};
 
 /** A plugin as data. */
 export interface Definition<Kind extends PluginKind, Config extends TSchema> {
@@ -51,6 +57,11 @@ export interface Definition<Kind extends PluginKind, Config extends TSchema> {
   withFiles?(config: Static<Config>, context: CheckContext): Static<Config>;
   /** Mistakes a schema cannot see (a missing or wrong template file), found before anything starts. */
   check?(config: Static<Config>, context: CheckContext): readonly DefinitionProblem[];
+  /**
+   * Of a credential manager: what it writes, made or renewed, as far as its options say. `check-config` lists it. Called after a
+   * `check` without errors.
+   */
+  targets?(config: Static<Config>, context: Pick<CheckContext, 'configDir'>): readonly WriteTarget[];
   create(config: Static<Config>, context: Context): PluginOf[Kind];
 }
 
@@ -65,6 +76,7 @@ export interface AnyDefinition {
   connections(config: unknown, context: CheckContext): readonly string[];
   check(config: unknown, context: CheckContext): readonly DefinitionProblem[];
   withFiles(config: unknown, context: CheckContext): unknown;
+  targets(config: unknown, context: Pick<CheckContext, 'configDir'>): readonly WriteTarget[];
   create(config: unknown, context: Context): PluginOf[PluginKind];
 }
 
@@ -82,6 +94,7 @@ export function definePlugin<Kind extends PluginKind, Config extends TSchema>(
     connections: (config, context) => definition.connections(config as Static<Config>, context),
     check: (config, context) => definition.check?.(config as Static<Config>, context) ?? [],
     withFiles: (config, context) => definition.withFiles?.(config as Static<Config>, context) ?? config,
+    targets: (config, context) => definition.targets?.(config as Static<Config>, context) ?? [],
     create: (config, context) => definition.create(config as Static<Config>, context),
   };
 }

@@ -9,6 +9,7 @@ export type {
   CredentialManager,
   CredentialState,
   RenewOutcome,
+  WriteTarget,
 } from './credential-manager.ts';
 export type { Demand, DemandQueue, DemandSource, Group } from './demand.ts';
 export type { LogReader, LogRequest } from './log-reader.ts';

@@ -11,6 +11,7 @@ import { HTCondorMonitor, type OptionsOf } from './monitor.ts';
 import { checkLines } from './one-line.ts';
 import { absolutePaths, checkPaths } from './paths.ts';
 import { cesOf } from './place/ce-list.ts';
+import { checkCricCes } from './place/cric-ces.ts';
 import {
   hostConfigOf,
   isOfMachine,
@@ -28,6 +29,7 @@ import {
 import { HTCondorSubmitter } from './submitter.ts';
 import { HTCondorSweeper } from './sweeper.ts';
 import { templateFiles } from './template/which-file.ts';
+import { checkSizes } from './template/sizes.ts';
 import { loadTemplate } from './template/template.ts';
 
 /** Shared by all schedds: connections begin with it. */
@@ -46,6 +48,7 @@ export const htcondorPlugins = [
     check: (config, context) => [
       ...checkWhere(config, context),
       ...cesOf(config).problems,
+      ...checkCricCes(config),
       ...checkLines(config, context.queue),
       ...checkPaths(config, context.configDir),
       ...checkTemplates(config, context),
@@ -158,7 +161,8 @@ function checkWhere(config: HTCondorSubmitterConfig, context: CheckContext): rea
 }
 
 /** Mistakes in the template, or in those of all kinds of CEs that may be chosen. */
-function checkTemplates(written: HTCondorSubmitterConfig, { configDir }: CheckContext): DefinitionProblem[] {
+function checkTemplates(written: HTCondorSubmitterConfig, context: CheckContext): DefinitionProblem[] {
+  const { configDir } = context;
   const config = absolutePaths(written, configDir);
   if (config.templateFile === undefined && config.CEtemplateDir === undefined) {
     const message =
@@ -167,11 +171,8 @@ function checkTemplates(written: HTCondorSubmitterConfig, { configDir }: CheckCo
   }
   const { ces } = cesOf(config);
   const choices = (ces.length === 0 ? [undefined] : ces).map((ce) => templateFiles(config, ce));
-  if (choices.some((files) => files.length === 0)) {
-    const message =
-      'CEtemplateDir has a template for each kind of CE of a ceList, and there is none: set templateFile';
-    return [{ pointer: '/CEtemplateDir', code: 'template-wrong', message }];
-  }
+  // The kind of a CE is not known: `checkCricCes` says so.
+  if (choices.some((files) => files.length === 0)) return [];
   const pointer = config.templateFile === undefined ? '/CEtemplateDir' : '/templateFile';
   const files = choices.map((some) => {
     const paths = some.map((file) => resolve(configDir, file));
@@ -179,7 +180,7 @@ function checkTemplates(written: HTCondorSubmitterConfig, { configDir }: CheckCo
   });
   return [...new Set(files)].flatMap((file) => {
     const loaded = loadTemplate(file, config);
-    const found = loaded.ok ? loaded.warnings : loaded.problems;
+    const found = loaded.ok ? [...loaded.warnings, ...checkSizes(loaded.template, context)] : loaded.problems;
     return found.map((problem) =>
       problem.code === 'file-unreadable'
         ? { pointer, code: problem.code, message: `${file}: ${problem.message}` }

@@ -170,8 +170,15 @@ export const HTCondorSubmitterConfig = Type.Object({
   useCRIC: unused('Without effect: there is no CRIC here.'),
   useAtlasCRIC: unused('Without effect, as `useCRIC`.'),
   useAtlasAGIS: unused('Without effect, as `useCRIC`.'),
-  useCRICGridCE: unused('Without effect: name the CEs in `ceList`, or `ceEndpoint` and `ceHostname`.'),
-  useAtlasGridCE: unused('Without effect, as `useCRICGridCE`.'),
+  useCRICGridCE: Type.Optional(
+    Type.Unknown({
+      description:
+        "Harvester takes the queue's CEs from CRIC; here they are in `ceList`, without which the queue is incomplete. `ceEndpoint` and `ceHostname` count instead, with a warning.",
+    }),
+  ),
+  useAtlasGridCE: Type.Optional(
+    Type.Unknown({ description: 'The same under an older name; `useCRICGridCE` wins over it.' }),
+  ),
 });
 export type HTCondorSubmitterConfig = Static<typeof HTCondorSubmitterConfig>;
 

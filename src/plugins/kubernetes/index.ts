@@ -7,6 +7,7 @@ import { messageOf, ThresherError } from '../../worker/errors.ts';
 import type { Context } from '../contracts/context.ts';
 import { type CheckContext, definePlugin } from '../contracts/definition.ts';
 import type { DefinitionProblem } from '../contracts/definition-problem.ts';
+import { checkSizes } from '../contracts/sizes.ts';
 import { connectionName, hubOf } from './hub.ts';
 import type { OptionsOf } from './following/following.ts';
 import { K8sMonitor } from './monitor.ts';
@@ -137,6 +138,7 @@ function checkTemplateFile(config: K8sSubmitterConfig, context: CheckContext): D
         ? { pointer: '/k8s_yaml_file', code: problem.code, message: `${file}: ${problem.message}` }
         : problem,
     ),
+    ...(loaded.ok ? checkSizes(JSON.stringify(loaded.template.job), file, context) : []),
     ...checkProxy(config, context, loaded.ok ? loaded.template : undefined),
   ];
 }

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { type CheckContext, definePlugin } from '../contracts/definition.ts';
 import type { Context } from '../contracts/context.ts';
+import { checkSizes } from '../contracts/sizes.ts';
 import { LocalHost } from './host.ts';
 import { LocalMonitor } from './monitor.ts';
 import { LocalMonitorConfig, LocalSubmitterConfig, LocalSweeperConfig } from './schema.ts';
@@ -33,8 +34,9 @@ export const localPlugins = [
     connections: connection,
     check: (config, context) => {
       if (config.templateFile === undefined) return [];
-      const loaded = loadTemplate(resolve(context.configDir, config.templateFile));
-      if (loaded.ok) return [];
+      const file = resolve(context.configDir, config.templateFile);
+      const loaded = loadTemplate(file);
+      if (loaded.ok) return checkSizes(JSON.stringify(loaded.template), file, context);
       return loaded.problems.map((problem) =>
         problem.code === 'file-unreadable'
           ? {

@@ -112,6 +112,23 @@ export const configurationErrors = {
     meaning: 'The queue names a throttler and gives it no rules.',
     remedy: 'Add `rulesForMissed`, or another list of rules; or remove the section.',
   },
+  'size-not-said': {
+    meaning:
+      'A template asks for memory, disk or wall time of a worker, and the queue does not say it: the backend would get next to nothing. A pull queue on HTCondor is incomplete; elsewhere it is a warning.',
+    remedy:
+      "Set `minRamCount`, `maxDiskCount` or `maxWalltime` in the submitter's section, or take the line out of the template.",
+  },
+  'ce-list-missing': {
+    meaning:
+      'The queue sends its workers to CEs that Harvester would take from CRIC, and names none itself: it is incomplete.',
+    remedy:
+      'List the CEs in `ceList` of the submitter\'s section, as CRIC does: `[{"ce_endpoint": "HOST:PORT", "ce_flavour": "htcondor-ce"}]`.',
+  },
+  'ce-not-from-cric': {
+    meaning:
+      'The queue has `ceEndpoint` or `ceHostname` beside `useCRICGridCE`. They count here; Harvester ignores them and takes the CEs of CRIC.',
+    remedy: 'Write the CEs of CRIC into `ceList`, or set `useCRICGridCE` to `false` where these are meant.',
+  },
   'server-refused': {
     meaning: 'The API server would refuse the Job of this queue (`check-config --server`).',
     remedy: 'Change the template or the options of the queue as the message says.',

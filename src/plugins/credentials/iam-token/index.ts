@@ -1,8 +1,10 @@
+import { join, resolve } from 'node:path';
 import { ThresherError } from '../../../worker/errors.ts';
 import { definePlugin } from '../../contracts/definition.ts';
 import { IamTokenManager } from './manager.ts';
 import { IamTokenConfig } from './schema.ts';
-import { loadOptions } from './settings.ts';
+import { loadOptions, moreTargets } from './settings.ts';
+import { wantedTokens } from './targets.ts';
 
 /** Tokens by OAuth2 client credentials, for computing elements and for the PanDA server. */
 export const IamTokenCredManager = definePlugin({
@@ -15,6 +17,15 @@ export const IamTokenCredManager = definePlugin({
   check: (config, { configDir }) => {
     const loaded = loadOptions(config, configDir);
     return loaded.ok ? [] : loaded.problems;
+  },
+  targets: (config, { configDir }) => {
+    const loaded = loadOptions(config, configDir);
+    if (!loaded.ok) return [];
+    const directory = resolve(configDir, loaded.options.out_dir);
+    const { options } = loaded;
+    return wantedTokens(options, moreTargets(options, configDir)).map(({ file }) => ({
+      ...{ kind: 'file', path: join(directory, file) },
+    }));
   },
   create: (config, context) => {
     const loaded = loadOptions(config, context.configDir);

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { readPlainFileSync } from '../../../util/plain-file.ts';
 import { check } from '../../../util/schema.ts';
 import { messageOf } from '../../../worker/errors.ts';
 import type { DefinitionProblem } from '../../contracts/definition-problem.ts';
@@ -30,6 +31,18 @@ export function loadOptions(config: IamTokenConfig, configDir: string): Loaded {
     };
   }
 }
+
+/** Lines of `target_list_file`; none where it cannot be read now: the manager says so when it runs. */
+export function moreTargets({ target_list_file: file }: IamTokenOptions, configDir: string): string[] {
+  if (file === undefined) return [];
+  try {
+    return readPlainFileSync(resolve(configDir, file), targetListRules).bytes.toString('utf8').split('\n');
+  } catch {
+    return [];
+  }
+}
+
+const targetListRules = { largest: 1024 * 1024, links: 'follow' } as const;
 
 function checked(value: unknown, file: string | undefined): Loaded {
   const found = check(IamTokenOptions, value);

@@ -26,6 +26,15 @@ export const K8sSecretCredManager = definePlugin({
     const loaded = loadPlan(config, configDir);
     return loaded.ok ? loaded.warnings : loaded.problems;
   },
+  targets: (config, { configDir }) => {
+    const loaded = loadPlan(config, configDir);
+    if (!loaded.ok) return [];
+    const { plan, directory } = loaded;
+    const cluster = clusterName(placeOf(plan), directory);
+    return namespacesOf(plan).map((namespace) => ({
+      ...{ kind: 'secret', cluster, namespace, name: plan.secret_name },
+    }));
+  },
   create: (config, { configDir, clock, random, factoryId }) => {
     const loaded = loadPlan(config, configDir);
     // It was good when it was checked.

@@ -449,4 +449,15 @@ describe('the submit description of a batch', () => {
     }
     expect(description.match(/request_cpus/g)).to.have.length(1);
   });
+
+  it('asks for memory and disk in YAML only where the queue says them: the default of the pool counts elsewhere', () => {
+    const template = templateOf('executable: /w\n', 'a.yaml', submitterConfig());
+    const linesFor = (minRamCount: number, maxDiskCount: number) => {
+      const worker = workerOf(1, { requirements: { ...requirements, minRamCount, maxDiskCount } });
+      const { description } = describeBatch(template, [worker], batchOptions('/d'));
+      return description.split('\n').filter((line) => /^request_(memory|disk)/.test(line));
+    };
+    expect(linesFor(0, 0)).to.deep.equal([]);
+    expect(linesFor(2000, 10)).to.deep.equal(['request_memory = 2000', 'request_disk = 10240']);
+  });
 });
