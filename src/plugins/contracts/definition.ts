@@ -22,8 +22,8 @@ export interface PluginOf {
 }
 export type PluginKind = keyof PluginOf;
 
-/** What `connections` and `check` may know: the daemon's directories, before anything is started. */
-export type CheckContext = Pick<Context, 'queue' | 'stateDir' | 'configDir'>;
+/** What `connections` and `check` may use: the daemon's directories, before anything is started. */
+export type CheckContext = Pick<Context, 'queue' | 'stateDir' | 'configDir' | 'files'>;
 
 /** A plugin as data. */
 export interface Definition<Kind extends PluginKind, Config extends TSchema> {
@@ -48,9 +48,12 @@ export interface Definition<Kind extends PluginKind, Config extends TSchema> {
    * that changes makes another configuration, and the workers of this one are followed where they are. Called after a `check`
    * without errors.
    */
-  withFiles?(config: Static<Config>, context: CheckContext): Static<Config>;
+  withFiles?(config: Static<Config>, context: CheckContext): Static<Config> | Promise<Static<Config>>;
   /** Mistakes a schema cannot see (a missing or wrong template file), found before anything starts. */
-  check?(config: Static<Config>, context: CheckContext): readonly DefinitionProblem[];
+  check?(
+    config: Static<Config>,
+    context: CheckContext,
+  ): readonly DefinitionProblem[] | Promise<readonly DefinitionProblem[]>;
   create(config: Static<Config>, context: Context): PluginOf[Kind];
 }
 
@@ -63,8 +66,8 @@ export interface AnyDefinition {
   readonly defaultDemand: 'fill' | undefined;
   readonly config: TSchema;
   connections(config: unknown, context: CheckContext): readonly string[];
-  check(config: unknown, context: CheckContext): readonly DefinitionProblem[];
-  withFiles(config: unknown, context: CheckContext): unknown;
+  check(config: unknown, context: CheckContext): Promise<readonly DefinitionProblem[]>;
+  withFiles(config: unknown, context: CheckContext): Promise<unknown>;
   create(config: unknown, context: Context): PluginOf[PluginKind];
 }
 
@@ -80,8 +83,9 @@ export function definePlugin<Kind extends PluginKind, Config extends TSchema>(
     defaultDemand: definition.defaultDemand,
     config: definition.config,
     connections: (config, context) => definition.connections(config as Static<Config>, context),
-    check: (config, context) => definition.check?.(config as Static<Config>, context) ?? [],
-    withFiles: (config, context) => definition.withFiles?.(config as Static<Config>, context) ?? config,
+    check: async (config, context) => (await definition.check?.(config as Static<Config>, context)) ?? [],
+    withFiles: async (config, context) =>
+      (await definition.withFiles?.(config as Static<Config>, context)) ?? config,
     create: (config, context) => definition.create(config as Static<Config>, context),
   };
 }

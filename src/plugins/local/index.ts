@@ -31,9 +31,9 @@ export const localPlugins = [
     defaultDemand: 'fill',
     config: LocalSubmitterConfig,
     connections: connection,
-    check: (config, context) => {
+    check: async (config, context) => {
       if (config.templateFile === undefined) return [];
-      const loaded = loadTemplate(resolve(context.configDir, config.templateFile));
+      const loaded = await loadTemplate(context.files, resolve(context.configDir, config.templateFile));
       if (loaded.ok) return [];
       return loaded.problems.map((problem) =>
         problem.code === 'file-unreadable'

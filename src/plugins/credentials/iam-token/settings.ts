@@ -1,7 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { whyUnreadable } from '../../../util/operator-files.ts';
 import { check } from '../../../util/schema.ts';
 import { messageOf } from '../../../worker/errors.ts';
+import type { CheckContext } from '../../contracts/definition.ts';
 import type { DefinitionProblem } from '../../contracts/definition-problem.ts';
 import { type IamTokenConfig, IamTokenOptions } from './schema.ts';
 import { clashingTargets, pandaServer } from './targets.ts';
@@ -11,14 +12,17 @@ export type Loaded =
   | { readonly ok: false; readonly problems: readonly DefinitionProblem[] };
 
 /** The options of a section, or of the file it names. */
-export function loadOptions(config: IamTokenConfig, configDir: string): Loaded {
+export async function loadOptions(
+  config: IamTokenConfig,
+  { configDir, files }: Pick<CheckContext, 'configDir' | 'files'>,
+): Promise<Loaded> {
   if (config.inFile === undefined) return checked(config, undefined);
   const file = resolve(configDir, config.inFile);
   let text: string;
   try {
-    text = readFileSync(file, 'utf8');
+    text = (await files.read(file, 'options')).bytes.toString('utf8');
   } catch (error) {
-    const message = `inFile cannot be read: ${messageOf(error)}`;
+    const message = `inFile ${file}: ${whyUnreadable(error, 'options')}`;
     return { ok: false, problems: [{ pointer: '/inFile', code: 'file-unreadable', message }] };
   }
   try {
