@@ -4,6 +4,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { PluginCatalogue } from '../config/queues/queues.ts';
 import { builtInPlugins, isThirdParty, loadThirdParty, Registry } from '../plugins/registry.ts';
 import { withDeadline } from '../util/deadline.ts';
+import { hasCode } from '../util/files.ts';
 import { type OperatorFiles, whyUnreadable } from '../util/operator-files.ts';
 import { ThresherError } from '../worker/errors.ts';
 
@@ -35,7 +36,9 @@ async function importModule(module: string, configDir: string, files: OperatorFi
   try {
     await files.read(file, 'module');
   } catch (error) {
-    throw new Error(`${file}: ${whyUnreadable(error, 'module')}`, { cause: error });
+    // Node's own words name what looks for the module, too.
+    if (!hasCode(error, 'ENOENT', 'ENOTDIR'))
+      throw new Error(`${file}: ${whyUnreadable(error, 'module')}`, { cause: error });
   }
   const call = {
     ...{ clock: files.clock, what: `the import of ${file}`, timeoutMs: importTimeout },
