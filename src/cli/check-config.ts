@@ -6,6 +6,7 @@ import { queueStates, stateOf } from '../config/queues/queue-config.ts';
 import { type Configuration, readConfiguration, type Readable } from '../daemon/configuration.ts';
 import { rehearse } from '../daemon/rehearsal.ts';
 import { fromPointer, type Problem } from '../util/located.ts';
+import { OperatorFiles } from '../util/operator-files.ts';
 import { similar } from '../util/nearest.ts';
 import { ThresherError } from '../worker/errors.ts';
 import { type Environment, ExitStatus, type GlobalOptions, noLog, settingsFile } from './environment.ts';
@@ -43,12 +44,13 @@ export function addCheckConfig(program: Command, environment: Environment): void
     .addOption(outputOption())
     .action(async (queues: string[], { output, strict, server }: CheckOptions, command: Command) => {
       const { config, stateDir } = command.optsWithGlobals<GlobalOptions>();
-      const found = await readConfiguration(settingsFile({ config }), stateDir);
-      const start = found.settings === undefined ? [] : wouldNotStart(found.settings);
-      const problems = [...found.problems, ...start, ...ofManagers(found)];
-      const judged = makeReport({ ...found, problems }, queues);
+      const files = new OperatorFiles({ clock: environment.clock });
+      const found = await readConfiguration(settingsFile({ config }), stateDir, files);
+      const start = found.settings === undefined ? [] : await wouldNotStart(found.settings, files);
+      const problems = [...found.problems, ...start, ...(await ofManagers(found))];
+      const judged = await makeReport({ ...found, problems }, queues);
       const asked = server ? await withServers(judged, found, environment) : judged;
-      const report = { ...asked, writes: writesOf(asked, found) };
+      const report = { ...asked, writes: await writesOf(asked, found) };
       if (output === 'json') printJson(environment.out, jsonOf(report));
       else environment.out.write(`${textOf(report, queues.length > 0).join('\n')}\n`);
       const wrong = strict ? ['error', 'warning'] : ['error'];
@@ -57,32 +59,37 @@ export function addCheckConfig(program: Command, environment: Environment): void
 }
 
 /** What is wrong with the credential managers of the settings; those of queues are checked with their queues. */
-function ofManagers({ settings, queueFile }: Configuration): readonly Problem[] {
+async function ofManagers({ settings, queueFile }: Configuration): Promise<readonly Problem[]> {
   if (settings === undefined || queueFile === undefined) return [];
-  return managersOf(settings, queueFile.catalogue).problems;
+  const { catalogue, options } = queueFile;
+  return (await managersOf(settings, catalogue, options.files)).problems;
 }
 
 /** Of the settings' managers and of those of the queues that are ready. */
-function writesOf(
+async function writesOf(
   { verdicts }: Pick<Report, 'verdicts'>,
   { settings, queueFile }: Configuration,
-): readonly StartWrite[] {
+): Promise<readonly StartWrite[]> {
   if (settings === undefined || queueFile === undefined) return [];
-  const { catalogue } = queueFile;
+  const { catalogue, options } = queueFile;
   const queues = verdicts.flatMap(({ config }) => config ?? []);
-  return startWrites(managersOf(settings, catalogue).choices, queues, catalogue);
+  const { choices } = await managersOf(settings, catalogue, options.files);
+  return startWrites(choices, queues, catalogue, options.files);
 }
 
 /** A report whose writes are not known yet. */
 type Judged = Omit<Report, 'writes'>;
 
-function makeReport({ problems, queueFile: readable }: Configuration, wanted: readonly string[]): Judged {
+async function makeReport(
+  { problems, queueFile: readable }: Configuration,
+  wanted: readonly string[],
+): Promise<Judged> {
   if (readable === undefined) return { general: problems, verdicts: [], queueFile: undefined };
-  const all = readQueueFile(readable.file, readable.catalogue, readable.options);
+  const all = await readQueueFile(readable.file, readable.catalogue, readable.options);
   const ofFile = all.problems.filter(({ queue }) => queue === undefined);
   if (wanted.length === 0 || !all.readable)
     return { general: [...problems, ...ofFile], verdicts: all.verdicts, queueFile: all };
-  const queueFile = readWanted(readable, all, wanted);
+  const queueFile = await readWanted(readable, all, wanted);
   const { verdicts } = queueFile;
   const templates = new Set(verdicts.map(({ template }) => template));
   const near = queueFile.problems.filter(({ queue, pointer }) => {
@@ -102,7 +109,8 @@ async function withServers(
   const configs = report.verdicts.flatMap(({ config }) => config ?? []);
   const { signal } = new AbortController();
   const { file, catalogue } = queueFile;
-  const options = { settings, catalogue, queueFile: file, clock, random, log: noLog, signal };
+  const { files } = queueFile.options;
+  const options = { settings, catalogue, queueFile: file, clock, files, random, log: noLog, signal };
   const said = await rehearse(configs, options);
   const verdicts = report.verdicts.map((verdict) => {
     const problems = [...verdict.problems, ...(said.get(verdict.name) ?? [])];
@@ -114,18 +122,18 @@ async function withServers(
 }
 
 /** Only these queues, each once, also those that `qconf.queueList` leaves out. @throws ThresherError `no-such-queue` */
-function readWanted(
+async function readWanted(
   { file, catalogue, options }: Readable,
   all: QueueFileResult,
   wanted: readonly string[],
-): QueueFileResult {
+): Promise<QueueFileResult> {
   const names = [...all.verdicts.map(({ name }) => name), ...all.unlisted];
   const unknown = [...new Set(wanted)].filter((name) => !names.includes(name));
   if (unknown.length > 0) {
     const lines = unknown.map((name) => whatIsIt(name, file, names, all.templates));
     throw new ThresherError('no-such-queue', lines.join('\n'));
   }
-  const result = readQueueFile(file, catalogue, { ...options, queueList: wanted });
+  const result = await readQueueFile(file, catalogue, { ...options, queueList: wanted });
   return { ...result, unlisted: all.unlisted };
 }
 

@@ -8,6 +8,7 @@ import {
   renewCredential,
   viewCredentials,
 } from '../daemon/credential-view.ts';
+import { OperatorFiles } from '../util/operator-files.ts';
 import { type Environment, ExitStatus, type GlobalOptions, noLog, settingsFile } from './environment.ts';
 import { type OutputFormat, outputOption, printJson, printTable } from './output.ts';
 import { MistakesInFiles, problemLine } from './problems.ts';
@@ -20,7 +21,7 @@ export function addCredentials(program: Command, environment: Environment): void
     .addOption(outputOption())
     .action(async ({ output }: { output: OutputFormat }, command: Command) => {
       const asked = await optionsOf(command, environment);
-      tellMistakes(asked, environment);
+      await tellMistakes(asked, environment);
       print(await viewCredentials(asked), output, out);
     });
   credentials
@@ -31,7 +32,7 @@ export function addCredentials(program: Command, environment: Environment): void
       // The option may stand before or after the word "check".
       const { output } = command.optsWithGlobals<{ output: OutputFormat }>();
       const asked = await optionsOf(command, environment);
-      const isWrong = tellMistakes(asked, environment);
+      const isWrong = await tellMistakes(asked, environment);
       const views = await viewCredentials(asked);
       print(views, output, out);
       if (isWrong || views.some(({ state }) => state !== 'good')) throw new ExitStatus(1);
@@ -52,14 +53,19 @@ export function addCredentials(program: Command, environment: Environment): void
 
 async function optionsOf(command: Command, { clock, random }: Environment) {
   const { config, stateDir } = command.optsWithGlobals<GlobalOptions>();
-  const { settings, queueFile, problems } = await readConfiguration(settingsFile({ config }), stateDir);
+  const files = new OperatorFiles({ clock });
+  const { settings, queueFile, problems } = await readConfiguration(
+    settingsFile({ config }),
+    stateDir,
+    files,
+  );
   if (settings === undefined || queueFile === undefined) throw new MistakesInFiles(problems.filter(isError));
   return { settings, queueFile, clock, random, log: noLog, signal: new AbortController().signal };
 }
 
 /** Managers that cannot be made show nothing, which must not look as if all were well. @returns whether there are any. */
-function tellMistakes(options: CredentialViewOptions, { err }: Environment): boolean {
-  const mistakes = managerMistakes(options);
+async function tellMistakes(options: CredentialViewOptions, { err }: Environment): Promise<boolean> {
+  const mistakes = await managerMistakes(options);
   for (const problem of mistakes) err.write(`${problemLine(problem)}\n`);
   return mistakes.some(isError);
 }

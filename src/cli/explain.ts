@@ -3,7 +3,8 @@ import { type ExplainedValue, type Explanation, explainQueue } from '../config/q
 import { isListed, readQueueFile } from '../config/queues/queues.ts';
 import { isError } from '../config/settings/settings.ts';
 import { readConfiguration } from '../daemon/configuration.ts';
-import { readJsonFile } from '../util/located.ts';
+import { readJsonFile } from '../util/located-file.ts';
+import { OperatorFiles } from '../util/operator-files.ts';
 import { mergeQueues } from '../config/queues/merge.ts';
 import { ThresherError } from '../worker/errors.ts';
 import { whatIsIt } from './check-config.ts';
@@ -19,22 +20,24 @@ export function addExplain(program: Command, environment: Environment): void {
     .addOption(outputOption())
     .action(async (name: string, { output }: { output: OutputFormat }, command: Command) => {
       const { config, stateDir } = command.optsWithGlobals<GlobalOptions>();
-      const { problems, queueFile } = await readConfiguration(settingsFile({ config }), stateDir);
+      const files = new OperatorFiles({ clock: environment.clock });
+      const { problems, queueFile } = await readConfiguration(settingsFile({ config }), stateDir, files);
       if (queueFile === undefined) throw new MistakesInFiles(problems.filter(isError));
       const { file, catalogue, options } = queueFile;
       // Also of a queue that is not listed something can be said.
       const all = { ...options, queueList: undefined };
-      const result = readQueueFile(file, catalogue, all);
+      const result = await readQueueFile(file, catalogue, all);
       if (!result.readable) throw new MistakesInFiles(result.problems.filter(isError));
       const { out } = environment;
       if (result.templates.includes(name)) {
-        const users = mergeQueues(readJsonFile(file)).queues.filter(({ template }) => template === name);
+        const merged = mergeQueues(await readJsonFile(files, file, 'queues'));
+        const users = merged.queues.filter(({ template }) => template === name);
         const queues = users.map((queue) => queue.name);
         if (output === 'json') printJson(out, [{ queue: name, state: 'template', file, queues }]);
         else out.write(`${oneLine(templateText(name, file, queues))}\n`);
         return;
       }
-      const explanation = explainQueue(file, catalogue, all, name);
+      const explanation = await explainQueue(file, catalogue, all, name);
       if (explanation === undefined) {
         const names = result.verdicts.map((verdict) => verdict.name);
         const broken = result.verdicts.find((verdict) => verdict.name === name);

@@ -129,6 +129,7 @@ function withPort(settings: LoadedSettings, port: number | undefined): LoadedSet
 /** Its port is bound before anything is submitted: one that is in use stops the start. */
 async function startDaemon(options: DaemonOptions, http: HttpServer | undefined): Promise<Daemon> {
   if (http === undefined) return Daemon.start(options);
+  await http.check();
   try {
     return await Daemon.start({
       ...options,

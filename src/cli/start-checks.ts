@@ -1,5 +1,6 @@
 import type { LoadedSettings } from '../config/settings/settings.ts';
 import { httpMistake } from '../http/server.ts';
+import type { OperatorFiles } from '../util/operator-files.ts';
 import type { Problem } from '../util/located.ts';
 import { whyNoDirectory, whyNoFile } from '../util/writable.ts';
 import type { ErrorCode } from '../worker/errors.ts';
@@ -8,7 +9,7 @@ import type { ErrorCode } from '../worker/errors.ts';
  * For what a daemon with these settings would refuse to start, as far as it can be seen without one. Nothing is written,
  * and what this user may not look at counts as right: the daemon's user may be allowed to.
  */
-export function wouldNotStart(settings: LoadedSettings): Problem[] {
+export async function wouldNotStart(settings: LoadedSettings, files: OperatorFiles): Promise<Problem[]> {
   const { stateDir, logFile } = settings;
   const problems: Problem[] = [];
   const found = (pointer: string, code: ErrorCode, message: string): void => {
@@ -22,7 +23,7 @@ export function wouldNotStart(settings: LoadedSettings): Problem[] {
   const noLog = logFile === undefined ? undefined : whyNoFile(logFile);
   if (noLog !== undefined)
     found('/log/file', 'log-file-unusable', `the log ${logFile ?? ''} cannot be opened: ${noLog}`);
-  const http = httpMistake(settings);
+  const http = await httpMistake(settings, files);
   if (http !== undefined) {
     found(http.code === 'http-token-missing' ? '/http/host' : '/http/tokenFile', http.code, http.message);
   }

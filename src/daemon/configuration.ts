@@ -12,6 +12,7 @@ import { harvesterIdOf } from '../config/settings/machine.ts';
 import { type LoadedSettings, readSettings } from '../config/settings/settings.ts';
 import type { Store } from '../store/store.ts';
 import type { Problem } from '../util/located.ts';
+import type { OperatorFiles } from '../util/operator-files.ts';
 import type { ConfigInUse } from './assembly.ts';
 import { loadPlugins } from './plugins.ts';
 
@@ -38,28 +39,45 @@ export interface RunConfiguration {
 }
 
 /** Reads the settings and imports the plugins; starts nothing, makes nothing, asks no daemon. */
-export async function readConfiguration(config: string, stateDir?: string): Promise<Configuration> {
+export async function readConfiguration(
+  config: string,
+  stateDir: string | undefined,
+  files: OperatorFiles,
+): Promise<Configuration> {
   const result = readSettings(config, stateDir);
   const { problems } = result;
   if (!result.ok) return { problems, settings: undefined, queueFile: undefined };
   const { settings } = result;
-  return { problems, settings, queueFile: await readable(settings, []) };
+  return { problems, settings, queueFile: await readable(settings, [], files) };
 }
 
 /** Reads the queue file, with every plugin that it or a living worker's configuration names. */
-export async function readForRun(settings: LoadedSettings, store: Store): Promise<RunConfiguration> {
+export async function readForRun(
+  settings: LoadedSettings,
+  store: Store,
+  files: OperatorFiles,
+): Promise<RunConfiguration> {
   const inUse = await configsInUse(store);
   const more = inUse.flatMap(({ config }) => modulesOf(config));
-  const { file, catalogue, options } = await readable(settings, more);
-  return { queueFile: readQueueFile(file, catalogue, options), catalogue, inUse };
+  const { file, catalogue, options } = await readable(settings, more, files);
+  return { queueFile: await readQueueFile(file, catalogue, options), catalogue, inUse };
 }
 
-async function readable(settings: LoadedSettings, more: readonly string[]): Promise<Readable> {
+async function readable(
+  settings: LoadedSettings,
+  more: readonly string[],
+  files: OperatorFiles,
+): Promise<Readable> {
   const file = settings.queueFile;
-  const catalogue = await loadPlugins([...modulesNamedIn(file), ...more], dirname(file));
+  const catalogue = await loadPlugins(
+    [...(await modulesNamedIn(file, files)), ...more],
+    dirname(file),
+    files,
+  );
   const { master, submitter, qconf } = settings.values;
   const options = {
     stateDir: settings.stateDir,
+    files,
     defaultDemand: submitter.defaultDemand,
     queueList: qconf.queueList,
     harvesterId: harvesterIdOf(master),

@@ -14,6 +14,7 @@ import type { Log } from '../plugins/contracts/index.ts';
 import { instancesIn } from '../store/database.ts';
 import { openStore, type Store } from '../store/store.ts';
 import type { Clock } from '../util/clock.ts';
+import { OperatorFiles } from '../util/operator-files.ts';
 import { workerIdFloor } from '../worker/identity.ts';
 import { Assembly } from './assembly.ts';
 import { stuckGrace } from './queue-loops.ts';
@@ -55,6 +56,7 @@ export class Daemon {
   readonly #loops: LoopSet;
   readonly #board = new CredentialBoard();
   readonly #giveUp = new AbortController();
+  readonly #files: OperatorFiles;
   readonly #watch: FileWatch;
   #watching: Loop | undefined;
   #assembly: Assembly | undefined;
@@ -100,7 +102,12 @@ export class Daemon {
   private constructor(options: DaemonOptions, lock: Lock, store: Store) {
     const { clock, random, log, metrics = noMetrics } = options;
     this.#options = options;
-    this.#watch = new FileWatch(options.settings.queueFile, settleTime, clock);
+    this.#files = new OperatorFiles({ clock });
+    this.#watch = new FileWatch(options.settings.queueFile, {
+      settle: settleTime,
+      clock,
+      files: this.#files,
+    });
     this.#lock = lock;
     this.#store = store;
     this.#loops = new LoopSet({
@@ -210,10 +217,10 @@ export class Daemon {
 
   async #takeUp(assembly: Assembly, wiring: Wiring, cause: string): Promise<void> {
     const { settings, log } = this.#options;
-    const { queueFile, catalogue, inUse } = await readForRun(settings, this.#store);
+    const { queueFile, catalogue, inUse } = await readForRun(settings, this.#store, this.#files);
     logProblems(log, queueFile);
     wiring.use(catalogue);
-    this.#credentials?.takeUp(settings, queueFile, catalogue, inUse);
+    await this.#credentials?.takeUp(settings, queueFile, catalogue, inUse);
     await assembly.reload(queueFile, inUse);
     const { queues, incomplete, refused, readable } = queueFile;
     const facts = { cause, queues: queues.length, incomplete: incomplete.length, refused: refused.length };
@@ -233,10 +240,11 @@ export class Daemon {
     const { settings, clock, random, log, step, metrics = noMetrics, beforeLoops } = this.#options;
     const { master, monitor, submitter, sweeper, qconf, credmanager } = settings.values;
     await this.#watch.use();
-    const { queueFile, catalogue, inUse } = await readForRun(settings, this.#store);
+    const { queueFile, catalogue, inUse } = await readForRun(settings, this.#store, this.#files);
     logProblems(log, queueFile);
     const harvesterId = harvesterIdOf(master);
-    const shared = { factoryId: id, harvesterId, clock, random, log };
+    const files = this.#files;
+    const shared = { factoryId: id, harvesterId, clock, files, random, log };
     const context = {
       ...shared,
       ledger: this.#ledger,
@@ -253,8 +261,8 @@ export class Daemon {
     this.#wiring = new Wiring(catalogue, { ...shared, maxStatusAge, stateDir: settings.stateDir });
     const parts = { settings: settings.values, context, writer: this.#writer, wiring: this.#wiring };
     this.#assembly = new Assembly({ ...parts, loops: this.#loops });
-    this.#credentials = new Credentials({ ...parts, loops: this.#loops }, this.#board);
-    this.#credentials.takeUp(settings, queueFile, catalogue, inUse);
+    this.#credentials = new Credentials({ ...parts, files, loops: this.#loops }, this.#board);
+    await this.#credentials.takeUp(settings, queueFile, catalogue, inUse);
     await this.#assembly.begin(queueFile, inUse);
     if (qconf.checkInterval > 0) {
       const interval = qconf.checkInterval * 1000;

@@ -7,6 +7,7 @@ import type { DefinitionProblem, Log } from '../plugins/contracts/index.ts';
 import type { Clock } from '../util/clock.ts';
 import { withDeadline } from '../util/deadline.ts';
 import { type Problem, toPointer } from '../util/located.ts';
+import type { OperatorFiles } from '../util/operator-files.ts';
 import { messageOf } from '../worker/errors.ts';
 import { readFactoryId, stateDirAt } from './state-dir.ts';
 import { Wiring } from './wiring.ts';
@@ -16,6 +17,7 @@ export interface RehearsalOptions {
   readonly catalogue: PluginCatalogue;
   readonly queueFile: string;
   readonly clock: Clock;
+  readonly files: OperatorFiles;
   readonly random: () => number;
   readonly log: Log;
   readonly signal: AbortSignal;
@@ -34,11 +36,11 @@ export async function rehearse(
   configs: readonly QueueConfig[],
   options: RehearsalOptions,
 ): Promise<ReadonlyMap<string, readonly Problem[]>> {
-  const { settings, catalogue, clock, random, log } = options;
+  const { settings, catalogue, clock, files, random, log } = options;
   const { stateDir, values } = settings;
   const factoryId = readFactoryId(stateDirAt(stateDir)) ?? values.master.factoryId ?? 'thresher-rehearsal';
   const harvesterId = harvesterIdOf(values.master);
-  const parts = { factoryId, harvesterId, stateDir, maxStatusAge: 0, clock, random, log };
+  const parts = { factoryId, harvesterId, stateDir, maxStatusAge: 0, clock, files, random, log };
   const wiring = new Wiring(catalogue, parts);
   const asked = await pMap(
     configs,

@@ -53,7 +53,7 @@ export async function makeApp(served: Served, tokenFile: TokenFile | undefined):
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(securityHeaders);
     if (tokenFile === undefined) requireOurName(request, served);
-    else if (request.routeOptions.config.open !== true) requireToken(request, tokenFile);
+    else if (request.routeOptions.config.open !== true) await requireToken(request, tokenFile);
     if (request.method !== 'GET') {
       reply.header('allow', 'GET');
       throw new ThresherError('http-method', `${request.method} is not answered; only GET is`);
@@ -100,9 +100,9 @@ function requireOurName({ headers }: FastifyRequest, { ownNames }: Served): void
 }
 
 /** @throws ThresherError `http-token-refused`, `http-token-unreadable` */
-function requireToken({ headers }: FastifyRequest, tokenFile: TokenFile): void {
+async function requireToken({ headers }: FastifyRequest, tokenFile: TokenFile): Promise<void> {
   const given = tokenIn(headers.authorization);
-  const token = tokenFile.token();
+  const token = await tokenFile.token();
   if (given !== undefined && isSameToken(given, token)) return;
   const what = given === undefined ? 'brought no token' : 'brought a wrong token';
   const message = `the request ${what}; send "Authorization: Bearer TOKEN", or the token as the password`;

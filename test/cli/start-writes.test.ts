@@ -8,6 +8,7 @@ import { builtInPlugins } from '../../src/plugins/registry.ts';
 import { check } from '../../src/util/schema.ts';
 import { runHere } from '../support/command-line.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
+import { files } from '../support/operator-files.ts';
 
 type Json = Record<string, unknown>;
 
@@ -84,8 +85,9 @@ describe('what a start writes before anything is submitted', () => {
     it(`is ${runs ? 'the Secret' : 'nothing'} of a queue that is ${queueStatus}, as in Harvester`, async () => {
       write({ A: queue({ queueStatus }) });
       expect(await writesOf()).to.have.length(runs ? 1 : 0);
-      const options = { stateDir: '/state', defaultDemand: undefined, queueList: undefined };
-      const { queues } = readQueueFile(queueFile, await loadPlugins([], '/'), options);
+      const options = { stateDir: '/state', files, defaultDemand: undefined, queueList: undefined };
+      const catalogue = await loadPlugins([], '/', files);
+      const { queues } = await readQueueFile(queueFile, catalogue, options);
       expect(allManagers([], queues).map(({ name }) => name)).to.deep.equal(
         runs ? ['K8sSecretCredManager'] : [],
       );
@@ -106,7 +108,7 @@ describe('what a start writes before anything is submitted', () => {
     );
   });
 
-  it('is known of every manager that writes', () => {
+  it('is known of every manager that writes', async () => {
     writeFileSync(join(directory, 'more'), '# comment\nother:1\n');
     const tokens = { client_cred_file: 'c', target_type: 'ce', out_dir: 'tokens', target_list: ['ce:1'] };
     const expected: Record<string, [options: Json, targets: string[]]> = {
@@ -128,7 +130,8 @@ describe('what a start writes before anything is submitted', () => {
       const [options, targets] = expected[definition.name] ?? [{}, ['unknown to this test']];
       const checked = check(definition.config, options);
       if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
-      const found = definition.targets(checked.value, { configDir: directory }).map((target) => {
+      const named = await definition.targets(checked.value, { configDir: directory, files });
+      const found = named.map((target) => {
         const { kind } = target;
         const text = kind === 'file' ? target.path : `${target.cluster}/${target.namespace}/${target.name}`;
         return text.replaceAll(`${directory}/`, '');

@@ -2,6 +2,8 @@ import { dirname, resolve } from 'node:path';
 import type { Problem } from '../../util/located.ts';
 import { toPointer } from '../../util/located.ts';
 import { nearest } from '../../util/nearest.ts';
+import type { CheckContext } from '../../plugins/contracts/index.ts';
+import type { OperatorFiles } from '../../util/operator-files.ts';
 import { check } from '../../util/schema.ts';
 import { judgeAbsent } from '../harvester/absent-plugin.ts';
 import { isObject, type JsonObject } from './merge.ts';
@@ -19,6 +21,14 @@ export interface ChoiceProblem {
   readonly subject?: string;
 }
 
+/** A manager's options, checked; no `choice` where they cannot be used, or thresher has no such manager. */
+export interface Choice {
+  readonly choice?: CredentialManagerChoice;
+  readonly problems: readonly ChoiceProblem[];
+}
+
+type Place = Pick<CheckContext, 'configDir' | 'stateDir' | 'files'>;
+
 /** Items of the parallel lists and what Harvester itself reads of every manager: not each has a use for each. */
 const harvesterKeys: readonly string[] = [
   'inCertFile',
@@ -29,13 +39,12 @@ const harvesterKeys: readonly string[] = [
   'setup_name',
 ];
 
-/** A manager's options, checked. `choice` is undefined where they cannot be used, or thresher has no such manager. */
-export function chooseManager(
+/** @returns undefined where thresher has no such manager */
+export async function chooseManager(
   { name, module, ...options }: JsonObject & { readonly name: string; readonly module: string },
-  configDir: string,
-  stateDir: string,
+  { configDir, stateDir, files }: Place,
   catalogue: PluginCatalogue,
-): { readonly choice?: CredentialManagerChoice; readonly problems: readonly ChoiceProblem[] } | undefined {
+): Promise<Choice | undefined> {
   const definition = catalogue.find('credmanager', module, name);
   if (definition === undefined) return undefined;
   const own = Object.keys((definition.config as { properties?: object }).properties ?? {});
@@ -56,7 +65,7 @@ export function chooseManager(
       problems: checked.problems.map(({ pointer, message }) => ({ pointer, code: 'wrong-type', message })),
     };
   }
-  const found = definition.check(checked.value, { queue: '', stateDir, configDir });
+  const found = await definition.check(checked.value, { queue: '', stateDir, configDir, files });
   const problems = [
     ...unread,
     ...found.map(({ file, line, message, ...problem }): ChoiceProblem => {
@@ -69,18 +78,18 @@ export function chooseManager(
 }
 
 /** An entry of a queue's `credmanagers`. What thresher has no manager for is accepted so that files can be used as they are. */
-export function chooseOfQueue(
+export async function chooseOfQueue(
   value: unknown,
   names: Parameters<typeof fillEntry>[1],
-  { configDir, stateDir }: { readonly configDir: string; readonly stateDir: string },
+  place: Place,
   catalogue: PluginCatalogue,
-): { readonly choice?: CredentialManagerChoice; readonly problems: readonly ChoiceProblem[] } {
+): Promise<Choice> {
   const head = check(SectionHead, value);
   if (!head.ok) return { problems: head.problems.map((problem) => ({ ...problem, code: 'wrong-type' })) };
   const { name, module } = head.value;
   const filled = fillEntry(value, names) as Entry['value'];
   // A credential that is missing stops the queue by its own reason, and not before.
-  const chosen = chooseManager(filled, configDir, stateDir, catalogue);
+  const chosen = await chooseManager(filled, place, catalogue);
   if (chosen !== undefined) return chosen;
   const asked = { section: 'credmanager', harvesterKind: 'credmanager', kind: undefined } as const;
   const finding = judgeAbsent({ ...asked, name, module, pull: true }, catalogue);
@@ -103,20 +112,28 @@ const lists = ['moduleName', 'className', 'inCertFile', 'certFile', 'outCertFile
 /** What stands where a list needs an item and the manager none. */
 const placeholders = ['dummy', 'none', ''];
 
+/** What the settings say of credential managers. */
+export interface ManagersOfSettings {
+  readonly choices: readonly CredentialManagerChoice[];
+  readonly problems: readonly Problem[];
+}
+
 /** The managers of the settings' section `credmanager`: its parallel lists, and `pluginConfigs`. */
-export function managersOf(
+export async function managersOf(
   settings: LoadedSettings,
   catalogue: PluginCatalogue,
-): { readonly choices: readonly CredentialManagerChoice[]; readonly problems: readonly Problem[] } {
+  files: OperatorFiles,
+): Promise<ManagersOfSettings> {
   const section: unknown = settings.values.credmanager;
   const problems: Problem[] = [];
   const choices: CredentialManagerChoice[] = [];
+  const place = { configDir: dirname(settings.file), stateDir: settings.stateDir, files };
   if (!isObject(section)) return { choices, problems };
   const add = ({ pointer, code, message, severity = 'error' }: ChoiceProblem) => {
     problems.push({ ...settings.placeOf(`/credmanager${pointer}`), severity, code, message });
   };
   for (const { pointer, value } of [...fromLists(section, add), ...fromPluginConfigs(section, add)]) {
-    const chosen = chooseManager(value, dirname(settings.file), settings.stateDir, catalogue);
+    const chosen = await chooseManager(value, place, catalogue);
     if (chosen === undefined) {
       const { name, module } = value;
       const names = catalogue.names('credmanager').join(', ');

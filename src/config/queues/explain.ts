@@ -1,6 +1,6 @@
-import { dirname, resolve } from 'node:path';
 import type { PluginKind } from '../../plugins/contracts/index.ts';
-import { fromPointer, type Located, readJsonFile, toPointer } from '../../util/located.ts';
+import { fromPointer, type Located, toPointer } from '../../util/located.ts';
+import { readJsonFile } from '../../util/located-file.ts';
 import { connectionsOf } from './connections.ts';
 import type { Limits } from './limits.ts';
 import { isObject, type JsonObject, type MergedQueue, mergeQueues } from './merge.ts';
@@ -47,17 +47,17 @@ export interface Explanation {
 }
 
 /** What became of one queue of a file, value by value; undefined for what is no queue with sections. */
-export function explainQueue(
+export async function explainQueue(
   file: string,
   catalogue: PluginCatalogue,
   options: QueueFileOptions,
   name: string,
-): Explanation | undefined {
-  const located = readJsonFile(file);
+): Promise<Explanation | undefined> {
+  const located = await readJsonFile(options.files, file, 'queues');
   const queue = mergeQueues(located).queues.find((one) => one.name === name);
   if (queue === undefined) return undefined;
   const reader = new QueueReader(queue, located, catalogue, options);
-  const verdict = reader.read();
+  const verdict = await reader.read();
   const { demand } = verdict;
   const submitter = reader.plugins.submitter;
   return {
@@ -68,12 +68,7 @@ export function explainQueue(
     verdict,
     demand: demand === undefined ? null : { value: demand.demand, why: demand.why },
     plugins: pluginsOf(queue.values, catalogue),
-    connections:
-      connectionsOf(submitter, {
-        queue: name,
-        stateDir: options.stateDir,
-        configDir: dirname(resolve(file)),
-      }) ?? [],
+    connections: connectionsOf(submitter, reader.context) ?? [],
     values: [...writtenValues(queue, located, reader, verdict), ...defaults(queue, reader)],
   };
 }

@@ -2,6 +2,7 @@ import { dirname, resolve } from 'node:path';
 import type { Static, TSchema } from 'typebox';
 import type { AnyDefinition, CheckContext } from '../../plugins/contracts/index.ts';
 import type { Located, Problem } from '../../util/located.ts';
+import type { OperatorFiles } from '../../util/operator-files.ts';
 import { toPointer } from '../../util/located.ts';
 import { check } from '../../util/schema.ts';
 import { judgeAbsent } from '../harvester/absent-plugin.ts';
@@ -32,6 +33,7 @@ import { type Remark, unreadCommon, unreadKeys, unreadOptions } from './unread-o
 
 export interface QueueFileOptions {
   readonly stateDir: string;
+  readonly files: OperatorFiles;
   readonly defaultDemand: 'fill' | 'none' | undefined;
   readonly queueList: readonly string[] | undefined;
   /** For `${harvesterID}` in credential managers. */
@@ -74,13 +76,20 @@ export class QueueReader {
   /** What a plugin's definition may know of this queue. */
   get context(): CheckContext {
     const { name: queue, values } = this.#queue;
-    const place = { queue, stateDir: this.#options.stateDir, configDir: this.#configDir };
+    const { stateDir, files } = this.#options;
     const requirements = this.#worker && sizesOf(this.#worker);
-    return { ...place, pull: values.mapType === 'NoJob', ...(requirements && { requirements }) };
+    return {
+      queue,
+      stateDir,
+      files,
+      configDir: this.#configDir,
+      pull: values.mapType === 'NoJob',
+      ...(requirements && { requirements }),
+    };
   }
 
   /** `before` are problems that reading the file found for this queue already. */
-  read(before: readonly Problem[] = []): QueueVerdict {
+  async read(before: readonly Problem[] = []): Promise<QueueVerdict> {
     const { name, values } = this.#queue;
     if (name === '')
       this.#problem('', 'wrong-type', 'the name of the queue is empty; it must be that of a PanDA queue');
@@ -97,11 +106,11 @@ export class QueueReader {
       this.#problem('/common', 'wrong-type', message);
     }
     for (const section of Object.keys(sections) as SectionName[]) {
-      const found = this.#plugin(section);
+      const found = await this.#plugin(section);
       if (found !== undefined) this.plugins[section] = found;
     }
     for (const [section, kind] of Object.entries(foreignSections)) this.#foreign(section, kind);
-    this.#credentials();
+    await this.#credentials();
     for (const { section, message } of unsharedConnections(this.plugins, this.context))
       this.#problem(toPointer([section]), 'connection-not-shared', message);
     this.#remarks([], unreadKeys(values));
@@ -143,7 +152,7 @@ export class QueueReader {
     return undefined;
   }
 
-  #plugin(section: SectionName): ChosenPlugin | undefined {
+  async #plugin(section: SectionName): Promise<ChosenPlugin | undefined> {
     const value = this.#queue.values[section];
     const { kind, needed } = sections[section];
     if (value === undefined || value === null) {
@@ -158,7 +167,7 @@ export class QueueReader {
     // One kind here for what are several in Harvester: a stager is no preparator.
     const misplaced = kind === 'inert' && (kindOf(module, name) ?? section) !== section;
     if (definition !== undefined && !misplaced)
-      return this.#configure(section, definition, value as JsonObject);
+      return await this.#configure(section, definition, value as JsonObject);
     this.#absent({ section, harvesterKind: section, kind, ...head }, value as JsonObject);
     return undefined;
   }
@@ -195,7 +204,11 @@ export class QueueReader {
     this.#unread(section, value, known && new Set(known), name);
   }
 
-  #configure(section: SectionName, definition: AnyDefinition, value: JsonObject): ChosenPlugin | undefined {
+  async #configure(
+    section: SectionName,
+    definition: AnyDefinition,
+    value: JsonObject,
+  ): Promise<ChosenPlugin | undefined> {
     const pointer = toPointer([section]);
     const { name, module, ...options } = value;
     const own = Object.keys((definition.config as { properties?: object }).properties ?? {});
@@ -211,7 +224,7 @@ export class QueueReader {
         this.#problem(pointer + problem.pointer, 'wrong-type', problem.message);
       return undefined;
     }
-    for (const problem of definition.check(checked.value, this.context)) {
+    for (const problem of await definition.check(checked.value, this.context)) {
       if (problem.file === undefined) {
         this.#problem(pointer + problem.pointer, problem.code, problem.message, problem.severity);
       } else {
@@ -221,7 +234,7 @@ export class QueueReader {
       }
     }
     this.#unread(section, value, known, definition.name);
-    const whole = definition.withFiles(checked.value, this.context) as JsonObject;
+    const whole = (await definition.withFiles(checked.value, this.context)) as JsonObject;
     const choice = { name: String(name), module: String(module), config: whole };
     return { choice, definition };
   }
@@ -237,7 +250,7 @@ export class QueueReader {
   }
 
   /** What thresher has no manager for is accepted so that files can be used as they are: others must keep it fresh. */
-  #credentials(): void {
+  async #credentials(): Promise<void> {
     const { credmanagers } = this.#queue.values;
     if (credmanagers === undefined || credmanagers === null) return;
     if (!Array.isArray(credmanagers)) {
@@ -249,10 +262,9 @@ export class QueueReader {
       harvesterID: this.#options.harvesterId ?? '',
       common: isObject(this.#queue.values.common) ? this.#queue.values.common : {},
     };
-    const place = { configDir: this.#configDir, stateDir: this.#options.stateDir };
     for (const [at, value] of (credmanagers as unknown[]).entries()) {
       const pointer = toPointer(['credmanagers', at]);
-      const { choice, problems } = chooseOfQueue(value, names, place, this.#catalogue);
+      const { choice, problems } = await chooseOfQueue(value, names, this.context, this.#catalogue);
       for (const { code, message, severity, subject, ...inside } of problems)
         this.#problem(pointer + inside.pointer, code, message, severity, subject);
       if (choice !== undefined) this.managers.push(choice);

@@ -1,4 +1,5 @@
 import type { WriteTarget } from '../../plugins/contracts/index.ts';
+import type { OperatorFiles } from '../../util/operator-files.ts';
 import { managersRunBy } from './credential-managers.ts';
 import type { CredentialManagerChoice, PluginCatalogue, QueueConfig } from './queue-config.ts';
 
@@ -9,22 +10,25 @@ export interface StartWrite {
 }
 
 /** All of them, each target once: several queues may keep one Secret. */
-export function startWrites(
+export async function startWrites(
   ofSettings: readonly CredentialManagerChoice[],
   queues: readonly QueueConfig[],
   catalogue: PluginCatalogue,
-): StartWrite[] {
+  files: OperatorFiles,
+): Promise<StartWrite[]> {
   const named = [
     ...ofSettings.map((choice) => ({ choice, namedBy: 'the settings' })),
     ...queues.flatMap((queue) => managersRunBy(queue).map((choice) => ({ choice, namedBy: queue.name }))),
   ];
-  const single = named.flatMap(({ choice, namedBy }) => {
-    const { name, module, config, configDir } = choice;
-    const definition = catalogue.find('credmanager', module, name);
-    const targets = definition?.targets(config, { configDir }) ?? [];
-    return targets.map((target) => ({ target, manager: { name, namedBy } }));
-  });
-  const byTarget = Map.groupBy(single, ({ target }) => JSON.stringify(target));
+  const single = await Promise.all(
+    named.map(async ({ choice, namedBy }) => {
+      const { name, module, config, configDir } = choice;
+      const definition = catalogue.find('credmanager', module, name);
+      const targets = (await definition?.targets(config, { configDir, files })) ?? [];
+      return targets.map((target) => ({ target, manager: { name, namedBy } }));
+    }),
+  );
+  const byTarget = Map.groupBy(single.flat(), ({ target }) => JSON.stringify(target));
   return [...byTarget.values()].flatMap((some) => {
     const [first] = some;
     return first === undefined

@@ -1,4 +1,5 @@
 import type { Clock } from '../../util/clock.ts';
+import type { OperatorFiles } from '../../util/operator-files.ts';
 import type { Requirements } from '../../worker/worker.ts';
 
 /** Structured log: a constant message, its facts beside it. Never a secret. */
@@ -31,6 +32,8 @@ export interface Context {
   /** Relative paths in the queue's options count from here. Absolute. */
   readonly configDir: string;
   readonly clock: Clock;
+  /** Reads what the queue's options name: a template, a kubeconfig. One for the daemon, which a dead file system cannot stop. */
+  readonly files: OperatorFiles;
   readonly random: () => number;
   readonly log: Log;
   /**

@@ -10,6 +10,7 @@ export interface DefinitionProblem {
     | 'template-wrong'
     | 'template-risky'
     | 'unknown-placeholder'
+    | 'variable-passed'
     | 'access-point-shared'
     | 'throttler-without-rules'
     | 'throttler-rule-idle'
@@ -21,7 +22,7 @@ export interface DefinitionProblem {
     | 'server-warned'
     | 'server-unknown';
   readonly message: string;
-  readonly severity?: 'error' | 'warning';
+  readonly severity?: 'error' | 'warning' | 'notice';
   readonly file?: string;
   readonly line?: number;
 }

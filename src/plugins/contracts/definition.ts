@@ -23,13 +23,16 @@ export interface PluginOf {
 }
 export type PluginKind = keyof PluginOf;
 
-/** What `connections` and `check` may know: the daemon's directories, before anything is started. */
-export type CheckContext = Pick<Context, 'queue' | 'stateDir' | 'configDir'> & {
+/** What `connections` and `check` may use: the daemon's directories, before anything is started. */
+export type CheckContext = Pick<Context, 'queue' | 'stateDir' | 'configDir' | 'files'> & {
   /** How large its workers are. Undefined where no queue is meant, and where what is written of them is wrong. */
   readonly requirements?: Sizes;
   /** Whether its pilots fetch their own jobs. */
   readonly pull?: boolean;
 };
+
+/** What `targets` may use. */
+export type TargetContext = Pick<CheckContext, 'configDir' | 'files'>;
 
 /** A plugin as data. */
 export interface Definition<Kind extends PluginKind, Config extends TSchema> {
@@ -54,14 +57,20 @@ export interface Definition<Kind extends PluginKind, Config extends TSchema> {
    * that changes makes another configuration, and the workers of this one are followed where they are. Called after a `check`
    * without errors.
    */
-  withFiles?(config: Static<Config>, context: CheckContext): Static<Config>;
+  withFiles?(config: Static<Config>, context: CheckContext): Static<Config> | Promise<Static<Config>>;
   /** Mistakes a schema cannot see (a missing or wrong template file), found before anything starts. */
-  check?(config: Static<Config>, context: CheckContext): readonly DefinitionProblem[];
+  check?(
+    config: Static<Config>,
+    context: CheckContext,
+  ): readonly DefinitionProblem[] | Promise<readonly DefinitionProblem[]>;
   /**
    * Of a credential manager: what it writes, made or renewed, as far as its options say. `check-config` lists it. Called after a
    * `check` without errors.
    */
-  targets?(config: Static<Config>, context: Pick<CheckContext, 'configDir'>): readonly WriteTarget[];
+  targets?(
+    config: Static<Config>,
+    context: TargetContext,
+  ): readonly WriteTarget[] | Promise<readonly WriteTarget[]>;
   create(config: Static<Config>, context: Context): PluginOf[Kind];
 }
 
@@ -74,9 +83,9 @@ export interface AnyDefinition {
   readonly defaultDemand: 'fill' | undefined;
   readonly config: TSchema;
   connections(config: unknown, context: CheckContext): readonly string[];
-  check(config: unknown, context: CheckContext): readonly DefinitionProblem[];
-  withFiles(config: unknown, context: CheckContext): unknown;
-  targets(config: unknown, context: Pick<CheckContext, 'configDir'>): readonly WriteTarget[];
+  check(config: unknown, context: CheckContext): Promise<readonly DefinitionProblem[]>;
+  withFiles(config: unknown, context: CheckContext): Promise<unknown>;
+  targets(config: unknown, context: TargetContext): Promise<readonly WriteTarget[]>;
   create(config: unknown, context: Context): PluginOf[PluginKind];
 }
 
@@ -92,9 +101,10 @@ export function definePlugin<Kind extends PluginKind, Config extends TSchema>(
     defaultDemand: definition.defaultDemand,
     config: definition.config,
     connections: (config, context) => definition.connections(config as Static<Config>, context),
-    check: (config, context) => definition.check?.(config as Static<Config>, context) ?? [],
-    withFiles: (config, context) => definition.withFiles?.(config as Static<Config>, context) ?? config,
-    targets: (config, context) => definition.targets?.(config as Static<Config>, context) ?? [],
+    check: async (config, context) => (await definition.check?.(config as Static<Config>, context)) ?? [],
+    withFiles: async (config, context) =>
+      (await definition.withFiles?.(config as Static<Config>, context)) ?? config,
+    targets: async (config, context) => (await definition.targets?.(config as Static<Config>, context)) ?? [],
     create: (config, context) => definition.create(config as Static<Config>, context),
   };
 }

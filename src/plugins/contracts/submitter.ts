@@ -56,7 +56,7 @@ export interface Submitter {
    * Names of the credentials without which its workers are of no use, as credential managers name them: submission stops
    * while one of them is bad or ends soon.
    */
-  credentials?(): readonly string[];
+  credentials?(): readonly string[] | Promise<readonly string[]>;
 
   /**
    * What the backend would say of such a worker, without keeping anything of it: for `check-config --server`. Places are

@@ -2,7 +2,7 @@ import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
 import type { KubernetesObject } from '../../clients/kubernetes/objects.ts';
 import type { Handle, Worker } from '../../worker/worker.ts';
 import type { FilledJob } from './template/fill.ts';
-import type { JobMaker, KubernetesHub } from './hub.ts';
+import type { BatchJobMaker, KubernetesHub } from './hub.ts';
 import { identityOf, isOurs, marksOf } from './marks.ts';
 import type { ObjectMeta } from './state/types.ts';
 
@@ -17,9 +17,9 @@ const noPods = { suspend: true, parallelism: 0 };
  * still reach. Only the server itself can rule that out. A fence is a Job of the worker's own name that starts no Pod: while
  * it is there no late creation of that name succeeds, and the sweeper removes it with the worker.
  */
-function fenceJob(hub: KubernetesHub, worker: Worker, makeJob: JobMaker) {
+async function fenceJob(hub: KubernetesHub, worker: Worker, makeJob: BatchJobMaker) {
   const marks = marksOf(worker, hub.factoryId);
-  const own = makeJob(worker);
+  const own = await makeJob(worker);
   if (own !== undefined) return asFence(own, worker.attempt);
   const resources = { requests: { cpu: '1m', memory: '4Mi' }, limits: { cpu: '1m', memory: '4Mi' } };
   const securityContext = {
@@ -97,7 +97,7 @@ const turns = 3;
 export async function fence(
   hub: KubernetesHub,
   worker: Worker,
-  makeJob: JobMaker,
+  makeJob: BatchJobMaker,
   signal: AbortSignal,
 ): Promise<Handle | undefined> {
   // The server said no to it, and was not asked since.
@@ -119,7 +119,8 @@ export async function fence(
         break;
     }
     try {
-      await hub.client.create(hub.jobs, fenceJob(hub, worker, makeJob), { signal, metadataOnly: true });
+      const job = await fenceJob(hub, worker, makeJob);
+      await hub.client.create(hub.jobs, job, { signal, metadataOnly: true });
       return undefined;
     } catch (error) {
       // A namespace that is not there, or on its way out, takes in nothing any more.

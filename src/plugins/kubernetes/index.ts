@@ -1,8 +1,10 @@
-import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { readAccess } from '../../clients/kubernetes/access.ts';
 import { filesOf } from '../../clients/kubernetes/credentials.ts';
 import { accessSource } from '../../clients/kubernetes/place.ts';
+import type { FileKind } from '../../util/file-kinds.ts';
+import { hasCode } from '../../util/files.ts';
+import { whyUnreadable } from '../../util/operator-files.ts';
 import { messageOf, ThresherError } from '../../worker/errors.ts';
 import type { Context } from '../contracts/context.ts';
 import { type CheckContext, definePlugin } from '../contracts/definition.ts';
@@ -29,7 +31,10 @@ export const kubernetesPlugins = [
     aliases: [['pandaharvester.harvestersubmitter.k8s_submitter', 'K8sSubmitter']],
     config: K8sSubmitterConfig,
     connections,
-    check: (config, context) => [...checkWhere(config, context), ...checkTemplateFile(config, context)],
+    check: async (config, context) => [
+      ...(await checkWhere(config, context)),
+      ...(await checkTemplateFile(config, context)),
+    ],
     create: (config, context) => {
       const hub = hubOf(config, context);
       const rights = context.share(
@@ -46,7 +51,10 @@ export const kubernetesPlugins = [
     aliases: [['pandaharvester.harvestermonitor.k8s_monitor', 'K8sMonitor']],
     config: K8sMonitorConfig,
     connections,
-    check: (config, context) => [...checkWhere(config, context), ...badPendingRules(config.pendingRules)],
+    check: async (config, context) => [
+      ...(await checkWhere(config, context)),
+      ...badPendingRules(config.pendingRules),
+    ],
     create: (config, context) => {
       const hub = hubOf(config, context);
       const known = monitorOptions(config, context);
@@ -95,16 +103,13 @@ function optionsOf(known: MonitorOptions): OptionsOf {
 
 function proxiesOf(config: Where, context: Context): ProxySecrets {
   const hub = hubOf(config, context);
-  return context.share(
-    `${connectionName(config, context)} proxies`,
-    () => new ProxySecrets(hub, context.clock),
-  );
+  return context.share(`${connectionName(config, context)} proxies`, () => new ProxySecrets(hub, context));
 }
 
 /** What a namespace may be called. Source: RFC 1123, as Kubernetes' validation has it. */
 const namespacePattern = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 
-function checkWhere(config: Where, context: CheckContext): DefinitionProblem[] {
+async function checkWhere(config: Where, context: CheckContext): Promise<DefinitionProblem[]> {
   const problems: DefinitionProblem[] = [];
   const namespace = namespaceOf(config);
   if (!namespacePattern.test(namespace)) {
@@ -113,10 +118,12 @@ function checkWhere(config: Where, context: CheckContext): DefinitionProblem[] {
     problems.push({ pointer, code: 'wrong-type', message });
   }
   try {
-    const access = readAccess(accessSource(config, context.configDir));
-    for (const file of filesOf(access).filter((file) => !existsSync(file))) {
+    const access = await readAccess(context.files, accessSource(config, context.configDir));
+    for (const { file, kind } of filesOf(access)) {
+      const why = await whyNoFile(context, file, kind);
+      if (why === undefined) continue;
       // Only a warning: what writes a token may start after the daemon, and until then the queue waits with the reason.
-      const message = `${access.source} names ${file}, which is not there: write that file, or name the right one`;
+      const message = `${access.source} names ${file}, which ${why}`;
       problems.push({ pointer: '/k8s_config_file', severity: 'warning', code: 'file-unreadable', message });
     }
   } catch (error) {
@@ -127,10 +134,13 @@ function checkWhere(config: Where, context: CheckContext): DefinitionProblem[] {
   return problems;
 }
 
-function checkTemplateFile(config: K8sSubmitterConfig, context: CheckContext): DefinitionProblem[] {
+async function checkTemplateFile(
+  config: K8sSubmitterConfig,
+  context: CheckContext,
+): Promise<DefinitionProblem[]> {
   const file = resolve(context.configDir, config.k8s_yaml_file);
   const options = { ...templateOptions(config), namespace: namespaceOf(config) };
-  const loaded = loadTemplate(file, options);
+  const loaded = await loadTemplate(context.files, file, options);
   const found = loaded.ok ? loaded.warnings : loaded.problems;
   return [
     ...found.map((problem) =>
@@ -139,21 +149,34 @@ function checkTemplateFile(config: K8sSubmitterConfig, context: CheckContext): D
         : problem,
     ),
     ...(loaded.ok ? checkSizes(JSON.stringify(loaded.template.job), file, context) : []),
-    ...checkProxy(config, context, loaded.ok ? loaded.template : undefined),
+    ...(await checkProxy(config, context, loaded.ok ? loaded.template : undefined)),
   ];
 }
 
+/** The end of a sentence that begins with the file's name; undefined for one that can be read, or may by the daemon's user. */
+async function whyNoFile({ files }: CheckContext, file: string, kind: FileKind): Promise<string | undefined> {
+  try {
+    await files.read(file, kind);
+    return undefined;
+  } catch (error) {
+    if (hasCode(error, 'EACCES', 'EPERM')) return undefined;
+    if (hasCode(error, 'ENOENT', 'ENOTDIR')) return 'is not there: write it, or name the right one';
+    return `cannot be used: ${whyUnreadable(error, kind)}`;
+  }
+}
+
 /** Pilots that get no proxy fail one after the other, far away: said here as far as it can be seen. */
-function checkProxy(
+async function checkProxy(
   { proxySecretPath: path, x509UserProxy }: K8sSubmitterConfig,
-  { configDir }: CheckContext,
+  context: CheckContext,
   template: KubernetesTemplate | undefined,
-): DefinitionProblem[] {
+): Promise<DefinitionProblem[]> {
   if (path === undefined) {
-    const file = x509UserProxy === undefined ? undefined : resolve(configDir, x509UserProxy);
-    if (file === undefined || existsSync(file)) return [];
+    const file = x509UserProxy === undefined ? undefined : resolve(context.configDir, x509UserProxy);
+    const why = file === undefined ? undefined : await whyNoFile(context, file, 'proxy');
+    if (why === undefined) return [];
     // What renews it may start after the daemon; until then the queue waits with the reason.
-    const message = `the proxy ${file} is not there: write it, or name the right one`;
+    const message = `the proxy ${file ?? ''} ${why}`;
     return [{ pointer: '/x509UserProxy', severity: 'warning', code: 'file-unreadable', message }];
   }
   const pilot = template?.job.spec.template.spec.containers.find(({ name }) => name === template.pilot);

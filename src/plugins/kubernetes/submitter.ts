@@ -1,5 +1,5 @@
-import { statSync } from 'node:fs';
 import { toReason } from '../../worker/errors.ts';
+import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import pMap from 'p-map';
 import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
@@ -14,7 +14,7 @@ import { dryRun } from './dry-run.ts';
 import type { FillOptions } from './template/environment.ts';
 import { fence, handleOf, removeFence, standingOf } from './fence.ts';
 import { fill, type FilledJob } from './template/fill.ts';
-import type { JobMaker, KubernetesHub } from './hub.ts';
+import type { BatchJobMaker, KubernetesHub } from './hub.ts';
 import type { ProxySecret, ProxySecrets } from './proxy-secrets.ts';
 import type { Rights } from './rights.ts';
 import { secretAt } from './template/mounted-secret.ts';
@@ -37,8 +37,8 @@ export class K8sSubmitter implements Submitter {
 
   constructor(parts: SubmitterParts) {
     this.#parts = parts;
-    parts.hub.jobMakers.set(parts.context.queue, () => {
-      const template = this.#template();
+    parts.hub.jobMakers.set(parts.context.queue, async () => {
+      const template = await this.#template();
       if (Array.isArray(template)) return undefined;
       const options = this.#fillOptions(undefined);
       return (worker) => fill(template, worker, options);
@@ -47,7 +47,7 @@ export class K8sSubmitter implements Submitter {
 
   async preflight(signal: AbortSignal): Promise<Preflight> {
     const { rights } = this.#parts;
-    const template = this.#template();
+    const template = await this.#template();
     const problems: Reason[] = Array.isArray(template) ? template : [];
     const proxyFile = this.#proxyFile();
     try {
@@ -70,7 +70,7 @@ export class K8sSubmitter implements Submitter {
         outcomes.set(workerId, { kind: 'rejected', permanent: false, error });
       return outcomes;
     };
-    const template = this.#template();
+    const template = await this.#template();
     if (Array.isArray(template)) {
       return refuseAll({ code: 'preflight', message: template.map(({ message }) => message).join('; ') });
     }
@@ -89,20 +89,20 @@ export class K8sSubmitter implements Submitter {
     return outcomes;
   }
 
-  credentials(): readonly string[] {
+  async credentials(): Promise<readonly string[]> {
     const file = this.#proxyFile();
     if (file !== undefined) return [file];
     const { proxySecretPath } = this.#parts.config;
     if (proxySecretPath === undefined) return [];
-    const version = versionOf(this.#templateFile());
+    const version = await this.#versionOf(this.#templateFile());
     if (this.#mounted?.version !== version)
-      this.#mounted = { version, names: this.#mountedAt(proxySecretPath) };
+      this.#mounted = { version, names: await this.#mountedAt(proxySecretPath) };
     return this.#mounted.names;
   }
 
-  #mountedAt(path: string): readonly string[] {
+  async #mountedAt(path: string): Promise<readonly string[]> {
     const { config, context } = this.#parts;
-    const template = this.#template();
+    const template = await this.#template();
     if (Array.isArray(template)) return [];
     const mounted = secretAt(template, path);
     if (mounted === undefined) return [];
@@ -122,7 +122,7 @@ export class K8sSubmitter implements Submitter {
   }
 
   async rehearse(worker: Worker, signal: AbortSignal): Promise<readonly DefinitionProblem[]> {
-    const template = this.#template();
+    const template = await this.#template();
     // What is wrong with the file was said before.
     if (Array.isArray(template)) return [];
     // The Secret is made with the first worker; the server does not ask for it before its Pod starts.
@@ -205,9 +205,24 @@ export class K8sSubmitter implements Submitter {
     return resolve(context.configDir, config.k8s_yaml_file);
   }
 
+  /** Another text whenever the file is written or replaced. */
+  async #versionOf(file: string): Promise<string> {
+    try {
+      const found = await this.#parts.context.files.run(file, 'a look at', () =>
+        stat(file, { bigint: true }),
+      );
+      const { mtimeNs, ctimeNs, ino, size } = found;
+      return [mtimeNs, ctimeNs, ino, size].join(' ');
+    } catch {
+      // What is wrong with it is said by who reads it.
+      return '';
+    }
+  }
+
   /** Read anew each time: an operator's edit counts at once, and a broken one stops the queue with its reason. */
-  #template(): KubernetesTemplate | Reason[] {
-    const loaded = loadTemplate(this.#templateFile(), templateOptions(this.#parts.config));
+  async #template(): Promise<KubernetesTemplate | Reason[]> {
+    const { config, context } = this.#parts;
+    const loaded = await loadTemplate(context.files, this.#templateFile(), templateOptions(config));
     if (loaded.ok) return loaded.template;
     return loaded.problems.map(({ file, line, message }) => ({
       code: 'preflight',
@@ -226,17 +241,6 @@ export function templateOptions(config: K8sSubmitterConfig) {
   };
 }
 
-/** Another text whenever the file is written or replaced. */
-function versionOf(file: string): string {
-  try {
-    const { mtimeNs, ctimeNs, ino, size } = statSync(file, { bigint: true });
-    return [mtimeNs, ctimeNs, ino, size].join(' ');
-  } catch {
-    // What is wrong with it is said by who reads it.
-    return '';
-  }
-}
-
 function accepted({ name }: Worker, uid: string | undefined): SubmitOutcome {
   return { kind: 'accepted', handle: handleOf(name, uid) };
 }
@@ -244,7 +248,7 @@ function accepted({ name }: Worker, uid: string | undefined): SubmitOutcome {
 async function findOutcome(
   hub: KubernetesHub,
   worker: Worker,
-  makeJob: JobMaker,
+  makeJob: BatchJobMaker,
   signal: AbortSignal,
 ): Promise<FindOutcome> {
   try {

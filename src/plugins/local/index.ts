@@ -32,10 +32,10 @@ export const localPlugins = [
     defaultDemand: 'fill',
     config: LocalSubmitterConfig,
     connections: connection,
-    check: (config, context) => {
+    check: async (config, context) => {
       if (config.templateFile === undefined) return [];
       const file = resolve(context.configDir, config.templateFile);
-      const loaded = loadTemplate(file);
+      const loaded = await loadTemplate(context.files, file);
       if (loaded.ok) return checkSizes(JSON.stringify(loaded.template), file, context);
       return loaded.problems.map((problem) =>
         problem.code === 'file-unreadable'

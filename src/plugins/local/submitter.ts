@@ -3,7 +3,7 @@ import { access, constants } from 'node:fs/promises';
 import { availableParallelism, totalmem } from 'node:os';
 import { resolve } from 'node:path';
 import pMap from 'p-map';
-import { messageOf } from '../../worker/errors.ts';
+import { messageOf, toReason } from '../../worker/errors.ts';
 import type { Reason } from '../../worker/reason.ts';
 import type { Handle, Worker } from '../../worker/worker.ts';
 import type { Context } from '../contracts/context.ts';
@@ -48,21 +48,16 @@ export class LocalSubmitter implements Submitter {
       problems.push({ code: 'preflight', message });
     }
     // Read anew each time: an operator's edit counts at once, and a broken one stops the queue with its reason.
-    const template = this.#template();
+    const template = await this.#template();
     if (Array.isArray(template)) return { problems: [...problems, ...template] };
-    if (!commandExists(template.command, process.env.PATH ?? '')) {
-      problems.push({
-        code: 'preflight',
-        message: `the template's command "${template.command}" was not found`,
-      });
-    }
+    problems.push(...(await this.#commandProblems(template)));
     return { problems, room: this.#room(template) };
   }
 
   async submit(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, SubmitOutcome>> {
     // A retry right after a restart comes without a preflight.
     await this.#host.prepared();
-    const template = this.#template();
+    const template = await this.#template();
     const outcomes = new Map<number, SubmitOutcome>();
     if (Array.isArray(template)) {
       const message = template.map((problem) => problem.message).join('; ');
@@ -167,9 +162,20 @@ export class LocalSubmitter implements Submitter {
     return rejected(code, message);
   }
 
-  #template(): LocalTemplate | Reason[] {
-    if (this.#config.templateFile === undefined) return builtInTemplate;
-    const loaded = loadTemplate(resolve(this.#context.configDir, this.#config.templateFile));
+  async #commandProblems({ command }: LocalTemplate): Promise<Reason[]> {
+    try {
+      if (await commandExists(this.#context.files, command, process.env.PATH ?? '')) return [];
+      return [{ code: 'preflight', message: `the template's command "${command}" was not found` }];
+    } catch (error) {
+      return [toReason(error)];
+    }
+  }
+
+  async #template(): Promise<LocalTemplate | Reason[]> {
+    const { templateFile } = this.#config;
+    if (templateFile === undefined) return builtInTemplate;
+    const { files, configDir } = this.#context;
+    const loaded = await loadTemplate(files, resolve(configDir, templateFile));
     if (loaded.ok) return loaded.template;
     return loaded.problems.map((problem) => ({
       code: 'preflight',

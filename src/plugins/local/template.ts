@@ -1,9 +1,11 @@
-import { accessSync, constants, statSync } from 'node:fs';
+import { constants } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
-import { readYamlFile } from '../../util/located.ts';
+import { readYamlFile } from '../../util/located-file.ts';
+import type { OperatorFiles } from '../../util/operator-files.ts';
 import { whatIsMeant } from '../../util/nearest.ts';
 import { fillPlaceholders, type PlaceholderValues, unknownPlaceholders } from '../../util/placeholders.ts';
 import { check } from '../../util/schema.ts';
+import { ThresherError } from '../../worker/errors.ts';
 import type { Worker } from '../../worker/worker.ts';
 import type { DefinitionProblem } from '../contracts/definition-problem.ts';
 import {
@@ -26,8 +28,8 @@ export type LoadedTemplate =
   | { readonly ok: false; readonly problems: readonly DefinitionProblem[] };
 
 /** Reads and checks a template file; every mistake is found here, before a worker is made of it. */
-export function loadTemplate(file: string): LoadedTemplate {
-  const located = readYamlFile(file);
+export async function loadTemplate(files: OperatorFiles, file: string): Promise<LoadedTemplate> {
+  const located = await readYamlFile(files, file, 'template');
   if (located.value === undefined) {
     const problems = located.problems.map((problem) => ({
       ...{ pointer: problem.pointer, file, line: problem.line, message: problem.message },
@@ -142,18 +144,17 @@ export const knownPlaceholders: ReadonlySet<string> = new Set([
   ...requirementPlaceholders,
 ]);
 
-/** Whether the command would be found; placeholders in it are only known later. */
-export function commandExists(command: string, path: string): boolean {
+/** Whether the command would be found; placeholders in it are only known later. @throws ThresherError `file-timeout` */
+export async function commandExists(files: OperatorFiles, command: string, path: string): Promise<boolean> {
   if (command.includes('${')) return true;
   const candidates = command.includes('/')
     ? [command]
     : path.split(delimiter).map((part) => join(part, command));
-  return candidates.some((candidate) => {
-    try {
-      accessSync(candidate, constants.X_OK);
-      return statSync(candidate).isFile();
-    } catch {
-      return false;
-    }
-  });
+  for (const candidate of candidates) {
+    if ((await files.stat(candidate))?.isFile() !== true) continue;
+    const refusal = await files.access(candidate, constants.X_OK).catch((error: unknown) => error);
+    if (refusal === undefined) return true;
+    if (refusal instanceof ThresherError) throw refusal;
+  }
+  return false;
 }

@@ -172,4 +172,9 @@ export const configurationErrors = {
       'A worker template works, but not as one worker needs it: more than one Pod of one worker, or a part that thresher replaces.',
     remedy: 'Write what the message asks for.',
   },
+  'variable-passed': {
+    meaning:
+      'A submit description names a variable of the environment (`$ENV(NAME)`, `getenv`), and `condor_submit` gets it from the daemon.',
+    remedy: 'None is needed.',
+  },
 } as const satisfies Record<string, Explanation>;

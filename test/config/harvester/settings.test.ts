@@ -513,7 +513,7 @@ describe("Harvester's settings", () => {
     mkdirSync(file);
     const result = readSettings(file);
     expect(result.problems.map(({ code, message }) => [code, message])).to.deep.equal([
-      ['file-unreadable', 'it is a directory, and must be a file'],
+      ['file-unreadable', 'it is a directory, not a regular file: name the file of the settings'],
     ]);
   });
 

@@ -5,6 +5,7 @@ import { managersOf } from '../../../src/config/queues/credential-managers.ts';
 import type { PluginCatalogue } from '../../../src/config/queues/queue-config.ts';
 import { readSettings } from '../../../src/config/settings/settings.ts';
 import { loadPlugins } from '../../../src/daemon/plugins.ts';
+import { files } from '../../support/operator-files.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 
 const k8s = 'pandaharvester.harvestercredmanager.k8s_secret_cred_manager';
@@ -16,7 +17,7 @@ describe('credential managers of the settings', () => {
   let catalogue: PluginCatalogue;
 
   before(async () => {
-    catalogue = await loadPlugins([], '/');
+    catalogue = await loadPlugins([], '/', files);
   });
 
   beforeEach(() => {
@@ -32,12 +33,12 @@ describe('credential managers of the settings', () => {
     writeFileSync(plan, JSON.stringify({ k8s_config_file: 'kubeconfig', proxy_files: ['/proxy'] }));
   });
 
-  function read(text: string, name = 'panda_harvester.cfg') {
+  async function read(text: string, name = 'panda_harvester.cfg') {
     const file = join(directory, name);
     writeFileSync(file, text);
     const result = readSettings(file, undefined, { env: {}, hostname: 'h', home: directory });
     if (!result.ok) throw new Error(JSON.stringify(result.problems));
-    const { choices, problems } = managersOf(result.settings, catalogue);
+    const { choices, problems } = await managersOf(result.settings, catalogue, files);
     return {
       managers: choices.map(({ name, config }) => [
         name,
@@ -49,14 +50,14 @@ describe('credential managers of the settings', () => {
     };
   }
 
-  it("are read of Harvester's parallel lists, one line for each", () => {
+  it("are read of Harvester's parallel lists, one line for each", async () => {
     const text = [
       ...['[credmanager]', 'moduleName =', ` ${k8s}`, ` ${voms}`],
       ...['className =', ' K8sSecretCredManager', ' NoVomsCredManager'],
       ...['certFile =', ` ${plan}`, ' /cert.pem', 'outCertFile =', ' dummy', ' /proxy'],
       ...['voms =', ' dummy', ' atlas:/atlas/Role=pilot'],
     ].join('\n');
-    expect(read(text)).to.deep.equal({
+    expect(await read(text)).to.deep.equal({
       managers: [
         ['K8sSecretCredManager', plan],
         ['NoVomsCredManager', '/cert.pem'],
@@ -65,12 +66,12 @@ describe('credential managers of the settings', () => {
     });
   });
 
-  it('are none where a list is short: what belongs to what is not guessed', () => {
+  it('are none where a list is short: what belongs to what is not guessed', async () => {
     const text = [
       ...['[credmanager]', 'moduleName =', ` ${k8s}`, ` ${voms}`],
       ...['className =', ' K8sSecretCredManager', ' NoVomsCredManager', 'certFile =', ` ${plan}`],
     ].join('\n');
-    const { managers, problems } = read(text);
+    const { managers, problems } = await read(text);
     expect(managers).to.deep.equal([]);
     expect(problems).to.have.length(1);
     expect(problems[0]).to.match(
@@ -78,10 +79,10 @@ describe('credential managers of the settings', () => {
     );
   });
 
-  it('are read of pluginConfigs, each with its options', () => {
+  it('are read of pluginConfigs, each with its options', async () => {
     const configs = { one: { files: ['token'] }, other: { files: ['/b'] } };
     const text = `credmanager: { pluginConfigs: [${JSON.stringify({ module: 'thresher/credentials', name: 'FileCredManager', configs })}] }\n`;
-    expect(read(text, 'thresher.yaml')).to.deep.equal({
+    expect(await read(text, 'thresher.yaml')).to.deep.equal({
       managers: [
         ['FileCredManager', ['token']],
         ['FileCredManager', ['/b']],
@@ -114,18 +115,18 @@ describe('credential managers of the settings', () => {
       /^error wrong-type .*\/configs\/a\/files: files is "\/x"; it must be a list/,
     ],
   ] as const) {
-    it(`with ${what} are a mistake, at its place, and the others go on`, () => {
+    it(`with ${what} are a mistake, at its place, and the others go on`, async () => {
       const good =
         '{"module": "thresher/credentials", "name": "FileCredManager", "configs": {"b": {"files": ["/b"]}}}';
       const text = `credmanager:\n  pluginConfigs:\n    - ${entry}\n    - ${good}\n`;
-      const { managers, problems } = read(text, 'thresher.yaml');
+      const { managers, problems } = await read(text, 'thresher.yaml');
       expect(managers).to.deep.equal([['FileCredManager', ['/b']]]);
       expect(problems).to.have.length(1);
       expect(problems[0]).to.match(said);
     });
   }
 
-  it('with a plan that is wrong name the place in the plan', () => {
+  it('with a plan that is wrong name the place in the plan', async () => {
     writeFileSync(plan, '{\n  "proxy_files": "/proxy"\n}\n');
     const lines = [
       '[credmanager]',
@@ -133,7 +134,7 @@ describe('credential managers of the settings', () => {
       'className = K8sSecretCredManager',
       `certFile = ${plan}`,
     ];
-    const { managers, problems } = read(lines.join('\n'));
+    const { managers, problems } = await read(lines.join('\n'));
     expect(managers).to.deep.equal([]);
     expect(problems.join('\n')).to.match(/^error wrong-type .*plan\.json:2: proxy_files/);
   });

@@ -5,6 +5,7 @@ import { type QueueVerdict, readQueueFile } from '../../../src/config/queues/que
 import { loadPlugins } from '../../../src/daemon/plugins.ts';
 import { whyNot } from '../../../src/daemon/queue-reports.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
+import { files } from '../../support/operator-files.ts';
 
 type Json = Record<string, unknown>;
 
@@ -75,8 +76,8 @@ const local = (submitter: Json): Json => ({
 async function judge(queue: Json): Promise<QueueVerdict> {
   const file = join(site(), 'queues.json');
   writeFileSync(file, JSON.stringify({ Q: queue }));
-  const options = { stateDir: '/state', defaultDemand: 'fill', queueList: undefined } as const;
-  const [verdict] = readQueueFile(file, await loadPlugins([], '/'), options).verdicts;
+  const options = { stateDir: '/state', files, defaultDemand: 'fill', queueList: undefined } as const;
+  const [verdict] = (await readQueueFile(file, await loadPlugins([], '/', files), options)).verdicts;
   if (verdict === undefined) throw new Error('there is no verdict');
   return verdict;
 }

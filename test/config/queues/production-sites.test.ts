@@ -6,6 +6,7 @@ import { type QueueVerdict, readQueueFile } from '../../../src/config/queues/que
 import { loadPlugins } from '../../../src/daemon/plugins.ts';
 import { fromPointer } from '../../../src/util/located.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
+import { files } from '../../support/operator-files.ts';
 
 const fixtures = resolve(import.meta.dirname, '../../fixtures');
 const kubeconfig = JSON.stringify({
@@ -67,8 +68,8 @@ function siteOf(name: string): string {
 }
 
 async function judge(file: string): Promise<readonly QueueVerdict[]> {
-  const options = { stateDir: '/state', defaultDemand: 'fill', queueList: undefined } as const;
-  return readQueueFile(file, await loadPlugins([], '/'), options).verdicts;
+  const options = { stateDir: '/state', files, defaultDemand: 'fill', queueList: undefined } as const;
+  return (await readQueueFile(file, await loadPlugins([], '/', files), options)).verdicts;
 }
 
 const errorsOf = ({ problems }: QueueVerdict) => problems.filter(({ severity }) => severity === 'error');

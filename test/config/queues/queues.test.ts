@@ -3,14 +3,17 @@ import { join, resolve } from 'node:path';
 import { expect } from 'chai';
 import { modulesNamedIn, type QueueFileOptions, readQueueFile } from '../../../src/config/queues/queues.ts';
 import { loadPlugins } from '../../../src/daemon/plugins.ts';
+import { files } from '../../support/operator-files.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 
 type Json = Record<string, unknown>;
 
-const options: QueueFileOptions = { stateDir: '/state', defaultDemand: undefined, queueList: undefined };
+const options: QueueFileOptions = {
+  ...{ stateDir: '/state', files, defaultDemand: undefined, queueList: undefined },
+};
 
 async function read(file: string, changes: Partial<QueueFileOptions> = {}) {
-  const catalogue = await loadPlugins(modulesNamedIn(file), resolve(file, '..'));
+  const catalogue = await loadPlugins(await modulesNamedIn(file, files), resolve(file, '..'), files);
   return readQueueFile(file, catalogue, { ...options, ...changes });
 }
 

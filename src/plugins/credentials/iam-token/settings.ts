@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { readPlainFileSync } from '../../../util/plain-file.ts';
+import { whyUnreadable } from '../../../util/operator-files.ts';
 import { check } from '../../../util/schema.ts';
 import { messageOf } from '../../../worker/errors.ts';
+import type { TargetContext } from '../../contracts/definition.ts';
 import type { DefinitionProblem } from '../../contracts/definition-problem.ts';
 import { type IamTokenConfig, IamTokenOptions } from './schema.ts';
 import { clashingTargets, pandaServer } from './targets.ts';
@@ -12,14 +12,17 @@ export type Loaded =
   | { readonly ok: false; readonly problems: readonly DefinitionProblem[] };
 
 /** The options of a section, or of the file it names. */
-export function loadOptions(config: IamTokenConfig, configDir: string): Loaded {
+export async function loadOptions(
+  config: IamTokenConfig,
+  { configDir, files }: TargetContext,
+): Promise<Loaded> {
   if (config.inFile === undefined) return checked(config, undefined);
   const file = resolve(configDir, config.inFile);
   let text: string;
   try {
-    text = readFileSync(file, 'utf8');
+    text = (await files.read(file, 'options')).bytes.toString('utf8');
   } catch (error) {
-    const message = `inFile cannot be read: ${messageOf(error)}`;
+    const message = `inFile ${file}: ${whyUnreadable(error, 'options')}`;
     return { ok: false, problems: [{ pointer: '/inFile', code: 'file-unreadable', message }] };
   }
   try {
@@ -33,16 +36,17 @@ export function loadOptions(config: IamTokenConfig, configDir: string): Loaded {
 }
 
 /** Lines of `target_list_file`; none where it cannot be read now: the manager says so when it runs. */
-export function moreTargets({ target_list_file: file }: IamTokenOptions, configDir: string): string[] {
+export async function moreTargets(
+  { target_list_file: file }: IamTokenOptions,
+  { configDir, files }: TargetContext,
+): Promise<string[]> {
   if (file === undefined) return [];
   try {
-    return readPlainFileSync(resolve(configDir, file), targetListRules).bytes.toString('utf8').split('\n');
+    return (await files.read(resolve(configDir, file), 'options')).bytes.toString('utf8').split('\n');
   } catch {
     return [];
   }
 }
-
-const targetListRules = { largest: 1024 * 1024, links: 'follow' } as const;
 
 function checked(value: unknown, file: string | undefined): Loaded {
   const found = check(IamTokenOptions, value);

@@ -10,18 +10,20 @@ export interface Rehearsed {
   /** What it makes of a worker. */
   readonly description: string;
   readonly directory: string;
+  /** Variables of the daemon that the template names. */
+  readonly environment: Readonly<Record<string, string>>;
 }
 
 /** What each schedd says, and `condor_submit` to each text. */
 export async function rehearse(
   hubs: readonly HTCondorHub[],
-  textsAt: (hub: HTCondorHub) => readonly Rehearsed[],
+  textsAt: (hub: HTCondorHub) => Promise<readonly Rehearsed[]>,
   signal: AbortSignal,
 ): Promise<DefinitionProblem[]> {
   const said = await pMap(hubs, (hub) => askSchedd(hub, signal));
   // condor_submit looks for the schedd first.
   const hub = hubs.find((_, index) => said[index]?.length === 0);
-  const dry = hub === undefined ? [] : await pMap(textsAt(hub), (text) => drySubmit(hub, text, signal));
+  const dry = hub === undefined ? [] : await pMap(await textsAt(hub), (text) => drySubmit(hub, text, signal));
   return [...said, ...dry].flat();
 }
 
@@ -45,12 +47,12 @@ async function askSchedd(hub: HTCondorHub, signal: AbortSignal): Promise<Definit
 /** What `condor_submit` itself says to the text that a worker would be submitted with. */
 async function drySubmit(
   hub: HTCondorHub,
-  { file, description, directory }: Rehearsed,
+  { file, description, directory, environment }: Rehearsed,
   signal: AbortSignal,
 ): Promise<DefinitionProblem[]> {
   const place = { pointer: '', file, line: 0 };
   try {
-    const warnings = await hub.client.dryRun(description, directory, signal);
+    const warnings = await hub.client.dryRun(description, { directory, environment }, signal);
     // Of a line that it does not use it says so as well, and that is in the template.
     const told = warnings.filter((warning) => !warning.includes("Queue variable 'thresher"));
     return told.map((warning) => ({

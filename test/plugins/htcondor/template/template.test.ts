@@ -9,6 +9,7 @@ import { loadTemplate, parseTemplate } from '../../../../src/plugins/htcondor/te
 import { templateFiles } from '../../../../src/plugins/htcondor/template/which-file.ts';
 import type { Worker } from '../../../../src/worker/worker.ts';
 import { batchOptions, ce, submitterConfig, templateOf } from '../../../support/htcondor-batch.ts';
+import { files } from '../../../support/operator-files.ts';
 import { requirements, workerOf } from '../../../support/samples.ts';
 import { temporaryDirectory } from '../../../support/temporary.ts';
 
@@ -36,8 +37,8 @@ const body = 'executable = {executableFile}\n';
 describe('a submit template', () => {
   for (const folder of ['test/fixtures/harvester', 'test/fixtures/sites', 'templates/htcondor']) {
     for (const name of readdirSync(join(root, folder)).filter((name) => /\.(sdf|yaml)$/.test(name))) {
-      it(`of ${folder}/${name} is taken as it is`, () => {
-        const loaded = loadTemplate(join(root, folder, name), full);
+      it(`of ${folder}/${name} is taken as it is`, async () => {
+        const loaded = await loadTemplate(files, join(root, folder, name), full);
         expect(loaded.ok ? [] : loaded.problems).to.deep.equal([]);
       });
     }
@@ -156,12 +157,12 @@ describe('a submit template', () => {
     });
   }
 
-  it('that is not there says so', () => {
-    const loaded = loadTemplate('/none/pilot.sdf', full);
+  it('that is not there says so', async () => {
+    const loaded = await loadTemplate(files, '/none/pilot.sdf', full);
     expect(loaded.ok ? '' : loaded.problems[0]?.code).to.equal('file-unreadable');
     const file = join(temporaryDirectory(), 'latin.sdf');
     writeFileSync(file, Buffer.from([0x61, 0x0a, 0xe9]));
-    const latin = loadTemplate(file, full);
+    const latin = await loadTemplate(files, file, full);
     expect(latin.ok ? '' : latin.problems[0]?.message).to.match(/UTF-8/);
   });
 

@@ -14,6 +14,7 @@ import {
 } from '../../../../src/plugins/kubernetes/template/template.ts';
 import { check } from '../../../../src/util/schema.ts';
 import type { Requirements, Worker } from '../../../../src/worker/worker.ts';
+import { files } from '../../../support/operator-files.ts';
 import { requirements, workerOf } from '../../../support/samples.ts';
 
 const cern = join(import.meta.dirname, '../../../fixtures/kubernetes/job_cern.yaml');
@@ -97,8 +98,8 @@ describe("a worker's Job", () => {
     expect(identityOf(pod, 'a-copy')).to.equal(undefined);
   });
 
-  it("has Harvester's whole environment, each variable once, with job_cern.yaml", () => {
-    const loaded = loadTemplate(cern);
+  it("has Harvester's whole environment, each variable once, with job_cern.yaml", async () => {
+    const loaded = await loadTemplate(files, cern);
     if (!loaded.ok) throw new Error('job_cern.yaml');
     const config = {
       ...{ proxySecretPath: '/proxy/p', logBaseURL: 'https://log', tokenDir: '/t', pandaTokenFilename: 'f' },

@@ -5,6 +5,7 @@ import { parseAllDocuments } from 'yaml';
 import { readFileSync } from 'node:fs';
 import { loadTemplate, parseTemplate } from '../../../../src/plugins/kubernetes/template/template.ts';
 import type { TemplateOptions } from '../../../../src/plugins/kubernetes/template/template-checks.ts';
+import { files } from '../../../support/operator-files.ts';
 import { temporaryDirectory } from '../../../support/temporary.ts';
 
 const fixtures = join(import.meta.dirname, '../../../fixtures/kubernetes');
@@ -48,8 +49,8 @@ describe('a Kubernetes template', () => {
     expect(findings('', '')).to.deep.equal([]);
   });
 
-  it('of Harvester is taken as it is, and warned about for a second Pod', () => {
-    const loaded = loadTemplate(join(fixtures, 'job_cern.yaml'));
+  it('of Harvester is taken as it is, and warned about for a second Pod', async () => {
+    const loaded = await loadTemplate(files, join(fixtures, 'job_cern.yaml'));
     if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems));
     expect(loaded.template.pilot).to.equal('atlas-grid-centos7');
     expect(loaded.warnings.map(({ pointer }) => pointer)).to.deep.equal(['/spec/podReplacementPolicy']);
@@ -358,25 +359,25 @@ describe('a Kubernetes template', () => {
     ]);
   });
 
-  it('that is not there is said to be so', () => {
+  it('that is not there is said to be so', async () => {
     const file = join(temporaryDirectory(), 'missing.yaml');
-    const loaded = loadTemplate(file);
+    const loaded = await loadTemplate(files, file);
     expect(loaded).to.deep.include({ ok: false });
     expect(JSON.stringify(loaded)).to.include('file-unreadable').and.include(file);
     writeFileSync(file, good);
-    expect(loadTemplate(file).ok).to.equal(true);
+    expect((await loadTemplate(files, file)).ok).to.equal(true);
   });
 
-  it('is not the file of volume claims beside it', () => {
-    const loaded = loadTemplate(join(fixtures, 'k8s_cvmfs_1.15.yaml'));
+  it('is not the file of volume claims beside it', async () => {
+    const loaded = await loadTemplate(files, join(fixtures, 'k8s_cvmfs_1.15.yaml'));
     expect(loaded.ok ? [] : loaded.problems.map(({ message }) => message)).to.match(/several YAML documents/);
   });
 });
 
 describe('the templates that ship with the program', () => {
   for (const name of readdirSync(own).filter((file) => file.startsWith('pilot-'))) {
-    it(`${name} has nothing to be warned about`, () => {
-      const loaded = loadTemplate(join(own, name), { namespace: 'pilots' });
+    it(`${name} has nothing to be warned about`, async () => {
+      const loaded = await loadTemplate(files, join(own, name), { namespace: 'pilots' });
       expect(loaded.ok ? loaded.warnings : loaded.problems).to.deep.equal([]);
     });
   }
