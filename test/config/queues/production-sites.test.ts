@@ -16,13 +16,24 @@ const kubeconfig = JSON.stringify({
   users: [{ name: 'u', user: { token: 't' } }],
 });
 
+function putProgram(path: string): void {
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, '#!/bin/sh\n');
+  chmodSync(path, 0o700);
+}
+
 /** What stands at a path of a site, by its name; the first match counts. Templates are the site's own, as far as they are public. */
 const contents: readonly (readonly [name: RegExp, put: (path: string) => void])[] = [
   [/\/$|_wdirs|condor_logs/, (path) => mkdirSync(path.replace(/\$.*$/, ''), { recursive: true })],
   [
     /pull.*\.sdf$/,
-    (path) => {
-      copyFileSync(join(fixtures, 'sites/lsst.submit_pilot_pull_ups.sdf'), path);
+    (path, site) => {
+      const text = readFileSync(join(fixtures, 'sites/lsst.submit_pilot_pull_ups.sdf'), 'utf8');
+      const moved = text.replace(/^(executable = )(\/\S+)$/m, (_, before: string, program: string) => {
+        putProgram(join(site, program));
+        return `${before}${join(site, program)}`;
+      });
+      writeFileSync(path, moved);
     },
   ],
   [
@@ -40,8 +51,7 @@ const contents: readonly (readonly [name: RegExp, put: (path: string) => void])[
   [
     /\.sh$|x509up|\.proxy$/,
     (path) => {
-      writeFileSync(path, '#!/bin/sh\n');
-      chmodSync(path, 0o700);
+      putProgram(path);
     },
   ],
   [
@@ -60,7 +70,7 @@ function siteOf(name: string): string {
   for (const path of paths) {
     const there = join(directory, path.replace(/\$\{?hostname\}?/, hostname()));
     mkdirSync(dirname(there).replace(/\$.*$/, ''), { recursive: true });
-    contents.find(([pattern]) => pattern.test(path))?.[1](there);
+    contents.find(([pattern]) => pattern.test(path))?.[1](there, directory);
   }
   const file = join(directory, name);
   writeFileSync(file, text.replaceAll(/"(\/[^"]*)"/g, `"${directory}$1"`));
