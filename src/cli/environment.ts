@@ -8,6 +8,7 @@ import type { Store } from '../store/store.ts';
 import { type Clock, systemClock } from '../util/clock.ts';
 import { systemRandom } from '../util/random.ts';
 import type { Problem } from '../util/located.ts';
+import { HangUps } from './hang-ups.ts';
 import { MistakesInFiles } from './problems.ts';
 
 /** What every subcommand may use of the world. */
@@ -16,6 +17,7 @@ export interface Environment {
   readonly err: NodeJS.WriteStream;
   readonly clock: Clock;
   readonly random: () => number;
+  readonly hangUps: HangUps;
 }
 
 export const realEnvironment: Environment = {
@@ -23,6 +25,7 @@ export const realEnvironment: Environment = {
   err: process.stderr,
   clock: systemClock,
   random: systemRandom,
+  hangUps: new HangUps(),
 };
 
 /** Ends a subcommand that said everything already with this exit status. */

@@ -1,6 +1,14 @@
-import { realEnvironment } from './environment.ts';
-import { runProgram } from './program.ts';
+import { neverWaitForThreads } from './end.ts';
+import { asksForDaemon, HangUps } from './hang-ups.ts';
 
+const argv = process.argv.slice(2);
+// The rest is loaded only afterwards: that takes a second, in which a SIGHUP would end a daemon.
+const hangUps = new HangUps();
+const daemon = asksForDaemon(argv);
+if (daemon) {
+  hangUps.hold();
+  neverWaitForThreads();
+}
 // Who closes our error output, or fills its disk, loses lines: that must not end a daemon.
 process.stderr.on('error', () => undefined);
 // `thresher workers | head` closes our output early: that is no error of ours.
@@ -9,4 +17,8 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.stderr.write(`thresher: the output cannot be written: ${error.message}\n`);
   process.exit(1);
 });
-process.exitCode = await runProgram(process.argv.slice(2), realEnvironment);
+const { realEnvironment } = await import('./environment.ts');
+const { runProgram } = await import('./program.ts');
+process.exitCode = await runProgram(argv, { ...realEnvironment, hangUps });
+// Handles that a plugin left open must not keep a daemon.
+if (daemon) process.exit();

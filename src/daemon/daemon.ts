@@ -168,9 +168,10 @@ export class Daemon {
     log.info('stopping');
     this.#stopping = true;
     await this.#cron?.stop();
+    const end = clock.monotonic() + shutdownTimeout * 1000;
     await within(clock, shutdownTimeout * 1000, this.#reloads);
     const stopped = this.#loops.stop();
-    if (!(await within(clock, shutdownTimeout * 1000, stopped))) {
+    if (!(await within(clock, Math.max(0, end - clock.monotonic()), stopped))) {
       log.warn('calls under way are given up', { shutdownTimeout });
       this.#giveUp.abort();
       await within(clock, lastWait, stopped);

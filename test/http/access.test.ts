@@ -39,6 +39,10 @@ describe('access over HTTP', () => {
       'evil.example',
       '127.0.0.1.evil.example',
       'localhost.evil.example:25085',
+      '[::1].evil.example',
+      '[::1].evil.example:25085',
+      '[127.0.0.1]x',
+      'x[::1]',
       '',
       'hostx',
     ])

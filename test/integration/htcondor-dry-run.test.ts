@@ -1,6 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { describeBatch, type DescribeOptions } from '../../src/plugins/htcondor/template/describe.ts';
 import { logSubdirOf } from '../../src/plugins/htcondor/template/placeholders.ts';
@@ -9,20 +9,10 @@ import type { Worker } from '../../src/worker/worker.ts';
 import { issue, makeAuthority, proxyText, rfcProxy } from '../support/credentials.ts';
 import { batchOptions, ce, submitterConfig, templateOf } from '../support/htcondor-batch.ts';
 import { files } from '../support/operator-files.ts';
+import { condorPool } from '../support/htcondor.ts';
 import { requirements, workerOf } from '../support/samples.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
-/** Where the tools are: in the PATH, else unpacked where CONDOR_PREFIX says. */
-function condorSubmit(): string | undefined {
-  const prefix = process.env.CONDOR_PREFIX ?? '/opt/condor-test';
-  const directories = [
-    ...(process.env.PATH ?? '').split(delimiter),
-    ...['trixie', 'sid', 'forky'].map((suite) => join(prefix, suite, 'root/usr/bin')),
-  ];
-  return directories.map((directory) => join(directory, 'condor_submit')).find((file) => existsSync(file));
-}
-
-const tool = condorSubmit();
 const root = join(import.meta.dirname, '../..');
 const fixtures = ['harvester', 'sites'].flatMap((folder) => {
   const directory = join(root, 'test/fixtures', folder);
@@ -49,12 +39,13 @@ function wordsOf(written: string | undefined): string[] {
 }
 
 describe('condor_submit -dry-run', () => {
+  let tool: string;
   let directory: string;
   let options: DescribeOptions;
   let workers: Worker[];
 
-  before(() => {
-    if (tool === undefined) throw new Error('condor_submit is neither in PATH nor in CONDOR_PREFIX');
+  before(async () => {
+    tool = join((await condorPool()).programs, 'condor_submit');
     directory = temporaryDirectory();
     writeFileSync(
       join(directory, 'condor_config'),
@@ -101,7 +92,7 @@ describe('condor_submit -dry-run', () => {
     if (rejected.size > 0) throw new Error(JSON.stringify([...rejected]));
     writeFileSync(options.sdfPath, description);
     const output = join(directory, 'ads');
-    const done = spawnSync(tool ?? '', ['-dry-run', output, options.sdfPath], {
+    const done = spawnSync(tool, ['-dry-run', output, options.sdfPath], {
       encoding: 'utf8',
       timeout: 20_000,
       killSignal: 'SIGKILL',
