@@ -7,7 +7,8 @@ export interface LiveWorker {
   readonly workerId: number;
   readonly queue: string;
   readonly placement: string;
-  readonly configId: number;
+  /** By which it is followed: another one where its own leads elsewhere. */
+  configId: number;
   status: WorkerStatus;
   killed: boolean;
   /** Digest of the last observation written, so that an equal one costs nothing. */
@@ -67,6 +68,11 @@ export class LiveTable {
     return [...this.#unconfirmed]
       .map((workerId) => this.#workers.get(workerId))
       .filter((worker) => worker?.queue === queue && worker.configId === configId) as LiveWorker[];
+  }
+
+  /** Only ever called for what an operator asks. */
+  all(): Iterable<LiveWorker> {
+    return this.#workers.values();
   }
 
   /** Only ever called after a pass over a whole connection: everything else asks by id. */

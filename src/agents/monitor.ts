@@ -63,6 +63,13 @@ export class MonitorAgent {
     throw error;
   }
 
+  /** A listing lacks these, which were here before it began: each is looked up by name before anything is concluded. */
+  suspect(workerIds: readonly number[]): void {
+    const now = this.#context.clock.monotonic();
+    for (const workerId of workerIds) if (!this.#missing.has(workerId)) this.#missing.set(workerId, now);
+    if (workerIds.length > 0) this.#lookLater();
+  }
+
   #sink(): ObservationSink {
     return {
       begin: () => {

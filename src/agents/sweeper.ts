@@ -26,6 +26,9 @@ export class SweeperAgent {
   /** Asked to end in the last turn, and not gone by then. */
   readonly #late = new Set<number>();
 
+  /** Connections of workers to which this configuration does not lead: told once each. */
+  readonly #beyond = new Set<string>();
+
   constructor(runtime: QueueRuntime, context: AgentContext, options: SweeperOptions) {
     this.#runtime = runtime;
     this.#context = context;
@@ -170,11 +173,13 @@ export class SweeperAgent {
 
   #byConnection(workers: readonly WorkerRecord[]): Map<ConnectedPlugins, WorkerRecord[]> {
     const { connected } = this.#runtime;
-    const known = workers.filter(({ workerId, placement }) => {
-      if (!connected.has(placement))
-        this.#context.log.error('worker on an unknown connection', { workerId, placement });
-      return connected.has(placement);
-    });
+    const known = workers.filter(({ placement }) => connected.has(placement));
+    for (const placement of new Set(workers.map((worker) => worker.placement))) {
+      if (connected.has(placement) || this.#beyond.has(placement)) continue;
+      this.#beyond.add(placement);
+      const facts = { code: 'worker-unreachable', queue: this.#runtime.config.name, placement };
+      this.#context.log.error('workers are where no configuration leads', facts);
+    }
     return Map.groupBy(known, ({ placement }) => connected.get(placement) as ConnectedPlugins);
   }
 }

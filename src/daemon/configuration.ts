@@ -9,6 +9,7 @@ import {
   readQueueFile,
 } from '../config/queues/queues.ts';
 import { type LoadedSettings, readSettings } from '../config/settings/settings.ts';
+import type { ConfigPlace } from '../store/config-places.ts';
 import type { Store } from '../store/store.ts';
 import type { Problem } from '../util/located.ts';
 import type { ConfigInUse } from './assembly.ts';
@@ -34,6 +35,8 @@ export interface RunConfiguration {
   readonly queueFile: QueueFileResult;
   readonly catalogue: PluginCatalogue;
   readonly inUse: readonly ConfigInUse[];
+  /** Where workers of which configurations are. */
+  readonly places: readonly ConfigPlace[];
 }
 
 /** Reads the settings and imports the plugins; starts nothing, makes nothing, asks no daemon. */
@@ -47,10 +50,11 @@ export async function readConfiguration(config: string, stateDir?: string): Prom
 
 /** Reads the queue file, with every plugin that it or a living worker's configuration names. */
 export async function readForRun(settings: LoadedSettings, store: Store): Promise<RunConfiguration> {
-  const inUse = await configsInUse(store);
+  const places = await store.workers.configsInUse();
+  const inUse = await configsOf(places, store);
   const more = inUse.flatMap(({ config }) => modulesOf(config));
   const { file, catalogue, options } = await readable(settings, more);
-  return { queueFile: readQueueFile(file, catalogue, options), catalogue, inUse };
+  return { queueFile: readQueueFile(file, catalogue, options), catalogue, inUse, places };
 }
 
 async function readable(settings: LoadedSettings, more: readonly string[]): Promise<Readable> {
@@ -67,9 +71,9 @@ async function readable(settings: LoadedSettings, more: readonly string[]): Prom
 }
 
 /** The configurations of workers that are alive or not swept yet. */
-async function configsInUse(store: Store): Promise<ConfigInUse[]> {
+async function configsOf(places: readonly ConfigPlace[], store: Store): Promise<ConfigInUse[]> {
   const result: ConfigInUse[] = [];
-  for (const { configId } of await store.workers.configsInUse()) {
+  for (const configId of new Set(places.map((place) => place.configId))) {
     const row = await store.queues.snapshot(configId);
     if (row !== undefined) result.push({ configId, config: parseSnapshot(row.snapshot) });
   }

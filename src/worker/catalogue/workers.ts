@@ -39,6 +39,12 @@ export const workerErrors = {
     meaning: 'An operator or the factory asked for its end.',
     remedy: 'None needed.',
   },
+  'worker-unreachable': {
+    meaning:
+      'The worker is on a connection to which no configuration leads any more: no queue of the file, and no earlier configuration in the database. thresher can neither see nor end it.',
+    remedy:
+      'Put a queue with this connection into the queue file (`queueStatus: offline` will do, so that it submits nothing): thresher then ends the worker if its end was asked for. Or end it on the backend by hand.',
+  },
   lost: {
     meaning: 'The backend no longer knows the worker, and a fresh look by name confirmed it.',
     remedy: 'Somebody removed it behind the factory, or the backend lost it.',
