@@ -2,6 +2,9 @@ import type { LiveRow } from '../store/workers.ts';
 import type { Observation } from '../worker/observation.ts';
 import { isFinal, type WorkerStatus } from '../worker/status.ts';
 
+/** `seenIn` of a worker of which only the database tells: since the start of this daemon no monitor has shown it. */
+export const notSeenYet = -2;
+
 /** What is kept in memory of a living worker. Small: there may be 100,000. */
 export interface LiveWorker {
   readonly workerId: number;
@@ -35,7 +38,7 @@ export class LiveTable {
       const { workerId, queue, placement, configId, status, killed } = row;
       const fingerprint = digest(status, row.nativeStatus ?? '', row.node ?? '', row.startTime ?? 0);
       this.add(
-        { workerId, queue, placement, configId, status, killed, fingerprint, seenIn: 0 },
+        { workerId, queue, placement, configId, status, killed, fingerprint, seenIn: notSeenYet },
         row.confirmed,
       );
     }

@@ -5,6 +5,7 @@ import type { WorkerError } from '../worker/worker.ts';
 import type { Connection } from './connection.ts';
 import type { Change } from './ledger.ts';
 import type { ObservationWriter } from './observations.ts';
+import { notSeenYet } from './live-table.ts';
 import { absenceChange } from './outcomes.ts';
 import { type AgentContext, callPlugin } from './queue-runtime.ts';
 
@@ -194,7 +195,7 @@ export class MonitorAgent {
           break;
         case 'absent':
           this.#missing.delete(workerId);
-          absent.push(absenceChange(workerId, worker.killed, clock.now()));
+          absent.push(absenceChange(workerId, worker.killed, worker.seenIn !== notSeenYet, clock.now()));
           break;
         case 'unknown':
         case undefined:

@@ -86,7 +86,7 @@ export class SweeperAgent {
         gone.flatMap(({ workerId }) => {
           const result = results.get(workerId);
           if (result?.kind === 'observed') return [observationChange(result.observation, true)];
-          return result?.kind === 'absent' ? [absenceChange(workerId, true, clock.now())] : [];
+          return result?.kind === 'absent' ? [absenceChange(workerId, true, true, clock.now())] : [];
         }),
       );
       log.info('ended workers on request', { queue: config.name, workers: gone.length });

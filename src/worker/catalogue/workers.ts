@@ -39,6 +39,11 @@ export const workerErrors = {
     meaning: 'An operator or the factory asked for its end.',
     remedy: 'None needed.',
   },
+  'ended-unseen': {
+    meaning:
+      'The backend did not know the worker any more when the daemon first looked: it ended, or somebody removed it, while no daemon ran or after the backup that the database was restored from. Throttlers do not count it.',
+    remedy: 'None needed after a restore or a long stop; otherwise look who removes workers.',
+  },
   'worker-unreachable': {
     meaning:
       'The worker is on a connection to which no configuration leads any more: no queue of the file, and no earlier configuration in the database. thresher can neither see nor end it.',
