@@ -11,6 +11,8 @@ export interface SweepResult {
   readonly count: number;
   /** What kept some queues or connections from being swept. */
   readonly errors: readonly string[];
+  /** What was left in its place on purpose, and why. */
+  readonly kept: readonly string[];
 }
 
 export interface CommandTargets {
@@ -115,11 +117,11 @@ export class CommandAgent {
         return this.#kill(these, { queue, statuses }, (asked) => `${asked} workers of ${queue}`);
       }
       case 'sweep': {
-        const { count, errors } = await (command.orphans
+        const { count, errors, kept } = await (command.orphans
           ? this.#targets.removeOrphans()
           : this.#targets.sweepNow());
         const done = command.orphans ? `${count} orphans were removed` : `${count} workers were swept`;
-        return { ok: errors.length === 0, message: [done, ...errors].join('; ') };
+        return { ok: errors.length === 0, message: [done, ...kept, ...errors].join('; ') };
       }
     }
   }

@@ -25,7 +25,11 @@ export function makeCommandLoop(parts: LoopParts, kept: Housekept): CommandAgent
     wakeSubmitter: (queue) => {
       loops.wake('submit', queue);
     },
-    sweepNow: () => all(kept.sweepers(), (sweeper) => sweeper.sweep()),
+    sweepNow: async () => {
+      const sweepers = kept.sweepers();
+      const result = await all(sweepers, (sweeper) => sweeper.sweep());
+      return { ...result, kept: sweepers.flatMap((sweeper) => sweeper.kept ?? []) };
+    },
     removeOrphans: () => all(kept.reconcilers(), (reconciler) => reconciler.removeOrphans()),
   });
   loops.add({
@@ -58,6 +62,7 @@ async function all<T>(items: readonly T[], count: (item: T) => Promise<number>):
   const results = await Promise.allSettled(items.map(count));
   return {
     count: results.reduce((sum, result) => sum + (result.status === 'fulfilled' ? result.value : 0), 0),
+    kept: [],
     errors: results.flatMap((result) => (result.status === 'rejected' ? [messageOf(result.reason)] : [])),
   };
 }
