@@ -60,12 +60,7 @@ export class ReconcilerAgent {
   /** How many the last listing found: only a change is news. */
   #orphans = 0;
 
-  constructor(
-    sweeper: Sweeper,
-    connection: Connection,
-    context: AgentContext,
-    options: ReconcilerOptions,
-  ) {
+  constructor(sweeper: Sweeper, connection: Connection, context: AgentContext, options: ReconcilerOptions) {
     this.#sweeper = sweeper;
     this.#connection = connection;
     this.#context = context;

@@ -137,7 +137,12 @@ export class SweeperAgent {
         cancelled: now - cancelled,
         missed: now - missed,
       };
-      const found = await ledger.store.workers.toSweep(config.name, configId, endedBefore, atOnce + stuck.size);
+      const found = await ledger.store.workers.toSweep(
+        config.name,
+        configId,
+        endedBefore,
+        atOnce + stuck.size,
+      );
       // A submission under way may still bring about more of what it was seen to have made.
       const isDue = ({ workerId }: WorkerRecord) => !stuck.has(workerId) && !ledger.inFlight.has(workerId);
       const due = found.filter(isDue).slice(0, atOnce);

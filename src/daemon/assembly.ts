@@ -5,7 +5,7 @@ import type { ConfigPlace } from '../store/config-places.ts';
 import { messageOf, toReason } from '../worker/errors.ts';
 import type { Reason } from '../worker/reason.ts';
 import { type ConnectionLoops, madeOf, makeConnectionLoops } from './connection-loops.ts';
-import type { RunConfiguration } from './configuration.ts';
+import type { ConfigInUse, RunConfiguration } from './configuration.ts';
 import { Homes } from './homes.ts';
 import { makeCommandLoop, makePruneLoop } from './housekeeping.ts';
 import { type LoopParts, makeQueueLoops, type QueueLoops } from './queue-loops.ts';
@@ -17,12 +17,6 @@ type Read = Pick<RunConfiguration, 'queueFile' | 'inUse' | 'places'>;
 export interface AssemblyParts extends LoopParts {
   readonly writer: ObservationWriter;
   readonly wiring: Wiring;
-}
-
-/** A configuration that workers were submitted with. */
-export interface ConfigInUse {
-  readonly configId: number;
-  readonly config: QueueConfig;
 }
 
 /** What runs, and with which configuration; brought in line with the queue file at the start and at each reload. */
@@ -191,7 +185,10 @@ export class Assembly {
     // A pass under way may still submit with what is replaced, and a listing adopt with what it was given for that: these are
     // followed, whatever is in use.
     const adopting = [...this.#older.values()].filter(({ runtime }) => this.#adopting.has(runtime.configId));
-    const last = [...replaced, ...adopting].map(({ runtime: { config, configId } }) => ({ config, configId }));
+    const last = [...replaced, ...adopting].map(({ runtime: { config, configId } }) => ({
+      config,
+      configId,
+    }));
     for (const { config, configId } of [...inUse, ...last]) {
       if (wanted.get(config.name)?.configId === configId || follow.has(configId)) continue;
       const runtime = this.#older.get(configId)?.runtime ?? this.#runtime(config, configId, false);

@@ -4,6 +4,7 @@ import {
   modulesNamedIn,
   modulesOf,
   parseSnapshot,
+  type QueueConfig,
   type QueueFileOptions,
   type QueueFileResult,
   readQueueFile,
@@ -12,8 +13,13 @@ import { type LoadedSettings, readSettings } from '../config/settings/settings.t
 import type { ConfigPlace } from '../store/config-places.ts';
 import type { Store } from '../store/store.ts';
 import type { Problem } from '../util/located.ts';
-import type { ConfigInUse } from './assembly.ts';
 import { loadPlugins } from './plugins.ts';
+
+/** A configuration that workers were submitted with. */
+export interface ConfigInUse {
+  readonly configId: number;
+  readonly config: QueueConfig;
+}
 
 /** What is needed to read the queue file as the daemon would. */
 export interface Readable {

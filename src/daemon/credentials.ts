@@ -8,7 +8,7 @@ import { isError, type LoadedSettings } from '../config/settings/settings.ts';
 import type { Settings } from '../config/settings/settings-schema.ts';
 import type { CredentialManager } from '../plugins/contracts/index.ts';
 import { toReason } from '../worker/errors.ts';
-import type { ConfigInUse } from './assembly.ts';
+import type { ConfigInUse } from './configuration.ts';
 import type { LoopSet } from './loop-set.ts';
 import { logProblem } from './problem-log.ts';
 import { stuckGrace } from './queue-loops.ts';

@@ -103,7 +103,9 @@ describe('the sweeper of a queue', () => {
       expect(await agent.sweep()).to.equal(swept);
       expect(agent.kept).to.equal('2 workers of Q are kept for now: it may still arrive');
     }
-    expect(told('ended workers are kept for now').map(({ facts }) => facts.workerIds)).to.deep.equal([[2, 3]]);
+    expect(told('ended workers are kept for now').map(({ facts }) => facts.workerIds)).to.deep.equal([
+      [2, 3],
+    ]);
     outcome = () => gone;
     expect(await agent.sweep()).to.equal(2);
     expect(agent.kept).to.equal(undefined);

@@ -161,9 +161,7 @@ describe('the plan of', () => {
     [
       'the missed of a site',
       (workers) => workers.missedSince({ computingSite: 'S' }, 5),
-      [
-        /INDEX workers_missed_by_site \(instance=\? AND computing_site=\? AND status=\? AND <expr>>\?\)/,
-      ],
+      [/INDEX workers_missed_by_site \(instance=\? AND computing_site=\? AND status=\? AND <expr>>\?\)/],
     ],
     [
       'the missed of a computing element',

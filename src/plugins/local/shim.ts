@@ -4,8 +4,6 @@
  *
  * - The claim is a hard link: atomic, and complete with its content at the moment it appears. Who finds it taken does not
  *   start the command. That is how a recovering daemon fences an attempt of which it does not know whether it still comes.
- * - The claim is made by the directory's whole path: a sweep renames the directory away before it removes the fence in it, and
- *   a shim that wakes in between finds no directory.
  * - The command runs in the foreground: the shell then keeps a TERM until the command has ended, and so lives to write
  *   the exit status. A trap with an action (not an ignored signal) is not inherited by the command.
  * - `exit` is renamed into place: it is there as a whole or not at all. Start and end are the mtimes of `claim.N` and `exit`.
@@ -23,7 +21,7 @@ started \${stat##*) }
 IFS= read -r boot </proc/sys/kernel/random/boot_id || exit 125
 
 printf '{"by":"shim","pid":%s,"startTicks":%s,"bootId":"%s"}\\n' "$$" "$start" "$boot" >"claim.by-$$" || exit 125
-ln "claim.by-$$" "$dir/claim.$attempt" 2>/dev/null
+ln "claim.by-$$" "claim.$attempt" 2>/dev/null
 claimed=$?
 rm -f "claim.by-$$"
 [ "$claimed" -eq 0 ] || exit 124

@@ -1,7 +1,11 @@
 import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
 import type { KubernetesClient } from '../../../src/clients/kubernetes/client.ts';
-import { isKubernetesError, KubernetesError, type KubernetesCode } from '../../../src/clients/kubernetes/errors.ts';
+import {
+  isKubernetesError,
+  KubernetesError,
+  type KubernetesCode,
+} from '../../../src/clients/kubernetes/errors.ts';
 import { collectionPath, jobs } from '../../../src/clients/kubernetes/paths.ts';
 import { afterFailure, Reflector, type ReflectorState } from '../../../src/clients/kubernetes/reflector.ts';
 import { ThresherError } from '../../../src/worker/errors.ts';

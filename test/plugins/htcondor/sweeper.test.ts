@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,23 +15,26 @@ describe('the sweeper of HTCondor', () => {
   const { signal } = new AbortController();
   let directory: string;
   let submits: Submits;
-  let pid: number;
+  let child: ChildProcess;
   let ended: Promise<unknown>;
 
   beforeEach(async () => {
     directory = join(temporaryDirectory(), 'submits');
     submits = new Submits(directory, systemClock);
     // A process like that of a condor_submit that hangs.
-    const child = spawn('cat', { detached: true, stdio: ['pipe', 'ignore', 'ignore'] });
-    pid = child.pid ?? 0;
+    child = spawn('cat', { detached: true, stdio: ['pipe', 'ignore', 'ignore'] });
     ended = once(child, 'exit');
-    (await submits.begin([1, 2])).onStart(pid);
+    (await submits.begin([1, 2])).onStart(child.pid ?? 0);
   });
 
   afterEach(async () => {
-    process.kill(-pid, 'SIGKILL');
+    end();
     await ended;
   });
+
+  function end(): void {
+    if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL');
+  }
 
   function remove(workerId: number) {
     const queueAs = async () => [];
@@ -47,16 +50,13 @@ describe('the sweeper of HTCondor', () => {
     expect(outcome).to.have.property('kind', 'pending');
     expect(outcome).to.have.nested.property('reason.code', 'late-creation');
     expect((await remove(3)).get(3)).to.deep.equal({ kind: 'gone' });
-    expect(() => process.kill(pid, 0), 'that of others is not its to end').not.to.throw();
+    expect(() => process.kill(child.pid ?? 0, 0), 'that of others is not its to end').not.to.throw();
   });
 
   it('removes a worker once its condor_submit has ended', async () => {
-    process.kill(-pid, 'SIGKILL');
+    end();
     await ended;
     expect((await remove(1)).get(1)).to.deep.equal({ kind: 'gone' });
-    // Only for the end of the test.
-    const child = spawn('cat', { detached: true, stdio: ['pipe', 'ignore', 'ignore'] });
-    [pid, ended] = [child.pid ?? 0, once(child, 'exit')];
   });
 
   it('leaves to an operator what another machine may still submit', async () => {
