@@ -4,17 +4,24 @@ import {
   modulesNamedIn,
   modulesOf,
   parseSnapshot,
+  type QueueConfig,
   type QueueFileOptions,
   type QueueFileResult,
   readQueueFile,
 } from '../config/queues/queues.ts';
 import { harvesterIdOf } from '../config/settings/machine.ts';
 import { type LoadedSettings, readSettings } from '../config/settings/settings.ts';
+import type { ConfigPlace } from '../store/config-places.ts';
 import type { Store } from '../store/store.ts';
 import type { Problem } from '../util/located.ts';
 import type { OperatorFiles } from '../util/operator-files.ts';
-import type { ConfigInUse } from './assembly.ts';
 import { loadPlugins } from './plugins.ts';
+
+/** A configuration that workers were submitted with. */
+export interface ConfigInUse {
+  readonly configId: number;
+  readonly config: QueueConfig;
+}
 
 /** What is needed to read the queue file as the daemon would. */
 export interface Readable {
@@ -36,6 +43,8 @@ export interface RunConfiguration {
   readonly queueFile: QueueFileResult;
   readonly catalogue: PluginCatalogue;
   readonly inUse: readonly ConfigInUse[];
+  /** Where workers of which configurations are. */
+  readonly places: readonly ConfigPlace[];
 }
 
 /** Reads the settings and imports the plugins; starts nothing, makes nothing, asks no daemon. */
@@ -57,10 +66,11 @@ export async function readForRun(
   store: Store,
   files: OperatorFiles,
 ): Promise<RunConfiguration> {
-  const inUse = await configsInUse(store);
+  const places = await store.workers.configsInUse();
+  const inUse = await configsOf(places, store);
   const more = inUse.flatMap(({ config }) => modulesOf(config));
   const { file, catalogue, options } = await readable(settings, more, files);
-  return { queueFile: await readQueueFile(file, catalogue, options), catalogue, inUse };
+  return { queueFile: await readQueueFile(file, catalogue, options), catalogue, inUse, places };
 }
 
 async function readable(
@@ -87,9 +97,9 @@ async function readable(
 }
 
 /** The configurations of workers that are alive or not swept yet. */
-async function configsInUse(store: Store): Promise<ConfigInUse[]> {
+async function configsOf(places: readonly ConfigPlace[], store: Store): Promise<ConfigInUse[]> {
   const result: ConfigInUse[] = [];
-  for (const { configId } of await store.workers.configsInUse()) {
+  for (const configId of new Set(places.map((place) => place.configId))) {
     const row = await store.queues.snapshot(configId);
     if (row !== undefined) result.push({ configId, config: parseSnapshot(row.snapshot) });
   }

@@ -9,7 +9,7 @@ import type { Settings } from '../config/settings/settings-schema.ts';
 import type { CredentialManager } from '../plugins/contracts/index.ts';
 import type { OperatorFiles } from '../util/operator-files.ts';
 import { toReason } from '../worker/errors.ts';
-import type { ConfigInUse } from './assembly.ts';
+import type { ConfigInUse } from './configuration.ts';
 import type { LoopSet } from './loop-set.ts';
 import { logProblem } from './problem-log.ts';
 import { stuckGrace } from './queue-loops.ts';

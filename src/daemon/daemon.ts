@@ -218,11 +218,12 @@ export class Daemon {
 
   async #takeUp(assembly: Assembly, wiring: Wiring, cause: string): Promise<void> {
     const { settings, log } = this.#options;
-    const { queueFile, catalogue, inUse } = await readForRun(settings, this.#store, this.#files);
+    const read = await readForRun(settings, this.#store, this.#files);
+    const { queueFile, catalogue, inUse } = read;
     logProblems(log, queueFile);
     wiring.use(catalogue);
     await this.#credentials?.takeUp(settings, queueFile, catalogue, inUse);
-    await assembly.reload(queueFile, inUse);
+    await assembly.reload(read);
     const { queues, incomplete, refused, readable } = queueFile;
     const facts = { cause, queues: queues.length, incomplete: incomplete.length, refused: refused.length };
     if (!readable) log.error('the queue file cannot be used: all queues go on as they were', facts);
@@ -241,7 +242,8 @@ export class Daemon {
     const { settings, clock, random, log, step, metrics = noMetrics, beforeLoops } = this.#options;
     const { master, monitor, submitter, sweeper, qconf, credmanager } = settings.values;
     await this.#watch.use();
-    const { queueFile, catalogue, inUse } = await readForRun(settings, this.#store, this.#files);
+    const read = await readForRun(settings, this.#store, this.#files);
+    const { queueFile, catalogue, inUse } = read;
     logProblems(log, queueFile);
     const harvesterId = harvesterIdOf(master);
     const files = this.#files;
@@ -264,7 +266,7 @@ export class Daemon {
     this.#assembly = new Assembly({ ...parts, loops: this.#loops });
     this.#credentials = new Credentials({ ...parts, files, loops: this.#loops }, this.#board);
     await this.#credentials.takeUp(settings, queueFile, catalogue, inUse);
-    await this.#assembly.begin(queueFile, inUse);
+    await this.#assembly.begin(read);
     if (qconf.checkInterval > 0) {
       const interval = qconf.checkInterval * 1000;
       const stuckAfter = context.pluginTimeout + stuckGrace;

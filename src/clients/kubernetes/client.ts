@@ -170,6 +170,16 @@ export class KubernetesClient {
     }
   }
 
+  /** The version that the server is at now: of a list that is cut short. */
+  async version(path: string, options: Selection & CallOptions): Promise<string> {
+    const { labelSelector, fieldSelector } = options;
+    const query = { labelSelector, fieldSelector, limit: 1 };
+    const asked = { ...request('GET', path, options, query), accept: metadataTypes.list };
+    const { metadata } = (await this.#call(asked)) as ListPage;
+    if (metadata?.resourceVersion === undefined) throw noApi(this.#requests.asked(asked), 'no list');
+    return metadata.resourceVersion;
+  }
+
   /** Whether there is any such object. */
   async exists(path: string, options: Selection & CallOptions): Promise<boolean> {
     const { labelSelector, fieldSelector } = options;

@@ -13,7 +13,7 @@ const hours = (value: number, status: string) =>
     default: value,
     minimum: 0,
     maximum: mostHours,
-    description: `How long a ${status} worker's traces are kept, h.`,
+    description: `How long a ${status} worker's traces are kept, h; longer while an earlier creation of it may still arrive.`,
   });
 
 /**
@@ -152,7 +152,11 @@ export const Settings = Type.Object(
               'Cron expression for full passes at set times, beside `sleepTime`, in the local time zone.',
           }),
         ),
-        listInterval: seconds(600, 'Between listings of everything with our mark, for orphans', 0.1),
+        listInterval: seconds(
+          600,
+          'Between listings of everything with our mark, for orphans and for rows of which nothing is there',
+          0.1,
+        ),
         keepFinished: hours(24, 'finished'),
         keepFailed: hours(72, 'failed'),
         keepCancelled: hours(72, 'cancelled'),

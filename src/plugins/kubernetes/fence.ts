@@ -15,7 +15,8 @@ const noPods = { suspend: true, parallelism: 0 };
 /**
  * A request whose answer was lost may be carried out later: by a server that hangs, or that a dead daemon's last bytes
  * still reach. Only the server itself can rule that out. A fence is a Job of the worker's own name that starts no Pod: while
- * it is there no late creation of that name succeeds, and the sweeper removes it with the worker.
+ * it is there no late creation of that name succeeds. The sweeper removes it with the worker, and not before every such
+ * request has come or is lost (late-creation.ts).
  */
 async function fenceJob(hub: KubernetesHub, worker: Worker, makeJob: BatchJobMaker) {
   const marks = marksOf(worker, hub.factoryId);
@@ -56,15 +57,17 @@ export function fencedAttempt(metadata: ObjectMeta | undefined): number | undefi
   return text === undefined ? undefined : Number(text) || 0;
 }
 
-/** What stands under a worker's name. */
+/** What stands under a worker's name. `createdAt` is ms UTC by the cluster's clock, NaN where it does not say. */
 export type Standing =
-  | { readonly kind: 'worker'; readonly handle: Handle }
-  | { readonly kind: 'fence'; readonly attempt: number; readonly uid: string }
+  | { readonly kind: 'worker'; readonly handle: Handle; readonly createdAt: number }
+  | { readonly kind: 'fence'; readonly attempt: number; readonly uid: string; readonly createdAt: number }
   | { readonly kind: 'stranger' }
   | { readonly kind: 'nothing' };
 
+type Named = Pick<Worker, 'workerId' | 'name'>;
+
 /** @throws KubernetesError */
-export async function standingOf(hub: KubernetesHub, worker: Worker, signal: AbortSignal): Promise<Standing> {
+export async function standingOf(hub: KubernetesHub, worker: Named, signal: AbortSignal): Promise<Standing> {
   try {
     return judgeStanding(hub, worker, await hub.client.get(hub.job(worker.name), { signal }));
   } catch (error) {
@@ -73,13 +76,14 @@ export async function standingOf(hub: KubernetesHub, worker: Worker, signal: Abo
   }
 }
 
-function judgeStanding(hub: KubernetesHub, worker: Worker, { metadata }: KubernetesObject): Standing {
+function judgeStanding(hub: KubernetesHub, worker: Named, { metadata }: KubernetesObject): Standing {
   const identity = isOurs(metadata, hub.factoryId) ? identityOf(metadata) : undefined;
   if (identity?.workerId !== worker.workerId) return { kind: 'stranger' };
   const uid = metadata?.uid ?? '';
   const attempt = fencedAttempt(metadata);
-  if (attempt !== undefined) return { kind: 'fence', attempt, uid };
-  return { kind: 'worker', handle: handleOf(worker.name, uid) };
+  const createdAt = Date.parse(metadata?.creationTimestamp ?? '');
+  if (attempt !== undefined) return { kind: 'fence', attempt, uid, createdAt };
+  return { kind: 'worker', handle: handleOf(worker.name, uid), createdAt };
 }
 
 export function handleOf(name: string, uid: string | undefined): Handle {

@@ -4,6 +4,7 @@ import { KubernetesClient } from '../../clients/kubernetes/client.ts';
 import { Pacer } from '../../clients/kubernetes/pacer.ts';
 import { collectionPath, jobs, objectPath, pods } from '../../clients/kubernetes/paths.ts';
 import { accessSource, clusterName } from '../../clients/kubernetes/place.ts';
+import type { Reflector } from '../../clients/kubernetes/reflector.ts';
 import type { Clock } from '../../util/clock.ts';
 import { TokenBucket } from '../../util/token-bucket.ts';
 import type { Worker } from '../../worker/worker.ts';
@@ -83,6 +84,9 @@ export class KubernetesHub {
   readonly refused = new Map<number, number>();
   /** By queue: reads its template as it is now, and gives what makes Jobs of it; undefined where that is broken. */
   readonly jobMakers = new Map<string, () => Promise<JobMaker | undefined>>();
+
+  /** By path of a collection: what follows it, and is told of the versions that others list it at. */
+  readonly followed = new Map<string, Pick<Reflector<unknown>, 'version' | 'listed'>>();
 
   /** Which cluster it is on. */
   readonly pin: ClusterPin;

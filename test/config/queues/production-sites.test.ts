@@ -23,7 +23,7 @@ function putProgram(path: string): void {
 }
 
 /** What stands at a path of a site, by its name; the first match counts. Templates are the site's own, as far as they are public. */
-const contents: readonly (readonly [name: RegExp, put: (path: string) => void])[] = [
+const contents: readonly (readonly [name: RegExp, put: (path: string, site: string) => void])[] = [
   [/\/$|_wdirs|condor_logs/, (path) => mkdirSync(path.replace(/\$.*$/, ''), { recursive: true })],
   [
     /pull.*\.sdf$/,

@@ -1,4 +1,5 @@
 import { toReason } from '../../../worker/errors.ts';
+import { isKubernetesError } from '../../../clients/kubernetes/errors.ts';
 import type { Handlers, ReflectorState } from '../../../clients/kubernetes/reflector.ts';
 import { lastWarnings } from '../events.ts';
 import type { Observation } from '../../../worker/observation.ts';
@@ -138,7 +139,10 @@ export class Follower {
   #changed({ trouble }: ReflectorState): void {
     if (trouble === undefined) return;
     this.#troubled = true;
-    this.#sink.trouble(toReason(trouble));
+    const reason = toReason(trouble);
+    if (isKubernetesError(trouble, 'kubernetes-rewound'))
+      this.#parts.context.log.warn('the API server went back to an older state', { ...reason });
+    this.#sink.trouble(reason);
   }
 
   #relisted(source: Source): void {
