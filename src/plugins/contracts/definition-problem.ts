@@ -14,6 +14,8 @@ export interface DefinitionProblem {
     | 'throttler-without-rules'
     | 'throttler-rule-idle'
     | 'unread-option'
+    | 'pid-namespace-missing'
+    | 'pid-namespace-required'
     | 'server-refused'
     | 'server-warned'
     | 'server-unknown';

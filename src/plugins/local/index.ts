@@ -3,6 +3,7 @@ import { type CheckContext, definePlugin } from '../contracts/definition.ts';
 import type { Context } from '../contracts/context.ts';
 import { LocalHost } from './host.ts';
 import { LocalMonitor } from './monitor.ts';
+import { PidNamespaces } from './pid-namespace.ts';
 import { LocalMonitorConfig, LocalSubmitterConfig, LocalSweeperConfig } from './schema.ts';
 import { LocalSubmitter } from './submitter.ts';
 import { LocalSweeper } from './sweeper.ts';
@@ -45,7 +46,8 @@ export const localPlugins = [
           : problem,
       );
     },
-    create: (config, context) => new LocalSubmitter(host(config, context), config, context),
+    create: (config, context) =>
+      new LocalSubmitter(host(config, context), namespaces(config, context), config, context),
   }),
   definePlugin({
     kind: 'monitor',
@@ -80,4 +82,9 @@ function connection(config: Where, context: CheckContext): string[] {
 function host(config: Where, context: Context): LocalHost {
   const directory = root(config, context);
   return context.share(`local:${directory}`, () => new LocalHost(directory, context));
+}
+
+function namespaces(config: Where, context: Context): PidNamespaces {
+  const key = `local-namespaces:${root(config, context)}`;
+  return context.share(key, () => new PidNamespaces(context.clock));
 }
