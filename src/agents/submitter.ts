@@ -111,7 +111,8 @@ export class SubmitterAgent {
    */
   #say(limits: readonly Reason[], demand: readonly Reason[]): readonly Reason[] {
     if (limits[0]?.code === 'submission-rate') this.#options.again(this.#limits.nextIn ?? 0);
-    return [...limits, ...demand, ...this.#notes];
+    const connections = [...this.#runtime.connected.values()].map(({ connection }) => connection.note);
+    return [...limits, ...demand, ...this.#notes, ...connections.filter((note) => note !== undefined)];
   }
 
   /** Intents of which the submitter does not know what became of them: fenced, searched, and then confirmed, tried again or given up. */

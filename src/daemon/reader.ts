@@ -8,7 +8,8 @@ import { openStoreBeside, type Store } from '../store/store.ts';
 import type { Clock } from '../util/clock.ts';
 import { ThresherError } from '../worker/errors.ts';
 import { loadPlugins } from './plugins.ts';
-import { readFactoryId, type StateDir, stateDirAt } from './state-dir.ts';
+import { readFactoryId } from './factory-file.ts';
+import { type StateDir, stateDirAt } from './state-dir.ts';
 import { Wiring } from './wiring.ts';
 
 export interface ReaderOptions {
