@@ -7,6 +7,7 @@ import type { Connection } from './connection.ts';
 import { toReason } from '../worker/errors.ts';
 import { observationChange } from './outcomes.ts';
 import { type AgentContext, callPlugin } from './queue-runtime.ts';
+import { SharedFactory } from './shared-factory.ts';
 
 /** What is done with something that carries our mark. */
 export type Verdict =
@@ -57,6 +58,7 @@ export class ReconcilerAgent {
   readonly #connection: Connection;
   readonly #context: AgentContext;
   readonly #options: ReconcilerOptions;
+  readonly #shared: SharedFactory;
   /** How many the last listing found: only a change is news. */
   #orphans = 0;
 
@@ -65,6 +67,7 @@ export class ReconcilerAgent {
     this.#connection = connection;
     this.#context = context;
     this.#options = options;
+    this.#shared = new SharedFactory(connection.name, context.factoryId);
   }
 
   async pass(): Promise<void> {
@@ -115,6 +118,7 @@ export class ReconcilerAgent {
       found,
       verdict: judge(found, rowOf(found), this.#connection.name, (queue) => configs.get(queue)),
     });
+    this.#lookForAnother(first.map((found) => ({ found, hasRow: rowOf(found) !== undefined })));
     const judged = first.map(judgeOne);
     // The rows were read after the listing: who ended or was swept in between only looks like an orphan. What is listed
     // again, after the rows, is one.
@@ -132,6 +136,17 @@ export class ReconcilerAgent {
     for (const queue of new Set(strangers.flatMap(({ identity }) => identity?.queue ?? [])))
       configs.set(queue, await this.#options.configFor(queue));
     return configs;
+  }
+
+  /** A second daemon of this factory is told of, and nothing else: its workers are followed like all others. */
+  #lookForAnother(listed: readonly { readonly found: Found; readonly hasRow: boolean }[]): void {
+    const { clock, idFloor, log } = this.#context;
+    const workerIds = this.#shared.take(listed, idFloor, clock.monotonic());
+    if (workerIds.length === 0) return;
+    log.warn('another daemon with our factory id makes workers', {
+      ...{ code: 'factory-shared', connection: this.#connection.name, factory: this.#context.factoryId },
+      workerIds: workerIds.slice(0, 10),
+    });
   }
 
   #list(): Promise<readonly Found[]> {
@@ -182,6 +197,6 @@ export class ReconcilerAgent {
       log.warn('orphans found', { connection: this.#connection.name, orphans: orphans.length });
     }
     this.#orphans = orphans.length;
-    this.#connection.listed();
+    this.#connection.listed(() => this.#shared.note(clock.monotonic()));
   }
 }

@@ -1,4 +1,5 @@
 import type { LoadedSettings } from '../config/settings/settings.ts';
+import { factoryMistake } from '../daemon/factory-file.ts';
 import { httpMistake } from '../http/server.ts';
 import type { OperatorFiles } from '../util/operator-files.ts';
 import type { Problem } from '../util/located.ts';
@@ -20,6 +21,8 @@ export async function wouldNotStart(settings: LoadedSettings, files: OperatorFil
     const message = `the state directory ${stateDir} cannot be used: ${noState}`;
     found('/master/stateDir', 'state-dir-unusable', message);
   }
+  const factory = factoryMistake(settings);
+  if (factory !== undefined) found('/master/stateDir', factory.code, factory.message);
   const noLog = logFile === undefined ? undefined : whyNoFile(logFile);
   if (noLog !== undefined)
     found('/log/file', 'log-file-unusable', `the log ${logFile ?? ''} cannot be opened: ${noLog}`);

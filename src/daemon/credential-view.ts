@@ -10,7 +10,8 @@ import type { Problem } from '../util/located.ts';
 import { messageOf, ThresherError } from '../worker/errors.ts';
 import type { Readable } from './configuration.ts';
 import { namedManagers, patienceOf } from './credentials.ts';
-import { readFactoryId, stateDirAt } from './state-dir.ts';
+import { readFactoryId } from './factory-file.ts';
+import { stateDirAt } from './state-dir.ts';
 import { Wiring } from './wiring.ts';
 
 export interface CredentialViewOptions {

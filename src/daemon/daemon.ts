@@ -11,7 +11,6 @@ import { ObservationWriter } from '../agents/observations.ts';
 import type { Step } from '../agents/queue-runtime.ts';
 import type { LoadedSettings } from '../config/settings/settings.ts';
 import type { Log } from '../plugins/contracts/index.ts';
-import { instancesIn } from '../store/database.ts';
 import { openStore, type Store } from '../store/store.ts';
 import type { Clock } from '../util/clock.ts';
 import { OperatorFiles } from '../util/operator-files.ts';
@@ -24,7 +23,8 @@ import { FileWatch } from './file-watch.ts';
 import { type Lock, takeLock } from './lock.ts';
 import { LoopSet } from './loop-set.ts';
 import { logProblems } from './problem-log.ts';
-import { factoryId, prepareStateDir, readFactoryId } from './state-dir.ts';
+import { factoryIdAtStart, writeFactoryId } from './factory-file.ts';
+import { prepareStateDir } from './state-dir.ts';
 import { readVersion } from './version.ts';
 import { Wiring } from './wiring.ts';
 
@@ -82,15 +82,15 @@ export class Daemon {
     });
     let store: Store | undefined;
     try {
-      // A database knows its factory, also where the file with the id was lost.
-      const [known, ...others] = instancesIn(dir.database);
-      const kept = others.length === 0 && readFactoryId(dir) === undefined ? known : undefined;
-      const id = factoryId(dir, settings.values.master.factoryId ?? kept, random);
+      const { id, isWritten } = factoryIdAtStart(dir, settings.values.master.factoryId, random);
       store = await openStore(dir.database, id);
       // Also of a database that was there: restored from a backup, it does not know the ids given out since.
-      await store.ids.raise(workerIdFloor(clock.now()));
+      const idFloor = workerIdFloor(clock.now());
+      await store.ids.raise(idFloor);
+      // Last: where the database cannot be used, the directory gets no id that its workers do not have.
+      if (!isWritten) await writeFactoryId(dir, id);
       const daemon = new Daemon(options, lock, store);
-      await daemon.#run(id);
+      await daemon.#run(id, idFloor);
       return daemon;
     } catch (error) {
       await store?.close();
@@ -238,7 +238,7 @@ export class Daemon {
     if (seen === 'changed') await this.#oneReload('the file changed');
   }
 
-  async #run(id: string): Promise<void> {
+  async #run(id: string, idFloor: number): Promise<void> {
     const { settings, clock, random, log, step, metrics = noMetrics, beforeLoops } = this.#options;
     const { master, monitor, submitter, sweeper, qconf, credmanager } = settings.values;
     await this.#watch.use();
@@ -250,6 +250,7 @@ export class Daemon {
     const shared = { factoryId: id, harvesterId, clock, files, random, log };
     const context = {
       ...shared,
+      idFloor,
       ledger: this.#ledger,
       factoryLimits: new FactoryLimits(submitter.submissionRate, submitter.submissionBurst, clock),
       metrics,

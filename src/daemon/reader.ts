@@ -9,7 +9,8 @@ import type { Clock } from '../util/clock.ts';
 import type { OperatorFiles } from '../util/operator-files.ts';
 import { ThresherError } from '../worker/errors.ts';
 import { loadPlugins } from './plugins.ts';
-import { readFactoryId, type StateDir, stateDirAt } from './state-dir.ts';
+import { readFactoryId } from './factory-file.ts';
+import { type StateDir, stateDirAt } from './state-dir.ts';
 import { Wiring } from './wiring.ts';
 
 export interface ReaderOptions {

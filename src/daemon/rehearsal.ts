@@ -9,7 +9,8 @@ import { withDeadline } from '../util/deadline.ts';
 import { type Problem, toPointer } from '../util/located.ts';
 import type { OperatorFiles } from '../util/operator-files.ts';
 import { messageOf } from '../worker/errors.ts';
-import { readFactoryId, stateDirAt } from './state-dir.ts';
+import { readFactoryId } from './factory-file.ts';
+import { stateDirAt } from './state-dir.ts';
 import { Wiring } from './wiring.ts';
 
 export interface RehearsalOptions {

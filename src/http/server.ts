@@ -5,7 +5,7 @@ import type { LoadedSettings } from '../config/settings/settings.ts';
 import type { Daemon } from '../daemon/daemon.ts';
 import { DaemonMetrics } from '../daemon/metrics.ts';
 import { logReaderOf, openBesideDaemon } from '../daemon/reader.ts';
-import { readFactoryId } from '../daemon/state-dir.ts';
+import { readFactoryId } from '../daemon/factory-file.ts';
 import { readVersion } from '../daemon/version.ts';
 import type { Log } from '../plugins/contracts/index.ts';
 import type { WorkerRecord } from '../store/rows.ts';

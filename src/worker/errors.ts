@@ -49,8 +49,18 @@ export class ThresherError extends Error {
 
 /** Whether a reason is a fault that somebody has to mend, and not in the course of things. Unknown codes may be one. */
 export function isTrouble({ code }: Reason): boolean {
+  const explanation = explanationOf(code);
+  return explanation?.ordinary !== true && explanation?.note !== true;
+}
+
+/** Whether a reason holds nothing back. */
+export function isNote({ code }: Reason): boolean {
+  return explanationOf(code)?.note === true;
+}
+
+function explanationOf(code: string): Explanation | undefined {
   const known: Readonly<Record<string, Explanation>> = errorCatalogue;
-  return !Object.hasOwn(known, code) || known[code]?.ordinary !== true;
+  return Object.hasOwn(known, code) ? known[code] : undefined;
 }
 
 /** The sentence of whatever was thrown, for a reason or a log line. */

@@ -45,7 +45,7 @@ describe('the limits of a queue at work', () => {
     const log = recordingLog();
     const nothing = () => undefined;
     context = {
-      ...{ factoryId: 'factory', harvesterId: 'h', clock, random: () => 0.5, log },
+      ...{ factoryId: 'factory', harvesterId: 'h', idFloor: 1, clock, random: () => 0.5, log },
       ledger: new Ledger(store, clock, log, { roomMade: nothing, killRequested: nothing }),
       factoryLimits: new FactoryLimits(undefined, 100, clock),
       credentials: new CredentialBoard(),

@@ -92,8 +92,7 @@ describe('local backend', () => {
     expect(await first.ended).to.equal(0);
     expect(site.liveShims().size, 'workers survive their daemon').to.equal(2);
     // The command of one ends now, by a signal of somebody else's; its shim writes that down.
-    const child = readFileSync(`/proc/${a?.batchID ?? ''}/task/${a?.batchID ?? ''}/children`, 'utf8').trim();
-    process.kill(Number(child), 'SIGINT');
+    process.kill(commandOf(Number(a?.batchID), 'sleep'), 'SIGINT');
     await until('one process is left', () => site.liveShims().size === 1);
     site.writeQueues({ Q: { ...one, queueStatus: 'offline' } });
     site.start();
@@ -315,4 +314,18 @@ function countCommands(pattern: RegExp): number {
       return false;
     }
   }).length;
+}
+
+/** The process of a group that runs this program. */
+function commandOf(group: number, name: string): number {
+  const found = readdirSync('/proc').find((entry) => {
+    try {
+      const [, command, rest = ''] = /\((.*)\) (.*)/s.exec(readFileSync(`/proc/${entry}/stat`, 'utf8')) ?? [];
+      return command === name && Number(rest.split(' ')[2]) === group;
+    } catch {
+      return false;
+    }
+  });
+  if (found === undefined) throw new Error(`no ${name} runs in the group ${group}`);
+  return Number(found);
 }

@@ -18,6 +18,8 @@ export interface DefinitionProblem {
     | 'size-not-said'
     | 'ce-list-missing'
     | 'ce-not-from-cric'
+    | 'pid-namespace-missing'
+    | 'pid-namespace-required'
     | 'server-refused'
     | 'server-warned'
     | 'server-unknown';

@@ -8,6 +8,8 @@ export interface Preflight {
   readonly problems: readonly Reason[];
   /** How many more of the queue's workers the backend would take now, and what limits it; absent = as many as wanted. */
   readonly room?: { readonly workers: number; readonly reason: Reason };
+  /** They stop nothing and are shown to the operator beside the reasons. */
+  readonly notes?: readonly Reason[];
 }
 
 export type SubmitOutcome =

@@ -7,8 +7,17 @@ import { messageOf, toReason } from '../../worker/errors.ts';
 import type { Reason } from '../../worker/reason.ts';
 import type { Handle, Worker } from '../../worker/worker.ts';
 import type { Context } from '../contracts/context.ts';
+import type { DefinitionProblem } from '../contracts/definition-problem.ts';
 import type { FindOutcome, Preflight, SubmitOutcome, Submitter } from '../contracts/submitter.ts';
 import type { LocalHost } from './host.ts';
+import {
+  type Decision,
+  decide,
+  entering,
+  type PidNamespaces,
+  toProblems,
+  type Way,
+} from './pid-namespace.ts';
 import type { LocalSubmitterConfig, LocalTemplate } from './schema.ts';
 import {
   builtInTemplate,
@@ -29,11 +38,13 @@ const inherited = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LC_ALL',
 /** Starts workers as detached process groups under a shim. */
 export class LocalSubmitter implements Submitter {
   readonly #host: LocalHost;
+  readonly #namespaces: PidNamespaces;
   readonly #config: LocalSubmitterConfig;
   readonly #context: Context;
 
-  constructor(host: LocalHost, config: LocalSubmitterConfig, context: Context) {
+  constructor(host: LocalHost, namespaces: PidNamespaces, config: LocalSubmitterConfig, context: Context) {
     this.#host = host;
+    this.#namespaces = namespaces;
     this.#config = config;
     this.#context = context;
   }
@@ -47,27 +58,32 @@ export class LocalSubmitter implements Submitter {
       const message = `the work directory ${this.#host.directory.root} cannot be used: ${messageOf(error)}`;
       problems.push({ code: 'preflight', message });
     }
+    const { note, problem } = await this.#namespace();
+    if (problem !== undefined) problems.push(problem);
+    const notes = note === undefined ? [] : [note];
     // Read anew each time: an operator's edit counts at once, and a broken one stops the queue with its reason.
     const template = await this.#template();
-    if (Array.isArray(template)) return { problems: [...problems, ...template] };
+    if (Array.isArray(template)) return { problems: [...problems, ...template], notes };
     problems.push(...(await this.#commandProblems(template)));
-    return { problems, room: this.#room(template) };
+    return { problems, room: this.#room(template), notes };
   }
 
   async submit(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, SubmitOutcome>> {
     // A retry right after a restart comes without a preflight.
     await this.#host.prepared();
     const template = await this.#template();
+    const { way, problem } = await this.#namespace();
     const outcomes = new Map<number, SubmitOutcome>();
-    if (Array.isArray(template)) {
-      const message = template.map((problem) => problem.message).join('; ');
+    if (Array.isArray(template) || problem !== undefined) {
+      const problems = [...(Array.isArray(template) ? template : []), ...(problem ? [problem] : [])];
+      const message = problems.map((one) => one.message).join('; ');
       for (const { workerId } of workers) outcomes.set(workerId, rejected('preflight', message));
       return outcomes;
     }
     await pMap(
       workers,
       async (worker) => {
-        outcomes.set(worker.workerId, await this.#start(worker, template, signal));
+        outcomes.set(worker.workerId, await this.#start(worker, template, way, signal));
       },
       { concurrency: startsAtOnce },
     );
@@ -95,7 +111,23 @@ export class LocalSubmitter implements Submitter {
     return outcomes;
   }
 
-  async #start(worker: Worker, template: LocalTemplate, signal: AbortSignal): Promise<SubmitOutcome> {
+  /** Nothing is kept of what this tries. */
+  async rehearse(): Promise<readonly DefinitionProblem[]> {
+    return toProblems(await this.#namespace());
+  }
+
+  async #namespace(): Promise<Decision> {
+    const { pidNamespace } = this.#config;
+    if (pidNamespace === 'none') return {};
+    return decide(pidNamespace, await this.#namespaces.availability());
+  }
+
+  async #start(
+    worker: Worker,
+    template: LocalTemplate,
+    way: Way | undefined,
+    signal: AbortSignal,
+  ): Promise<SubmitOutcome> {
     if (signal.aborted) return rejected('shutting-down', 'the daemon stops');
     const cpu = template.cpu ?? worker.requirements.nCore;
     const memory = template.memory ?? worker.requirements.minRamCount;
@@ -112,15 +144,21 @@ export class LocalSubmitter implements Submitter {
         hostname: this.#host.hostname,
         directory: directory.path(worker.workerId),
       });
-      return await this.#launch(worker, filled, signal);
+      return await this.#launch(worker, filled, way, signal);
     } catch (error) {
       // Nothing was started: `spawn` is the last thing that can throw.
       return this.#refused(worker, 'spawn-failed', messageOf(error));
     }
   }
 
-  async #launch(worker: Worker, filled: FilledTemplate, signal: AbortSignal): Promise<SubmitOutcome> {
+  async #launch(
+    worker: Worker,
+    filled: FilledTemplate,
+    way: Way | undefined,
+    signal: AbortSignal,
+  ): Promise<SubmitOutcome> {
     const { directory } = this.#host;
+    const own = directory.path(worker.workerId);
     const base = Object.fromEntries(
       inherited.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])),
     );
@@ -129,7 +167,8 @@ export class LocalSubmitter implements Submitter {
     const child = spawn(
       '/bin/sh',
       [
-        ...[directory.shim, directory.path(worker.workerId), String(worker.attempt), filled.cwd],
+        ...[directory.shim, own, String(worker.attempt), filled.cwd],
+        ...(way === undefined ? [] : entering(way, directory.inside, own)),
         ...[filled.command, ...filled.args],
       ],
       // Detached: a session and process group of its own, which outlives the daemon and can be signalled as a whole.

@@ -121,6 +121,9 @@ function pilotEnvironment(worker: Worker, context: FillContext): Record<string, 
     prodSourceLabel: unified ? 'unified' : requirements.prodSourceLabel,
     workerID: id,
     submit_mode: 'PULL',
+    // The PanDA pilot ends its user's orphans after a payload: where a worker has no PID namespace, these are also the
+    // daemon and other workers.
+    PILOT_NOKILL: '1',
     nCore: String(requirements.nCore),
     minRamCount: String(requirements.minRamCount),
     maxWalltime: String(requirements.maxWalltime),

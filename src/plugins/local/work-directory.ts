@@ -3,6 +3,7 @@ import { link, open, readdir, readFile, rename, rm, stat, writeFile } from 'node
 import { join } from 'node:path';
 import { ensureDirectory, hasCode, writeFileAtomically } from '../../util/files.ts';
 import type { Worker } from '../../worker/worker.ts';
+import { insideScript } from './inside.ts';
 import type { ProcessId } from './processes.ts';
 import { shimScript } from './shim.ts';
 
@@ -28,21 +29,23 @@ export type EndReason = 'killed' | 'walltime';
 export class WorkDirectory {
   readonly root: string;
   readonly shim: string;
+  readonly inside: string;
 
   constructor(root: string) {
     this.root = root;
     this.shim = join(root, '.shim.sh');
+    this.inside = join(root, '.inside.sh');
   }
 
   path(workerId: number): string {
     return join(this.root, String(workerId));
   }
 
-  /** Makes the directory itself and puts the current shim into it; running workers keep the one they started with. */
+  /** Makes the directory itself and puts the current scripts into it; running workers keep the one they started with. */
   async prepareRoot(): Promise<void> {
     await ensureDirectory(this.root);
-    const current = await readFile(this.shim, 'utf8').catch(() => '');
-    if (current !== shimScript) await writeFileAtomically(this.shim, shimScript, 0o755);
+    await replaceScript(this.shim, shimScript);
+    await replaceScript(this.inside, insideScript);
     // What a removal left when it was interrupted.
     await rm(join(this.root, '.trash'), { recursive: true, force: true });
   }
@@ -157,6 +160,11 @@ export class WorkDirectory {
     }
     await rm(away, { recursive: true, force: true });
   }
+}
+
+async function replaceScript(path: string, script: string): Promise<void> {
+  const current = await readFile(path, 'utf8').catch(() => '');
+  if (current !== script) await writeFileAtomically(path, script, 0o755);
 }
 
 /** A small file with the time (ms) it was written; through one handle, since it may be removed in between. */

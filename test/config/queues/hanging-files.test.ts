@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { readQueueFile } from '../../../src/config/queues/queues.ts';
 import { loadPlugins } from '../../../src/daemon/plugins.ts';
+import { PidNamespaces } from '../../../src/plugins/local/pid-namespace.ts';
 import { LocalSubmitter } from '../../../src/plugins/local/submitter.ts';
 import { LocalHost } from '../../../src/plugins/local/host.ts';
 import { readMounts } from '../../../src/util/mounts.ts';
@@ -65,7 +66,8 @@ describe('queues whose files are on a file system that hangs', () => {
     const files = new DeadMount(dead, 300);
     const context = pluginContext({ files, configDir: directory, stateDir: directory });
     const config = { templateFile: join(dead, 'pilot.yaml') };
-    const submitter = new LocalSubmitter(new LocalHost(join(directory, 'local'), context), config, context);
+    const host = new LocalHost(join(directory, 'local'), context);
+    const submitter = new LocalSubmitter(host, new PidNamespaces(context.clock), config, context);
     let turns = 0;
     const ticking = setInterval(() => turns++, 10);
     try {

@@ -208,10 +208,17 @@ describe('the environment of a pilot', () => {
       prodSourceLabel: 'unified',
       workerID: '17',
       submit_mode: 'PULL',
+      PILOT_NOKILL: '1',
       nCore: '1',
       minRamCount: '2000',
       maxWalltime: '3600',
     });
+  });
+
+  it('keeps the PanDA pilot from ending orphans, unless the template lets it', () => {
+    const template = { ...builtInTemplate, env: { PILOT_NOKILL: '' } };
+    expect(environmentOf().PILOT_NOKILL).to.equal('1');
+    expect(fillTemplate(template, workerOf(17), context).env.PILOT_NOKILL).to.equal('');
   });
 
   it('has the access point where there is one', () => {
