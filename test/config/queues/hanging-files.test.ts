@@ -66,15 +66,19 @@ describe('queues whose files are on a file system that hangs', () => {
     const context = pluginContext({ files, configDir: directory, stateDir: directory });
     const config = { templateFile: join(dead, 'pilot.yaml') };
     const submitter = new LocalSubmitter(new LocalHost(join(directory, 'local'), context), config, context);
+    const over = new AbortController();
     let turns = 0;
-    const ticking = setInterval(() => turns++, 10);
+    const ticking = (async () => {
+      for (; !over.signal.aborted; turns++) await systemClock.sleep(10, over.signal);
+    })();
     try {
       const { problems } = await submitter.preflight();
       expect(problems.map(({ code }) => code)).to.deep.equal(['preflight']);
       expect(problems[0]?.message).to.contain(`the file system at ${dead}`);
       expect(turns).to.be.above(5);
     } finally {
-      clearInterval(ticking);
+      over.abort();
+      await ticking;
     }
   });
 });
