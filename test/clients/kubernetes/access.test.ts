@@ -156,8 +156,9 @@ describe('the login to a cluster', () => {
     expect(await refused({ tokenFile: missing })).to.contain(`tokenFile ${missing}: cannot read the file`);
     expect(await refused({ tokenFile: empty })).to.contain(`token file ${empty} is empty`);
     expect(await refused({ tokenFile: binary })).to.contain(`${binary} holds no token`);
-    expect(await refused(pair(missing, key)))
-      .to.contain(`client-certificate ${missing}: cannot read the file`);
+    expect(await refused(pair(missing, key))).to.contain(
+      `client-certificate ${missing}: cannot read the file`,
+    );
     expect(await refused(pair(empty, key))).to.contain('client-certificate cannot be used');
     expect(await refused(pair(certificate, certificate))).to.contain('client-key cannot be used');
     expect(await refused(pair(certificate, join(tls, 'client2.key')))).to.contain(
