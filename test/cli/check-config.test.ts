@@ -481,7 +481,7 @@ describe('check-config', () => {
     [
       'a token that is not there',
       { http: { tokenFile: 'gone' } },
-      "/http/tokenFile: error: http.tokenFile gone cannot be read: ENOENT: no such file or directory, stat 'gone'; it must hold the token, in one line [http-token-unreadable]",
+      '/http/tokenFile: error: http.tokenFile gone: cannot read the file: ENOENT: no such file or directory; it must hold the token, in one line [http-token-unreadable]',
     ],
     [
       'a state directory that is a file',

@@ -1,9 +1,8 @@
 import { dirname, resolve } from 'node:path';
 import type { Static, TSchema } from 'typebox';
 import type { AnyDefinition, CheckContext } from '../../plugins/contracts/index.ts';
-import type { Located, Problem } from '../../util/located.ts';
+import { type Located, type Problem, toPointer } from '../../util/located.ts';
 import type { OperatorFiles } from '../../util/operator-files.ts';
-import { toPointer } from '../../util/located.ts';
 import { check } from '../../util/schema.ts';
 import { judgeAbsent } from '../harvester/absent-plugin.ts';
 import { chooseOfQueue } from './credential-managers.ts';
