@@ -46,6 +46,7 @@ function checkPods({ spec }: JobShape): Finding[] {
     completions = 1,
     backoffLimit,
     podReplacementPolicy,
+    podFailurePolicy,
     ttlSecondsAfterFinished,
   } = spec;
   const { restartPolicy } = spec.template.spec;
@@ -62,7 +63,9 @@ function checkPods({ spec }: JobShape): Finding[] {
     const message = `backoffLimit ${is}, so a pilot that failed is started again as another Pod: write 0`;
     findings.push(risky(['spec', 'backoffLimit'], message));
   }
-  if (podReplacementPolicy !== 'Failed') {
+  // With no retries a Pod on its way out has failed the Job already. A failure policy makes `Failed` the default.
+  const replaces = backoffLimit !== 0 && podFailurePolicy === undefined;
+  if (replaces && podReplacementPolicy !== 'Failed') {
     const message =
       'podReplacementPolicy is not Failed, so a Pod that is being ended may have a second one beside it: write Failed';
     findings.push(risky(['spec', 'podReplacementPolicy'], message));

@@ -48,11 +48,11 @@ describe('a Kubernetes template', () => {
     expect(findings('', '')).to.deep.equal([]);
   });
 
-  it('of Harvester is taken as it is, and warned about for a second Pod', () => {
+  it('of Harvester is taken as it is, and has nothing said of it', () => {
     const loaded = loadTemplate(join(fixtures, 'job_cern.yaml'));
     if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems));
     expect(loaded.template.pilot).to.equal('atlas-grid-centos7');
-    expect(loaded.warnings.map(({ pointer }) => pointer)).to.deep.equal(['/spec/podReplacementPolicy']);
+    expect(loaded.warnings).to.deep.equal([]);
   });
 
   for (const [what, from, to, expected] of [
@@ -88,9 +88,9 @@ describe('a Kubernetes template', () => {
     ],
     [
       'a replacement beside a Pod on its way out',
-      'podReplacementPolicy: Failed',
-      'podReplacementPolicy: TerminatingOrFailed',
-      [/^7 warning .*write Failed$/],
+      'backoffLimit: 0\n  podReplacementPolicy: Failed',
+      'backoffLimit: 2\n  podReplacementPolicy: TerminatingOrFailed',
+      [/^6 warning .*backoffLimit is 2/, /^7 warning .*write Failed$/],
     ],
     [
       'a short life after the end',
@@ -129,6 +129,21 @@ describe('a Kubernetes template', () => {
       for (const [index, pattern] of expected.entries()) expect(found[index]).to.match(pattern);
     });
   }
+
+  for (const [when, policy] of [
+    ['is not there', ''],
+    ['is TerminatingOrFailed', '  podReplacementPolicy: TerminatingOrFailed\n'],
+  ] as const) {
+    it(`has no warning of a second Pod when podReplacementPolicy ${when} and backoffLimit is 0`, () => {
+      expect(findings('  podReplacementPolicy: Failed\n', policy)).to.deep.equal([]);
+    });
+  }
+
+  it('has no warning of a second Pod when a podFailurePolicy makes Failed the default', () => {
+    const rules = 'podFailurePolicy: { rules: [] }';
+    const found = findings('backoffLimit: 0\n  podReplacementPolicy: Failed', `backoffLimit: 2\n  ${rules}`);
+    expect(found.map((line) => line.split(' is ')[0])).to.deep.equal(['6 warning template-risky: backoffLimit']);
+  });
 
   for (const [what, from, to, expected] of [
     ['broken YAML', 'kind: Job', 'kind: [Job', /^\d+ syntax: not valid YAML: /],
