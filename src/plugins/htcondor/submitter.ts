@@ -102,7 +102,10 @@ export class HTCondorSubmitter implements Submitter {
 
   rehearse(worker: Worker, signal: AbortSignal): Promise<readonly DefinitionProblem[]> {
     const hubs = this.#schedds.map((schedd) => hubOf(connectionName(schedd), this.#context));
-    return rehearse(hubs, (hub) => this.#texts.texts(hub, worker), signal);
+    return rehearse(hubs, worker, (hub, stage) => this.#texts.texts(hub, worker, stage), {
+      signal,
+      now: this.#context.clock.now(),
+    });
   }
 
   credentials(): readonly string[] {

@@ -6,7 +6,7 @@ import type { Worker } from '../../../worker/worker.ts';
 import type { Context } from '../../contracts/context.ts';
 import type { HTCondorHub } from '../hub.ts';
 import { cesOf } from '../place/ce-list.ts';
-import type { Rehearsed } from './rehearsal.ts';
+import type { Rehearsed, Stage } from './rehearsal.ts';
 import type { HTCondorSubmitterConfig } from '../schema.ts';
 import { describeBatch, type DescribedBatch } from '../template/describe.ts';
 import { type ChosenCe, logSubdirOf } from '../template/placeholders.ts';
@@ -24,14 +24,16 @@ export class SubmitTexts {
     this.#context = context;
   }
 
-  /** What a worker would be submitted with: by each template that may be chosen. */
-  texts(hub: HTCondorHub, worker: Worker): Rehearsed[] {
+  /** What a worker would be submitted with: by each template that may be chosen, and with the directories of a rehearsal. */
+  texts(hub: HTCondorHub, worker: Worker, { accessPoint, logDir }: Stage): Rehearsed[] {
     const { ces } = cesOf(this.#config);
+    const staged = new SubmitTexts({ ...this.#config, logDir }, this.#context);
+    const actor = worker.accessPoint === undefined ? worker : { ...worker, accessPoint };
     const texts = (ces.length === 0 ? [undefined] : ces).flatMap((ce) => {
       const template = this.template(ce);
       // What is wrong with the file was said before.
       if (Array.isArray(template)) return [];
-      const { description } = this.describe(hub, template, [worker], ce);
+      const { description } = staged.describe(hub, template, [actor], ce);
       return [{ file: template.file, description, directory: this.#context.configDir }];
     });
     return [...new Map(texts.map((text) => [text.file, text])).values()];
