@@ -12,6 +12,7 @@ import type { OptionsOf } from './following/following.ts';
 import { K8sMonitor } from './monitor.ts';
 import { badPendingRules } from './state/pending-rules.ts';
 import { ProxySecrets } from './proxy-secrets.ts';
+import { PilotsStarter } from './starter/pilots-starter.ts';
 import { Rights } from './rights.ts';
 import { K8sMonitorConfig, K8sSubmitterConfig, K8sSweeperConfig, namespaceOf, type Where } from './schema.ts';
 import { K8sSubmitter, templateOptions } from './submitter.ts';
@@ -35,7 +36,14 @@ export const kubernetesPlugins = [
         `${connectionName(config, context)} rights`,
         () => new Rights(hub, context.clock),
       );
-      return new K8sSubmitter({ hub, rights, proxies: proxiesOf(config, context), config, context });
+      return new K8sSubmitter({
+        hub,
+        rights,
+        proxies: proxiesOf(config, context),
+        starter: starterOf(config, context),
+        config,
+        context,
+      });
     },
   }),
   definePlugin({
@@ -65,7 +73,14 @@ export const kubernetesPlugins = [
     create: (config, context) => {
       const hub = hubOf(config, context);
       const options = optionsOf(monitorOptions(config, context));
-      return new K8sSweeper({ hub, proxies: proxiesOf(config, context), config, context, options });
+      return new K8sSweeper({
+        hub,
+        proxies: proxiesOf(config, context),
+        starter: starterOf(config, context),
+        config,
+        context,
+        options,
+      });
     },
   }),
 ];
@@ -97,6 +112,14 @@ function proxiesOf(config: Where, context: Context): ProxySecrets {
   return context.share(
     `${connectionName(config, context)} proxies`,
     () => new ProxySecrets(hub, context.clock),
+  );
+}
+
+function starterOf(config: Where, context: Context): PilotsStarter {
+  const hub = hubOf(config, context);
+  return context.share(
+    `${connectionName(config, context)} starter`,
+    () => new PilotsStarter(hub, context.clock),
   );
 }
 

@@ -126,8 +126,8 @@ export const K8sSubmitterConfig = Type.Object({
     description:
       'Kubernetes removes an ended Job after this, s, if the sweeper has not: a safety net. Long, since what is gone before the monitor saw it is missed.',
   }),
-  pilotsStarterConfigMap: filled(
-    "ConfigMap with Harvester's `pilots_starter.py`, mounted at `/scratch/executables` and started where the template has no command.",
+  pilotsStarterConfigMap: text(
+    'ConfigMap of your own with a `pilots_starter.py`, mounted at `/scratch/executables` and started where the template has no command; `""`: none, and the image\'s own command runs. Default: thresher\'s own, where the template has no command or names `EXEC_DIR`.',
   ),
   pilot_url: filled('Where the wrapper gets the pilot from.'),
   pilot_version: Type.String({ default: 'current', description: 'Version of the pilot.' }),

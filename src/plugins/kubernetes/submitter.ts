@@ -13,10 +13,11 @@ import type { FindOutcome, Preflight, SubmitOutcome, Submitter } from '../contra
 import { dryRun } from './dry-run.ts';
 import type { FillOptions } from './template/environment.ts';
 import { fence, handleOf, removeFence, standingOf } from './fence.ts';
-import { fill, type FilledJob } from './template/fill.ts';
+import { fill, type FilledJob, starterIn } from './template/fill.ts';
 import type { JobMaker, KubernetesHub } from './hub.ts';
+import type { PilotsStarter } from './starter/pilots-starter.ts';
 import type { ProxySecret, ProxySecrets } from './proxy-secrets.ts';
-import type { Rights } from './rights.ts';
+import type { Needs, Rights } from './rights.ts';
 import { secretAt } from './template/mounted-secret.ts';
 import { type K8sSubmitterConfig, namespaceOf } from './schema.ts';
 import { type KubernetesTemplate, loadTemplate } from './template/template.ts';
@@ -25,6 +26,7 @@ export interface SubmitterParts {
   readonly hub: KubernetesHub;
   readonly rights: Rights;
   readonly proxies: ProxySecrets;
+  readonly starter: PilotsStarter;
   readonly config: K8sSubmitterConfig;
   readonly context: Context;
 }
@@ -56,7 +58,7 @@ export class K8sSubmitter implements Submitter {
       problems.push(toReason(error));
     }
     try {
-      problems.push(...(await rights.missing(proxyFile !== undefined, signal)));
+      problems.push(...(await rights.missing(this.#needs(template), signal)));
     } catch (error) {
       problems.push(toReason(error));
     }
@@ -77,6 +79,7 @@ export class K8sSubmitter implements Submitter {
     let proxySecret: ProxySecret | undefined;
     try {
       proxySecret = await this.#proxySecret(signal);
+      if (this.#needs(template).starter) await this.#parts.starter.ensure(signal);
     } catch (error) {
       return refuseAll(toReason(error));
     }
@@ -129,7 +132,7 @@ export class K8sSubmitter implements Submitter {
     const proxySecret = this.#proxyFile() === undefined ? undefined : { name: 'not-made-yet', key: 'proxy' };
     const job = fill(template, worker, this.#fillOptions(proxySecret));
     const { hub, rights } = this.#parts;
-    return dryRun({ hub, rights, needsSecrets: proxySecret !== undefined }, template, job, signal);
+    return dryRun({ hub, rights, needs: this.#needs(template) }, template, job, signal);
   }
 
   async #submitOne(job: FilledJob, worker: Worker, signal: AbortSignal): Promise<SubmitOutcome> {
@@ -200,6 +203,11 @@ export class K8sSubmitter implements Submitter {
       : this.#parts.proxies.ensure(this.#parts.context.queue, file, signal);
   }
 
+  #needs(template: KubernetesTemplate | readonly Reason[]): Needs {
+    const starter = isTemplate(template) && starterIn(template, this.#parts.config)?.ours === true;
+    return { secrets: this.#proxyFile() !== undefined, starter };
+  }
+
   #templateFile(): string {
     const { config, context } = this.#parts;
     return resolve(context.configDir, config.k8s_yaml_file);
@@ -224,6 +232,10 @@ export function templateOptions(config: K8sSubmitterConfig) {
     ...(hostImage !== undefined && { hostImage }),
     ...(pilotsStarterConfigMap !== undefined && { pilotsStarterConfigMap }),
   };
+}
+
+function isTemplate(read: KubernetesTemplate | readonly Reason[]): read is KubernetesTemplate {
+  return !Array.isArray(read);
 }
 
 /** Another text whenever the file is written or replaced. */

@@ -5,6 +5,7 @@ import {
   workerPlaceholders,
 } from '../../contracts/placeholders.ts';
 import type { K8sSubmitterConfig } from '../schema.ts';
+import { executableDirectory } from './starter.ts';
 import type { EnvEntry } from './template-shape.ts';
 
 /** What a Job is filled with beside its worker. */
@@ -18,9 +19,6 @@ export interface FillOptions {
   /** Secret with the proxy, and the key of it, where the pilot gets the proxy's content. */
   readonly proxySecret?: { readonly name: string; readonly key: string };
 }
-
-/** Where Harvester mounts its starter. */
-export const executableDirectory = '/scratch/executables';
 
 /** What `${name}` may stand for. */
 export const knownPlaceholders: ReadonlySet<string> = new Set([

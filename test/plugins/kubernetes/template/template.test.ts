@@ -117,10 +117,10 @@ describe('a Kubernetes template', () => {
       [/^5 warning .*is replaced: remove it/],
     ],
     [
-      "Harvester's starter without its ConfigMap",
+      'args that no command takes',
       'image: busybox',
-      'image: busybox\n          args: [-c, "$EXEC_DIR/pilots_starter.py"]',
-      [/^14 warning .*pilotsStarterConfigMap/],
+      'image: busybox\n          args: [-c, mine]',
+      [/^14 warning .*the starter of pilots runs, and not these args/],
     ],
   ] as const) {
     it(`is warned about for ${what}`, () => {
@@ -143,6 +143,13 @@ describe('a Kubernetes template', () => {
     const rules = 'podFailurePolicy: { rules: [] }';
     const found = findings('backoffLimit: 0\n  podReplacementPolicy: Failed', `backoffLimit: 2\n  ${rules}`);
     expect(found.map((line) => line.split(' is ')[0])).to.deep.equal(['6 warning template-risky: backoffLimit']);
+  });
+
+  it('is warned about for a starter that the queue does not want', () => {
+    const command = 'image: busybox\n          command: [python3, "$EXEC_DIR/pilots_starter.py"]';
+    expect(findings('image: busybox', command)).to.deep.equal([]);
+    const [found] = findings('image: busybox', command, { pilotsStarterConfigMap: '' });
+    expect(found).to.match(/^13 warning .*mounts nothing there: leave that option out$/);
   });
 
   for (const [what, from, to, expected] of [
@@ -424,7 +431,7 @@ describe('the templates that ship with the program', () => {
         one.toJS() as {
           kind: string;
           metadata: { name: string; namespace?: string };
-          rules: { resources: string[]; verbs: string[] }[];
+          rules: { resources: string[]; resourceNames?: string[]; verbs: string[] }[];
         },
     );
     expect(roles.filter(({ kind }) => kind.startsWith('Cluster'))).to.deep.equal([]);
@@ -432,7 +439,12 @@ describe('the templates that ship with the program', () => {
       .filter(({ kind }) => kind === 'Role')
       .map(({ metadata, rules }) => [
         metadata.name,
-        Object.fromEntries(rules.map(({ resources, verbs }) => [resources.join(), verbs.join()])),
+        Object.fromEntries(
+          rules.map(({ resources, resourceNames = [], verbs }) => [
+            [...resources, ...resourceNames].join(' '),
+            verbs.join(),
+          ]),
+        ),
       ]);
     expect(Object.fromEntries(rights)).to.deep.equal({
       thresher: {
@@ -441,6 +453,7 @@ describe('the templates that ship with the program', () => {
         'pods/log': 'get',
         events: 'create,list',
       },
+      'thresher-starter': { configmaps: 'create', 'configmaps pilots-starter': 'get,patch,delete' },
       'thresher-secrets': { secrets: 'create,get,list,patch,delete' },
     });
   });
