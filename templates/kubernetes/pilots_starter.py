@@ -229,7 +229,7 @@ def main(environ):
         env["GTAG"] = "{}/{}".format(env["logs_frontend_r"], name)
     log = os.path.join(work, LOG_NAME)
     say("version {} starts {}".format(VERSION, wrapper))
-    status = run.status_of(["/bin/bash", wrapper] + wrapper_options(env, work), env, log)
+    status = run.status_of(["bash", wrapper] + wrapper_options(env, work), env, log)
     say("the wrapper ended with {}".format(status))
     upload(env, log, name, proxy, token)
     return status

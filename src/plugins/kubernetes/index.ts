@@ -17,6 +17,7 @@ import { Rights } from './rights.ts';
 import { K8sMonitorConfig, K8sSubmitterConfig, K8sSweeperConfig, namespaceOf, type Where } from './schema.ts';
 import { K8sSubmitter, templateOptions } from './submitter.ts';
 import { K8sSweeper } from './sweeper.ts';
+import { starterIn } from './template/fill.ts';
 import { type KubernetesTemplate, loadTemplate } from './template/template.ts';
 
 const connections = (config: Where, context: CheckContext) => [connectionName(config, context)];
@@ -166,13 +167,15 @@ function checkTemplateFile(config: K8sSubmitterConfig, context: CheckContext): D
 
 /** Pilots that get no proxy fail one after the other, far away: said here as far as it can be seen. */
 function checkProxy(
-  { proxySecretPath: path, x509UserProxy }: K8sSubmitterConfig,
+  config: K8sSubmitterConfig,
   { configDir }: CheckContext,
   template: KubernetesTemplate | undefined,
 ): DefinitionProblem[] {
+  const { proxySecretPath: path, x509UserProxy } = config;
   if (path === undefined) {
-    const file = x509UserProxy === undefined ? undefined : resolve(configDir, x509UserProxy);
-    if (file === undefined || existsSync(file)) return [];
+    if (x509UserProxy === undefined) return checkStarted(config, template);
+    const file = resolve(configDir, x509UserProxy);
+    if (existsSync(file)) return [];
     // What renews it may start after the daemon; until then the queue waits with the reason.
     const message = `the proxy ${file} is not there: write it, or name the right one`;
     return [{ pointer: '/x509UserProxy', severity: 'warning', code: 'file-unreadable', message }];
@@ -188,5 +191,18 @@ function checkProxy(
       ? 'it mounts nothing'
       : `it mounts ${mounts.map(({ mountPath }) => mountPath).join(', ')}`;
   const message = `no volume of container ${pilot.name} holds ${path} (${there}): mount the proxy's Secret there`;
+  return [{ pointer: '/proxySecretPath', severity: 'warning', code: 'template-risky', message }];
+}
+
+/** The starter ends at once where it finds no credential. */
+function checkStarted(
+  config: K8sSubmitterConfig,
+  template: KubernetesTemplate | undefined,
+): DefinitionProblem[] {
+  const { tokenDir, pandaTokenFilename, pandaTokenKeyFilename } = config;
+  if (template === undefined || starterIn(template, config)?.ours !== true) return [];
+  if ([tokenDir, pandaTokenFilename, pandaTokenKeyFilename].every((part) => part !== undefined)) return [];
+  const message =
+    'the template has no command, and the starter of pilots needs a proxy or a token: set proxySecretPath or x509UserProxy, or tokenDir, pandaTokenFilename and pandaTokenKeyFilename';
   return [{ pointer: '/proxySecretPath', severity: 'warning', code: 'template-risky', message }];
 }

@@ -149,7 +149,7 @@ describe('a Kubernetes template', () => {
     const command = 'image: busybox\n          command: [python3, "$EXEC_DIR/pilots_starter.py"]';
     expect(findings('image: busybox', command)).to.deep.equal([]);
     const [found] = findings('image: busybox', command, { pilotsStarterConfigMap: '' });
-    expect(found).to.match(/^13 warning .*mounts nothing there: leave that option out$/);
+    expect(found).to.match(/^14 warning .*mounts nothing there: leave that option out$/);
   });
 
   for (const [what, from, to, expected] of [
