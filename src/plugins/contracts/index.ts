@@ -24,6 +24,7 @@ export {
 } from './definition.ts';
 export type { DefinitionProblem } from './definition-problem.ts';
 export type { FamilyPart, Throttle, ThrottledQueue, Throttler, ThrottleFacts } from './throttler.ts';
+export type { Rendered, RenderedFile } from './rendered.ts';
 export type { FindOutcome, Preflight, SubmitOutcome, Submitter } from './submitter.ts';
 export type { Found, GoneOutcome, Sweeper } from './sweeper.ts';
 export type { Observation } from '../../worker/observation.ts';

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { toReason } from '../../worker/errors.ts';
+import { ThresherError, toReason } from '../../worker/errors.ts';
 import { resolve } from 'node:path';
 import pMap from 'p-map';
 import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
@@ -9,6 +9,7 @@ import type { Reason } from '../../worker/reason.ts';
 import type { Worker, WorkerError } from '../../worker/worker.ts';
 import type { Context } from '../contracts/context.ts';
 import type { DefinitionProblem } from '../contracts/definition-problem.ts';
+import type { Rendered } from '../contracts/rendered.ts';
 import type { FindOutcome, Preflight, SubmitOutcome, Submitter } from '../contracts/submitter.ts';
 import { dryRun } from './dry-run.ts';
 import type { FillOptions } from './template/environment.ts';
@@ -17,6 +18,7 @@ import { fill, type FilledJob, starterIn } from './template/fill.ts';
 import type { JobMaker, KubernetesHub } from './hub.ts';
 import type { PilotsStarter } from './starter/pilots-starter.ts';
 import type { ProxySecret, ProxySecrets } from './proxy-secrets.ts';
+import { renderJob } from './render.ts';
 import type { Needs, Rights } from './rights.ts';
 import { secretAt } from './template/mounted-secret.ts';
 import { type K8sSubmitterConfig, namespaceOf } from './schema.ts';
@@ -133,6 +135,23 @@ export class K8sSubmitter implements Submitter {
     const job = fill(template, worker, this.#fillOptions(proxySecret));
     const { hub, rights } = this.#parts;
     return dryRun({ hub, rights, needs: this.#needs(template) }, template, job, signal);
+  }
+
+  async render(worker: Worker): Promise<Rendered> {
+    const { proxies, config, context } = this.#parts;
+    const template = this.#template();
+    if (!isTemplate(template))
+      throw new ThresherError('preflight', template.map(({ message }) => message).join('; '));
+    const file = this.#proxyFile();
+    const secret = file === undefined ? undefined : await proxies.secretOf(context.queue, file);
+    return renderJob({
+      job: fill(template, worker, this.#fillOptions(secret)),
+      pilot: template.pilot,
+      template: template.file,
+      kubeconfig: config.k8s_config_file && resolve(context.configDir, config.k8s_config_file),
+      proxy: file !== undefined && secret !== undefined ? { file, secret } : undefined,
+      starter: this.#needs(template).starter,
+    });
   }
 
   async #submitOne(job: FilledJob, worker: Worker, signal: AbortSignal): Promise<SubmitOutcome> {
