@@ -2,6 +2,7 @@ import { dirname } from 'node:path';
 import { hostname } from 'node:os';
 import { makeWorker, requirementsOf } from '../agents/worker-maker.ts';
 import { modulesOf, parseSnapshot, type PluginCatalogue, type QueueConfig } from '../config/queues/queues.ts';
+import { logServerOf } from '../config/settings/log-server.ts';
 import type { LoadedSettings } from '../config/settings/settings.ts';
 import type { Log } from '../plugins/contracts/index.ts';
 import type { Rendered } from '../plugins/contracts/rendered.ts';
@@ -95,5 +96,6 @@ function namesOf({ settings }: Pick<RenderingOptions, 'settings'>) {
 function wiringOf(catalogue: PluginCatalogue, options: RenderingOptions): Wiring {
   const { settings, clock, random, log } = options;
   const shared = { ...namesOf(options), stateDir: settings.stateDir, maxStatusAge: 0 };
-  return new Wiring(catalogue, { ...shared, clock, random, log });
+  const logServer = logServerOf(settings.values);
+  return new Wiring(catalogue, { ...shared, logServer, clock, random, log });
 }

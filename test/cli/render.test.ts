@@ -23,7 +23,11 @@ interface Shown {
 
 interface RenderedJob {
   readonly kind: string;
-  readonly metadata: { readonly name: string; readonly namespace: string };
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace: string;
+    readonly annotations: Readonly<Record<string, string>>;
+  };
   readonly spec: {
     readonly template: {
       readonly spec: {
@@ -63,6 +67,13 @@ describe('thresher render', () => {
     // No server is at these addresses: whatever is asked there fails.
     const where = { k8s_config_file: 'kubeconfig', k8s_namespace: 'grid' };
     site = new Site({
+      settings: {
+        pandacon: {
+          pandaCacheURL: 'https://cache.example:25443',
+          pandaCacheURL_W_path: '/server/panda',
+          pandaCacheURL_R_path: '/cache',
+        },
+      },
       queues: {
         LOCAL: {},
         JOBS: kubernetes(where),
@@ -126,6 +137,9 @@ describe('thresher render', () => {
     const job = parse(stdout) as RenderedJob;
     expect(job.kind).to.equal('Job');
     expect(job.metadata).to.include({ namespace: 'grid', name: 'thresher-rendered-1' });
+    expect(job.metadata.annotations).to.include({
+      'thresher/stdOut': 'https://cache.example:25443/cache/test-harvester_1_gz.out',
+    });
   });
 
   it('masks what is secret, on each backend', async () => {

@@ -3,7 +3,7 @@
  * plugin may import (as `thresher/plugin`). docs/plugins.md shows how to write one; test/contract/ holds the suite
  * that every backend passes.
  */
-export type { Context, Log } from './context.ts';
+export type { Context, Log, LogServer } from './context.ts';
 export type {
   CredentialFacts,
   CredentialManager,

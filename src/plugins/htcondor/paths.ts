@@ -1,13 +1,12 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { access, stat } from 'node:fs/promises';
-import { hostname } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { ensureDirectory, hasCode } from '../../util/files.ts';
+import { hostnameFor, withHostname } from '../../util/hostname.ts';
 import { messageOf } from '../../worker/errors.ts';
 import type { Reason } from '../../worker/reason.ts';
 import type { DefinitionProblem } from '../contracts/definition-problem.ts';
 import type { HTCondorSubmitterConfig } from './schema.ts';
-import { withHostname } from './template/placeholders.ts';
 
 const paths: ReadonlySet<string> = new Set([
   ...['executableFile', 'x509UserProxy', 'x509UserProxyAnalysis', 'tokenDir', 'tokenDirAnalysis'],
@@ -18,7 +17,7 @@ const paths: ReadonlySet<string> = new Set([
 export function absolutePaths(config: HTCondorSubmitterConfig, configDir: string): HTCondorSubmitterConfig {
   const options = Object.entries(config).flatMap(([key, value]) => {
     if (!paths.has(key) || typeof value !== 'string') return [[key, value] as const];
-    return value === '' ? [] : [[key, resolve(configDir, withHostname(value, hostname()))] as const];
+    return value === '' ? [] : [[key, resolve(configDir, withHostname(value, hostnameFor(config)))] as const];
   });
   return Object.fromEntries<unknown>(options) as HTCondorSubmitterConfig;
 }

@@ -15,6 +15,8 @@ export const starterLabel = 'thresher/pilots-starter';
 export const workerAnnotation = 'thresher/worker';
 /** Annotation: number of the queue's configuration that the worker was made with. */
 export const configAnnotation = 'thresher/config';
+/** Annotation: the address of the worker's log, Harvester's `stdOut`. */
+export const logAnnotation = 'thresher/stdOut';
 /** Annotation of a Pod: which of its containers is the pilot's. */
 export const pilotAnnotation = 'thresher/pilot-container';
 

@@ -114,9 +114,13 @@ export const K8sSubmitterConfig = Type.Object({
     description: 'Memory requested in % of `minRamCount`.',
   }),
   nProcesses: atOnce('Jobs created at once.'),
-  logBaseURL: filled('Where pilots put and operators find logs: `logs_frontend_w` and `logs_frontend_r`.'),
-  logs_frontend_w: filled('Where pilots write logs. Default: `logBaseURL`.'),
-  logs_frontend_r: filled('Where logs are read. Default: `logBaseURL`.'),
+  logBaseURL: filled(
+    'Where pilots put and operators find logs: `logs_frontend_w` and `logs_frontend_r`. `$hostname` is the short name of this machine.',
+  ),
+  logs_frontend_w: filled(
+    'Where pilots write logs. Default: `logBaseURL`, else by `pandacon` of the settings.',
+  ),
+  logs_frontend_r: filled('Where logs are read. Default: `logBaseURL`, else by `pandacon` of the settings.'),
   schedulerName: filled(
     'Scheduler of the Pods, such as `node-packing` (templates/kubernetes/node-packing/).',
   ),

@@ -204,8 +204,12 @@ export class K8sSubmitter implements Submitter {
 
   #fillOptions(proxySecret: ProxySecret | undefined): FillOptions {
     const { hub, config, context } = this.#parts;
-    const { factoryId, harvesterId } = context;
-    return { factoryId, harvesterId, hostname: hub.hostname, config, ...(proxySecret && { proxySecret }) };
+    const { factoryId, harvesterId, logServer } = context;
+    return {
+      ...{ factoryId, harvesterId, hostname: hub.hostname, config },
+      ...(logServer && { logServer }),
+      ...(proxySecret && { proxySecret }),
+    };
   }
 
   /** Path of the proxy whose content the pilots get. */

@@ -17,7 +17,8 @@ export const commandLineErrors = {
   },
   'no-such-queue': { meaning: 'No queue has this name.', remedy: 'See `thresher queues`.' },
   'no-render': {
-    meaning: 'The submitter of a queue cannot show what it would send, or the configuration of a worker is gone.',
+    meaning:
+      'The submitter of a queue cannot show what it would send, or the configuration of a worker is gone.',
     remedy: 'See the message; a plugin shows it by a method `render` (docs/plugins.md).',
   },
   'no-log': {

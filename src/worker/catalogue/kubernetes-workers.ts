@@ -72,7 +72,8 @@ export const kubernetesWorkerErrors = {
       'Remove the Job, if it is a copy that somebody made; two factories with one id (`master.factoryId`) need one each.',
   },
   'k8s-starter': {
-    meaning: 'The ConfigMap `pilots-starter` of the namespace holds no starter, and thresher did not make it.',
+    meaning:
+      'The ConfigMap `pilots-starter` of the namespace holds no starter, and thresher did not make it.',
     remedy:
       'Remove the ConfigMap, if nothing needs it: thresher makes its own. Or name another in `pilotsStarterConfigMap`.',
   },

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { ensureDirectory } from '../../../util/files.ts';
+import { hostnameFor } from '../../../util/hostname.ts';
 import type { Reason } from '../../../worker/reason.ts';
 import type { Worker } from '../../../worker/worker.ts';
 import type { Context } from '../../contracts/context.ts';
@@ -63,7 +64,15 @@ export class SubmitTexts {
     const { factoryId, harvesterId, clock, random, queue, configId } = this.#context;
     const factoryLog = hub.logOfJobs({ spooled: this.#config.useSpool });
     return describeBatch(template, workers, {
-      ...{ factoryId, harvesterId, hostname: hub.hostname, config: this.#config, random, queue, configId },
+      ...{
+        factoryId,
+        harvesterId,
+        hostname: hostnameFor(this.#config),
+        config: this.#config,
+        random,
+        queue,
+        configId,
+      },
       // It is read from standard input; this is where Harvester's templates look for the text.
       sdfPath: template.file,
       submissionHost: hub.submissionHost,

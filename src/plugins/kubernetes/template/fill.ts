@@ -4,12 +4,21 @@ import {
   type FillOptions,
   identityNames,
   inert,
+  logUrlOf,
   labelOfPilot,
   pilotEnvironment,
   placeholdersOf,
   referenceIn,
 } from './environment.ts';
-import { isLabelValue, labelOf, marksOf, pilotAnnotation, proxySecretLabel, starterLabel } from '../marks.ts';
+import {
+  isLabelValue,
+  labelOf,
+  logAnnotation,
+  marksOf,
+  pilotAnnotation,
+  proxySecretLabel,
+  starterLabel,
+} from '../marks.ts';
 import { fillResources, storageOf } from './resources.ts';
 import { affinityOf, priorityClassOf, resourceTypeLabel } from './scheduling.ts';
 import { namespaceOf } from '../schema.ts';
@@ -37,6 +46,8 @@ export function fill(template: KubernetesTemplate, worker: Worker, options: Fill
   const marks = marksOf(worker, options.factoryId);
   const { resourceType } = worker.requirements;
   const pods = job.spec.template;
+  const logUrl = logUrlOf(worker, options);
+  const log = logUrl === undefined ? {} : { [logAnnotation]: logUrl };
   // Harvester's labels, by which its dashboards and its affinity find Pods.
   const usual = {
     [resourceTypeLabel]: resourceType,
@@ -56,7 +67,7 @@ export function fill(template: KubernetesTemplate, worker: Worker, options: Fill
         ...(options.proxySecret && { [proxySecretLabel]: options.proxySecret.name }),
         ...(starterIn(template, config)?.ours && { [starterLabel]: starterName }),
       },
-      annotations: { ...job.metadata?.annotations, ...marks.annotations },
+      annotations: { ...job.metadata?.annotations, ...marks.annotations, ...log },
     },
     spec: {
       ttlSecondsAfterFinished: config.ttlSecondsAfterFinished,
@@ -71,6 +82,7 @@ export function fill(template: KubernetesTemplate, worker: Worker, options: Fill
             [defaultContainer]: template.pilot,
             ...pods.metadata?.annotations,
             ...marks.annotations,
+            ...log,
             [pilotAnnotation]: template.pilot,
           },
         },

@@ -430,6 +430,29 @@ describe("a worker's Job", () => {
     expect(pilotOf(fill(template({ command: ['mine'] }), worker, options)).command).to.deep.equal(['mine']);
   });
 
+  const logServer = { write: 'https://cache.example/server/panda', read: 'https://cache.example/cache' };
+
+  it('names the address of its log, and writes to the log cache of the settings', () => {
+    const job = fill(template(), worker, optionsOf({}, { logServer }));
+    expect(valueOf(job, 'logs_frontend_w')?.value).to.equal(logServer.write);
+    expect(valueOf(job, 'logs_frontend_r')?.value).to.equal(logServer.read);
+    const url = 'https://cache.example/cache/CERN_central_17_gz.out';
+    expect((job.metadata as { annotations: object }).annotations).to.include({ 'thresher/stdOut': url });
+    expect(job.spec.template.metadata?.annotations).to.include({ 'thresher/stdOut': url });
+  });
+
+  it("writes to the log address of its queue before that of the settings, with this machine's short name", () => {
+    const options = optionsOf(
+      { logBaseURL: 'https://$hostname/logs' },
+      { logServer, hostname: 'host1.site.org' },
+    );
+    const job = fill(template(), worker, options);
+    expect(valueOf(job, 'logs_frontend_w')?.value).to.equal('https://host1/logs');
+    expect(fill(template(), worker, optionsOf()).metadata).to.not.have.nested.property(
+      'annotations.thresher/stdOut',
+    );
+  });
+
   it('is scheduled as the queue says, and as the template says before that', () => {
     const config = {
       ...{ schedulerName: 'node-packing', 'k8s.scheduler.priorityClassName': 'low' },

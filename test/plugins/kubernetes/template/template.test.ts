@@ -142,7 +142,9 @@ describe('a Kubernetes template', () => {
   it('has no warning of a second Pod when a podFailurePolicy makes Failed the default', () => {
     const rules = 'podFailurePolicy: { rules: [] }';
     const found = findings('backoffLimit: 0\n  podReplacementPolicy: Failed', `backoffLimit: 2\n  ${rules}`);
-    expect(found.map((line) => line.split(' is ')[0])).to.deep.equal(['6 warning template-risky: backoffLimit']);
+    expect(found.map((line) => line.split(' is ')[0])).to.deep.equal([
+      '6 warning template-risky: backoffLimit',
+    ]);
   });
 
   it('is warned about for a starter that the queue does not want', () => {
