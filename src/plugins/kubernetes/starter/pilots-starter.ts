@@ -147,7 +147,7 @@ export class PilotsStarter {
 
   async #look(signal: AbortSignal): Promise<StarterMap | undefined> {
     try {
-      return (await this.#hub.client.get(this.#path, { signal })) as StarterMap;
+      return await this.#hub.client.get(this.#path, { signal });
     } catch (error) {
       if (isKubernetesError(error, 'kubernetes-not-found')) return undefined;
       throw error;
