@@ -46,7 +46,10 @@ describe('what HTCondor says to a queue before it has a worker', () => {
       process.env['TMPDIR'] = directory;
       try {
         const accessPoint = join(backend.directory, 'not-made/5');
-        const problems = await withTemplate({ initialdir }).rehearse?.(backend.worker({ accessPoint }), signal);
+        const problems = await withTemplate({ initialdir }).rehearse?.(
+          backend.worker({ accessPoint }),
+          signal,
+        );
         expect(problems).to.deep.equal([]);
         expect(existsSync(join(backend.directory, 'not-made'))).to.equal(false);
         expect(existsSync(join(backend.directory, 'logs'))).to.equal(false);
