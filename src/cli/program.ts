@@ -16,6 +16,7 @@ import { oneLine } from './output.ts';
 import { addPause } from './pause.ts';
 import { MistakesInFiles } from './problems.ts';
 import { addQueues } from './queues.ts';
+import { addRender } from './render.ts';
 import { addResume } from './resume.ts';
 import { addRun } from './run.ts';
 import { addSweep } from './sweep.ts';
@@ -26,7 +27,7 @@ import { addWorkers } from './workers.ts';
 const subcommands = [
   ...[addRun, addQueues, addWorkers, addWorker, addLogs, addKill],
   ...[addPause, addResume, addDrain, addSweep, addOrphans],
-  ...[addCredentials, addCheckConfig, addExplain, addDb, addCompletion, addMan, addVersion],
+  ...[addCredentials, addCheckConfig, addExplain, addRender, addDb, addCompletion, addMan, addVersion],
 ];
 
 export function makeProgram(environment: Environment): Command {

@@ -9,6 +9,7 @@ import { toReason } from '../worker/errors.ts';
 import { type Metrics, noMetrics } from '../agents/metrics.ts';
 import { ObservationWriter } from '../agents/observations.ts';
 import type { Step } from '../agents/queue-runtime.ts';
+import { logServerOf } from '../config/settings/log-server.ts';
 import type { LoadedSettings } from '../config/settings/settings.ts';
 import type { Log } from '../plugins/contracts/index.ts';
 import { openStore, type Store } from '../store/store.ts';
@@ -262,7 +263,10 @@ export class Daemon {
       step: step ?? (() => undefined),
     };
     const maxStatusAge = monitor.maxStatusAge * 1000;
-    this.#wiring = new Wiring(catalogue, { ...shared, maxStatusAge, stateDir: settings.stateDir });
+    this.#wiring = new Wiring(catalogue, {
+      ...{ ...shared, maxStatusAge, stateDir: settings.stateDir },
+      logServer: logServerOf(settings.values),
+    });
     const parts = { settings: settings.values, context, writer: this.#writer, wiring: this.#wiring };
     this.#assembly = new Assembly({ ...parts, loops: this.#loops });
     this.#credentials = new Credentials({ ...parts, files, loops: this.#loops }, this.#board);

@@ -2,6 +2,7 @@ import pMap from 'p-map';
 import { harvesterIdOf } from '../config/settings/machine.ts';
 import { makeWorker } from '../agents/worker-maker.ts';
 import type { PluginCatalogue, QueueConfig } from '../config/queues/queues.ts';
+import { logServerOf } from '../config/settings/log-server.ts';
 import type { LoadedSettings } from '../config/settings/settings.ts';
 import type { DefinitionProblem, Log } from '../plugins/contracts/index.ts';
 import type { Clock } from '../util/clock.ts';
@@ -42,7 +43,8 @@ export async function rehearse(
   const factoryId = readFactoryId(stateDirAt(stateDir)) ?? values.master.factoryId ?? 'thresher-rehearsal';
   const harvesterId = harvesterIdOf(values.master);
   const parts = { factoryId, harvesterId, stateDir, maxStatusAge: 0, clock, files, random, log };
-  const wiring = new Wiring(catalogue, parts);
+  const logServer = logServerOf(values);
+  const wiring = new Wiring(catalogue, { ...parts, logServer });
   const asked = await pMap(
     configs,
     async (config): Promise<readonly (readonly [string, readonly Problem[]])[]> => {

@@ -15,6 +15,7 @@ import type {
   CredentialManager,
   DemandSource,
   Log,
+  LogServer,
   Messenger,
   Monitor,
   Submitter,
@@ -38,6 +39,7 @@ const ofNoQueue = {
 export interface WiringOptions {
   readonly factoryId: string;
   readonly harvesterId: string;
+  readonly logServer?: LogServer | undefined;
   readonly stateDir: string;
   /** ms. */
   readonly maxStatusAge: number;
@@ -157,8 +159,9 @@ export class Wiring {
   }
 
   #context(config: QueueConfig, configId: number, connection: string): Context {
-    const { factoryId, harvesterId, stateDir, clock, files, random, log } = this.#options;
+    const { factoryId, harvesterId, logServer, stateDir, clock, files, random, log } = this.#options;
     return {
+      ...(logServer && { logServer }),
       ...{ factoryId, harvesterId, connection, stateDir, clock, files, random, log },
       queue: config.name,
       configId,

@@ -60,6 +60,7 @@ export class Site {
       sweeper: { sleepTime: 0.3, ...settings.sweeper },
       ...(settings.qconf && { qconf: settings.qconf }),
       ...(settings.log && { log: settings.log }),
+      ...(settings.pandacon && { pandacon: settings.pandacon }),
       ...(settings.credmanager && { credmanager: settings.credmanager }),
     };
     writeFileSync(this.config, stringify(fast));

@@ -37,6 +37,8 @@ export interface Listed<T> {
 export interface DeleteOptions extends CallOptions {
   /** Another object of the same name is left alone: that is a `kubernetes-conflict`. */
   readonly uid?: string;
+  /** One that changed since this version is left alone, in the same way. */
+  readonly resourceVersion?: string;
   readonly propagationPolicy?: 'Background' | 'Foreground' | 'Orphan';
   readonly gracePeriodSeconds?: number;
 }
@@ -132,10 +134,11 @@ export class KubernetesClient {
    */
   async delete(path: string, options: DeleteOptions): Promise<void> {
     if (!isObjectPath(path)) throw new TypeError(`"${path}" is not the path of one object`);
-    const { uid, propagationPolicy, gracePeriodSeconds } = options;
+    const { uid, resourceVersion, propagationPolicy, gracePeriodSeconds } = options;
+    const preconditions = { ...(uid !== undefined && { uid }), ...(resourceVersion && { resourceVersion }) };
     const body = {
       ...{ apiVersion: 'v1', kind: 'DeleteOptions' },
-      ...(uid !== undefined && { preconditions: { uid } }),
+      ...(Object.keys(preconditions).length > 0 && { preconditions }),
       ...(propagationPolicy && { propagationPolicy }),
       ...(gracePeriodSeconds !== undefined && { gracePeriodSeconds }),
     };

@@ -31,6 +31,18 @@ const sharedSections: Readonly<Record<string, readonly string[]>> = {
     ...['nThreads', 'maxWorkers', 'checkInterval', 'sleepTime', 'keepFinished', 'keepFailed'],
     ...['keepCancelled', 'keepMissed', 'keepPending', 'diskCleanUpInterval', 'diskHighWatermark'],
   ],
+  pandacon: [
+    ...['timeout', 'auth_type', 'ca_cert', 'cert_file', 'key_file', 'auth_token', 'auth_origin', 'pandaURL'],
+    ...['server_api_url', 'pandaURLSSL', 'server_api_url_ssl', 'cache_api_url_ssl', 'verbose', 'useInspect'],
+    ...['getEventsChunkSize', 'multihost_auth_config', 'iddsURL', 'nConnections'],
+    ...[
+      'pandaCacheURL',
+      'pandaCacheURL_W',
+      'pandaCacheURL_W_path',
+      'pandaCacheURL_R',
+      'pandaCacheURL_R_path',
+    ],
+  ],
   credmanager: [
     ...['moduleName', 'className', 'inCertFile', 'certFile', 'outCertFile', 'voms', 'pluginConfigs'],
     'sleepTime',
@@ -39,7 +51,7 @@ const sharedSections: Readonly<Record<string, readonly string[]>> = {
 
 /** Sections of which thresher reads nothing. */
 export const unreadSections: readonly string[] = [
-  ...['db', 'fifo', 'communicator', 'pandacon', 'commandmanager', 'jobfetcher', 'propagator', 'preparator'],
+  ...['db', 'fifo', 'communicator', 'commandmanager', 'jobfetcher', 'propagator', 'preparator'],
   ...['stager', 'zipper', 'eventfeeder', 'cacher', 'payload_interaction', 'frontend', 'watcher', 'apfmon'],
   ...['service_monitor', 'googlecloud', 'file_syncer', 'log_level'],
 ];

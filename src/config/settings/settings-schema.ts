@@ -6,6 +6,7 @@ const closed = { additionalProperties: false, default: {} } as const;
 const longest = 366 * 86_400;
 const seconds = (value: number, description: string, minimum = 0, maximum = longest) =>
   Type.Number({ default: value, minimum, maximum, description: `${description}, s.` });
+const logUrl = (description: string) => Type.Optional(Type.String({ minLength: 1, description }));
 /** A hundred years, h. */
 const mostHours = 876_600;
 const hours = (value: number, status: string) =>
@@ -173,6 +174,18 @@ export const Settings = Type.Object(
           'Between deletions from the database of workers whose traces were removed',
           0.05,
         ),
+      },
+      closed,
+    ),
+    pandacon: Type.Object(
+      {
+        pandaCacheURL: logUrl(
+          'Server of the PanDA log cache, for pilots on Kubernetes: Harvester draws one of its machines, and here the name stays.',
+        ),
+        pandaCacheURL_W_path: logUrl('Path on it that pilots write logs to: `logs_frontend_w`.'),
+        pandaCacheURL_R_path: logUrl('Path on it where logs are read: `logs_frontend_r`.'),
+        pandaCacheURL_W: logUrl('Whole address to write to, where the two above are not set.'),
+        pandaCacheURL_R: logUrl('Whole address to read from, likewise.'),
       },
       closed,
     ),

@@ -10,12 +10,22 @@ export interface Log {
   error(message: string, facts?: Readonly<Record<string, unknown>>): void;
 }
 
+/** Addresses of the PanDA log cache. */
+export interface LogServer {
+  /** Where pilots write. */
+  readonly write: string;
+  /** Where logs are read. */
+  readonly read: string;
+}
+
 /** What a plugin gets instead of reaching for it: a plugin reads neither the clock nor the daemon's settings itself. */
 export interface Context {
   /** Our mark. What carries another factory's is not ours. */
   readonly factoryId: string;
   /** Harvester's instance name, for the worker's environment. Never says whose an object is. */
   readonly harvesterId: string;
+  /** Where pilots leave their logs, as the settings have it; absent where they say nothing. */
+  readonly logServer?: LogServer;
   readonly queue: string;
   /** Which configuration of the queue it is made for, as its workers carry it (`Worker.configId`). */
   readonly configId: number;

@@ -1,5 +1,6 @@
 import type { DefinitionProblem } from './definition-problem.ts';
 import type { Reason } from '../../worker/reason.ts';
+import type { Rendered } from './rendered.ts';
 import type { Handle, Worker, WorkerError } from '../../worker/worker.ts';
 
 /** What would stop a submission now. */
@@ -65,4 +66,10 @@ export interface Submitter {
    * in the submitter's section. Empty: it would be taken.
    */
   rehearse?(worker: Worker, signal: AbortSignal): Promise<readonly DefinitionProblem[]>;
+
+  /**
+   * The worker as `submit` would send it, made by the same code; nothing is asked, written or sent. For `thresher render`.
+   * @throws ThresherError where it cannot be made, as `submit` would reject it
+   */
+  render?(worker: Worker): Promise<Rendered>;
 }

@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
+import { hostnameFor } from '../../util/hostname.ts';
 import { check } from '../../util/schema.ts';
 import type { Context } from '../contracts/context.ts';
 import { type CheckContext, definePlugin } from '../contracts/definition.ts';
@@ -129,9 +130,12 @@ function optionsOf(known: MonitorOptions): OptionsOf {
   };
 }
 
-function schedds(config: Where, { configDir }: Pick<CheckContext, 'configDir'>): ReadSchedds {
+function schedds(
+  config: Where & { readonly useFQDN?: unknown },
+  { configDir }: Pick<CheckContext, 'configDir'>,
+): ReadSchedds {
   const { condorHostConfig } = config;
-  if (condorHostConfig === undefined) return scheddsOf(config, hostname());
+  if (condorHostConfig === undefined) return scheddsOf(config, hostnameFor(config));
   if (typeof condorHostConfig === 'string') return readHostConfigSync(resolve(configDir, condorHostConfig));
   return scheddsIn(condorHostConfig);
 }

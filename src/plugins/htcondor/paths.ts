@@ -1,8 +1,8 @@
 import { constants } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { hostname } from 'node:os';
 import { dirname, isAbsolute, resolve } from 'node:path';
 import { ensureDirectory, hasCode } from '../../util/files.ts';
+import { hostnameFor, withHostname } from '../../util/hostname.ts';
 import type { OperatorFiles } from '../../util/operator-files.ts';
 import { messageOf, ThresherError, toReason } from '../../worker/errors.ts';
 import type { Reason } from '../../worker/reason.ts';
@@ -10,7 +10,6 @@ import type { CheckContext } from '../contracts/definition.ts';
 import type { DefinitionProblem } from '../contracts/definition-problem.ts';
 import type { HTCondorSubmitterConfig } from './schema.ts';
 import { type NeededFile, neededFiles } from './template/executable.ts';
-import { withHostname } from './template/placeholders.ts';
 import type { CondorTemplate } from './template/template.ts';
 
 const paths: ReadonlySet<string> = new Set([
@@ -22,7 +21,7 @@ const paths: ReadonlySet<string> = new Set([
 export function absolutePaths(config: HTCondorSubmitterConfig, configDir: string): HTCondorSubmitterConfig {
   const options = Object.entries(config).flatMap(([key, value]) => {
     if (!paths.has(key) || typeof value !== 'string') return [[key, value] as const];
-    return value === '' ? [] : [[key, resolve(configDir, withHostname(value, hostname()))] as const];
+    return value === '' ? [] : [[key, resolve(configDir, withHostname(value, hostnameFor(config)))] as const];
   });
   return Object.fromEntries<unknown>(options) as HTCondorSubmitterConfig;
 }

@@ -115,7 +115,7 @@ export const HTCondorSubmitterConfig = Type.Object({
   eventLog: path(
     "The pool's `EVENT_LOG` on this machine, where only this schedd writes to it and the daemon may read it: read instead of a log of the factory's own (`dagman_log`). Two schedds of one log have jobs of the same numbers.",
   ),
-  useFQDN: unused('Without effect: `$hostname` is the name that the machine gives itself.'),
+  useFQDN: unused('`$hostname` is the whole name that the machine gives itself, and not the short one.'),
   x509UserProxy: path('Proxy of the pilots.'),
   x509UserProxyAnalysis: path('Proxy instead of it where `useAnalysisCredentials` is true.'),
   tokenDir: path('Directory with a token for each CE, named after the MD5 of its endpoint.'),

@@ -7,6 +7,7 @@ import type { Worker, WorkerError } from '../../worker/worker.ts';
 import type { Context } from '../contracts/context.ts';
 import type { DefinitionProblem } from '../contracts/definition-problem.ts';
 import type { FindOutcome, Preflight, SubmitOutcome, Submitter } from '../contracts/submitter.ts';
+import type { Rendered } from '../contracts/rendered.ts';
 import type { CeTally } from './place/ce-tally.ts';
 import { find } from './submitting/fence.ts';
 import { connectionName, type HTCondorHub, hubOf } from './hub.ts';
@@ -15,6 +16,7 @@ import { shareAmongCes } from './place/ce-weight.ts';
 import { type Schedd, shareAmong } from './place/schedds.ts';
 import { absolutePaths, credentialOf, missingNow } from './paths.ts';
 import type { Job } from './marks.ts';
+import { renderText } from './submitting/render.ts';
 import { rehearse } from './submitting/rehearsal.ts';
 import { SubmitTexts } from './submitting/submit-texts.ts';
 import type { HTCondorSubmitterConfig } from './schema.ts';
@@ -114,7 +116,16 @@ export class HTCondorSubmitter implements Submitter {
 
   rehearse(worker: Worker, signal: AbortSignal): Promise<readonly DefinitionProblem[]> {
     const hubs = this.#schedds.map((schedd) => hubOf(connectionName(schedd), this.#context));
-    return rehearse(hubs, (hub) => this.#texts.texts(hub, worker), signal);
+    return rehearse(hubs, worker, (hub, stage) => this.#texts.texts(hub, worker, stage), {
+      signal,
+      now: this.#context.clock.now(),
+    });
+  }
+
+  render(worker: Worker): Promise<Rendered> {
+    const { queue } = this.#context;
+    const hub = hubOf(worker.placement, this.#context);
+    return renderText(this.#texts, this.#config, { hub, queue }, worker);
   }
 
   credentials(): readonly string[] {

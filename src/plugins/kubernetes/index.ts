@@ -15,10 +15,12 @@ import type { OptionsOf } from './following/following.ts';
 import { K8sMonitor } from './monitor.ts';
 import { badPendingRules } from './state/pending-rules.ts';
 import { ProxySecrets } from './proxy-secrets.ts';
+import { PilotsStarter } from './starter/pilots-starter.ts';
 import { Rights } from './rights.ts';
 import { K8sMonitorConfig, K8sSubmitterConfig, K8sSweeperConfig, namespaceOf, type Where } from './schema.ts';
 import { K8sSubmitter, templateOptions } from './submitter.ts';
 import { K8sSweeper } from './sweeper.ts';
+import { starterIn } from './template/fill.ts';
 import { type KubernetesTemplate, loadTemplate } from './template/template.ts';
 
 const connections = (config: Where, context: CheckContext) => [connectionName(config, context)];
@@ -41,7 +43,14 @@ export const kubernetesPlugins = [
         `${connectionName(config, context)} rights`,
         () => new Rights(hub, context.clock),
       );
-      return new K8sSubmitter({ hub, rights, proxies: proxiesOf(config, context), config, context });
+      return new K8sSubmitter({
+        hub,
+        rights,
+        proxies: proxiesOf(config, context),
+        starter: starterOf(config, context),
+        config,
+        context,
+      });
     },
   }),
   definePlugin({
@@ -74,7 +83,14 @@ export const kubernetesPlugins = [
     create: (config, context) => {
       const hub = hubOf(config, context);
       const options = optionsOf(monitorOptions(config, context));
-      return new K8sSweeper({ hub, proxies: proxiesOf(config, context), config, context, options });
+      return new K8sSweeper({
+        hub,
+        proxies: proxiesOf(config, context),
+        starter: starterOf(config, context),
+        config,
+        context,
+        options,
+      });
     },
   }),
 ];
@@ -104,6 +120,14 @@ function optionsOf(known: MonitorOptions): OptionsOf {
 function proxiesOf(config: Where, context: Context): ProxySecrets {
   const hub = hubOf(config, context);
   return context.share(`${connectionName(config, context)} proxies`, () => new ProxySecrets(hub, context));
+}
+
+function starterOf(config: Where, context: Context): PilotsStarter {
+  const hub = hubOf(config, context);
+  return context.share(
+    `${connectionName(config, context)} starter`,
+    () => new PilotsStarter(hub, context.clock),
+  );
 }
 
 /** What a namespace may be called. Source: RFC 1123, as Kubernetes' validation has it. */
@@ -167,16 +191,18 @@ async function whyNoFile({ files }: CheckContext, file: string, kind: FileKind):
 
 /** Pilots that get no proxy fail one after the other, far away: said here as far as it can be seen. */
 async function checkProxy(
-  { proxySecretPath: path, x509UserProxy }: K8sSubmitterConfig,
+  config: K8sSubmitterConfig,
   context: CheckContext,
   template: KubernetesTemplate | undefined,
 ): Promise<DefinitionProblem[]> {
+  const { proxySecretPath: path, x509UserProxy } = config;
   if (path === undefined) {
-    const file = x509UserProxy === undefined ? undefined : resolve(context.configDir, x509UserProxy);
-    const why = file === undefined ? undefined : await whyNoFile(context, file, 'proxy');
+    if (x509UserProxy === undefined) return checkStarted(config, template);
+    const file = resolve(context.configDir, x509UserProxy);
+    const why = await whyNoFile(context, file, 'proxy');
     if (why === undefined) return [];
     // What renews it may start after the daemon; until then the queue waits with the reason.
-    const message = `the proxy ${file ?? ''} ${why}`;
+    const message = `the proxy ${file} ${why}`;
     return [{ pointer: '/x509UserProxy', severity: 'warning', code: 'file-unreadable', message }];
   }
   const pilot = template?.job.spec.template.spec.containers.find(({ name }) => name === template.pilot);
@@ -190,5 +216,18 @@ async function checkProxy(
       ? 'it mounts nothing'
       : `it mounts ${mounts.map(({ mountPath }) => mountPath).join(', ')}`;
   const message = `no volume of container ${pilot.name} holds ${path} (${there}): mount the proxy's Secret there`;
+  return [{ pointer: '/proxySecretPath', severity: 'warning', code: 'template-risky', message }];
+}
+
+/** The starter ends at once where it finds no credential. */
+function checkStarted(
+  config: K8sSubmitterConfig,
+  template: KubernetesTemplate | undefined,
+): DefinitionProblem[] {
+  const { tokenDir, pandaTokenFilename, pandaTokenKeyFilename } = config;
+  if (template === undefined || starterIn(template, config)?.ours !== true) return [];
+  if ([tokenDir, pandaTokenFilename, pandaTokenKeyFilename].every((part) => part !== undefined)) return [];
+  const message =
+    'the template has no command, and the starter of pilots needs a proxy or a token: set proxySecretPath or x509UserProxy, or tokenDir, pandaTokenFilename and pandaTokenKeyFilename';
   return [{ pointer: '/proxySecretPath', severity: 'warning', code: 'template-risky', message }];
 }

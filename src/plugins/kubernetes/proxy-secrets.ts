@@ -57,6 +57,11 @@ export class ProxySecrets {
     return content;
   }
 
+  /** Which Secret `ensure` would make, without making it. @throws ThresherError as `read` does */
+  async secretOf(queue: string, file: string): Promise<ProxySecret> {
+    return { name: secretName(this.#hub.factoryId, queue, await this.read(file)), key };
+  }
+
   /** The Secret with what the file has now. @throws ThresherError as `read` does, KubernetesError */
   async ensure(queue: string, file: string, signal: AbortSignal): Promise<ProxySecret> {
     const content = await this.read(file);

@@ -1,5 +1,5 @@
-import { toReason } from '../../worker/errors.ts';
 import { stat } from 'node:fs/promises';
+import { ThresherError, toReason } from '../../worker/errors.ts';
 import { resolve } from 'node:path';
 import pMap from 'p-map';
 import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
@@ -9,14 +9,17 @@ import type { Reason } from '../../worker/reason.ts';
 import type { Worker, WorkerError } from '../../worker/worker.ts';
 import type { Context } from '../contracts/context.ts';
 import type { DefinitionProblem } from '../contracts/definition-problem.ts';
+import type { Rendered } from '../contracts/rendered.ts';
 import type { FindOutcome, Preflight, SubmitOutcome, Submitter } from '../contracts/submitter.ts';
 import { dryRun } from './dry-run.ts';
 import type { FillOptions } from './template/environment.ts';
 import { fence, handleOf, removeFence, standingOf } from './fence.ts';
-import { fill, type FilledJob } from './template/fill.ts';
+import { fill, type FilledJob, starterIn } from './template/fill.ts';
 import type { BatchJobMaker, KubernetesHub } from './hub.ts';
+import type { PilotsStarter } from './starter/pilots-starter.ts';
 import type { ProxySecret, ProxySecrets } from './proxy-secrets.ts';
-import type { Rights } from './rights.ts';
+import { renderJob } from './render.ts';
+import type { Needs, Rights } from './rights.ts';
 import { secretAt } from './template/mounted-secret.ts';
 import { type K8sSubmitterConfig, namespaceOf } from './schema.ts';
 import { type KubernetesTemplate, loadTemplate } from './template/template.ts';
@@ -25,6 +28,7 @@ export interface SubmitterParts {
   readonly hub: KubernetesHub;
   readonly rights: Rights;
   readonly proxies: ProxySecrets;
+  readonly starter: PilotsStarter;
   readonly config: K8sSubmitterConfig;
   readonly context: Context;
 }
@@ -56,7 +60,7 @@ export class K8sSubmitter implements Submitter {
       problems.push(toReason(error));
     }
     try {
-      problems.push(...(await rights.missing(proxyFile !== undefined, signal)));
+      problems.push(...(await rights.missing(this.#needs(template), signal)));
     } catch (error) {
       problems.push(toReason(error));
     }
@@ -77,6 +81,7 @@ export class K8sSubmitter implements Submitter {
     let proxySecret: ProxySecret | undefined;
     try {
       proxySecret = await this.#proxySecret(signal);
+      if (this.#needs(template).starter) await this.#parts.starter.ensure(signal);
     } catch (error) {
       return refuseAll(toReason(error));
     }
@@ -129,7 +134,24 @@ export class K8sSubmitter implements Submitter {
     const proxySecret = this.#proxyFile() === undefined ? undefined : { name: 'not-made-yet', key: 'proxy' };
     const job = fill(template, worker, this.#fillOptions(proxySecret));
     const { hub, rights } = this.#parts;
-    return dryRun({ hub, rights, needsSecrets: proxySecret !== undefined }, template, job, signal);
+    return dryRun({ hub, rights, needs: this.#needs(template) }, template, job, signal);
+  }
+
+  async render(worker: Worker): Promise<Rendered> {
+    const { proxies, config, context } = this.#parts;
+    const template = await this.#template();
+    if (!isTemplate(template))
+      throw new ThresherError('preflight', template.map(({ message }) => message).join('; '));
+    const file = this.#proxyFile();
+    const secret = file === undefined ? undefined : await proxies.secretOf(context.queue, file);
+    return renderJob({
+      job: fill(template, worker, this.#fillOptions(secret)),
+      pilot: template.pilot,
+      template: template.file,
+      kubeconfig: config.k8s_config_file && resolve(context.configDir, config.k8s_config_file),
+      proxy: file !== undefined && secret !== undefined ? { file, secret } : undefined,
+      starter: this.#needs(template).starter,
+    });
   }
 
   async #submitOne(job: FilledJob, worker: Worker, signal: AbortSignal): Promise<SubmitOutcome> {
@@ -182,8 +204,12 @@ export class K8sSubmitter implements Submitter {
 
   #fillOptions(proxySecret: ProxySecret | undefined): FillOptions {
     const { hub, config, context } = this.#parts;
-    const { factoryId, harvesterId } = context;
-    return { factoryId, harvesterId, hostname: hub.hostname, config, ...(proxySecret && { proxySecret }) };
+    const { factoryId, harvesterId, logServer } = context;
+    return {
+      ...{ factoryId, harvesterId, hostname: hub.hostname, config },
+      ...(logServer && { logServer }),
+      ...(proxySecret && { proxySecret }),
+    };
   }
 
   /** Path of the proxy whose content the pilots get. */
@@ -198,6 +224,11 @@ export class K8sSubmitter implements Submitter {
     return file === undefined
       ? undefined
       : this.#parts.proxies.ensure(this.#parts.context.queue, file, signal);
+  }
+
+  #needs(template: KubernetesTemplate | readonly Reason[]): Needs {
+    const starter = isTemplate(template) && starterIn(template, this.#parts.config)?.ours === true;
+    return { secrets: this.#proxyFile() !== undefined, starter };
   }
 
   #templateFile(): string {
@@ -239,6 +270,10 @@ export function templateOptions(config: K8sSubmitterConfig) {
     ...(hostImage !== undefined && { hostImage }),
     ...(pilotsStarterConfigMap !== undefined && { pilotsStarterConfigMap }),
   };
+}
+
+function isTemplate(read: KubernetesTemplate | readonly Reason[]): read is KubernetesTemplate {
+  return !Array.isArray(read);
 }
 
 function accepted({ name }: Worker, uid: string | undefined): SubmitOutcome {

@@ -13,12 +13,14 @@ import type { BatchJobMaker, KubernetesHub } from './hub.ts';
 import { keptFor } from './late-creation.ts';
 import { listAll } from './following/listing.ts';
 import { lookUp } from './following/look-up.ts';
+import type { PilotsStarter } from './starter/pilots-starter.ts';
 import type { ProxySecrets } from './proxy-secrets.ts';
 import type { K8sSweeperConfig } from './schema.ts';
 
 export interface SweeperParts {
   readonly hub: KubernetesHub;
   readonly proxies: ProxySecrets;
+  readonly starter: PilotsStarter;
   readonly config: K8sSweeperConfig;
   readonly context: Context;
   readonly options: OptionsOf;
@@ -100,7 +102,7 @@ export class K8sSweeper implements Sweeper {
   }
 
   async list(signal: AbortSignal, isAlive?: (workerId: number) => boolean): Promise<readonly Found[]> {
-    const { hub, context, options, proxies } = this.#parts;
+    const { hub, context, options, proxies, starter } = this.#parts;
     const found = await listAll(hub, hub.now(), options, signal, isAlive);
     try {
       await proxies.sweep(signal);
@@ -108,6 +110,11 @@ export class K8sSweeper implements Sweeper {
       // Most queues have none, and their daemon no right to look.
       const expected = isKubernetesError(error, 'kubernetes-forbidden') && !proxies.areUsed;
       if (!expected) context.log.warn('unused proxy Secrets could not be removed', { ...toReason(error) });
+    }
+    try {
+      await starter.tend(signal);
+    } catch (error) {
+      context.log.warn('the ConfigMap that pilots start from could not be seen to', { ...toReason(error) });
     }
     return found;
   }

@@ -3,11 +3,12 @@ import { access, constants } from 'node:fs/promises';
 import { availableParallelism, totalmem } from 'node:os';
 import { resolve } from 'node:path';
 import pMap from 'p-map';
-import { messageOf, toReason } from '../../worker/errors.ts';
+import { messageOf, ThresherError, toReason } from '../../worker/errors.ts';
 import type { Reason } from '../../worker/reason.ts';
 import type { Handle, Worker } from '../../worker/worker.ts';
 import type { Context } from '../contracts/context.ts';
 import type { DefinitionProblem } from '../contracts/definition-problem.ts';
+import type { Rendered } from '../contracts/rendered.ts';
 import type { FindOutcome, Preflight, SubmitOutcome, Submitter } from '../contracts/submitter.ts';
 import type { LocalHost } from './host.ts';
 import {
@@ -122,6 +123,22 @@ export class LocalSubmitter implements Submitter {
     return decide(pidNamespace, await this.#namespaces.availability());
   }
 
+  async render(worker: Worker): Promise<Rendered> {
+    const template = await this.#template();
+    if (Array.isArray(template))
+      throw new ThresherError('preflight', template.map((problem) => problem.message).join('; '));
+    const { command, args, cwd, env } = this.#filled(template, worker);
+    const { templateFile } = this.#config;
+    const path = templateFile === undefined ? undefined : resolve(this.#context.configDir, templateFile);
+    return {
+      format: 'yaml',
+      document: { command, args, cwd, env },
+      environment: env,
+      files: path === undefined ? [] : [{ role: 'template', path }],
+      notes: [`of the daemon's own environment it inherits ${inherited.join(', ')}, where they are set`],
+    };
+  }
+
   async #start(
     worker: Worker,
     template: LocalTemplate,
@@ -138,17 +155,18 @@ export class LocalSubmitter implements Submitter {
     try {
       const { directory } = this.#host;
       await directory.prepare({ factory: this.#context.factoryId, worker, cpu, memory });
-      const filled = fillTemplate(template, worker, {
-        factoryId: this.#context.factoryId,
-        harvesterId: this.#context.harvesterId,
-        hostname: this.#host.hostname,
-        directory: directory.path(worker.workerId),
-      });
-      return await this.#launch(worker, filled, way, signal);
+      return await this.#launch(worker, this.#filled(template, worker), way, signal);
     } catch (error) {
       // Nothing was started: `spawn` is the last thing that can throw.
       return this.#refused(worker, 'spawn-failed', messageOf(error));
     }
+  }
+
+  #filled(template: LocalTemplate, worker: Worker): FilledTemplate {
+    const { factoryId, harvesterId } = this.#context;
+    const { hostname, directory } = this.#host;
+    const facts = { factoryId, harvesterId, hostname, directory: directory.path(worker.workerId) };
+    return fillTemplate(template, worker, facts);
   }
 
   async #launch(

@@ -3,7 +3,7 @@ import { readJsonFile, readLocatedSync } from '../../../util/located-file.ts';
 import type { OperatorFiles } from '../../../util/operator-files.ts';
 import type { DefinitionProblem } from '../../contracts/definition-problem.ts';
 import type { Where } from '../schema.ts';
-import { withHostname } from '../template/placeholders.ts';
+import { withHostname } from '../../../util/hostname.ts';
 
 /** A schedd that jobs can be given to. */
 export interface Schedd {

@@ -1,12 +1,13 @@
 import { dirname, join, resolve } from 'node:path';
 import { ensureDirectory } from '../../../util/files.ts';
+import { hostnameFor } from '../../../util/hostname.ts';
 import type { Reason } from '../../../worker/reason.ts';
 import type { Worker } from '../../../worker/worker.ts';
 import type { Context } from '../../contracts/context.ts';
 import type { DefinitionProblem } from '../../contracts/definition-problem.ts';
 import type { HTCondorHub } from '../hub.ts';
 import { cesOf } from '../place/ce-list.ts';
-import type { Rehearsed } from './rehearsal.ts';
+import type { Rehearsed, Stage } from './rehearsal.ts';
 import type { HTCondorSubmitterConfig } from '../schema.ts';
 import { describeBatch, type DescribedBatch } from '../template/describe.ts';
 import { type ChosenCe, logSubdirOf } from '../template/placeholders.ts';
@@ -30,16 +31,18 @@ export class SubmitTexts {
     this.#context = context;
   }
 
-  /** What a worker would be submitted with: by each template that may be chosen. */
-  async texts(hub: HTCondorHub, worker: Worker): Promise<Rehearsed[]> {
+  /** What a worker would be submitted with: by each template that may be chosen, and with the directories of a rehearsal. */
+  async texts(hub: HTCondorHub, worker: Worker, { accessPoint, logDir }: Stage): Promise<Rehearsed[]> {
     const { ces } = cesOf(this.#config);
+    const staged = new SubmitTexts({ ...this.#config, logDir }, this.#context);
+    const actor = worker.accessPoint === undefined ? worker : { ...worker, accessPoint };
     const texts = new Map<string, Rehearsed>();
     for (const ce of ces.length === 0 ? [undefined] : ces) {
       const template = await this.template(ce);
       // What is wrong with the file was said before.
       if (Array.isArray(template)) continue;
       const { file, environment } = template;
-      const { description } = this.describe(hub, template, [worker], ce);
+      const { description } = staged.describe(hub, template, [actor], ce);
       texts.set(file, { file, description, environment, directory: this.#context.configDir });
     }
     return [...texts.values()];
@@ -75,7 +78,15 @@ export class SubmitTexts {
     const { factoryId, harvesterId, clock, random, queue, configId } = this.#context;
     const factoryLog = hub.logOfJobs({ spooled: this.#config.useSpool });
     return describeBatch(template, workers, {
-      ...{ factoryId, harvesterId, hostname: hub.hostname, config: this.#config, random, queue, configId },
+      ...{
+        factoryId,
+        harvesterId,
+        hostname: hostnameFor(this.#config),
+        config: this.#config,
+        random,
+        queue,
+        configId,
+      },
       // It is read from standard input; this is where Harvester's templates look for the text.
       sdfPath: template.file,
       submissionHost: hub.submissionHost,

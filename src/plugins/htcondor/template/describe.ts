@@ -1,8 +1,9 @@
 import { basename } from 'node:path';
 import { ThresherError, toReason } from '../../../worker/errors.ts';
+import { withHostname } from '../../../util/hostname.ts';
 import type { Worker, WorkerError } from '../../../worker/worker.ts';
 import { identityText, marks } from '../marks.ts';
-import { type BatchFacts, logSubdirOf, type Values, valuesOf, withHostname } from './placeholders.ts';
+import { type BatchFacts, logSubdirOf, type Values, valuesOf } from './placeholders.ts';
 import { hasNewLine } from '../one-line.ts';
 import { classAdText, textOf } from './quoting.ts';
 import { type Command, contradicts, type Statement } from './statements.ts';

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { basename, join } from 'node:path';
+import { withHostname } from '../../../util/hostname.ts';
 import type { Worker } from '../../../worker/worker.ts';
 import {
   identityPlaceholders,
@@ -134,11 +135,6 @@ export function valuesOf(worker: Worker, facts: BatchFacts): Values {
     submitMode: config.submitMode,
     gtag: 'fake_GTAG_string',
   };
-}
-
-/** Harvester's `$hostname` and `${hostname}`. */
-export function withHostname(text: string, hostname: string): string {
-  return text.replace(/\$hostname\b|\$\{hostname\}/g, () => hostname);
 }
 
 /**

@@ -1,3 +1,5 @@
+import { hostnameFor, withHostname } from '../../../util/hostname.ts';
+import type { LogServer } from '../../contracts/context.ts';
 import type { Requirements, Worker } from '../../../worker/worker.ts';
 import {
   identityPlaceholders,
@@ -5,6 +7,7 @@ import {
   workerPlaceholders,
 } from '../../contracts/placeholders.ts';
 import type { K8sSubmitterConfig } from '../schema.ts';
+import { executableDirectory } from './starter.ts';
 import type { EnvEntry } from './template-shape.ts';
 
 /** What a Job is filled with beside its worker. */
@@ -15,12 +18,11 @@ export interface FillOptions {
   /** Host name of this machine, for `${hostname}`. */
   readonly hostname: string;
   readonly config: K8sSubmitterConfig;
+  /** The log server of the settings. */
+  readonly logServer?: LogServer;
   /** Secret with the proxy, and the key of it, where the pilot gets the proxy's content. */
   readonly proxySecret?: { readonly name: string; readonly key: string };
 }
-
-/** Where Harvester mounts its starter. */
-export const executableDirectory = '/scratch/executables';
 
 /** What `${name}` may stand for. */
 export const knownPlaceholders: ReadonlySet<string> = new Set([
@@ -91,8 +93,7 @@ export function pilotEnvironment(
     PANDA_AUTH_DIR: config.tokenDir,
     PANDA_AUTH_TOKEN: config.pandaTokenFilename,
     PANDA_AUTH_TOKEN_KEY: config.pandaTokenKeyFilename,
-    logs_frontend_w: config.logs_frontend_w ?? config.logBaseURL,
-    logs_frontend_r: config.logs_frontend_r ?? config.logBaseURL,
+    ...logPlaces(options),
     submit_mode: 'PULL',
     EXEC_DIR: executableDirectory,
     TMPDIR: config['k8s.volumes.pilot_dir_mount'],
@@ -120,6 +121,26 @@ export function pilotEnvironment(
           ] as const,
         ]),
   ]);
+}
+
+/** Where a pilot puts its log and where it is read: by the queue, else by `[pandacon]` of the settings. */
+export function logPlaces({ config, hostname, logServer }: FillOptions): {
+  readonly logs_frontend_w: string | undefined;
+  readonly logs_frontend_r: string | undefined;
+} {
+  const { logBaseURL } = config;
+  const place = (url: string | undefined) =>
+    url === undefined ? undefined : withHostname(url, hostnameFor({}, hostname));
+  return {
+    logs_frontend_w: place(config.logs_frontend_w ?? logBaseURL ?? logServer?.write),
+    logs_frontend_r: place(config.logs_frontend_r ?? logBaseURL ?? logServer?.read),
+  };
+}
+
+/** The address of a worker's log, by the name that Harvester's starter gives it. */
+export function logUrlOf({ workerId }: Worker, options: FillOptions): string | undefined {
+  const { logs_frontend_r: base } = logPlaces(options);
+  return base === undefined ? undefined : `${base}/${options.harvesterId}_${workerId}_gz.out`;
 }
 
 /** Text that the kubelet hands on as it is. Source: Kubernetes' third_party/forked/golang/expansion. */
