@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { dirname } from 'node:path';
 import type { PluginCatalogue } from '../config/queues/queue-config.ts';
 import {
@@ -56,11 +57,13 @@ export async function readForRun(settings: LoadedSettings, store: Store): Promis
 async function readable(settings: LoadedSettings, more: readonly string[]): Promise<Readable> {
   const file = settings.queueFile;
   const catalogue = await loadPlugins([...modulesNamedIn(file), ...more], dirname(file));
-  const { submitter, qconf } = settings.values;
+  const { submitter, qconf, master, pandacon } = settings.values;
   const options = {
     stateDir: settings.stateDir,
     defaultDemand: submitter.defaultDemand,
     queueList: qconf.queueList,
+    harvesterId: master.harvester_id ?? `thresher-${hostname()}`,
+    pandaURLSSL: pandacon.pandaURLSSL,
     placeOfListed: (index: number) => settings.placeOf(`/qconf/queueList/${index}`),
   };
   return { file, catalogue, options };

@@ -100,7 +100,9 @@ export interface QueueVerdict {
 }
 
 /** Errors that say that something is not there; every other error is a mistake. */
-const absences: ReadonlySet<Problem['code']> = new Set(['plugin-not-there', 'file-unreadable']);
+const absences: ReadonlySet<Problem['code']> = new Set([
+  ...(['plugin-not-there', 'file-unreadable', 'credential-targets-missing'] as const),
+]);
 
 export function stateOf(problems: readonly Problem[]): QueueState {
   const errors = problems.filter(({ severity }) => severity === 'error');

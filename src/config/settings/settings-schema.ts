@@ -142,6 +142,18 @@ export const Settings = Type.Object(
         default: {},
       },
     ),
+    pandacon: Type.Object(
+      {
+        pandaURLSSL: Type.Optional(
+          Type.String({
+            minLength: 1,
+            description:
+              'URL of the PanDA server: credential managers get tokens for it where they do not say `pandaURLSSL` themselves.',
+          }),
+        ),
+      },
+      closed,
+    ),
     sweeper: Type.Object(
       {
         sleepTime: seconds(60, 'Between full passes of a queue; kill requests come in between', 0.05),

@@ -14,6 +14,7 @@ export interface DefinitionProblem {
     | 'throttler-without-rules'
     | 'throttler-rule-idle'
     | 'unread-option'
+    | 'credential-targets-missing'
     | 'server-refused'
     | 'server-warned'
     | 'server-unknown';
