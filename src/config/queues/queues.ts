@@ -77,7 +77,7 @@ export function readQueueFile(
   const verdicts = [...names].filter(wanted).map(judge);
   const ofNoQueue = [
     ...ofFile.filter(({ queue }) => queue === undefined),
-    ...unknownNames(options, names, merged.templates, located),
+    ...(isObject(located.value) ? unknownNames(options, names, merged.templates, located) : []),
   ];
   return {
     verdicts,
@@ -89,6 +89,19 @@ export function readQueueFile(
     readable: isObject(located.value),
     problems: [...ofNoQueue, ...verdicts.flatMap(({ problems }) => problems)],
   };
+}
+
+/** Judges each template of a queue file as a queue that used it and said nothing itself. None of them is a queue. */
+export function judgeTemplates(
+  file: string,
+  catalogue: PluginCatalogue,
+  options: QueueFileOptions,
+): QueueVerdict[] {
+  const located = readJsonFile(file);
+  return mergeQueues(located).templatesAsQueues.map((template) => {
+    const { name, state, problems } = new QueueReader(template, located, catalogue, options).read();
+    return { name, state, problems };
+  });
 }
 
 /** A problem of the file is the queue's in whose entry it stands; one in a template is nobody's alone. */
