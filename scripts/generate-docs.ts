@@ -173,7 +173,7 @@ function configurationPage(): string {
     'The queue file is an object of queues. An entry is a template when it has `"isTemplateQueue": true`, when its name ends in',
     '`_TEMPLATE`, or when another names it as `templateQueueName` (with a notice). A queue takes what it does not say itself',
     'from its template: plugin sections key by key, everything else as a whole. Options in `common` go to every plugin',
-    'section that does not set them. Of duplicate keys the last counts, with a warning; `null` counts as not written.',
+    'section that does not set them. Of duplicate keys the last counts, with a warning where they differ; `null` counts as not written.',
     '',
     ...optionTable(QueueOptions),
     '',
@@ -193,6 +193,10 @@ function configurationPage(): string {
     '  thresher does not have (yet), or a file. It submits nothing (`queue-incomplete`); the others go on.',
     '- `refused`: it has a mistake. It submits nothing (`queue-refused`); the others go on.',
     '',
+    'An option that does nothing is one line for the file, with all of its lines: those that Harvester reads and thresher does not, and',
+    'those that neither reads. It is a warning where the queue behaves otherwise than with Harvester. A notice on a template is told',
+    'once, and not with each queue. The templates of a file without queues are checked as queues that used them.',
+    '',
     'In the text several problems of a kind are one line, and what queues have in common is said once. `--output json` prints',
     'an array of `{queue, state, problems}`, with `{file, pointer, line, severity, code, message}` for each problem; `severity` is',
     '`error`, `warning` or `notice`. What belongs to no single queue (settings, the file as a whole, templates) comes first,',
@@ -211,11 +215,11 @@ function configurationPage(): string {
     '',
     "### Harvester's keys without effect",
     '',
-    'They are accepted in silence, so that files can be used as they are.',
+    'They are accepted, so that files can be used as they are. `check-config` names each of them in one line, and `explain` marks them.',
     '',
     '| Key | Why |',
     '| --- | --- |',
-    ...Object.entries(keysWithoutEffect).map(([key, why]) => `| \`${key}\` | It ${cell(why)}. |`),
+    ...Object.entries(keysWithoutEffect).map(([key, why]) => `| \`${key}\` | ${cell(sentence(why))} |`),
     '',
     '### What a worker is like',
     '',
@@ -225,7 +229,7 @@ function configurationPage(): string {
     '',
     'Options of the `workerMaker` section:',
     '',
-    ...optionTable(WorkerMakerOptions),
+    ...optionTable(WorkerMakerOptions as unknown as Schema),
     '',
     '## Plugins',
     '',
@@ -259,6 +263,10 @@ function configurationPage(): string {
     '`${`. In `command` and `args` an unknown `${name}` is the shell’s and stays; in `env` and `cwd` it is an error.',
     '',
   ].join('\n');
+}
+
+function sentence(clause: string): string {
+  return `${clause.slice(0, 1).toUpperCase()}${clause.slice(1)}.`;
 }
 
 /** By section; those of throttlers and credential managers are accepted. */

@@ -25,16 +25,12 @@ export function requirementsOf({ worker, options }: QueueConfig): Requirements {
 
 /**
  * Draws a worker's pilot type: weights are parts of 1000, of their sum where that is more, and the rest is the usual type.
- * Weights by label win over those of the worker maker. Source: Harvester's make_choice_list.
+ * Source: Harvester's make_choice_list.
  */
-export function drawPilotType({ options, workerMaker }: QueueConfig, random: () => number): string {
-  const byLabel = options.prodSourceLabelRandomWeightsPermille;
-  const weights =
-    byLabel === undefined
-      ? Object.entries(workerMaker.pilotTypeRandomWeightsPermille ?? {})
-      : Object.entries(byLabel).map(
-          ([label, weight]) => [pilotTypeOfLabel[label] ?? usualPilotType, weight] as const,
-        );
+export function drawPilotType({ options }: Pick<QueueConfig, 'options'>, random: () => number): string {
+  const weights = Object.entries(options.prodSourceLabelRandomWeightsPermille ?? {}).map(
+    ([label, weight]) => [pilotTypeOfLabel[label] ?? usualPilotType, weight] as const,
+  );
   const all = Math.max(
     1000,
     weights.reduce((sum, [, weight]) => sum + weight, 0),

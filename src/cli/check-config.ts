@@ -1,7 +1,12 @@
 import type { Command } from 'commander';
 import { managersOf } from '../config/queues/credential-managers.ts';
+import {
+  judgeTemplates,
+  type QueueFileResult,
+  type QueueVerdict,
+  readQueueFile,
+} from '../config/queues/queues.ts';
 import { type StartWrite, startWrites, writeText } from '../config/queues/start-writes.ts';
-import { type QueueFileResult, type QueueVerdict, readQueueFile } from '../config/queues/queues.ts';
 import { queueStates, stateOf } from '../config/queues/queue-config.ts';
 import { type Configuration, readConfiguration, type Readable } from '../daemon/configuration.ts';
 import { rehearse } from '../daemon/rehearsal.ts';
@@ -13,6 +18,7 @@ import { type Environment, ExitStatus, type GlobalOptions, noLog, settingsFile }
 import { oneLine, type OutputFormat, outputOption, printJson } from './output.ts';
 import { wouldNotStart } from './start-checks.ts';
 import { countProblems, foldedLines, problemLine, problemView, worstFirst } from './problems.ts';
+import { type Found, optionsToldOnce, templatesToldOnce } from './told-once.ts';
 
 interface CheckOptions {
   readonly output: OutputFormat;
@@ -21,10 +27,9 @@ interface CheckOptions {
 }
 
 /** What was found, as far as it was asked for. */
-interface Report {
-  /** Of the settings, of the queue file as a whole, and of templates. */
-  readonly general: readonly Problem[];
-  readonly verdicts: readonly QueueVerdict[];
+interface Report extends Found {
+  /** Each template as a queue that used it; only of a file that has templates and no queue. */
+  readonly templates: readonly QueueVerdict[];
   /** Undefined where the settings do not even say which the queue file is. */
   readonly queueFile: QueueFileResult | undefined;
   /** What credential managers would write when a daemon started with these queues. */
@@ -84,11 +89,17 @@ async function makeReport(
   { problems, queueFile: readable }: Configuration,
   wanted: readonly string[],
 ): Promise<Judged> {
-  if (readable === undefined) return { general: problems, verdicts: [], queueFile: undefined };
-  const all = await readQueueFile(readable.file, readable.catalogue, readable.options);
+  if (readable === undefined) return { general: problems, verdicts: [], templates: [], queueFile: undefined };
+  const { file, catalogue, options } = readable;
+  const all = await readQueueFile(file, catalogue, options);
   const ofFile = all.problems.filter(({ queue }) => queue === undefined);
-  if (wanted.length === 0 || !all.readable)
-    return { general: [...problems, ...ofFile], verdicts: all.verdicts, queueFile: all };
+  const judged = all.readable ? await judgeTemplates(file, catalogue, options) : [];
+  const alone = all.verdicts.length === 0 && all.unlisted.length === 0;
+  if (wanted.length === 0 || !all.readable) {
+    const found = { general: [...problems, ...ofFile], verdicts: all.verdicts };
+    if (alone) return { ...found, templates: judged, queueFile: all };
+    return { ...templatesToldOnce(found, judged), templates: [], queueFile: all };
+  }
   const queueFile = await readWanted(readable, all, wanted);
   const { verdicts } = queueFile;
   const templates = new Set(verdicts.map(({ template }) => template));
@@ -96,7 +107,9 @@ async function makeReport(
     const [entry] = fromPointer(pointer);
     return queue === undefined && (entry === undefined || templates.has(entry));
   });
-  return { general: [...problems, ...near], verdicts, queueFile };
+  const theirs = judged.filter(({ name }) => templates.has(name));
+  const found = templatesToldOnce({ general: [...problems, ...near], verdicts }, theirs);
+  return { ...found, templates: [], queueFile };
 }
 
 /** With what the servers say to the queues that are ready so far. */
@@ -154,15 +167,15 @@ export function whatIsIt(
   return `there is no queue ${name} in ${file}; ${hint}`;
 }
 
-function allProblems({ general, verdicts }: Judged): Problem[] {
-  return [...general, ...verdicts.flatMap(({ problems }) => problems)];
+function allProblems({ general, verdicts, templates }: Judged): Problem[] {
+  return [...general, ...[...templates, ...verdicts].flatMap(({ problems }) => problems)];
 }
 
-function jsonOf({ general, verdicts, writes }: Report) {
+function jsonOf({ general, verdicts, templates, writes }: Report) {
   const whole = { queue: null, state: null, problems: general.map(problemView), writes };
   return [
     ...(general.length > 0 || writes.length > 0 ? [whole] : []),
-    ...verdicts.map(({ name, state, problems }) => ({
+    ...[...templates, ...verdicts].map(({ name, state, problems }) => ({
       queue: name,
       state,
       problems: problems.map(problemView),
@@ -172,17 +185,24 @@ function jsonOf({ general, verdicts, writes }: Report) {
 
 /** The worst at the end, where a terminal stands still; who asks for single queues gets every problem on its own line. */
 function textOf(report: Report, inFull: boolean): string[] {
-  const { general, verdicts, queueFile, writes } = report;
+  const { queueFile, writes } = report;
+  const judged = { general: report.general, verdicts: [...report.templates, ...report.verdicts] };
+  const { rest, options } = inFull ? { rest: judged, options: [] } : optionsToldOnce(judged);
+  const { general, verdicts } = rest;
   const width = Math.max(0, ...verdicts.map(({ name }) => oneLine(name).length));
   const shown = new Map<string, string>();
+  const first = bySeverityUp(general).map((some) => (inFull ? some.map(problemLine) : foldedLines(some)));
+  const ofOptions = bySeverityUp(options).map((some) => some.map(problemLine));
   const lines = [
     ...writes.map((write) => oneLine(writeText(write))),
-    ...bySeverityUp(general).flatMap((some) => (inFull ? some.map(problemLine) : foldedLines(some))),
+    ...first.flatMap((some, severity) => [...some, ...(ofOptions[severity] ?? [])]),
   ];
   for (const state of queueStates) {
     for (const verdict of verdicts.filter((one) => one.state === state)) {
       const unlisted = queueFile?.unlisted.includes(verdict.name) ? ['not in qconf.queueList'] : [];
-      const standing = [...unlisted, ...(verdict.standing?.slice(0, 1) ?? [])].join('; ');
+      const isTemplate = report.templates.some(({ name }) => name === verdict.name);
+      const template = isTemplate ? ['a template, checked as a queue that used it'] : [];
+      const standing = [...template, ...unlisted, ...(verdict.standing?.slice(0, 1) ?? [])].join('; ');
       // Of a queue that does not run this is not the first reason.
       const remark =
         standing === '' ? '' : state === 'ready' ? `submits nothing: ${standing}` : `(${standing})`;

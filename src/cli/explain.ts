@@ -84,6 +84,10 @@ const columns: readonly Column<ExplainedValue>[] = [
 function textOf(explanation: Explanation, listed: boolean): string[] {
   const { queue, file, line, template, verdict, demand, plugins, connections, values } = explanation;
   const { state, standing = [], problems, limits } = verdict;
+  // The values below say it themselves.
+  const told = problems.filter(
+    ({ code, severity }) => code !== 'option-without-effect' || severity === 'warning',
+  );
   const submits = state === 'ready' && standing.length === 0 ? '' : 'submits nothing';
   const facts: (readonly [string, string])[] = [
     [
@@ -106,7 +110,7 @@ function textOf(explanation: Explanation, listed: boolean): string[] {
   return [
     oneLine(queue),
     ...facts.map(([title, text]) => oneLine(`  ${title.padEnd(width)}  ${text}`)),
-    ...(problems.length === 0 ? [] : ['', ...worstFirst(problems).map(problemLine)]),
+    ...(told.length === 0 ? [] : ['', ...worstFirst(told).map(problemLine)]),
     '',
     ...formatTable(columns, values),
   ];

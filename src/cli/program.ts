@@ -12,7 +12,7 @@ import { addKill } from './kill.ts';
 import { addLogs } from './logs.ts';
 import { addMan } from './man.ts';
 import { addOrphans } from './orphans.ts';
-import { oneLine } from './output.ts';
+import { globalOutputOption, oneLine, passOutputOn } from './output.ts';
 import { addPause } from './pause.ts';
 import { MistakesInFiles } from './problems.ts';
 import { addQueues } from './queues.ts';
@@ -38,6 +38,8 @@ export function makeProgram(environment: Environment): Command {
       `the daemon's settings: thresher.yaml, or Harvester's panda_harvester.cfg (default: ${ownSettings}, else where Harvester has its own)`,
     )
     .option('--state-dir <dir>', 'its state directory, instead of the one in the settings')
+    .addOption(globalOutputOption())
+    .hook('preAction', passOutputOn)
     .configureOutput({
       writeOut: (text) => environment.out.write(text),
       writeErr: (text) => environment.err.write(text),

@@ -84,13 +84,14 @@ async function readable(
     dirname(file),
     files,
   );
-  const { master, submitter, qconf } = settings.values;
+  const { master, submitter, qconf, pandacon } = settings.values;
   const options = {
     stateDir: settings.stateDir,
     files,
     defaultDemand: submitter.defaultDemand,
     queueList: qconf.queueList,
     harvesterId: harvesterIdOf(master),
+    pandaURLSSL: pandacon.pandaURLSSL,
     placeOfListed: (index: number) => settings.placeOf(`/qconf/queueList/${index}`),
   };
   return { file, catalogue, options };

@@ -5,7 +5,7 @@ import { type OperatorFiles, readOperatorFileSync, whyUnreadable } from './opera
 
 type Parse = (text: string, file: string) => Located;
 
-/** Reads a JSON file as strictly as Python's `json.load`; a duplicate key is a warning and the last one counts. */
+/** Reads a JSON file as strictly as Python's `json.load`; of a duplicate key the last one counts, with a warning where they differ. */
 export function readJsonFile(files: OperatorFiles, file: string, kind: FileKind): Promise<Located> {
   return readLocated(files, file, kind, parseJson);
 }

@@ -51,7 +51,7 @@ export function broken(
   return { file, value: undefined, problems: [problem], lineOf: () => line };
 }
 
-/** JSON as strictly as Python's `json.load`; a duplicate key is a warning and the last one counts. */
+/** JSON as strictly as Python's `json.load`; of a duplicate key the last one counts, with a warning where they differ. */
 export function parseJson(text: string, file: string): Located {
   const starts = lineStarts(text);
   const line = (offset: number) => lineAt(starts, offset);
@@ -84,14 +84,13 @@ export function parseJson(text: string, file: string): Located {
       }
       const value = visit(valueNode, place, keyNode.offset);
       if (before !== undefined) {
-        const same =
-          JSON.stringify(before.value) === JSON.stringify(value) ? 'the same value' : 'another value';
-        const first = `first on line ${line(before.at)} with ${same}`;
+        const same = JSON.stringify(before.value) === JSON.stringify(value);
+        const first = `first on line ${line(before.at)} with ${same ? 'the same value' : 'another value'}`;
         problems.push({
           file,
           pointer: toPointer(place),
           line: line(keyNode.offset),
-          severity: 'warning',
+          severity: same ? 'notice' : 'warning',
           code: 'duplicate-key',
           message: `"${key}" stands twice in this object, ${first}; the last one counts`,
         });

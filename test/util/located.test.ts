@@ -78,6 +78,13 @@ describe('a JSON file', () => {
     expect(located.lineOf('/Q/maxWorkers')).to.equal(8);
   });
 
+  it('only notes a key that stands twice with the same value', () => {
+    const [problem, ...others] = parseJson('{"a": {"b": [1]},\n"a": {"b": [1]}}', 'queues.json').problems;
+    expect(others).to.deep.equal([]);
+    expect(problem).to.include({ severity: 'notice', code: 'duplicate-key', line: 2, pointer: '/a' });
+    expect(problem?.message).to.contain('first on line 1 with the same value');
+  });
+
   it('knows the line of every value, or of its nearest parent', () => {
     const located = parseJson(text, 'f');
     expect(

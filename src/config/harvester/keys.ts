@@ -31,21 +31,30 @@ const sharedSections: Readonly<Record<string, readonly string[]>> = {
     ...['nThreads', 'maxWorkers', 'checkInterval', 'sleepTime', 'keepFinished', 'keepFailed'],
     ...['keepCancelled', 'keepMissed', 'keepPending', 'diskCleanUpInterval', 'diskHighWatermark'],
   ],
-  pandacon: [
-    ...['timeout', 'auth_type', 'ca_cert', 'cert_file', 'key_file', 'auth_token', 'auth_origin', 'pandaURL'],
-    ...['server_api_url', 'pandaURLSSL', 'server_api_url_ssl', 'cache_api_url_ssl', 'verbose', 'useInspect'],
-    ...['getEventsChunkSize', 'multihost_auth_config', 'iddsURL', 'nConnections'],
-    ...[
-      'pandaCacheURL',
-      'pandaCacheURL_W',
-      'pandaCacheURL_W_path',
-      'pandaCacheURL_R',
-      'pandaCacheURL_R_path',
-    ],
-  ],
   credmanager: [
     ...['moduleName', 'className', 'inCertFile', 'certFile', 'outCertFile', 'voms', 'pluginConfigs'],
     'sleepTime',
+  ],
+  pandacon: [
+    ...[
+      'timeout',
+      'nConnections',
+      'auth_type',
+      'auth_token',
+      'auth_origin',
+      'ca_cert',
+      'cert_file',
+      'key_file',
+    ],
+    ...['pandaURL', 'pandaURLSSL', 'server_api_url', 'server_api_url_ssl', 'cache_api_url_ssl', 'iddsURL'],
+    ...[
+      'pandaCacheURL',
+      'pandaCacheURL_W',
+      'pandaCacheURL_R',
+      'pandaCacheURL_W_path',
+      'pandaCacheURL_R_path',
+    ],
+    ...['verbose', 'useInspect', 'getEventsChunkSize', 'multihost_auth_config'],
   ],
 };
 

@@ -8,11 +8,11 @@ import { judgeAbsent } from '../harvester/absent-plugin.ts';
 import { chooseOfQueue } from './credential-managers.ts';
 import { type ChosenPlugin, type ChosenPlugins, unsharedConnections } from './connections.ts';
 import { type HarvesterKind, kindOf } from '../harvester/plugins.ts';
-import { doubtfulLabelWeights, doubtfulStatus, doubtfulTypeWeights } from './doubtful-values.ts';
+import { doubtfulLabelWeights, doubtfulStatus } from './doubtful-values.ts';
 import { clampLimits } from './limits.ts';
 import { demandOf, whyStanding } from './demand.ts';
 import { isObject, type JsonObject, type MergedQueue } from './merge.ts';
-import { knownOptions, readAnyway } from '../harvester/plugin-options.ts';
+import { type OptionEffect, optionEffects, type SectionReader } from './option-effects.ts';
 import {
   type CredentialManagerChoice,
   type PluginCatalogue,
@@ -28,7 +28,7 @@ import {
   WorkerMakerOptions,
   WorkerOptions,
 } from './queue-schema.ts';
-import { type Remark, unreadCommon, unreadKeys, unreadOptions } from './unread-options.ts';
+import { type Remark, remarksOn } from './unread-options.ts';
 
 export interface QueueFileOptions {
   readonly stateDir: string;
@@ -37,6 +37,8 @@ export interface QueueFileOptions {
   readonly queueList: readonly string[] | undefined;
   /** For `${harvesterID}` in credential managers. */
   readonly harvesterId?: string;
+  /** Of `[pandacon]`: the PanDA server that credential managers get tokens for. */
+  readonly pandaURLSSL?: string | undefined;
   /** Where an item of that list stands in the settings. */
   readonly placeOfListed?: (index: number) => Pick<Problem, 'file' | 'pointer' | 'line'>;
 }
@@ -61,8 +63,7 @@ export class QueueReader {
   readonly #options: QueueFileOptions;
   readonly #configDir: string;
   #worker: WorkerOptions | undefined;
-  /** Of each section what its plugin reads, as far as it is known. */
-  readonly #known: (ReadonlySet<string> | undefined)[] = [];
+  readonly #readers = new Map<string, SectionReader>();
 
   constructor(queue: MergedQueue, located: Located, catalogue: PluginCatalogue, options: QueueFileOptions) {
     this.#queue = queue;
@@ -70,6 +71,11 @@ export class QueueReader {
     this.#catalogue = catalogue;
     this.#options = options;
     this.#configDir = dirname(resolve(located.file));
+  }
+
+  /** What each of the queue's options does, by pointers inside it; known once the queue was read. */
+  get effects(): ReadonlyMap<string, OptionEffect> {
+    return optionEffects(this.#queue.values, this.#readers);
   }
 
   /** What a plugin's definition may know of this queue. */
@@ -92,13 +98,12 @@ export class QueueReader {
     const { name, values } = this.#queue;
     if (name === '')
       this.#problem('', 'wrong-type', 'the name of the queue is empty; it must be that of a PanDA queue');
-    const checked = check(QueueOptions, pick(values, Object.keys(QueueOptions.properties)));
+    const checked = check(QueueOptions, ownKeys(values));
     if (!checked.ok)
       for (const { pointer, message } of checked.problems) this.#problem(pointer, 'wrong-type', message);
-    else this.#remarks([], [...doubtfulStatus(checked.value), ...doubtfulLabelWeights(checked.value)]);
+    else this.#remarks([...doubtfulStatus(checked.value), ...doubtfulLabelWeights(checked.value)]);
     const worker = (this.#worker = this.#part('submitter', WorkerOptions));
     const workerMaker = this.#part('workerMaker', WorkerMakerOptions);
-    this.#remarks(['workerMaker'], doubtfulTypeWeights(workerMaker ?? {}));
     const { common = null } = values;
     if (common !== null && !isObject(common)) {
       const message = `common is ${JSON.stringify(common)}; it must be an object { ... } with options for all plugin sections`;
@@ -112,8 +117,7 @@ export class QueueReader {
     await this.#credentials();
     for (const { section, message } of unsharedConnections(this.plugins, this.context))
       this.#problem(toPointer([section]), 'connection-not-shared', message);
-    this.#remarks([], unreadKeys(values));
-    this.#remarks(['common'], unreadCommon(values, this.#known));
+    this.#remarks(remarksOn(this.effects, this.#queue));
     const problems = [...before, ...this.#problems];
     const { template } = this.#queue;
     const about = template === undefined ? {} : { template };
@@ -167,7 +171,7 @@ export class QueueReader {
     const misplaced = kind === 'inert' && (kindOf(module, name) ?? section) !== section;
     if (definition !== undefined && !misplaced)
       return await this.#configure(section, definition, value as JsonObject);
-    this.#absent({ section, harvesterKind: section, kind, ...head }, value as JsonObject);
+    this.#absent({ section, harvesterKind: section, kind, ...head });
     return undefined;
   }
 
@@ -176,8 +180,7 @@ export class QueueReader {
     const value = this.#queue.values[section];
     if (value === undefined || value === null) return;
     const head = this.#head(section, value);
-    if (head !== undefined)
-      this.#absent({ section, harvesterKind, kind: undefined, ...head }, value as JsonObject);
+    if (head !== undefined) this.#absent({ section, harvesterKind, kind: undefined, ...head });
   }
 
   #head(section: string, value: unknown): { name: string; module: string } | undefined {
@@ -188,19 +191,15 @@ export class QueueReader {
     return undefined;
   }
 
-  #absent(asked: Omit<Parameters<typeof judgeAbsent>[0], 'pull'>, value: JsonObject): void {
+  #absent(asked: Omit<Parameters<typeof judgeAbsent>[0], 'pull'>): void {
     const { section, name } = asked;
     const pull = this.#queue.values.mapType === 'NoJob';
     const finding = judgeAbsent({ ...asked, pull }, this.#catalogue);
-    const known = knownOptions(name);
-    this.#known.push(known && new Set(known));
-    if (finding !== undefined) {
-      const { pointer, code, message, severity, subject } = finding;
-      this.#problem(toPointer([section]) + pointer, code, message, severity, subject);
-      // Of a plugin that nobody knows nothing more can be said.
-      if (code !== 'plugin-not-there') return;
-    }
-    this.#unread(section, value, known && new Set(known), name);
+    // A section without a finding names a plugin whose task is to do nothing.
+    this.#readers.set(section, { plugin: name, state: finding === undefined ? 'inert' : 'absent', own: {} });
+    if (finding === undefined) return;
+    const { pointer, code, message, severity, subject } = finding;
+    this.#problem(toPointer([section]) + pointer, code, message, severity, subject);
   }
 
   async #configure(
@@ -210,14 +209,11 @@ export class QueueReader {
   ): Promise<ChosenPlugin | undefined> {
     const pointer = toPointer([section]);
     const { name, module, ...options } = value;
-    const own = Object.keys((definition.config as { properties?: object }).properties ?? {});
-    const harvesters = knownOptions(String(name));
-    const known =
-      definition.kind === 'inert' && harvesters === undefined
-        ? undefined
-        : new Set([...own, ...readByDaemon(section), ...readAnyway(section), ...(harvesters ?? [])]);
-    this.#known.push(known);
-    const checked = check(definition.config, pick(options, own));
+    const { properties: own = {} } = definition.config as { properties?: Record<string, TSchema> };
+    // Harvester's name, where the section has one: its options are known by that.
+    const plugin = String(name);
+    this.#readers.set(section, { plugin, state: definition.kind === 'inert' ? 'inert' : 'here', own });
+    const checked = check(definition.config, pick(options, Object.keys(own)));
     if (!checked.ok) {
       for (const problem of checked.problems)
         this.#problem(pointer + problem.pointer, 'wrong-type', problem.message);
@@ -232,20 +228,8 @@ export class QueueReader {
         this.#problems.push({ file, pointer: problem.pointer, line, severity, code, message, queue });
       }
     }
-    this.#unread(section, value, known, definition.name);
     const whole = (await definition.withFiles(checked.value, this.context)) as JsonObject;
-    const choice = { name: String(name), module: String(module), config: whole };
-    return { choice, definition };
-  }
-
-  #unread(
-    section: string,
-    options: JsonObject,
-    known: ReadonlySet<string> | undefined,
-    plugin: string,
-  ): void {
-    const { common } = this.#queue.values;
-    this.#remarks([section], unreadOptions(section, options, isObject(common) ? common : {}, known, plugin));
+    return { choice: { name: plugin, module: String(module), config: whole }, definition };
   }
 
   /** What thresher has no manager for is accepted so that files can be used as they are: others must keep it fresh. */
@@ -261,18 +245,19 @@ export class QueueReader {
       harvesterID: this.#options.harvesterId ?? '',
       common: isObject(this.#queue.values.common) ? this.#queue.values.common : {},
     };
+    const surroundings = { ...this.context, pandaURLSSL: this.#options.pandaURLSSL };
     for (const [at, value] of (credmanagers as unknown[]).entries()) {
       const pointer = toPointer(['credmanagers', at]);
-      const { choice, problems } = await chooseOfQueue(value, names, this.context, this.#catalogue);
+      const { choice, problems } = await chooseOfQueue(value, names, surroundings, this.#catalogue);
       for (const { code, message, severity, subject, ...inside } of problems)
         this.#problem(pointer + inside.pointer, code, message, severity, subject);
       if (choice !== undefined) this.managers.push(choice);
     }
   }
 
-  #remarks(path: readonly string[], remarks: readonly Remark[]): void {
+  #remarks(remarks: readonly Remark[]): void {
     for (const { pointer, code, message, severity, subject } of remarks)
-      this.#problem(toPointer([...path, pointer]), code, message, severity, subject);
+      this.#problem(pointer, code, message, severity, subject);
   }
 
   #problem(
@@ -294,10 +279,11 @@ export class QueueReader {
   }
 }
 
-/** Options that the daemon reads itself, whatever the plugin. */
-export function readByDaemon(section: string): string[] {
-  if (section === 'submitter') return Object.keys(WorkerOptions.properties);
-  return section === 'workerMaker' ? Object.keys(WorkerMakerOptions.properties) : [];
+/** What the queue itself says. Harvester writes its status small, however the file has it. */
+function ownKeys(values: JsonObject): Record<string, unknown> {
+  const own = pick(values, Object.keys(QueueOptions.properties));
+  const { queueStatus } = own;
+  return typeof queueStatus === 'string' ? { ...own, queueStatus: queueStatus.toLowerCase() } : own;
 }
 
 /** null counts as not written: so a queue takes back what its template says, as in Harvester. */

@@ -83,7 +83,7 @@ export async function readQueueFile(
   const verdicts = await pMap([...names].filter(wanted), judge, { concurrency: judgedAtOnce });
   const ofNoQueue = [
     ...ofFile.filter(({ queue }) => queue === undefined),
-    ...unknownNames(options, names, merged.templates, located),
+    ...(isObject(located.value) ? unknownNames(options, names, merged.templates, located) : []),
   ];
   return {
     verdicts,
@@ -95,6 +95,21 @@ export async function readQueueFile(
     readable: isObject(located.value),
     problems: [...ofNoQueue, ...verdicts.flatMap(({ problems }) => problems)],
   };
+}
+
+/** Judges each template of a queue file as a queue that used it and said nothing itself. None of them is a queue. */
+export async function judgeTemplates(
+  file: string,
+  catalogue: PluginCatalogue,
+  options: QueueFileOptions,
+): Promise<QueueVerdict[]> {
+  const located = await readJsonFile(options.files, file, 'queues');
+  const verdicts: QueueVerdict[] = [];
+  for (const template of mergeQueues(located).templatesAsQueues) {
+    const { name, state, problems } = await new QueueReader(template, located, catalogue, options).read();
+    verdicts.push({ name, state, problems });
+  }
+  return verdicts;
 }
 
 /** A problem of the file is the queue's in whose entry it stands; one in a template is nobody's alone. */

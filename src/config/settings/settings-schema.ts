@@ -143,6 +143,25 @@ export const Settings = Type.Object(
         default: {},
       },
     ),
+    pandacon: Type.Object(
+      {
+        pandaCacheURL: logUrl(
+          'Server of the PanDA log cache, for pilots on Kubernetes: Harvester draws one of its machines, and here the name stays.',
+        ),
+        pandaCacheURL_W_path: logUrl('Path on it that pilots write logs to: `logs_frontend_w`.'),
+        pandaCacheURL_R_path: logUrl('Path on it where logs are read: `logs_frontend_r`.'),
+        pandaCacheURL_W: logUrl('Whole address to write to, where the two above are not set.'),
+        pandaCacheURL_R: logUrl('Whole address to read from, likewise.'),
+        pandaURLSSL: Type.Optional(
+          Type.String({
+            minLength: 1,
+            description:
+              'URL of the PanDA server: credential managers get tokens for it where they do not say `pandaURLSSL` themselves.',
+          }),
+        ),
+      },
+      closed,
+    ),
     sweeper: Type.Object(
       {
         sleepTime: seconds(60, 'Between full passes of a queue; kill requests come in between', 0.05),
@@ -174,18 +193,6 @@ export const Settings = Type.Object(
           'Between deletions from the database of workers whose traces were removed',
           0.05,
         ),
-      },
-      closed,
-    ),
-    pandacon: Type.Object(
-      {
-        pandaCacheURL: logUrl(
-          'Server of the PanDA log cache, for pilots on Kubernetes: Harvester draws one of its machines, and here the name stays.',
-        ),
-        pandaCacheURL_W_path: logUrl('Path on it that pilots write logs to: `logs_frontend_w`.'),
-        pandaCacheURL_R_path: logUrl('Path on it where logs are read: `logs_frontend_r`.'),
-        pandaCacheURL_W: logUrl('Whole address to write to, where the two above are not set.'),
-        pandaCacheURL_R: logUrl('Whole address to read from, likewise.'),
       },
       closed,
     ),

@@ -20,6 +20,7 @@ export interface DefinitionProblem {
     | 'ce-not-from-cric'
     | 'pid-namespace-missing'
     | 'pid-namespace-required'
+    | 'credential-targets-missing'
     | 'server-refused'
     | 'server-warned'
     | 'server-unknown';

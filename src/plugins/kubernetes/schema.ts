@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox';
+import { withoutEffect } from '../contracts/without-effect.ts';
 
 const text = (description: string) => Type.Optional(Type.String({ description }));
 const filled = (description: string) => Type.Optional(Type.String({ minLength: 1, description }));
@@ -143,12 +144,8 @@ export type K8sSubmitterConfig = Static<typeof K8sSubmitterConfig>;
 /** Harvester: `K8sMonitor` of `pandaharvester.harvestermonitor.k8s_monitor`. */
 export const K8sMonitorConfig = Type.Object({
   ...where,
-  nProcesses: Type.Optional(
-    Type.Integer({ minimum: 1, description: 'Without effect: one watch follows all workers.' }),
-  ),
-  cancelUnknown: Type.Optional(
-    Type.Boolean({ description: 'Without effect, as in Harvester: what is unknown stays as it was.' }),
-  ),
+  nProcesses: withoutEffect('one watch follows all workers'),
+  cancelUnknown: withoutEffect('as in Harvester, a worker of unknown state stays as it was'),
   podQueueTimeLimit: Type.Integer({
     default: 172_800,
     minimum: 1,

@@ -45,7 +45,7 @@ export const configurationErrors = {
   },
   'duplicate-key': {
     meaning:
-      'A JSON object has the same key twice: the last one counts, as in Harvester. In panda_harvester.cfg it is an error, also as there.',
+      'A JSON object has the same key twice: the last one counts, as in Harvester; a notice where both have the same value. In panda_harvester.cfg it is an error, also as there.',
     remedy: 'Remove the one that is not meant.',
   },
   'wrong-type': {
@@ -60,6 +60,11 @@ export const configurationErrors = {
     meaning:
       'A queue has an option that nobody reads, neither thresher nor Harvester. It is kept and has no effect. A warning where it looks like a slip of the pen.',
     remedy: 'Remove it, or look for a spelling mistake.',
+  },
+  'option-without-effect': {
+    meaning:
+      'A queue has an option that Harvester reads, or that thresher accepts for its sake, and that does nothing here. A warning where the queue behaves otherwise than with Harvester.',
+    remedy: 'Nothing, where it is a notice; a warning says what thresher does otherwise.',
   },
   'unknown-template-queue': {
     meaning: '`templateQueueName` names a queue that is not in the file.',
@@ -100,8 +105,18 @@ export const configurationErrors = {
     meaning: 'A pull queue names a plugin that moves data of pushed jobs; it is ignored.',
     remedy: 'Nothing to do.',
   },
+  'credmanager-dropped': {
+    meaning:
+      "Harvester's lists of credential managers are not equally long: as in Harvester the shortest counts.",
+    remedy: 'Write one line for each manager in every list, `dummy` where it needs nothing.',
+  },
+  'credential-targets-missing': {
+    meaning:
+      'A manager of tokens is for the computing elements that CRIC names, and thresher does not read CRIC: it is incomplete.',
+    remedy: 'Name the endpoints in `target_list` or `target_list_file`.',
+  },
   'credmanager-not-applied': {
-    meaning: 'The queue lists a credential manager that this version accepts but does not run yet.',
+    meaning: 'A credential manager is named that this version accepts and does not run.',
     remedy: 'Keep its proxies, tokens and Secrets fresh by other means, such as cron.',
   },
   'plugin-not-loaded': {

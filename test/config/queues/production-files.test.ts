@@ -83,7 +83,11 @@ describe('queue files of real sites', () => {
       const settings = join(directory, 'thresher.yaml');
       writeFileSync(settings, JSON.stringify({ qconf: { configFile: file } }));
       const { status, stdout, stderr } = await runHere('--config', settings, 'check-config');
-      expect({ status, stderr }).to.deep.equal({ status: incomplete > 0 ? 1 : 0, stderr: '' });
+      // A file of templates alone is judged by them, and the plugin of this one is gone.
+      expect({ status, stderr }).to.deep.equal({
+        status: ready + incomplete === 0 || incomplete > 0 ? 1 : 0,
+        stderr: '',
+      });
       const text = stdout.replaceAll(relative(process.cwd(), file), 'FILE').replaceAll(file, 'FILE');
       const expected = join(fixtures, name.replace(/\.json$/, '.check-config.txt'));
       if (process.env.THRESHER_UPDATE_FIXTURES === '1') writeFileSync(expected, text);

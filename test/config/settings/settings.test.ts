@@ -48,8 +48,8 @@ describe('the settings of the daemon', () => {
         master: { shutdownTimeout: 20, pluginTimeout: 60 },
         qconf: { configFile: 'panda_queueconfig.json', checkInterval: 5 },
         submitter: { sleepTime: 10, ...submitterDefaults },
-        pandacon: {},
         monitor: { maxStatusAge: 120, missingGrace: 30 },
+        pandacon: {},
         sweeper: {
           sleepTime: 60,
           listInterval: 600,

@@ -280,7 +280,8 @@ describe('IamTokenCredManager', () => {
     const from = (more: object) => mistakes(IamTokenCredManager, options(more));
     expect(await from({})).to.deep.equal([]);
     expect((await from({ target_type: 'site' }))[0]).to.contain('it must be one of');
-    expect((await from({ target_list: [] }))[0]).to.contain('there is no target');
+    expect((await from({ target_type: 'common', target_list: [] }))[0]).to.contain('there is no target');
+    expect((await from({ target_list: [] }))[0]).to.contain('takes its targets from CRIC');
     const twice = (audience: string) =>
       from({
         target_list: [

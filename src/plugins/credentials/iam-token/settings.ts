@@ -26,7 +26,11 @@ export async function loadOptions(
     return { ok: false, problems: [{ pointer: '/inFile', code: 'file-unreadable', message }] };
   }
   try {
-    return checked(JSON.parse(text), file);
+    const { pandaURLSSL } = config;
+    const read: unknown = JSON.parse(text);
+    // The server is the factory's, as in Harvester: the file need not repeat it.
+    const fallback = pandaURLSSL !== undefined && isObject(read) ? { pandaURLSSL, ...read } : read;
+    return checked(fallback, file);
   } catch (error) {
     return {
       ok: false,
@@ -72,6 +76,15 @@ function unfitting(options: IamTokenOptions): DefinitionProblem[] {
         'this endpoint stands there with another audience or scope; there is one token for each endpoint',
     }));
   }
+  if (target_type === 'ce') {
+    const message =
+      'target_type "ce" takes its targets from CRIC, which thresher does not read: name endpoints in target_list or target_list_file';
+    return [{ pointer: '/target_list', code: 'credential-targets-missing', message }];
+  }
   const message = `there is no target: name endpoints in target_list or target_list_file`;
   return [{ pointer: '/target_list', code: 'wrong-type', message }];
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,6 +1,7 @@
 import { hostnameFor, withHostname } from '../../../util/hostname.ts';
 import type { LogServer } from '../../contracts/context.ts';
 import type { Requirements, Worker } from '../../../worker/worker.ts';
+import { pilotOptions } from '../../contracts/pilot-options.ts';
 import {
   identityPlaceholders,
   requirementPlaceholders,
@@ -56,15 +57,6 @@ export function referenceIn(value: string): string | undefined {
   return /^\$([A-Za-z_][A-Za-z0-9_]*)$/.exec(value)?.[1];
 }
 
-/** Pilot types that are not the usual one. Source: Harvester's submitter_common. */
-const pilotTypes: Readonly<
-  Record<string, { readonly label: string; readonly option: string; readonly url?: string }>
-> = {
-  RC: { label: 'rc_test2', option: 'RC', url: 'dev' },
-  ALRB: { label: 'rc_alrb', option: 'ALRB' },
-  PT: { label: 'ptest', option: 'PR', url: 'dev2' },
-};
-
 /**
  * The environment Harvester gives a pilot on Kubernetes, and what other backends of thresher give too. Every variable of it is
  * the same for the same worker. `$` in a value is doubled, since the kubelet expands `$(name)`.
@@ -87,7 +79,7 @@ export function pilotEnvironment(
     computingSite: worker.computingSite,
     pandaQueueName: worker.queue,
     resourceType: worker.requirements.resourceType,
-    ...pilotOptions(worker.requirements, config),
+    ...pilotVariables(worker.requirements, config),
     proxySecretPath: config.proxySecretPath,
     PANDA_AUTH_ORIGIN: 'atlas.pilot',
     PANDA_AUTH_DIR: config.tokenDir,
@@ -148,31 +140,15 @@ export function inert(text: string): string {
   return text.replaceAll('$', '$$$$');
 }
 
-/** The label of the jobs a pilot of this type runs. */
-export function labelOfPilot({ pilotType, prodSourceLabel }: Requirements): string {
-  return Object.hasOwn(pilotTypes, pilotType)
-    ? (pilotTypes[pilotType]?.label ?? prodSourceLabel)
-    : prodSourceLabel;
-}
-
-function pilotOptions(requirements: Requirements, config: K8sSubmitterConfig): Record<string, string> {
-  const { pilotType } = requirements;
-  const special = Object.hasOwn(pilotTypes, pilotType) ? pilotTypes[pilotType] : undefined;
-  const label = labelOfPilot(requirements);
-  // Harvester takes the pilot's second version for "current", which it was once.
-  const generation = config.pilot_version.startsWith('2') ? '2' : '3';
-  const special_url =
-    special?.url === undefined
-      ? undefined
-      : `http://cern.ch/atlas-panda-pilot/pilot${generation}-${special.url}.tar.gz`;
-  const url = config.pilot_url ?? special_url;
+/** Of a pilot on Kubernetes the type alone decides: no chance is drawn, so that the same intent gives the same Job. */
+function pilotVariables(requirements: Requirements, config: K8sSubmitterConfig): Record<string, string> {
+  const pilot = pilotOptions(requirements, config, () => 1);
   return {
-    // Harvester's unified dispatch: managed and user pilots are one kind.
-    prodSourceLabel: ['managed', 'user'].includes(label) ? 'unified' : label,
-    jobType: 'unified',
-    pilotType: special?.option ?? pilotType,
-    pilotUrlOpt: url === undefined ? '' : `--piloturl ${url}`,
-    pythonOption: config.python_version.startsWith('3') ? '--pythonversion 3' : '',
-    pilotVersion: config.pilot_version,
+    prodSourceLabel: pilot.jobLabel,
+    jobType: pilot.jobType,
+    pilotType: pilot.pilotType,
+    pilotUrlOpt: pilot.urlOption,
+    pythonOption: pilot.pythonOption,
+    pilotVersion: pilot.version,
   };
 }

@@ -1,11 +1,11 @@
 import { fillPlaceholders, type PlaceholderValues } from '../../../util/placeholders.ts';
 import type { Worker } from '../../../worker/worker.ts';
+import { labelOfPilot } from '../../contracts/pilot-options.ts';
 import {
   type FillOptions,
   identityNames,
   inert,
   logUrlOf,
-  labelOfPilot,
   pilotEnvironment,
   placeholdersOf,
   referenceIn,

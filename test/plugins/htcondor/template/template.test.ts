@@ -34,6 +34,33 @@ function findings(text: string, file = 'pilot.sdf', config = full): string[] {
 
 const body = 'executable = {executableFile}\n';
 
+describe('the grid type of a submit template', () => {
+  const grid = (resource: string) => `universe = grid\n${body}grid_resource = ${resource}\n`;
+
+  for (const [type, release] of [
+    ...[['gt2', '9.0.2'] as const, ['gt5', '9.0.2'] as const, ['cream', '9.0.0'] as const],
+    ...[['unicore', '9.0.0'] as const, ['nordugrid', '9.3.0'] as const, ['gt4', 'long ago'] as const],
+  ])
+    it(`is named with the release of HTCondor that dropped it where it is ${type}`, () => {
+      const [first, ...others] = findings(grid(`${type} {ceHostname}`));
+      expect(others).to.deep.equal([]);
+      expect(first).to.match(/^3 template-risky: HTCondor dropped the grid type /);
+      expect(first).to.contain(`${type} `).and.to.contain(release);
+    });
+
+  for (const type of ['condor', 'arc', 'batch', 'pbs', 'ec2'])
+    it(`is taken where it is ${type}`, () => {
+      expect(findings(grid(`${type} {ceHostname} x`))).to.deep.equal([]);
+    });
+
+  it('is that of ceARCGridType where the template names it', () => {
+    const of = (ceARCGridType: 'arc' | 'nordugrid') =>
+      findings(grid('{ceARCGridType} {ceEndpoint}'), 'pilot.sdf', { ...full, ceARCGridType });
+    expect(of('arc')).to.deep.equal([]);
+    expect(of('nordugrid').join()).to.match(/dropped the grid type nordugrid in 9\.3\.0 .*; write arc/);
+  });
+});
+
 describe('a submit template', () => {
   for (const folder of ['test/fixtures/harvester', 'test/fixtures/sites', 'templates/htcondor']) {
     for (const name of readdirSync(join(root, folder)).filter((name) => /\.(sdf|yaml)$/.test(name))) {

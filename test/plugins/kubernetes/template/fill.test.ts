@@ -246,7 +246,7 @@ describe("a worker's Job", () => {
     ['RC', 'rc_test2', 'RC', '--piloturl http://cern.ch/atlas-panda-pilot/pilot3-dev.tar.gz'],
     ['ALRB', 'rc_alrb', 'ALRB', ''],
     ['PT', 'ptest', 'PR', '--piloturl http://cern.ch/atlas-panda-pilot/pilot3-dev2.tar.gz'],
-    ['constructor', 'unified', 'constructor', ''],
+    ['constructor', 'unified', 'PR', ''],
   ] as const) {
     it(`gives a pilot of type ${pilotType} Harvester's options`, () => {
       const job = fill(template(), needing({ pilotType }), optionsOf());
