@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { WorkerView } from '../../src/daemon/view.ts';
+import { parseStat } from '../../src/plugins/local/processes.ts';
 import type { WorkerStatus } from '../../src/worker/status.ts';
 import { Site, type SiteOptions } from '../support/site.ts';
 import { until } from '../support/until.ts';
@@ -212,8 +213,12 @@ describe('local backend', () => {
     const [worker] = await workersIn('running');
     daemon.process.kill('SIGKILL');
     await daemon.ended;
+    // After a restart of the machine the numbers of the claim belong to this test, by chance to the tick.
+    site.killEverything();
     const path = join(site.stateDir, 'local', String(worker?.workerID), 'claim.1');
-    writeFileSync(path, JSON.stringify({ ...shimClaim(worker?.workerID ?? 0), bootId: 'another-boot' }));
+    const { startTicks } = parseStat(readFileSync('/proc/self/stat', 'utf8'));
+    const claim = { ...shimClaim(worker?.workerID ?? 0), pid: process.pid, startTicks, bootId: 'another-boot' };
+    writeFileSync(path, JSON.stringify(claim));
     site.writeQueues({ Q: { ...one, queueStatus: 'offline' } });
     site.start();
     expect((await workersIn('failed'))[0]).to.include({ errorCode: 'exit-status-lost' });

@@ -1,22 +1,23 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { access, constants } from 'node:fs/promises';
 import { availableParallelism, totalmem } from 'node:os';
 import { resolve } from 'node:path';
 import pMap from 'p-map';
-import { messageOf } from '../../worker/errors.ts';
+import { messageOf, ThresherError, toReason } from '../../worker/errors.ts';
 import type { Reason } from '../../worker/reason.ts';
-import type { Handle, Worker } from '../../worker/worker.ts';
+import type { Worker } from '../../worker/worker.ts';
 import type { Context } from '../contracts/context.ts';
 import type { FindOutcome, Preflight, SubmitOutcome, Submitter } from '../contracts/submitter.ts';
-import type { LocalHost } from './host.ts';
+import { type LocalHost, toHandle } from './host.ts';
+import { identityVariable } from './marked-processes.ts';
+import { commandExists } from './command.ts';
 import type { LocalSubmitterConfig, LocalTemplate } from './schema.ts';
 import {
   builtInTemplate,
-  commandExists,
   fillTemplate,
   type FilledTemplate,
   loadTemplate,
 } from './template.ts';
+import type { Claim, Marked, ShimClaim } from './worker-files.ts';
 
 /** Workers started side by side. */
 const startsAtOnce = 8;
@@ -42,18 +43,21 @@ export class LocalSubmitter implements Submitter {
     const problems: Reason[] = [];
     try {
       await this.#host.prepared();
-      await access(this.#host.directory.root, constants.W_OK | constants.X_OK);
+      await this.#host.directory.requireWritable();
     } catch (error) {
+      if (error instanceof ThresherError) return { problems: [toReason(error)] };
       const message = `the work directory ${this.#host.directory.root} cannot be used: ${messageOf(error)}`;
       problems.push({ code: 'preflight', message });
     }
     // Read anew each time: an operator's edit counts at once, and a broken one stops the queue with its reason.
     const template = this.#template();
     if (Array.isArray(template)) return { problems: [...problems, ...template] };
-    if (!commandExists(template.command, process.env.PATH ?? '')) {
+    const { command } = template;
+    const look = () => commandExists(command, process.env.PATH ?? '');
+    if (!(await this.#host.lane.run(`a look for the command ${command}`, look))) {
       problems.push({
         code: 'preflight',
-        message: `the template's command "${template.command}" was not found`,
+        message: `the template's command "${command}" was not found`,
       });
     }
     return { problems, room: this.#room(template) };
@@ -91,10 +95,7 @@ export class LocalSubmitter implements Submitter {
           claim === undefined ? { kind: 'absent' } : { kind: 'found', handle: toHandle(claim) },
         );
       } catch (error) {
-        outcomes.set(workerId, {
-          kind: 'unknown',
-          error: { code: 'plugin-failed', message: messageOf(error) },
-        });
+        outcomes.set(workerId, { kind: 'unknown', error: toReason(error) });
       }
     }
     return outcomes;
@@ -107,24 +108,26 @@ export class LocalSubmitter implements Submitter {
     // Between preflight and now another queue may have taken the last slot. Nothing is awaited between look and take.
     const room = this.#room(template, worker.requirements);
     if (room.workers < 1) return rejected('no-free-slot', room.reason.message);
-    this.#host.live.set(worker.workerId, { cpu, memory, worker });
+    const marked = { factory: this.#context.factoryId, worker, cpu, memory };
+    this.#host.keep(marked);
     try {
       const { directory } = this.#host;
-      await directory.prepare({ factory: this.#context.factoryId, worker, cpu, memory });
+      await directory.prepare(marked);
       const filled = fillTemplate(template, worker, {
         factoryId: this.#context.factoryId,
         harvesterId: this.#context.harvesterId,
         hostname: this.#host.hostname,
         directory: directory.path(worker.workerId),
       });
-      return await this.#launch(worker, filled, signal);
+      return await this.#launch(marked, filled, signal);
     } catch (error) {
-      // Nothing was started: `spawn` is the last thing that can throw.
+      // Nothing was started: behind `spawn` nothing throws.
       return this.#refused(worker, 'spawn-failed', messageOf(error));
     }
   }
 
-  async #launch(worker: Worker, filled: FilledTemplate, signal: AbortSignal): Promise<SubmitOutcome> {
+  async #launch(marked: Marked, filled: FilledTemplate, signal: AbortSignal): Promise<SubmitOutcome> {
+    const { worker } = marked;
     const { directory } = this.#host;
     const base = Object.fromEntries(
       inherited.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])),
@@ -138,7 +141,8 @@ export class LocalSubmitter implements Submitter {
         ...[filled.command, ...filled.args],
       ],
       // Detached: a session and process group of its own, which outlives the daemon and can be signalled as a whole.
-      { detached: true, stdio: 'ignore', cwd: directory.root, env: { ...base, ...filled.env } },
+      // In the root directory: on a disk that hangs, a change of the directory would hold the daemon until the child has it.
+      { detached: true, stdio: 'ignore', cwd: '/', env: { ...base, ...filled.env, ...identityOf(marked) } },
     );
     child.unref();
     const ended = endOf(child);
@@ -147,8 +151,14 @@ export class LocalSubmitter implements Submitter {
     let pause = 2;
     for (;;) {
       const over = ended.value;
-      const claim = await directory.claim(worker.workerId, worker.attempt);
-      if (claim?.by === 'shim') return { kind: 'accepted', handle: toHandle(claim) };
+      let claim: Claim | undefined;
+      try {
+        claim = await directory.claimOf(worker.workerId, worker.attempt);
+      } catch (error) {
+        // It may run by now.
+        return { kind: 'unknown', error: toReason(error) };
+      }
+      if (claim?.by === 'shim') return this.#accepted(marked, claim);
       if (over !== undefined) {
         return this.#refused(worker, 'spawn-failed', `the worker's shim ended at once: ${over}`);
       }
@@ -159,6 +169,13 @@ export class LocalSubmitter implements Submitter {
       await clock.sleep(pause);
       pause = Math.min(pause * 2, 100);
     }
+  }
+
+  /** Accepted, and followed by its process from now on, whatever becomes of its directory. */
+  #accepted(marked: Marked, claim: ShimClaim): SubmitOutcome {
+    const process = claim.pid === 0 ? (this.#host.survivor(marked.worker.workerId, undefined) ?? claim) : claim;
+    this.#host.keep(marked, process);
+    return { kind: 'accepted', handle: toHandle(process) };
   }
 
   /** Rejected, and its share of the machine given back. */
@@ -202,8 +219,9 @@ function rejected(code: string, message: string): SubmitOutcome {
   return { kind: 'rejected', permanent: false, error: { code, message } };
 }
 
-function toHandle(claim: { pid: number; startTicks: number; bootId: string }): Handle {
-  return { batchID: String(claim.pid), pid: claim.pid, startTicks: claim.startTicks, bootId: claim.bootId };
+/** What the processes of a worker carry, so that they can say who they are when their directory is gone. */
+function identityOf(marked: Marked): Record<string, string> {
+  return { [identityVariable]: JSON.stringify(marked), THRESHER_FACTORY: marked.factory };
 }
 
 /** How a child ended, once it has; a child that could not be started has ended too. */

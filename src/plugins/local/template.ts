@@ -1,5 +1,4 @@
-import { accessSync, constants, statSync } from 'node:fs';
-import { delimiter, join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { readYamlFile } from '../../util/located.ts';
 import { whatIsMeant } from '../../util/nearest.ts';
 import { fillPlaceholders, type PlaceholderValues, unknownPlaceholders } from '../../util/placeholders.ts';
@@ -141,19 +140,3 @@ export const knownPlaceholders: ReadonlySet<string> = new Set([
   'workerDir',
   ...requirementPlaceholders,
 ]);
-
-/** Whether the command would be found; placeholders in it are only known later. */
-export function commandExists(command: string, path: string): boolean {
-  if (command.includes('${')) return true;
-  const candidates = command.includes('/')
-    ? [command]
-    : path.split(delimiter).map((part) => join(part, command));
-  return candidates.some((candidate) => {
-    try {
-      accessSync(candidate, constants.X_OK);
-      return statSync(candidate).isFile();
-    } catch {
-      return false;
-    }
-  });
-}

@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import {
   builtInTemplate,
-  commandExists,
   type FillContext,
   fillTemplate,
   loadTemplate,
   markOf,
 } from '../../../src/plugins/local/template.ts';
+import { commandExists } from '../../../src/plugins/local/command.ts';
 import { requirements, workerOf } from '../../support/samples.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 
@@ -226,26 +226,26 @@ describe('the environment of a pilot', () => {
 });
 
 describe('the command of a template', () => {
-  it('is found by its path or in PATH, when it may be executed', () => {
+  it('is found by its path or in PATH, when it may be executed', async () => {
     const directory = temporaryDirectory();
     const pilot = join(directory, 'pilot');
-    expect(commandExists(pilot, '')).to.equal(false);
+    expect(await commandExists(pilot, '')).to.equal(false);
     writeFileSync(pilot, '#!/bin/sh\n');
     chmodSync(pilot, 0o644);
-    expect(commandExists(pilot, '')).to.equal(false);
+    expect(await commandExists(pilot, '')).to.equal(false);
     chmodSync(pilot, 0o755);
-    expect(commandExists(pilot, '')).to.equal(true);
-    expect(commandExists('pilot', `/nowhere:${directory}`)).to.equal(true);
-    expect(commandExists('pilot', '/nowhere')).to.equal(false);
+    expect(await commandExists(pilot, '')).to.equal(true);
+    expect(await commandExists('pilot', `/nowhere:${directory}`)).to.equal(true);
+    expect(await commandExists('pilot', '/nowhere')).to.equal(false);
   });
 
-  it('cannot be told before its placeholders are filled', () => {
-    expect(commandExists('/opt/${queueName}/pilot', '')).to.equal(true);
+  it('cannot be told before its placeholders are filled', async () => {
+    expect(await commandExists('/opt/${queueName}/pilot', '')).to.equal(true);
   });
 
-  it('is no directory', () => {
+  it('is no directory', async () => {
     const directory = temporaryDirectory();
     mkdirSync(join(directory, 'pilot'));
-    expect(commandExists('pilot', directory)).to.equal(false);
+    expect(await commandExists('pilot', directory)).to.equal(false);
   });
 });
