@@ -217,7 +217,12 @@ describe('local backend', () => {
     site.killEverything();
     const path = join(site.stateDir, 'local', String(worker?.workerID), 'claim.1');
     const { startTicks } = parseStat(readFileSync('/proc/self/stat', 'utf8'));
-    const claim = { ...shimClaim(worker?.workerID ?? 0), pid: process.pid, startTicks, bootId: 'another-boot' };
+    const claim = {
+      ...shimClaim(worker?.workerID ?? 0),
+      pid: process.pid,
+      startTicks,
+      bootId: 'another-boot',
+    };
     writeFileSync(path, JSON.stringify(claim));
     site.writeQueues({ Q: { ...one, queueStatus: 'offline' } });
     site.start();

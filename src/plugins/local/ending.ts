@@ -2,8 +2,9 @@ import pMap from 'p-map';
 import type { Clock } from '../../util/clock.ts';
 import { messageOf, ThresherError, toReason } from '../../worker/errors.ts';
 import type { Log } from '../contracts/context.ts';
-import type { Known, LocalHost } from './host.ts';
+import type { Known } from './living.ts';
 import { signalProcess } from './processes.ts';
+import type { Damage, WorkDirectory } from './work-directory.ts';
 import type { EndReason, ShimClaim } from './worker-files.ts';
 
 /** How workers are ended. All times in ms. */
@@ -11,6 +12,15 @@ export interface How {
   readonly reason?: EndReason;
   readonly grace: number;
   readonly patience: number;
+}
+
+/** What the end of workers needs of their host. */
+export interface EndingHost {
+  readonly directory: WorkDirectory;
+  tellDamage(damage: Damage): void;
+  /** @throws where nothing can be read of the worker and nothing else is known */
+  processOf(worker: Known): Promise<ShimClaim | undefined>;
+  processesOf(claims: ReadonlyMap<number, ShimClaim | undefined>): ReadonlyMap<number, readonly number[]>;
 }
 
 /** Workers whose files are read or written side by side. */
@@ -22,13 +32,13 @@ const shimGrace = 1000;
 
 /** Ends workers of one host, whatever became of their directories. */
 export class Endings {
-  readonly #host: LocalHost;
+  readonly #host: EndingHost;
   readonly #clock: Clock;
   readonly #log: Log;
   /** Since when a worker is being ended, ms of the monotonic clock. */
   readonly #since = new Map<number, number>();
 
-  constructor(host: LocalHost, clock: Clock, log: Log) {
+  constructor(host: EndingHost, clock: Clock, log: Log) {
     this.#host = host;
     this.#clock = clock;
     this.#log = log;

@@ -6,7 +6,7 @@ import { messageOf, ThresherError } from '../../worker/errors.ts';
 import type { Handle, Worker } from '../../worker/worker.ts';
 import type { Context, Log } from '../contracts/context.ts';
 import { Endings } from './ending.ts';
-import { type Place, processesOf, survivorOf } from './living.ts';
+import { type Known, type Place, processesOf, survivorOf } from './living.ts';
 import { isAlive, readBootId } from './processes.ts';
 import { WorkRoot } from './root.ts';
 import { systemUptime, ticksPerSecond, type Uptime } from './uptime.ts';
@@ -30,9 +30,6 @@ export type LocalState =
 
 /** A worker that began. */
 export type BegunState = Exclude<LocalState, { kind: 'unclaimed' | 'fenced' }>;
-
-/** Which worker, and which process it was when it was last known. */
-export type Known = Pick<Worker, 'workerId' | 'attempt' | 'handle'>;
 
 /** What a worker takes of the machine. */
 interface Share {
@@ -118,7 +115,11 @@ export class LocalHost {
     const key = `${path}: ${why}`;
     if (this.#told.has(key)) return;
     this.#told.add(key);
-    this.#log.warn('something in the work directory is damaged', { code: 'local-directory-damaged', path, why });
+    this.#log.warn('something in the work directory is damaged', {
+      code: 'local-directory-damaged',
+      path,
+      why,
+    });
   }
 
   /** How long a process lives, s, by the kernel's count since boot: nothing that sets a clock changes it. */
@@ -258,6 +259,7 @@ export function toHandle({ pid, startTicks, bootId }: ShimClaim): Handle {
 function claimOfHandle(handle: Handle | undefined): ShimClaim | undefined {
   if (handle === undefined) return undefined;
   const { pid, startTicks, bootId } = handle;
-  if (typeof pid !== 'number' || typeof startTicks !== 'number' || typeof bootId !== 'string') return undefined;
+  if (typeof pid !== 'number' || typeof startTicks !== 'number' || typeof bootId !== 'string')
+    return undefined;
   return pid > 1 ? { by: 'shim', pid, startTicks, bootId } : undefined;
 }

@@ -1,8 +1,12 @@
 import { join } from 'node:path';
+import type { Worker } from '../../worker/worker.ts';
 import { markedUnder } from './marked-processes.ts';
 import { type Group, groupMembers } from './processes.ts';
 import { markOf } from './template.ts';
 import type { ShimClaim } from './worker-files.ts';
+
+/** Which worker, and which process it was when it was last known. */
+export type Known = Pick<Worker, 'workerId' | 'attempt' | 'handle'>;
 
 /** Which work directory, and since which boot of the machine. */
 export interface Place {

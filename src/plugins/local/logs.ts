@@ -67,12 +67,7 @@ export class LocalLogs implements LogReader {
 type ReadAt = (position: number, length: number) => Promise<Buffer>;
 
 /** Where the last `lines` lines begin. */
-async function startOfTail(
-  read: ReadAt,
-  size: number,
-  lines: number,
-  signal: AbortSignal,
-): Promise<number> {
+async function startOfTail(read: ReadAt, size: number, lines: number, signal: AbortSignal): Promise<number> {
   const first = Math.max(0, size - longestTail);
   let end = size;
   let missing = lines;
@@ -93,7 +88,9 @@ async function startOfTail(
 
 /** A disk that hangs keeps the file until it answers: whoever read it does not wait for that. */
 async function close(file: FileHandle, lane: FileLane): Promise<void> {
-  await lane.run('closing a log', () => file.close()).catch((error: unknown) => {
-    if (!(error instanceof ThresherError)) throw error;
-  });
+  await lane
+    .run('closing a log', () => file.close())
+    .catch((error: unknown) => {
+      if (!(error instanceof ThresherError)) throw error;
+    });
 }

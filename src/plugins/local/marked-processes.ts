@@ -70,7 +70,9 @@ export function carriedBy({ workerId, pids, leader }: MarkedProcesses): Carried 
 function readEnvironment(pid: number): Map<string, string> {
   try {
     const lines = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0');
-    return new Map(lines.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]));
+    return new Map(
+      lines.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
+    );
   } catch (error) {
     if (hasCode(error, 'ENOENT', 'ESRCH', 'EACCES', 'EPERM')) return new Map();
     throw error;

@@ -96,7 +96,9 @@ export class WorkRoot {
       if (!(error instanceof SyntaxError) && !(error instanceof NotPlainFile)) throw error;
     }
     // It says no more than that the directory was used before.
-    throw this.#lost('may be another directory than the one that held the workers: the record of that one is damaged');
+    throw this.#lost(
+      'may be another directory than the one that held the workers: the record of that one is damaged',
+    );
   }
 
   /** Writes the mark again where a cleaner of old files took it: it is how the directory is known after a mount. */

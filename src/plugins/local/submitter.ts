@@ -11,12 +11,7 @@ import { type LocalHost, toHandle } from './host.ts';
 import { identityVariable } from './marked-processes.ts';
 import { commandExists } from './command.ts';
 import type { LocalSubmitterConfig, LocalTemplate } from './schema.ts';
-import {
-  builtInTemplate,
-  fillTemplate,
-  type FilledTemplate,
-  loadTemplate,
-} from './template.ts';
+import { builtInTemplate, fillTemplate, type FilledTemplate, loadTemplate } from './template.ts';
 import type { Claim, Marked, ShimClaim } from './worker-files.ts';
 
 /** Workers started side by side. */
@@ -173,7 +168,8 @@ export class LocalSubmitter implements Submitter {
 
   /** Accepted, and followed by its process from now on, whatever becomes of its directory. */
   #accepted(marked: Marked, claim: ShimClaim): SubmitOutcome {
-    const process = claim.pid === 0 ? (this.#host.survivor(marked.worker.workerId, undefined) ?? claim) : claim;
+    const process =
+      claim.pid === 0 ? (this.#host.survivor(marked.worker.workerId, undefined) ?? claim) : claim;
     this.#host.keep(marked, process);
     return { kind: 'accepted', handle: toHandle(process) };
   }

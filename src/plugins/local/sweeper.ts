@@ -66,9 +66,7 @@ export class LocalSweeper implements Sweeper {
       return {
         place: this.#host.directory.path(workerId),
         handle:
-          state.kind === 'unclaimed' || state.kind === 'fenced'
-            ? { batchID: '' }
-            : toHandle(state.claim),
+          state.kind === 'unclaimed' || state.kind === 'fenced' ? { batchID: '' } : toHandle(state.claim),
         identity: {
           ...{ workerId, name, queue, computingSite, origin, requirements, attempt },
           ...(accessPoint === undefined ? {} : { accessPoint }),

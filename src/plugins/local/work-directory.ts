@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
-import { access, type FileHandle, link, lstat, mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { access, type FileHandle, link, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FileLane } from '../../util/file-lane.ts';
-import { ensureDirectory, hasCode, writeFileAtomically } from '../../util/files.ts';
+import { hasCode, writeFileAtomically } from '../../util/files.ts';
 import { NotPlainFile, openPlainFile, readPlainFile } from '../../util/plain-file.ts';
 import { removeTree } from '../../util/remove-tree.ts';
+import { largest, makeOne, readSmall, requireDirectory, within } from './inside.ts';
 import { shimScript } from './shim.ts';
 import {
   type Claim,
@@ -37,10 +38,6 @@ export interface Claims {
 
 /** A claim of a shim that cannot be read: an attempt began, and only its processes can tell whether it lives. */
 const unreadableClaim: ShimClaim = { by: 'shim', pid: 0, startTicks: 0, bootId: '' };
-
-/** Bytes that are read of one of the small files: far more than thresher or a shim ever writes. */
-const largest = 64 * 1024;
-const openDirectory = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /**
  * The directory of one connection: one directory per worker, named by its id, with `worker.json`, `claim.N` per attempt,
@@ -219,7 +216,9 @@ export class WorkDirectory {
     let givenUp = false;
     try {
       return await this.#lane.run(`opening ${join(this.path(workerId), name)}`, async () => {
-        const file = await this.#within(workerId, undefined, (inside) => openPlainFile(join(inside, name), 'refuse'));
+        const file = await this.#within(workerId, undefined, (inside) =>
+          openPlainFile(join(inside, name), 'refuse'),
+        );
         if (givenUp) await file?.close();
         return file;
       });
@@ -250,26 +249,9 @@ export class WorkDirectory {
     return join(this.root, '.trash');
   }
 
-  /**
-   * Does something inside a worker's directory, given a path that leads to this very directory whatever happens to its name.
-   * @returns `none` if there is no such directory. @throws NotPlainFile if something else has its name
-   */
-  async #within<T, N>(name: number | string, none: N, work: (inside: string) => Promise<T>): Promise<T | N> {
-    const path = join(this.root, String(name));
-    let directory: FileHandle;
-    try {
-      directory = await open(path, openDirectory);
-    } catch (error) {
-      if (hasCode(error, 'ENOENT')) return none;
-      if (hasCode(error, 'ENOTDIR', 'ELOOP')) throw new NotPlainFile(path, 'not-a-file', 'is no directory');
-      if (hasCode(error, 'EACCES', 'EPERM')) throw new NotPlainFile(path, 'not-a-file', 'may not be entered');
-      throw error;
-    }
-    try {
-      return await work(`/proc/self/fd/${directory.fd}`);
-    } finally {
-      await directory.close();
-    }
+  /** @throws NotPlainFile if something other than a directory has the name */
+  #within<T, N>(name: number | string, none: N, work: (inside: string) => Promise<T>): Promise<T | N> {
+    return within(join(this.root, String(name)), none, work);
   }
 
   async #readMarked(inside: string, workerId: number): Promise<Parsed<Marked> | undefined> {
@@ -301,36 +283,5 @@ export class WorkDirectory {
       this.#tell({ path: this.path(workerId), why: error.message });
     }
     return undefined;
-  }
-}
-
-async function makeOne(path: string): Promise<void> {
-  try {
-    await mkdir(path);
-  } catch (error) {
-    if (!hasCode(error, 'EEXIST')) throw error;
-  }
-}
-
-/** Makes a directory of ours; what else has its name goes. */
-async function requireDirectory(path: string): Promise<void> {
-  const found = await lstat(path).catch(() => undefined);
-  if (found !== undefined && !found.isDirectory()) await rm(path, { force: true });
-  await ensureDirectory(path);
-}
-
-type Small = { readonly text: string; readonly at: number } | { readonly why: string };
-
-/** Undefined: it is not there. */
-async function readSmall(inside: string, name: string): Promise<Small | undefined> {
-  try {
-    const { bytes, stats } = await readPlainFile(join(inside, name), { largest, links: 'refuse' });
-    return { text: bytes.toString('utf8'), at: Math.max(0, Math.round(stats.mtimeMs)) };
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return undefined;
-    if (error instanceof NotPlainFile) return { why: error.message.replace(error.path, 'it') };
-    // The pilot took away the right to read it, or holds a lease on it.
-    if (hasCode(error, 'EACCES', 'EPERM', 'EAGAIN')) return { why: `it cannot be read (${String(error)})` };
-    throw error;
   }
 }
