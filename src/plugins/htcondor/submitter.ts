@@ -62,14 +62,24 @@ export class HTCondorSubmitter implements Submitter {
       const template = this.#texts.template(ce);
       if (Array.isArray(template)) for (const reason of template) problems.set(reason.message, reason);
     }
-    for (const reason of await missingNow(this.#config)) problems.set(reason.message, reason);
     const hubs = this.#schedds.map((schedd) => hubOf(connectionName(schedd), this.#context));
+    for (const reason of await this.#missing(hubs)) problems.set(reason.message, reason);
     const held = hubs.reduce((sum, hub) => sum + (hub.held.get(queue) ?? 0), 0);
     if (maxHeldJobs !== undefined && held > 0 && held >= maxHeldJobs) {
       const message = `${held} jobs of ${queue} are held, and maxHeldJobs is ${maxHeldJobs}`;
       problems.set(message, { code: 'htcondor-held-limit', message });
     }
     return { problems: [...problems.values()] };
+  }
+
+  /** Files and directories that would make every submission fail now; one that does not answer is as good as missing. */
+  async #missing([hub]: readonly HTCondorHub[]): Promise<readonly Reason[]> {
+    if (hub === undefined) return [];
+    try {
+      return await hub.files.run('a look for logDir and executableFile', () => missingNow(this.#config));
+    } catch (error) {
+      return [toReason(error)];
+    }
   }
 
   place(count: number, open: readonly string[]): readonly string[] {

@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import pMap from 'p-map';
 import type { Clock } from '../../util/clock.ts';
 import { FileLane } from '../../util/file-lane.ts';
-import { messageOf, ThresherError } from '../../worker/errors.ts';
+import { messageOf, ThresherError, toReason } from '../../worker/errors.ts';
 import type { Handle, Worker } from '../../worker/worker.ts';
 import type { Context, Log } from '../contracts/context.ts';
 import { Endings } from './ending.ts';
@@ -66,7 +66,8 @@ export class LocalHost {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #uptime: Uptime;
-  #prepared: Promise<void> | undefined;
+  /** What interrupted removals left is being removed, or was. */
+  #tidied = false;
   /** What was told already. */
   readonly #told = new Set<string>();
 
@@ -88,16 +89,17 @@ export class LocalHost {
     this.endings = new Endings(this, clock, log);
   }
 
-  /** Makes the directory, once; a failure is tried again by the next who asks. @throws also if it was lost since */
+  /** Makes sure that workers can be started in the directory. @throws also if it was lost since it was used first */
   async prepared(): Promise<void> {
     await this.root.prepare();
-    this.#prepared ??= this.directory.prepareShim();
-    try {
-      await this.#prepared;
-    } catch (error) {
-      this.#prepared = undefined;
-      throw error;
-    }
+    await this.directory.prepareShim();
+    if (this.#tidied) return;
+    this.#tidied = true;
+    // Beside all else: it may be much, and a pilot may have left what cannot be removed.
+    this.directory.removeTrash().catch((error: unknown) => {
+      const { root } = this.directory;
+      this.#log.warn('what removals left cannot be removed', { directory: root, ...toReason(error) });
+    });
   }
 
   taken(): Share {

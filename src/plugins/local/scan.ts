@@ -87,7 +87,7 @@ async function scanProcesses(
   const { factory = host.factoryId, marked = host.live.get(workerId) } = carriedBy(processes);
   if (factory !== host.factoryId) return { kind: 'other' };
   const path = host.directory.path(workerId);
-  const why = damage?.why ?? (again.kind === 'damaged' ? again.damage.why : 'it is gone');
+  const why = damage?.why ?? (again.kind === 'damaged' ? again.damage.why : 'it is gone, or has no mark');
   const lives = `processes ${processes.pids.slice(0, 10).join(', ')} of worker ${workerId} live on`;
   if (marked === undefined) return { kind: 'damaged', damage: { path, why: `${why}, and ${lives}` } };
   host.tellDamage({ path, why: `${why}, and ${lives}: they are followed without it` });

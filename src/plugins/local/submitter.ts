@@ -59,8 +59,6 @@ export class LocalSubmitter implements Submitter {
   }
 
   async submit(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, SubmitOutcome>> {
-    // A retry right after a restart comes without a preflight.
-    await this.#host.prepared();
     const template = this.#template();
     const outcomes = new Map<number, SubmitOutcome>();
     if (Array.isArray(template)) {
@@ -68,10 +66,13 @@ export class LocalSubmitter implements Submitter {
       for (const { workerId } of workers) outcomes.set(workerId, rejected('preflight', message));
       return outcomes;
     }
+    // A retry right after a restart comes without a preflight.
+    const prepared = this.#host.prepared();
+    prepared.catch(() => undefined);
     await pMap(
       workers,
       async (worker) => {
-        outcomes.set(worker.workerId, await this.#start(worker, template, signal));
+        outcomes.set(worker.workerId, await this.#start(worker, template, prepared, signal));
       },
       { concurrency: startsAtOnce },
     );
@@ -96,7 +97,12 @@ export class LocalSubmitter implements Submitter {
     return outcomes;
   }
 
-  async #start(worker: Worker, template: LocalTemplate, signal: AbortSignal): Promise<SubmitOutcome> {
+  async #start(
+    worker: Worker,
+    template: LocalTemplate,
+    prepared: Promise<void>,
+    signal: AbortSignal,
+  ): Promise<SubmitOutcome> {
     if (signal.aborted) return rejected('shutting-down', 'the daemon stops');
     const cpu = template.cpu ?? worker.requirements.nCore;
     const memory = template.memory ?? worker.requirements.minRamCount;
@@ -107,6 +113,7 @@ export class LocalSubmitter implements Submitter {
     this.#host.keep(marked);
     try {
       const { directory } = this.#host;
+      await prepared;
       await directory.prepare(marked);
       const filled = fillTemplate(template, worker, {
         factoryId: this.#context.factoryId,
@@ -117,7 +124,8 @@ export class LocalSubmitter implements Submitter {
       return await this.#launch(marked, filled, signal);
     } catch (error) {
       // Nothing was started: behind `spawn` nothing throws.
-      return this.#refused(worker, 'spawn-failed', messageOf(error));
+      const code = error instanceof ThresherError ? error.code : 'spawn-failed';
+      return this.#refused(worker, code, messageOf(error));
     }
   }
 

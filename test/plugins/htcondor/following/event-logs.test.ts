@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { EventLogs } from '../../../../src/plugins/htcondor/following/event-logs.ts';
 import { systemClock } from '../../../../src/util/clock.ts';
+import { FileLane } from '../../../../src/util/file-lane.ts';
 import { temporaryDirectory } from '../../../support/temporary.ts';
 
 const record = (proc: number) =>
@@ -26,7 +27,8 @@ describe('logs of job events', () => {
   };
   function logs(own: boolean): EventLogs {
     const positionsFile = join(directory, 'positions', 'schedd.json');
-    const made = new EventLogs({ positionsFile, clock: systemClock });
+    const files = new FileLane({ clock: systemClock, name: 'schedd', atOnce: 2, timeoutMs: 10_000 });
+    const made = new EventLogs({ positionsFile, clock: systemClock, files });
     made.follow([{ path: log, own }]);
     return made;
   }
