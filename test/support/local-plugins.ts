@@ -42,7 +42,7 @@ export class LocalBackend {
     return new LocalBackend(changes, this.directory);
   }
 
-  /** What its plugins share. */
+  /** The host that its plugins share. */
   host(): LocalHost {
     return this.context.share(`local:${this.root}`, (): LocalHost => {
       throw new Error('no plugin was made');

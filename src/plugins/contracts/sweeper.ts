@@ -24,7 +24,7 @@ export interface Found {
     readonly attempt: number;
     readonly accessPoint?: string;
   };
-  /** What is wrong with its mark, where that keeps it from saying who it is. */
+  /** Why its mark does not say who it is. */
   readonly damage?: string;
   /** Absent when nothing says yet whether it began: it is then settled by `find` like an unconfirmed intent. */
   readonly observation?: Observation;

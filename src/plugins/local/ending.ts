@@ -14,7 +14,7 @@ export interface How {
   readonly patience: number;
 }
 
-/** What the end of workers needs of their host. */
+/** The part of a host that ends workers. */
 export interface EndingHost {
   readonly directory: WorkDirectory;
   tellDamage(damage: Damage): void;

@@ -66,9 +66,9 @@ export class LocalHost {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #uptime: Uptime;
-  /** What interrupted removals left is being removed, or was. */
+  /** The remains of interrupted removals are being removed, or were. */
   #tidied = false;
-  /** What was told already. */
+  /** Damages that were told already. */
   readonly #told = new Set<string>();
 
   constructor(
@@ -98,7 +98,7 @@ export class LocalHost {
     // Beside all else: it may be much, and a pilot may have left what cannot be removed.
     this.directory.removeTrash().catch((error: unknown) => {
       const { root } = this.directory;
-      this.#log.warn('what removals left cannot be removed', { directory: root, ...toReason(error) });
+      this.#log.warn('the remains of interrupted removals cannot be removed', { directory: root, ...toReason(error) });
     });
   }
 

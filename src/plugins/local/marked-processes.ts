@@ -46,7 +46,7 @@ function marked(workerId: number, processes: readonly Process[]): MarkedProcesse
   return { workerId, pids: processes.map((one) => one.pid), leader: { pid, startTicks } };
 }
 
-/** What the processes of a worker say of it. */
+/** The words of the processes of a worker. */
 export interface Carried {
   /** Undefined: they ended meanwhile, or a program wrote over its environment. */
   readonly factory?: string;

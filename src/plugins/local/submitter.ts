@@ -223,7 +223,7 @@ function rejected(code: string, message: string): SubmitOutcome {
   return { kind: 'rejected', permanent: false, error: { code, message } };
 }
 
-/** What the processes of a worker carry, so that they can say who they are when their directory is gone. */
+/** The variables that processes of a worker carry, so that they can say who they are when their directory is gone. */
 function identityOf(marked: Marked): Record<string, string> {
   return { [identityVariable]: JSON.stringify(marked), THRESHER_FACTORY: marked.factory };
 }

@@ -28,7 +28,7 @@ export interface Damage {
   readonly why: string;
 }
 
-/** What the claims of a worker say. */
+/** The claims of a worker. */
 export interface Claims {
   /** Whether the worker has a directory. */
   readonly directory: boolean;
@@ -74,7 +74,7 @@ export class WorkDirectory {
     });
   }
 
-  /** Removes what a removal left when it was interrupted. */
+  /** Removes the remains of interrupted removals. */
   removeTrash(): Promise<void> {
     return removeTree(this.#trash, this.#lane);
   }
