@@ -98,7 +98,10 @@ export class LocalHost {
     // Beside all else: it may be much, and a pilot may have left what cannot be removed.
     this.directory.removeTrash().catch((error: unknown) => {
       const { root } = this.directory;
-      this.#log.warn('the remains of interrupted removals cannot be removed', { directory: root, ...toReason(error) });
+      this.#log.warn('the remains of interrupted removals cannot be removed', {
+        directory: root,
+        ...toReason(error),
+      });
     });
   }
 

@@ -1,6 +1,6 @@
 import type { Explanation } from './explanation.ts';
 
-/** What became of the work directory of local workers; what other backends have too is in workers.ts. */
+/** The work directory of local workers; workers.ts has the codes that other backends share. */
 export const localWorkerErrors = {
   'local-root-lost': {
     meaning:
