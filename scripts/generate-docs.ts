@@ -29,6 +29,7 @@ import { httpErrors } from '../src/worker/catalogue/http.ts';
 import { htcondorWorkerErrors } from '../src/worker/catalogue/htcondor-workers.ts';
 import { kubernetesWorkerErrors } from '../src/worker/catalogue/kubernetes-workers.ts';
 import { kubernetesErrors } from '../src/worker/catalogue/kubernetes.ts';
+import { localWorkerErrors } from '../src/worker/catalogue/local-workers.ts';
 import { reasons } from '../src/worker/catalogue/reasons.ts';
 import { storeErrors } from '../src/worker/catalogue/store.ts';
 import { workerErrors } from '../src/worker/catalogue/workers.ts';
@@ -124,6 +125,7 @@ function errorsPage(): string {
       'What the API server of a cluster said, or why it was not asked: reasons of queues and errors of workers.',
       kubernetesErrors,
     ),
+    ...section('Local workers', 'What is wrong with the work directory of local workers.', localWorkerErrors),
     ...section(
       'HTCondor',
       "What HTCondor's commands said, or why they said nothing: reasons of queues and errors of workers.",

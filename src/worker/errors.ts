@@ -8,6 +8,7 @@ import { htcondorWorkerErrors } from './catalogue/htcondor-workers.ts';
 import { httpErrors } from './catalogue/http.ts';
 import { kubernetesWorkerErrors } from './catalogue/kubernetes-workers.ts';
 import { kubernetesErrors } from './catalogue/kubernetes.ts';
+import { localWorkerErrors } from './catalogue/local-workers.ts';
 import { reasons } from './catalogue/reasons.ts';
 import { storeErrors } from './catalogue/store.ts';
 import { workerErrors } from './catalogue/workers.ts';
@@ -25,6 +26,7 @@ export const errorCatalogue = {
   ...commandLineErrors,
   ...reasons,
   ...workerErrors,
+  ...localWorkerErrors,
   ...kubernetesWorkerErrors,
   ...kubernetesErrors,
   ...htcondorErrors,

@@ -28,6 +28,8 @@ export interface Found {
     readonly attempt: number;
     readonly accessPoint?: string;
   };
+  /** Why its mark does not say who it is. */
+  readonly damage?: string;
   /** Absent when nothing says yet whether it began: it is then settled by `find` like an unconfirmed intent. */
   readonly observation?: Observation;
 }

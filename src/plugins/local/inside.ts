@@ -1,40 +1,67 @@
+import { constants } from 'node:fs';
+import { type FileHandle, lstat, mkdir, open, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ensureDirectory, hasCode } from '../../util/files.ts';
+import { NotPlainFile, readPlainFile } from '../../util/plain-file.ts';
+
+/** Bytes that are read of one of the small files: far more than thresher or a shim ever writes. */
+export const largest = 64 * 1024;
+const openDirectory =
+  constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+
 /**
- * Runs a worker's command in a PID namespace of its own, where `ps` shows the worker's processes only. The shim stays
- * outside and runs this script in the command's place: the claim's pid, the process group and the exit status are the
- * host's as ever.
- *
- * - `unshare --pid` without `--fork` leaves the script itself outside. Its first child is PID 1 of the namespace, and the
- *   command comes after it: the command's parent is outside, so its PPID is 0, as in a container. A child of PID 1 would
- *   count as an orphan for the PanDA pilot, which ends orphans. And PID 1 ignores a TERM that it has no handler for.
- * - PID 1 is a shell that waits, and so takes in the orphans. It waits for `cat`, which comes to its end when this script
- *   has ended, in whatever way: then PID 1 ends, and the kernel ends all that is left in the namespace. A pilot may kill
- *   `cat`, which starts anew, but not PID 1. The session of their own keeps them out of the pilot's process group.
- * - PID 1 and `cat` carry no mark: they are no part of the worker, and go with it.
- * - The command's /proc is mounted anew, in a mount namespace that still sees what the host mounts later.
+ * Does something inside a worker's directory, given a path that leads to this very directory whatever happens to its name.
+ * @returns `none` if there is no such directory. @throws NotPlainFile if something else has its name
  */
-export const insideScript = `#!/bin/sh
-# thresher's local workers. usage: inside DIRECTORY OPTIONS-OF-UNSHARE ENTERING-COMMAND COMMAND [ARGUMENT...]
-if [ "$1" != --unshared ]; then
-  rm -f "$1/.alive"
-  mkfifo "$1/.alive" || exit 125
-  exec unshare $2 -- /bin/sh "$0" --unshared "$@"
-fi
-dir=$2 enter=$4
-shift 4
+export async function within<T, N>(
+  path: string,
+  none: N,
+  work: (inside: string) => Promise<T>,
+): Promise<T | N> {
+  let directory: FileHandle;
+  try {
+    directory = await open(path, openDirectory);
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return none;
+    if (hasCode(error, 'ENOTDIR', 'ELOOP')) throw new NotPlainFile(path, 'not-a-file', 'is no directory');
+    if (hasCode(error, 'EACCES', 'EPERM')) throw new NotPlainFile(path, 'not-a-file', 'may not be entered');
+    throw error;
+  }
+  try {
+    return await work(`/proc/self/fd/${directory.fd}`);
+  } finally {
+    await directory.close();
+  }
+}
 
-# Opened for reading and writing a pipe waits for nothing. This script alone keeps the end for writing.
-exec 9<>"$dir/.alive" 8<"$dir/.alive" || exit 125
-(
-  unset THRESHER_WORKER_DIR
-  exec setsid /bin/sh -c 'while :; do cat; [ "$?" -gt 128 ] || exit; done' <&8 >/dev/null 2>&1 8<&- 9>&-
-) &
-init=$!
-exec 8<&-
+/** Makes one directory in one that is there. */
+export async function makeOne(path: string): Promise<void> {
+  try {
+    await mkdir(path);
+  } catch (error) {
+    if (!hasCode(error, 'EEXIST')) throw error;
+  }
+}
 
-trap : HUP INT QUIT TERM
-rm -f "$dir/.alive"
-$enter "$@" 9>&-
-status=$?
-kill -KILL "$init" 2>/dev/null
-exit "$status"
-`;
+/** Makes a directory of ours; what else has its name goes. */
+export async function requireDirectory(path: string): Promise<void> {
+  const found = await lstat(path).catch(() => undefined);
+  if (found !== undefined && !found.isDirectory()) await rm(path, { force: true });
+  await ensureDirectory(path);
+}
+
+export type Small = { readonly text: string; readonly at: number } | { readonly why: string };
+
+/** A small file with the time it was written, ms UTC, or what is wrong with it; undefined: it is not there. */
+export async function readSmall(inside: string, name: string): Promise<Small | undefined> {
+  try {
+    const { bytes, stats } = await readPlainFile(join(inside, name), { largest, links: 'refuse' });
+    return { text: bytes.toString('utf8'), at: Math.max(0, Math.round(stats.mtimeMs)) };
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return undefined;
+    if (error instanceof NotPlainFile) return { why: error.message.replace(error.path, 'it') };
+    // The pilot took away the right to read it, or holds a lease on it.
+    if (hasCode(error, 'EACCES', 'EPERM', 'EAGAIN')) return { why: `it cannot be read (${String(error)})` };
+    throw error;
+  }
+}

@@ -6,7 +6,7 @@ import type { Clock } from '../../util/clock.ts';
 import { messageOf } from '../../worker/errors.ts';
 import type { Reason } from '../../worker/reason.ts';
 import type { DefinitionProblem } from '../contracts/definition-problem.ts';
-import { insideScript } from './inside.ts';
+import { insideScript } from './namespace-script.ts';
 
 /** How a user gets a PID namespace: options of the `unshare` that makes it, and the command that enters it. */
 export interface Way {

@@ -1,16 +1,17 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { access, constants } from 'node:fs/promises';
 import { availableParallelism, totalmem } from 'node:os';
 import { resolve } from 'node:path';
 import pMap from 'p-map';
 import { messageOf, ThresherError, toReason } from '../../worker/errors.ts';
 import type { Reason } from '../../worker/reason.ts';
-import type { Handle, Worker } from '../../worker/worker.ts';
+import type { Worker } from '../../worker/worker.ts';
 import type { Context } from '../contracts/context.ts';
 import type { DefinitionProblem } from '../contracts/definition-problem.ts';
 import type { Rendered } from '../contracts/rendered.ts';
 import type { FindOutcome, Preflight, SubmitOutcome, Submitter } from '../contracts/submitter.ts';
-import type { LocalHost } from './host.ts';
+import { commandExists } from './command.ts';
+import { type LocalHost, toHandle } from './host.ts';
+import { identityVariable } from './marked-processes.ts';
 import {
   type Decision,
   decide,
@@ -20,13 +21,8 @@ import {
   type Way,
 } from './pid-namespace.ts';
 import type { LocalSubmitterConfig, LocalTemplate } from './schema.ts';
-import {
-  builtInTemplate,
-  commandExists,
-  fillTemplate,
-  type FilledTemplate,
-  loadTemplate,
-} from './template.ts';
+import { builtInTemplate, fillTemplate, type FilledTemplate, loadTemplate } from './template.ts';
+import type { Claim, Marked, ShimClaim } from './worker-files.ts';
 
 /** Workers started side by side. */
 const startsAtOnce = 8;
@@ -54,8 +50,9 @@ export class LocalSubmitter implements Submitter {
     const problems: Reason[] = [];
     try {
       await this.#host.prepared();
-      await access(this.#host.directory.root, constants.W_OK | constants.X_OK);
+      await this.#host.directory.requireWritable();
     } catch (error) {
+      if (error instanceof ThresherError) return { problems: [toReason(error)] };
       const message = `the work directory ${this.#host.directory.root} cannot be used: ${messageOf(error)}`;
       problems.push({ code: 'preflight', message });
     }
@@ -70,8 +67,6 @@ export class LocalSubmitter implements Submitter {
   }
 
   async submit(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, SubmitOutcome>> {
-    // A retry right after a restart comes without a preflight.
-    await this.#host.prepared();
     const template = await this.#template();
     const { way, problem } = await this.#namespace();
     const outcomes = new Map<number, SubmitOutcome>();
@@ -81,10 +76,13 @@ export class LocalSubmitter implements Submitter {
       for (const { workerId } of workers) outcomes.set(workerId, rejected('preflight', message));
       return outcomes;
     }
+    // A retry right after a restart comes without a preflight.
+    const prepared = this.#host.prepared();
+    prepared.catch(() => undefined);
     await pMap(
       workers,
       async (worker) => {
-        outcomes.set(worker.workerId, await this.#start(worker, template, way, signal));
+        outcomes.set(worker.workerId, await this.#start(worker, template, { prepared, way }, signal));
       },
       { concurrency: startsAtOnce },
     );
@@ -103,10 +101,7 @@ export class LocalSubmitter implements Submitter {
           claim === undefined ? { kind: 'absent' } : { kind: 'found', handle: toHandle(claim) },
         );
       } catch (error) {
-        outcomes.set(workerId, {
-          kind: 'unknown',
-          error: { code: 'plugin-failed', message: messageOf(error) },
-        });
+        outcomes.set(workerId, { kind: 'unknown', error: toReason(error) });
       }
     }
     return outcomes;
@@ -142,7 +137,7 @@ export class LocalSubmitter implements Submitter {
   async #start(
     worker: Worker,
     template: LocalTemplate,
-    way: Way | undefined,
+    { prepared, way }: { readonly prepared: Promise<void>; readonly way: Way | undefined },
     signal: AbortSignal,
   ): Promise<SubmitOutcome> {
     if (signal.aborted) return rejected('shutting-down', 'the daemon stops');
@@ -151,14 +146,17 @@ export class LocalSubmitter implements Submitter {
     // Between preflight and now another queue may have taken the last slot. Nothing is awaited between look and take.
     const room = this.#room(template, worker.requirements);
     if (room.workers < 1) return rejected('no-free-slot', room.reason.message);
-    this.#host.live.set(worker.workerId, { cpu, memory, worker });
+    const marked = { factory: this.#context.factoryId, worker, cpu, memory };
+    this.#host.keep(marked);
     try {
       const { directory } = this.#host;
-      await directory.prepare({ factory: this.#context.factoryId, worker, cpu, memory });
-      return await this.#launch(worker, this.#filled(template, worker), way, signal);
+      await prepared;
+      await directory.prepare(marked);
+      return await this.#launch(marked, this.#filled(template, worker), way, signal);
     } catch (error) {
-      // Nothing was started: `spawn` is the last thing that can throw.
-      return this.#refused(worker, 'spawn-failed', messageOf(error));
+      // Nothing was started: behind `spawn` nothing throws.
+      const code = error instanceof ThresherError ? error.code : 'spawn-failed';
+      return this.#refused(worker, code, messageOf(error));
     }
   }
 
@@ -170,11 +168,12 @@ export class LocalSubmitter implements Submitter {
   }
 
   async #launch(
-    worker: Worker,
+    marked: Marked,
     filled: FilledTemplate,
     way: Way | undefined,
     signal: AbortSignal,
   ): Promise<SubmitOutcome> {
+    const { worker } = marked;
     const { directory } = this.#host;
     const own = directory.path(worker.workerId);
     const base = Object.fromEntries(
@@ -186,11 +185,12 @@ export class LocalSubmitter implements Submitter {
       '/bin/sh',
       [
         ...[directory.shim, own, String(worker.attempt), filled.cwd],
-        ...(way === undefined ? [] : entering(way, directory.inside, own)),
+        ...(way === undefined ? [] : entering(way, directory.namespaceScript, own)),
         ...[filled.command, ...filled.args],
       ],
       // Detached: a session and process group of its own, which outlives the daemon and can be signalled as a whole.
-      { detached: true, stdio: 'ignore', cwd: directory.root, env: { ...base, ...filled.env } },
+      // In the root directory: on a disk that hangs, a change of the directory would hold the daemon until the child has it.
+      { detached: true, stdio: 'ignore', cwd: '/', env: { ...base, ...filled.env, ...identityOf(marked) } },
     );
     child.unref();
     const ended = endOf(child);
@@ -199,8 +199,14 @@ export class LocalSubmitter implements Submitter {
     let pause = 2;
     for (;;) {
       const over = ended.value;
-      const claim = await directory.claim(worker.workerId, worker.attempt);
-      if (claim?.by === 'shim') return { kind: 'accepted', handle: toHandle(claim) };
+      let claim: Claim | undefined;
+      try {
+        claim = await directory.claimOf(worker.workerId, worker.attempt);
+      } catch (error) {
+        // It may run by now.
+        return { kind: 'unknown', error: toReason(error) };
+      }
+      if (claim?.by === 'shim') return this.#accepted(marked, claim);
       if (over !== undefined) {
         return this.#refused(worker, 'spawn-failed', `the worker's shim ended at once: ${over}`);
       }
@@ -211,6 +217,14 @@ export class LocalSubmitter implements Submitter {
       await clock.sleep(pause);
       pause = Math.min(pause * 2, 100);
     }
+  }
+
+  /** Accepted, and followed by its process from now on, whatever becomes of its directory. */
+  #accepted(marked: Marked, claim: ShimClaim): SubmitOutcome {
+    const process =
+      claim.pid === 0 ? (this.#host.survivor(marked.worker.workerId, undefined) ?? claim) : claim;
+    this.#host.keep(marked, process);
+    return { kind: 'accepted', handle: toHandle(process) };
   }
 
   /** Rejected, and its share of the machine given back. */
@@ -265,8 +279,9 @@ function rejected(code: string, message: string): SubmitOutcome {
   return { kind: 'rejected', permanent: false, error: { code, message } };
 }
 
-function toHandle(claim: { pid: number; startTicks: number; bootId: string }): Handle {
-  return { batchID: String(claim.pid), pid: claim.pid, startTicks: claim.startTicks, bootId: claim.bootId };
+/** The variables that processes of a worker carry, so that they can say who they are when their directory is gone. */
+function identityOf(marked: Marked): Record<string, string> {
+  return { [identityVariable]: JSON.stringify(marked), THRESHER_FACTORY: marked.factory };
 }
 
 /** How a child ended, once it has; a child that could not be started has ended too. */

@@ -1,11 +1,9 @@
-import { constants } from 'node:fs';
-import { delimiter, join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { readYamlFile } from '../../util/located-file.ts';
 import type { OperatorFiles } from '../../util/operator-files.ts';
 import { whatIsMeant } from '../../util/nearest.ts';
 import { fillPlaceholders, type PlaceholderValues, unknownPlaceholders } from '../../util/placeholders.ts';
 import { check } from '../../util/schema.ts';
-import { ThresherError } from '../../worker/errors.ts';
 import type { Worker } from '../../worker/worker.ts';
 import type { DefinitionProblem } from '../contracts/definition-problem.ts';
 import {
@@ -146,18 +144,3 @@ export const knownPlaceholders: ReadonlySet<string> = new Set([
   'workerDir',
   ...requirementPlaceholders,
 ]);
-
-/** Whether the command would be found; placeholders in it are only known later. @throws ThresherError `file-timeout` */
-export async function commandExists(files: OperatorFiles, command: string, path: string): Promise<boolean> {
-  if (command.includes('${')) return true;
-  const candidates = command.includes('/')
-    ? [command]
-    : path.split(delimiter).map((part) => join(part, command));
-  for (const candidate of candidates) {
-    if ((await files.stat(candidate))?.isFile() !== true) continue;
-    const refusal = await files.access(candidate, constants.X_OK).catch((error: unknown) => error);
-    if (refusal === undefined) return true;
-    if (refusal instanceof ThresherError) throw refusal;
-  }
-  return false;
-}

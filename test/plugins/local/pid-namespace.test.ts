@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { insideScript } from '../../../src/plugins/local/inside.ts';
+import { insideScript } from '../../../src/plugins/local/namespace-script.ts';
 import {
   decide,
   entering,

@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import {
   builtInTemplate,
-  commandExists,
   type FillContext,
   fillTemplate,
   loadTemplate,
   markOf,
 } from '../../../src/plugins/local/template.ts';
 import { files } from '../../support/operator-files.ts';
+import { commandExists } from '../../../src/plugins/local/command.ts';
 import { requirements, workerOf } from '../../support/samples.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 
