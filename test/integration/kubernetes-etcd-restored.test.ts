@@ -7,7 +7,10 @@ import { until } from '../support/until.ts';
 
 const ascending = (ids: readonly number[]) => ids.toSorted((a, b) => a - b);
 
-describe('on Kubernetes an etcd that an operator restores to an older revision', () => {
+describe('on Kubernetes an etcd that an operator restores to an older revision', function () {
+  // The whole control plane starts three times.
+  this.timeout(600_000);
+
   it('is noticed by its versions: rows without a Job end, and others take their place', async () => {
     await using own = await OwnControlPlane.start();
     const space = await own.plane.namespace('restored');
