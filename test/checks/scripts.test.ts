@@ -180,6 +180,10 @@ describe('the environment of the suite', () => {
     THRESHER_TEST_ENV: 'real systems',
   };
 
+  /** As tests start a shell: its input is a socket. */
+  const starts =
+    "console.log(require('child_process').execFileSync('bash', ['-c', 'echo ours'], { encoding: 'utf8' }).trim())";
+
   async function inside(tree: string): Promise<Map<string, string>> {
     const given = Object.entries({ ...callers, ...needed }).map(([name, value]) => `${name}=${value}`);
     const path = `${join(tree, 'tools')}:${join(tree, 'bin')}:${process.env.PATH ?? ''}`;
@@ -206,6 +210,13 @@ describe('the environment of the suite', () => {
     const folders = (await inside(tree)).get('PATH')?.split(':');
     expect(folders).to.include.members([join(tree, 'bin'), '/usr/sbin', '/usr/bin']);
     expect(folders).to.not.include(join(tree, 'tools'));
+  });
+
+  it('lets no program read the ~/.bashrc of the caller', async () => {
+    const tree = machine({});
+    plant(tree, { '.bashrc': 'echo theirs\n' });
+    const command = ['env', `HOME=${tree}`, 'scripts/own-environment', process.execPath, '-e', starts];
+    expect((await run(command, tree)).output).to.equal('ours\n');
   });
 
   it('is made by scripts/test before anything else', async () => {
