@@ -30,6 +30,7 @@ import { httpErrors } from '../src/worker/catalogue/http.ts';
 import { htcondorWorkerErrors } from '../src/worker/catalogue/htcondor-workers.ts';
 import { kubernetesWorkerErrors } from '../src/worker/catalogue/kubernetes-workers.ts';
 import { kubernetesErrors } from '../src/worker/catalogue/kubernetes.ts';
+import { localWorkerErrors } from '../src/worker/catalogue/local-workers.ts';
 import { reasons } from '../src/worker/catalogue/reasons.ts';
 import { storeErrors } from '../src/worker/catalogue/store.ts';
 import { workerErrors } from '../src/worker/catalogue/workers.ts';
@@ -128,6 +129,7 @@ function errorsPage(): string {
       'What the API server of a cluster said, or why it was not asked: reasons of queues and errors of workers.',
       kubernetesErrors,
     ),
+    ...section('Local workers', 'What is wrong with the work directory of local workers.', localWorkerErrors),
     ...section(
       'HTCondor',
       "What HTCondor's commands said, or why they said nothing: reasons of queues and errors of workers.",
@@ -177,7 +179,7 @@ function configurationPage(): string {
     'The queue file is an object of queues. An entry is a template when it has `"isTemplateQueue": true`, when its name ends in',
     '`_TEMPLATE`, or when another names it as `templateQueueName` (with a notice). A queue takes what it does not say itself',
     'from its template: plugin sections key by key, everything else as a whole. Options in `common` go to every plugin',
-    'section that does not set them. Of duplicate keys the last counts, with a warning; `null` counts as not written.',
+    'section that does not set them. Of duplicate keys the last counts, with a warning where they differ; `null` counts as not written.',
     '',
     ...optionTable(QueueOptions),
     '',
@@ -197,6 +199,10 @@ function configurationPage(): string {
     '  thresher does not have (yet), or a file. It submits nothing (`queue-incomplete`); the others go on.',
     '- `refused`: it has a mistake. It submits nothing (`queue-refused`); the others go on.',
     '',
+    'An option that does nothing is one line for the file, with all of its lines: those that Harvester reads and thresher does not, and',
+    'those that neither reads. It is a warning where the queue behaves otherwise than with Harvester. A notice on a template is told',
+    'once, and not with each queue. The templates of a file without queues are checked as queues that used them.',
+    '',
     'In the text several problems of a kind are one line, and what queues have in common is said once. `--output json` prints',
     'an array of `{queue, state, problems}`, with `{file, pointer, line, severity, code, message}` for each problem; `severity` is',
     '`error`, `warning` or `notice`. What belongs to no single queue (settings, the file as a whole, templates) comes first,',
@@ -205,13 +211,21 @@ function configurationPage(): string {
     '`thresher explain QUEUE` prints one queue as it counts: each value with the entry and line it is from, what its limits',
     'count as, which plugins its sections resolve to, and what asks for workers. Values that look like secrets are hidden.',
     '',
+    '`thresher render QUEUE` prints what one worker of a queue would be sent as: the Job of Kubernetes, the submit text of HTCondor,',
+    'or the command of this machine with its arguments, environment and directory. Comments above it name the files that it is made of',
+    'and what thresher makes beside it. The submitter itself makes it, and nothing is asked, written or sent: neither a daemon nor a',
+    'database is needed. `--ncore`, `--ram`, `--disk`, `--walltime`, `--resource-type`, `--job-type`, `--pilot-type` and',
+    '`--prod-source-label` choose another worker; `--worker ID` shows one that there is, by the configuration it was made with.',
+    '`--output json` prints an array with one object `{queue, workerId, name, connection, format, document, environment, files,',
+    'notes}`. Secrets are shown as `(hidden)`: values by the name of their variable, keys and tokens by their form.',
+    '',
     "### Harvester's keys without effect",
     '',
-    'They are accepted in silence, so that files can be used as they are.',
+    'They are accepted, so that files can be used as they are. `check-config` names each of them in one line, and `explain` marks them.',
     '',
     '| Key | Why |',
     '| --- | --- |',
-    ...Object.entries(keysWithoutEffect).map(([key, why]) => `| \`${key}\` | It ${cell(why)}. |`),
+    ...Object.entries(keysWithoutEffect).map(([key, why]) => `| \`${key}\` | ${cell(sentence(why))} |`),
     '',
     '### What a worker is like',
     '',
@@ -221,7 +235,7 @@ function configurationPage(): string {
     '',
     'Options of the `workerMaker` section:',
     '',
-    ...optionTable(WorkerMakerOptions),
+    ...optionTable(WorkerMakerOptions as unknown as Schema),
     '',
     '## Plugins',
     '',
@@ -255,6 +269,10 @@ function configurationPage(): string {
     '`${`. In `command` and `args` an unknown `${name}` is the shell’s and stays; in `env` and `cwd` it is an error.',
     '',
   ].join('\n');
+}
+
+function sentence(clause: string): string {
+  return `${clause.slice(0, 1).toUpperCase()}${clause.slice(1)}.`;
 }
 
 /** By section; those of throttlers and credential managers are accepted. */

@@ -2,6 +2,8 @@ import { join } from 'node:path';
 import { fill, type FilledJob } from '../../src/plugins/kubernetes/template/fill.ts';
 import { K8sSubmitterConfig } from '../../src/plugins/kubernetes/schema.ts';
 import { loadTemplate } from '../../src/plugins/kubernetes/template/template.ts';
+import { systemClock } from '../../src/util/clock.ts';
+import { OperatorFiles } from '../../src/util/operator-files.ts';
 import { check } from '../../src/util/schema.ts';
 
 /** A pilot as a site would have it: a command, a few variables, a volume. */
@@ -27,8 +29,9 @@ export function jobTemplate(spec: Readonly<Record<string, unknown>>): Record<str
 }
 
 /** The very Job that thresher would send for a worker of this daemon's queue, for the loop that is compared with it. */
-export function filledJob(directory: string, namespace: string): FilledJob {
-  const loaded = loadTemplate(join(directory, 'job.yaml'));
+export async function filledJob(directory: string, namespace: string): Promise<FilledJob> {
+  const files = new OperatorFiles({ clock: systemClock });
+  const loaded = await loadTemplate(files, join(directory, 'job.yaml'));
   if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems));
   const checked = check(K8sSubmitterConfig, {
     k8s_yaml_file: 'job.yaml',

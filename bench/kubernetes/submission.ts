@@ -43,7 +43,7 @@ export async function measureSubmission(
     managedBy: 'bench.example.org/nobody',
   });
   const job = join(directory, 'job.json');
-  writeFileSync(job, JSON.stringify(filledJob(daemon.directory, other.name)));
+  writeFileSync(job, JSON.stringify(await filledJob(daemon.directory, other.name)));
   daemon.start();
   await daemon.ready();
   const rows = new Rows(daemon.database);

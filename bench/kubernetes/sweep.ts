@@ -34,7 +34,7 @@ export async function measureSweep(
   const other = await plane.namespace('limit');
   const daemon = new BenchDaemon(join(directory, 'sweep'), plane, space, {});
   const job = join(directory, 'sweep-job.json');
-  writeFileSync(job, JSON.stringify(filledJob(daemon.directory, other.name)));
+  writeFileSync(job, JSON.stringify(await filledJob(daemon.directory, other.name)));
   daemon.start();
   await daemon.ready();
   const rows = new Rows(daemon.database);

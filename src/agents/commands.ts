@@ -1,17 +1,25 @@
 import type { Command, CommandResult, OpenCommand } from '../store/commands.ts';
 import { queuedStatuses } from '../worker/status.ts';
 import { toReason } from '../worker/errors.ts';
+import type { Ledger } from './ledger.ts';
+import type { LiveWorker } from './live-table.ts';
 import type { AgentContext } from './queue-runtime.ts';
+
+type KillFilter = Parameters<Ledger['requestKill']>[0];
 
 export interface SweepResult {
   readonly count: number;
   /** What kept some queues or connections from being swept. */
   readonly errors: readonly string[];
+  /** What was left in its place on purpose, and why. */
+  readonly kept: readonly string[];
 }
 
 export interface CommandTargets {
   /** Names of queues that are configured or still have workers. */
   queues(): ReadonlySet<string>;
+  /** Whether the configuration that a worker is followed with leads to where it is. */
+  leads(worker: LiveWorker): boolean;
   /** Something about this queue changed that its submitter should look at. */
   wakeSubmitter(queue: string): void;
   /** Sweeps all queues now; @returns how many workers were removed. */
@@ -96,22 +104,47 @@ export class CommandAgent {
       case 'resume':
         return this.#control(command.queue, null);
       case 'kill': {
-        const asked = await this.#context.ledger.requestKill({ ids: command.ids }, 'killed by an operator');
-        return { ok: true, message: `${asked} of ${command.ids.length} workers are being ended` };
+        const { ids } = command;
+        const { live } = this.#context.ledger;
+        const these = ids.flatMap((id) => live.get(id) ?? []);
+        return this.#kill(these, { ids }, (asked) => `${asked} of ${ids.length} workers`);
       }
       case 'kill-queue': {
         const { queue, statuses } = command;
-        const asked = await this.#context.ledger.requestKill({ queue, statuses }, 'killed by an operator');
-        return { ok: true, message: `${asked} workers of ${queue} are being ended` };
+        const isMeant = (worker: LiveWorker) =>
+          worker.queue === queue && (statuses?.includes(worker.status) ?? true);
+        const these = [...this.#context.ledger.live.all()].filter(isMeant);
+        return this.#kill(these, { queue, statuses }, (asked) => `${asked} workers of ${queue}`);
       }
       case 'sweep': {
-        const { count, errors } = await (command.orphans
+        const { count, errors, kept } = await (command.orphans
           ? this.#targets.removeOrphans()
           : this.#targets.sweepNow());
         const done = command.orphans ? `${count} orphans were removed` : `${count} workers were swept`;
-        return { ok: errors.length === 0, message: [done, ...errors].join('; ') };
+        return { ok: errors.length === 0, message: [done, ...kept, ...errors].join('; ') };
       }
     }
+  }
+
+  /** Asks for these ends. What no configuration leads to is not said to be under way: nothing can end it. */
+  async #kill(
+    workers: readonly LiveWorker[],
+    filter: KillFilter,
+    what: (asked: number) => string,
+  ): Promise<CommandResult> {
+    const { ledger } = this.#context;
+    const reason = 'killed by an operator';
+    const beyond = workers.filter((worker) => !this.#targets.leads(worker));
+    // It is written down: should a configuration lead there again, these end.
+    const beyondIds = beyond.map(({ workerId }) => workerId);
+    if (beyond.length > 0) await ledger.requestKill({ ids: beyondIds }, reason);
+    const asked = await ledger.requestKill(filter, reason);
+    const message = `${what(asked)} are being ended`;
+    if (beyond.length === 0) return { ok: true, message };
+    const places = [...new Set(beyond.map(({ placement }) => placement))];
+    const which = beyondIds.length > 5 ? `${beyondIds.slice(0, 5).join(', ')} ...` : beyondIds.join(', ');
+    const why = `${beyond.length} cannot be ended (${which}): no configuration leads to ${places.join(', ')} any more; put a queue with this connection into the queue file, or end them there by hand`;
+    return { ok: false, code: 'worker-unreachable', message: `${message}; ${why}` };
   }
 
   async #control(

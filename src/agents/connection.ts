@@ -13,6 +13,7 @@ export class Connection {
   #trouble: Reason | undefined;
   #completedAt: number | undefined;
   #onOpen: () => void = () => undefined;
+  #note: () => Reason | undefined = () => undefined;
 
   /** `maxStatusAge` in ms. */
   constructor(name: string, clock: Clock, maxStatusAge: number) {
@@ -26,8 +27,9 @@ export class Connection {
     this.#onOpen = tell;
   }
 
-  /** Everything with our mark was listed and matched to rows, once since the start. */
-  listed(): void {
+  /** Everything with our mark was listed and matched to rows, once since the start. `note`: what it says beside that. */
+  listed(note: () => Reason | undefined = () => undefined): void {
+    this.#note = note;
     this.#opening(() => {
       this.#listed = true;
       this.#listTrouble = undefined;
@@ -53,6 +55,11 @@ export class Connection {
   /** Whether all that lives here was shown once since the start, or could not be. */
   get heard(): boolean {
     return this.#listed && (this.#completedAt !== undefined || this.#trouble !== undefined);
+  }
+
+  /** What its queues say beside their reasons. */
+  get note(): Reason | undefined {
+    return this.#note();
   }
 
   /** Why nothing may be submitted here, if so. Unknown is never zero. */

@@ -1,4 +1,5 @@
 import type { Group, Preflight } from '../plugins/contracts/index.ts';
+import { whyClosed } from '../config/queues/demand.ts';
 import type { Limits } from '../config/queues/limits.ts';
 import type { Control } from '../store/queues.ts';
 import type { Reason } from '../worker/reason.ts';
@@ -54,11 +55,10 @@ export type Gate = (state: GateState) => Limit | undefined;
 
 const stop = (code: string, message: string): Limit => ({ atMost: 0, reason: { code, message } });
 
-/** Queue states in which Harvester's operators expect new workers. */
-const workingStates = ['online', 'test'];
-
-export const queueStatus: Gate = ({ queueStatus }) =>
-  workingStates.includes(queueStatus) ? undefined : stop('queue-status', `queueStatus is ${queueStatus}`);
+export const queueStatus: Gate = ({ queueStatus }) => {
+  const reason = whyClosed(queueStatus);
+  return reason && { atMost: 0, reason };
+};
 
 export const operatorControl: Gate = ({ control }) => {
   if (control === undefined) return undefined;
@@ -73,7 +73,7 @@ export const goodCredentials: Gate = ({ credential }) => credential && { atMost:
 
 export const maxWorkers: Limiter = ({ load, limits }) => {
   const most = limits.maxWorkers;
-  const unset = most === 0 ? ': it is 0, or not set' : '';
+  const unset = most === 0 ? ': it is 0, or not set; set it above 0' : '';
   const message = `${load.alive.workers} of maxWorkers ${most} are alive${unset}`;
   return { atMost: Math.max(0, most - load.alive.workers), reason: { code: 'max-workers', message } };
 };
@@ -133,8 +133,11 @@ function left(bound: Bound, queued: number, code: string, unit: string, perWorke
   const how = from === undefined ? '' : ` (${from})`;
   // A share grows with what runs; what is written down does not.
   const never = from === undefined && perWorker > atMost;
-  const tooLarge = never ? `; one worker takes ${perWorker}, so none can ever be queued` : '';
-  const message = `${queued} of ${name} ${atMost}${unitOf}${how} are queued${tooLarge}`;
+  const tooLarge = never
+    ? `; one worker takes ${perWorker}, so none can ever be queued: set it to ${perWorker} or more`
+    : '';
+  const none = from === undefined && atMost === 0 && !never ? ': set it above 0' : '';
+  const message = `${queued} of ${name} ${atMost}${unitOf}${how} are queued${tooLarge}${none}`;
   return { atMost: Math.max(0, atMost - queued), reason: { code, message } };
 }
 

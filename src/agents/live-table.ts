@@ -2,12 +2,16 @@ import type { LiveRow } from '../store/workers.ts';
 import type { Observation } from '../worker/observation.ts';
 import { isFinal, type WorkerStatus } from '../worker/status.ts';
 
+/** `seenIn` of a worker of which only the database tells: since the start of this daemon no monitor has shown it. */
+export const notSeenYet = -2;
+
 /** What is kept in memory of a living worker. Small: there may be 100,000. */
 export interface LiveWorker {
   readonly workerId: number;
   readonly queue: string;
   readonly placement: string;
-  readonly configId: number;
+  /** By which it is followed: another one where its own leads elsewhere. */
+  configId: number;
   status: WorkerStatus;
   killed: boolean;
   /** Digest of the last observation written, so that an equal one costs nothing. */
@@ -34,7 +38,7 @@ export class LiveTable {
       const { workerId, queue, placement, configId, status, killed } = row;
       const fingerprint = digest(status, row.nativeStatus ?? '', row.node ?? '', row.startTime ?? 0);
       this.add(
-        { workerId, queue, placement, configId, status, killed, fingerprint, seenIn: 0 },
+        { workerId, queue, placement, configId, status, killed, fingerprint, seenIn: notSeenYet },
         row.confirmed,
       );
     }
@@ -67,6 +71,11 @@ export class LiveTable {
     return [...this.#unconfirmed]
       .map((workerId) => this.#workers.get(workerId))
       .filter((worker) => worker?.queue === queue && worker.configId === configId) as LiveWorker[];
+  }
+
+  /** Only ever called for what an operator asks. */
+  all(): Iterable<LiveWorker> {
+    return this.#workers.values();
   }
 
   /** Only ever called after a pass over a whole connection: everything else asks by id. */

@@ -5,6 +5,7 @@ import type { WorkerError } from '../worker/worker.ts';
 import type { Connection } from './connection.ts';
 import type { Change } from './ledger.ts';
 import type { ObservationWriter } from './observations.ts';
+import { notSeenYet } from './live-table.ts';
 import { absenceChange } from './outcomes.ts';
 import { type AgentContext, callPlugin } from './queue-runtime.ts';
 
@@ -61,6 +62,13 @@ export class MonitorAgent {
     );
     this.#connection.troubled(toReason(error));
     throw error;
+  }
+
+  /** A listing lacks these, which were here before it began: each is looked up by name before anything is concluded. */
+  suspect(workerIds: readonly number[]): void {
+    const now = this.#context.clock.monotonic();
+    for (const workerId of workerIds) if (!this.#missing.has(workerId)) this.#missing.set(workerId, now);
+    if (workerIds.length > 0) this.#lookLater();
   }
 
   #sink(): ObservationSink {
@@ -187,7 +195,7 @@ export class MonitorAgent {
           break;
         case 'absent':
           this.#missing.delete(workerId);
-          absent.push(absenceChange(workerId, worker.killed, clock.now()));
+          absent.push(absenceChange(workerId, worker.killed, worker.seenIn !== notSeenYet, clock.now()));
           break;
         case 'unknown':
         case undefined:

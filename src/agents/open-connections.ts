@@ -18,9 +18,13 @@ export function closedAltogether({ connected }: Connected): Reason | undefined {
   return decisive?.reason;
 }
 
-/** Whether something is known of a placement. One that the queue does not have is somebody else's to judge. */
+/**
+ * Whether something is known of a placement. A submitter whose configuration does not lead there would ask somewhere else, and
+ * take for absent what lives.
+ */
 export function isOpen({ connected }: Connected, placement: string): boolean {
-  return connected.get(placement)?.connection.closed === undefined;
+  const there = connected.get(placement);
+  return there !== undefined && there.connection.closed === undefined;
 }
 
 /** Where new workers may go. All placements, if that is none: one was open a moment ago. */

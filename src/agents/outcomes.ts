@@ -1,5 +1,6 @@
 import type { FindOutcome, SubmitOutcome } from '../plugins/contracts/index.ts';
 import type { Observation } from '../worker/observation.ts';
+import { endedUnseen } from '../worker/ended-unseen.ts';
 import { mayBecome, type WorkerStatus } from '../worker/status.ts';
 import type { Handle, WorkerError } from '../worker/worker.ts';
 import type { Change } from './ledger.ts';
@@ -88,10 +89,18 @@ export function observationChange(observation: Observation, killed: boolean): Ch
   };
 }
 
-/** A worker that the backend does not know any more. */
-export function absenceChange(workerId: number, killed: boolean, now: number): Change {
+/**
+ * A worker that the backend does not know any more.
+ * @param seen whether the backend showed it since the start of this daemon, or this daemon submitted it
+ */
+export function absenceChange(workerId: number, killed: boolean, seen: boolean, now: number): Change {
   const common = { workerId, source: 'monitor', endTime: now };
   if (killed) return { ...common, to: 'cancelled', error: { code: 'killed', message: 'ended on request' } };
+  if (!seen) {
+    const message =
+      'the backend did not know it at the start of this daemon: it ended while no daemon ran, or after the backup that the database is of';
+    return { ...common, to: 'missed', error: { code: endedUnseen, message } };
+  }
   return {
     ...common,
     to: 'missed',

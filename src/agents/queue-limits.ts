@@ -118,15 +118,15 @@ export class QueueLimits {
       queueStatus: config.options.queueStatus,
       control: await this.#context.ledger.store.queues.control(config.name),
       closed: closedAltogether(this.#runtime),
-      credential: this.#credential(),
+      credential: await this.#credential(),
     };
   }
 
-  #credential(): Reason | undefined {
+  async #credential(): Promise<Reason | undefined> {
     const { credentials, credentialLifetime, clock } = this.#context;
     const { config, submitter } = this.#runtime;
     const named = namedCredentials(config);
-    const wanted = { names: named ?? submitter.credentials?.() ?? [], named: named !== undefined };
+    const wanted = { names: named ?? (await submitter.credentials?.()) ?? [], named: named !== undefined };
     return credentials.judge(wanted, credentialLifetime, clock.now());
   }
 

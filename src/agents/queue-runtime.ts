@@ -55,6 +55,8 @@ export type Step =
 export interface AgentContext {
   readonly factoryId: string;
   readonly harvesterId: string;
+  /** Below all ids that were given out since the start. */
+  readonly idFloor: number;
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Log;

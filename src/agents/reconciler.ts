@@ -7,6 +7,7 @@ import type { Connection } from './connection.ts';
 import { toReason } from '../worker/errors.ts';
 import { observationChange } from './outcomes.ts';
 import { type AgentContext, callPlugin } from './queue-runtime.ts';
+import { SharedFactory } from './shared-factory.ts';
 
 /** What is done with something that carries our mark. */
 export type Verdict =
@@ -17,7 +18,7 @@ export type Verdict =
   | { readonly kind: 'orphan'; readonly why: string };
 
 /**
- * Holds what lives on a connection against the rows. `configId` gives the current configuration of a queue.
+ * Holds what lives on a connection against the rows. `configId` gives a configuration of the queue that leads to this connection.
  * An ended worker that waits for its sweep is known; one that was swept and is still there is an orphan.
  */
 export function judge(
@@ -27,7 +28,8 @@ export function judge(
   configId: (queue: string) => number | undefined,
 ): Verdict {
   const { identity, handle, observation } = found;
-  if (identity === undefined) return { kind: 'orphan', why: 'its mark does not say which worker it is' };
+  if (identity === undefined)
+    return { kind: 'orphan', why: found.damage ?? 'its mark does not say which worker it is' };
   if (row !== undefined) {
     const over = observation !== undefined && isFinal(observation.status);
     if (row.swept) return { kind: 'orphan', why: `its worker was ${row.status} and swept` };
@@ -41,25 +43,32 @@ export function judge(
   return { kind: 'adopt', worker: { ...identity, placement, configId: config, handle } };
 }
 
+export interface ReconcilerOptions {
+  /**
+   * A configuration of this queue by which what is found on the connection can be ended and removed; undefined where the
+   * queue is not configured. Its current one may lead elsewhere: an operator moved the queue.
+   */
+  configFor(queue: string): Promise<number | undefined>;
+  /** These workers lived here before the listing began, and it does not show them. */
+  notListed(workerIds: readonly number[]): void;
+}
+
 /** Matches everything with our mark to rows: at the start, before anything is submitted, and from time to time. */
 export class ReconcilerAgent {
   readonly #sweeper: Sweeper;
   readonly #connection: Connection;
   readonly #context: AgentContext;
-  readonly #configId: (queue: string) => number | undefined;
+  readonly #options: ReconcilerOptions;
+  readonly #shared: SharedFactory;
   /** How many the last listing found: only a change is news. */
   #orphans = 0;
 
-  constructor(
-    sweeper: Sweeper,
-    connection: Connection,
-    context: AgentContext,
-    configId: (queue: string) => number | undefined,
-  ) {
+  constructor(sweeper: Sweeper, connection: Connection, context: AgentContext, options: ReconcilerOptions) {
     this.#sweeper = sweeper;
     this.#connection = connection;
     this.#context = context;
-    this.#configId = configId;
+    this.#options = options;
+    this.#shared = new SharedFactory(connection.name, context.factoryId);
   }
 
   async pass(): Promise<void> {
@@ -94,17 +103,23 @@ export class ReconcilerAgent {
   }
 
   async #judgeAll(): Promise<{ found: Found; verdict: Verdict }[]> {
-    const { store } = this.#context.ledger;
+    const { store, live } = this.#context.ledger;
+    // What is confirmed only while the listing is under way may be younger than what it shows.
+    const before = [...live.on(this.#connection.name)].filter(({ status }) => status !== 'pending');
     const first = await this.#list();
+    const shown = new Set(first.map(({ identity }) => identity?.workerId));
+    this.#options.notListed(before.flatMap(({ workerId }) => (shown.has(workerId) ? [] : [workerId])));
     const ids = first.flatMap(({ identity }) => (identity === undefined ? [] : [identity.workerId]));
     // Ids given out from now on are above everything that was ever seen.
     await store.ids.raise(ids.reduce((highest, id) => Math.max(highest, id), 0) + 1);
     const rows = await store.workers.fates(ids);
     const rowOf = ({ identity }: Found) => identity && rows.get(identity.workerId);
+    const configs = await this.#configs(first.filter((found) => rowOf(found) === undefined));
     const judgeOne = (found: Found) => ({
       found,
-      verdict: judge(found, rowOf(found), this.#connection.name, this.#configId),
+      verdict: judge(found, rowOf(found), this.#connection.name, (queue) => configs.get(queue)),
     });
+    this.#lookForAnother(first.map((found) => ({ found, hasRow: rowOf(found) !== undefined })));
     const judged = first.map(judgeOne);
     // The rows were read after the listing: who ended or was swept in between only looks like an orphan. What is listed
     // again, after the rows, is one.
@@ -114,6 +129,25 @@ export class ReconcilerAgent {
     if (suspects.length === 0) return judged;
     const second = new Map((await this.#list()).map((found) => [found.place, judgeOne(found)]));
     return judged.flatMap((one) => (suspects.includes(one) ? (second.get(one.found.place) ?? []) : [one]));
+  }
+
+  /** By queue, what those without a row are adopted with. */
+  async #configs(strangers: readonly Found[]): Promise<ReadonlyMap<string, number | undefined>> {
+    const configs = new Map<string, number | undefined>();
+    for (const queue of new Set(strangers.flatMap(({ identity }) => identity?.queue ?? [])))
+      configs.set(queue, await this.#options.configFor(queue));
+    return configs;
+  }
+
+  /** A second daemon of this factory is told of, and nothing else: its workers are followed like all others. */
+  #lookForAnother(listed: readonly { readonly found: Found; readonly hasRow: boolean }[]): void {
+    const { clock, idFloor, log } = this.#context;
+    const workerIds = this.#shared.take(listed, idFloor, clock.monotonic());
+    if (workerIds.length === 0) return;
+    log.warn('another daemon with our factory id makes workers', {
+      ...{ code: 'factory-shared', connection: this.#connection.name, factory: this.#context.factoryId },
+      workerIds: workerIds.slice(0, 10),
+    });
   }
 
   #list(): Promise<readonly Found[]> {
@@ -164,6 +198,6 @@ export class ReconcilerAgent {
       log.warn('orphans found', { connection: this.#connection.name, orphans: orphans.length });
     }
     this.#orphans = orphans.length;
-    this.#connection.listed();
+    this.#connection.listed(() => this.#shared.note(clock.monotonic()));
   }
 }

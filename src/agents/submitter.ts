@@ -1,3 +1,4 @@
+import { whyNoDemand } from '../config/queues/demand.ts';
 import type { Group, SubmitOutcome } from '../plugins/contracts/index.ts';
 import { ThresherError, toReason } from '../worker/errors.ts';
 import type { Reason } from '../worker/reason.ts';
@@ -32,6 +33,8 @@ export class SubmitterAgent {
   #turn = 0;
   /** What the last preflight said, as text. */
   #preflight = '[]';
+  /** What the last preflight said beside that. */
+  #notes: readonly Reason[] = [];
 
   constructor(runtime: QueueRuntime, context: AgentContext, options: SubmitterOptions) {
     this.#runtime = runtime;
@@ -55,9 +58,11 @@ export class SubmitterAgent {
     if (before.unknown === undefined) await this.#settle();
     if (!current) return [{ code: 'queue-removed', message: 'followed with an earlier configuration' }];
 
+    const unwanted = whyNoDemand(config.options, config.demand);
+    // Its own state comes first: a paused or offline queue gets nothing whatever asks for workers.
+    if (unwanted.length > 0) return [...(before.closed === undefined ? [] : [before.closed]), ...unwanted];
     const demand = await callPlugin(this.#context, `demand of ${config.name}`, (signal) => {
-      const { mapType, runMode } = config.options;
-      const queue = { name: config.name, mapType, runMode, requirements: this.#runtime.requirements };
+      const queue = { name: config.name, requirements: this.#runtime.requirements };
       return this.#runtime.demand.groups(queue, signal);
     });
     const wanted = scaleDemand(demand.groups, config.worker);
@@ -67,6 +72,7 @@ export class SubmitterAgent {
       this.#runtime.submitter.preflight(signal),
     );
     this.#logPreflight(preflight.problems);
+    this.#take(preflight.notes ?? []);
     const made = await this.#limits.exclusively(async () => {
       // The calls may have taken long: what an operator said meanwhile counts, and so do the workers of other queues.
       const limits = await this.#limits.look(wanted, true);
@@ -92,13 +98,24 @@ export class SubmitterAgent {
     for (const { code, message } of problems) log.warn('the submitter is stopped', { queue, code, message });
   }
 
+  /** Once when they change. */
+  #take(notes: readonly Reason[]): void {
+    const { log } = this.#context;
+    const queue = this.#runtime.config.name;
+    const known = new Set(this.#notes.map(({ message }) => message));
+    this.#notes = notes;
+    for (const { code, message } of notes)
+      if (!known.has(message)) log.warn('the submitter goes on, with a warning', { queue, code, message });
+  }
+
   /**
    * The reasons of a pass; where a rate cut deepest the next pass is due as soon as it lets one more through. Not where
    * another did: what a rate would let through is held back then, and pass would follow pass without a pause.
    */
   #say(limits: readonly Reason[], demand: readonly Reason[]): readonly Reason[] {
     if (limits[0]?.code === 'submission-rate') this.#options.again(this.#limits.nextIn ?? 0);
-    return [...limits, ...demand];
+    const connections = [...this.#runtime.connected.values()].map(({ connection }) => connection.note);
+    return [...limits, ...demand, ...this.#notes, ...connections.filter((note) => note !== undefined)];
   }
 
   /** Intents of which the submitter does not know what became of them: fenced, searched, and then confirmed, tried again or given up. */

@@ -26,6 +26,11 @@ export class SweeperAgent {
   /** Asked to end in the last turn, and not gone by then. */
   readonly #late = new Set<number>();
 
+  /** Workers that the backend keeps in their place on purpose, and why. */
+  readonly #kept = new Map<number, string>();
+  /** Connections of workers to which this configuration does not lead: told once each. */
+  readonly #beyond = new Set<string>();
+
   constructor(runtime: QueueRuntime, context: AgentContext, options: SweeperOptions) {
     this.#runtime = runtime;
     this.#context = context;
@@ -83,7 +88,7 @@ export class SweeperAgent {
         gone.flatMap(({ workerId }) => {
           const result = results.get(workerId);
           if (result?.kind === 'observed') return [observationChange(result.observation, true)];
-          return result?.kind === 'absent' ? [absenceChange(workerId, true, clock.now())] : [];
+          return result?.kind === 'absent' ? [absenceChange(workerId, true, true, clock.now())] : [];
         }),
       );
       log.info('ended workers on request', { queue: config.name, workers: gone.length });
@@ -109,28 +114,58 @@ export class SweeperAgent {
     return failures.length;
   }
 
+  /** Why workers whose keep time is over were kept by the last sweep; undefined where none was. */
+  get kept(): string | undefined {
+    const [reason] = this.#kept.values();
+    return reason && `${this.#kept.size} workers of ${this.#runtime.config.name} are kept for now: ${reason}`;
+  }
+
   /** Removes the traces of workers whose keep time is over; @returns how many. */
   async sweep(): Promise<number> {
     const { ledger, clock } = this.#context;
     const { config, configId } = this.#runtime;
     let swept = 0;
+    const before = new Set(this.#kept.keys());
+    this.#kept.clear();
     const stuck = new Set<number>();
     for (;;) {
       const now = clock.now();
       const { finished, failed, cancelled, missed } = this.#options.keep;
-      const before = {
+      const endedBefore = {
         finished: now - finished,
         failed: now - failed,
         cancelled: now - cancelled,
         missed: now - missed,
       };
-      const found = await ledger.store.workers.toSweep(config.name, configId, before, atOnce + stuck.size);
-      const due = found.filter(({ workerId }) => !stuck.has(workerId)).slice(0, atOnce);
+      const found = await ledger.store.workers.toSweep(
+        config.name,
+        configId,
+        endedBefore,
+        atOnce + stuck.size,
+      );
+      // A submission under way may still bring about more of what it was seen to have made.
+      const isDue = ({ workerId }: WorkerRecord) => !stuck.has(workerId) && !ledger.inFlight.has(workerId);
+      const due = found.filter(isDue).slice(0, atOnce);
       const gone = new Set(await this.#remove(due));
       swept += gone.size;
       // What would not go is tried again in the next pass, and keeps nothing else from going.
       for (const { workerId } of due) if (!gone.has(workerId)) stuck.add(workerId);
-      if (due.length < atOnce || stuck.size > mostStuck) return swept;
+      if (due.length < atOnce || stuck.size > mostStuck) break;
+    }
+    const kept = [...this.#kept.keys()].filter((workerId) => !before.has(workerId));
+    if (kept.length > 0) {
+      const facts = { code: 'late-creation', workers: kept.length, workerIds: kept.slice(0, 10) };
+      this.#context.log.info('ended workers are kept for now', { ...facts, reason: this.kept });
+    }
+    return swept;
+  }
+
+  /** Keeps in mind what stays on purpose. */
+  #keep(workers: readonly WorkerRecord[], outcomes: ReadonlyMap<number, GoneOutcome>): void {
+    for (const { workerId } of workers) {
+      const outcome = outcomes.get(workerId);
+      if (outcome?.kind === 'pending' && outcome.reason !== undefined)
+        this.#kept.set(workerId, outcome.reason.message);
     }
   }
 
@@ -146,6 +181,7 @@ export class SweeperAgent {
       );
       step('sweep:after-remove');
       this.#tell('workers could not be removed', workers, outcomes);
+      this.#keep(workers, outcomes);
       const swept: number[] = [];
       for (const { workerId, accessPoint } of workers) {
         if (outcomes.get(workerId)?.kind !== 'gone') continue;
@@ -170,11 +206,13 @@ export class SweeperAgent {
 
   #byConnection(workers: readonly WorkerRecord[]): Map<ConnectedPlugins, WorkerRecord[]> {
     const { connected } = this.#runtime;
-    const known = workers.filter(({ workerId, placement }) => {
-      if (!connected.has(placement))
-        this.#context.log.error('worker on an unknown connection', { workerId, placement });
-      return connected.has(placement);
-    });
+    const known = workers.filter(({ placement }) => connected.has(placement));
+    for (const placement of new Set(workers.map((worker) => worker.placement))) {
+      if (connected.has(placement) || this.#beyond.has(placement)) continue;
+      this.#beyond.add(placement);
+      const facts = { code: 'worker-unreachable', queue: this.#runtime.config.name, placement };
+      this.#context.log.error('workers are where no configuration leads', facts);
+    }
     return Map.groupBy(known, ({ placement }) => connected.get(placement) as ConnectedPlugins);
   }
 }

@@ -1,5 +1,5 @@
 import { pilotTypeOfLabel, usualPilotType } from '../config/queues/pilot-types.ts';
-import { computingSiteOf, coresOf, type QueueConfig } from '../config/queues/queues.ts';
+import { computingSiteOf, coresOf, type QueueConfig, sizesOf } from '../config/queues/queues.ts';
 import type { WorkerOptions } from '../config/queues/queue-schema.ts';
 import type { Group, Messenger } from '../plugins/contracts/index.ts';
 import { workerName } from '../worker/identity.ts';
@@ -10,13 +10,11 @@ import type { Requirements, Worker } from '../worker/worker.ts';
  * Source: Harvester's SimpleWorkerMaker.
  */
 export function requirementsOf({ worker, options }: QueueConfig): Requirements {
-  const { minRamCount = 0, maxDiskCount = 0, maxWalltime } = worker;
   const nCore = coresOf(worker);
   return {
     nCore,
-    minRamCount,
-    maxDiskCount,
-    maxWalltime: maxWalltime !== undefined && maxWalltime > 0 ? maxWalltime : (options.walltimeLimit ?? 0),
+    // The queue's `walltimeLimit` is not in it: SimpleWorkerMaker does not read that either.
+    ...sizesOf(worker),
     resourceType: nCore === 1 ? 'SCORE' : 'MCORE',
     // The PanDA server knows one job type for pull pilots. Source: panda-server's worker_module.
     jobType: 'managed',
@@ -27,16 +25,12 @@ export function requirementsOf({ worker, options }: QueueConfig): Requirements {
 
 /**
  * Draws a worker's pilot type: weights are parts of 1000, of their sum where that is more, and the rest is the usual type.
- * Weights by label win over those of the worker maker. Source: Harvester's make_choice_list.
+ * Source: Harvester's make_choice_list.
  */
-export function drawPilotType({ options, workerMaker }: QueueConfig, random: () => number): string {
-  const byLabel = options.prodSourceLabelRandomWeightsPermille;
-  const weights =
-    byLabel === undefined
-      ? Object.entries(workerMaker.pilotTypeRandomWeightsPermille ?? {})
-      : Object.entries(byLabel).map(
-          ([label, weight]) => [pilotTypeOfLabel[label] ?? usualPilotType, weight] as const,
-        );
+export function drawPilotType({ options }: Pick<QueueConfig, 'options'>, random: () => number): string {
+  const weights = Object.entries(options.prodSourceLabelRandomWeightsPermille ?? {}).map(
+    ([label, weight]) => [pilotTypeOfLabel[label] ?? usualPilotType, weight] as const,
+  );
   const all = Math.max(
     1000,
     weights.reduce((sum, [, weight]) => sum + weight, 0),

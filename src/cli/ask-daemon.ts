@@ -33,7 +33,7 @@ export async function askDaemon(
       out.write('the daemon has not answered yet: it goes on with this\n');
       return;
     }
-    if (!result.ok) throw new ThresherError('command-refused', result.message);
+    if (!result.ok) throw new ThresherError(result.code ?? 'command-refused', result.message);
     out.write(`${result.message}\n`);
   });
 }

@@ -1,10 +1,17 @@
 import type { Command } from 'commander';
 import { managersOf } from '../config/queues/credential-managers.ts';
-import { type QueueFileResult, type QueueVerdict, readQueueFile } from '../config/queues/queues.ts';
+import {
+  judgeTemplates,
+  type QueueFileResult,
+  type QueueVerdict,
+  readQueueFile,
+} from '../config/queues/queues.ts';
+import { type StartWrite, startWrites, writeText } from '../config/queues/start-writes.ts';
 import { queueStates, stateOf } from '../config/queues/queue-config.ts';
 import { type Configuration, readConfiguration, type Readable } from '../daemon/configuration.ts';
 import { rehearse } from '../daemon/rehearsal.ts';
 import { fromPointer, type Problem } from '../util/located.ts';
+import { OperatorFiles } from '../util/operator-files.ts';
 import { similar } from '../util/nearest.ts';
 import { ThresherError } from '../worker/errors.ts';
 import { type Environment, ExitStatus, type GlobalOptions, noLog } from './environment.ts';
@@ -12,6 +19,7 @@ import { settingsFile } from './opened.ts';
 import { oneLine, type OutputFormat, outputOption, printJson } from './output.ts';
 import { wouldNotStart } from './start-checks.ts';
 import { countProblems, foldedLines, problemLine, problemView, worstFirst } from './problems.ts';
+import { type Found, optionsToldOnce, templatesToldOnce } from './told-once.ts';
 
 interface CheckOptions {
   readonly output: OutputFormat;
@@ -20,12 +28,13 @@ interface CheckOptions {
 }
 
 /** What was found, as far as it was asked for. */
-interface Report {
-  /** Of the settings, of the queue file as a whole, and of templates. */
-  readonly general: readonly Problem[];
-  readonly verdicts: readonly QueueVerdict[];
+interface Report extends Found {
+  /** Each template as a queue that used it; only of a file that has templates and no queue. */
+  readonly templates: readonly QueueVerdict[];
   /** Undefined where the settings do not even say which the queue file is. */
   readonly queueFile: QueueFileResult | undefined;
+  /** What credential managers would write when a daemon started with these queues. */
+  readonly writes: readonly StartWrite[];
 }
 
 export function addCheckConfig(command: Command, environment: Environment): void {
@@ -39,11 +48,13 @@ export function addCheckConfig(command: Command, environment: Environment): void
     .addOption(outputOption())
     .action(async (queues: string[], { output, strict, server }: CheckOptions) => {
       const { config, stateDir } = command.optsWithGlobals<GlobalOptions>();
-      const found = await readConfiguration(settingsFile({ config }), stateDir);
-      const start = found.settings === undefined ? [] : wouldNotStart(found.settings);
-      const problems = [...found.problems, ...start, ...ofManagers(found)];
-      const judged = makeReport({ ...found, problems }, queues);
-      const report = server ? await withServers(judged, found, environment) : judged;
+      const files = new OperatorFiles({ clock: environment.clock });
+      const found = await readConfiguration(settingsFile({ config }), stateDir, files);
+      const start = found.settings === undefined ? [] : await wouldNotStart(found.settings, files);
+      const problems = [...found.problems, ...start, ...(await ofManagers(found))];
+      const judged = await makeReport({ ...found, problems }, queues);
+      const asked = server ? await withServers(judged, found, environment) : judged;
+      const report = { ...asked, writes: await writesOf(asked, found) };
       if (output === 'json') printJson(environment.out, jsonOf(report));
       else environment.out.write(`${textOf(report, queues.length > 0).join('\n')}\n`);
       const wrong = strict ? ['error', 'warning'] : ['error'];
@@ -52,38 +63,66 @@ export function addCheckConfig(command: Command, environment: Environment): void
 }
 
 /** What is wrong with the credential managers of the settings; those of queues are checked with their queues. */
-function ofManagers({ settings, queueFile }: Configuration): readonly Problem[] {
+async function ofManagers({ settings, queueFile }: Configuration): Promise<readonly Problem[]> {
   if (settings === undefined || queueFile === undefined) return [];
-  return managersOf(settings, queueFile.catalogue).problems;
+  const { catalogue, options } = queueFile;
+  return (await managersOf(settings, catalogue, options.files)).problems;
 }
 
-function makeReport({ problems, queueFile: readable }: Configuration, wanted: readonly string[]): Report {
-  if (readable === undefined) return { general: problems, verdicts: [], queueFile: undefined };
-  const all = readQueueFile(readable.file, readable.catalogue, readable.options);
+/** Of the settings' managers and of those of the queues that are ready. */
+async function writesOf(
+  { verdicts }: Pick<Report, 'verdicts'>,
+  { settings, queueFile }: Configuration,
+): Promise<readonly StartWrite[]> {
+  if (settings === undefined || queueFile === undefined) return [];
+  const { catalogue, options } = queueFile;
+  const queues = verdicts.flatMap(({ config }) => config ?? []);
+  const { choices } = await managersOf(settings, catalogue, options.files);
+  return startWrites(choices, queues, catalogue, options.files);
+}
+
+/** A report whose writes are not known yet. */
+type Judged = Omit<Report, 'writes'>;
+
+async function makeReport(
+  { problems, queueFile: readable }: Configuration,
+  wanted: readonly string[],
+): Promise<Judged> {
+  if (readable === undefined) return { general: problems, verdicts: [], templates: [], queueFile: undefined };
+  const { file, catalogue, options } = readable;
+  const all = await readQueueFile(file, catalogue, options);
   const ofFile = all.problems.filter(({ queue }) => queue === undefined);
-  if (wanted.length === 0 || !all.readable)
-    return { general: [...problems, ...ofFile], verdicts: all.verdicts, queueFile: all };
-  const queueFile = readWanted(readable, all, wanted);
+  const judged = all.readable ? await judgeTemplates(file, catalogue, options) : [];
+  const alone = all.verdicts.length === 0 && all.unlisted.length === 0;
+  if (wanted.length === 0 || !all.readable) {
+    const found = { general: [...problems, ...ofFile], verdicts: all.verdicts };
+    if (alone) return { ...found, templates: judged, queueFile: all };
+    return { ...templatesToldOnce(found, judged), templates: [], queueFile: all };
+  }
+  const queueFile = await readWanted(readable, all, wanted);
   const { verdicts } = queueFile;
   const templates = new Set(verdicts.map(({ template }) => template));
   const near = queueFile.problems.filter(({ queue, pointer }) => {
     const [entry] = fromPointer(pointer);
     return queue === undefined && (entry === undefined || templates.has(entry));
   });
-  return { general: [...problems, ...near], verdicts, queueFile };
+  const theirs = judged.filter(({ name }) => templates.has(name));
+  const found = templatesToldOnce({ general: [...problems, ...near], verdicts }, theirs);
+  return { ...found, templates: [], queueFile };
 }
 
 /** With what the servers say to the queues that are ready so far. */
 async function withServers(
-  report: Report,
+  report: Judged,
   { settings, queueFile }: Configuration,
   { clock, random }: Environment,
-): Promise<Report> {
+): Promise<Judged> {
   if (settings === undefined || queueFile === undefined) return report;
   const configs = report.verdicts.flatMap(({ config }) => config ?? []);
   const { signal } = new AbortController();
   const { file, catalogue } = queueFile;
-  const options = { settings, catalogue, queueFile: file, clock, random, log: noLog, signal };
+  const { files } = queueFile.options;
+  const options = { settings, catalogue, queueFile: file, clock, files, random, log: noLog, signal };
   const said = await rehearse(configs, options);
   const verdicts = report.verdicts.map((verdict) => {
     const problems = [...verdict.problems, ...(said.get(verdict.name) ?? [])];
@@ -95,18 +134,18 @@ async function withServers(
 }
 
 /** Only these queues, each once, also those that `qconf.queueList` leaves out. @throws ThresherError `no-such-queue` */
-function readWanted(
+async function readWanted(
   { file, catalogue, options }: Readable,
   all: QueueFileResult,
   wanted: readonly string[],
-): QueueFileResult {
+): Promise<QueueFileResult> {
   const names = [...all.verdicts.map(({ name }) => name), ...all.unlisted];
   const unknown = [...new Set(wanted)].filter((name) => !names.includes(name));
   if (unknown.length > 0) {
     const lines = unknown.map((name) => whatIsIt(name, file, names, all.templates));
     throw new ThresherError('no-such-queue', lines.join('\n'));
   }
-  const result = readQueueFile(file, catalogue, { ...options, queueList: wanted });
+  const result = await readQueueFile(file, catalogue, { ...options, queueList: wanted });
   return { ...result, unlisted: all.unlisted };
 }
 
@@ -127,14 +166,15 @@ export function whatIsIt(
   return `there is no queue ${name} in ${file}; ${hint}`;
 }
 
-function allProblems({ general, verdicts }: Report): Problem[] {
-  return [...general, ...verdicts.flatMap(({ problems }) => problems)];
+function allProblems({ general, verdicts, templates }: Judged): Problem[] {
+  return [...general, ...[...templates, ...verdicts].flatMap(({ problems }) => problems)];
 }
 
-function jsonOf({ general, verdicts }: Report) {
+function jsonOf({ general, verdicts, templates, writes }: Report) {
+  const whole = { queue: null, state: null, problems: general.map(problemView), writes };
   return [
-    ...(general.length > 0 ? [{ queue: null, state: null, problems: general.map(problemView) }] : []),
-    ...verdicts.map(({ name, state, problems }) => ({
+    ...(general.length > 0 || writes.length > 0 ? [whole] : []),
+    ...[...templates, ...verdicts].map(({ name, state, problems }) => ({
       queue: name,
       state,
       problems: problems.map(problemView),
@@ -144,16 +184,24 @@ function jsonOf({ general, verdicts }: Report) {
 
 /** The worst at the end, where a terminal stands still; who asks for single queues gets every problem on its own line. */
 function textOf(report: Report, inFull: boolean): string[] {
-  const { general, verdicts, queueFile } = report;
+  const { queueFile, writes } = report;
+  const judged = { general: report.general, verdicts: [...report.templates, ...report.verdicts] };
+  const { rest, options } = inFull ? { rest: judged, options: [] } : optionsToldOnce(judged);
+  const { general, verdicts } = rest;
   const width = Math.max(0, ...verdicts.map(({ name }) => oneLine(name).length));
   const shown = new Map<string, string>();
-  const lines = bySeverityUp(general).flatMap((some) => (inFull ? some.map(problemLine) : foldedLines(some)));
+  const first = bySeverityUp(general).map((some) => (inFull ? some.map(problemLine) : foldedLines(some)));
+  const ofOptions = bySeverityUp(options).map((some) => some.map(problemLine));
+  const lines = [
+    ...writes.map((write) => oneLine(writeText(write))),
+    ...first.flatMap((some, severity) => [...some, ...(ofOptions[severity] ?? [])]),
+  ];
   for (const state of queueStates) {
     for (const verdict of verdicts.filter((one) => one.state === state)) {
       const unlisted = queueFile?.unlisted.includes(verdict.name) ? ['not in qconf.queueList'] : [];
-      const standing = [...unlisted, ...(verdict.standing === undefined ? [] : [verdict.standing])].join(
-        '; ',
-      );
+      const isTemplate = report.templates.some(({ name }) => name === verdict.name);
+      const template = isTemplate ? ['a template, checked as a queue that used it'] : [];
+      const standing = [...template, ...unlisted, ...(verdict.standing?.slice(0, 1) ?? [])].join('; ');
       // Of a queue that does not run this is not the first reason.
       const remark =
         standing === '' ? '' : state === 'ready' ? `submits nothing: ${standing}` : `(${standing})`;

@@ -96,6 +96,13 @@ export const subcommands: readonly Subcommand[] = [
     load: async () => (await import('./explain.ts')).addExplain,
   },
   {
+    name: 'render',
+    usage: '[options] <queue>',
+    summary:
+      'what a worker of a queue would be submitted as: Job, submit text or command; sends and writes nothing',
+    load: async () => (await import('./render.ts')).addRender,
+  },
+  {
     name: 'db',
     usage: '[options] [command]',
     summary: 'the database: its backup, its check, and what is over in it',

@@ -1,4 +1,4 @@
-import { lstatSync } from 'node:fs';
+import { existsSync, lstatSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { isAbsolute, join } from 'node:path';
 import { makeDirectory } from '../util/files.ts';
@@ -21,7 +21,9 @@ function cacheDirectory({ CACHE_DIRECTORY, XDG_CACHE_HOME, HOME }: NodeJS.Proces
   if (isAbsolute(systemd)) return join(systemd, 'compiled');
   if (XDG_CACHE_HOME !== undefined && isAbsolute(XDG_CACHE_HOME))
     return join(XDG_CACHE_HOME, 'thresher', 'compiled');
-  return HOME !== undefined && isAbsolute(HOME) ? join(HOME, '.cache', 'thresher', 'compiled') : undefined;
+  // Of a user without a home root would make one.
+  const hasHome = HOME !== undefined && isAbsolute(HOME) && existsSync(HOME);
+  return hasHome ? join(HOME, '.cache', 'thresher', 'compiled') : undefined;
 }
 
 /** Makes it where it is not there yet. */

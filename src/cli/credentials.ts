@@ -8,6 +8,7 @@ import {
   renewCredential,
   viewCredentials,
 } from '../daemon/credential-view.ts';
+import { OperatorFiles } from '../util/operator-files.ts';
 import { type Environment, ExitStatus, type GlobalOptions, noLog } from './environment.ts';
 import { settingsFile } from './opened.ts';
 import { type OutputFormat, outputOption, printJson, printTable } from './output.ts';
@@ -17,7 +18,7 @@ export function addCredentials(command: Command, environment: Environment): void
   const { out } = environment;
   command.addOption(outputOption()).action(async ({ output }: { output: OutputFormat }, command: Command) => {
     const asked = await optionsOf(command, environment);
-    tellMistakes(asked, environment);
+    await tellMistakes(asked, environment);
     print(await viewCredentials(asked), output, out);
   });
   command
@@ -28,7 +29,7 @@ export function addCredentials(command: Command, environment: Environment): void
       // The option may stand before or after the word "check".
       const { output } = command.optsWithGlobals<{ output: OutputFormat }>();
       const asked = await optionsOf(command, environment);
-      const isWrong = tellMistakes(asked, environment);
+      const isWrong = await tellMistakes(asked, environment);
       const views = await viewCredentials(asked);
       print(views, output, out);
       if (isWrong || views.some(({ state }) => state !== 'good')) throw new ExitStatus(1);
@@ -49,14 +50,19 @@ export function addCredentials(command: Command, environment: Environment): void
 
 async function optionsOf(command: Command, { clock, random }: Environment) {
   const { config, stateDir } = command.optsWithGlobals<GlobalOptions>();
-  const { settings, queueFile, problems } = await readConfiguration(settingsFile({ config }), stateDir);
+  const files = new OperatorFiles({ clock });
+  const { settings, queueFile, problems } = await readConfiguration(
+    settingsFile({ config }),
+    stateDir,
+    files,
+  );
   if (settings === undefined || queueFile === undefined) throw new MistakesInFiles(problems.filter(isError));
   return { settings, queueFile, clock, random, log: noLog, signal: new AbortController().signal };
 }
 
 /** Managers that cannot be made show nothing, which must not look as if all were well. @returns whether there are any. */
-function tellMistakes(options: CredentialViewOptions, { err }: Environment): boolean {
-  const mistakes = managerMistakes(options);
+async function tellMistakes(options: CredentialViewOptions, { err }: Environment): Promise<boolean> {
+  const mistakes = await managerMistakes(options);
   for (const problem of mistakes) err.write(`${problemLine(problem)}\n`);
   return mistakes.some(isError);
 }

@@ -1,6 +1,7 @@
 import type { Log } from '../plugins/contracts/index.ts';
 import { type Clock, systemClock } from '../util/clock.ts';
 import { systemRandom } from '../util/random.ts';
+import { HangUps } from './hang-ups.ts';
 
 /** What every subcommand may use of the world. */
 export interface Environment {
@@ -8,6 +9,7 @@ export interface Environment {
   readonly err: NodeJS.WriteStream;
   readonly clock: Clock;
   readonly random: () => number;
+  readonly hangUps: HangUps;
 }
 
 export const realEnvironment: Environment = {
@@ -15,6 +17,7 @@ export const realEnvironment: Environment = {
   err: process.stderr,
   clock: systemClock,
   random: systemRandom,
+  hangUps: new HangUps(),
 };
 
 /** Ends a subcommand that said everything already with this exit status. */

@@ -3,7 +3,8 @@ import { type ExplainedValue, type Explanation, explainQueue } from '../config/q
 import { isListed, readQueueFile } from '../config/queues/queues.ts';
 import { isError } from '../config/settings/settings.ts';
 import { readConfiguration } from '../daemon/configuration.ts';
-import { readJsonFile } from '../util/located.ts';
+import { readJsonFile } from '../util/located-file.ts';
+import { OperatorFiles } from '../util/operator-files.ts';
 import { mergeQueues } from '../config/queues/merge.ts';
 import { ThresherError } from '../worker/errors.ts';
 import { whatIsIt } from './check-config.ts';
@@ -18,22 +19,24 @@ export function addExplain(command: Command, environment: Environment): void {
     .addOption(outputOption())
     .action(async (name: string, { output }: { output: OutputFormat }) => {
       const { config, stateDir } = command.optsWithGlobals<GlobalOptions>();
-      const { problems, queueFile } = await readConfiguration(settingsFile({ config }), stateDir);
+      const files = new OperatorFiles({ clock: environment.clock });
+      const { problems, queueFile } = await readConfiguration(settingsFile({ config }), stateDir, files);
       if (queueFile === undefined) throw new MistakesInFiles(problems.filter(isError));
       const { file, catalogue, options } = queueFile;
       // Also of a queue that is not listed something can be said.
       const all = { ...options, queueList: undefined };
-      const result = readQueueFile(file, catalogue, all);
+      const result = await readQueueFile(file, catalogue, all);
       if (!result.readable) throw new MistakesInFiles(result.problems.filter(isError));
       const { out } = environment;
       if (result.templates.includes(name)) {
-        const users = mergeQueues(readJsonFile(file)).queues.filter(({ template }) => template === name);
+        const merged = mergeQueues(await readJsonFile(files, file, 'queues'));
+        const users = merged.queues.filter(({ template }) => template === name);
         const queues = users.map((queue) => queue.name);
         if (output === 'json') printJson(out, [{ queue: name, state: 'template', file, queues }]);
         else out.write(`${oneLine(templateText(name, file, queues))}\n`);
         return;
       }
-      const explanation = explainQueue(file, catalogue, all, name);
+      const explanation = await explainQueue(file, catalogue, all, name);
       if (explanation === undefined) {
         const names = result.verdicts.map((verdict) => verdict.name);
         const broken = result.verdicts.find((verdict) => verdict.name === name);
@@ -60,7 +63,8 @@ function jsonOf({ verdict, ...explanation }: Explanation, listed: boolean) {
     ...explanation,
     state,
     listed,
-    standing: standing ?? null,
+    standing: standing?.[0] ?? null,
+    reasons: standing ?? [],
     limits: limits ?? null,
     problems: problems.map(problemView),
   };
@@ -78,9 +82,12 @@ const columns: readonly Column<ExplainedValue>[] = [
 
 function textOf(explanation: Explanation, listed: boolean): string[] {
   const { queue, file, line, template, verdict, demand, plugins, connections, values } = explanation;
-  const { state, standing, problems, limits } = verdict;
-  const submits =
-    state !== 'ready' ? 'submits nothing' : standing === undefined ? '' : `submits nothing: ${standing}`;
+  const { state, standing = [], problems, limits } = verdict;
+  // The values below say it themselves.
+  const told = problems.filter(
+    ({ code, severity }) => code !== 'option-without-effect' || severity === 'warning',
+  );
+  const submits = state === 'ready' && standing.length === 0 ? '' : 'submits nothing';
   const facts: (readonly [string, string])[] = [
     [
       'state',
@@ -88,6 +95,7 @@ function textOf(explanation: Explanation, listed: boolean): string[] {
         .filter((part) => part !== '')
         .join(', '),
     ],
+    ...standing.map((why, index) => [index === 0 ? 'why' : '', why] as const),
     ['file', `${file}:${line}`],
     ...(template === null ? [] : ([['template', template]] as const)),
     ...(demand === null ? [] : ([['demand', `${demand.value}: ${demand.why}`]] as const)),
@@ -101,7 +109,7 @@ function textOf(explanation: Explanation, listed: boolean): string[] {
   return [
     oneLine(queue),
     ...facts.map(([title, text]) => oneLine(`  ${title.padEnd(width)}  ${text}`)),
-    ...(problems.length === 0 ? [] : ['', ...worstFirst(problems).map(problemLine)]),
+    ...(told.length === 0 ? [] : ['', ...worstFirst(told).map(problemLine)]),
     '',
     ...formatTable(columns, values),
   ];

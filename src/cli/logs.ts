@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { type Command, Option } from 'commander';
 import { logReaderOf } from '../daemon/log-reader.ts';
+import { OperatorFiles } from '../util/operator-files.ts';
 import { type Environment, type GlobalOptions, noLog } from './environment.ts';
 import { withStore } from './opened.ts';
 import { findWorker, workerIdArgument } from './worker.ts';
@@ -26,13 +27,14 @@ export function addLogs(command: Command, environment: Environment): void {
     .option('--tail <n>', 'only so many last lines first', countArgument)
     .action(async (id: number, { follow, stderr, jobLog, tail }: LogsOptions) => {
       const { clock, random, out } = environment;
+      const files = new OperatorFiles({ clock });
       const stop = new AbortController();
       process.once('SIGINT', () => {
         stop.abort();
       });
       await withStore(command.optsWithGlobals<GlobalOptions>(), 'read', async ({ store, settings }) => {
         const worker = await findWorker(store, id);
-        const reader = await logReaderOf(worker, store, { settings, clock, random, log: noLog });
+        const reader = await logReaderOf(worker, store, { settings, clock, files, random, log: noLog });
         const request = {
           stream: jobLog ? 'job-log' : stderr ? 'stderr' : 'stdout',
           follow: follow ?? false,

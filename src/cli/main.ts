@@ -1,7 +1,19 @@
+import { flushCompileCache } from 'node:module';
 import { keepCompiled } from './compile-cache.ts';
+import { neverWaitForThreads } from './end.ts';
+import { HangUps } from './hang-ups.ts';
+import { namedCommand } from './named-command.ts';
 
+const argv = process.argv.slice(2);
+// The rest is loaded only afterwards: that takes a second, in which a SIGHUP would end a daemon.
+const hangUps = new HangUps();
+const daemon = namedCommand(argv) === 'run';
+if (daemon) {
+  hangUps.hold();
+  neverWaitForThreads();
+}
+// What was imported before is not kept compiled.
 keepCompiled(process.env);
-
 // Who closes our error output, or fills its disk, loses lines: that must not end a daemon.
 process.stderr.on('error', () => undefined);
 // `thresher workers | head` closes our output early: that is no error of ours.
@@ -10,9 +22,12 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.stderr.write(`thresher: the output cannot be written: ${error.message}\n`);
   process.exit(1);
 });
-// Imported only now: what is imported before is not kept compiled.
-const [{ realEnvironment }, { runProgram }] = await Promise.all([
-  import('./environment.ts'),
-  import('./program.ts'),
-]);
-process.exitCode = await runProgram(process.argv.slice(2), realEnvironment);
+const { realEnvironment } = await import('./environment.ts');
+const { runProgram } = await import('./program.ts');
+process.exitCode = await runProgram(argv, { ...realEnvironment, hangUps });
+if (daemon) {
+  // Node writes what it compiled when it ends by itself, which a daemon does not.
+  flushCompileCache();
+  // Handles that a plugin left open must not keep a daemon.
+  process.exit();
+}

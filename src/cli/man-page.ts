@@ -23,7 +23,10 @@ const signals: readonly Entry[] = [
     'SIGTERM, SIGINT',
     'The daemon stops within master.shutdownTimeout and a little more. Workers go on. A second one ends it at once.',
   ],
-  ['SIGHUP', 'The queue file is read anew. With --live the daemon stops, as its terminal is gone.'],
+  [
+    'SIGHUP',
+    'The queue file is read anew, as soon as the daemon runs. With --live the daemon stops, as its terminal is gone.',
+  ],
 ];
 
 const environmentVariables: readonly Entry[] = [
@@ -36,7 +39,7 @@ const exitStatus: readonly Entry[] = [
   ['0', 'All is well.'],
   [
     '1',
-    'Something failed. The message ends with a code, which docs/errors.md explains. Of check-config: there is an error, or with --strict a warning. Of run: it did not start, or its stop had to be forced.',
+    'Something failed. The message ends with a code, which docs/errors.md explains. Of check-config: there is an error, or with --strict a warning. Of run: it did not start, or its stop had to be forced; a daemon that hangs as a whole then ends itself by SIGKILL.',
   ],
   ['2', 'The command line is wrong.'],
 ];

@@ -1,4 +1,6 @@
 import type { Command } from 'commander';
+import { runningDaemon } from '../daemon/lock.ts';
+import { queueViews } from '../daemon/view.ts';
 import { isoTime } from '../util/clock.ts';
 import { askDaemon } from './ask-daemon.ts';
 import type { Environment, GlobalOptions } from './environment.ts';
@@ -15,7 +17,16 @@ export function addOrphans(command: Command, environment: Environment): void {
         await askDaemon(options, environment, { kind: 'sweep', orphans: true });
         return;
       }
-      const orphans = await withStore(options, 'read', ({ store }) => store.orphans.all());
+      const { orphans, notes } = await withStore(options, 'read', async ({ store, dir }) => ({
+        orphans: await store.orphans.all(),
+        notes: (await queueViews(store, runningDaemon(dir)))
+          .flatMap(({ reasons }) => reasons)
+          .filter(({ code }) => code === 'factory-shared')
+          .map(({ message }) => message),
+      }));
+      // What another daemon of this factory makes is adopted here, and so is no orphan.
+      for (const message of new Set(notes))
+        environment.err.write(`thresher: warning: ${message} [factory-shared]\n`);
       const views = orphans.map(({ workerId, queue, seenTime, ...rest }) => ({
         ...rest,
         workerID: workerId,

@@ -1,10 +1,28 @@
-import { Option } from 'commander';
+import { type Command, Option } from 'commander';
 
 export type OutputFormat = 'table' | 'json';
 
+const formats = ['table', 'json'];
+
 /** `--output`, wherever something is printed. */
 export function outputOption(): Option {
-  return new Option('--output <format>', 'how to print').choices(['table', 'json']).default('table');
+  return new Option('--output <format>', 'how to print').choices(formats).default('table');
+}
+
+/** The same option before a command: it counts for any command that has it and does not say it again. */
+export function globalOutputOption(): Option {
+  return new Option('--output <format>', 'how to print, for every command that has this option').choices(
+    formats,
+  );
+}
+
+/** @throws CommanderError for a command that prints nothing of the kind. */
+export function passOutputOn(program: Command, action: Command): void {
+  const { output } = program.opts<{ output?: OutputFormat }>();
+  if (output === undefined) return;
+  const source = action.getOptionValueSource('output');
+  if (source === undefined) program.error(`error: ${action.name()} has no option --output`);
+  if (source === 'default') action.setOptionValueWithSource('output', output, 'cli');
 }
 
 /** Always an array of objects: scripts need one rule only. */

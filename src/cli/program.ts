@@ -3,7 +3,8 @@ import { ownSettings } from '../config/harvester/places.ts';
 import { ThresherError } from '../worker/errors.ts';
 import { type Subcommand, subcommands } from './commands.ts';
 import { type Environment, ExitStatus } from './environment.ts';
-import { oneLine } from './output.ts';
+import { namedCommand } from './named-command.ts';
+import { globalOutputOption, oneLine, passOutputOn } from './output.ts';
 import { MistakesInFiles } from './problems.ts';
 
 /**
@@ -21,6 +22,8 @@ export async function makeProgram(
       `the daemon's settings: thresher.yaml, or Harvester's panda_harvester.cfg (default: ${ownSettings}, else where Harvester has its own)`,
     )
     .option('--state-dir <dir>', 'its state directory, instead of the one in the settings')
+    .addOption(globalOutputOption())
+    .hook('preAction', passOutputOn)
     .configureOutput({
       writeOut: (text) => environment.out.write(text),
       writeErr: (text) => environment.err.write(text),
@@ -39,20 +42,10 @@ export async function makeProgram(
   return program;
 }
 
-/** The subcommand that a command line names: its first word that is neither a global option nor the value of one. */
-export function namedIn(argv: readonly string[]): string | undefined {
-  for (let at = 0; at < argv.length; at++) {
-    const word = argv[at] ?? '';
-    if (word === '--config' || word === '--state-dir') at++;
-    else if (!word.startsWith('-')) return word;
-  }
-  return undefined;
-}
-
 /** Runs one command line. @returns the exit status: 0, 1 for what went wrong, 2 for wrong use. */
 export async function runProgram(argv: readonly string[], environment: Environment): Promise<number> {
   try {
-    const named = namedIn(argv);
+    const named = namedCommand(argv);
     // `help NAME` shows the help of that command.
     const wanted = ({ name }: Subcommand) => name === named || (named === 'help' && argv.includes(name));
     const program = await makeProgram(environment, wanted);

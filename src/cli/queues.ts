@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { runningDaemon } from '../daemon/lock.ts';
 import { type QueueView, queueViews } from '../daemon/view.ts';
-import { isTrouble } from '../worker/errors.ts';
+import { isNote, isTrouble } from '../worker/errors.ts';
 import type { Reason } from '../worker/reason.ts';
 import type { Environment, GlobalOptions } from './environment.ts';
 import { withStore } from './opened.ts';
@@ -30,10 +30,12 @@ function whyNoMore({ reasons: [first, ...others] }: QueueView): string | null {
   return weightiest([first, ...others]);
 }
 
-/** The troubles, or else the first of what is in the course of things. */
+/** The troubles, or else the first of what is in the course of things; and the notes. */
 function weightiest(reasons: readonly Reason[]): string {
   const troubles = reasons.filter(isTrouble);
-  return (troubles.length > 0 ? troubles : reasons.slice(0, 1)).map(({ message }) => message).join('; ');
+  const notes = reasons.filter(isNote);
+  const ordinary = reasons.filter((reason) => !isNote(reason)).slice(0, 1);
+  return [...(troubles.length > 0 ? troubles : ordinary), ...notes].map(({ message }) => message).join('; ');
 }
 
 function describeLimits({

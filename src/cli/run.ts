@@ -10,7 +10,9 @@ import { logProblem } from '../daemon/problem-log.ts';
 import { openBesideDaemon } from '../daemon/reader.ts';
 import { watchOver } from '../daemon/watchdog.ts';
 import { HttpServer } from '../http/server.ts';
+import type { Log } from '../plugins/contracts/index.ts';
 import { parseDuration } from '../util/duration.ts';
+import { endByForceAfter } from './end.ts';
 import type { Environment, GlobalOptions } from './environment.ts';
 import { loadSettingsWithProblems } from './opened.ts';
 import { showLive } from './live.ts';
@@ -23,6 +25,8 @@ interface RunOptions {
 
 /** How long after a stop that does not end the process ends by force, ms beyond `master.shutdownTimeout`. */
 const lastResort = 10_000;
+/** Node lets a longer timer end at once, and would end every stop by force, ms. */
+const longestTimer = 2 ** 31 - 1;
 
 function durationArgument(text: string): number {
   const duration = parseDuration(text);
@@ -48,7 +52,8 @@ export function addRun(command: Command, environment: Environment): void {
 }
 
 async function run(global: GlobalOptions, options: RunOptions, environment: Environment): Promise<void> {
-  const { clock, random, out, err } = environment;
+  const { out, hangUps } = environment;
+  hangUps.hold();
   const { settings: written, problems } = loadSettingsWithProblems(global);
   const settings = withPort(written, options.httpPort);
   const { level, format } = settings.values.log;
@@ -63,24 +68,39 @@ async function run(global: GlobalOptions, options: RunOptions, environment: Envi
     ...(logFile === undefined ? {} : { file: logFile }),
   });
   for (const problem of problems) logProblem(log, problem);
-  const stop = stopRequest(options.for, environment);
-  const http = settings.values.http.enabled ? new HttpServer({ settings, clock, random, log }) : undefined;
-  // One that comes too early must not end the process; the file is read in a moment anyway.
-  let hungUp: () => void = () => undefined;
-  process.on('SIGHUP', () => {
-    hungUp();
+  try {
+    await startAndStop(settings, options, environment, log);
+  } finally {
+    await log.close();
+  }
+}
+
+async function startAndStop(
+  settings: LoadedSettings,
+  options: RunOptions,
+  environment: Environment,
+  log: Log,
+): Promise<void> {
+  const { clock, random, out, hangUps } = environment;
+  const patience = Math.min(settings.values.master.shutdownTimeout * 1000 + lastResort, longestTimer);
+  const stopping = stopRequest(options.for, environment);
+  const stop = stopping.signal;
+  // A plugin or a disk that hangs must not keep a service from ending, nor its start.
+  stop.addEventListener('abort', () => {
+    endByForceAfter(patience);
   });
+  const http = settings.values.http.enabled ? new HttpServer({ settings, clock, random, log }) : undefined;
   const { socket, watchdog } = takeServiceManager(process.env, process.pid);
   const notifier = new Notifier(socket === undefined ? undefined : systemdNotify(socket), { clock, log });
   const daemon = await notifier.whileStarting(startDaemon({ settings, clock, random, log }, http));
   watchOver(daemon, { clock, log, notifier, interval: watchdog });
   saveMemory(daemon, clock);
   notifier.ready();
-  hungUp = () => {
+  hangUps.deliverTo(() => {
     // A closed terminal ends what runs on it; a service is not to be ended by whoever expects a reload.
     if (options.live === true) process.kill(process.pid, 'SIGTERM');
     else reload(daemon, notifier).catch(() => undefined);
-  };
+  });
   try {
     if (options.live === true) {
       const { store } = await openBesideDaemon(settings, 'read');
@@ -91,22 +111,13 @@ async function run(global: GlobalOptions, options: RunOptions, environment: Envi
     }
     await aborted(stop);
   } finally {
-    // Node lets a longer timer end at once, and would end every stop by force.
-    const patience = Math.min(settings.values.master.shutdownTimeout * 1000 + lastResort, 2 ** 31 - 1);
-    // A plugin or a disk that hangs must not keep a service from ending.
-    setTimeout(() => {
-      err.write('thresher: the stop did not come to its end; ending by force\n');
-      process.exit(1);
-    }, patience).unref();
+    stopping.abort();
     notifier.stopping(patience);
     http?.stopping();
     await daemon.stop();
     await http?.close();
     await notifier.flushed();
-    await log.close();
   }
-  // Handles that a plugin left open must not keep the process.
-  process.exit(0);
 }
 
 async function reload(daemon: Daemon, notifier: Notifier): Promise<void> {
@@ -128,6 +139,7 @@ function withPort(settings: LoadedSettings, port: number | undefined): LoadedSet
 /** Its port is bound before anything is submitted: one that is in use stops the start. */
 async function startDaemon(options: DaemonOptions, http: HttpServer | undefined): Promise<Daemon> {
   if (http === undefined) return Daemon.start(options);
+  await http.check();
   try {
     return await Daemon.start({
       ...options,
@@ -151,7 +163,7 @@ function outputFails(out: NodeJS.WriteStream): AbortSignal {
 }
 
 /** Aborts on SIGTERM, SIGINT, or when the time is over; a second signal ends the process at once. */
-function stopRequest(duration: number | undefined, { clock }: Environment): AbortSignal {
+function stopRequest(duration: number | undefined, { clock }: Environment): AbortController {
   const stop = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
@@ -167,7 +179,7 @@ function stopRequest(duration: number | undefined, { clock }: Environment): Abor
       () => undefined,
     );
   }
-  return stop.signal;
+  return stop;
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

@@ -1,5 +1,7 @@
 import type { LoadedSettings } from '../config/settings/settings.ts';
+import { factoryMistake } from '../daemon/factory-file.ts';
 import { httpMistake } from '../http/server.ts';
+import type { OperatorFiles } from '../util/operator-files.ts';
 import type { Problem } from '../util/located.ts';
 import { whyNoDirectory, whyNoFile } from '../util/writable.ts';
 import type { ErrorCode } from '../worker/errors.ts';
@@ -8,7 +10,7 @@ import type { ErrorCode } from '../worker/errors.ts';
  * For what a daemon with these settings would refuse to start, as far as it can be seen without one. Nothing is written,
  * and what this user may not look at counts as right: the daemon's user may be allowed to.
  */
-export function wouldNotStart(settings: LoadedSettings): Problem[] {
+export async function wouldNotStart(settings: LoadedSettings, files: OperatorFiles): Promise<Problem[]> {
   const { stateDir, logFile } = settings;
   const problems: Problem[] = [];
   const found = (pointer: string, code: ErrorCode, message: string): void => {
@@ -19,10 +21,12 @@ export function wouldNotStart(settings: LoadedSettings): Problem[] {
     const message = `the state directory ${stateDir} cannot be used: ${noState}`;
     found('/master/stateDir', 'state-dir-unusable', message);
   }
+  const factory = factoryMistake(settings);
+  if (factory !== undefined) found('/master/stateDir', factory.code, factory.message);
   const noLog = logFile === undefined ? undefined : whyNoFile(logFile);
   if (noLog !== undefined)
     found('/log/file', 'log-file-unusable', `the log ${logFile ?? ''} cannot be opened: ${noLog}`);
-  const http = httpMistake(settings);
+  const http = await httpMistake(settings, files);
   if (http !== undefined) {
     found(http.code === 'http-token-missing' ? '/http/host' : '/http/tokenFile', http.code, http.message);
   }

@@ -1,39 +1,36 @@
-import { CommandAgent, type SweepResult } from '../agents/commands.ts';
 import type { ObservationWriter } from '../agents/observations.ts';
-import { Progress } from '../agents/loop.ts';
-import { PrunerAgent, retentionAt } from '../agents/pruner.ts';
 import type { ConnectedPlugins, QueueRuntime } from '../agents/queue-runtime.ts';
 import type { QueueConfig, QueueFileResult } from '../config/queues/queues.ts';
+import type { ConfigPlace } from '../store/config-places.ts';
 import { messageOf, toReason } from '../worker/errors.ts';
 import type { Reason } from '../worker/reason.ts';
-import { type ConnectionLoops, makeConnectionLoops } from './connection-loops.ts';
-import { followed, type LoopParts, makeQueueLoops, type QueueLoops, watched } from './queue-loops.ts';
+import { type ConnectionLoops, madeOf, makeConnectionLoops } from './connection-loops.ts';
+import type { ConfigInUse, RunConfiguration } from './configuration.ts';
+import { Homes } from './homes.ts';
+import { makeCommandLoop, makePruneLoop } from './housekeeping.ts';
+import { type LoopParts, makeQueueLoops, type QueueLoops } from './queue-loops.ts';
 import { placed, QueueReports } from './queue-reports.ts';
 import type { Wiring } from './wiring.ts';
+
+type Read = Pick<RunConfiguration, 'queueFile' | 'inUse' | 'places'>;
 
 export interface AssemblyParts extends LoopParts {
   readonly writer: ObservationWriter;
   readonly wiring: Wiring;
 }
 
-/** A configuration that workers were submitted with. */
-export interface ConfigInUse {
-  readonly configId: number;
-  readonly config: QueueConfig;
-}
-
-/** How often the database is asked whether somebody left a command, ms. */
-const commandInterval = 300;
-
 /** What runs, and with which configuration; brought in line with the queue file at the start and at each reload. */
 export class Assembly {
   readonly #parts: AssemblyParts;
   readonly #reports: QueueReports;
+  readonly #homes: Homes;
   /** By queue. */
   readonly #current = new Map<string, QueueLoops>();
   /** Earlier configurations whose workers are followed to their end, by their ids. */
   readonly #older = new Map<number, QueueLoops>();
   readonly #connections = new Map<string, ConnectionLoops & { readonly made: string }>();
+  /** Those of them that a listing adopts workers with: it may still be about to. */
+  readonly #adopting = new Set<number>();
   /** Whether the last file could be read: else nothing is known of what should run. */
   #readable = false;
   /** Queues that have errors to show instead of what is followed of them. */
@@ -43,16 +40,31 @@ export class Assembly {
 
   constructor(parts: AssemblyParts) {
     this.#parts = parts;
-    this.#reports = new QueueReports(parts.context.ledger.store.queues, parts.context.clock);
+    const { clock, log, ledger } = parts.context;
+    const { queues } = ledger.store;
+    this.#reports = new QueueReports(queues, clock);
+    this.#homes = new Homes({
+      ...{ queues, clock, log },
+      placementsOf: (config) => parts.wiring.placementsOf(config),
+      running: () => this.#running,
+      follow: (config, configId) => this.#follow(config, configId),
+    });
   }
 
   /** Makes everything from the queue file and from what is still followed. Nothing runs yet. */
-  async begin(file: QueueFileResult, inUse: readonly ConfigInUse[]): Promise<void> {
+  async begin({ queueFile: file, inUse, places }: Read): Promise<void> {
     await this.#parts.context.ledger.load();
     const report = await this.#apply(file, inUse);
+    await this.#rehome(places);
     await report();
-    const commands = this.#commands();
-    this.#prune();
+    const commands = makeCommandLoop(this.#parts, {
+      queues: () => this.#known,
+      leads: ({ configId, placement }) => this.#leads(configId, placement),
+      sweepers: () => [...this.#current.values(), ...this.#older.values()].map(({ sweeper }) => sweeper),
+      reconcilers: () => [...this.#connections.values()].map(({ reconciler }) => reconciler),
+    });
+    // A pass under way may still submit with one that was replaced.
+    makePruneLoop(this.#parts, () => new Set(this.#running.map(({ configId }) => configId)));
     // An operator's pause counts before the first worker is submitted.
     await commands.carryOutControls();
   }
@@ -61,7 +73,7 @@ export class Assembly {
    * Brings what runs in line with a file that was read anew. A queue that has errors now goes on as it was, and says so; so does
    * every queue where the file as a whole cannot be read.
    */
-  async reload(file: QueueFileResult, inUse: readonly ConfigInUse[]): Promise<void> {
+  async reload({ queueFile: file, inUse, places }: Read): Promise<void> {
     if (!file.readable) {
       const [first] = file.problems;
       const message = `the changed queue file is not used: ${first === undefined ? 'it cannot be read' : placed(first)}`;
@@ -78,6 +90,7 @@ export class Assembly {
       const old = kept.flatMap(({ name }) => this.#current.get(name)?.runtime.config ?? []);
       const report = await this.#apply({ ...file, queues: [...file.queues, ...old] }, inUse);
       try {
+        await this.#rehome(places);
         await report();
       } catch (error) {
         // Everything runs; only what is shown of it is late.
@@ -169,8 +182,13 @@ export class Assembly {
     replaced: readonly QueueLoops[],
   ): ReadonlyMap<number, QueueRuntime> {
     const follow = new Map<number, QueueRuntime>();
-    // A pass under way may still submit with what is replaced, so that is followed, whatever is in use.
-    const last = replaced.map(({ runtime: { config, configId } }) => ({ config, configId }));
+    // A pass under way may still submit with what is replaced, and a listing adopt with what it was given for that: these are
+    // followed, whatever is in use.
+    const adopting = [...this.#older.values()].filter(({ runtime }) => this.#adopting.has(runtime.configId));
+    const last = [...replaced, ...adopting].map(({ runtime: { config, configId } }) => ({
+      config,
+      configId,
+    }));
     for (const { config, configId } of [...inUse, ...last]) {
       if (wanted.get(config.name)?.configId === configId || follow.has(configId)) continue;
       const runtime = this.#older.get(configId)?.runtime ?? this.#runtime(config, configId, false);
@@ -186,6 +204,45 @@ export class Assembly {
       const facts = { queue: config.name, configId, error: messageOf(error) };
       this.#parts.context.log.error(current ? 'queue cannot be run' : 'workers cannot be followed', facts);
       return undefined;
+    }
+  }
+
+  get #running(): QueueRuntime[] {
+    return [...this.#current.values(), ...this.#older.values()].map(({ runtime }) => runtime);
+  }
+
+  /** Whether the configuration that a worker is followed with leads to where it is. */
+  #leads(configId: number, placement: string): boolean {
+    const current = this.#running.filter((runtime) => runtime.configId === configId);
+    return current.some(({ connected }) => connected.has(placement));
+  }
+
+  #follow(config: QueueConfig, configId: number): QueueRuntime | undefined {
+    const runtime = this.#older.get(configId)?.runtime ?? this.#runtime(config, configId, false);
+    if (runtime === undefined) return undefined;
+    this.#adopting.add(configId);
+    if (!this.#older.has(configId))
+      this.#parts.loops.succeed(`queue ${config.name}`, [], this.#add(runtime).all);
+    return runtime;
+  }
+
+  /** Workers whose configuration leads elsewhere, or is gone, get one by which they can be ended, if there is any. */
+  async #rehome(places: readonly ConfigPlace[]): Promise<void> {
+    const { ledger, log } = this.#parts.context;
+    for (const place of places.filter(({ configId, placement }) => !this.#leads(configId, placement))) {
+      const configId = await this.#homes.configFor(place.queue, place.placement);
+      if (configId === undefined) {
+        log.error('workers are where no configuration leads', { code: 'worker-unreachable', ...place });
+        continue;
+      }
+      const moved = await ledger.store.workers.moveConfig(place, configId);
+      for (const workerId of moved) {
+        const worker = ledger.live.get(workerId);
+        if (worker !== undefined) worker.configId = configId;
+      }
+      log.warn('workers get another configuration, which leads to where they are', {
+        ...{ ...place, workers: moved.length, to: configId },
+      });
     }
   }
 
@@ -210,8 +267,7 @@ export class Assembly {
     const { loops } = this.#parts;
     const plugins = new Map<string, ConnectedPlugins>();
     const current = [...this.#current.values()].map(({ runtime }) => runtime);
-    const older = [...this.#older.values()].map(({ runtime }) => runtime);
-    for (const { connected } of [...current, ...older]) {
+    for (const { connected } of this.#running) {
       for (const [name, its] of connected) if (!plugins.has(name)) plugins.set(name, its);
     }
     const users = current.map(({ config, connected }) => ({ config, connections: [...connected.keys()] }));
@@ -220,75 +276,13 @@ export class Assembly {
       const now = this.#connections.get(name);
       const connected = plugins.get(name);
       if (now !== undefined && connected !== undefined && !renewed.has(name)) continue;
-      const configId = (queue: string) => this.#current.get(queue)?.runtime.configId;
-      const next = connected && makeConnectionLoops(this.#parts, name, connected, configId);
+      const configFor = async (queue: string) =>
+        this.#current.has(queue) ? this.#homes.configFor(queue, name) : undefined;
+      const next = connected && makeConnectionLoops(this.#parts, name, connected, configFor);
       if (next === undefined) this.#connections.delete(name);
       else this.#connections.set(name, { ...next, made: made.get(name) ?? '' });
       loops.succeed(`connection ${name}`, now?.all ?? [], next?.all ?? []);
     }
     return [...plugins.keys()];
   }
-
-  #prune(): void {
-    const { settings, context, loops } = this.#parts;
-    const progress = new Progress(context.clock);
-    const pruner = new PrunerAgent(followed(context, progress), (now) => {
-      // A pass under way may still submit with one that was replaced.
-      const inUse = [...this.#current.values(), ...this.#older.values()];
-      const currentConfigs = new Set(inUse.map(({ runtime }) => runtime.configId));
-      return retentionAt(now, settings, currentConfigs);
-    });
-    loops.add({
-      ...watched(this.#parts, progress),
-      name: 'prune',
-      interval: settings.sweeper.pruneInterval * 1000,
-      pass: (signal) => pruner.pass(signal),
-    });
-  }
-
-  #commands(): CommandAgent {
-    const { context, loops } = this.#parts;
-    const progress = new Progress(context.clock);
-    const commands = new CommandAgent(followed(context, progress), {
-      queues: () => this.#known,
-      wakeSubmitter: (queue) => {
-        loops.wake('submit', queue);
-      },
-      sweepNow: () =>
-        all([...this.#current.values(), ...this.#older.values()], ({ sweeper }) => sweeper.sweep()),
-      removeOrphans: () =>
-        all([...this.#connections.values()], ({ reconciler }) => reconciler.removeOrphans()),
-    });
-    loops.add({
-      ...watched(this.#parts, progress),
-      name: 'commands',
-      interval: commandInterval,
-      // Operators wait for an answer, also right after the disk was full.
-      longestPause: 1000,
-      pass: () => commands.pass(),
-    });
-    return commands;
-  }
-}
-
-/** By connection, what of the configurations that use it makes its monitor and sweeper. */
-function madeOf(
-  users: readonly { readonly config: QueueConfig; readonly connections: readonly string[] }[],
-): ReadonlyMap<string, string> {
-  const made = new Map<string, Set<string>>();
-  for (const { config, connections } of users) {
-    const { monitor, sweeper } = config.plugins;
-    const text = JSON.stringify([monitor, sweeper]);
-    for (const name of connections) made.set(name, (made.get(name) ?? new Set()).add(text));
-  }
-  return new Map([...made].map(([name, texts]) => [name, [...texts].sort().join()]));
-}
-
-/** Side by side: a dead backend delays and fails only its own part. */
-async function all<T>(items: readonly T[], count: (item: T) => Promise<number>): Promise<SweepResult> {
-  const results = await Promise.allSettled(items.map(count));
-  return {
-    count: results.reduce((sum, result) => sum + (result.status === 'fulfilled' ? result.value : 0), 0),
-    errors: results.flatMap((result) => (result.status === 'rejected' ? [messageOf(result.reason)] : [])),
-  };
 }

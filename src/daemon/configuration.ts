@@ -4,15 +4,24 @@ import {
   modulesNamedIn,
   modulesOf,
   parseSnapshot,
+  type QueueConfig,
   type QueueFileOptions,
   type QueueFileResult,
   readQueueFile,
 } from '../config/queues/queues.ts';
+import { harvesterIdOf } from '../config/settings/machine.ts';
 import { type LoadedSettings, readSettings } from '../config/settings/settings.ts';
+import type { ConfigPlace } from '../store/config-places.ts';
 import type { Store } from '../store/store.ts';
 import type { Problem } from '../util/located.ts';
-import type { ConfigInUse } from './assembly.ts';
+import type { OperatorFiles } from '../util/operator-files.ts';
 import { loadPlugins } from './plugins.ts';
+
+/** A configuration that workers were submitted with. */
+export interface ConfigInUse {
+  readonly configId: number;
+  readonly config: QueueConfig;
+}
 
 /** What is needed to read the queue file as the daemon would. */
 export interface Readable {
@@ -34,42 +43,64 @@ export interface RunConfiguration {
   readonly queueFile: QueueFileResult;
   readonly catalogue: PluginCatalogue;
   readonly inUse: readonly ConfigInUse[];
+  /** Where workers of which configurations are. */
+  readonly places: readonly ConfigPlace[];
 }
 
 /** Reads the settings and imports the plugins; starts nothing, makes nothing, asks no daemon. */
-export async function readConfiguration(config: string, stateDir?: string): Promise<Configuration> {
+export async function readConfiguration(
+  config: string,
+  stateDir: string | undefined,
+  files: OperatorFiles,
+): Promise<Configuration> {
   const result = readSettings(config, stateDir);
   const { problems } = result;
   if (!result.ok) return { problems, settings: undefined, queueFile: undefined };
   const { settings } = result;
-  return { problems, settings, queueFile: await readable(settings, []) };
+  return { problems, settings, queueFile: await readable(settings, [], files) };
 }
 
 /** Reads the queue file, with every plugin that it or a living worker's configuration names. */
-export async function readForRun(settings: LoadedSettings, store: Store): Promise<RunConfiguration> {
-  const inUse = await configsInUse(store);
+export async function readForRun(
+  settings: LoadedSettings,
+  store: Store,
+  files: OperatorFiles,
+): Promise<RunConfiguration> {
+  const places = await store.workers.configsInUse();
+  const inUse = await configsOf(places, store);
   const more = inUse.flatMap(({ config }) => modulesOf(config));
-  const { file, catalogue, options } = await readable(settings, more);
-  return { queueFile: readQueueFile(file, catalogue, options), catalogue, inUse };
+  const { file, catalogue, options } = await readable(settings, more, files);
+  return { queueFile: await readQueueFile(file, catalogue, options), catalogue, inUse, places };
 }
 
-async function readable(settings: LoadedSettings, more: readonly string[]): Promise<Readable> {
+async function readable(
+  settings: LoadedSettings,
+  more: readonly string[],
+  files: OperatorFiles,
+): Promise<Readable> {
   const file = settings.queueFile;
-  const catalogue = await loadPlugins([...modulesNamedIn(file), ...more], dirname(file));
-  const { submitter, qconf } = settings.values;
+  const catalogue = await loadPlugins(
+    [...(await modulesNamedIn(file, files)), ...more],
+    dirname(file),
+    files,
+  );
+  const { master, submitter, qconf, pandacon } = settings.values;
   const options = {
     stateDir: settings.stateDir,
+    files,
     defaultDemand: submitter.defaultDemand,
     queueList: qconf.queueList,
+    harvesterId: harvesterIdOf(master),
+    pandaURLSSL: pandacon.pandaURLSSL,
     placeOfListed: (index: number) => settings.placeOf(`/qconf/queueList/${index}`),
   };
   return { file, catalogue, options };
 }
 
 /** The configurations of workers that are alive or not swept yet. */
-async function configsInUse(store: Store): Promise<ConfigInUse[]> {
+async function configsOf(places: readonly ConfigPlace[], store: Store): Promise<ConfigInUse[]> {
   const result: ConfigInUse[] = [];
-  for (const { configId } of await store.workers.configsInUse()) {
+  for (const configId of new Set(places.map((place) => place.configId))) {
     const row = await store.queues.snapshot(configId);
     if (row !== undefined) result.push({ configId, config: parseSnapshot(row.snapshot) });
   }

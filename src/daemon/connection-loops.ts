@@ -2,7 +2,8 @@ import { type Loop, Progress } from '../agents/loop.ts';
 import { MonitorAgent } from '../agents/monitor.ts';
 import type { ObservationWriter } from '../agents/observations.ts';
 import type { ConnectedPlugins } from '../agents/queue-runtime.ts';
-import { ReconcilerAgent } from '../agents/reconciler.ts';
+import { ReconcilerAgent, type ReconcilerOptions } from '../agents/reconciler.ts';
+import type { QueueConfig } from '../config/queues/queues.ts';
 import { followed, type LoopParts, watched } from './queue-loops.ts';
 
 /** A connection at work: one monitor and one listing, whoever shares it. */
@@ -14,22 +15,15 @@ export interface ConnectionLoops {
 /** Between a monitor's end and its next start when it did not fail, ms. */
 const monitorInterval = 1000;
 
-/** Makes the loops of a connection; they are not started yet. `configId` gives a queue's current configuration. */
+/** Makes the loops of a connection; they are not started yet. `configFor` gives a configuration of a queue that leads to it. */
 export function makeConnectionLoops(
   parts: LoopParts & { readonly writer: ObservationWriter },
   name: string,
   { connection, monitor, sweeper }: ConnectedPlugins,
-  configId: (queue: string) => number | undefined,
+  configFor: ReconcilerOptions['configFor'],
 ): ConnectionLoops {
   const { settings, context, writer, loops } = parts;
   const progress = new Progress(context.clock);
-  const reconciler = new ReconcilerAgent(sweeper, connection, followed(context, progress), configId);
-  const listing = loops.add({
-    ...watched(parts, progress),
-    name: `list ${name}`,
-    interval: settings.sweeper.listInterval * 1000,
-    pass: () => reconciler.pass(),
-  });
   const options = {
     missingGrace: settings.monitor.missingGrace * 1000,
     onStranger: () => {
@@ -37,6 +31,18 @@ export function makeConnectionLoops(
     },
   };
   const agent = new MonitorAgent(monitor, connection, context, options, writer);
+  const reconciler = new ReconcilerAgent(sweeper, connection, followed(context, progress), {
+    configFor,
+    notListed: (workerIds) => {
+      agent.suspect(workerIds);
+    },
+  });
+  const listing = loops.add({
+    ...watched(parts, progress),
+    name: `list ${name}`,
+    interval: settings.sweeper.listInterval * 1000,
+    pass: () => reconciler.pass(),
+  });
   const monitoring = loops.add({
     name: `monitor ${name}`,
     interval: monitorInterval,
@@ -46,4 +52,17 @@ export function makeConnectionLoops(
     loops.wakeAll('submit');
   });
   return { reconciler, all: [listing, monitoring] };
+}
+
+/** By connection, what of the configurations that use it makes its monitor and sweeper. */
+export function madeOf(
+  users: readonly { readonly config: QueueConfig; readonly connections: readonly string[] }[],
+): ReadonlyMap<string, string> {
+  const made = new Map<string, Set<string>>();
+  for (const { config, connections } of users) {
+    const { monitor, sweeper } = config.plugins;
+    const text = JSON.stringify([monitor, sweeper]);
+    for (const name of connections) made.set(name, (made.get(name) ?? new Set()).add(text));
+  }
+  return new Map([...made].map(([name, texts]) => [name, [...texts].sort().join()]));
 }

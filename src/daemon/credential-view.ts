@@ -1,4 +1,4 @@
-import { hostname } from 'node:os';
+import { harvesterIdOf } from '../config/settings/machine.ts';
 import { judgeOne, nameOf } from '../agents/credential-board.ts';
 import { allManagers, managersOf } from '../config/queues/credential-managers.ts';
 import { readQueueFile } from '../config/queues/queues.ts';
@@ -10,7 +10,8 @@ import type { Problem } from '../util/located.ts';
 import { messageOf, ThresherError } from '../worker/errors.ts';
 import type { Readable } from './configuration.ts';
 import { namedManagers, patienceOf } from './credentials.ts';
-import { readFactoryId, stateDirAt } from './state-dir.ts';
+import { readFactoryId } from './factory-file.ts';
+import { stateDirAt } from './state-dir.ts';
 import { Wiring } from './wiring.ts';
 
 export interface CredentialViewOptions {
@@ -45,14 +46,22 @@ interface Made {
 }
 
 /** The managers as the daemon has them, whether it runs or not. */
-export function makeManagers({ settings, queueFile, clock, random, log }: CredentialViewOptions): Made[] {
+export async function makeManagers({
+  settings,
+  queueFile,
+  clock,
+  random,
+  log,
+}: CredentialViewOptions): Promise<Made[]> {
   const { file, catalogue, options } = queueFile;
-  const { queues } = readQueueFile(file, catalogue, options);
+  const { queues } = await readQueueFile(file, catalogue, options);
+  const { files } = options;
   const factoryId = readFactoryId(stateDirAt(settings.stateDir)) ?? 'thresher';
-  const harvesterId = settings.values.master.harvester_id ?? `thresher-${hostname()}`;
-  const shared = { factoryId, harvesterId, stateDir: settings.stateDir, maxStatusAge: 0, clock, random, log };
+  const harvesterId = harvesterIdOf(settings.values.master);
+  const { stateDir } = settings;
+  const shared = { factoryId, harvesterId, stateDir, maxStatusAge: 0, clock, files, random, log };
   const wiring = new Wiring(catalogue, shared);
-  const choices = allManagers(managersOf(settings, catalogue).choices, queues);
+  const choices = allManagers((await managersOf(settings, catalogue, files)).choices, queues);
   return namedManagers(choices).map(({ name, choice }) => ({
     name,
     manager: wiring.credentialManager(choice),
@@ -61,14 +70,17 @@ export function makeManagers({ settings, queueFile, clock, random, log }: Creden
 }
 
 /** What keeps managers of the settings from being made, or may not be meant. */
-export function managerMistakes({ settings, queueFile }: CredentialViewOptions): readonly Problem[] {
-  return managersOf(settings, queueFile.catalogue).problems;
+export async function managerMistakes({
+  settings,
+  queueFile: { catalogue, options },
+}: CredentialViewOptions): Promise<readonly Problem[]> {
+  return (await managersOf(settings, catalogue, options.files)).problems;
 }
 
 /** All credentials, looked at afresh. */
 export async function viewCredentials(options: CredentialViewOptions): Promise<CredentialView[]> {
   const views = await Promise.all(
-    makeManagers(options).map(async ({ name, manager, patience }): Promise<CredentialView[]> => {
+    (await makeManagers(options)).map(async ({ name, manager, patience }): Promise<CredentialView[]> => {
       try {
         const states = await bounded(options, `inspection of ${name}`, patience, (signal) =>
           manager.inspect(signal),
@@ -92,7 +104,7 @@ export async function renewCredential(
   credential: string,
   options: CredentialViewOptions,
 ): Promise<readonly RenewOutcome[]> {
-  for (const { name, manager, patience } of makeManagers(options)) {
+  for (const { name, manager, patience } of await makeManagers(options)) {
     const states = await bounded(options, `inspection of ${name}`, patience, (signal) =>
       manager.inspect(signal),
     );

@@ -7,8 +7,9 @@ import type { CredentialManagerChoice, PluginCatalogue, QueueFileResult } from '
 import { isError, type LoadedSettings } from '../config/settings/settings.ts';
 import type { Settings } from '../config/settings/settings-schema.ts';
 import type { CredentialManager } from '../plugins/contracts/index.ts';
+import type { OperatorFiles } from '../util/operator-files.ts';
 import { toReason } from '../worker/errors.ts';
-import type { ConfigInUse } from './assembly.ts';
+import type { ConfigInUse } from './configuration.ts';
 import type { LoopSet } from './loop-set.ts';
 import { logProblem } from './problem-log.ts';
 import { stuckGrace } from './queue-loops.ts';
@@ -19,6 +20,7 @@ export interface CredentialParts {
   readonly settings: Settings;
   readonly context: AgentContext;
   readonly wiring: Wiring;
+  readonly files: OperatorFiles;
   readonly loops: LoopSet;
 }
 
@@ -75,14 +77,14 @@ export class Credentials {
   }
 
   /** Those of the settings, and of every queue that runs. A queue file that cannot be read changes nothing. */
-  takeUp(
+  async takeUp(
     settings: LoadedSettings,
     { queues, readable, refused, incomplete }: QueueFileResult,
     catalogue: PluginCatalogue,
     inUse: readonly ConfigInUse[],
-  ): void {
+  ): Promise<void> {
     if (!readable) return;
-    const { choices, problems } = managersOf(settings, catalogue);
+    const { choices, problems } = await managersOf(settings, catalogue, this.#parts.files);
     for (const problem of problems) logProblem(this.#parts.context.log, problem);
     const [wrong] = problems.filter(isError);
     // A queue whose new configuration is refused goes on with the last one, and with what that one named.

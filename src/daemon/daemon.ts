@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import { schedule, type ScheduledTask } from 'node-cron';
+import { harvesterIdOf } from '../config/settings/machine.ts';
 import { CredentialBoard, type KnownCredential } from '../agents/credential-board.ts';
 import { Ledger } from '../agents/ledger.ts';
 import { FactoryLimits } from '../agents/factory-limits.ts';
@@ -8,11 +9,12 @@ import { toReason } from '../worker/errors.ts';
 import { type Metrics, noMetrics } from '../agents/metrics.ts';
 import { ObservationWriter } from '../agents/observations.ts';
 import type { Step } from '../agents/queue-runtime.ts';
+import { logServerOf } from '../config/settings/log-server.ts';
 import type { LoadedSettings } from '../config/settings/settings.ts';
 import type { Log } from '../plugins/contracts/index.ts';
-import { instancesIn } from '../store/database.ts';
 import { openStore, type Store } from '../store/store.ts';
 import type { Clock } from '../util/clock.ts';
+import { OperatorFiles } from '../util/operator-files.ts';
 import { workerIdFloor } from '../worker/identity.ts';
 import { Assembly } from './assembly.ts';
 import { stuckGrace } from './queue-loops.ts';
@@ -22,7 +24,8 @@ import { FileWatch } from './file-watch.ts';
 import { type Lock, takeLock } from './lock.ts';
 import { LoopSet } from './loop-set.ts';
 import { logProblems } from './problem-log.ts';
-import { factoryId, prepareStateDir, readFactoryId } from './state-dir.ts';
+import { factoryIdAtStart, writeFactoryId } from './factory-file.ts';
+import { prepareStateDir } from './state-dir.ts';
 import { readVersion } from './version.ts';
 import { Wiring } from './wiring.ts';
 
@@ -54,6 +57,7 @@ export class Daemon {
   readonly #loops: LoopSet;
   readonly #board = new CredentialBoard();
   readonly #giveUp = new AbortController();
+  readonly #files: OperatorFiles;
   readonly #watch: FileWatch;
   #watching: Loop | undefined;
   #assembly: Assembly | undefined;
@@ -79,15 +83,15 @@ export class Daemon {
     });
     let store: Store | undefined;
     try {
-      // A database knows its factory, also where the file with the id was lost.
-      const [known, ...others] = instancesIn(dir.database);
-      const kept = others.length === 0 && readFactoryId(dir) === undefined ? known : undefined;
-      const id = factoryId(dir, settings.values.master.factoryId ?? kept, random);
+      const { id, isWritten } = factoryIdAtStart(dir, settings.values.master.factoryId, random);
       store = await openStore(dir.database, id);
       // Also of a database that was there: restored from a backup, it does not know the ids given out since.
-      await store.ids.raise(workerIdFloor(clock.now()));
+      const idFloor = workerIdFloor(clock.now());
+      await store.ids.raise(idFloor);
+      // Last: where the database cannot be used, the directory gets no id that its workers do not have.
+      if (!isWritten) await writeFactoryId(dir, id);
       const daemon = new Daemon(options, lock, store);
-      await daemon.#run(id);
+      await daemon.#run(id, idFloor);
       return daemon;
     } catch (error) {
       await store?.close();
@@ -99,7 +103,12 @@ export class Daemon {
   private constructor(options: DaemonOptions, lock: Lock, store: Store) {
     const { clock, random, log, metrics = noMetrics } = options;
     this.#options = options;
-    this.#watch = new FileWatch(options.settings.queueFile, settleTime, clock);
+    this.#files = new OperatorFiles({ clock });
+    this.#watch = new FileWatch(options.settings.queueFile, {
+      settle: settleTime,
+      clock,
+      files: this.#files,
+    });
     this.#lock = lock;
     this.#store = store;
     this.#loops = new LoopSet({
@@ -160,9 +169,10 @@ export class Daemon {
     log.info('stopping');
     this.#stopping = true;
     await this.#cron?.stop();
+    const end = clock.monotonic() + shutdownTimeout * 1000;
     await within(clock, shutdownTimeout * 1000, this.#reloads);
     const stopped = this.#loops.stop();
-    if (!(await within(clock, shutdownTimeout * 1000, stopped))) {
+    if (!(await within(clock, Math.max(0, end - clock.monotonic()), stopped))) {
       log.warn('calls under way are given up', { shutdownTimeout });
       this.#giveUp.abort();
       await within(clock, lastWait, stopped);
@@ -209,11 +219,12 @@ export class Daemon {
 
   async #takeUp(assembly: Assembly, wiring: Wiring, cause: string): Promise<void> {
     const { settings, log } = this.#options;
-    const { queueFile, catalogue, inUse } = await readForRun(settings, this.#store);
+    const read = await readForRun(settings, this.#store, this.#files);
+    const { queueFile, catalogue, inUse } = read;
     logProblems(log, queueFile);
     wiring.use(catalogue);
-    this.#credentials?.takeUp(settings, queueFile, catalogue, inUse);
-    await assembly.reload(queueFile, inUse);
+    await this.#credentials?.takeUp(settings, queueFile, catalogue, inUse);
+    await assembly.reload(read);
     const { queues, incomplete, refused, readable } = queueFile;
     const facts = { cause, queues: queues.length, incomplete: incomplete.length, refused: refused.length };
     if (!readable) log.error('the queue file cannot be used: all queues go on as they were', facts);
@@ -228,16 +239,19 @@ export class Daemon {
     if (seen === 'changed') await this.#oneReload('the file changed');
   }
 
-  async #run(id: string): Promise<void> {
+  async #run(id: string, idFloor: number): Promise<void> {
     const { settings, clock, random, log, step, metrics = noMetrics, beforeLoops } = this.#options;
     const { master, monitor, submitter, sweeper, qconf, credmanager } = settings.values;
     await this.#watch.use();
-    const { queueFile, catalogue, inUse } = await readForRun(settings, this.#store);
+    const read = await readForRun(settings, this.#store, this.#files);
+    const { queueFile, catalogue, inUse } = read;
     logProblems(log, queueFile);
-    const harvesterId = master.harvester_id ?? `thresher-${hostname()}`;
-    const shared = { factoryId: id, harvesterId, clock, random, log };
+    const harvesterId = harvesterIdOf(master);
+    const files = this.#files;
+    const shared = { factoryId: id, harvesterId, clock, files, random, log };
     const context = {
       ...shared,
+      idFloor,
       ledger: this.#ledger,
       factoryLimits: new FactoryLimits(submitter.submissionRate, submitter.submissionBurst, clock),
       metrics,
@@ -249,12 +263,15 @@ export class Daemon {
       step: step ?? (() => undefined),
     };
     const maxStatusAge = monitor.maxStatusAge * 1000;
-    this.#wiring = new Wiring(catalogue, { ...shared, maxStatusAge, stateDir: settings.stateDir });
+    this.#wiring = new Wiring(catalogue, {
+      ...{ ...shared, maxStatusAge, stateDir: settings.stateDir },
+      logServer: logServerOf(settings.values),
+    });
     const parts = { settings: settings.values, context, writer: this.#writer, wiring: this.#wiring };
     this.#assembly = new Assembly({ ...parts, loops: this.#loops });
-    this.#credentials = new Credentials({ ...parts, loops: this.#loops }, this.#board);
-    this.#credentials.takeUp(settings, queueFile, catalogue, inUse);
-    await this.#assembly.begin(queueFile, inUse);
+    this.#credentials = new Credentials({ ...parts, files, loops: this.#loops }, this.#board);
+    await this.#credentials.takeUp(settings, queueFile, catalogue, inUse);
+    await this.#assembly.begin(read);
     if (qconf.checkInterval > 0) {
       const interval = qconf.checkInterval * 1000;
       const stuckAfter = context.pluginTimeout + stuckGrace;

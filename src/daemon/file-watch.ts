@@ -1,7 +1,14 @@
 import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import type { Clock } from '../util/clock.ts';
-import { messageOf } from '../worker/errors.ts';
+import type { OperatorFiles } from '../util/operator-files.ts';
+import { messageOf, ThresherError } from '../worker/errors.ts';
+
+export interface FileWatchParts {
+  /** A file must stay as it is for so long to count as changed, ms. */
+  readonly settle: number;
+  readonly clock: Clock;
+  readonly files: OperatorFiles;
+}
 
 /**
  * Notices changes of a file by its content, whatever was done to get it there: an editor's rename, a copy in place, or a
@@ -11,22 +18,23 @@ export class FileWatch {
   readonly #path: string;
   readonly #settle: number;
   readonly #clock: Clock;
+  readonly #files: OperatorFiles;
   /** Digest of what is in use, and of what was seen at the last look. */
   #used: string | undefined;
   #seen: string | undefined;
   /** Since when (monotonic ms) it is as it was seen at the last look. */
   #since = 0;
 
-  /** A file must stay as it is for `settle` ms to count as changed. */
-  constructor(path: string, settle: number, clock: Clock) {
+  constructor(path: string, { settle, clock, files }: FileWatchParts) {
     this.#path = path;
     this.#settle = settle;
     this.#clock = clock;
+    this.#files = files;
   }
 
   /** That the file is used as it is now. */
   async use(): Promise<void> {
-    this.#used = await this.#digest();
+    this.#used = await this.#digest().catch(messageOf);
     this.#seen = this.#used;
   }
 
@@ -35,7 +43,10 @@ export class FileWatch {
     this.#used = undefined;
   }
 
-  /** Whether the file changed and stayed so; `changing`: look again soon. */
+  /**
+   * Whether the file changed and stayed so; `changing`: look again soon.
+   * @throws ThresherError `file-timeout`: whether it changed is unknown then
+   */
   async look(): Promise<'same' | 'changing' | 'changed'> {
     const now = await this.#digest();
     const at = this.#clock.monotonic();
@@ -47,10 +58,10 @@ export class FileWatch {
 
   async #digest(): Promise<string> {
     try {
-      return createHash('sha256')
-        .update(await readFile(this.#path))
-        .digest('hex');
+      const { bytes } = await this.#files.read(this.#path, 'queues');
+      return createHash('sha256').update(bytes).digest('hex');
     } catch (error) {
+      if (error instanceof ThresherError) throw error;
       // That it cannot be read is a state of its own.
       return messageOf(error);
     }

@@ -51,10 +51,10 @@ export function createLog(settings: LogSettings): DaemonLog {
     error: write('error'),
     close: () =>
       new Promise((resolve) => {
-        // A transport that failed never finishes.
+        // A transport that failed never finishes, and neither does a file on a disk that hangs.
         setTimeout(resolve, closeWait).unref();
         transport.once('finish', () => {
-          resolve(file?.close());
+          (file?.close() ?? Promise.resolve()).then(resolve, resolve);
         });
         logger.end();
       }),

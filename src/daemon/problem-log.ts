@@ -8,10 +8,15 @@ import { whyNot } from './queue-reports.ts';
  * queues are for who looks closer: a file of sixty queues would otherwise bury its mistakes.
  */
 export function logProblems(log: Log, { problems, verdicts, incomplete }: QueueFileResult): void {
+  // Queues have options that do nothing from their template, or from each other: one line says it for all of them.
+  const told = new Set<string>();
   for (const problem of problems) {
-    const { queue, severity } = problem;
+    const { file, queue, severity, code, message } = problem;
     const missing = severity === 'error' && queue !== undefined && incomplete.includes(queue);
-    if (!missing) logProblem(log, problem);
+    const key = JSON.stringify([file, code, message]);
+    if (missing || (code === 'option-without-effect' && told.has(key))) continue;
+    told.add(key);
+    logProblem(log, problem);
   }
   for (const verdict of verdicts) {
     if (verdict.state !== 'incomplete') continue;

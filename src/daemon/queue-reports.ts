@@ -1,7 +1,7 @@
 import type { QueueConfig, QueueFileResult, QueueState, QueueVerdict } from '../config/queues/queues.ts';
 import type { QueueReport, QueueStore } from '../store/queues.ts';
 import type { Clock } from '../util/clock.ts';
-import type { Problem } from '../util/located.ts';
+import { fromPointer, type Problem } from '../util/located.ts';
 import { isTrouble } from '../worker/errors.ts';
 import type { Reason } from '../worker/reason.ts';
 
@@ -109,8 +109,12 @@ function whatIsMissing(errors: readonly Problem[]): string {
     found.map(({ subject, message }) => subject ?? message).join(', ');
   const plugins = of('plugin-not-there');
   const files = of('file-unreadable');
+  const unset = [...of('ce-list-missing'), ...of('size-not-said')].map(({ pointer }) =>
+    fromPointer(pointer).at(-1),
+  );
   return [
     ...(plugins.length > 0 ? [`thresher does not have yet: ${named(plugins)}`] : []),
     ...(files.length > 0 ? [`not on this machine: ${named(files)}`] : []),
+    ...(unset.length > 0 ? [`to be set, since CRIC is not read: ${unset.join(', ')}`] : []),
   ].join('; ');
 }

@@ -1,7 +1,8 @@
 import type { LoadedSettings } from '../config/settings/settings.ts';
 import { openStoreBeside, type Store } from '../store/store.ts';
 import { ThresherError } from '../worker/errors.ts';
-import { readFactoryId, type StateDir, stateDirAt } from './state-dir.ts';
+import { readFactoryId } from './factory-file.ts';
+import { type StateDir, stateDirAt } from './state-dir.ts';
 
 /**
  * Opens what a daemon keeps, whether it runs or not.

@@ -1,14 +1,17 @@
-import { hostname } from 'node:os';
 import pMap from 'p-map';
+import { harvesterIdOf } from '../config/settings/machine.ts';
 import { makeWorker } from '../agents/worker-maker.ts';
 import type { PluginCatalogue, QueueConfig } from '../config/queues/queues.ts';
+import { logServerOf } from '../config/settings/log-server.ts';
 import type { LoadedSettings } from '../config/settings/settings.ts';
 import type { DefinitionProblem, Log } from '../plugins/contracts/index.ts';
 import type { Clock } from '../util/clock.ts';
 import { withDeadline } from '../util/deadline.ts';
 import { type Problem, toPointer } from '../util/located.ts';
+import type { OperatorFiles } from '../util/operator-files.ts';
 import { messageOf } from '../worker/errors.ts';
-import { readFactoryId, stateDirAt } from './state-dir.ts';
+import { readFactoryId } from './factory-file.ts';
+import { stateDirAt } from './state-dir.ts';
 import { Wiring } from './wiring.ts';
 
 export interface RehearsalOptions {
@@ -16,6 +19,7 @@ export interface RehearsalOptions {
   readonly catalogue: PluginCatalogue;
   readonly queueFile: string;
   readonly clock: Clock;
+  readonly files: OperatorFiles;
   readonly random: () => number;
   readonly log: Log;
   readonly signal: AbortSignal;
@@ -34,12 +38,13 @@ export async function rehearse(
   configs: readonly QueueConfig[],
   options: RehearsalOptions,
 ): Promise<ReadonlyMap<string, readonly Problem[]>> {
-  const { settings, catalogue, clock, random, log } = options;
+  const { settings, catalogue, clock, files, random, log } = options;
   const { stateDir, values } = settings;
   const factoryId = readFactoryId(stateDirAt(stateDir)) ?? values.master.factoryId ?? 'thresher-rehearsal';
-  const harvesterId = values.master.harvester_id ?? `thresher-${hostname()}`;
-  const parts = { factoryId, harvesterId, stateDir, maxStatusAge: 0, clock, random, log };
-  const wiring = new Wiring(catalogue, parts);
+  const harvesterId = harvesterIdOf(values.master);
+  const parts = { factoryId, harvesterId, stateDir, maxStatusAge: 0, clock, files, random, log };
+  const logServer = logServerOf(values);
+  const wiring = new Wiring(catalogue, { ...parts, logServer });
   const asked = await pMap(
     configs,
     async (config): Promise<readonly (readonly [string, readonly Problem[]])[]> => {

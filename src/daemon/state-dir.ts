@@ -1,8 +1,7 @@
-import { accessSync, constants, readFileSync, statfsSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, statfsSync } from 'node:fs';
 import { join } from 'node:path';
-import { hasCode, makeDirectory } from '../util/files.ts';
+import { makeDirectory } from '../util/files.ts';
 import { messageOf, ThresherError } from '../worker/errors.ts';
-import { newFactoryId } from '../worker/identity.ts';
 
 /** Magic numbers of file systems whose locks or caches SQLite cannot trust. Source: statfs(2), linux/magic.h. */
 const networkFileSystems: Readonly<Record<number, string>> = {
@@ -65,35 +64,4 @@ export function prepareStateDir(path: string, typeOf = (dir: string) => statfsSy
     throw new ThresherError('state-dir-network', message, { path, fileSystem: network });
   }
   return stateDirAt(path);
-}
-
-/** The factory's id, if it has one yet. */
-export function readFactoryId(dir: StateDir): string | undefined {
-  try {
-    return readFileSync(dir.factory, 'utf8').trim();
-  } catch (error) {
-    if (hasCode(error, 'ENOENT', 'ENOTDIR')) return undefined;
-    throw error;
-  }
-}
-
-/**
- * The mark on everything this factory makes. Drawn once; it must never change while workers live.
- * @throws ThresherError `factory-id-changed`, `state-dir-unusable`
- */
-export function factoryId(dir: StateDir, configured: string | undefined, random: () => number): string {
-  const kept = readFactoryId(dir);
-  if (kept !== undefined && kept !== '') {
-    if (configured === undefined || configured === kept) return kept;
-    const message = `master.factoryId is ${configured}, but ${dir.factory} says ${kept}`;
-    throw new ThresherError('factory-id-changed', message, { configured, kept });
-  }
-  const id = configured ?? newFactoryId(random);
-  try {
-    writeFileSync(dir.factory, `${id}\n`, { flush: true });
-  } catch (error) {
-    const message = `${dir.factory} cannot be written: ${messageOf(error)}`;
-    throw new ThresherError('state-dir-unusable', message, { path: dir.factory }, { cause: error });
-  }
-  return id;
 }

@@ -15,6 +15,7 @@ import type {
   CredentialManager,
   DemandSource,
   Log,
+  LogServer,
   Messenger,
   Monitor,
   Submitter,
@@ -22,6 +23,7 @@ import type {
   Throttler,
 } from '../plugins/contracts/index.ts';
 import type { Clock } from '../util/clock.ts';
+import type { OperatorFiles } from '../util/operator-files.ts';
 import { check } from '../util/schema.ts';
 import { ThresherError } from '../worker/errors.ts';
 
@@ -37,10 +39,12 @@ const ofNoQueue = {
 export interface WiringOptions {
   readonly factoryId: string;
   readonly harvesterId: string;
+  readonly logServer?: LogServer | undefined;
   readonly stateDir: string;
   /** ms. */
   readonly maxStatusAge: number;
   readonly clock: Clock;
+  readonly files: OperatorFiles;
   readonly random: () => number;
   readonly log: Log;
 }
@@ -106,9 +110,9 @@ export class Wiring {
     const definition = this.#catalogue.find('credmanager', module, name);
     if (definition === undefined)
       throw new ThresherError('unknown-plugin', `no credential manager is called ${name} of ${module}`);
-    const { factoryId, harvesterId, stateDir, clock, random, log } = this.#options;
+    const { factoryId, harvesterId, stateDir, clock, files, random, log } = this.#options;
     return definition.create(config, {
-      ...{ factoryId, harvesterId, stateDir, clock, random, log, configDir },
+      ...{ factoryId, harvesterId, stateDir, clock, files, random, log, configDir },
       ...ofNoQueue,
       share: <T>(key: string, make: () => T): T => this.#share(key, make),
     }) as CredentialManager;
@@ -155,9 +159,10 @@ export class Wiring {
   }
 
   #context(config: QueueConfig, configId: number, connection: string): Context {
-    const { factoryId, harvesterId, stateDir, clock, random, log } = this.#options;
+    const { factoryId, harvesterId, logServer, stateDir, clock, files, random, log } = this.#options;
     return {
-      ...{ factoryId, harvesterId, connection, stateDir, clock, random, log },
+      ...(logServer && { logServer }),
+      ...{ factoryId, harvesterId, connection, stateDir, clock, files, random, log },
       queue: config.name,
       configId,
       requirements: requirementsOf(config),

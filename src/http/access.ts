@@ -7,10 +7,13 @@ export function isLoopback(host: string): boolean {
   return name === 'localhost' || name === '::1' || (isIPv4(name) && name.startsWith('127.'));
 }
 
-/** The name in a Host header, without port and brackets. */
+/** The name in a Host header, without port and brackets. Brackets stand around the whole name, or are part of a strange one. */
 export function nameInHost(header: string): string {
-  const bracketed = /^\[([^\]]*)\]/.exec(header);
-  return (bracketed?.[1] ?? header.replace(/:\d*$/, '')).toLowerCase().replace(/\.$/, '');
+  const name = header.replace(/:\d*$/, '');
+  return name
+    .replace(/^\[([^\]]*)\]$/, '$1')
+    .toLowerCase()
+    .replace(/\.$/, '');
 }
 
 /**

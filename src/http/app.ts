@@ -5,6 +5,7 @@ import { messageOf, ThresherError } from '../worker/errors.ts';
 import { isOurName, isSameToken, tokenIn } from './access.ts';
 import { addApi } from './api.ts';
 import { briefly } from './briefly.ts';
+import { boundConnections } from './connections.ts';
 import { type Answer, answerTo } from './failures.ts';
 import { LogTails } from './log-tail.ts';
 import { addPages } from './pages.ts';
@@ -21,8 +22,11 @@ declare module 'fastify' {
   }
 }
 
-/** A client that sends, or takes, nothing is not kept for longer, ms. */
-const patience = { request: 10_000, keepAlive: 5000 };
+/**
+ * A client that sends, or takes, nothing is not kept for longer, ms: until its request is complete, while its answer is made or under
+ * way, which a log may take 10 s for, and until its next request. Node looks only so often which have come too late.
+ */
+const patience = { request: 10_000, answer: 15_000, keepAlive: 5000, look: 1000 };
 const maxConnections = 200;
 /** Counting all workers is the dearest question: it is asked once in this time, ms. */
 const keptFor = 1000;
@@ -39,7 +43,9 @@ export async function makeApp(served: Served, tokenFile: TokenFile | undefined):
     exposeHeadRoutes: false,
     forceCloseConnections: true,
     requestTimeout: patience.request,
+    connectionTimeout: patience.answer,
     keepAliveTimeout: patience.keepAlive,
+    http: { connectionsCheckingInterval: patience.look },
     // A mistyped filter must not mean all of them; `verbose` is for our messages.
     ajv: { customOptions: { removeAdditional: false, strict: false, verbose: true } },
     frameworkErrors: (error, request, reply) => {
@@ -47,13 +53,13 @@ export async function makeApp(served: Served, tokenFile: TokenFile | undefined):
       send(answerTo(error), request, reply);
     },
   });
-  app.server.maxConnections = maxConnections;
+  boundConnections(app.server, maxConnections);
   // The schemas describe the answers, they do not change them: tests hold the two together.
   app.setSerializerCompiler(() => JSON.stringify);
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(securityHeaders);
     if (tokenFile === undefined) requireOurName(request, served);
-    else if (request.routeOptions.config.open !== true) requireToken(request, tokenFile);
+    else if (request.routeOptions.config.open !== true) await requireToken(request, tokenFile);
     if (request.method !== 'GET') {
       reply.header('allow', 'GET');
       throw new ThresherError('http-method', `${request.method} is not answered; only GET is`);
@@ -100,9 +106,9 @@ function requireOurName({ headers }: FastifyRequest, { ownNames }: Served): void
 }
 
 /** @throws ThresherError `http-token-refused`, `http-token-unreadable` */
-function requireToken({ headers }: FastifyRequest, tokenFile: TokenFile): void {
+async function requireToken({ headers }: FastifyRequest, tokenFile: TokenFile): Promise<void> {
   const given = tokenIn(headers.authorization);
-  const token = tokenFile.token();
+  const token = await tokenFile.token();
   if (given !== undefined && isSameToken(given, token)) return;
   const what = given === undefined ? 'brought no token' : 'brought a wrong token';
   const message = `the request ${what}; send "Authorization: Bearer TOKEN", or the token as the password`;

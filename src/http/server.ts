@@ -4,15 +4,16 @@ import type { FastifyInstance } from 'fastify';
 import type { LoadedSettings } from '../config/settings/settings.ts';
 import type { Daemon } from '../daemon/daemon.ts';
 import { DaemonMetrics } from '../daemon/metrics.ts';
+import { readFactoryId } from '../daemon/factory-file.ts';
 import { logReaderOf } from '../daemon/log-reader.ts';
 import { openBesideDaemon } from '../daemon/reader.ts';
-import { readFactoryId } from '../daemon/state-dir.ts';
 import { readVersion } from '../daemon/version.ts';
 import type { Log } from '../plugins/contracts/index.ts';
 import type { WorkerRecord } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../util/clock.ts';
 import { hasCode } from '../util/files.ts';
+import { OperatorFiles } from '../util/operator-files.ts';
 import { messageOf, ThresherError } from '../worker/errors.ts';
 import { isLoopback } from './access.ts';
 import { makeApp } from './app.ts';
@@ -30,22 +31,27 @@ export class HttpServer {
   /** For the daemon to count with. */
   readonly metrics: DaemonMetrics;
   readonly #options: HttpOptions;
+  readonly #files: OperatorFiles;
   readonly #tokenFile: TokenFile | undefined;
   #app: FastifyInstance | undefined;
   #store: Store | undefined;
   #url: string | undefined;
   #stopping = false;
 
-  /**
-   * Listens nowhere yet, but finds mistakes that need no daemon.
-   * @throws ThresherError `http-token-missing`, `http-token-unreadable`
-   */
+  /** Listens nowhere yet. */
   constructor(options: HttpOptions) {
     const { settings, clock } = options;
     this.#options = options;
     this.metrics = new DaemonMetrics(clock);
-    this.#tokenFile = settings.tokenFile === undefined ? undefined : new TokenFile(settings.tokenFile);
-    this.#tokenFile?.token();
+    this.#files = new OperatorFiles({ clock });
+    const { tokenFile } = settings;
+    this.#tokenFile = tokenFile === undefined ? undefined : new TokenFile(tokenFile, this.#files);
+  }
+
+  /** Finds mistakes that need no daemon. @throws ThresherError `http-token-missing`, `http-token-unreadable` */
+  async check(): Promise<void> {
+    await this.#tokenFile?.token();
+    const { settings } = this.#options;
     if (needsToken(settings)) throw tokenMissing(settings);
   }
 
@@ -66,7 +72,8 @@ export class HttpServer {
       metrics: this.metrics,
       factoryId: readFactoryId(dir) ?? '',
       version: readVersion(),
-      logsOf: (worker: WorkerRecord) => logReaderOf(worker, store, { settings, clock, random, log }),
+      logsOf: (worker: WorkerRecord) =>
+        logReaderOf(worker, store, { settings, clock, files: this.#files, random, log }),
       health: () => daemon.health,
       credentials: () => daemon.credentials,
       stopping: () => this.#stopping,
@@ -115,11 +122,14 @@ export class HttpServer {
 }
 
 /** What a daemon with these settings would not start for; undefined also where this user may not read the token. */
-export function httpMistake(settings: LoadedSettings): ThresherError | undefined {
+export async function httpMistake(
+  settings: LoadedSettings,
+  files: OperatorFiles,
+): Promise<ThresherError | undefined> {
   if (!settings.values.http.enabled) return undefined;
   if (needsToken(settings)) return tokenMissing(settings);
   try {
-    if (settings.tokenFile !== undefined) new TokenFile(settings.tokenFile).token();
+    if (settings.tokenFile !== undefined) await new TokenFile(settings.tokenFile, files).token();
     return undefined;
   } catch (error) {
     if (!(error instanceof ThresherError)) throw error;

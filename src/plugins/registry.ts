@@ -82,23 +82,27 @@ export function isThirdParty(module: string): boolean {
 
 /**
  * Imports third-party plugins. Each module exports, under any names, what `definePlugin` returned, or lists of it; it
- * is known here by the `module` the queue file names it with. `toUrl` resolves that to something importable.
+ * is known here by the `module` the queue file names it with. All are imported side by side: one that hangs must not add
+ * its deadline to that of others.
  */
 export async function loadThirdParty(
   modules: ReadonlySet<string>,
-  toUrl: (module: string) => string,
+  importModule: (module: string) => Promise<object>,
 ): Promise<ThirdParty> {
   const definitions: AnyDefinition[] = [];
   const failures = new Map<string, string>();
-  for (const module of modules) {
-    try {
-      const exported = (await import(toUrl(module))) as Record<string, unknown>;
-      const found = Object.values(exported).flat().filter(isDefinition);
+  const names = [...modules];
+  const imports = await Promise.allSettled(names.map(importModule));
+  for (const [at, module] of names.entries()) {
+    const imported = imports[at];
+    if (imported?.status === 'fulfilled') {
+      const exported: unknown[] = Object.values(imported.value);
+      const found = exported.flat().filter(isDefinition);
       if (found.length === 0) failures.set(module, 'it exports nothing that definePlugin() returned');
       definitions.push(...found.map((definition) => ({ ...definition, module })));
-    } catch (error) {
+    } else {
       // Below its first line Node lists who required it, which is thresher itself.
-      failures.set(module, messageOf(error).split('\n')[0] ?? '');
+      failures.set(module, messageOf(imported?.reason).split('\n')[0] ?? '');
     }
   }
   return { definitions, failures };

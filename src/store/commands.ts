@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely';
+import type { ErrorCode } from '../worker/errors.ts';
 import { isWorkerStatus, type WorkerStatus } from '../worker/status.ts';
 import type { Tables } from './tables.ts';
 
@@ -19,6 +20,8 @@ export interface CommandResult {
   readonly ok: boolean;
   /** One sentence for the operator. */
   readonly message: string;
+  /** Why it was not done, where that has a code of its own. */
+  readonly code?: ErrorCode;
 }
 
 export interface OpenCommand {

@@ -3,6 +3,7 @@ import Database from 'better-sqlite3';
 import { CompiledQuery, Kysely, sql, SqliteDialect } from 'kysely';
 import { Migrator } from 'kysely/migration';
 import { ThresherError } from '../worker/errors.ts';
+import { finalStatuses } from '../worker/status.ts';
 import { storeError } from './failures.ts';
 import { migrations } from './migrations.ts';
 import { KeptStatements } from './statements.ts';
@@ -17,18 +18,37 @@ export interface OpenDatabase {
   close(): Promise<void>;
 }
 
-/** The factories that have used this database; empty when there is none, or nothing in it. */
-export function instancesIn(file: string): string[] {
+/** A factory that has used a database. */
+export interface Instance {
+  readonly id: string;
+  readonly living: number;
+}
+
+const instancesQuery = `
+  SELECT instance AS id, count(worker_id) AS living
+  FROM (SELECT DISTINCT instance FROM counters)
+  LEFT JOIN (
+    SELECT instance, worker_id FROM workers WHERE status NOT IN (${finalStatuses.map((status) => `'${status}'`).join(', ')})
+  ) USING (instance)
+  GROUP BY instance ORDER BY instance`;
+
+/**
+ * The factories that have used this database; empty when there is none, or nothing in it.
+ * @throws ThresherError as `openBeside`: a database that cannot be read is no empty one
+ */
+export function instancesIn(file: string): Instance[] {
   if (!existsSync(file)) return [];
-  const db = new Database(file, { readonly: true });
+  let db: Database.Database | undefined;
   try {
-    return db.prepare('SELECT DISTINCT instance FROM counters').pluck().all() as string[];
+    db = new Database(file, { readonly: true, timeout: busyTimeout });
+    const tables = db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'counters'").all();
+    // Nothing was put into it yet.
+    if (tables.length === 0) return [];
+    return db.prepare(instancesQuery).all() as Instance[];
   } catch (error) {
-    // Not brought up to date yet, or damaged: opening it properly will say so.
-    if (error instanceof Database.SqliteError) return [];
-    throw error;
+    throw storeError(error, file);
   } finally {
-    db.close();
+    db?.close();
   }
 }
 

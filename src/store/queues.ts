@@ -52,6 +52,19 @@ export class QueueStore {
       .executeTakeFirst();
   }
 
+  /** All configurations that are kept of a queue, the last one used first. */
+  async snapshotsOf(queue: string): Promise<{ configId: number; snapshot: string }[]> {
+    const rows = await this.#db
+      .selectFrom('configs')
+      .select(['config_id', 'snapshot'])
+      .where('instance', '=', this.#instance)
+      .where('queue', '=', queue)
+      .orderBy('used_time', 'desc')
+      .orderBy('config_id', 'desc')
+      .execute();
+    return rows.map((row) => ({ configId: row.config_id, snapshot: row.snapshot }));
+  }
+
   async report(report: Omit<QueueReport, 'control'>): Promise<void> {
     const row = {
       queue_status: report.queueStatus,

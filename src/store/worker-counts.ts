@@ -1,4 +1,5 @@
 import { type Kysely, sql } from 'kysely';
+import { endedUnseen } from '../worker/ended-unseen.ts';
 import type { FinalStatus, WorkerStatus } from '../worker/status.ts';
 import { alive, ended, endedAt, started } from './conditions.ts';
 import type { Tables } from './tables.ts';
@@ -52,7 +53,7 @@ export async function lastEnded(
   return result.rows;
 }
 
-/** How many of these were missed at or after `since`. */
+/** How many of these were missed at or after `since`; without those of which nothing says when they ended. */
 export async function missedSince(
   db: Kysely<Tables>,
   instance: string,
@@ -61,9 +62,8 @@ export async function missedSince(
 ): Promise<number> {
   const result = await sql<{ workers: number }>`
     SELECT count(*) AS workers FROM workers
-    WHERE instance = ${instance} AND ${whose(scope)} AND status = 'missed' AND ${endedAt} >= ${since}`.execute(
-    db,
-  );
+    WHERE instance = ${instance} AND ${whose(scope)} AND status = 'missed' AND ${endedAt} >= ${since}
+      AND error_code IS NOT ${endedUnseen}`.execute(db);
   return result.rows[0]?.workers ?? 0;
 }
 

@@ -3,6 +3,7 @@ import { nextTurn } from '../util/clock.ts';
 import { type FinalStatus, finalStatuses, type WorkerStatus } from '../worker/status.ts';
 import type { Worker } from '../worker/worker.ts';
 import { alive, ended, isIn } from './conditions.ts';
+import { type ConfigPlace, configsInUse, moveConfig } from './config-places.ts';
 import { toNewRow, toRecord, type WorkerRecord } from './rows.ts';
 import { insertRows } from './rows-at-once.ts';
 import { inTransaction } from './transaction.ts';
@@ -245,15 +246,14 @@ export class WorkerStore {
     return rows.map(toRecord);
   }
 
-  /** Every (queue, configuration) that still has living or unswept workers. */
-  async configsInUse(): Promise<{ queue: string; configId: number }[]> {
-    const rows = await sql<{ queue: string; config_id: number }>`
-      SELECT queue, config_id FROM workers WHERE instance = ${this.#instance} AND ${alive}
-      UNION
-      SELECT queue, config_id FROM workers WHERE instance = ${this.#instance} AND swept_time IS NULL AND ${ended}`.execute(
-      this.#db,
-    );
-    return rows.rows.map((row) => ({ queue: row.queue, configId: row.config_id }));
+  /** Every (queue, configuration) that still has living or unswept workers, and where these are. */
+  configsInUse(): Promise<ConfigPlace[]> {
+    return configsInUse(this.#db, this.#instance);
+  }
+
+  /** Gives another configuration to the living and unswept workers of one at one place; @returns their ids. */
+  moveConfig(from: ConfigPlace, to: number): Promise<number[]> {
+    return moveConfig(this.#db, this.#instance, from, to);
   }
 
   async history(workerId: number): Promise<Omit<TransitionsTable, 'id'>[]> {

@@ -1,10 +1,6 @@
-import { isUtf8 } from 'node:buffer';
-import { readFileSync } from 'node:fs';
 import { type Node, parseTree, type ParseError } from 'jsonc-parser';
 import { isMap, isPair, isScalar, isSeq, LineCounter, parseDocument, type ScalarTag } from 'yaml';
-import { hasCode } from './files.ts';
-import { messageOf } from '../worker/errors.ts';
-import type { ErrorCode } from '../worker/errors.ts';
+import { type ErrorCode, messageOf } from '../worker/errors.ts';
 import { jsonMistake } from './json-syntax.ts';
 import { fromPointer, toPointer } from './pointer.ts';
 
@@ -39,62 +35,23 @@ export interface Located {
   fileOf?(pointer: string): string;
 }
 
-/** Reads a JSON file as strictly as Python's `json.load`; a duplicate key is a warning and the last one counts. */
-export function readJsonFile(file: string): Located {
-  return readLocated(file, parseJson);
-}
-
-/** Reads a YAML file; a duplicate key is an error. */
-export function readYamlFile(file: string): Located {
-  return readLocated(file, parseYaml);
-}
-
-/** Reads a file as `parse` does; one that cannot be read is a problem of its own. */
-export function readLocated(file: string, parse: (text: string, file: string) => Located): Located {
-  let bytes: Buffer;
-  try {
-    bytes = readFileSync(file);
-  } catch (error) {
-    // Node names the call and the path as well, which stand beside the message already.
-    const why = messageOf(error).replace(/, \w+( '.*')?$/s, '');
-    const what = hasCode(error, 'EISDIR')
-      ? 'it is a directory, and must be a file'
-      : `cannot read the file: ${why}`;
-    return broken(file, 0, 'file-unreadable', what);
-  }
-  if (!isUtf8(bytes)) {
-    // As characters of their own, such bytes would end up in names and commands.
-    const what = 'this line has bytes that are no UTF-8; save the file as UTF-8';
-    return broken(file, firstLineNotUtf8(bytes), 'syntax', what);
-  }
-  try {
-    return parse(bytes.toString('utf8'), file);
-  } catch (error) {
-    // The stack ends where nesting does not.
-    if (error instanceof RangeError) return broken(file, 1, 'syntax', endless);
-    throw error;
-  }
-}
-
 /** No honest file nests deeper, and whoever walks through a value does so by recursion. */
 const deepest = 100;
-const endless = `the file is nested too deeply (over ${deepest} levels), or refers to itself`;
+export const endless = `the file is nested too deeply (over ${deepest} levels), or refers to itself`;
 
-function broken(file: string, line: number, code: Problem['code'], message: string, pointer = ''): Located {
+/** A file of which nothing can be used. */
+export function broken(
+  file: string,
+  line: number,
+  code: Problem['code'],
+  message: string,
+  pointer = '',
+): Located {
   const problem = { file, pointer, line, severity: 'error', code, message } as const;
   return { file, value: undefined, problems: [problem], lineOf: () => line };
 }
 
-function firstLineNotUtf8(bytes: Buffer): number {
-  let line = 1;
-  // No character of several bytes has the byte of a line's end in it.
-  for (let at = 0, end = bytes.indexOf(10); end !== -1; at = end + 1, end = bytes.indexOf(10, at)) {
-    if (!isUtf8(bytes.subarray(at, end))) break;
-    line++;
-  }
-  return line;
-}
-
+/** JSON as strictly as Python's `json.load`; of a duplicate key the last one counts, with a warning where they differ. */
 export function parseJson(text: string, file: string): Located {
   const starts = lineStarts(text);
   const line = (offset: number) => lineAt(starts, offset);
@@ -127,14 +84,13 @@ export function parseJson(text: string, file: string): Located {
       }
       const value = visit(valueNode, place, keyNode.offset);
       if (before !== undefined) {
-        const same =
-          JSON.stringify(before.value) === JSON.stringify(value) ? 'the same value' : 'another value';
-        const first = `first on line ${line(before.at)} with ${same}`;
+        const same = JSON.stringify(before.value) === JSON.stringify(value);
+        const first = `first on line ${line(before.at)} with ${same ? 'the same value' : 'another value'}`;
         problems.push({
           file,
           pointer: toPointer(place),
           line: line(keyNode.offset),
-          severity: 'warning',
+          severity: same ? 'notice' : 'warning',
           code: 'duplicate-key',
           message: `"${key}" stands twice in this object, ${first}; the last one counts`,
         });

@@ -8,6 +8,7 @@ import { htcondorWorkerErrors } from './catalogue/htcondor-workers.ts';
 import { httpErrors } from './catalogue/http.ts';
 import { kubernetesWorkerErrors } from './catalogue/kubernetes-workers.ts';
 import { kubernetesErrors } from './catalogue/kubernetes.ts';
+import { localWorkerErrors } from './catalogue/local-workers.ts';
 import { reasons } from './catalogue/reasons.ts';
 import { storeErrors } from './catalogue/store.ts';
 import { workerErrors } from './catalogue/workers.ts';
@@ -25,6 +26,7 @@ export const errorCatalogue = {
   ...commandLineErrors,
   ...reasons,
   ...workerErrors,
+  ...localWorkerErrors,
   ...kubernetesWorkerErrors,
   ...kubernetesErrors,
   ...htcondorErrors,
@@ -49,8 +51,18 @@ export class ThresherError extends Error {
 
 /** Whether a reason is a fault that somebody has to mend, and not in the course of things. Unknown codes may be one. */
 export function isTrouble({ code }: Reason): boolean {
+  const explanation = explanationOf(code);
+  return explanation?.ordinary !== true && explanation?.note !== true;
+}
+
+/** Whether a reason holds nothing back. */
+export function isNote({ code }: Reason): boolean {
+  return explanationOf(code)?.note === true;
+}
+
+function explanationOf(code: string): Explanation | undefined {
   const known: Readonly<Record<string, Explanation>> = errorCatalogue;
-  return !Object.hasOwn(known, code) || known[code]?.ordinary !== true;
+  return Object.hasOwn(known, code) ? known[code] : undefined;
 }
 
 /** The sentence of whatever was thrown, for a reason or a log line. */

@@ -16,6 +16,10 @@ export function workerName(factoryId: string, workerId: number): string {
 /** A factory id is part of labels, names and ClassAds: lower-case letters, digits and inner dashes, at most 30. */
 export const factoryIdPattern = '^[a-z]([a-z0-9-]{0,28}[a-z0-9])?$';
 
+export function isFactoryId(text: string): boolean {
+  return new RegExp(factoryIdPattern).test(text);
+}
+
 export function newFactoryId(random: () => number): string {
   const digits = Array.from({ length: 8 }, () => Math.floor(random() * 36).toString(36)).join('');
   return `thresher-${digits}`;

@@ -58,7 +58,10 @@ describe('what closes a queue altogether', () => {
     for (const status of ['offline', 'standby', 'maintenance', 'brokeroff', '']) {
       expect(queueStatus(state({ queueStatus: status }))).to.deep.equal({
         atMost: 0,
-        reason: { code: 'queue-status', message: `queueStatus is ${status}` },
+        reason: {
+          code: 'queue-status',
+          message: `queueStatus is ${status}: set it to "online" for new workers`,
+        },
       });
     }
   });
@@ -114,7 +117,10 @@ describe('what bounds the number of new workers', () => {
     const limits = { maxWorkers: 0, nQueueLimitWorker: 0, maxNewWorkersPerCycle: 0 };
     expect(maxWorkers(state({ limits, load: loadOf(0, 0) }))).to.deep.equal({
       atMost: 0,
-      reason: { code: 'max-workers', message: '0 of maxWorkers 0 are alive: it is 0, or not set' },
+      reason: {
+        code: 'max-workers',
+        message: '0 of maxWorkers 0 are alive: it is 0, or not set; set it above 0',
+      },
     });
   });
 
@@ -211,7 +217,7 @@ describe('what a limit on a share, on cores or on memory says', () => {
       loadOf(0, 0),
       0,
       'queue-limit',
-      '0 of nQueueLimitWorker 0 are queued',
+      '0 of nQueueLimitWorker 0 are queued: set it above 0',
     ],
     [
       'a minimum',
@@ -238,7 +244,7 @@ describe('what a limit on a share, on cores or on memory says', () => {
       mcoreLoad(0, 0),
       4,
       'queue-limit-cores',
-      '0 of nQueueLimitWorkerCores 4 cores are queued; one worker takes 8, so none can ever be queued',
+      '0 of nQueueLimitWorkerCores 4 cores are queued; one worker takes 8, so none can ever be queued: set it to 8 or more',
     ],
     [
       'a share of cores that is less than one worker for now',
@@ -283,7 +289,7 @@ describe('what a limit on a share, on cores or on memory says', () => {
       mcoreLoad(0, 0),
       8000,
       'queue-limit-memory',
-      '0 of nQueueLimitWorkerMemory 8000 MB are queued; one worker takes 16000, so none can ever be queued',
+      '0 of nQueueLimitWorkerMemory 8000 MB are queued; one worker takes 16000, so none can ever be queued: set it to 16000 or more',
     ],
     [
       'a share of no memory',

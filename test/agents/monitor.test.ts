@@ -13,6 +13,7 @@ describe('workers that a monitor misses', () => {
   let stop: AbortController;
   /** Ids of each look-up. */
   let checks: number[][];
+  let agent: MonitorAgent | undefined;
   let result: (worker: Worker) => CheckResult | undefined;
 
   beforeEach(async () => {
@@ -44,7 +45,7 @@ describe('workers that a monitor misses', () => {
     };
     const options = { missingGrace: grace, onStranger: () => undefined };
     const writer = new ObservationWriter(ledger, clock, log);
-    const agent = new MonitorAgent(monitor, connection, context, options, writer);
+    agent = new MonitorAgent(monitor, connection, context, options, writer);
     agent.pass(signal).catch((error: unknown) => {
       told = undefined;
       log.error('the monitor ended', { error });
@@ -114,6 +115,43 @@ describe('workers that a monitor misses', () => {
     sink.complete();
     await parts.clock.settle();
     expect(await parts.statuses(ids)).to.deep.equal({ submitted: 500, missed: 200 });
+  });
+
+  it('are looked up by name when a listing lacks them, although the monitor goes on showing nothing', async () => {
+    const [stays = 0, lost = 0] = await parts.submitted(2);
+    result = ({ workerId }) =>
+      workerId === lost
+        ? absent
+        : {
+            kind: 'observed',
+            observation: { workerId, status: 'running', nativeStatus: 'Running', observedAt: 5 },
+          };
+    const sink = start();
+    list(sink, stays, lost);
+    agent?.suspect([stays, lost]);
+    await parts.clock.advance(grace - 1);
+    expect(checks).to.deep.equal([]);
+    await parts.clock.advance(1);
+    await parts.clock.settle();
+    expect(checks).to.deep.equal([[stays, lost]]);
+    expect(await parts.statuses([lost])).to.deep.equal({ missed: 1 });
+    expect((await parts.ledger.store.workers.byId(lost))?.errorCode).to.equal('lost');
+    await parts.clock.advance(grace);
+    await parts.clock.settle();
+    expect(checks).to.have.length(1);
+  });
+
+  it('are believed to have ended unseen where only the database knew them since the start', async () => {
+    const [seen = 0, unseen = 0] = await parts.submitted(2);
+    await parts.ledger.load();
+    const sink = start();
+    list(sink, seen);
+    list(sink);
+    await parts.clock.advance(grace);
+    sink.complete();
+    await parts.clock.settle();
+    const codeOf = async (id: number) => (await parts.ledger.store.workers.byId(id))?.errorCode;
+    expect([await codeOf(seen), await codeOf(unseen)]).to.deep.equal(['lost', 'ended-unseen']);
   });
 
   it('are found missing by the monitor that comes after a reload of its options', async () => {

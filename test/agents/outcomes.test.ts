@@ -141,14 +141,19 @@ describe('what an observation means', () => {
 
 describe('a worker that the backend does not know any more', () => {
   it('is missed, and lost', () => {
-    expect(absenceChange(1, false, now)).to.deep.equal({
+    expect(absenceChange(1, false, true, now)).to.deep.equal({
       ...{ workerId: 1, to: 'missed', source: 'monitor', endTime: now },
       error: { code: 'lost', message: 'the backend does not know it any more' },
     });
   });
 
+  it('is missed, and its end unseen, where this daemon never saw it', () => {
+    expect(absenceChange(1, false, false, now)).to.deep.include({ to: 'missed', endTime: now });
+    expect(absenceChange(1, false, false, now).error).to.have.property('code', 'ended-unseen');
+  });
+
   it('is cancelled where its end was asked for', () => {
-    expect(absenceChange(1, true, now)).to.deep.equal({
+    expect(absenceChange(1, true, false, now)).to.deep.equal({
       ...{ workerId: 1, to: 'cancelled', source: 'monitor', endTime: now },
       error: { code: 'killed', message: 'ended on request' },
     });

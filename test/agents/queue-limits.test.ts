@@ -45,7 +45,7 @@ describe('the limits of a queue at work', () => {
     const log = recordingLog();
     const nothing = () => undefined;
     context = {
-      ...{ factoryId: 'factory', harvesterId: 'h', clock, random: () => 0.5, log },
+      ...{ factoryId: 'factory', harvesterId: 'h', idFloor: 1, clock, random: () => 0.5, log },
       ledger: new Ledger(store, clock, log, { roomMade: nothing, killRequested: nothing }),
       factoryLimits: new FactoryLimits(undefined, 100, clock),
       credentials: new CredentialBoard(),
@@ -218,7 +218,10 @@ describe('the limits of a queue at work', () => {
 
   it('are closed by what closes the queue, retries included', async () => {
     const limits = limitsOf(configOf('Q', { maxWorkers: 5, queueStatus: 'offline' }));
-    const closed = { code: 'queue-status', message: 'queueStatus is offline' };
+    const closed = {
+      code: 'queue-status',
+      message: 'queueStatus is offline: set it to "online" for new workers',
+    };
     expect(await limits.closed()).to.deep.equal({ closed, unknown: undefined });
     connection.troubled({ code: 'status-unknown', message: 'no answer' });
     expect((await limits.closed()).unknown?.code).to.equal('status-unknown');

@@ -1,8 +1,11 @@
 import { expect } from 'chai';
-import { judge } from '../../src/agents/reconciler.ts';
-import type { Found, WorkerStatus } from '../../src/plugins/contracts/index.ts';
+import type { QueueRuntime } from '../../src/agents/queue-runtime.ts';
+import { judge, ReconcilerAgent } from '../../src/agents/reconciler.ts';
+import { SweeperAgent } from '../../src/agents/sweeper.ts';
+import type { Found, Sweeper, Worker, WorkerStatus } from '../../src/plugins/contracts/index.ts';
 import type { Fate } from '../../src/store/workers.ts';
 import { finalStatuses, isFinal, workerStatuses } from '../../src/worker/status.ts';
+import { AgentParts } from '../support/agent-context.ts';
 import { workerOf } from '../support/samples.ts';
 
 const { workerId, name, queue, computingSite, origin, requirements, attempt } = workerOf(1);
@@ -67,5 +70,90 @@ describe('what carries our mark', () => {
   it('and has no row and no queue either, is an orphan', () => {
     const stranger = { ...found('running'), identity: { ...identity, queue: 'GONE' } };
     expect(verdict(stranger)).to.deep.equal({ kind: 'orphan', why: 'its queue GONE is not configured' });
+  });
+});
+
+describe('the listing of a connection', () => {
+  let parts: AgentParts;
+  let listed: readonly Found[];
+  /** What happens while a listing is under way. */
+  let meanwhile: () => Promise<unknown>;
+  let notListed: number[][];
+  let asked: string[];
+  const sweeper = {
+    list: async () => {
+      await meanwhile();
+      return listed;
+    },
+  } as unknown as Sweeper;
+
+  beforeEach(async () => {
+    parts = await AgentParts.open();
+    listed = [];
+    meanwhile = async () => undefined;
+    notListed = [];
+    asked = [];
+  });
+
+  afterEach(() => parts[Symbol.asyncDispose]());
+
+  const reconcile = () =>
+    new ReconcilerAgent(sweeper, parts.connection, parts.context, {
+      configFor: async (queue) => {
+        asked.push(queue);
+        return 7;
+      },
+      notListed: (ids) => notListed.push([...ids]),
+    }).pass();
+
+  const shown = (id: number): Found => {
+    const { name, queue, computingSite, origin, requirements, attempt } = workerOf(id);
+    const who = { workerId: id, name, queue, computingSite, origin, requirements, attempt };
+    const observation = { workerId: id, status: 'running', nativeStatus: 'x', observedAt: 5 } as const;
+    return { place: `/pilots/${id}`, handle, identity: who, observation };
+  };
+
+  it('is held against the rows: what it does not show is looked up', async () => {
+    const ids = await parts.submitted(3);
+    listed = [shown(ids[1] ?? 0)];
+    await reconcile();
+    expect(notListed).to.deep.equal([[ids[0], ids[2]]]);
+  });
+
+  it('lacks nobody who came while it was under way, or is not confirmed yet, or lives elsewhere', async () => {
+    await parts.ledger.intend([workerOf(100), workerOf(101, { placement: 'elsewhere' })]);
+    await parts.ledger.change([{ workerId: 101, to: 'submitted', source: 'test' }]);
+    meanwhile = () => parts.submitted(1);
+    await reconcile();
+    expect(notListed).to.deep.equal([[]]);
+  });
+
+  it('adopts with a configuration that leads there, so that the worker can be ended and swept', async () => {
+    listed = [shown(5)];
+    await reconcile();
+    expect(asked).to.deep.equal(['Q']);
+    expect(parts.ledger.live.get(5)).to.deep.include({ placement: parts.placement, configId: 7 });
+    const done: string[] = [];
+    const gone = (verb: string) => async (workers: readonly Worker[]) => {
+      done.push(verb);
+      return new Map(workers.map((worker) => [worker.workerId, { kind: 'gone' }]));
+    };
+    const monitor = { check: async () => new Map([[5, { kind: 'absent' }]]) };
+    const connected = {
+      connection: parts.connection,
+      monitor,
+      sweeper: { kill: gone('kill'), remove: gone('remove') },
+    };
+    const runtime = {
+      ...{ config: { name: 'Q' }, configId: 7, current: false, messenger: undefined },
+      connected: new Map([[parts.placement, connected]]),
+    } as unknown as QueueRuntime;
+    const keep = { finished: 0, failed: 0, cancelled: 0, missed: 0 };
+    const agent = new SweeperAgent(runtime, parts.context, { keep });
+    await parts.ledger.requestKill({ ids: [5] }, 'test');
+    expect(await agent.kill()).to.equal(true);
+    await parts.clock.advance(1000);
+    expect(await agent.sweep()).to.equal(1);
+    expect(done).to.deep.equal(['kill', 'remove']);
   });
 });

@@ -95,12 +95,38 @@ describe('the sweeper of a queue', () => {
     expect(calls.kill[1]?.slice(0, 2)).to.deep.equal([501, 502]);
   });
 
+  it('says once of what its backend keeps in place that it is kept, and why', async () => {
+    await ended(3);
+    const reason = { code: 'late-creation', message: 'it may still arrive' };
+    outcome = ({ workerId }) => (workerId === 1 ? gone : { kind: 'pending', reason });
+    for (const swept of [1, 0]) {
+      expect(await agent.sweep()).to.equal(swept);
+      expect(agent.kept).to.equal('2 workers of Q are kept for now: it may still arrive');
+    }
+    expect(told('ended workers are kept for now').map(({ facts }) => facts.workerIds)).to.deep.equal([
+      [2, 3],
+    ]);
+    outcome = () => gone;
+    expect(await agent.sweep()).to.equal(2);
+    expect(agent.kept).to.equal(undefined);
+  });
+
+  it('removes nothing of a worker whose submission is under way, though it has ended', async () => {
+    const [first = 0, second = 0] = await ended(2);
+    parts.ledger.inFlight.add(first);
+    expect(await agent.sweep()).to.equal(1);
+    parts.ledger.inFlight.delete(first);
+    expect(await agent.sweep()).to.equal(1);
+    expect(calls.remove).to.deep.equal([[second], [first]]);
+  });
+
   it('removes what others left although five hundred before them cannot be removed', async () => {
     const ids = await ended(1100);
     outcome = ({ workerId }) => (workerId <= 500 ? failed : gone);
     expect(await agent.sweep()).to.equal(600);
     expect(calls.remove.map(({ length }) => length)).to.deep.equal([500, 500, 100]);
     expect(told('workers could not be removed').map(({ facts }) => facts.workers)).to.deep.equal([500]);
+    expect(agent.kept).to.equal(undefined);
     // Each was asked for once in this pass, and is asked for again in the next.
     outcome = () => gone;
     expect(await agent.sweep()).to.equal(500);

@@ -60,8 +60,8 @@ describe('what a worker of a queue is like', () => {
 
   for (const [worker, written, maxWalltime] of [
     [{ maxWalltime: 3600 }, { walltimeLimit: 7200 }, 3600],
-    [{ maxWalltime: 0 }, { walltimeLimit: 7200 }, 7200],
-    [{}, { walltimeLimit: 7200 }, 7200],
+    [{ maxWalltime: 0 }, { walltimeLimit: 7200 }, 0],
+    [{}, { walltimeLimit: 7200 }, 0],
     [{}, {}, 0],
   ] as const) {
     it(`has ${maxWalltime} s where its submitter says ${JSON.stringify(worker)} and the queue ${JSON.stringify(written)}`, () => {
@@ -112,48 +112,44 @@ describe('the pilot type of a worker', () => {
     }
     return drawn;
   }
-  const byType = (pilotTypeRandomWeightsPermille: Record<string, number>) => ({
-    ...configOf({}),
-    workerMaker: { pilotTypeRandomWeightsPermille },
-  });
   const byLabel = (prodSourceLabelRandomWeightsPermille: Record<string, number>) =>
     configOf({}, 'Q', { prodSourceLabelRandomWeightsPermille });
 
   it('is PR where no weights are given', () => {
     expect(counts(configOf({}))).to.deep.equal({ PR: 1000 });
-    expect(counts(byType({}))).to.deep.equal({ PR: 1000 });
     expect(counts(byLabel({}))).to.deep.equal({ PR: 1000 });
   });
 
   it('comes as often as its weight in 1000, and the rest is PR', () => {
-    expect(counts(byType({ RC: 10, ALRB: 25, PT: 0 }))).to.deep.equal({ RC: 10, ALRB: 25, PR: 965 });
-    expect(counts(byType({ RC: 1000 }))).to.deep.equal({ RC: 1000 });
+    expect(counts(byLabel({ rc_test: 10, rc_alrb: 25, ptest: 0 }))).to.deep.equal({
+      ...{ RC: 10, ALRB: 25, PR: 965 },
+    });
+    expect(counts(byLabel({ rc_test: 1000 }))).to.deep.equal({ RC: 1000 });
   });
 
   it('comes as often as its part of the sum where that is above 1000', () => {
-    expect(counts(byType({ RC: 3000, PT: 1000 }))).to.deep.equal({ RC: 750, PT: 250 });
+    expect(counts(byLabel({ rc_test: 3000, ptest: 1000 }))).to.deep.equal({ RC: 750, PT: 250 });
   });
 
-  it('comes by the label of the jobs, where weights of labels are given', () => {
+  it('comes by the label of the jobs', () => {
     const labels = { rc_test: 100, rc_test2: 200, rc_alrb: 50, ptest: 30, managed: 20 };
     expect(counts(byLabel(labels))).to.deep.equal({ RC: 300, ALRB: 50, PT: 30, PR: 620 });
   });
 
-  it('comes by the label also where the worker maker has weights of its own', () => {
-    const both = {
-      ...byLabel({ rc_alrb: 400 }),
-      workerMaker: { pilotTypeRandomWeightsPermille: { PT: 900 } },
-    };
-    expect(counts(both)).to.deep.equal({ ALRB: 400, PR: 600 });
+  it('does not come from weights of the worker maker, as in Harvester since 2019', () => {
+    const workerMaker = { pilotTypeRandomWeightsPermille: { PT: 900 } };
+    expect(counts({ ...configOf({}), workerMaker })).to.deep.equal({ PR: 1000 });
   });
 
   it('is drawn as often as any weights say, to one in a thousand', () => {
-    const weights = fc.record({ RC: fc.nat(900), ALRB: fc.nat(900), PT: fc.nat(900) });
+    const weights = fc.record({ rc_test2: fc.nat(900), rc_alrb: fc.nat(900), ptest: fc.nat(900) });
+    const typeOf = { rc_test2: 'RC', rc_alrb: 'ALRB', ptest: 'PT' };
     fc.assert(
       fc.property(weights, (given) => {
-        const all = Math.max(1000, given.RC + given.ALRB + given.PT);
-        const drawn = counts(byType(given));
-        for (const [pilotType, weight] of Object.entries(given)) {
+        const all = Math.max(1000, given.rc_test2 + given.rc_alrb + given.ptest);
+        const drawn = counts(byLabel(given));
+        for (const [label, pilotType] of Object.entries(typeOf)) {
+          const weight = given[label as keyof typeof given];
           expect(drawn[pilotType] ?? 0).to.be.closeTo((weight * 1000) / all, 1);
         }
       }),

@@ -78,7 +78,13 @@ export async function run(
   path = `${join(cwd, 'node_modules/.bin')}:${process.env.PATH ?? ''}`,
 ): Promise<Outcome> {
   // These tests may themselves run under c8, which would take the coverage of every tool.
-  const unset = { NODE_V8_COVERAGE: undefined, NODE_OPTIONS: undefined, FORCE_COLOR: undefined };
+  const unset = {
+    NODE_V8_COVERAGE: undefined,
+    NODE_OPTIONS: undefined,
+    FORCE_COLOR: undefined,
+    // Nor are they the run that made an environment of its own.
+    THRESHER_OWN_ENVIRONMENT: undefined,
+  };
   const options = {
     cwd,
     env: { ...process.env, ...unset, PATH: path, NO_COLOR: '1' },

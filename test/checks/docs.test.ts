@@ -5,8 +5,17 @@ import { generatePages } from '../../scripts/generate-docs.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const pages = [
-  ...['README.md', 'CHANGELOG.md', 'docs/architecture.md', 'docs/plugins.md', 'docs/decisions.md'],
+  ...[
+    'README.md',
+    'CHANGELOG.md',
+    'CONTRIBUTING.md',
+    'SECURITY.md',
+    'docs/architecture.md',
+    'docs/plugins.md',
+    'docs/decisions.md',
+  ],
   ...['docs/operation.md', 'docs/http.md', 'docs/htcondor.md'],
+  ...['docs/kubernetes.md', 'docs/credentials.md', 'docs/from-harvester.md'],
 ];
 
 describe('documents', () => {

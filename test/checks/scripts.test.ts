@@ -158,6 +158,75 @@ describe('an old Go', () => {
   });
 });
 
+describe('the environment of the suite', () => {
+  const callers = {
+    CONDOR_CONFIG: 'their pool',
+    CONDOR_PREFIX: 'their tools',
+    KUBECONFIG: 'their cluster',
+    X509_USER_PROXY: 'their proxy',
+    NODE_OPTIONS: '--no-warnings',
+    GOOGLE_APPLICATION_CREDENTIALS: 'their cloud',
+    LANG: 'de_DE.UTF-8',
+  };
+  const needed = {
+    HOME: 'their home',
+    https_proxy: 'a proxy',
+    npm_config_registry: 'a registry',
+    GOPROXY: 'a proxy of modules',
+    GOFLAGS: '-x=a b',
+    SSL_CERT_FILE: 'certificates',
+    NODE_EXTRA_CA_CERTS: 'more of them',
+    PIP_INDEX_URL: 'another registry',
+    THRESHER_TEST_ENV: 'real systems',
+  };
+
+  /** As tests start a shell: its input is a socket. */
+  const starts =
+    "console.log(require('child_process').execFileSync('bash', ['-c', 'echo ours'], { encoding: 'utf8' }).trim())";
+
+  async function inside(tree: string): Promise<Map<string, string>> {
+    const given = Object.entries({ ...callers, ...needed }).map(([name, value]) => `${name}=${value}`);
+    const path = `${join(tree, 'tools')}:${join(tree, 'bin')}:${process.env.PATH ?? ''}`;
+    const { output } = await run(['env', ...given, 'scripts/own-environment', 'env'], tree, path);
+    return new Map(
+      output
+        .trimEnd()
+        .split('\n')
+        .map((line) => [line.replace(/=.*/, ''), line.replace(/^[^=]*=/, '')]),
+    );
+  }
+
+  it('has what builds and installs need of the caller, and nothing else', async () => {
+    const environment = await inside(machine({}));
+    expect(environment).to.include.all.keys(Object.keys(needed));
+    for (const [name, value] of Object.entries(needed)) expect(environment.get(name), name).to.equal(value);
+    for (const [name, value] of Object.entries(callers))
+      expect(environment.get(name), name).to.not.equal(value);
+  });
+
+  it('finds commands where every system has them, and Node, npm and Go where the caller has them', async () => {
+    const tree = machine({ go: shell('echo 1') });
+    plant(tree, { 'tools/condor_submit': shell('echo theirs') });
+    const folders = (await inside(tree)).get('PATH')?.split(':');
+    expect(folders).to.include.members([join(tree, 'bin'), '/usr/sbin', '/usr/bin']);
+    expect(folders).to.not.include(join(tree, 'tools'));
+  });
+
+  it('lets no program read the ~/.bashrc of the caller', async () => {
+    const tree = machine({});
+    plant(tree, { '.bashrc': 'echo theirs\n' });
+    const command = ['env', `HOME=${tree}`, 'scripts/own-environment', process.execPath, '-e', starts];
+    expect((await run(command, tree)).output).to.equal('ours\n');
+  });
+
+  it('is made by scripts/test before anything else', async () => {
+    const tree = machine({});
+    plant(tree, { 'scripts/lib.sh': 'env; exit\n' });
+    const { output } = await run(['env', 'CONDOR_CONFIG=x', 'GOPROXY=y', 'scripts/test'], tree);
+    expect(output).to.contain('GOPROXY=y\n').and.not.contain('CONDOR_CONFIG');
+  });
+});
+
 describe('.ci/run', () => {
   const says = shell('echo "$(id -u) installs with $THRESHER_INSTALL $*"');
   const ci = async (programs: Files): Promise<Outcome> => {

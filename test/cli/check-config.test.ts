@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { expect } from 'chai';
 import { runHere } from '../support/command-line.ts';
@@ -88,19 +88,19 @@ describe('check-config', () => {
       ],
     ],
     [
-      'a slip in the name of a plugin',
+      'a slip in the name of a plugin of Harvester',
       () => ({ ...good(), submitter: harvesters('submitter', 'htcondor_submitter', 'HTCondorSubmiter') }),
-      'refused',
+      'incomplete',
       [
-        'error: no submitter is called HTCondorSubmiter of pandaharvester.harvestersubmitter.htcondor_submitter; did you mean HTCondorSubmitter of pandaharvester.harvestersubmitter.htcondor_submitter? [unknown-plugin]',
+        'error: no submitter is called HTCondorSubmiter of pandaharvester.harvestersubmitter.htcondor_submitter; did you mean HTCondorSubmitter of pandaharvester.harvestersubmitter.htcondor_submitter? [plugin-not-there]',
       ],
     ],
     [
       'a slip in its module',
       () => ({ ...good(), submitter: harvesters('submitter', 'htcondor_submiter', 'HTCondorSubmitter') }),
-      'refused',
+      'incomplete',
       [
-        'error: no submitter is called HTCondorSubmitter of pandaharvester.harvestersubmitter.htcondor_submiter; did you mean HTCondorSubmitter of pandaharvester.harvestersubmitter.htcondor_submitter? [unknown-plugin]',
+        'error: no submitter is called HTCondorSubmitter of pandaharvester.harvestersubmitter.htcondor_submiter; did you mean HTCondorSubmitter of pandaharvester.harvestersubmitter.htcondor_submitter? [plugin-not-there]',
       ],
     ],
     [
@@ -145,11 +145,11 @@ describe('check-config', () => {
       ['error: SshZipper is a zipper of Harvester that thresher does not have yet [plugin-not-there]'],
     ],
     [
-      'an extractor that nobody knows',
+      "an extractor that no list of Harvester's plugins has",
       () => ({ ...good(), extractor: harvesters('extractor', 'x_extractor', 'XExtractor') }),
-      'refused',
+      'incomplete',
       [
-        'error: no extractor is called XExtractor of pandaharvester.harvesterextractor.x_extractor; there are none [unknown-plugin]',
+        'error: no extractor is called XExtractor of pandaharvester.harvesterextractor.x_extractor; there are none [plugin-not-there]',
       ],
     ],
     [
@@ -196,9 +196,36 @@ describe('check-config', () => {
         ...good(),
         credmanagers: [harvesters('credmanager', 'no_voms_cred_manager', 'NoVomCredManager')],
       }),
-      'refused',
+      'incomplete',
       [
-        'error: no credmanager is called NoVomCredManager of pandaharvester.harvestercredmanager.no_voms_cred_manager; did you mean NoVomsCredManager of pandaharvester.harvestercredmanager.no_voms_cred_manager? [unknown-plugin]',
+        'error: no credmanager is called NoVomCredManager of pandaharvester.harvestercredmanager.no_voms_cred_manager; did you mean NoVomsCredManager of pandaharvester.harvestercredmanager.no_voms_cred_manager? [plugin-not-there]',
+      ],
+    ],
+    [
+      "a credential manager of Harvester's that thresher lacks",
+      () => ({
+        ...good(),
+        credmanagers: [harvesters('credmanager', 'token_key_cred_manager', 'TokenKeyCredManager')],
+      }),
+      'incomplete',
+      [
+        'error: TokenKeyCredManager is a credmanager of Harvester that thresher does not have yet [plugin-not-there]',
+      ],
+    ],
+    [
+      'tokens for the computing elements of CRIC, without targets',
+      () => ({
+        ...good(),
+        credmanagers: [
+          {
+            ...harvesters('credmanager', 'iam_token_cred_manager', 'IamTokenCredManager'),
+            ...{ client_cred_file: 'there.sdf', target_type: 'ce', out_dir: '.' },
+          },
+        ],
+      }),
+      'incomplete',
+      [
+        'error: target_type "ce" takes its targets from CRIC, which thresher does not read: name endpoints in target_list or target_list_file [credential-targets-missing]',
       ],
     ],
     [
@@ -229,7 +256,77 @@ describe('check-config', () => {
         submitter: { ...local('LocalSubmitter'), logBaseURL: 'https://x', ceEndpoint: 'x' },
       }),
       'ready',
+      [
+        'notice: submitter.logBaseURL has no effect: this backend makes no addresses of logs [option-without-effect]',
+        'notice: submitter.ceEndpoint has no effect: only the HTCondor backend sends workers to computing elements [option-without-effect]',
+      ],
+    ],
+    [
+      'keys that only jobs of push queues have a use for',
+      () => ({
+        ...good(),
+        ...{ useJobLateBinding: true, getJobCriteria: 'a=b', prefetchEvents: false },
+        workerMaker: {
+          ...harvesters('workermaker', 'simple_worker_maker', 'SimpleWorkerMaker'),
+          nJobsPerWorker: 2,
+        },
+      }),
+      'ready',
+      [
+        'notice: useJobLateBinding has no effect: it is for the jobs of push queues, and thresher takes no jobs yet [option-without-effect]',
+        'notice: getJobCriteria has no effect: it is for the jobs of push queues, and thresher takes no jobs yet [option-without-effect]',
+        'notice: workerMaker.nJobsPerWorker has no effect: it is for the jobs of push queues, and thresher takes no jobs yet [option-without-effect]',
+      ],
+    ],
+    [
+      'options whose loss makes the queue another one',
+      () => ({
+        ...good(),
+        file_syncer: [{ module: 'm', name: 'n' }],
+        submitter: { ...local('LocalSubmitter'), noPilotsWhenNoActiveJobs: true },
+      }),
+      'ready',
+      [
+        'warning: submitter.noPilotsWhenNoActiveJobs has no effect: workers are submitted whether or not there are active jobs [option-without-effect]',
+        'warning: file_syncer has no effect: thresher fetches no files from git: keep them up to date by other means [option-without-effect]',
+      ],
+    ],
+    [
+      'a flag that is off',
+      () => ({
+        ...good(),
+        useJobLateBinding: false,
+        submitter: { ...local('LocalSubmitter'), noPilotsWhenNoActiveJobs: false },
+      }),
+      'ready',
       [],
+    ],
+    [
+      'a middleware on a plugin that thresher has, and one that the queue lacks',
+      () => ({
+        ...good(),
+        rpc: { name: 'RpcHerder', module: 'pandaharvester.harvestermiddleware.rpc_herder' },
+        submitter: { ...local('LocalSubmitter'), middleware: 'rpc' },
+        monitor: { ...local('LocalMonitor'), middleware: 'ssh' },
+      }),
+      'ready',
+      [
+        'warning: submitter.middleware has no effect: thresher has no middleware: where Harvester works through "rpc", thresher works on this machine [option-without-effect]',
+        'notice: monitor.middleware has no effect: the queue has no block "ssh" [option-without-effect]',
+        'notice: rpc has no effect: it is the middleware of submitter, and thresher has none [option-without-effect]',
+      ],
+    ],
+    [
+      'a key deep inside an option',
+      () => ({
+        ...good(),
+        throttler: {
+          ...{ name: 'SimpleThrottler', module: 'thresher/throttlers' },
+          rulesForMissed: [{ level: 'pq', timeWindow: 1, maxMissed: 1, levle: 'site' }],
+        },
+      }),
+      'ready',
+      ['notice: SimpleThrottler does not read "levle" [unread-option]'],
     ],
     [
       'a third party without a file behind it',
@@ -249,6 +346,59 @@ describe('check-config', () => {
       expect((await check('Q')).status).to.equal(state === 'ready' ? 0 : 1);
     });
   }
+
+  /** Two queues of one template, with an option that does nothing in the template and one in each queue. */
+  const ofOneTemplate = (): Json => {
+    const { maxWorkers, ...rest } = good();
+    return {
+      X_TEMPLATE: { ...rest, truePilot: true, seen: 1 },
+      A: { templateQueueName: 'X_TEMPLATE', maxWorkers, getJobCriteria: 'a=b' },
+      B: { templateQueueName: 'X_TEMPLATE', maxWorkers, getJobCriteria: 'a=b' },
+    };
+  };
+
+  it('says of an option that does nothing one line for the file, with all of its lines', async () => {
+    write(ofOneTemplate());
+    const lines = (await linesOf()).filter((line) => /has no effect|reads "/.test(line));
+    expect(lines.map((line) => line.replace(/^\S+:\d+ /, ''))).to.deep.equal([
+      '/X_TEMPLATE/truePilot: notice: truePilot has no effect: it says who reports the state of jobs; here the pilots do [option-without-effect]',
+      '/X_TEMPLATE/seen: notice: neither thresher nor Harvester reads "seen" [unread-option]',
+      expectedAlso(),
+    ]);
+  });
+
+  function expectedAlso(): string {
+    const text = readFileSync(queueFile, 'utf8').split('\n');
+    const second = text.findLastIndex((line) => line.includes('getJobCriteria')) + 1;
+    return `/A/getJobCriteria: notice: getJobCriteria has no effect: it is for the jobs of push queues, and thresher takes no jobs yet; also on line ${second} [option-without-effect]`;
+  }
+
+  it('shows a notice of a template once, and not with each queue that uses it', async () => {
+    write(ofOneTemplate());
+    const entries = JSON.parse((await check('--output', 'json')).stdout) as {
+      readonly queue: string | null;
+      readonly problems: readonly { readonly pointer: string }[];
+    }[];
+    const pointers = entries.map(({ queue, problems }) => [queue, problems.map(({ pointer }) => pointer)]);
+    expect(pointers).to.deep.equal([
+      [null, ['/X_TEMPLATE/truePilot', '/X_TEMPLATE/seen']],
+      ['A', ['/A/getJobCriteria']],
+      ['B', ['/B/getJobCriteria']],
+    ]);
+  });
+
+  it('checks each template of a file without queues as a queue that used it', async () => {
+    write({ X_TEMPLATE: good(), Y_TEMPLATE: { ...good(), maxWorkers: 'many', truePilot: true } });
+    const { status } = await check();
+    const lines = await linesOf();
+    expect(status).to.equal(1);
+    expect(lines.join('\n'))
+      .to.match(/^X_TEMPLATE {2}ready +submits nothing: a template, checked as a queue that used it$/m)
+      .and.to.match(/^Y_TEMPLATE {2}refused +\(a template, checked as a queue that used it\)$/m)
+      .and.to.match(/\/Y_TEMPLATE\/maxWorkers: error: maxWorkers is "many"/)
+      .and.to.match(/\/Y_TEMPLATE\/truePilot: notice: truePilot has no effect/)
+      .and.to.match(/^0 queues: .*; 2 templates$/m);
+  });
 
   it('names files that are missing, counted from the queue file, and those that are of the wrong kind', async () => {
     mkdirSync(join(directory, 'directory'));
@@ -290,13 +440,13 @@ describe('check-config', () => {
       ),
     );
     expect((await linesOf()).slice(0, -1)).to.deep.equal([
-      'OFFLINE  ready       submits nothing: queueStatus is offline',
-      'PUSH     ready       submits nothing: mapType is OneToOne: its workers need jobs from the PanDA server',
-      'SLAVE    ready       submits nothing: runMode is slave: the PanDA server sets the number',
-      'NONE     ready       submits nothing: demand is none: nothing asks for workers',
-      'ZERO     ready       submits nothing: maxWorkers is 0',
-      'UNSET    ready       submits nothing: maxWorkers is not set, which counts as 0',
-      'STILL    ready       submits nothing: nQueueLimitWorker is 0',
+      'OFFLINE  ready       submits nothing: queueStatus is offline: set it to "online" for new workers',
+      'PUSH     ready       submits nothing: mapType is OneToOne: its workers need jobs from the PanDA server, which thresher does not take yet; set it to "NoJob" where pilots fetch their own',
+      'SLAVE    ready       submits nothing: runMode is slave: the PanDA server sets the number, for which thresher does not ask yet; set it to "self" to fill the queue without',
+      'NONE     ready       submits nothing: demand is none: nothing asks for workers; set demand to "fill" in the queue, or submitter.defaultDemand to "fill" in the settings',
+      'ZERO     ready       submits nothing: maxWorkers is 0: set it above 0',
+      'UNSET    ready       submits nothing: maxWorkers is not set, which counts as 0: set it to how many may be alive',
+      'STILL    ready       submits nothing: nQueueLimitWorker is 0: set it above 0',
     ]);
   });
 
@@ -350,6 +500,7 @@ describe('check-config', () => {
       {
         queue: null,
         state: null,
+        writes: [],
         problems: [
           {
             ...{ file: settings, pointer: '/qconf/queueList/1', line: 1 },
@@ -480,7 +631,7 @@ describe('check-config', () => {
     [
       'a token that is not there',
       { http: { tokenFile: 'gone' } },
-      "/http/tokenFile: error: http.tokenFile gone cannot be read: ENOENT: no such file or directory, stat 'gone'; it must hold the token, in one line [http-token-unreadable]",
+      '/http/tokenFile: error: http.tokenFile gone: cannot read the file: ENOENT: no such file or directory; it must hold the token, in one line [http-token-unreadable]',
     ],
     [
       'a state directory that is a file',
@@ -596,6 +747,23 @@ describe('explain', () => {
       .and.to.match(/^submitter\.password +X_TEMPLATE +\d+ +"\(hidden\)" {2}\(not read by this plugin\)$/m)
       .and.to.match(/^nQueueLimitWorker +Q +\d+ +9 {2}\(counts as 3\)$/m);
     expect(`${stdout}${(await explain('Q', '--output', 'json')).stdout}`).not.to.contain('pa55');
+  });
+
+  it('names every reason why a queue submits nothing, what is to be changed first at the front', async () => {
+    write({ Q: { ...good(), queueStatus: 'offline', mapType: 'OneToOne', demand: 'none', maxWorkers: 0 } });
+    const { stdout } = await explain('Q');
+    const [, state, ...rest] = stdout.split('\n');
+    expect(state).to.equal('  state        ready, submits nothing');
+    expect(rest.slice(0, 5).map((line) => line.replace(/:.*$/, '').trim())).to.deep.equal([
+      'why          queueStatus is offline',
+      'mapType is OneToOne',
+      'demand is none',
+      'maxWorkers is 0',
+      'file         ' + queueFile,
+    ]);
+    const [json] = JSON.parse((await explain('Q', '--output', 'json')).stdout) as [Json];
+    expect(json.reasons).to.have.length(4);
+    expect(json.standing).to.match(/^queueStatus is offline: set it to "online"/);
   });
 
   it('says what a template, an unlisted queue, a broken entry and an unknown name are', async () => {

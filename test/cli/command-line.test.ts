@@ -252,6 +252,13 @@ describe('command line, used wrongly', () => {
     );
   });
 
+  it('an output before a command that prints nothing of the kind', async () => {
+    const { status, stderr } = await site.run('--output', 'json', 'pause', 'Q', '--reason', 'x');
+    expect({ status, stderr }).to.deep.equal({
+      ...{ status: 2, stderr: 'thresher: pause has no option --output [usage]\n' },
+    });
+  });
+
   it('version works without any configuration', async () => {
     const { status, stdout } = await runProgram('version');
     expect(status).to.equal(0);

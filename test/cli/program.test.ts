@@ -5,7 +5,8 @@ import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { subcommands } from '../../src/cli/commands.ts';
 import { realEnvironment } from '../../src/cli/environment.ts';
-import { makeProgram, namedIn } from '../../src/cli/program.ts';
+import { namedCommand } from '../../src/cli/named-command.ts';
+import { makeProgram } from '../../src/cli/program.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const run = promisify(execFile);
@@ -29,10 +30,13 @@ describe('the table of subcommands', () => {
     ['--config=run queues', 'queues'],
     ['--state-dir workers --config file worker 7', 'worker'],
     ['--config', undefined],
+    ['--output json run --live', 'run'],
+    ['workers --queue run', 'workers'],
+    ['check-config run', 'check-config'],
   ];
   for (const [argv, named] of lines) {
     it(`finds ${named ?? 'no subcommand'} in "thresher ${argv}"`, () => {
-      expect(namedIn(argv.split(' ').filter((word) => word !== ''))).to.equal(named);
+      expect(namedCommand(argv.split(' ').filter((word) => word !== ''))).to.equal(named);
     });
   }
 
@@ -77,7 +81,7 @@ describe('a command line', () => {
 
   it('works without a home', async () => {
     await version({});
-    await version({ HOME: '/nowhere/at/all' });
+    await version({ HOME: '/proc/nothing' });
     await version({ CACHE_DIRECTORY: '/proc/nothing' });
   });
 });

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { FileWatch } from '../../src/daemon/file-watch.ts';
 import { ManualClock } from '../support/manual-clock.ts';
+import { files } from '../support/operator-files.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 describe('the watch of a file', () => {
@@ -16,7 +17,7 @@ describe('the watch of a file', () => {
     file = join(directory, 'queues.json');
     writeFileSync(file, '{"A":1}');
     clock = new ManualClock(0);
-    watch = new FileWatch(file, 500, clock);
+    watch = new FileWatch(file, { settle: 500, clock, files });
     await watch.use();
   });
 
@@ -118,7 +119,7 @@ describe('the watch of a file', () => {
     };
     swapTo('..1');
     symlinkSync(join('..data', 'queues.json'), join(mount, 'queues.json'));
-    watch = new FileWatch(join(mount, 'queues.json'), 500, clock);
+    watch = new FileWatch(join(mount, 'queues.json'), { settle: 500, clock, files });
     await watch.use();
     swapTo('..2');
     rmSync(join(mount, '..1'), { recursive: true });

@@ -7,6 +7,7 @@ import { loadPlugins } from '../../src/daemon/plugins.ts';
 import { Wiring } from '../../src/daemon/wiring.ts';
 import type { Context } from '../../src/plugins/contracts/index.ts';
 import { systemClock } from '../../src/util/clock.ts';
+import { files } from '../support/operator-files.ts';
 import { pluginContext } from '../support/plugin-context.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
@@ -22,9 +23,9 @@ async function toldTo(options: Readonly<Record<string, unknown>>): Promise<Conte
   };
   const queue = { queueStatus: 'online', mapType: 'NoJob', ...sections, ...options };
   writeFileSync(file, JSON.stringify({ Q: queue }));
-  const catalogue = await loadPlugins([], directory);
-  const read = { stateDir: directory, defaultDemand: undefined, queueList: undefined };
-  const [config] = readQueueFile(file, catalogue, read).queues;
+  const catalogue = await loadPlugins([], directory, files);
+  const read = { stateDir: directory, files, defaultDemand: undefined, queueList: undefined };
+  const [config] = (await readQueueFile(file, catalogue, read)).queues;
   if (config === undefined) throw new Error('the queue is not sound');
   const contexts: Context[] = [];
   const listening: PluginCatalogue = {
@@ -44,7 +45,15 @@ async function toldTo(options: Readonly<Record<string, unknown>>): Promise<Conte
     },
   };
   const { factoryId, harvesterId, log } = pluginContext();
-  const more = { factoryId, harvesterId, log, clock: systemClock, random: Math.random, maxStatusAge: 0 };
+  const more = {
+    factoryId,
+    harvesterId,
+    log,
+    files,
+    clock: systemClock,
+    random: Math.random,
+    maxStatusAge: 0,
+  };
   new Wiring(listening, { ...more, stateDir: directory }).runtime(config, 7, true);
   const [context] = contexts;
   if (context === undefined) throw new Error('no submitter was made');

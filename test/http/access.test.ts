@@ -5,6 +5,8 @@ import fc from 'fast-check';
 import { isLoopback, isOurName, isSameToken, tokenIn } from '../../src/http/access.ts';
 import { makeApp } from '../../src/http/app.ts';
 import { TokenFile } from '../../src/http/token-file.ts';
+import { rejection } from '../support/kubernetes-client.ts';
+import { files } from '../support/operator-files.ts';
 import { ServedSample } from '../support/served.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
@@ -37,6 +39,10 @@ describe('access over HTTP', () => {
       'evil.example',
       '127.0.0.1.evil.example',
       'localhost.evil.example:25085',
+      '[::1].evil.example',
+      '[::1].evil.example:25085',
+      '[127.0.0.1]x',
+      'x[::1]',
       '',
       'hostx',
     ])
@@ -71,7 +77,7 @@ describe('access over HTTP', () => {
     async function asking(
       use: (ask: (url: string, authorization?: string) => Promise<Asked>) => Promise<void>,
     ) {
-      const app = await makeApp(served, new TokenFile(file));
+      const app = await makeApp(served, new TokenFile(file, files));
       try {
         await use(async (url, authorization) => {
           const headers = { host: 'any.example', ...(authorization !== undefined && { authorization }) };
@@ -142,21 +148,21 @@ describe('access over HTTP', () => {
         () => {
           writeFileSync(file, ' \n');
         },
-        'is empty',
+        ' is empty',
       ],
       [
         'more than a word',
         () => {
           writeFileSync(file, 'two words\n');
         },
-        'holds more than one word of plain ASCII characters, which no request can bring',
+        ' holds more than one word of plain ASCII characters, which no request can bring',
       ],
       [
         'far too long',
         () => {
           writeFileSync(file, 'x'.repeat(5000));
         },
-        'has 5000 bytes, which is too long for a token',
+        ': it has more than the 4096 bytes that are read of it, and no token is that large: name the right file',
       ],
       [
         'a directory',
@@ -164,21 +170,22 @@ describe('access over HTTP', () => {
           rmSync(file);
           mkdirSync(file);
         },
-        'is not a plain file',
+        ': it is a directory, not a regular file: name the file of the token',
       ],
       [
         'a device',
         () => {
           file = '/dev/zero';
         },
-        'is not a plain file',
+        ': it is a device, not a regular file: name the file of the token',
       ],
     ];
     for (const [what, make, message] of wrong) {
-      it(`does not take a file that is ${what}`, () => {
+      it(`does not take a file that is ${what}`, async () => {
         make();
-        expect(() => new TokenFile(file).token()).to.throw(
-          `http.tokenFile ${file} ${message}; it must hold the token, in one line`,
+        const error = await rejection(new TokenFile(file, files).token());
+        expect((error as Error).message).to.equal(
+          `http.tokenFile ${file}${message}; it must hold the token, in one line`,
         );
       });
     }

@@ -1,6 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { describeBatch, type DescribeOptions } from '../../src/plugins/htcondor/template/describe.ts';
 import { logSubdirOf } from '../../src/plugins/htcondor/template/placeholders.ts';
@@ -8,20 +8,11 @@ import { type CondorTemplate, loadTemplate } from '../../src/plugins/htcondor/te
 import type { Worker } from '../../src/worker/worker.ts';
 import { issue, makeAuthority, proxyText, rfcProxy } from '../support/credentials.ts';
 import { batchOptions, ce, submitterConfig, templateOf } from '../support/htcondor-batch.ts';
+import { files } from '../support/operator-files.ts';
+import { condorPool } from '../support/htcondor.ts';
 import { requirements, workerOf } from '../support/samples.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
-/** Where the tools are: in the PATH, else unpacked where CONDOR_PREFIX says. */
-function condorSubmit(): string | undefined {
-  const prefix = process.env.CONDOR_PREFIX ?? '/opt/condor-test';
-  const directories = [
-    ...(process.env.PATH ?? '').split(delimiter),
-    ...['trixie', 'sid', 'forky'].map((suite) => join(prefix, suite, 'root/usr/bin')),
-  ];
-  return directories.map((directory) => join(directory, 'condor_submit')).find((file) => existsSync(file));
-}
-
-const tool = condorSubmit();
 const root = join(import.meta.dirname, '../..');
 const fixtures = ['harvester', 'sites'].flatMap((folder) => {
   const directory = join(root, 'test/fixtures', folder);
@@ -48,12 +39,13 @@ function wordsOf(written: string | undefined): string[] {
 }
 
 describe('condor_submit -dry-run', () => {
+  let tool: string;
   let directory: string;
   let options: DescribeOptions;
   let workers: Worker[];
 
-  before(() => {
-    if (tool === undefined) throw new Error('condor_submit is neither in PATH nor in CONDOR_PREFIX');
+  before(async () => {
+    tool = join((await condorPool()).programs, 'condor_submit');
     directory = temporaryDirectory();
     writeFileSync(
       join(directory, 'condor_config'),
@@ -100,7 +92,7 @@ describe('condor_submit -dry-run', () => {
     if (rejected.size > 0) throw new Error(JSON.stringify([...rejected]));
     writeFileSync(options.sdfPath, description);
     const output = join(directory, 'ads');
-    const done = spawnSync(tool ?? '', ['-dry-run', output, options.sdfPath], {
+    const done = spawnSync(tool, ['-dry-run', output, options.sdfPath], {
       encoding: 'utf8',
       timeout: 20_000,
       killSignal: 'SIGKILL',
@@ -125,8 +117,8 @@ describe('condor_submit -dry-run', () => {
   }
 
   for (const file of [...fixtures, ...own]) {
-    it(`takes ${file.slice(root.length + 1)}, one job for each worker`, () => {
-      const adapted = templateFrom(file);
+    it(`takes ${file.slice(root.length + 1)}, one job for each worker`, async () => {
+      const adapted = await templateFrom(file);
       const ads = adsOf(adapted);
       expect(ads.map((ad) => ad.harvesterWorkerID)).to.deep.equal(['"101"', '"102"', '"103"']);
       for (const ad of ads) {
@@ -139,8 +131,8 @@ describe('condor_submit -dry-run', () => {
     });
   }
 
-  it("asks for a worker's own cores, memory, disk and time", () => {
-    const ads = adsOf(templateFrom(join(root, 'templates/htcondor/pilot.yaml')));
+  it("asks for a worker's own cores, memory, disk and time", async () => {
+    const ads = adsOf(await templateFrom(join(root, 'templates/htcondor/pilot.yaml')));
     expect(ads.map(({ RequestCpus }) => RequestCpus)).to.deep.equal(['1', '2', '3']);
     expect(ads[2]).to.include({
       RequestMemory: '2000',
@@ -188,25 +180,25 @@ describe('condor_submit -dry-run', () => {
     }
   });
 
-  it('takes a thousand workers as one cluster', () => {
+  it('takes a thousand workers as one cluster', async () => {
     const many = Array.from({ length: 1000 }, (_, index) => ({
       ...(workers[0] as Worker),
       workerId: 5000 + index,
     }));
-    const ads = adsOf(templateFrom(join(root, 'test/fixtures/harvester/htcondor-ce_pull.sdf')), many);
+    const ads = adsOf(await templateFrom(join(root, 'test/fixtures/harvester/htcondor-ce_pull.sdf')), many);
     expect(ads).to.have.length(1000);
     expect(ads[999]?.harvesterWorkerID).to.equal('"5999"');
   });
 
   /** A file of the tree, with the paths that only its site has replaced by ones that are here. */
-  function templateFrom(file: string): CondorTemplate {
+  async function templateFrom(file: string): Promise<CondorTemplate> {
     const text = readFileSync(file, 'utf8').replaceAll(
       '/opt/harvester/sandbox/lsst.rubin-wrapper.sh',
       '{executableFile}',
     );
     const copy = join(directory, file.endsWith('.yaml') ? 'copy.yaml' : 'copy.sdf');
     writeFileSync(copy, text);
-    const loaded = loadTemplate(copy, options.config);
+    const loaded = await loadTemplate(files, copy, options.config);
     if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems));
     return loaded.template;
   }

@@ -1,4 +1,4 @@
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { DefinitionProblem, Submitter } from '../../src/plugins/contracts/index.ts';
@@ -32,6 +32,32 @@ describe('what HTCondor says to a queue before it has a worker', () => {
       await backend.clean();
       backend = new HTCondorBackend(pool, kind);
       expect(await said(backend.submitter('true'))).to.deep.equal([]);
+    });
+  }
+
+  for (const [what, initialdir] of [
+    ["a worker's access point", '${accessPoint}'],
+    ["the hour's directory of the logs", '${logDir}/${logSubdir}'],
+  ] as const) {
+    it(`is nothing, where the template works in ${what}, which only a submission makes, and leaves nothing`, async () => {
+      const directory = join(backend.directory, 'tmp');
+      mkdirSync(directory, { mode: 0o755 });
+      const before = process.env['TMPDIR'];
+      process.env['TMPDIR'] = directory;
+      try {
+        const accessPoint = join(backend.directory, 'not-made/5');
+        const problems = await withTemplate({ initialdir }).rehearse?.(
+          backend.worker({ accessPoint }),
+          signal,
+        );
+        expect(problems).to.deep.equal([]);
+        expect(existsSync(join(backend.directory, 'not-made'))).to.equal(false);
+        expect(existsSync(join(backend.directory, 'logs'))).to.equal(false);
+      } finally {
+        if (before === undefined) delete process.env['TMPDIR'];
+        else process.env['TMPDIR'] = before;
+      }
+      expect(readdirSync(directory)).to.deep.equal([]);
     });
   }
 

@@ -12,6 +12,7 @@ import type { KubernetesObject } from '../../src/clients/kubernetes/objects.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { controlPlane } from '../support/kubernetes.ts';
 import { makeClient, rejection, writeKubeconfig } from '../support/kubernetes-client.ts';
+import { files } from '../support/operator-files.ts';
 import { until } from '../support/until.ts';
 
 const signal = new AbortController().signal;
@@ -276,7 +277,7 @@ describe('the Kubernetes client against a real API server', function () {
   });
 
   it('follows what happens, through broken and half-open connections', async () => {
-    const line = new Line(new URL(readKubeconfig(file).server));
+    const line = new Line(new URL((await readKubeconfig(files, file)).server));
     const server = await line.listen();
     const through = open(changed(file, { server }), { timeout: 2000 });
     const known = new Map<string, string | undefined>();
@@ -331,7 +332,7 @@ describe('the Kubernetes client against a real API server', function () {
   });
 
   it('says that a create whose answer was lost may have been done', async () => {
-    const line = new Line(new URL(readKubeconfig(file).server));
+    const line = new Line(new URL((await readKubeconfig(files, file)).server));
     const through = open(changed(file, { server: await line.listen() }), { timeout: 1500, connections: 1 });
     try {
       await through.get(`/api/v1/namespaces/${namespace}`, { signal });

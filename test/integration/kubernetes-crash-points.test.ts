@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { type ControlPlane, controlPlane, type Namespace } from '../support/kubernetes.ts';
-import { History, livingPods, workersWithJobs } from '../support/kubernetes-history.ts';
+import { History, livingPods, workerJobs, workersWithJobs } from '../support/kubernetes-history.ts';
 import { jobTemplate, kubernetesQueue, kubernetesSite } from '../support/kubernetes-site.ts';
 import type { Site } from '../support/site.ts';
 import { until } from '../support/until.ts';
@@ -121,8 +121,9 @@ describe('on Kubernetes a daemon killed at any step', () => {
         await crashAt(`sweep:${step}`, database);
         site.writeQueues({ Q: kubernetesQueue(space, { queue: { ...limits, queueStatus: 'offline' } }) });
         site.start();
+        // A fence may stay for a while.
         await until('neither Job nor Pod is left', async () => {
-          const jobs = await space.client.list(space.jobs());
+          const jobs = await workerJobs(space);
           return jobs.length === 0 && (await livingPods(space)) === 0;
         });
         await until('every row is ended', async () =>

@@ -89,6 +89,39 @@ describe('on Kubernetes a submission whose answer is lost', () => {
     expect([...made.keys()].sort((a, b) => a - b)).to.deep.equal(ids);
   });
 
+  it('starts no Pod when it is carried out after the sweep, however short workers are kept', async () => {
+    const release = Promise.withResolvers<undefined>();
+    proxy.inject({ ...creations, times: wanted, fault: { kind: 'late', until: release.promise } });
+    makeSite({ master: { pluginTimeout: 1 }, sweeper: { keepMissed: 0 } }, { maxSubmissionAttempts: 1 });
+    site.start();
+    await until('both are given up', async () => (await site.workers({ status: 'missed' })).length >= wanted);
+    await running(site, wanted);
+    const swept = await site.run('sweep');
+    expect(swept.stdout).to.contain('0 workers were swept; 2 workers of Q are kept for now');
+    release.resolve(undefined);
+    const late = () => proxy.requests.filter(({ fault }) => fault === 'late');
+    await until('the server has answered', () => late().every(({ status }) => status !== undefined));
+    expect(late().map(({ status }) => status)).to.deep.equal([409, 409]);
+    expect(await livingPods(space)).to.equal(wanted);
+  });
+
+  it('starts no Pod when it is carried out after its worker was killed and swept', async () => {
+    const release = Promise.withResolvers<undefined>();
+    proxy.inject({ ...creations, times: wanted, fault: { kind: 'late', until: release.promise } });
+    makeSite({ master: { pluginTimeout: 1 }, sweeper: { keepCancelled: 0 } });
+    site.start();
+    const ids = await running(site, wanted);
+    await site.run('pause', 'Q', '--reason', 'test');
+    await site.run('kill', ...ids.map(String));
+    await until('both are cancelled', async () => (await site.workers({ status: 'cancelled' })).length === 2);
+    await site.run('sweep');
+    release.resolve(undefined);
+    const late = () => proxy.requests.filter(({ fault }) => fault === 'late');
+    await until('the server has answered', () => late().every(({ status }) => status !== undefined));
+    expect(late().map(({ status }) => status)).to.deep.equal([409, 409]);
+    expect(await history.twice()).to.deep.equal([]);
+  });
+
   it('adds nothing when it is carried out after the next attempt', async () => {
     const release = Promise.withResolvers<undefined>();
     proxy.inject({ ...creations, times: wanted, fault: { kind: 'late', until: release.promise } });

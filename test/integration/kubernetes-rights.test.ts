@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { parseAllDocuments } from 'yaml';
 import { makeAuthority } from '../support/credentials.ts';
-import { controlPlane, type KubeObject, type Namespace, type Pod } from '../support/kubernetes.ts';
+import { container, controlPlane, type KubeObject, type Namespace, type Pod } from '../support/kubernetes.ts';
 import { jobTemplate, kubernetesQueue, kubernetesSite } from '../support/kubernetes-site.ts';
 import type { Site } from '../support/site.ts';
 import { until } from '../support/until.ts';
@@ -33,7 +33,7 @@ describe('the rights of templates/kubernetes/rbac.yaml', () => {
     await space[Symbol.asyncDispose]();
   });
 
-  it('are enough to submit with a proxy, to follow, to kill, to sweep and to tell', async () => {
+  it('are enough to submit with a proxy, to start pilots, to follow, to kill, to sweep and to tell', async () => {
     const plane = await controlPlane();
     space = await plane.namespace('rights');
     await applyRights(space);
@@ -43,12 +43,18 @@ describe('the rights of templates/kubernetes/rbac.yaml', () => {
     const queues = {
       ENDS: kubernetesQueue(space, { submitter }),
       RUNS: kubernetesQueue(space, { submitter, template: 'runs.yaml' }),
+      STARTED: kubernetesQueue(space, { submitter, template: 'started.yaml' }),
     };
-    const templates = { 'job.yaml': jobTemplate({ run: '300ms' }), 'runs.yaml': jobTemplate() };
+    const started = jobTemplate({}, { containers: [{ ...container('pilot'), command: undefined }] });
+    const templates = {
+      'job.yaml': jobTemplate({ run: '300ms' }),
+      'runs.yaml': jobTemplate(),
+      'started.yaml': started,
+    };
     site = kubernetesSite(plane, { queues, settings }, templates, { token });
     copyFileSync(makeAuthority().certificate, site.path('proxy.pem'));
     const checked = await site.run('check-config', '--server', '--strict');
-    expect(checked.stdout).to.include('2 ready');
+    expect(checked.stdout).to.include('3 ready');
     site.start();
     const running = await until(
       'one runs',
@@ -62,7 +68,9 @@ describe('the rights of templates/kubernetes/rbac.yaml', () => {
     );
     const [pod] = await space.client.list<Pod>(space.core('pods'), `thresher/worker-id=${running.workerID}`);
     const secrets = await space.client.list<KubeObject>(space.core('secrets'), 'thresher/proxy-secret');
-    expect(secrets).to.have.length(2);
+    expect(secrets).to.have.length(3);
+    const maps = await space.client.list<KubeObject>(space.core('configmaps'), 'thresher/pilots-starter');
+    expect(maps.map(({ metadata }) => metadata.name)).to.deep.equal(['pilots-starter']);
     expect(JSON.stringify(pod)).to.include(`"name":"proxyContent"`).and.not.include('BEGIN CERTIFICATE');
     expect((await site.run('kill', String(running.workerID))).status).to.equal(0);
     await until('it is cancelled', async () => {

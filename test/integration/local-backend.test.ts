@@ -1,7 +1,8 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { WorkerView } from '../../src/daemon/view.ts';
+import { parseStat } from '../../src/plugins/local/processes.ts';
 import type { WorkerStatus } from '../../src/worker/status.ts';
 import { Site, type SiteOptions } from '../support/site.ts';
 import { until } from '../support/until.ts';
@@ -92,8 +93,7 @@ describe('local backend', () => {
     expect(await first.ended).to.equal(0);
     expect(site.liveShims().size, 'workers survive their daemon').to.equal(2);
     // The command of one ends now, by a signal of somebody else's; its shim writes that down.
-    const child = readFileSync(`/proc/${a?.batchID ?? ''}/task/${a?.batchID ?? ''}/children`, 'utf8').trim();
-    process.kill(Number(child), 'SIGINT');
+    process.kill(commandOf(Number(a?.batchID), 'sleep'), 'SIGINT');
     await until('one process is left', () => site.liveShims().size === 1);
     site.writeQueues({ Q: { ...one, queueStatus: 'offline' } });
     site.start();
@@ -212,8 +212,17 @@ describe('local backend', () => {
     const [worker] = await workersIn('running');
     daemon.process.kill('SIGKILL');
     await daemon.ended;
+    // After a restart of the machine the numbers of the claim belong to this test, by chance to the tick.
+    site.killEverything();
     const path = join(site.stateDir, 'local', String(worker?.workerID), 'claim.1');
-    writeFileSync(path, JSON.stringify({ ...shimClaim(worker?.workerID ?? 0), bootId: 'another-boot' }));
+    const { startTicks } = parseStat(readFileSync('/proc/self/stat', 'utf8'));
+    const claim = {
+      ...shimClaim(worker?.workerID ?? 0),
+      pid: process.pid,
+      startTicks,
+      bootId: 'another-boot',
+    };
+    writeFileSync(path, JSON.stringify(claim));
     site.writeQueues({ Q: { ...one, queueStatus: 'offline' } });
     site.start();
     expect((await workersIn('failed'))[0]).to.include({ errorCode: 'exit-status-lost' });
@@ -229,6 +238,29 @@ describe('local backend', () => {
     expect((await site.workers())[0]?.status).to.equal('running');
     writeFileSync(site.path('end'), '');
     expect((await workersIn('failed'))[0]).to.include({ errorCode: 'exit-status-lost' });
+  });
+
+  it('replaces no worker whose directory was removed under it, also after a restart without the database', async () => {
+    const full = { maxWorkers: 2, nQueueLimitWorker: 2 };
+    makeSite({ queues: { Q: full }, settings: { monitor: { missingGrace: 0.2 } } });
+    const first = site.start();
+    const running = () =>
+      until('two run', async () => {
+        const found = await site.workers({ status: 'running' }).catch((): WorkerView[] => []);
+        return found.length === 2 && found.map(({ workerID }) => workerID).sort();
+      });
+    const ids = await running();
+    for (const id of ids) rmSync(join(site.stateDir, 'local', String(id)), { recursive: true });
+    first.process.kill('SIGKILL');
+    await first.ended;
+    site.removeDatabase();
+    site.start();
+    expect(await running()).to.deep.equal(ids);
+    await until('both count', async () => (await site.queue('Q')).reasons[0]?.code === 'max-workers');
+    expect([...site.liveShims().keys()].sort()).to.deep.equal(ids);
+    await site.run('pause', 'Q', '--reason', 'test');
+    await site.run('kill', '--queue', 'Q');
+    await until('both are dead', () => site.liveProcesses() === 0);
   });
 
   it('shares maxSlots between queues, and says who is too many', async () => {
@@ -315,4 +347,18 @@ function countCommands(pattern: RegExp): number {
       return false;
     }
   }).length;
+}
+
+/** The process of a group that runs this program. */
+function commandOf(group: number, name: string): number {
+  const found = readdirSync('/proc').find((entry) => {
+    try {
+      const [, command, rest = ''] = /\((.*)\) (.*)/s.exec(readFileSync(`/proc/${entry}/stat`, 'utf8')) ?? [];
+      return command === name && Number(rest.split(' ')[2]) === group;
+    } catch {
+      return false;
+    }
+  });
+  if (found === undefined) throw new Error(`no ${name} runs in the group ${group}`);
+  return Number(found);
 }

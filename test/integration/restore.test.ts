@@ -73,12 +73,13 @@ describe('a restored backup', () => {
     expect(await newWorkers(saved), restarted.output()).to.deep.equal(living);
     expect([...site.liveShims()].sort()).to.deep.equal(living.map((id) => [id, 1]));
     // Of what the backup took for running nothing is left, and that is found out.
-    await until('the saved workers have ended', async () => {
+    const ends = await until('the saved workers have ended', async () => {
       const ended = (await site.workers()).filter(
         ({ workerID, endTime }) => saved.includes(workerID) && endTime,
       );
-      return ended.length === saved.length;
+      return ended.length === saved.length && ended.map(({ status, errorCode }) => [status, errorCode]);
     });
+    expect(ends).to.deep.equal(saved.map(() => ['missed', 'ended-unseen']));
     const next = await replaceAll(living);
     expect(Math.min(...next)).to.be.greaterThan(Math.max(...living));
     expect([...site.starts().keys()].sort((a, b) => a - b)).to.include.members([
@@ -89,6 +90,25 @@ describe('a restored backup', () => {
     ]);
     expect(everStartedTwice()).to.deep.equal([]);
     expect(checkDatabase(join(site.stateDir, 'thresher.db')).findings).to.deep.equal([]);
+  });
+
+  it('holds no queue back by workers that ended after it was made', async () => {
+    const throttler = {
+      ...{ name: 'SimpleThrottler', module: 'pandaharvester.harvesterthrottler.simple_throttler' },
+      logicType: 'AND',
+      rulesForMissed: [{ level: 'pq', timeWindow: 60, maxMissed: 0 }],
+    };
+    site.writeQueues({ Q: { maxWorkers: wanted, nQueueLimitWorker: wanted, throttler } });
+    const daemon = site.start();
+    const saved = await newWorkers();
+    const backup = await backUp();
+    await site.run('pause', 'Q', '--reason', 'test');
+    await endAll(saved);
+    await restore(daemon, backup);
+    site.start();
+    const others = await newWorkers(saved);
+    expect(others).to.have.length(wanted);
+    expect((await site.queue('Q')).reasons.map(({ code }) => code)).not.to.include('throttled');
   });
 
   it('gives no id again of which nothing is left', async () => {

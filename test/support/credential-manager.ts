@@ -8,6 +8,7 @@ import type {
   RenewOutcome,
 } from '../../src/plugins/contracts/index.ts';
 import { check } from '../../src/util/schema.ts';
+import { files } from './operator-files.ts';
 import { pluginContext } from './plugin-context.ts';
 
 /** A manager as the daemon makes it of the options of a section. */
@@ -22,14 +23,14 @@ export function makeManager(
 }
 
 /** What is wrong with options, as "/pointer: message", after file and line where it is another file's. */
-export function mistakes(
+export async function mistakes(
   definition: AnyDefinition,
   options: unknown,
   { configDir = '/etc/site' }: { readonly configDir?: string } = {},
-): string[] {
+): Promise<string[]> {
   const checked = check(definition.config, options);
   const problems = checked.ok
-    ? definition.check(checked.value, { queue: '', stateDir: '/state', configDir })
+    ? await definition.check(checked.value, { queue: '', stateDir: '/state', configDir, files })
     : checked.problems.map(({ pointer, message }) => ({ pointer, message, file: undefined, line: 0 }));
   return problems.map(({ file, line, pointer, message }) => {
     const place = file === undefined ? '' : `${file}:${line ?? 0} `;

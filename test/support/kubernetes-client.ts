@@ -6,6 +6,7 @@ import { KubernetesClient } from '../../src/clients/kubernetes/client.ts';
 import { Pacer } from '../../src/clients/kubernetes/pacer.ts';
 import type { RequestsOptions } from '../../src/clients/kubernetes/requests.ts';
 import { type Clock, systemClock } from '../../src/util/clock.ts';
+import { files } from './operator-files.ts';
 import { temporaryDirectory } from './temporary.ts';
 
 /** A kubeconfig of one cluster, as a value. */
@@ -38,7 +39,7 @@ export function makeClient(
   const clock = options.clock ?? systemClock;
   const rate = { perSecond: 1_000_000, burst: 1_000_000 };
   const pacer = options.pacer ?? new Pacer(rate, clock, () => 0);
-  const access = new Access({ kind: 'file', file }, clock);
+  const access = new Access({ kind: 'file', file }, { clock, files });
   return new KubernetesClient({ userAgent: 'thresher/test', ...options, access, pacer, clock });
 }
 

@@ -445,6 +445,18 @@ export class OwnControlPlane implements AsyncDisposable {
     await killAll([record]);
   }
 
+  /** Ends all of it in the same way, does `work` with what etcd keeps, and starts all of it again on its ports. */
+  async whileStopped(work: (etcdData: string) => void): Promise<void> {
+    const { pids } = await readStatus(this.#environment);
+    // As long as one of its parts runs it is not made anew.
+    for (const component of Object.keys(pids).filter((name) => name !== 'kwok')) await this.kill(component);
+    work(join(this.directory, 'kubernetes', 'etcd'));
+    await this.restart();
+    // What kwok remembers is of another time.
+    await this.kill('kwok');
+    await this.restart();
+  }
+
   /** Starts what was killed, with its data, on its port. */
   async restart(): Promise<void> {
     (await start(this.#environment)).client.close();

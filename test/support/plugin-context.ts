@@ -1,4 +1,5 @@
 import type { Context } from '../../src/plugins/contracts/index.ts';
+import { files } from './operator-files.ts';
 import { requirements } from './samples.ts';
 import { systemClock } from '../../src/util/clock.ts';
 
@@ -18,6 +19,7 @@ export function pluginContext(changes: Partial<Context> = {}): Context {
     stateDir: '/nonexistent',
     configDir: '/nonexistent',
     clock: systemClock,
+    files,
     random: Math.random,
     log: { debug: nothing, info: nothing, warn: nothing, error: nothing },
     share: <T>(key: string, make: () => T): T => {

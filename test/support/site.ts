@@ -60,6 +60,7 @@ export class Site {
       sweeper: { sleepTime: 0.3, ...settings.sweeper },
       ...(settings.qconf && { qconf: settings.qconf }),
       ...(settings.log && { log: settings.log }),
+      ...(settings.pandacon && { pandacon: settings.pandacon }),
       ...(settings.credmanager && { credmanager: settings.credmanager }),
     };
     writeFileSync(this.config, stringify(fast));
@@ -112,6 +113,19 @@ export class Site {
       stateDir: `/proc/${daemon.pid}/root${this.stateDir}`,
       run: (...args: string[]) => runCommand('nsenter', [...enter, ...args]),
     };
+  }
+
+  /**
+   * Starts the real daemon as the child of PID 1 in a PID namespace of the test's own, which nothing inside can kill out of.
+   * A daemon that ends starts again, as below systemd, after a line `a daemon ended`. `as`: what gives it another user.
+   */
+  startFenced(as: readonly string[] = []): RunningDaemon {
+    const own = process.getuid?.() === 0 ? [] : ['--user', '--map-current-user'];
+    const fence = [...own, '--pid', '--fork', '--kill-child', '--mount-proc', '--'];
+    const again = 'while :; do setsid "$@" & wait "$!"; echo a daemon ended; done';
+    const program = [join(checkout, 'bin/thresher'), '--config', this.config, 'run'];
+    // A session of its own: a signal to "the group of PID 1" stays inside.
+    return this.#spawn('setsid', ['unshare', ...fence, 'sh', '-c', again, 'sh', ...as, ...program], {});
   }
 
   /** Starts a daemon that kills itself with SIGKILL at a step. */

@@ -2,14 +2,9 @@ import { join } from 'node:path';
 import { writeFileSync } from 'node:fs';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import {
-  fromPointer,
-  parseJson,
-  parseYaml,
-  readJsonFile,
-  readYamlFile,
-  toPointer,
-} from '../../src/util/located.ts';
+import { fromPointer, parseJson, parseYaml, toPointer } from '../../src/util/located.ts';
+import { readJsonFile, readYamlFile } from '../../src/util/located-file.ts';
+import { files } from '../support/operator-files.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 describe('a JSON pointer', () => {
@@ -81,6 +76,13 @@ describe('a JSON file', () => {
       },
     ]);
     expect(located.lineOf('/Q/maxWorkers')).to.equal(8);
+  });
+
+  it('only notes a key that stands twice with the same value', () => {
+    const [problem, ...others] = parseJson('{"a": {"b": [1]},\n"a": {"b": [1]}}', 'queues.json').problems;
+    expect(others).to.deep.equal([]);
+    expect(problem).to.include({ severity: 'notice', code: 'duplicate-key', line: 2, pointer: '/a' });
+    expect(problem?.message).to.contain('first on line 1 with the same value');
   });
 
   it('knows the line of every value, or of its nearest parent', () => {
@@ -206,9 +208,9 @@ describe('a file that cannot be read', () => {
     ['JSON', readJsonFile],
     ['YAML', readYamlFile],
   ] as const) {
-    it(`is one problem without a line: ${kind}`, () => {
+    it(`is one problem without a line: ${kind}`, async () => {
       const file = join(temporaryDirectory(), 'nothing');
-      const located = read(file);
+      const located = await read(files, file, 'queues');
       expect(located.value).to.equal(undefined);
       const message = `cannot read the file: ENOENT: no such file or directory`;
       expect(located.problems).to.deep.equal([
@@ -222,10 +224,10 @@ describe('a file that cannot be read', () => {
     ['JSON', readJsonFile],
     ['YAML', readYamlFile],
   ] as const) {
-    it(`has bytes that are no UTF-8, on a line: ${kind}`, () => {
+    it(`has bytes that are no UTF-8, on a line: ${kind}`, async () => {
       const file = join(temporaryDirectory(), 'f');
       writeFileSync(file, Buffer.from('{"é": 1,\n"b": "\xe9"}', 'latin1').fill('é', 2, 4));
-      const located = read(file);
+      const located = await read(files, file, 'queues');
       expect(located.value).to.equal(undefined);
       const message = 'this line has bytes that are no UTF-8; save the file as UTF-8';
       expect(located.problems).to.deep.equal([
@@ -238,10 +240,10 @@ describe('a file that cannot be read', () => {
       ['deeper than anybody means', `${'{"a":'.repeat(200)}1${'}'.repeat(200)}`],
       ['of lists', `${'['.repeat(50_000)}1${']'.repeat(50_000)}`],
     ] as const) {
-      it(`is nested too deeply: ${kind} ${what}`, () => {
+      it(`is nested too deeply: ${kind} ${what}`, async () => {
         const file = join(temporaryDirectory(), 'f');
         writeFileSync(file, text);
-        const { value, problems } = read(file);
+        const { value, problems } = await read(files, file, 'queues');
         const message = 'the file is nested too deeply (over 100 levels), or refers to itself';
         expect([value, problems]).to.deep.equal([
           undefined,
@@ -259,10 +261,10 @@ describe('a file that cannot be read', () => {
     }
   });
 
-  it('is no longer one once it is there', () => {
+  it('is no longer one once it is there', async () => {
     const file = join(temporaryDirectory(), 'f');
     writeFileSync(file, '{"a": 1}');
-    expect(readJsonFile(file).value).to.deep.equal({ a: 1 });
-    expect(readYamlFile(file).value).to.deep.equal({ a: 1 });
+    expect((await readJsonFile(files, file, 'queues')).value).to.deep.equal({ a: 1 });
+    expect((await readYamlFile(files, file, 'template')).value).to.deep.equal({ a: 1 });
   });
 });

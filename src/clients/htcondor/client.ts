@@ -17,6 +17,8 @@ export interface SubmitOptions {
   readonly spool?: boolean;
   /** What relative paths in the text are relative to. Default "/". */
   readonly directory?: string;
+  /** Variables that it gets beside those that every command of HTCondor gets: for `$ENV(NAME)` in the text. */
+  readonly environment?: Readonly<Record<string, string>>;
   /** Is told the id of the process: one that a killed daemon left must be ended before anything is tried again. */
   readonly onStart?: (pid: number) => void;
 }
@@ -54,7 +56,7 @@ export class HTCondorClient {
    * @returns their ids in the order of the text.
    */
   async submit(text: string, options: SubmitOptions, signal: AbortSignal): Promise<readonly JobId[]> {
-    const { spool = false, directory, onStart } = options;
+    const { spool = false, directory, environment, onStart } = options;
     const tool: Tool = {
       command: 'condor_submit',
       args: ['-terse', ...(spool ? ['-spool'] : []), '-'],
@@ -62,6 +64,7 @@ export class HTCondorClient {
       timeLimit: spool ? this.#limits.transfer : this.#limits.change,
       input: text.endsWith('\n') ? text : `${text}\n`,
       ...(directory !== undefined && { directory }),
+      ...(environment && { environment }),
       ...(onStart && { onStart }),
     };
     const { stdout } = await this.#succeed(tool, signal);
@@ -74,10 +77,14 @@ export class HTCondorClient {
    * Has `condor_submit` read a text without submitting anything; the schedd is not asked.
    * @returns what it warns of. @throws HTCondorError `condor-submit-wrong` if it would refuse it
    */
-  async dryRun(text: string, directory: string, signal: AbortSignal): Promise<readonly string[]> {
+  async dryRun(
+    text: string,
+    options: Pick<SubmitOptions, 'directory' | 'environment'>,
+    signal: AbortSignal,
+  ): Promise<readonly string[]> {
     const tool: Tool = {
       ...{ command: 'condor_submit', args: ['-dry-run', '/dev/null', '-'], changes: false },
-      ...{ timeLimit: this.#limits.ask, input: text, directory },
+      ...{ timeLimit: this.#limits.ask, input: text, ...options },
     };
     const { stderr } = await this.#succeed(tool, signal);
     return stderr.split('\n').flatMap((line) => /^WARNING: *(.+)$/.exec(line)?.[1] ?? []);

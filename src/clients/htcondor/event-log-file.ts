@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
-import { type FileHandle, open, stat } from 'node:fs/promises';
+import { type FileHandle, stat } from 'node:fs/promises';
 import { hasCode } from '../../util/files.ts';
+import { openPlainFile } from '../../util/plain-file.ts';
 import { type Garbage, readEvents } from './event-log.ts';
 import type { JobEvent } from './event-types.ts';
 
@@ -135,7 +136,8 @@ async function indexOf(files: readonly LogFile[], position: LogPosition): Promis
 }
 
 async function openSame({ path, inode }: LogFile): Promise<FileHandle | undefined> {
-  const handle = await open(path).catch((error: unknown) => {
+  // Who writes the log may put a pipe into its place at any moment, also between the look and this.
+  const handle = await openPlainFile(path, 'follow').catch((error: unknown) => {
     if (hasCode(error, 'ENOENT')) return undefined;
     throw error;
   });

@@ -39,6 +39,8 @@ export interface Tool {
   readonly timeLimit: number;
   readonly input?: string;
   readonly directory?: string;
+  /** More variables; none of them replaces one that every command gets. */
+  readonly environment?: Readonly<Record<string, string>>;
   /** Bytes; default 1 MB. */
   readonly outputLimit?: number;
   readonly onOutput?: (text: string) => void;
@@ -123,12 +125,12 @@ export class CondorTools {
       ...(name === undefined ? [] : ['-name', name]),
       ...(pool === undefined ? [] : ['-pool', pool]),
     ];
-    const { command, args, outputLimit = 1024 * 1024, ...more } = tool;
+    const { command, args, outputLimit = 1024 * 1024, environment, ...more } = tool;
     return runProgram({
       ...more,
       command: toolDirectory === undefined ? command : join(toolDirectory, command),
       args: ['-debug', ...place, ...args],
-      environment: this.#environment,
+      environment: { ...environment, ...this.#environment },
       outputLimit,
       clock: this.#clock,
       signal,

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
-import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../util/clock.ts';
+import type { OperatorFiles } from '../../util/operator-files.ts';
 import { ThresherError } from '../../worker/errors.ts';
 import { type Credentials, filesOf, readCredentials } from './credentials.ts';
 import { type ClusterAccess, readKubeconfig } from './kubeconfig.ts';
@@ -34,10 +33,16 @@ export interface Identity {
   readonly ca: string;
 }
 
+export interface AccessParts {
+  readonly clock: Clock;
+  readonly files: OperatorFiles;
+}
+
 /** The login to one cluster, read when it is first needed and again when its files change, at its end and on refusal. */
 export class Access {
   readonly #source: AccessSource;
   readonly #clock: Clock;
+  readonly #from: OperatorFiles;
   readonly #confirm: ((found: Identity) => void) | undefined;
   readonly #closed = new AbortController();
   #current: Current | undefined;
@@ -51,8 +56,9 @@ export class Access {
   #refused: { readonly error: unknown } | undefined;
 
   /** @param confirm throws where what was read now must not be used: for another cluster than the one so far. */
-  constructor(source: AccessSource, clock: Clock, confirm?: (found: Identity) => void) {
+  constructor(source: AccessSource, { clock, files }: AccessParts, confirm?: (found: Identity) => void) {
     this.#source = source;
+    this.#from = files;
     this.#clock = clock;
     this.#confirm = confirm;
   }
@@ -98,7 +104,7 @@ export class Access {
     if (now - this.#lookedAt < lookInterval) return false;
     this.#lookedAt = now;
     // What was refused may be put back as it was, its times included.
-    return this.#refused !== undefined || (await fingerprint(this.#files)) !== this.#fingerprint;
+    return this.#refused !== undefined || (await fingerprint(this.#from, this.#files)) !== this.#fingerprint;
   }
 
   /** One reading serves all who ask meanwhile; who gives up leaves it to the others. */
@@ -110,11 +116,11 @@ export class Access {
   async #readOnce(): Promise<Current> {
     const own = this.#source.kind === 'file' ? [this.#source.file] : [];
     // What a file was is taken before it is read: a change in between is then found by the next look.
-    const before = await fingerprint(own);
-    const access = readAccess(this.#source);
-    const named = filesOf(access);
-    const print = [before, await fingerprint(named)].filter((part) => part !== '').join(' ');
-    const credentials = await readCredentials(access, this.#clock.now(), this.#closed.signal);
+    const before = await fingerprint(this.#from, own);
+    const access = await readAccess(this.#from, this.#source);
+    const named = filesOf(access).map(({ file }) => file);
+    const print = [before, await fingerprint(this.#from, named)].filter((part) => part !== '').join(' ');
+    const credentials = await readCredentials(access, this.#from, this.#clock.now(), this.#closed.signal);
     const { ca } = credentials.tls;
     const digest = typeof ca === 'string' ? createHash('sha256').update(ca).digest('hex') : '';
     try {
@@ -148,12 +154,12 @@ async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promi
 }
 
 /** @throws ThresherError `kubeconfig-missing` or `kubeconfig-wrong` */
-export function readAccess(source: AccessSource): ClusterAccess {
-  if (source.kind === 'file') return readKubeconfig(source.file, source.context);
+export async function readAccess(files: OperatorFiles, source: AccessSource): Promise<ClusterAccess> {
+  if (source.kind === 'file') return readKubeconfig(files, source.file, source.context);
   const { directory = serviceAccount, environment = process.env } = source;
   const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = environment;
   const tokenFile = join(directory, 'token');
-  if (!host || !port || !existsSync(tokenFile)) {
+  if (!host || !port || (await files.stat(tokenFile)) === undefined) {
     const lacks =
       !host || !port
         ? 'KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set'
@@ -163,8 +169,8 @@ export function readAccess(source: AccessSource): ClusterAccess {
       `no kubeconfig is named, and this is no Pod with a service account: ${lacks}`,
     );
   }
-  const namespaceFile = join(directory, 'namespace');
-  const namespace = existsSync(namespaceFile) ? readFileSync(namespaceFile, 'utf8').trim() : '';
+  const namespaceFile = await files.read(join(directory, 'namespace'), 'token').catch(() => undefined);
+  const namespace = namespaceFile?.bytes.toString('utf8').trim() ?? '';
   return {
     source: directory,
     context: 'in-cluster',
@@ -177,10 +183,10 @@ export function readAccess(source: AccessSource): ClusterAccess {
 }
 
 /** Symbolic links are followed: that is how Kubernetes replaces what it mounts. */
-async function fingerprint(files: readonly string[]): Promise<string> {
+async function fingerprint(from: OperatorFiles, files: readonly string[]): Promise<string> {
   const stats = await Promise.all(
     files.map(async (file) => {
-      const found = await stat(file).catch(() => undefined);
+      const found = await from.stat(file);
       return found === undefined ? 'none' : `${found.ino}:${found.size}:${found.mtimeMs}`;
     }),
   );

@@ -37,6 +37,8 @@ export interface Listed<T> {
 export interface DeleteOptions extends CallOptions {
   /** Another object of the same name is left alone: that is a `kubernetes-conflict`. */
   readonly uid?: string;
+  /** One that changed since this version is left alone, in the same way. */
+  readonly resourceVersion?: string;
   readonly propagationPolicy?: 'Background' | 'Foreground' | 'Orphan';
   readonly gracePeriodSeconds?: number;
 }
@@ -132,10 +134,11 @@ export class KubernetesClient {
    */
   async delete(path: string, options: DeleteOptions): Promise<void> {
     if (!isObjectPath(path)) throw new TypeError(`"${path}" is not the path of one object`);
-    const { uid, propagationPolicy, gracePeriodSeconds } = options;
+    const { uid, resourceVersion, propagationPolicy, gracePeriodSeconds } = options;
+    const preconditions = { ...(uid !== undefined && { uid }), ...(resourceVersion && { resourceVersion }) };
     const body = {
       ...{ apiVersion: 'v1', kind: 'DeleteOptions' },
-      ...(uid !== undefined && { preconditions: { uid } }),
+      ...(Object.keys(preconditions).length > 0 && { preconditions }),
       ...(propagationPolicy && { propagationPolicy }),
       ...(gracePeriodSeconds !== undefined && { gracePeriodSeconds }),
     };
@@ -168,6 +171,16 @@ export class KubernetesClient {
         if (!isKubernetesError(error, 'kubernetes-gone') || attempt >= listAttempts) throw error;
       }
     }
+  }
+
+  /** The version that the server is at now: of a list that is cut short. */
+  async version(path: string, options: Selection & CallOptions): Promise<string> {
+    const { labelSelector, fieldSelector } = options;
+    const query = { labelSelector, fieldSelector, limit: 1 };
+    const asked = { ...request('GET', path, options, query), accept: metadataTypes.list };
+    const { metadata } = (await this.#call(asked)) as ListPage;
+    if (metadata?.resourceVersion === undefined) throw noApi(this.#requests.asked(asked), 'no list');
+    return metadata.resourceVersion;
   }
 
   /** Whether there is any such object. */

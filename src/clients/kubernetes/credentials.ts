@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { createSecureContext, getCACertificates, rootCertificates } from 'node:tls';
+import type { FileKind } from '../../util/file-kinds.ts';
+import { type OperatorFiles, whyUnreadable } from '../../util/operator-files.ts';
 import { messageOf, ThresherError } from '../../worker/errors.ts';
 import { runExecPlugin } from './exec-credential.ts';
 import type { ClusterAccess, Material } from './kubeconfig.ts';
@@ -27,14 +29,16 @@ const providerInterval = 60_000;
  */
 export async function readCredentials(
   access: ClusterAccess,
+  files: OperatorFiles,
   now: number,
   signal: AbortSignal,
 ): Promise<Credentials> {
   const { user } = access;
-  const ca = await load(access, 'certificate-authority', access.ca);
-  const certificate = await load(access, 'client-certificate', user.certificate);
-  const key = await load(access, 'client-key', user.key);
-  const login = await loginOf(access, ca, now, signal);
+  const reading = { access, files };
+  const ca = await load(reading, 'certificate-authority', access.ca);
+  const certificate = await load(reading, 'client-certificate', user.certificate);
+  const key = await load(reading, 'client-key', user.key);
+  const login = await loginOf(reading, ca, now, signal);
   const tls: TlsOptions = {
     ...trust(access, ca),
     ...(access.serverName && { servername: access.serverName }),
@@ -54,11 +58,12 @@ export async function readCredentials(
 }
 
 /** The files that the kubeconfig names: a change of any means to read again. */
-export function filesOf({ ca, user }: ClusterAccess): string[] {
-  const materials = [ca, user.certificate, user.key].map((one) =>
-    one && 'file' in one ? one.file : undefined,
+export function filesOf({ ca, user }: ClusterAccess): { readonly file: string; readonly kind: FileKind }[] {
+  const token = user.tokenFile === undefined ? [] : [{ file: user.tokenFile, kind: 'token' as const }];
+  const materials = [ca, user.certificate, user.key].flatMap((one) =>
+    one && 'file' in one ? [{ file: one.file, kind: 'certificate' as const }] : [],
   );
-  return [user.tokenFile, ...materials].filter((file) => file !== undefined);
+  return [...token, ...materials];
 }
 
 interface Login {
@@ -67,15 +72,21 @@ interface Login {
   readonly expiresAt?: number;
 }
 
+interface Reading {
+  readonly access: ClusterAccess;
+  readonly files: OperatorFiles;
+}
+
 async function loginOf(
-  access: ClusterAccess,
+  reading: Reading,
   ca: string | undefined,
   now: number,
   signal: AbortSignal,
 ): Promise<Login> {
+  const { access } = reading;
   const { user } = access;
   if (user.tokenFile !== undefined) {
-    const token = (await load(access, 'tokenFile', { file: user.tokenFile }))?.trim() ?? '';
+    const token = (await load(reading, 'tokenFile', { file: user.tokenFile }, 'token'))?.trim() ?? '';
     if (!/^[\x21-\x7e]+$/.test(token)) {
       throw failed(
         access,
@@ -90,7 +101,7 @@ async function loginOf(
     return { headers: { authorization: `Basic ${Buffer.from(both).toString('base64')}` } };
   }
   if (user.authProvider !== undefined) {
-    return { headers: await askProvider(access), expiresAt: now + providerInterval };
+    return { headers: await askProvider(reading), expiresAt: now + providerInterval };
   }
   if (user.exec === undefined) return { headers: {} };
   const caData = ca === undefined ? undefined : Buffer.from(ca).toString('base64');
@@ -107,13 +118,15 @@ function bearer(token: string): Record<string, string> {
 }
 
 /** The ways of logging in that kubectl gave up are client-node's; only who uses them pays for its import. */
-async function askProvider(access: ClusterAccess): Promise<Headers> {
+async function askProvider({ access, files }: Reading): Promise<Headers> {
   const provider = `auth-provider "${access.user.authProvider ?? ''}"`;
   const options: { headers: Record<string, string> } = { headers: {} };
   try {
     const { KubeConfig } = await import('@kubernetes/client-node');
     const config = new KubeConfig();
-    config.loadFromFile(access.source);
+    const { bytes } = await files.read(access.source, 'kubeconfig');
+    config.loadFromString(bytes.toString('utf8'));
+    config.makePathsAbsolute(dirname(access.source));
     config.setCurrentContext(access.context);
     await config.applyToHTTPSOptions(options);
   } catch (error) {
@@ -165,16 +178,18 @@ function checkPems(access: ClusterAccess, { ca, cert, key }: TlsOptions): void {
 }
 
 async function load(
-  access: ClusterAccess,
+  { access, files }: Reading,
   what: string,
   material: Material | undefined,
+  kind: FileKind = 'certificate',
 ): Promise<string | undefined> {
   if (material === undefined) return undefined;
   if ('data' in material) return Buffer.from(material.data, 'base64').toString('utf8');
   try {
-    return await readFile(material.file, 'utf8');
+    const { bytes } = await files.read(material.file, kind);
+    return bytes.toString('utf8');
   } catch (error) {
-    throw failed(access, `${what} cannot be read: ${messageOf(error)}`, error);
+    throw failed(access, `${what} ${material.file}: ${whyUnreadable(error, kind)}`, error);
   }
 }
 

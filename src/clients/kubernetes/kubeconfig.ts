@@ -1,7 +1,9 @@
 import { dirname, resolve } from 'node:path';
 import Type, { type Static } from 'typebox';
-import { type Located, readYamlFile, toPointer } from '../../util/located.ts';
+import { type Located, toPointer } from '../../util/located.ts';
+import { readYamlFile } from '../../util/located-file.ts';
 import { nearest } from '../../util/nearest.ts';
+import type { OperatorFiles } from '../../util/operator-files.ts';
 import { check } from '../../util/schema.ts';
 import { ThresherError } from '../../worker/errors.ts';
 
@@ -99,8 +101,12 @@ export interface ClusterAccess {
  * @param context default: the file's `current-context`.
  * @throws ThresherError `kubeconfig-missing` or `kubeconfig-wrong`, with file and line.
  */
-export function readKubeconfig(file: string, context?: string): ClusterAccess {
-  const located = readYamlFile(file);
+export async function readKubeconfig(
+  files: OperatorFiles,
+  file: string,
+  context?: string,
+): Promise<ClusterAccess> {
+  const located = await readYamlFile(files, file, 'kubeconfig');
   const [broken] = located.problems;
   if (broken?.code === 'file-unreadable') {
     throw new ThresherError('kubeconfig-missing', `kubeconfig ${file}: ${broken.message}`, { file });

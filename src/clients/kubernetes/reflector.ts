@@ -3,6 +3,7 @@ import { ThresherError } from '../../worker/errors.ts';
 import type { KubernetesClient, Selection } from './client.ts';
 import { isKubernetesError, KubernetesError } from './errors.ts';
 import type { KubernetesObject } from './objects.ts';
+import { isOlder } from './versions.ts';
 
 /** What is told of the objects, in their order. None of these may throw. */
 export interface Handlers<R> {
@@ -25,7 +26,7 @@ export interface ReflectorState {
 }
 
 export interface ReflectorOptions<R> extends Selection {
-  readonly client: Pick<KubernetesClient, 'list' | 'watch'>;
+  readonly client: Pick<KubernetesClient, 'list' | 'watch' | 'version'>;
   /** Of the collection. */
   readonly path: string;
   /** What is kept of an object; undefined leaves it out, and must do so for all its life. */
@@ -60,6 +61,8 @@ export interface Next {
 export function afterFailure(error: unknown, failures: number): Next {
   const pause = Math.min(pauses.first * 2 ** Math.min(failures - 1, 20), pauses.longest);
   if (isKubernetesError(error, 'kubernetes-gone')) return { relist: true, pause: failures === 1 ? 0 : pause };
+  // The failures before it were those of the restore, which is over.
+  if (isKubernetesError(error, 'kubernetes-rewound')) return { relist: true, pause: pauses.first };
   if (isKubernetesError(error, 'kubernetes-unreachable', 'kubernetes-too-many-requests'))
     return { relist: false, pause };
   if (isKubernetesError(error, 'kubernetes-server-error'))
@@ -82,6 +85,10 @@ function isLogin(error: unknown): boolean {
  * Follows a collection: lists it, then watches what changes, for ever. It keeps the version and nothing of the objects.
  * Each `replace` is all there is at that moment, and from then on no change is left out: after a break the watch goes on
  * from the last change that was told, or everything is listed again.
+ *
+ * A server whose etcd was restored to an older revision accepts a watch from a version that it has not reached yet, and tells
+ * nothing for as long. So each version that the server names is held against the last one that it told: those of events and
+ * bookmarks, the one it is at before a watch goes on after a failure, and those of others who list the collection.
  */
 export class Reflector<R> {
   readonly #options: ReflectorOptions<R>;
@@ -89,6 +96,8 @@ export class Reflector<R> {
   #version: string | undefined;
   /** Counted since the start, bookmarks too. */
   #events = 0;
+  /** Ends the watch under way. */
+  #watching = new AbortController();
 
   constructor(options: ReflectorOptions<R>) {
     this.#options = options;
@@ -96,6 +105,21 @@ export class Reflector<R> {
 
   get state(): ReflectorState {
     return this.#state;
+  }
+
+  /** The last version that was told; undefined while everything is to be listed. */
+  get version(): string | undefined {
+    return this.#version;
+  }
+
+  /**
+   * Somebody listed the collection.
+   * @param before `version` as it was before that list was asked for: later ones may be of changes that came after it
+   */
+  listed(resourceVersion: string, before: string | undefined): void {
+    if (before === undefined || this.#version === undefined || !isOlder(resourceVersion, before)) return;
+    this.#watching.abort(this.#rewound(resourceVersion, before));
+    this.#version = undefined;
   }
 
   /** Resolves when `signal` aborts. Never rejects: what is the matter is in the state. */
@@ -106,7 +130,7 @@ export class Reflector<R> {
     while (!ended()) {
       const begun = clock.monotonic();
       const before = this.#events;
-      const error = await this.#pass(signal);
+      const error = await this.#pass(failures > 0, signal);
       if (ended()) return;
       if (this.#events > before || clock.monotonic() - begun >= wellFor) failures = 0;
       // The end that every watch has in time: it goes on at once.
@@ -120,19 +144,36 @@ export class Reflector<R> {
   }
 
   /** Lists where that is needed, and watches to the end of the watch. @returns why it failed. */
-  async #pass(signal: AbortSignal): Promise<unknown> {
+  async #pass(failed: boolean, signal: AbortSignal): Promise<unknown> {
     const begun = this.#options.clock.monotonic();
     const before = this.#events;
+    const watching = new AbortController();
+    this.#watching = watching;
+    const ended = AbortSignal.any([signal, watching.signal]);
     try {
-      this.#version ??= await this.#list(signal);
-      await this.#watch(this.#version, signal);
+      if (this.#version !== undefined && failed) await this.#checkVersion(this.#version, ended);
+      this.#version ??= await this.#list(ended);
+      await this.#watch(this.#version, ended);
     } catch (error) {
-      return error;
+      return watching.signal.aborted ? watching.signal.reason : error;
     }
+    if (watching.signal.aborted) return watching.signal.reason;
     // A server, or what stands before it, that ends each watch at once must not be asked without a pause.
     if (this.#events > before || this.#options.clock.monotonic() - begun >= wellFor) return undefined;
     const message = `the API server ended a watch of ${this.#options.path} at once`;
     return new KubernetesError({ code: 'kubernetes-server-error', message, maybeDone: false });
+  }
+
+  /** What breaks watches may have been a restore, and an older etcd takes a watch from a version to come. */
+  async #checkVersion(told: string, signal: AbortSignal): Promise<void> {
+    const { client, path } = this.#options;
+    const now = await client.version(path, { ...this.#selection(), signal });
+    if (isOlder(now, told)) throw this.#rewound(now, told);
+  }
+
+  #rewound(now: string, told: string): KubernetesError {
+    const message = `the API server is at version ${now} of ${this.#options.path}, and was at ${told} before: its etcd was restored to an older state`;
+    return new KubernetesError({ code: 'kubernetes-rewound', message, maybeDone: false });
   }
 
   async #list(signal: AbortSignal): Promise<string> {
@@ -157,11 +198,14 @@ export class Reflector<R> {
     };
     for await (const { type, object } of client.watch(path, options, alive)) {
       if (signal.aborted) return;
+      const version = object.metadata?.resourceVersion;
+      if (version !== undefined && this.#version !== undefined && isOlder(version, this.#version))
+        throw this.#rewound(version, this.#version);
       const kept = type === 'BOOKMARK' ? undefined : record(object);
       if (kept !== undefined && type === 'DELETED') handlers.remove(kept);
       else if (kept !== undefined) handlers.upsert(kept);
       // Only when it was told: from here the next watch goes on.
-      this.#version = object.metadata?.resourceVersion ?? this.#version;
+      this.#version = version ?? this.#version;
       this.#events++;
       alive();
     }

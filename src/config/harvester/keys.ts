@@ -35,11 +35,32 @@ const sharedSections: Readonly<Record<string, readonly string[]>> = {
     ...['moduleName', 'className', 'inCertFile', 'certFile', 'outCertFile', 'voms', 'pluginConfigs'],
     'sleepTime',
   ],
+  pandacon: [
+    ...[
+      'timeout',
+      'nConnections',
+      'auth_type',
+      'auth_token',
+      'auth_origin',
+      'ca_cert',
+      'cert_file',
+      'key_file',
+    ],
+    ...['pandaURL', 'pandaURLSSL', 'server_api_url', 'server_api_url_ssl', 'cache_api_url_ssl', 'iddsURL'],
+    ...[
+      'pandaCacheURL',
+      'pandaCacheURL_W',
+      'pandaCacheURL_R',
+      'pandaCacheURL_W_path',
+      'pandaCacheURL_R_path',
+    ],
+    ...['verbose', 'useInspect', 'getEventsChunkSize', 'multihost_auth_config'],
+  ],
 };
 
 /** Sections of which thresher reads nothing. */
 export const unreadSections: readonly string[] = [
-  ...['db', 'fifo', 'communicator', 'pandacon', 'commandmanager', 'jobfetcher', 'propagator', 'preparator'],
+  ...['db', 'fifo', 'communicator', 'commandmanager', 'jobfetcher', 'propagator', 'preparator'],
   ...['stager', 'zipper', 'eventfeeder', 'cacher', 'payload_interaction', 'frontend', 'watcher', 'apfmon'],
   ...['service_monitor', 'googlecloud', 'file_syncer', 'log_level'],
 ];

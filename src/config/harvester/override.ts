@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Located, type Problem, readJsonFile, toPointer } from '../../util/located.ts';
+import { type Located, parseJson, type Problem, toPointer } from '../../util/located.ts';
+import { readLocatedSync } from '../../util/located-file.ts';
 import { type Machine, pandaHome } from '../settings/machine.ts';
 import { isObject, type JsonObject } from '../queues/merge.ts';
 
@@ -17,7 +18,7 @@ export function readOverride(machine: Machine): Override | undefined {
   if (home === undefined) return undefined;
   const file = join(home, 'etc/configmap/panda_harvester_configmap.json');
   if (!existsSync(file)) return undefined;
-  const located = readJsonFile(file);
+  const located = readLocatedSync(file, 'settings', parseJson);
   const problems = [...located.problems];
   const sections = new Map<string, JsonObject>();
   const wrong = (pointer: string, what: string): void => {

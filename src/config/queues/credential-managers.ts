@@ -1,7 +1,11 @@
 import { dirname, resolve } from 'node:path';
 import type { Problem } from '../../util/located.ts';
 import { toPointer } from '../../util/located.ts';
+import { managersInLists } from './credential-lists.ts';
+import type { ChoiceProblem, ManagerEntry } from './manager-entry.ts';
 import { nearest } from '../../util/nearest.ts';
+import type { CheckContext } from '../../plugins/contracts/index.ts';
+import type { OperatorFiles } from '../../util/operator-files.ts';
 import { check } from '../../util/schema.ts';
 import { judgeAbsent } from '../harvester/absent-plugin.ts';
 import { isObject, type JsonObject } from './merge.ts';
@@ -9,14 +13,16 @@ import type { CredentialManagerChoice, PluginCatalogue, QueueConfig } from './qu
 import { SectionHead } from './queue-schema.ts';
 import type { LoadedSettings } from '../settings/settings.ts';
 
-/** What is wrong with one, by the place in its entry. */
-export interface ChoiceProblem {
-  readonly pointer: string;
-  readonly code: Problem['code'];
-  readonly message: string;
-  readonly severity?: Problem['severity'];
-  /** What several queues may say alike. */
-  readonly subject?: string;
+/** A manager's options, checked; no `choice` where they cannot be used, or thresher has no such manager. */
+export interface Choice {
+  readonly choice?: CredentialManagerChoice;
+  readonly problems: readonly ChoiceProblem[];
+}
+
+/** Where a manager is named, and what Harvester would take from its settings for it. */
+interface Surroundings extends Pick<CheckContext, 'configDir' | 'stateDir' | 'files'> {
+  /** `pandaURLSSL` of `[pandacon]`, for managers that have such an option. */
+  readonly pandaURLSSL?: string | undefined;
 }
 
 /** Items of the parallel lists and what Harvester itself reads of every manager: not each has a use for each. */
@@ -29,34 +35,29 @@ const harvesterKeys: readonly string[] = [
   'setup_name',
 ];
 
-/** A manager's options, checked. `choice` is undefined where they cannot be used, or thresher has no such manager. */
-export function chooseManager(
-  { name, module, ...options }: JsonObject & { readonly name: string; readonly module: string },
-  configDir: string,
-  stateDir: string,
+/** @returns undefined where thresher has no such manager */
+export async function chooseManager(
+  { name, module, ...options }: ManagerEntry,
+  { configDir, stateDir, files, pandaURLSSL }: Surroundings,
   catalogue: PluginCatalogue,
-): { readonly choice?: CredentialManagerChoice; readonly problems: readonly ChoiceProblem[] } | undefined {
+): Promise<Choice | undefined> {
   const definition = catalogue.find('credmanager', module, name);
   if (definition === undefined) return undefined;
   const own = Object.keys((definition.config as { properties?: object }).properties ?? {});
+  const written: JsonObject = { ...(pandaURLSSL !== undefined && { pandaURLSSL }), ...options };
   const given = Object.fromEntries(
-    Object.entries(options).filter(([key, value]) => own.includes(key) && value !== null),
+    Object.entries(written).filter(([key, value]) => own.includes(key) && value !== null),
   );
   const unread = Object.keys(options)
-    .filter((key) => !own.includes(key) && !harvesterKeys.includes(key))
-    .map((key): ChoiceProblem => {
-      const meant = nearest(key, own);
-      const hint = meant === undefined ? '' : `; did you mean "${meant}"?`;
-      const message = `${name} does not read "${key}"${hint}`;
-      return { pointer: toPointer([key]), code: 'unread-option', severity: 'warning', message };
-    });
+    .filter((key) => !own.includes(key))
+    .map((key) => unreadOption(name, key, own));
   const checked = check(definition.config, given);
   if (!checked.ok) {
     return {
       problems: checked.problems.map(({ pointer, message }) => ({ pointer, code: 'wrong-type', message })),
     };
   }
-  const found = definition.check(checked.value, { queue: '', stateDir, configDir });
+  const found = await definition.check(checked.value, { queue: '', stateDir, configDir, files });
   const problems = [
     ...unread,
     ...found.map(({ file, line, message, ...problem }): ChoiceProblem => {
@@ -68,25 +69,37 @@ export function chooseManager(
   return { choice: { name, module, config: checked.value as JsonObject, configDir }, problems };
 }
 
-/** An entry of a queue's `credmanagers`. What thresher has no manager for is accepted so that files can be used as they are. */
-export function chooseOfQueue(
+function unreadOption(manager: string, key: string, own: readonly string[]): ChoiceProblem {
+  const pointer = toPointer([key]);
+  if (harvesterKeys.includes(key)) {
+    const message = `${key} has no effect: ${manager} does not need it`;
+    return { pointer, code: 'option-without-effect', severity: 'notice', message };
+  }
+  const meant = nearest(key, own);
+  const hint = meant === undefined ? '' : `; did you mean "${meant}"?`;
+  const message = `${manager} does not read "${key}"${hint}`;
+  return { pointer, code: 'unread-option', severity: 'warning', message };
+}
+
+/** An entry of a queue's `credmanagers`. A queue is incomplete without a manager of Harvester's that thresher lacks. */
+export async function chooseOfQueue(
   value: unknown,
   names: Parameters<typeof fillEntry>[1],
-  { configDir, stateDir }: { readonly configDir: string; readonly stateDir: string },
+  surroundings: Surroundings,
   catalogue: PluginCatalogue,
-): { readonly choice?: CredentialManagerChoice; readonly problems: readonly ChoiceProblem[] } {
+): Promise<Choice> {
   const head = check(SectionHead, value);
   if (!head.ok) return { problems: head.problems.map((problem) => ({ ...problem, code: 'wrong-type' })) };
   const { name, module } = head.value;
-  const filled = fillEntry(value, names) as Entry['value'];
+  const filled = fillEntry(value, names) as ManagerEntry;
   // A credential that is missing stops the queue by its own reason, and not before.
-  const chosen = chooseManager(filled, configDir, stateDir, catalogue);
+  const chosen = await chooseManager(filled, surroundings, catalogue);
   if (chosen !== undefined) return chosen;
   const asked = { section: 'credmanager', harvesterKind: 'credmanager', kind: undefined } as const;
   const finding = judgeAbsent({ ...asked, name, module, pull: true }, catalogue);
+  if (finding === undefined) return { problems: [] };
   // Only Harvester's names and our own can be told from slips of the pen.
-  if (finding?.code === 'unknown-plugin' && /^(pandaharvester\.|thresher\/)/.test(module))
-    return { problems: [{ pointer: finding.pointer, code: finding.code, message: finding.message }] };
+  if (/^(pandaharvester\.|thresher\/)/.test(module)) return { problems: [finding] };
   const message = `${name} is accepted but not applied yet: its credentials must be kept fresh by other means`;
   const notice = { pointer: '', code: 'credmanager-not-applied', message } as const;
   return { problems: [{ ...notice, severity: 'notice', subject: name }] };
@@ -95,19 +108,21 @@ export function chooseOfQueue(
 /** An entry of the settings, before it is checked. */
 interface Entry {
   readonly pointer: string;
-  readonly value: JsonObject & { readonly name: string; readonly module: string };
+  readonly value: ManagerEntry;
 }
 
-/** Harvester's parallel lists. Of a short one Harvester silently drops what has no partner. */
-const lists = ['moduleName', 'className', 'inCertFile', 'certFile', 'outCertFile', 'voms'] as const;
-/** What stands where a list needs an item and the manager none. */
-const placeholders = ['dummy', 'none', ''];
+/** What the settings say of credential managers. */
+export interface ManagersOfSettings {
+  readonly choices: readonly CredentialManagerChoice[];
+  readonly problems: readonly Problem[];
+}
 
 /** The managers of the settings' section `credmanager`: its parallel lists, and `pluginConfigs`. */
-export function managersOf(
+export async function managersOf(
   settings: LoadedSettings,
   catalogue: PluginCatalogue,
-): { readonly choices: readonly CredentialManagerChoice[]; readonly problems: readonly Problem[] } {
+  files: OperatorFiles,
+): Promise<ManagersOfSettings> {
   const section: unknown = settings.values.credmanager;
   const problems: Problem[] = [];
   const choices: CredentialManagerChoice[] = [];
@@ -115,20 +130,26 @@ export function managersOf(
   const add = ({ pointer, code, message, severity = 'error' }: ChoiceProblem) => {
     problems.push({ ...settings.placeOf(`/credmanager${pointer}`), severity, code, message });
   };
-  for (const { pointer, value } of [...fromLists(section, add), ...fromPluginConfigs(section, add)]) {
-    const chosen = chooseManager(value, dirname(settings.file), settings.stateDir, catalogue);
+  const listed = managersInLists(section);
+  for (const problem of listed.problems) add(problem);
+  const entries = [
+    ...listed.entries.map((value): Entry => ({ pointer: '', value })),
+    ...fromPluginConfigs(section, add),
+  ];
+  const surroundings = {
+    configDir: dirname(settings.file),
+    stateDir: settings.stateDir,
+    files,
+    pandaURLSSL: settings.values.pandacon.pandaURLSSL,
+  };
+  for (const { pointer, value } of entries) {
+    const chosen = await chooseManager(value, surroundings, catalogue);
     if (chosen === undefined) {
-      const { name, module } = value;
-      const names = catalogue.names('credmanager').join(', ');
-      const known = module.startsWith('pandaharvester.');
-      add({
-        ...{ pointer, code: known ? 'credmanager-not-applied' : 'unknown-plugin' },
-        severity: known ? 'warning' : 'error',
-        message: `there is no credential manager ${name} of ${module}; there is ${names}`,
-      });
+      add({ ...absentManager(value, catalogue), pointer });
       continue;
     }
-    for (const problem of chosen.problems) add({ ...problem, pointer: pointer + problem.pointer });
+    for (const problem of chosen.problems)
+      add(ofSettings(value, { ...problem, pointer: pointer + problem.pointer }));
     if (chosen.choice !== undefined) choices.push(chosen.choice);
   }
   return { choices, problems };
@@ -136,32 +157,32 @@ export function managersOf(
 
 type Add = (problem: ChoiceProblem) => void;
 
-function fromLists(section: JsonObject, add: Add): Entry[] {
-  const given = lists.flatMap((key) => {
-    const value = section[key];
-    if (value === undefined || value === null || value === '') return [];
-    return [[key, (Array.isArray(value) ? value : [value]) as unknown[]] as const];
-  });
-  const byKey = new Map(given);
-  const modules = byKey.get('moduleName') ?? [];
-  const names = byKey.get('className') ?? [];
-  if (modules.length === 0 && names.length === 0) return [];
-  const long = Math.max(...given.map(([, values]) => values.length));
-  const short = given.filter(([, values]) => values.length !== long);
-  if (short.length > 0 || modules.length !== names.length) {
-    const counts = given.map(([key, values]) => `${key} has ${values.length}`).join(', ');
-    const message = `the lists are not equally long: ${counts}; one line for each manager, "dummy" where it needs nothing`;
-    add({ pointer: `/${short[0]?.[0] ?? 'className'}`, code: 'wrong-type', message });
-    return [];
+/** A manager that thresher does not have. One of Harvester's is incomplete, and the others go on; any other is a mistake. */
+function absentManager(
+  { name, module }: ManagerEntry,
+  catalogue: PluginCatalogue,
+): Pick<ChoiceProblem, 'code' | 'severity' | 'message'> {
+  const asked = { section: 'credmanager', harvesterKind: 'credmanager', kind: 'credmanager' } as const;
+  if (module.startsWith('pandaharvester.')) {
+    const finding = judgeAbsent({ ...asked, name, module, pull: true }, catalogue);
+    const why = finding?.message ?? `${name} has nothing to do`;
+    const message = `incomplete: ${why}; its credentials must be kept fresh by other means`;
+    return {
+      code: 'credmanager-not-applied',
+      severity: finding === undefined ? 'notice' : 'warning',
+      message,
+    };
   }
-  return modules.map((module, index): Entry => {
-    const options = given
-      .filter(([key]) => key !== 'moduleName' && key !== 'className')
-      .map(([key, values]) => [key, values[index]] as const)
-      .filter(([, value]) => !placeholders.includes(String(value)));
-    const value = { ...Object.fromEntries(options), module: String(module), name: String(names[index]) };
-    return { pointer: '', value };
-  });
+  const names = catalogue.names('credmanager').join(', ');
+  const message = `there is no credential manager ${name} of ${module}; there is ${names}`;
+  return { code: 'unknown-plugin', severity: 'error', message };
+}
+
+/** What a manager lacks that is not its operator's mistake leaves the others of the settings going. */
+function ofSettings({ name }: ManagerEntry, problem: ChoiceProblem): ChoiceProblem {
+  if (problem.code !== 'credential-targets-missing') return problem;
+  const message = `incomplete: ${problem.message}; ${name} is not started`;
+  return { ...problem, severity: 'warning', message };
 }
 
 function fromPluginConfigs(section: JsonObject, add: Add): Entry[] {
@@ -218,6 +239,19 @@ export function namedCredentials({
   return options.credentials?.map((name) => (isPath(name) ? resolve(configDir, name) : name));
 }
 
+/** Whether the managers of a queue in this state run. Source: Harvester's cred_manager, which skips `offline` alone. */
+export function runsManagers(queueStatus: string): boolean {
+  return queueStatus !== 'offline';
+}
+
+/** The managers of a queue that run; none while it is offline. */
+export function managersRunBy({
+  options,
+  credmanagers = [],
+}: Pick<QueueConfig, 'options' | 'credmanagers'>): readonly CredentialManagerChoice[] {
+  return runsManagers(options.queueStatus) ? credmanagers : [];
+}
+
 /**
  * All managers: these, those that queues name, and a watch for each file that a queue needs and nobody keeps or watches.
  * An expired proxy stops its queue also where something else renews it.
@@ -226,7 +260,7 @@ export function allManagers(
   choices: readonly CredentialManagerChoice[],
   queues: readonly QueueConfig[],
 ): CredentialManagerChoice[] {
-  const named = [...choices, ...queues.flatMap(({ credmanagers }) => credmanagers ?? [])];
+  const named = [...choices, ...queues.flatMap(managersRunBy)];
   const kept = new Set(named.flatMap(filesKeptBy));
   const needed = new Map(queues.flatMap((queue) => filesOf(queue).map((file) => [file, queue] as const)));
   const watched = [...needed].filter(([file]) => !kept.has(file));

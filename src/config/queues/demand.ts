@@ -1,4 +1,5 @@
 import type { AnyDefinition } from '../../plugins/contracts/index.ts';
+import type { Reason } from '../../worker/reason.ts';
 import { type Bound, coresBound, memoryBound, noLoad, workerBound } from './limit-formulas.ts';
 import type { Limits } from './limits.ts';
 import { type ChosenDemand, coresOf } from './queue-config.ts';
@@ -17,21 +18,60 @@ export function demandOf(
   return { demand: 'none', why: 'neither the queue (demand) nor submitter.defaultDemand says otherwise' };
 }
 
+/** States of a queue in which Harvester's operators expect new workers. */
+const workingStates = ['online', 'test'];
+
+/** Why a queue in this state gets no new workers; undefined where it does. The daemon's gate asks the same. */
+export function whyClosed(queueStatus: string): Reason | undefined {
+  if (workingStates.includes(queueStatus)) return undefined;
+  const message = `queueStatus is ${queueStatus}: set it to "online" for new workers`;
+  return { code: 'queue-status', message };
+}
+
 /**
- * Why a queue with these options submits nothing however long one waits; undefined where it would. The daemon asks the
- * same of its limiters: this is for those who read a file without it.
+ * Why nothing asks for workers of this queue, the daemon's limits aside; empty where something does. Push and slave come
+ * first: setting `demand` would change nothing there.
+ */
+export function whyNoDemand(
+  { mapType, runMode }: Pick<QueueOptions, 'mapType' | 'runMode'>,
+  demand: ChosenDemand['demand'] | undefined,
+): Reason[] {
+  const reasons: Reason[] = [];
+  if (mapType !== 'NoJob') {
+    const message = `mapType is ${mapType}: its workers need jobs from the PanDA server, which thresher does not take yet; set it to "NoJob" where pilots fetch their own`;
+    reasons.push({ code: 'demand-push', message });
+  }
+  if (runMode === 'slave') {
+    const message =
+      'runMode is slave: the PanDA server sets the number, for which thresher does not ask yet; set it to "self" to fill the queue without';
+    reasons.push({ code: 'demand-slave', message });
+  }
+  if (demand === 'none') {
+    const message =
+      'demand is none: nothing asks for workers; set demand to "fill" in the queue, or submitter.defaultDemand to "fill" in the settings';
+    reasons.push({ code: 'demand-none', message });
+  }
+  return reasons;
+}
+
+/**
+ * Why a queue with these options submits nothing however long one waits, all of it, what is to be changed first at the
+ * front; empty where it would submit. For those who read a file without the daemon, which asks its limiters besides.
  */
 export function whyStanding(
   options: QueueOptions,
   limits: Limits,
   demand: ChosenDemand['demand'] | undefined,
   worker: WorkerOptions,
-): string | undefined {
-  const { queueStatus, mapType, runMode } = options;
-  if (queueStatus !== 'online' && queueStatus !== 'test') return `queueStatus is ${queueStatus}`;
-  if (demand === 'none') return 'demand is none: nothing asks for workers';
-  if (mapType !== 'NoJob') return `mapType is ${mapType}: its workers need jobs from the PanDA server`;
-  if (runMode === 'slave') return 'runMode is slave: the PanDA server sets the number';
+): string[] {
+  const closed = whyClosed(options.queueStatus);
+  const reasons = [...(closed === undefined ? [] : [closed]), ...whyNoDemand(options, demand)];
+  const limit = whyLimited(options, limits, worker);
+  return [...reasons.map(({ message }) => message), ...(limit === undefined ? [] : [limit])];
+}
+
+/** Which limit lets not even the first worker through. */
+function whyLimited(options: QueueOptions, limits: Limits, worker: WorkerOptions): string | undefined {
   if (limits.maxWorkers === 0) return nothingAlive(options.maxWorkers);
   const cores = coresOf(worker);
   const memory = worker.minRamCount ?? 0;
@@ -43,8 +83,9 @@ export function whyStanding(
 }
 
 function nothingAlive(written: number | undefined): string {
-  if (written === undefined) return 'maxWorkers is not set, which counts as 0';
-  return `maxWorkers is ${written}${written < 0 ? ', which counts as 0' : ''}`;
+  if (written === undefined)
+    return 'maxWorkers is not set, which counts as 0: set it to how many may be alive';
+  return `maxWorkers is ${written}${written < 0 ? ', which counts as 0' : ''}: set it above 0`;
 }
 
 /** Why a bound keeps even the first worker from being queued, where none runs yet. `each` is what it takes. */
@@ -65,8 +106,16 @@ function tooLittle(
     atMost === 0
       ? atMost
       : `${atMost}, and one worker takes ${each} ${unit}${unit === 'core' && each > 1 ? 's' : ''}`;
-  const written = options[name as keyof QueueOptions];
+  const key = saying(name, atMost, options);
+  const written = options[key];
   const is =
     typeof written === 'number' && written !== atMost ? `${written}, which counts as ${counts}` : counts;
-  return `${name} is ${is}`;
+  return `${key} is ${is}: set it ${each > 1 ? `to ${each} or more` : 'above 0'}`;
+}
+
+/** The option to change: `nQueueLimitWorker` is the least of two. */
+function saying(name: string, atMost: number, options: QueueOptions): keyof QueueOptions {
+  const { nQueueLimitWorker: own, nQueueLimitWorkerMax: most } = options;
+  const byMax = name === 'nQueueLimitWorker' && most !== undefined && most <= atMost;
+  return byMax && (own === undefined || own > most) ? 'nQueueLimitWorkerMax' : (name as keyof QueueOptions);
 }

@@ -1,13 +1,13 @@
-import { dirname, resolve } from 'node:path';
 import type { PluginKind } from '../../plugins/contracts/index.ts';
-import { fromPointer, type Located, readJsonFile, toPointer } from '../../util/located.ts';
+import { fromPointer, type Located, toPointer } from '../../util/located.ts';
+import { readJsonFile } from '../../util/located-file.ts';
 import { connectionsOf } from './connections.ts';
 import type { Limits } from './limits.ts';
 import { isObject, type JsonObject, type MergedQueue, mergeQueues } from './merge.ts';
-import { knownOptions } from '../harvester/plugin-options.ts';
-import type { PluginCatalogue, QueueVerdict } from './queue-config.ts';
-import { queueKeyEffect } from './queue-keys.ts';
-import { type QueueFileOptions, QueueReader, readByDaemon } from './queue-reader.ts';
+import { runsManagers } from './credential-managers.ts';
+import type { PluginCatalogue, QueueState, QueueVerdict } from './queue-config.ts';
+import type { OptionEffect } from './option-effects.ts';
+import { type QueueFileOptions, QueueReader } from './queue-reader.ts';
 import { mergedSections, QueueOptions, type SectionName, sections } from './queue-schema.ts';
 import { withoutSecrets } from '../settings/secrets.ts';
 
@@ -46,17 +46,17 @@ export interface Explanation {
 }
 
 /** What became of one queue of a file, value by value; undefined for what is no queue with sections. */
-export function explainQueue(
+export async function explainQueue(
   file: string,
   catalogue: PluginCatalogue,
   options: QueueFileOptions,
   name: string,
-): Explanation | undefined {
-  const located = readJsonFile(file);
+): Promise<Explanation | undefined> {
+  const located = await readJsonFile(options.files, file, 'queues');
   const queue = mergeQueues(located).queues.find((one) => one.name === name);
   if (queue === undefined) return undefined;
   const reader = new QueueReader(queue, located, catalogue, options);
-  const verdict = reader.read();
+  const verdict = await reader.read();
   const { demand } = verdict;
   const submitter = reader.plugins.submitter;
   return {
@@ -67,12 +67,7 @@ export function explainQueue(
     verdict,
     demand: demand === undefined ? null : { value: demand.demand, why: demand.why },
     plugins: pluginsOf(queue.values, catalogue),
-    connections:
-      connectionsOf(submitter, {
-        queue: name,
-        stateDir: options.stateDir,
-        configDir: dirname(resolve(file)),
-      }) ?? [],
+    connections: connectionsOf(submitter, reader.context) ?? [],
     values: [...writtenValues(queue, located, reader, verdict), ...defaults(queue, reader)],
   };
 }
@@ -107,8 +102,11 @@ function writtenValues(
   queue: MergedQueue,
   located: Located,
   reader: QueueReader,
-  { limits: clampedLimits }: QueueVerdict,
+  { limits: clampedLimits, state }: QueueVerdict,
 ): ExplainedValue[] {
+  const { effects } = reader;
+  const noteOf = (path: readonly string[], value: unknown): string =>
+    path.at(0) === 'common' ? '' : noteOn(effects.get(toPointer(path)), value, path.length > 1);
   const explain = (path: readonly string[], value: unknown, note: string): ExplainedValue => {
     const pointer = queue.sourceOf(toPointer(path));
     const [entry = '', section] = fromPointer(pointer);
@@ -120,12 +118,15 @@ function writtenValues(
     // What is copied out of `common` is shown where it arrives.
     if (mergedSections.includes(key) && isObject(value)) {
       return Object.entries(value).map(([option, inner]) =>
-        explain([key, option], inner, sectionNote(key, option, value, reader)),
+        explain([key, option], inner, noteOf([key, option], inner)),
       );
     }
     const isLimit = /^(maxWorkers|maxNewWorkersPerCycle|nQueueLimitWorker\w*)$/.test(key);
-    const note = isLimit && clampedLimits !== undefined ? limitNote(key, value, clampedLimits) : '';
-    return [explain([key], value, note === '' ? keyNote(key, value) : note)];
+    const counts = isLimit && clampedLimits !== undefined ? limitNote(key, value, clampedLimits) : '';
+    const status = key === 'queueStatus' ? statusNote(value) : '';
+    const ofManagers = key === 'credmanagers' ? managersNote(queue.values, state, reader) : '';
+    const note = [counts, status, ofManagers].find((one) => one !== '');
+    return [explain([key], value, note ?? noteOf([key], value))];
   });
 }
 
@@ -140,23 +141,34 @@ function limitNote(key: string, value: unknown, limits: Limits): string {
     : `counts as ${effective}`;
 }
 
-function keyNote(key: string, value: unknown): string {
-  const effect = queueKeyEffect(key);
-  if (effect === undefined) return 'read by nobody';
-  if (effect.read && value === null) return 'counts as not written';
-  return effect.read ? '' : `no effect: ${effect.why}`;
+/** What becomes of a queue's credential managers. */
+function managersNote({ queueStatus }: JsonObject, state: QueueState, { managers }: QueueReader): string {
+  if (managers.length === 0) return '';
+  const names = [...new Set(managers.map(({ name }) => name))].join(', ');
+  const status = String(queueStatus).toLowerCase();
+  if (!runsManagers(status)) return `${names}: not run while queueStatus is ${status}, as in Harvester`;
+  return state === 'ready'
+    ? `the daemon runs ${names} from its start on, whatever the demand`
+    : `${names}: not run while the queue is ${state}`;
 }
 
-function sectionNote(section: string, option: string, value: JsonObject, reader: QueueReader): string {
-  if (option === 'name' || option === 'module' || section === 'common') return '';
-  const chosen = Object.hasOwn(sections, section) ? reader.plugins[section as SectionName] : undefined;
-  const own = (chosen?.definition.config as { properties?: object } | undefined)?.properties ?? {};
-  if (Object.hasOwn(own, option) || readByDaemon(section).includes(option)) return '';
-  const harvesters = knownOptions(String(value.name));
-  if (harvesters?.includes(option)) return chosen === undefined ? '' : 'no effect here';
-  // What a plugin reads that is not here, nor in the table, is not known.
-  const unknown = harvesters === undefined && (chosen === undefined || chosen.definition.kind === 'inert');
-  return unknown ? '' : 'not read by this plugin';
+function statusNote(value: unknown): string {
+  return typeof value === 'string' && value !== value.toLowerCase() ? `counts as ${value.toLowerCase()}` : '';
+}
+
+/** The same as `check-config` says of the option. */
+function noteOn(effect: OptionEffect | undefined, value: unknown, ofPlugin: boolean): string {
+  switch (effect?.kind) {
+    case 'idle':
+      return `no effect: ${effect.why.replaceAll('`', '')}`;
+    case 'unread':
+      return ofPlugin ? 'not read by this plugin' : 'read by nobody';
+    case 'read':
+      return value === null ? 'counts as not written' : '';
+    case 'unknown':
+    case undefined:
+      return '';
+  }
 }
 
 /** What nobody wrote: defaults of the queue's own keys and of the plugins that thresher has. */

@@ -18,6 +18,8 @@ export interface MergeResult {
   readonly queues: readonly MergedQueue[];
   /** Names of the entries that are templates, in the order of the file. */
   readonly templates: readonly string[];
+  /** Each template as a queue that used it and said nothing itself. */
+  readonly templatesAsQueues: readonly MergedQueue[];
   readonly problems: readonly Problem[];
 }
 
@@ -54,7 +56,7 @@ export function mergeQueues(located: Located): MergeResult {
 
   if (!isObject(located.value)) {
     problem('', 'error', 'wrong-type', 'the queue file must be an object { "QUEUE": { ... }, ... }');
-    return { queues: [], templates: [], problems };
+    return { queues: [], templates: [], templatesAsQueues: [], problems };
   }
   const entries = new Map<string, JsonObject>();
   for (const [name, value] of Object.entries(located.value)) {
@@ -108,7 +110,9 @@ export function mergeQueues(located: Located): MergeResult {
     }
     queues.push(mergeOne(name, own, template));
   }
-  return { queues, templates: [...entries.keys()].filter((name) => templates.has(name)), problems };
+  const own = [...entries].filter(([name]) => templates.has(name));
+  const templatesAsQueues = own.map(([name, values]) => mergeOne(name, values));
+  return { queues, templates: own.map(([name]) => name), templatesAsQueues, problems };
 }
 
 function isTemplate(name: string, value: JsonObject): boolean {

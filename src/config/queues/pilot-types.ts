@@ -9,6 +9,7 @@ export const pilotTypeOfLabel: Readonly<Record<string, string>> = {
   ptest: 'PT',
 };
 
-export const pilotTypes: readonly string[] = [
-  ...new Set([usualPilotType, ...Object.values(pilotTypeOfLabel)]),
+/** Labels of PanDA whose pilots are of the usual type. Source: panda-server's JobUtils. */
+export const usualLabels: readonly string[] = [
+  ...['managed', 'user', 'panda', 'test', 'prod_test', 'install', 'ddm', 'software'],
 ];

@@ -71,6 +71,11 @@ export function coresOf({ nCore, nCorePerNode }: WorkerOptions): number {
   return [nCore, nCorePerNode].find((cores) => cores !== undefined && cores > 0) ?? 1;
 }
 
+/** Memory, disk and wall time of one worker; 0 where the queue does not say. */
+export function sizesOf({ minRamCount = 0, maxDiskCount = 0, maxWalltime = 0 }: WorkerOptions) {
+  return { minRamCount, maxDiskCount, maxWalltime };
+}
+
 /** Harvester's `site/resourceType` queues are of the site before the slash. */
 export function computingSiteOf(queue: string): string {
   return queue.split('/')[0] ?? queue;
@@ -78,7 +83,7 @@ export function computingSiteOf(queue: string): string {
 
 /**
  * What became of a queue. `ready`: it runs. `incomplete`: nothing is wrong with what is written, but something that it
- * needs is not there: a plugin of Harvester that thresher lacks, or a file. `refused`: it has a mistake.
+ * needs is not there: a plugin of Harvester that thresher lacks, a file, or what Harvester takes from CRIC. `refused`: it has a mistake.
  */
 export const queueStates = ['ready', 'incomplete', 'refused'] as const;
 export type QueueState = (typeof queueStates)[number];
@@ -89,8 +94,11 @@ export interface QueueVerdict {
   readonly state: QueueState;
   readonly problems: readonly Problem[];
   readonly template?: string;
-  /** Why it submits nothing even where it is ready, as far as its configuration says so. */
-  readonly standing?: string;
+  /**
+   * Why it submits nothing even where it is ready, as far as its configuration says so; what is to be changed first is at
+   * the front. Empty where it submits; undefined where one of its own options is wrong.
+   */
+  readonly standing?: readonly string[];
   /** What asks for its workers, and who said so; unless one of its own options is wrong. */
   readonly demand?: ChosenDemand;
   /** What its limits count as, unless one of its own options is wrong. */
@@ -100,7 +108,10 @@ export interface QueueVerdict {
 }
 
 /** Errors that say that something is not there; every other error is a mistake. */
-const absences: ReadonlySet<Problem['code']> = new Set(['plugin-not-there', 'file-unreadable']);
+const absences: ReadonlySet<Problem['code']> = new Set([
+  ...(['plugin-not-there', 'file-unreadable', 'size-not-said', 'ce-list-missing'] as const),
+  'credential-targets-missing',
+]);
 
 export function stateOf(problems: readonly Problem[]): QueueState {
   const errors = problems.filter(({ severity }) => severity === 'error');

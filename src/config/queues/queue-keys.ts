@@ -5,18 +5,22 @@ export interface KeyEffect {
   readonly read: boolean;
   /** Why a key that Harvester reads does nothing here; "" where it is read. */
   readonly why: string;
+  /** Whether the queue behaves otherwise than with Harvester, and its operator has something to do. */
+  readonly missed: boolean;
 }
 
-const pushOnly = 'is for the jobs of push queues; thresher takes no jobs yet';
-const jobLimit = 'limits the jobs of push queues; thresher takes no jobs yet';
-const events = 'is for event service jobs, which thresher does not feed';
-const byPilot = 'says who reports the state of jobs; here the pilots do';
-const bookkeeping = 'is set by Harvester itself, never by a file';
-const naming = 'is made from the name of the queue';
+const pushOnly = 'it is for the jobs of push queues, and thresher takes no jobs yet';
+const jobLimit = 'it limits the jobs of push queues, and thresher takes no jobs yet';
+const events = 'it is for event service jobs, which thresher does not feed';
+const byPilot = 'it says who reports the state of jobs; here the pilots do';
+const bookkeeping = 'Harvester itself sets it, never a file';
+const otherMakers =
+  "it is for worker makers of jobs (MultiJobWorkerMaker); Harvester's SimpleWorkerMaker does not read it, and `maxWalltime` of the submitter says the wall time here";
+const naming = 'thresher makes it from the name of the queue';
 
 /**
- * Keys of Harvester without effect here, and why: they are accepted in silence, so that production files can be used as
- * they are, and `thresher explain` tells. Source: Harvester's queue_config_mapper and the readers of its queue configs.
+ * Keys of Harvester without effect here, and why. They are accepted, so that production files can be used as they are;
+ * `check-config` and `explain` name them. Source: Harvester's queue_config_mapper and the readers of its queue configs.
  */
 export const keysWithoutEffect: Readonly<Record<string, string>> = {
   truePilot: byPilot,
@@ -36,10 +40,10 @@ export const keysWithoutEffect: Readonly<Record<string, string>> = {
   nQueueLimitJobCores: jobLimit,
   nQueueLimitJobCoresRatio: jobLimit,
   nQueueLimitJobCoresMin: jobLimit,
-  prioritizedProdSourceLabels: 'orders pilot types; here all pilots of a queue are of one type',
-  resource: 'is read by the SAGA monitor only',
-  credmanagers: 'is accepted but not applied yet',
-  file_syncer: 'is accepted but not applied yet',
+  prioritizedProdSourceLabels: 'it orders pilot types by a number that the PanDA server would set',
+  walltimeLimit: otherMakers,
+  resource: 'the SAGA monitor alone reads it',
+  file_syncer: 'thresher fetches no files from git: keep them up to date by other means',
   nNewWorkers: bookkeeping,
   configID: bookkeeping,
   uniqueName: bookkeeping,
@@ -51,12 +55,17 @@ export const keysWithoutEffect: Readonly<Record<string, string>> = {
 };
 
 /** Keys that have a reader of their own beside the schema of the queue's options. */
-const readElsewhere: readonly string[] = [...mergedSections, 'isTemplateQueue', 'templateQueueName'];
+const readElsewhere: readonly string[] = [
+  ...[...mergedSections, 'isTemplateQueue', 'templateQueueName', 'credmanagers'],
+];
+const missedKeys: readonly string[] = ['file_syncer'];
 
 const effects = new Map<string, KeyEffect>([
-  ...Object.entries(keysWithoutEffect).map(([key, why]) => [key, { read: false, why }] as const),
+  ...Object.entries(keysWithoutEffect).map(
+    ([key, why]) => [key, { read: false, why, missed: missedKeys.includes(key) }] as const,
+  ),
   ...[...readElsewhere, ...Object.keys(QueueOptions.properties)].map(
-    (key) => [key, { read: true, why: '' }] as const,
+    (key) => [key, { read: true, why: '', missed: false }] as const,
   ),
 ]);
 

@@ -1,22 +1,23 @@
 import { dirname, resolve } from 'node:path';
 import type { Static, TSchema } from 'typebox';
 import type { AnyDefinition, CheckContext } from '../../plugins/contracts/index.ts';
-import type { Located, Problem } from '../../util/located.ts';
-import { toPointer } from '../../util/located.ts';
+import { type Located, type Problem, toPointer } from '../../util/located.ts';
+import type { OperatorFiles } from '../../util/operator-files.ts';
 import { check } from '../../util/schema.ts';
 import { judgeAbsent } from '../harvester/absent-plugin.ts';
 import { chooseOfQueue } from './credential-managers.ts';
 import { type ChosenPlugin, type ChosenPlugins, unsharedConnections } from './connections.ts';
 import { type HarvesterKind, kindOf } from '../harvester/plugins.ts';
-import { doubtfulLabelWeights, doubtfulStatus, doubtfulTypeWeights } from './doubtful-values.ts';
+import { doubtfulLabelWeights, doubtfulStatus } from './doubtful-values.ts';
 import { clampLimits } from './limits.ts';
 import { demandOf, whyStanding } from './demand.ts';
 import { isObject, type JsonObject, type MergedQueue } from './merge.ts';
-import { knownOptions, readAnyway } from '../harvester/plugin-options.ts';
+import { type OptionEffect, optionEffects, type SectionReader } from './option-effects.ts';
 import {
   type CredentialManagerChoice,
   type PluginCatalogue,
   type QueueVerdict,
+  sizesOf,
   stateOf,
 } from './queue-config.ts';
 import {
@@ -27,14 +28,17 @@ import {
   WorkerMakerOptions,
   WorkerOptions,
 } from './queue-schema.ts';
-import { type Remark, unreadCommon, unreadKeys, unreadOptions } from './unread-options.ts';
+import { type Remark, remarksOn } from './unread-options.ts';
 
 export interface QueueFileOptions {
   readonly stateDir: string;
+  readonly files: OperatorFiles;
   readonly defaultDemand: 'fill' | 'none' | undefined;
   readonly queueList: readonly string[] | undefined;
   /** For `${harvesterID}` in credential managers. */
   readonly harvesterId?: string;
+  /** Of `[pandacon]`: the PanDA server that credential managers get tokens for. */
+  readonly pandaURLSSL?: string | undefined;
   /** Where an item of that list stands in the settings. */
   readonly placeOfListed?: (index: number) => Pick<Problem, 'file' | 'pointer' | 'line'>;
 }
@@ -51,14 +55,15 @@ export class QueueReader {
   /** Which plugin each section resolved to; for `thresher explain`. */
   readonly plugins: ChosenPlugins = {};
   readonly #problems: Problem[] = [];
-  readonly #managers: CredentialManagerChoice[] = [];
+  /** Its credential managers, as far as thresher has them and their options are right. */
+  readonly managers: CredentialManagerChoice[] = [];
   readonly #queue: MergedQueue;
   readonly #located: Located;
   readonly #catalogue: PluginCatalogue;
   readonly #options: QueueFileOptions;
   readonly #configDir: string;
-  /** Of each section what its plugin reads, as far as it is known. */
-  readonly #known: (ReadonlySet<string> | undefined)[] = [];
+  #worker: WorkerOptions | undefined;
+  readonly #readers = new Map<string, SectionReader>();
 
   constructor(queue: MergedQueue, located: Located, catalogue: PluginCatalogue, options: QueueFileOptions) {
     this.#queue = queue;
@@ -68,52 +73,61 @@ export class QueueReader {
     this.#configDir = dirname(resolve(located.file));
   }
 
+  /** What each of the queue's options does, by pointers inside it; known once the queue was read. */
+  get effects(): ReadonlyMap<string, OptionEffect> {
+    return optionEffects(this.#queue.values, this.#readers);
+  }
+
   /** What a plugin's definition may know of this queue. */
   get context(): CheckContext {
-    return { queue: this.#queue.name, stateDir: this.#options.stateDir, configDir: this.#configDir };
+    const { name: queue, values } = this.#queue;
+    const { stateDir, files } = this.#options;
+    const requirements = this.#worker && sizesOf(this.#worker);
+    return {
+      queue,
+      stateDir,
+      files,
+      configDir: this.#configDir,
+      pull: values.mapType === 'NoJob',
+      ...(requirements && { requirements }),
+    };
   }
 
   /** `before` are problems that reading the file found for this queue already. */
-  read(before: readonly Problem[] = []): QueueVerdict {
+  async read(before: readonly Problem[] = []): Promise<QueueVerdict> {
     const { name, values } = this.#queue;
     if (name === '')
       this.#problem('', 'wrong-type', 'the name of the queue is empty; it must be that of a PanDA queue');
-    const checked = check(QueueOptions, pick(values, Object.keys(QueueOptions.properties)));
+    const checked = check(QueueOptions, ownKeys(values));
     if (!checked.ok)
       for (const { pointer, message } of checked.problems) this.#problem(pointer, 'wrong-type', message);
-    else this.#remarks([], [...doubtfulStatus(checked.value), ...doubtfulLabelWeights(checked.value)]);
-    const worker = this.#part('submitter', WorkerOptions);
+    else this.#remarks([...doubtfulStatus(checked.value), ...doubtfulLabelWeights(checked.value)]);
+    const worker = (this.#worker = this.#part('submitter', WorkerOptions));
     const workerMaker = this.#part('workerMaker', WorkerMakerOptions);
-    this.#remarks(['workerMaker'], doubtfulTypeWeights(workerMaker ?? {}));
     const { common = null } = values;
     if (common !== null && !isObject(common)) {
       const message = `common is ${JSON.stringify(common)}; it must be an object { ... } with options for all plugin sections`;
       this.#problem('/common', 'wrong-type', message);
     }
     for (const section of Object.keys(sections) as SectionName[]) {
-      const found = this.#plugin(section);
+      const found = await this.#plugin(section);
       if (found !== undefined) this.plugins[section] = found;
     }
     for (const [section, kind] of Object.entries(foreignSections)) this.#foreign(section, kind);
-    this.#credentials();
+    await this.#credentials();
     for (const { section, message } of unsharedConnections(this.plugins, this.context))
       this.#problem(toPointer([section]), 'connection-not-shared', message);
-    this.#remarks([], unreadKeys(values));
-    this.#remarks(['common'], unreadCommon(values, this.#known));
+    this.#remarks(remarksOn(this.effects, this.#queue));
     const problems = [...before, ...this.#problems];
     const { template } = this.#queue;
-    const judgement = {
-      name,
-      state: stateOf(problems),
-      problems,
-      ...(template !== undefined && { template }),
-    };
+    const about = template === undefined ? {} : { template };
+    const judgement = { name, state: stateOf(problems), problems, ...about };
     if (!checked.ok) return judgement;
     const limits = clampLimits(checked.value);
     const { submitter } = this.plugins;
     const demand = demandOf(checked.value, this.#options.defaultDemand, submitter?.definition);
     const standing = whyStanding(checked.value, limits, submitter && demand.demand, worker ?? {});
-    const judged = { ...judgement, limits, demand, ...(standing !== undefined && { standing }) };
+    const judged = { ...judgement, limits, demand, standing };
     if (judged.state !== 'ready') return judged;
     const chosen = Object.entries(this.plugins).map(([section, { choice }]) => [section, choice] as const);
     const config = {
@@ -125,7 +139,7 @@ export class QueueReader {
       demand: demand.demand,
       configDir: this.#configDir,
       plugins: Object.fromEntries(chosen),
-      credmanagers: this.#managers,
+      credmanagers: this.managers,
     };
     return { ...judged, config };
   }
@@ -141,7 +155,7 @@ export class QueueReader {
     return undefined;
   }
 
-  #plugin(section: SectionName): ChosenPlugin | undefined {
+  async #plugin(section: SectionName): Promise<ChosenPlugin | undefined> {
     const value = this.#queue.values[section];
     const { kind, needed } = sections[section];
     if (value === undefined || value === null) {
@@ -156,8 +170,8 @@ export class QueueReader {
     // One kind here for what are several in Harvester: a stager is no preparator.
     const misplaced = kind === 'inert' && (kindOf(module, name) ?? section) !== section;
     if (definition !== undefined && !misplaced)
-      return this.#configure(section, definition, value as JsonObject);
-    this.#absent({ section, harvesterKind: section, kind, ...head }, value as JsonObject);
+      return await this.#configure(section, definition, value as JsonObject);
+    this.#absent({ section, harvesterKind: section, kind, ...head });
     return undefined;
   }
 
@@ -166,8 +180,7 @@ export class QueueReader {
     const value = this.#queue.values[section];
     if (value === undefined || value === null) return;
     const head = this.#head(section, value);
-    if (head !== undefined)
-      this.#absent({ section, harvesterKind, kind: undefined, ...head }, value as JsonObject);
+    if (head !== undefined) this.#absent({ section, harvesterKind, kind: undefined, ...head });
   }
 
   #head(section: string, value: unknown): { name: string; module: string } | undefined {
@@ -178,38 +191,35 @@ export class QueueReader {
     return undefined;
   }
 
-  #absent(asked: Omit<Parameters<typeof judgeAbsent>[0], 'pull'>, value: JsonObject): void {
+  #absent(asked: Omit<Parameters<typeof judgeAbsent>[0], 'pull'>): void {
     const { section, name } = asked;
     const pull = this.#queue.values.mapType === 'NoJob';
     const finding = judgeAbsent({ ...asked, pull }, this.#catalogue);
-    const known = knownOptions(name);
-    this.#known.push(known && new Set(known));
-    if (finding !== undefined) {
-      const { pointer, code, message, severity, subject } = finding;
-      this.#problem(toPointer([section]) + pointer, code, message, severity, subject);
-      // Of a plugin that nobody knows nothing more can be said.
-      if (code !== 'plugin-not-there') return;
-    }
-    this.#unread(section, value, known && new Set(known), name);
+    // A section without a finding names a plugin whose task is to do nothing.
+    this.#readers.set(section, { plugin: name, state: finding === undefined ? 'inert' : 'absent', own: {} });
+    if (finding === undefined) return;
+    const { pointer, code, message, severity, subject } = finding;
+    this.#problem(toPointer([section]) + pointer, code, message, severity, subject);
   }
 
-  #configure(section: SectionName, definition: AnyDefinition, value: JsonObject): ChosenPlugin | undefined {
+  async #configure(
+    section: SectionName,
+    definition: AnyDefinition,
+    value: JsonObject,
+  ): Promise<ChosenPlugin | undefined> {
     const pointer = toPointer([section]);
     const { name, module, ...options } = value;
-    const own = Object.keys((definition.config as { properties?: object }).properties ?? {});
-    const harvesters = knownOptions(String(name));
-    const known =
-      definition.kind === 'inert' && harvesters === undefined
-        ? undefined
-        : new Set([...own, ...readByDaemon(section), ...readAnyway(section), ...(harvesters ?? [])]);
-    this.#known.push(known);
-    const checked = check(definition.config, pick(options, own));
+    const { properties: own = {} } = definition.config as { properties?: Record<string, TSchema> };
+    // Harvester's name, where the section has one: its options are known by that.
+    const plugin = String(name);
+    this.#readers.set(section, { plugin, state: definition.kind === 'inert' ? 'inert' : 'here', own });
+    const checked = check(definition.config, pick(options, Object.keys(own)));
     if (!checked.ok) {
       for (const problem of checked.problems)
         this.#problem(pointer + problem.pointer, 'wrong-type', problem.message);
       return undefined;
     }
-    for (const problem of definition.check(checked.value, this.context)) {
+    for (const problem of await definition.check(checked.value, this.context)) {
       if (problem.file === undefined) {
         this.#problem(pointer + problem.pointer, problem.code, problem.message, problem.severity);
       } else {
@@ -218,24 +228,12 @@ export class QueueReader {
         this.#problems.push({ file, pointer: problem.pointer, line, severity, code, message, queue });
       }
     }
-    this.#unread(section, value, known, definition.name);
-    const whole = definition.withFiles(checked.value, this.context) as JsonObject;
-    const choice = { name: String(name), module: String(module), config: whole };
-    return { choice, definition };
-  }
-
-  #unread(
-    section: string,
-    options: JsonObject,
-    known: ReadonlySet<string> | undefined,
-    plugin: string,
-  ): void {
-    const { common } = this.#queue.values;
-    this.#remarks([section], unreadOptions(section, options, isObject(common) ? common : {}, known, plugin));
+    const whole = (await definition.withFiles(checked.value, this.context)) as JsonObject;
+    return { choice: { name: plugin, module: String(module), config: whole }, definition };
   }
 
   /** What thresher has no manager for is accepted so that files can be used as they are: others must keep it fresh. */
-  #credentials(): void {
+  async #credentials(): Promise<void> {
     const { credmanagers } = this.#queue.values;
     if (credmanagers === undefined || credmanagers === null) return;
     if (!Array.isArray(credmanagers)) {
@@ -247,19 +245,19 @@ export class QueueReader {
       harvesterID: this.#options.harvesterId ?? '',
       common: isObject(this.#queue.values.common) ? this.#queue.values.common : {},
     };
-    const place = { configDir: this.#configDir, stateDir: this.#options.stateDir };
+    const surroundings = { ...this.context, pandaURLSSL: this.#options.pandaURLSSL };
     for (const [at, value] of (credmanagers as unknown[]).entries()) {
       const pointer = toPointer(['credmanagers', at]);
-      const { choice, problems } = chooseOfQueue(value, names, place, this.#catalogue);
+      const { choice, problems } = await chooseOfQueue(value, names, surroundings, this.#catalogue);
       for (const { code, message, severity, subject, ...inside } of problems)
         this.#problem(pointer + inside.pointer, code, message, severity, subject);
-      if (choice !== undefined) this.#managers.push(choice);
+      if (choice !== undefined) this.managers.push(choice);
     }
   }
 
-  #remarks(path: readonly string[], remarks: readonly Remark[]): void {
+  #remarks(remarks: readonly Remark[]): void {
     for (const { pointer, code, message, severity, subject } of remarks)
-      this.#problem(toPointer([...path, pointer]), code, message, severity, subject);
+      this.#problem(pointer, code, message, severity, subject);
   }
 
   #problem(
@@ -281,10 +279,11 @@ export class QueueReader {
   }
 }
 
-/** Options that the daemon reads itself, whatever the plugin. */
-export function readByDaemon(section: string): string[] {
-  if (section === 'submitter') return Object.keys(WorkerOptions.properties);
-  return section === 'workerMaker' ? Object.keys(WorkerMakerOptions.properties) : [];
+/** What the queue itself says. Harvester writes its status small, however the file has it. */
+function ownKeys(values: JsonObject): Record<string, unknown> {
+  const own = pick(values, Object.keys(QueueOptions.properties));
+  const { queueStatus } = own;
+  return typeof queueStatus === 'string' ? { ...own, queueStatus: queueStatus.toLowerCase() } : own;
 }
 
 /** null counts as not written: so a queue takes back what its template says, as in Harvester. */

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox';
+import { withoutEffect } from '../../plugins/contracts/without-effect.ts';
 
 /**
  * A limit. Harvester takes one that is not an integer as unset, without a word; here it is an error. Below 0 counts as 0,
@@ -74,13 +75,6 @@ export const QueueOptions = Type.Object({
       description: "Queues of one family share TinyThrottler's limits. Default: the queue's site.",
     }),
   ),
-  walltimeLimit: Type.Optional(
-    Type.Integer({
-      minimum: 0,
-      maximum: Number.MAX_SAFE_INTEGER,
-      description: 'Wall time of one worker where the submitter says no `maxWalltime`, s.',
-    }),
-  ),
   prodSourceLabelRandomWeightsPermille: Type.Optional(
     Type.Record(Type.String(), Type.Number({ minimum: 0 }), {
       description:
@@ -112,7 +106,7 @@ export const WorkerOptions = Type.Object({
   nCorePerNode: natural('Cores of one worker where `nCore` does not say.'),
   minRamCount: natural('Memory of one worker, MB; 0 = not said.'),
   maxDiskCount: natural('Disk of one worker, MB; 0 = not said.'),
-  maxWalltime: natural("Wall time of one worker, s; 0 = the queue's `walltimeLimit`, else no limit."),
+  maxWalltime: natural('Wall time of one worker, s; 0 = no limit.'),
   nCoreFactor: Type.Optional(
     Type.Union([Factor, Type.Record(Type.String(), Type.Record(Type.String(), Factor))], {
       description:
@@ -129,17 +123,11 @@ export type WorkerOptions = Static<typeof WorkerOptions>;
 
 /** Options of the `workerMaker` section. Source: Harvester's SimpleWorkerMaker. */
 export const WorkerMakerOptions = Type.Object({
-  jobAttributesToUse: Type.Optional(
-    Type.Array(Type.String(), {
-      description:
-        'Attributes that pushed jobs set of their workers; pull workers have no job to take them from.',
-    }),
+  jobAttributesToUse: withoutEffect(
+    'it names attributes that pushed jobs set of their workers, and thresher takes no jobs yet',
   ),
-  pilotTypeRandomWeightsPermille: Type.Optional(
-    Type.Record(Type.String(), Type.Number({ minimum: 0 }), {
-      description:
-        'How many of 1000 pilots are of this type (`RC`, `ALRB`, `PT`), where the queue has no `prodSourceLabelRandomWeightsPermille`. The rest are PR.',
-    }),
+  pilotTypeRandomWeightsPermille: withoutEffect(
+    'as in Harvester since June 2019; `prodSourceLabelRandomWeightsPermille` of the queue weighs pilots',
   ),
 });
 export type WorkerMakerOptions = Static<typeof WorkerMakerOptions>;

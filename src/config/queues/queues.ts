@@ -1,5 +1,8 @@
-import { fromPointer, type Located, type Problem, readJsonFile } from '../../util/located.ts';
+import pMap from 'p-map';
+import { fromPointer, type Located, type Problem } from '../../util/located.ts';
+import { readJsonFile } from '../../util/located-file.ts';
 import { similar } from '../../util/nearest.ts';
+import type { OperatorFiles } from '../../util/operator-files.ts';
 import { isObject, mergeQueues } from './merge.ts';
 import type { PluginCatalogue, QueueConfig, QueueVerdict } from './queue-config.ts';
 import { stateOf } from './queue-config.ts';
@@ -14,7 +17,7 @@ export type {
   QueueState,
   QueueVerdict,
 } from './queue-config.ts';
-export { computingSiteOf, coresOf, parseSnapshot, siteFamilyOf } from './queue-config.ts';
+export { computingSiteOf, coresOf, parseSnapshot, siteFamilyOf, sizesOf } from './queue-config.ts';
 export type { QueueFileOptions } from './queue-reader.ts';
 
 export interface QueueFileResult {
@@ -36,9 +39,9 @@ export interface QueueFileResult {
 }
 
 /** The third-party modules that a queue file names, so that they can be imported before it is read in full. */
-export function modulesNamedIn(file: string): ReadonlySet<string> {
+export async function modulesNamedIn(file: string, files: OperatorFiles): Promise<ReadonlySet<string>> {
   const modules = new Set<string>();
-  for (const queue of mergeQueues(readJsonFile(file)).queues) {
+  for (const queue of mergeQueues(await readJsonFile(files, file, 'queues')).queues) {
     for (const section of Object.keys(sections)) {
       const value = queue.values[section];
       if (isObject(value) && typeof value.module === 'string') modules.add(value.module);
@@ -52,13 +55,16 @@ export function modulesOf(config: QueueConfig): string[] {
   return Object.values(config.plugins).map(({ module }) => module);
 }
 
+/** Queues that wait for their templates and kubeconfigs side by side: one on a dead disk keeps the others not long. */
+const judgedAtOnce = 8;
+
 /** Reads a queue file whole: every queue is judged by itself, and every mistake is named with its place. */
-export function readQueueFile(
+export async function readQueueFile(
   file: string,
   catalogue: PluginCatalogue,
   options: QueueFileOptions,
-): QueueFileResult {
-  const located = readJsonFile(file);
+): Promise<QueueFileResult> {
+  const located = await readJsonFile(options.files, file, 'queues');
   const merged = mergeQueues(located);
   const known = new Map(merged.queues.map((queue) => [queue.name, queue]));
   const broken = merged.problems.filter(({ severity, queue }) => severity === 'error' && queue !== undefined);
@@ -68,16 +74,16 @@ export function readQueueFile(
   const wanted = (name: string) => isListed(name, options.queueList);
   const found = located.value === undefined ? located.problems : [...located.problems, ...merged.problems];
   const ofFile = found.map((problem) => withQueue(problem, names));
-  const judge = (name: string): QueueVerdict => {
+  const judge = (name: string): Promise<QueueVerdict> | QueueVerdict => {
     const before = ofFile.filter(({ queue }) => queue === name);
     const queue = known.get(name);
     if (queue === undefined) return { name, state: stateOf(before), problems: before };
     return new QueueReader(queue, located, catalogue, options).read(before);
   };
-  const verdicts = [...names].filter(wanted).map(judge);
+  const verdicts = await pMap([...names].filter(wanted), judge, { concurrency: judgedAtOnce });
   const ofNoQueue = [
     ...ofFile.filter(({ queue }) => queue === undefined),
-    ...unknownNames(options, names, merged.templates, located),
+    ...(isObject(located.value) ? unknownNames(options, names, merged.templates, located) : []),
   ];
   return {
     verdicts,
@@ -89,6 +95,21 @@ export function readQueueFile(
     readable: isObject(located.value),
     problems: [...ofNoQueue, ...verdicts.flatMap(({ problems }) => problems)],
   };
+}
+
+/** Judges each template of a queue file as a queue that used it and said nothing itself. None of them is a queue. */
+export async function judgeTemplates(
+  file: string,
+  catalogue: PluginCatalogue,
+  options: QueueFileOptions,
+): Promise<QueueVerdict[]> {
+  const located = await readJsonFile(options.files, file, 'queues');
+  const verdicts: QueueVerdict[] = [];
+  for (const template of mergeQueues(located).templatesAsQueues) {
+    const { name, state, problems } = await new QueueReader(template, located, catalogue, options).read();
+    verdicts.push({ name, state, problems });
+  }
+  return verdicts;
 }
 
 /** A problem of the file is the queue's in whose entry it stands; one in a template is nobody's alone. */

@@ -1,66 +1,60 @@
 import { nearest } from '../../util/nearest.ts';
-import type { Problem } from '../../util/located.ts';
-import { isObject, type JsonObject } from './merge.ts';
-import { queueKeyEffect, queueKeys } from './queue-keys.ts';
+import { fromPointer, type Problem } from '../../util/located.ts';
+import { isObject, type MergedQueue } from './merge.ts';
+import type { OptionEffect } from './option-effects.ts';
 
-/** A remark on one option. `pointer` is inside the object that was looked at. */
+/** A remark on one option. `pointer` is inside the queue. */
 export interface Remark extends Pick<Problem, 'severity' | 'code' | 'message' | 'subject'> {
   readonly pointer: string;
 }
 
-/** Keys of a queue that nobody reads. */
-export function unreadKeys(values: JsonObject): Remark[] {
-  return Object.keys(values)
-    .filter((key) => queueKeyEffect(key) === undefined)
-    .map((key) => unread(key, key, values, queueKeys, `neither thresher nor Harvester reads "${key}"`));
-}
-
-/**
- * Options of a section that its plugin does not read. `known` is what it reads here and in Harvester; undefined where
- * that is not known. What came from `common` is meant for any of the plugins, not for each.
- */
-export function unreadOptions(
-  section: string,
-  options: JsonObject,
-  common: JsonObject,
-  known: ReadonlySet<string> | undefined,
-  plugin: string,
+/** What an operator has to know of options that do nothing: one remark for each, where it was written. */
+export function remarksOn(
+  effects: ReadonlyMap<string, OptionEffect>,
+  { values, sourceOf }: Pick<MergedQueue, 'values' | 'sourceOf'>,
 ): Remark[] {
-  if (known === undefined) return [];
-  return Object.keys(options)
-    .filter((key) => !known.has(key) && !Object.hasOwn(common, key))
-    .map((key) => unread(key, `${section}.${key}`, options, [...known], `${plugin} does not read "${key}"`));
-}
-
-/** Options of `common` that none of the queue's plugins reads, nor anything that refers to them as `${common.X}`. */
-export function unreadCommon(
-  values: JsonObject,
-  known: readonly (ReadonlySet<string> | undefined)[],
-): Remark[] {
-  const { common } = values;
-  if (!isObject(common) || known.includes(undefined)) return [];
-  const all = new Set(known.flatMap((names) => [...(names ?? [])]));
-  const referring = JSON.stringify([values.credmanagers, values.file_syncer]);
-  return Object.keys(common)
-    .filter((key) => !all.has(key) && !referring.includes(`\${common.${key}}`))
-    .map((key) => unread(key, `common.${key}`, common, [...all], `no plugin of this queue reads "${key}"`));
+  return [...effects].flatMap(([pointer, effect]): Remark[] => {
+    const path = fromPointer(pointer);
+    // What came from `common` is meant for any of the plugins, not for each.
+    const copied = path[0] !== 'common' && fromPointer(sourceOf(pointer))[1] === 'common';
+    if (copied && path.length === 2) return [];
+    const subject = path.join('.');
+    if (effect.kind === 'idle') {
+      const { why, missed } = effect;
+      const message = `${subject} has no effect: ${why.replaceAll('`', '')}`;
+      const severity = missed ? 'warning' : 'notice';
+      return [{ pointer, code: 'option-without-effect', severity, message, subject }];
+    }
+    return effect.kind === 'unread'
+      ? [unread(pointer, subject, effect, valueAt(values, path.slice(0, -1)))]
+      : [];
+  });
 }
 
 /** An option whose right spelling is set beside it was put aside by that name; otherwise a slip is dangerous. */
 function unread(
-  key: string,
+  pointer: string,
   subject: string,
-  beside: JsonObject,
-  known: readonly string[],
-  message: string,
+  { who, known }: Extract<OptionEffect, { kind: 'unread' }>,
+  beside: unknown,
 ): Remark {
+  const key = fromPointer(pointer).at(-1) ?? '';
   const meant = nearest(key, known);
-  const slip = meant !== undefined && !Object.hasOwn(beside, meant);
+  const slip = meant !== undefined && !(isObject(beside) && Object.hasOwn(beside, meant));
+  const message = `${who} "${key}"`;
   return {
-    pointer: key,
+    pointer,
     code: 'unread-option',
     severity: slip ? 'warning' : 'notice',
     message: slip ? `${message}; did you mean "${meant}"?` : message,
     subject,
   };
+}
+
+function valueAt(value: unknown, path: readonly string[]): unknown {
+  return path.reduce<unknown>(
+    (inner, key) =>
+      typeof inner === 'object' && inner !== null ? (inner as Record<string, unknown>)[key] : undefined,
+    value,
+  );
 }

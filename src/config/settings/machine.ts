@@ -11,6 +11,11 @@ export function thisMachine(): Machine {
   return { env: process.env, hostname: hostname(), home: homedir() };
 }
 
+/** The name of this instance as PanDA knows it. */
+export function harvesterIdOf({ harvester_id }: { readonly harvester_id?: string | undefined }): string {
+  return harvester_id ?? `thresher-${hostname()}`;
+}
+
 /** A variable that settings name. HOSTNAME, in any case, is the short host name, set or not: Harvester's rule. */
 export function variable(name: string, { env, hostname }: Machine): string | undefined {
   return name.toUpperCase() === 'HOSTNAME' ? hostname.split('.')[0] : env[name];

@@ -1,13 +1,7 @@
+import { hidden, secretKey } from '../../util/secret-keys.ts';
 import { isObject } from '../queues/merge.ts';
 
-/** What stands where a secret would be shown. */
-export const hidden = '(hidden)';
-
-/**
- * Keys whose value is a secret itself. A path or a name of one (`tokenDir`, `proxySecretPath`, `secret_name`) is none.
- */
-const secretKey =
-  /(pass|passwd|password|passphrase|pwd|secret|token|credentials?|bearer|auth|authorization)$|(secret|access|private|api|shared|signing|token)[_-]?key$/i;
+export { hidden };
 
 /** What a request brings to be let in. */
 const authorization = /^(bearer|basic)\s+\S/i;

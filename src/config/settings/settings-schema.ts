@@ -6,6 +6,7 @@ const closed = { additionalProperties: false, default: {} } as const;
 const longest = 366 * 86_400;
 const seconds = (value: number, description: string, minimum = 0, maximum = longest) =>
   Type.Number({ default: value, minimum, maximum, description: `${description}, s.` });
+const logUrl = (description: string) => Type.Optional(Type.String({ minLength: 1, description }));
 /** A hundred years, h. */
 const mostHours = 876_600;
 const hours = (value: number, status: string) =>
@@ -13,7 +14,7 @@ const hours = (value: number, status: string) =>
     default: value,
     minimum: 0,
     maximum: mostHours,
-    description: `How long a ${status} worker's traces are kept, h.`,
+    description: `How long a ${status} worker's traces are kept, h; longer while an earlier creation of it may still arrive.`,
   });
 
 /**
@@ -142,6 +143,25 @@ export const Settings = Type.Object(
         default: {},
       },
     ),
+    pandacon: Type.Object(
+      {
+        pandaCacheURL: logUrl(
+          'Server of the PanDA log cache, for pilots on Kubernetes: Harvester draws one of its machines, and here the name stays.',
+        ),
+        pandaCacheURL_W_path: logUrl('Path on it that pilots write logs to: `logs_frontend_w`.'),
+        pandaCacheURL_R_path: logUrl('Path on it where logs are read: `logs_frontend_r`.'),
+        pandaCacheURL_W: logUrl('Whole address to write to, where the two above are not set.'),
+        pandaCacheURL_R: logUrl('Whole address to read from, likewise.'),
+        pandaURLSSL: Type.Optional(
+          Type.String({
+            minLength: 1,
+            description:
+              'URL of the PanDA server: credential managers get tokens for it where they do not say `pandaURLSSL` themselves.',
+          }),
+        ),
+      },
+      closed,
+    ),
     sweeper: Type.Object(
       {
         sleepTime: seconds(60, 'Between full passes of a queue; kill requests come in between', 0.05),
@@ -152,7 +172,11 @@ export const Settings = Type.Object(
               'Cron expression for full passes at set times, beside `sleepTime`, in the local time zone.',
           }),
         ),
-        listInterval: seconds(600, 'Between listings of everything with our mark, for orphans', 0.1),
+        listInterval: seconds(
+          600,
+          'Between listings of everything with our mark, for orphans and for rows of which nothing is there',
+          0.1,
+        ),
         keepFinished: hours(24, 'finished'),
         keepFailed: hours(72, 'failed'),
         keepCancelled: hours(72, 'cancelled'),

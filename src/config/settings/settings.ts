@@ -1,6 +1,7 @@
 import { dirname, extname, resolve } from 'node:path';
 import { validate as isCron } from 'node-cron';
-import { type Located, type Problem, readLocated } from '../../util/located.ts';
+import type { Located, Problem } from '../../util/located.ts';
+import { readLocatedSync } from '../../util/located-file.ts';
 import { check } from '../../util/schema.ts';
 import { findQueueFile } from '../harvester/places.ts';
 import { parseHarvesterSettings } from '../harvester/settings.ts';
@@ -38,7 +39,7 @@ export function readSettings(
   const file = resolve(path);
   const base = dirname(file);
   let harvesters = false as boolean;
-  const located = readLocated(file, (text) => {
+  const located = readLocatedSync(file, 'settings', (text) => {
     harvesters = isHarvesterFile(file, text);
     return harvesters ? parseHarvesterSettings(text, file, machine) : parseYamlSettings(text, file, machine);
   });

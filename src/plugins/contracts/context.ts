@@ -1,4 +1,5 @@
 import type { Clock } from '../../util/clock.ts';
+import type { OperatorFiles } from '../../util/operator-files.ts';
 import type { Requirements } from '../../worker/worker.ts';
 
 /** Structured log: a constant message, its facts beside it. Never a secret. */
@@ -9,12 +10,22 @@ export interface Log {
   error(message: string, facts?: Readonly<Record<string, unknown>>): void;
 }
 
+/** Addresses of the PanDA log cache. */
+export interface LogServer {
+  /** Where pilots write. */
+  readonly write: string;
+  /** Where logs are read. */
+  readonly read: string;
+}
+
 /** What a plugin gets instead of reaching for it: a plugin reads neither the clock nor the daemon's settings itself. */
 export interface Context {
   /** Our mark. What carries another factory's is not ours. */
   readonly factoryId: string;
   /** Harvester's instance name, for the worker's environment. Never says whose an object is. */
   readonly harvesterId: string;
+  /** Where pilots leave their logs, as the settings have it; absent where they say nothing. */
+  readonly logServer?: LogServer;
   readonly queue: string;
   /** Which configuration of the queue it is made for, as its workers carry it (`Worker.configId`). */
   readonly configId: number;
@@ -31,6 +42,8 @@ export interface Context {
   /** Relative paths in the queue's options count from here. Absolute. */
   readonly configDir: string;
   readonly clock: Clock;
+  /** Reads what the queue's options name: a template, a kubeconfig. One for the daemon, which a dead file system cannot stop. */
+  readonly files: OperatorFiles;
   readonly random: () => number;
   readonly log: Log;
   /**

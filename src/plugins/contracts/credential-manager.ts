@@ -38,6 +38,12 @@ export type RenewOutcome =
   /** The last good one is still in place. */
   | { readonly kind: 'failed'; readonly name: string; readonly error: WorkerError };
 
+/** What a manager writes, as an operator would look for it. */
+export type WriteTarget =
+  | { readonly kind: 'file'; readonly path: string }
+  /** `cluster` as credentials are named: `kubernetes:/etc/thresher/kubeconfig`. */
+  | { readonly kind: 'secret'; readonly cluster: string; readonly namespace: string; readonly name: string };
+
 /**
  * Keeps credentials fresh, or watches those that something else renews.
  *

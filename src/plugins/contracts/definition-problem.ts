@@ -10,15 +10,22 @@ export interface DefinitionProblem {
     | 'template-wrong'
     | 'template-risky'
     | 'unknown-placeholder'
+    | 'variable-passed'
     | 'access-point-shared'
     | 'throttler-without-rules'
     | 'throttler-rule-idle'
     | 'unread-option'
+    | 'size-not-said'
+    | 'ce-list-missing'
+    | 'ce-not-from-cric'
+    | 'pid-namespace-missing'
+    | 'pid-namespace-required'
+    | 'credential-targets-missing'
     | 'server-refused'
     | 'server-warned'
     | 'server-unknown';
   readonly message: string;
-  readonly severity?: 'error' | 'warning';
+  readonly severity?: 'error' | 'warning' | 'notice';
   readonly file?: string;
   readonly line?: number;
 }

@@ -1,10 +1,11 @@
 import type { Static, TSchema } from 'typebox';
 import type { Context } from './context.ts';
-import type { CredentialManager } from './credential-manager.ts';
+import type { CredentialManager, WriteTarget } from './credential-manager.ts';
 import type { DefinitionProblem } from './definition-problem.ts';
 import type { DemandSource } from './demand.ts';
 import type { Messenger } from './messenger.ts';
 import type { Monitor } from './monitor.ts';
+import type { Sizes } from './sizes.ts';
 import type { Submitter } from './submitter.ts';
 import type { Sweeper } from './sweeper.ts';
 import type { Throttler } from './throttler.ts';
@@ -22,8 +23,16 @@ export interface PluginOf {
 }
 export type PluginKind = keyof PluginOf;
 
-/** What `connections` and `check` may know: the daemon's directories, before anything is started. */
-export type CheckContext = Pick<Context, 'queue' | 'stateDir' | 'configDir'>;
+/** What `connections` and `check` may use: the daemon's directories, before anything is started. */
+export type CheckContext = Pick<Context, 'queue' | 'stateDir' | 'configDir' | 'files'> & {
+  /** How large its workers are. Undefined where no queue is meant, and where what is written of them is wrong. */
+  readonly requirements?: Sizes;
+  /** Whether its pilots fetch their own jobs. */
+  readonly pull?: boolean;
+};
+
+/** What `targets` may use. */
+export type TargetContext = Pick<CheckContext, 'configDir' | 'files'>;
 
 /** A plugin as data. */
 export interface Definition<Kind extends PluginKind, Config extends TSchema> {
@@ -48,9 +57,20 @@ export interface Definition<Kind extends PluginKind, Config extends TSchema> {
    * that changes makes another configuration, and the workers of this one are followed where they are. Called after a `check`
    * without errors.
    */
-  withFiles?(config: Static<Config>, context: CheckContext): Static<Config>;
+  withFiles?(config: Static<Config>, context: CheckContext): Static<Config> | Promise<Static<Config>>;
   /** Mistakes a schema cannot see (a missing or wrong template file), found before anything starts. */
-  check?(config: Static<Config>, context: CheckContext): readonly DefinitionProblem[];
+  check?(
+    config: Static<Config>,
+    context: CheckContext,
+  ): readonly DefinitionProblem[] | Promise<readonly DefinitionProblem[]>;
+  /**
+   * Of a credential manager: what it writes, made or renewed, as far as its options say. `check-config` lists it. Called after a
+   * `check` without errors.
+   */
+  targets?(
+    config: Static<Config>,
+    context: TargetContext,
+  ): readonly WriteTarget[] | Promise<readonly WriteTarget[]>;
   create(config: Static<Config>, context: Context): PluginOf[Kind];
 }
 
@@ -63,8 +83,9 @@ export interface AnyDefinition {
   readonly defaultDemand: 'fill' | undefined;
   readonly config: TSchema;
   connections(config: unknown, context: CheckContext): readonly string[];
-  check(config: unknown, context: CheckContext): readonly DefinitionProblem[];
-  withFiles(config: unknown, context: CheckContext): unknown;
+  check(config: unknown, context: CheckContext): Promise<readonly DefinitionProblem[]>;
+  withFiles(config: unknown, context: CheckContext): Promise<unknown>;
+  targets(config: unknown, context: TargetContext): Promise<readonly WriteTarget[]>;
   create(config: unknown, context: Context): PluginOf[PluginKind];
 }
 
@@ -80,8 +101,10 @@ export function definePlugin<Kind extends PluginKind, Config extends TSchema>(
     defaultDemand: definition.defaultDemand,
     config: definition.config,
     connections: (config, context) => definition.connections(config as Static<Config>, context),
-    check: (config, context) => definition.check?.(config as Static<Config>, context) ?? [],
-    withFiles: (config, context) => definition.withFiles?.(config as Static<Config>, context) ?? config,
+    check: async (config, context) => (await definition.check?.(config as Static<Config>, context)) ?? [],
+    withFiles: async (config, context) =>
+      (await definition.withFiles?.(config as Static<Config>, context)) ?? config,
+    targets: async (config, context) => (await definition.targets?.(config as Static<Config>, context)) ?? [],
     create: (config, context) => definition.create(config as Static<Config>, context),
   };
 }

@@ -17,8 +17,6 @@ export interface Demand {
 /** What a demand source may know of the queue it is asked about. */
 export interface DemandQueue {
   readonly name: string;
-  readonly mapType: string;
-  readonly runMode: string;
   /** What one worker of the queue is like by its configuration. */
   readonly requirements: Requirements;
 }

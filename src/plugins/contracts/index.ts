@@ -3,12 +3,13 @@
  * plugin may import (as `thresher/plugin`). docs/plugins.md shows how to write one; test/contract/ holds the suite
  * that every backend passes.
  */
-export type { Context, Log } from './context.ts';
+export type { Context, Log, LogServer } from './context.ts';
 export type {
   CredentialFacts,
   CredentialManager,
   CredentialState,
   RenewOutcome,
+  WriteTarget,
 } from './credential-manager.ts';
 export type { Demand, DemandQueue, DemandSource, Group } from './demand.ts';
 export type { LogReader, LogRequest } from './log-reader.ts';
@@ -24,6 +25,7 @@ export {
 } from './definition.ts';
 export type { DefinitionProblem } from './definition-problem.ts';
 export type { FamilyPart, Throttle, ThrottledQueue, Throttler, ThrottleFacts } from './throttler.ts';
+export type { Rendered, RenderedFile } from './rendered.ts';
 export type { FindOutcome, Preflight, SubmitOutcome, Submitter } from './submitter.ts';
 export type { Found, GoneOutcome, Sweeper } from './sweeper.ts';
 export type { Observation } from '../../worker/observation.ts';

@@ -1,5 +1,6 @@
 import type { DefinitionProblem } from './definition-problem.ts';
 import type { Reason } from '../../worker/reason.ts';
+import type { Rendered } from './rendered.ts';
 import type { Handle, Worker, WorkerError } from '../../worker/worker.ts';
 
 /** What would stop a submission now. */
@@ -8,6 +9,8 @@ export interface Preflight {
   readonly problems: readonly Reason[];
   /** How many more of the queue's workers the backend would take now, and what limits it; absent = as many as wanted. */
   readonly room?: { readonly workers: number; readonly reason: Reason };
+  /** They stop nothing and are shown to the operator beside the reasons. */
+  readonly notes?: readonly Reason[];
 }
 
 export type SubmitOutcome =
@@ -56,11 +59,17 @@ export interface Submitter {
    * Names of the credentials without which its workers are of no use, as credential managers name them: submission stops
    * while one of them is bad or ends soon.
    */
-  credentials?(): readonly string[];
+  credentials?(): readonly string[] | Promise<readonly string[]>;
 
   /**
    * What the backend would say of such a worker, without keeping anything of it: for `check-config --server`. Places are
    * in the submitter's section. Empty: it would be taken.
    */
   rehearse?(worker: Worker, signal: AbortSignal): Promise<readonly DefinitionProblem[]>;
+
+  /**
+   * The worker as `submit` would send it, made by the same code; nothing is asked, written or sent. For `thresher render`.
+   * @throws ThresherError where it cannot be made, as `submit` would reject it
+   */
+  render?(worker: Worker): Promise<Rendered>;
 }

@@ -1,11 +1,15 @@
 import type { Observation } from '../../worker/observation.ts';
+import type { Reason } from '../../worker/reason.ts';
 import type { Handle, Origin, Requirements, Worker, WorkerError } from '../../worker/worker.ts';
 
 export type GoneOutcome =
   /** It no longer runs (kill), or nothing of it is left (remove). Also for what was never there. */
   | { readonly kind: 'gone' }
-  /** Asked for, not there yet: call again. */
-  | { readonly kind: 'pending' }
+  /**
+   * Asked for, not there yet: call again. With a `reason` the sweeper keeps it in its place on purpose: something of the worker
+   * may still be on its way to the backend, and nothing else would turn it away.
+   */
+  | { readonly kind: 'pending'; readonly reason?: Reason }
   | { readonly kind: 'failed'; readonly error: WorkerError };
 
 /** Something on the backend that carries our mark. */
@@ -24,6 +28,8 @@ export interface Found {
     readonly attempt: number;
     readonly accessPoint?: string;
   };
+  /** Why its mark does not say who it is. */
+  readonly damage?: string;
   /** Absent when nothing says yet whether it began: it is then settled by `find` like an unconfirmed intent. */
   readonly observation?: Observation;
 }
@@ -32,7 +38,10 @@ export interface Found {
 export interface Sweeper {
   /** Ends these, many at once; each until it is gone, or why not. Never acts on something without our mark. */
   kill(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, GoneOutcome>>;
-  /** Removes what ended workers left on the backend. */
+  /**
+   * Removes what ended workers left on the backend; never while a creation of them may still arrive there, however short they
+   * are to be kept.
+   */
   remove(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, GoneOutcome>>;
   /**
    * Everything of the connection with our mark, whatever its state. @throws when it cannot say *everything*.

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { whereIs } from '../../clients/htcondor/classad.ts';
 import { HTCondorClient } from '../../clients/htcondor/client.ts';
 import type { Context } from '../contracts/context.ts';
+import { FileLane } from '../../util/file-lane.ts';
 import { EventLogs } from './following/event-logs.ts';
 import { KnownJobs } from './following/known-jobs.ts';
 import { type Job, marks } from './marks.ts';
@@ -11,6 +12,11 @@ import { Submits } from './submitting/submits.ts';
 
 /** What connections begin with. */
 const prefix = 'htcondor:';
+
+/** Calls for files of one schedd that may be under way in Node's threads. */
+const filesAtOnce = 2;
+/** How long one may take, ms. */
+const fileTimeout = 10_000;
 
 export function connectionName(schedd: Pick<Schedd, 'name' | 'pool'>): string {
   return `${prefix}${submissionHostOf(schedd)}`;
@@ -36,6 +42,8 @@ export class HTCondorHub {
   /** Host name of this machine. */
   readonly hostname = hostname();
   readonly submits: Submits;
+  /** For all files of its jobs: outputs and logs, which may be on a file system that hangs. */
+  readonly files: FileLane;
   /** By worker: up to which attempt nothing of it may be sent any more. */
   readonly fenced = new Map<number, number>();
   /** By worker: the attempt that the schedd refused for certain, so that nothing of it can come any more. */
@@ -63,7 +71,10 @@ export class HTCondorHub {
     const directory = join(stateDir, 'htcondor');
     this.submits = new Submits(join(directory, 'submits'), clock);
     const name = this.submissionHost.replaceAll(/[^\w.@-]/g, '_');
-    this.logs = new EventLogs({ positionsFile: join(directory, 'positions', `${name}.json`), clock });
+    const lane = `${prefix}${this.submissionHost}`;
+    this.files = new FileLane({ clock, name: lane, atOnce: filesAtOnce, timeoutMs: fileTimeout });
+    const positionsFile = join(directory, 'positions', `${name}.json`);
+    this.logs = new EventLogs({ positionsFile, clock, files: this.files });
     this.ownLog = isOfMachine(schedd, this.hostname) ? join(directory, 'events', `${name}.log`) : undefined;
   }
 

@@ -1,6 +1,6 @@
-import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
+import { hostnameFor } from '../../util/hostname.ts';
 import { check } from '../../util/schema.ts';
 import type { Context } from '../contracts/context.ts';
 import { type CheckContext, definePlugin } from '../contracts/definition.ts';
@@ -9,12 +9,14 @@ import { CeTally } from './place/ce-tally.ts';
 import { connectionName, hubOf } from './hub.ts';
 import { HTCondorMonitor, type OptionsOf } from './monitor.ts';
 import { checkLines } from './one-line.ts';
-import { absolutePaths, checkPaths } from './paths.ts';
+import { absolutePaths, checkNeeded, checkPaths, type NeededBy } from './paths.ts';
 import { cesOf } from './place/ce-list.ts';
+import { checkCricCes } from './place/cric-ces.ts';
 import {
   hostConfigOf,
   isOfMachine,
   readHostConfig,
+  readHostConfigSync,
   type ReadSchedds,
   scheddsIn,
   scheddsOf,
@@ -27,8 +29,11 @@ import {
 } from './schema.ts';
 import { HTCondorSubmitter } from './submitter.ts';
 import { HTCondorSweeper } from './sweeper.ts';
-import { templateFiles } from './template/which-file.ts';
-import { loadTemplate } from './template/template.ts';
+import { neededFiles, perhapsNeeded } from './template/executable.ts';
+import { checkSizes } from './template/sizes.ts';
+import { loadTemplate, problemOf } from './template/template.ts';
+import { checkVariables } from './template/variables.ts';
+import { firstThere, templateFiles } from './template/which-file.ts';
 
 /** Shared by all schedds: connections begin with it. */
 const everywhere = 'htcondor:';
@@ -43,17 +48,18 @@ export const htcondorPlugins = [
     aliases: [['pandaharvester.harvestersubmitter.htcondor_submitter', 'HTCondorSubmitter']],
     config: HTCondorSubmitterConfig,
     connections,
-    check: (config, context) => [
-      ...checkWhere(config, context),
+    check: async (config, context) => [
+      ...(await checkWhere(config, context)),
       ...cesOf(config).problems,
+      ...checkCricCes(config),
       ...checkLines(config, context.queue),
-      ...checkPaths(config, context.configDir),
-      ...checkTemplates(config, context),
+      ...(await checkPaths(config, context)),
+      ...(await checkTemplates(config, context)),
     ],
-    withFiles: (config, { configDir }) => {
+    withFiles: async (config, { configDir, files }) => {
       const { condorHostConfig: named } = config;
       if (typeof named !== 'string') return config;
-      const read = readHostConfig(resolve(configDir, named));
+      const read = await readHostConfig(files, resolve(configDir, named));
       return read.ok ? { ...config, condorHostConfig: hostConfigOf(read.schedds) } : config;
     },
     create: (config, context) => {
@@ -124,10 +130,13 @@ function optionsOf(known: MonitorOptions): OptionsOf {
   };
 }
 
-function schedds(config: Where, { configDir }: Pick<CheckContext, 'configDir'>): ReadSchedds {
+function schedds(
+  config: Where & { readonly useFQDN?: unknown },
+  { configDir }: Pick<CheckContext, 'configDir'>,
+): ReadSchedds {
   const { condorHostConfig } = config;
-  if (condorHostConfig === undefined) return scheddsOf(config, hostname());
-  if (typeof condorHostConfig === 'string') return readHostConfig(resolve(configDir, condorHostConfig));
+  if (condorHostConfig === undefined) return scheddsOf(config, hostnameFor(config));
+  if (typeof condorHostConfig === 'string') return readHostConfigSync(resolve(configDir, condorHostConfig));
   return scheddsIn(condorHostConfig);
 }
 
@@ -138,8 +147,15 @@ function connections(config: Where, context: Pick<CheckContext, 'configDir'>): s
   return read.schedds.filter(({ weight }) => weight > 0).map(connectionName);
 }
 
-function checkWhere(config: HTCondorSubmitterConfig, context: CheckContext): readonly DefinitionProblem[] {
-  const read = schedds(config, context);
+async function checkWhere(
+  config: HTCondorSubmitterConfig,
+  context: CheckContext,
+): Promise<readonly DefinitionProblem[]> {
+  const { condorHostConfig: named } = config;
+  const read =
+    typeof named === 'string'
+      ? await readHostConfig(context.files, resolve(context.configDir, named))
+      : schedds(config, context);
   if (!read.ok) return read.problems;
   const { condorHostConfig, condorSchedd, condorPool, eventLog } = config;
   const problems: DefinitionProblem[] = [];
@@ -158,7 +174,11 @@ function checkWhere(config: HTCondorSubmitterConfig, context: CheckContext): rea
 }
 
 /** Mistakes in the template, or in those of all kinds of CEs that may be chosen. */
-function checkTemplates(written: HTCondorSubmitterConfig, { configDir }: CheckContext): DefinitionProblem[] {
+async function checkTemplates(
+  written: HTCondorSubmitterConfig,
+  context: CheckContext,
+): Promise<DefinitionProblem[]> {
+  const { configDir, files } = context;
   const config = absolutePaths(written, configDir);
   if (config.templateFile === undefined && config.CEtemplateDir === undefined) {
     const message =
@@ -167,23 +187,32 @@ function checkTemplates(written: HTCondorSubmitterConfig, { configDir }: CheckCo
   }
   const { ces } = cesOf(config);
   const choices = (ces.length === 0 ? [undefined] : ces).map((ce) => templateFiles(config, ce));
-  if (choices.some((files) => files.length === 0)) {
-    const message =
-      'CEtemplateDir has a template for each kind of CE of a ceList, and there is none: set templateFile';
-    return [{ pointer: '/CEtemplateDir', code: 'template-wrong', message }];
-  }
+  // The kind of a CE is not known: `checkCricCes` says so.
+  if (choices.some((files) => files.length === 0)) return [];
   const pointer = config.templateFile === undefined ? '/CEtemplateDir' : '/templateFile';
-  const files = choices.map((some) => {
+  const chosen = new Set<string>();
+  for (const some of choices) {
     const paths = some.map((file) => resolve(configDir, file));
-    return paths.find((path) => existsSync(path)) ?? paths[0] ?? '';
-  });
-  return [...new Set(files)].flatMap((file) => {
-    const loaded = loadTemplate(file, config);
-    const found = loaded.ok ? loaded.warnings : loaded.problems;
-    return found.map((problem) =>
+    chosen.add((await firstThere(paths, files)) ?? '');
+  }
+  const needs: NeededBy[] = [];
+  const problems: DefinitionProblem[] = [];
+  for (const file of chosen) {
+    const loaded = await loadTemplate(files, file, config);
+    const found = loaded.ok ? [...loaded.warnings, ...checkSizes(loaded.template, context)] : loaded.problems;
+    const said = found.map((problem) =>
       problem.code === 'file-unreadable'
         ? { pointer, code: problem.code, message: `${file}: ${problem.message}` }
         : problem,
     );
-  });
+    problems.push(...said);
+    if (!loaded.ok) {
+      needs.push({ file, needed: perhapsNeeded });
+      continue;
+    }
+    const variables = checkVariables(loaded.template.statements, process.env);
+    problems.push(...variables.map((finding) => problemOf(finding, file)));
+    needs.push({ file, needed: neededFiles(loaded.template.statements) });
+  }
+  return [...(await checkNeeded(needs, config, files)), ...problems];
 }

@@ -1,22 +1,21 @@
-import { open } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { basename, dirname, isAbsolute, resolve } from 'node:path';
 import { type JobId, jobIdText, whereJobs } from '../../clients/htcondor/classad.ts';
 import { isHTCondorError } from '../../clients/htcondor/errors.ts';
 import type { Ad } from '../../clients/htcondor/json-objects.ts';
 import type { Clock } from '../../util/clock.ts';
-import { hasCode } from '../../util/files.ts';
 import { ThresherError } from '../../worker/errors.ts';
 import type { Worker } from '../../worker/worker.ts';
 import type { LogReader, LogRequest } from '../contracts/log-reader.ts';
 import type { HTCondorHub } from './hub.ts';
 import { jobOfWorker, whereWorkers } from './look-up.ts';
 import { jobOf } from './marks.ts';
+import { endOfFile, type OutputFile } from './output-file.ts';
 
 /** Where the output of a job is. */
 interface Source {
   readonly job: JobId;
-  /** Absolute; undefined: it has none. */
-  readonly file: string | undefined;
+  /** Undefined: it has none. */
+  readonly file: OutputFile | undefined;
   /** Its output is on the machine where it runs. */
   readonly runs: boolean;
   /** It has ended, one way or another. */
@@ -119,11 +118,16 @@ export class HTCondorLogs implements LogReader {
       }
     }
     if (file === undefined) return undefined;
-    const text = await endOfFile(file);
+    const text = await this.#endOf(file);
     if (text !== undefined || !spooled || !over) return text;
     // It goes to where it was submitted from, as its submit description says.
     await client.transferData(`${mine} && (${whereJobs([job])})`, signal);
-    return endOfFile(file);
+    return this.#endOf(file);
+  }
+
+  #endOf(file: OutputFile): Promise<string | undefined> {
+    const path = resolve(file.directory, file.name);
+    return this.#hub.files.run(`reading ${path}`, () => endOfFile(file, mostRead));
   }
 
   /** One whose job ends meanwhile may hang: its machine has nobody who would answer. */
@@ -142,7 +146,10 @@ export class HTCondorLogs implements LogReader {
   }
 
   #none(worker: Worker, { job, file, over }: Source, stream: string): ThresherError {
-    const where = file === undefined ? `names no file for ${stream}` : `has written no ${file}`;
+    const where =
+      file === undefined
+        ? `names no file for ${stream}`
+        : `has written no ${resolve(file.directory, file.name)}`;
     const when = over ? '' : ', and does not run';
     const message = `job ${jobIdText(job)} of worker ${worker.workerId} ${where}${when}`;
     return new ThresherError('no-log', message);
@@ -152,7 +159,7 @@ export class HTCondorLogs implements LogReader {
 const names = { stdout: 'Out', stderr: 'Err', 'job-log': 'UserLog' } as const;
 
 /** A spooled job has another directory at the schedd than here. */
-function fileOf(raw: Ad, stream: LogRequest['stream']): string | undefined {
+function fileOf(raw: Ad, stream: LogRequest['stream']): OutputFile | undefined {
   const name = names[stream];
   const text = (key: string) => {
     const value = raw[key];
@@ -160,24 +167,8 @@ function fileOf(raw: Ad, stream: LogRequest['stream']): string | undefined {
   };
   const file = text(`SUBMIT_${name}`) ?? text(name);
   if (file === undefined || file === '/dev/null') return undefined;
-  return resolve(text('SUBMIT_Iwd') ?? text('Iwd') ?? '/', file);
-}
-
-async function endOfFile(path: string): Promise<string | undefined> {
-  const file = await open(path).catch((error: unknown) => {
-    if (hasCode(error, 'ENOENT', 'ENOTDIR', 'EACCES')) return undefined;
-    throw error;
-  });
-  if (file === undefined) return undefined;
-  try {
-    const { size } = await file.stat();
-    const from = Math.max(0, size - mostRead);
-    const piece = Buffer.alloc(size - from);
-    const { bytesRead } = await file.read(piece, 0, piece.length, from);
-    return piece.subarray(0, bytesRead).toString('utf8');
-  } finally {
-    await file.close();
-  }
+  const directory = text('SUBMIT_Iwd') ?? text('Iwd') ?? '/';
+  return isAbsolute(file) ? { directory: dirname(file), name: basename(file) } : { directory, name: file };
 }
 
 function lastLines(text: string, lines: number | undefined): string {

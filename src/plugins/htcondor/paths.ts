@@ -1,13 +1,16 @@
-import { accessSync, constants, statSync } from 'node:fs';
-import { access, stat } from 'node:fs/promises';
-import { hostname } from 'node:os';
-import { dirname, resolve } from 'node:path';
+import { constants } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { dirname, isAbsolute, resolve } from 'node:path';
 import { ensureDirectory, hasCode } from '../../util/files.ts';
-import { messageOf } from '../../worker/errors.ts';
+import { hostnameFor, withHostname } from '../../util/hostname.ts';
+import type { OperatorFiles } from '../../util/operator-files.ts';
+import { messageOf, ThresherError, toReason } from '../../worker/errors.ts';
 import type { Reason } from '../../worker/reason.ts';
+import type { CheckContext } from '../contracts/definition.ts';
 import type { DefinitionProblem } from '../contracts/definition-problem.ts';
 import type { HTCondorSubmitterConfig } from './schema.ts';
-import { withHostname } from './template/placeholders.ts';
+import { type NeededFile, neededFiles } from './template/executable.ts';
+import type { CondorTemplate } from './template/template.ts';
 
 const paths: ReadonlySet<string> = new Set([
   ...['executableFile', 'x509UserProxy', 'x509UserProxyAnalysis', 'tokenDir', 'tokenDirAnalysis'],
@@ -18,7 +21,7 @@ const paths: ReadonlySet<string> = new Set([
 export function absolutePaths(config: HTCondorSubmitterConfig, configDir: string): HTCondorSubmitterConfig {
   const options = Object.entries(config).flatMap(([key, value]) => {
     if (!paths.has(key) || typeof value !== 'string') return [[key, value] as const];
-    return value === '' ? [] : [[key, resolve(configDir, withHostname(value, hostname()))] as const];
+    return value === '' ? [] : [[key, resolve(configDir, withHostname(value, hostnameFor(config)))] as const];
   });
   return Object.fromEntries<unknown>(options) as HTCondorSubmitterConfig;
 }
@@ -34,7 +37,6 @@ export function credentialOf({
 
 interface NamedPath {
   readonly key:
-    | 'executableFile'
     | 'x509UserProxy'
     | 'x509UserProxyAnalysis'
     | 'tokenDir'
@@ -42,50 +44,58 @@ interface NamedPath {
     | 'pandaTokenDir'
     | 'eventLog';
   readonly kind: 'file' | 'directory';
-  /** What writes a proxy or token may start after the daemon; until then the queue's credentials are missing. */
-  readonly later: boolean;
 }
 
+/** What writes a proxy or token may start after the daemon; until then the queue's credentials are missing. */
 const named: readonly NamedPath[] = [
-  { key: 'executableFile', kind: 'file', later: false },
-  { key: 'x509UserProxy', kind: 'file', later: true },
-  { key: 'x509UserProxyAnalysis', kind: 'file', later: true },
-  { key: 'tokenDir', kind: 'directory', later: true },
-  { key: 'tokenDirAnalysis', kind: 'directory', later: true },
-  { key: 'pandaTokenDir', kind: 'directory', later: true },
-  { key: 'eventLog', kind: 'file', later: true },
+  { key: 'x509UserProxy', kind: 'file' },
+  { key: 'x509UserProxyAnalysis', kind: 'file' },
+  { key: 'tokenDir', kind: 'directory' },
+  { key: 'tokenDirAnalysis', kind: 'directory' },
+  { key: 'pandaTokenDir', kind: 'directory' },
+  { key: 'eventLog', kind: 'file' },
 ];
 
 /** Files and directories that are not there, or are something else: said before pilots fail of it, far away. */
-export function checkPaths(config: HTCondorSubmitterConfig, configDir: string): DefinitionProblem[] {
+export async function checkPaths(
+  config: HTCondorSubmitterConfig,
+  { configDir, files }: Pick<CheckContext, 'configDir' | 'files'>,
+): Promise<DefinitionProblem[]> {
   const absolute = absolutePaths(config, configDir);
-  return [...checkLogDir(absolute), ...checkNamed(absolute)];
+  const problems = await checkLogDir(absolute, files);
+  for (const path of named) problems.push(...(await checkNamed(absolute, path, files)));
+  return problems;
 }
 
-function checkNamed(absolute: HTCondorSubmitterConfig): DefinitionProblem[] {
-  return named.flatMap(({ key, kind, later }): DefinitionProblem[] => {
-    const path = absolute[key];
-    const found = path === undefined ? kind : look(path);
-    if (path === undefined || found === undefined || found === kind) return [];
-    if (found === 'nothing') {
-      const message = `the ${kind} ${path} of ${key} does not exist: ${later ? 'write it' : 'put it there'}, or name the right one`;
-      const severity = later ? 'warning' : 'error';
-      return [{ pointer: `/${key}`, severity, code: 'file-unreadable', message }];
-    }
-    const message = `${path} of ${key} is a ${found}; it must be a ${kind}`;
-    return [{ pointer: `/${key}`, code: 'wrong-type', message }];
-  });
+async function checkNamed(
+  absolute: HTCondorSubmitterConfig,
+  { key, kind }: NamedPath,
+  files: OperatorFiles,
+): Promise<DefinitionProblem[]> {
+  const path = absolute[key];
+  if (path === undefined) return [];
+  const found = await look(path, files);
+  if (found === kind || found === 'unknown') return [];
+  if (found === 'nothing') {
+    const message = `the ${kind} ${path} of ${key} does not exist: write it, or name the right one`;
+    return [{ pointer: `/${key}`, severity: 'warning', code: 'file-unreadable', message }];
+  }
+  const message = `${path} of ${key} ${isNo(found)}; it must be a ${kind}`;
+  return [{ pointer: `/${key}`, code: 'wrong-type', message }];
 }
 
 /** It is made when it is first needed: by then something must be there to make it in. */
-function checkLogDir({ logDir }: HTCondorSubmitterConfig): DefinitionProblem[] {
-  const there = nearest(logDir);
-  if (look(there) === 'file') {
-    const message = `${there} of logDir is a file; it must be a directory`;
+async function checkLogDir(
+  { logDir }: HTCondorSubmitterConfig,
+  files: OperatorFiles,
+): Promise<DefinitionProblem[]> {
+  const { there, found } = await nearest(logDir, files);
+  if (found === 'file' || found === 'other') {
+    const message = `${there} of logDir ${isNo(found)}; it must be a directory`;
     return [{ pointer: '/logDir', code: 'wrong-type', message }];
   }
   try {
-    accessSync(there, constants.W_OK | constants.X_OK);
+    await files.access(there, constants.W_OK | constants.X_OK);
     return [];
   } catch (error) {
     // The daemon's user may be another one than who asks.
@@ -95,32 +105,108 @@ function checkLogDir({ logDir }: HTCondorSubmitterConfig): DefinitionProblem[] {
 }
 
 /** The path, or what is there of the way to it. */
-function nearest(path: string): string {
-  return look(path) !== 'nothing' || dirname(path) === path ? path : nearest(dirname(path));
+async function nearest(path: string, files: OperatorFiles): Promise<{ there: string; found: Found }> {
+  const found = await look(path, files);
+  return found !== 'nothing' || dirname(path) === path
+    ? { there: path, found }
+    : nearest(dirname(path), files);
+}
+
+/** What one template needs. */
+export interface NeededBy {
+  readonly file: string;
+  readonly needed: readonly NeededFile[];
+}
+
+/** Programs and other files without which `condor_submit` refuses every job of these templates, or HTCondor holds it. */
+export async function checkNeeded(
+  needs: readonly NeededBy[],
+  { executableFile }: HTCondorSubmitterConfig,
+  files: OperatorFiles,
+): Promise<DefinitionProblem[]> {
+  const problems = new Map<string, DefinitionProblem>();
+  for (const { file, needed: all } of needs) {
+    for (const needed of all) {
+      const path = needed.from === 'template' ? needed.path : executableFile;
+      if (path === undefined) continue;
+      const { from, line, certain } = needed;
+      const place = from === 'template' ? { pointer: '', file, line } : { pointer: '/executableFile' };
+      const wrong = await whyUnfit(path, needed, files);
+      if (wrong === undefined) continue;
+      const severity = certain ? 'error' : 'warning';
+      problems.set(`${from === 'template' ? file : ''} ${path}`, { ...place, ...wrong, severity });
+    }
+  }
+  return [...problems.values()];
+}
+
+async function whyUnfit(
+  path: string,
+  { from }: NeededFile,
+  files: OperatorFiles,
+): Promise<Pick<DefinitionProblem, 'code' | 'message'> | undefined> {
+  const called = from === 'template' ? `the executable ${path}` : `the file ${path} of executableFile`;
+  if (!isAbsolute(path)) {
+    const message = `${called} has no absolute path, and HTCondor would look for it in the directory that condor_submit runs in, which is a new one for each hour below logDir: write the whole path`;
+    return { code: 'template-wrong', message };
+  }
+  const found = await look(path, files);
+  if (found === 'file' || found === 'unknown') return undefined;
+  if (found === 'nothing')
+    return {
+      code: 'file-unreadable',
+      message: `${called} does not exist: put it there, or name the right one`,
+    };
+  const message =
+    from === 'template'
+      ? `${called} ${isNo(found)}; it must be a file`
+      : `${path} of executableFile ${isNo(found)}; it must be a file`;
+  return { code: 'wrong-type', message };
 }
 
 /** What would make every submission fail now, though nothing was wrong when the daemon started. Paths are absolute. */
-export async function missingNow({ executableFile, logDir }: HTCondorSubmitterConfig): Promise<Reason[]> {
+export async function missingNow(
+  { executableFile, logDir }: HTCondorSubmitterConfig,
+  templates: readonly CondorTemplate[],
+  files: OperatorFiles,
+): Promise<Reason[]> {
   const reasons: Reason[] = [];
   const add = (message: string) => reasons.push({ code: 'preflight', message });
-  await ensureDirectory(logDir)
-    .then(() => access(logDir, constants.W_OK | constants.X_OK))
-    .catch((error: unknown) => {
-      add(`${logDir} of logDir cannot be written: ${messageOf(error)}`);
-    });
-  if (executableFile !== undefined)
-    await stat(executableFile).catch((error: unknown) => {
-      if (hasCode(error, 'ENOENT', 'ENOTDIR'))
-        add(`the file ${executableFile} of executableFile is not there`);
-    });
+  try {
+    await files.run(logDir, 'the making of', () => ensureDirectory(logDir));
+    await files.access(logDir, constants.W_OK | constants.X_OK);
+  } catch (error) {
+    if (error instanceof ThresherError) reasons.push(toReason(error));
+    else add(`${logDir} of logDir cannot be written: ${messageOf(error)}`);
+  }
+  for (const { file, statements } of templates) {
+    for (const { from, path: written, line, certain } of neededFiles(statements)) {
+      const path = from === 'template' ? written : executableFile;
+      if (path === undefined || !certain || !isAbsolute(path)) continue;
+      if ((await look(path, files)) !== 'nothing') continue;
+      add(
+        from === 'template'
+          ? `the executable ${path} of ${file}:${line} is not there`
+          : `the file ${path} of executableFile is not there`,
+      );
+    }
+  }
   return reasons;
 }
 
-/** Undefined where this user may not look: the daemon's user may be allowed to. */
-function look(path: string): 'file' | 'directory' | 'nothing' | undefined {
+/** `unknown`: this user may not look, and the daemon's user may be allowed to; or the file system hangs. */
+type Found = 'file' | 'directory' | 'other' | 'nothing' | 'unknown';
+
+async function look(path: string, files: OperatorFiles): Promise<Found> {
   try {
-    return statSync(path).isDirectory() ? 'directory' : 'file';
+    const found = await files.run(path, 'a look at', () => stat(path));
+    if (found.isFile()) return 'file';
+    return found.isDirectory() ? 'directory' : 'other';
   } catch (error) {
-    return hasCode(error, 'ENOENT', 'ENOTDIR') ? 'nothing' : undefined;
+    return hasCode(error, 'ENOENT', 'ENOTDIR') ? 'nothing' : 'unknown';
   }
+}
+
+function isNo(found: 'file' | 'directory' | 'other'): string {
+  return found === 'other' ? 'is a pipe or a device' : `is a ${found}`;
 }

@@ -1,11 +1,12 @@
 import Type, { type Static } from 'typebox';
+import { withoutEffect } from '../contracts/without-effect.ts';
 
 const filled = (description: string) => Type.Optional(Type.String({ minLength: 1, description }));
 /** An empty one switches the option off, as in Harvester. */
 const path = (description: string) => Type.Optional(Type.String({ description }));
 const natural = (description: string) => Type.Optional(Type.Integer({ minimum: 0, description }));
 const flag = (description: string) => Type.Boolean({ default: false, description });
-const unused = (description: string) => Type.Optional(Type.Unknown({ description }));
+const anything = (description: string) => Type.Optional(Type.Unknown({ description }));
 const oneOrMore = (description: string) =>
   Type.Optional(
     Type.Union([Type.String({ minLength: 1 }), Type.Array(Type.String({ minLength: 1 }), { minItems: 1 })], {
@@ -115,7 +116,11 @@ export const HTCondorSubmitterConfig = Type.Object({
   eventLog: path(
     "The pool's `EVENT_LOG` on this machine, where only this schedd writes to it and the daemon may read it: read instead of a log of the factory's own (`dagman_log`). Two schedds of one log have jobs of the same numbers.",
   ),
-  useFQDN: unused('Without effect: `$hostname` is the name that the machine gives itself.'),
+  useFQDN: Type.Optional(
+    Type.Unknown({
+      description: '`$hostname` is the whole name that the machine gives itself, and not the short one.',
+    }),
+  ),
   x509UserProxy: path('Proxy of the pilots.'),
   x509UserProxyAnalysis: path('Proxy instead of it where `useAnalysisCredentials` is true.'),
   tokenDir: path('Directory with a token for each CE, named after the MD5 of its endpoint.'),
@@ -129,7 +134,7 @@ export const HTCondorSubmitterConfig = Type.Object({
     description:
       'CEs to choose from, by what is queued and running at each (docs/htcondor-templates.md). Instead of what Harvester takes from CRIC.',
   }),
-  computingElements: unused(
+  computingElements: anything(
     'Read by throttlers, as in Harvester: names of CEs. To choose from CEs, list them in `ceList`.',
   ),
   ceEndpoint: oneOrMore('Endpoint of the CE, or a list of them.'),
@@ -166,12 +171,19 @@ export const HTCondorSubmitterConfig = Type.Object({
   ),
   maxHeldJobs: natural('No more is submitted while so many jobs of the queue are held. Default: no limit.'),
   ...pilot,
-  nProcesses: unused('Without effect: a batch of workers is one `condor_submit`.'),
-  useCRIC: unused('Without effect: there is no CRIC here.'),
-  useAtlasCRIC: unused('Without effect, as `useCRIC`.'),
-  useAtlasAGIS: unused('Without effect, as `useCRIC`.'),
-  useCRICGridCE: unused('Without effect: name the CEs in `ceList`, or `ceEndpoint` and `ceHostname`.'),
-  useAtlasGridCE: unused('Without effect, as `useCRICGridCE`.'),
+  nProcesses: withoutEffect('a batch of workers is one `condor_submit`'),
+  useCRIC: withoutEffect('thresher does not read CRIC'),
+  useAtlasCRIC: withoutEffect('thresher does not read CRIC'),
+  useAtlasAGIS: withoutEffect('thresher does not read AGIS, nor CRIC that came after it'),
+  useCRICGridCE: Type.Optional(
+    Type.Unknown({
+      description:
+        "Harvester takes the queue's CEs from CRIC; here they are in `ceList`, without which the queue is incomplete. `ceEndpoint` and `ceHostname` count instead, with a warning.",
+    }),
+  ),
+  useAtlasGridCE: Type.Optional(
+    Type.Unknown({ description: 'The same under an older name; `useCRICGridCE` wins over it.' }),
+  ),
 });
 export type HTCondorSubmitterConfig = Static<typeof HTCondorSubmitterConfig>;
 
@@ -202,9 +214,9 @@ export const HTCondorMonitorConfig = Type.Object({
     ...{ default: 7200, minimum: 0 },
     description: 'How far back the history is searched for them, s.',
   }),
-  submissionHost_list: unused('Without effect: the schedds of all workers are asked.'),
-  condorHostConfig_list: unused('Without effect, as `submissionHost_list`.'),
-  nProcesses: unused('Without effect: one query asks for all workers of a schedd.'),
+  submissionHost_list: withoutEffect('the schedds of all workers are asked'),
+  condorHostConfig_list: withoutEffect('the schedds of all workers are asked'),
+  nProcesses: withoutEffect('one query asks for all workers of a schedd'),
 });
 export type HTCondorMonitorConfig = Static<typeof HTCondorMonitorConfig>;
 

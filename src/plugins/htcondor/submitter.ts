@@ -7,6 +7,7 @@ import type { Worker, WorkerError } from '../../worker/worker.ts';
 import type { Context } from '../contracts/context.ts';
 import type { DefinitionProblem } from '../contracts/definition-problem.ts';
 import type { FindOutcome, Preflight, SubmitOutcome, Submitter } from '../contracts/submitter.ts';
+import type { Rendered } from '../contracts/rendered.ts';
 import type { CeTally } from './place/ce-tally.ts';
 import { find } from './submitting/fence.ts';
 import { connectionName, type HTCondorHub, hubOf } from './hub.ts';
@@ -15,17 +16,26 @@ import { shareAmongCes } from './place/ce-weight.ts';
 import { type Schedd, shareAmong } from './place/schedds.ts';
 import { absolutePaths, credentialOf, missingNow } from './paths.ts';
 import type { Job } from './marks.ts';
+import { renderText } from './submitting/render.ts';
 import { rehearse } from './submitting/rehearsal.ts';
 import { SubmitTexts } from './submitting/submit-texts.ts';
 import type { HTCondorSubmitterConfig } from './schema.ts';
 import type { DescribedBatch } from './template/describe.ts';
 import type { ChosenCe } from './template/placeholders.ts';
+import type { CondorTemplate } from './template/template.ts';
 
 export interface SubmitterParts {
   readonly config: HTCondorSubmitterConfig;
   readonly context: Context;
   readonly tally: CeTally;
   readonly schedds: readonly Schedd[];
+}
+
+interface Sending {
+  readonly directory: string;
+  /** Variables of the daemon that the template names. */
+  readonly environment: Readonly<Record<string, string>>;
+  readonly ce: ChosenCe | undefined;
 }
 
 type Outcomes = Map<number, SubmitOutcome>;
@@ -58,11 +68,15 @@ export class HTCondorSubmitter implements Submitter {
     const { ces } = cesOf(this.#config);
     // Each kind of CE may have a template of its own: whichever is chosen, it must be sound.
     const problems = new Map<string, Reason>();
+    const templates = new Map<string, CondorTemplate>();
     for (const ce of ces.length === 0 ? [undefined] : ces) {
-      const template = this.#texts.template(ce);
-      if (Array.isArray(template)) for (const reason of template) problems.set(reason.message, reason);
+      const template = await this.#texts.template(ce);
+      if (!Array.isArray(template)) templates.set(template.file, template);
+      else for (const reason of template) problems.set(reason.message, reason);
     }
-    for (const reason of await missingNow(this.#config)) problems.set(reason.message, reason);
+    const { files } = this.#context;
+    for (const reason of await missingNow(this.#config, [...templates.values()], files))
+      problems.set(reason.message, reason);
     const hubs = this.#schedds.map((schedd) => hubOf(connectionName(schedd), this.#context));
     const held = hubs.reduce((sum, hub) => sum + (hub.held.get(queue) ?? 0), 0);
     if (maxHeldJobs !== undefined && held > 0 && held >= maxHeldJobs) {
@@ -102,7 +116,16 @@ export class HTCondorSubmitter implements Submitter {
 
   rehearse(worker: Worker, signal: AbortSignal): Promise<readonly DefinitionProblem[]> {
     const hubs = this.#schedds.map((schedd) => hubOf(connectionName(schedd), this.#context));
-    return rehearse(hubs, (hub) => this.#texts.texts(hub, worker), signal);
+    return rehearse(hubs, worker, (hub, stage) => this.#texts.texts(hub, worker, stage), {
+      signal,
+      now: this.#context.clock.now(),
+    });
+  }
+
+  render(worker: Worker): Promise<Rendered> {
+    const { queue } = this.#context;
+    const hub = hubOf(worker.placement, this.#context);
+    return renderText(this.#texts, this.#config, { hub, queue }, worker);
   }
 
   credentials(): readonly string[] {
@@ -145,7 +168,7 @@ export class HTCondorSubmitter implements Submitter {
     outcomes: Outcomes,
     signal: AbortSignal,
   ): Promise<void> {
-    const template = this.#texts.template(ce);
+    const template = await this.#texts.template(ce);
     if (Array.isArray(template)) {
       reject(due, { code: 'preflight', message: template.map(({ message }) => message).join('; ') });
       return;
@@ -166,7 +189,8 @@ export class HTCondorSubmitter implements Submitter {
       outcomes.set(workerId, { kind: 'rejected', permanent: true, error });
     }
     if (batch.workers.length === 0) return;
-    await this.#send(hub, batch, { directory, ce }, reject, outcomes, signal);
+    const { environment } = template;
+    await this.#send(hub, batch, { directory, environment, ce }, reject, outcomes, signal);
     if (ce !== undefined) this.#countAt(ce, batch.workers, outcomes);
   }
 
@@ -183,7 +207,7 @@ export class HTCondorSubmitter implements Submitter {
   async #send(
     hub: HTCondorHub,
     { description, workers }: DescribedBatch,
-    { directory, ce }: { readonly directory: string; readonly ce: ChosenCe | undefined },
+    { directory, environment, ce }: Sending,
     reject: Reject,
     outcomes: Outcomes,
     signal: AbortSignal,
@@ -197,7 +221,7 @@ export class HTCondorSubmitter implements Submitter {
       const { onStart } = submit;
       const spool = this.#config.useSpool;
       const jobs = await hub.client
-        .submit(description, { spool, directory, onStart }, signal)
+        .submit(description, { spool, directory, environment, onStart }, signal)
         .finally(submit.over);
       if (jobs.length !== workers.length) {
         const message = `${workers.length} workers were submitted, and condor_submit speaks of ${jobs.length} jobs`;

@@ -32,6 +32,11 @@ const fetchedAtOnce = 50;
 const removed = 3;
 const completed = 4;
 
+/** An end that comes by itself is waited for; one that somebody has to see to is a failure. */
+function keptOr(reason: WorkerError): GoneOutcome {
+  return reason.code === 'late-creation' ? { kind: 'pending', reason } : { kind: 'failed', error: reason };
+}
+
 /** Removes jobs many at once by their marks, and says gone when the queue has them no more. */
 export class HTCondorSweeper implements Sweeper {
   readonly #parts: SweeperParts;
@@ -60,10 +65,14 @@ export class HTCondorSweeper implements Sweeper {
 
   async remove(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, GoneOutcome>> {
     const { hub, config, context } = this.#parts;
-    await this.#fetch(workers, signal);
+    // What it submits after the removal would run: it has to have ended first.
+    const unfinished = await hub.submits.unfinished(new Set(workers.map(({ workerId }) => workerId)));
+    const over = workers.filter(({ workerId }) => !unfinished.has(workerId));
+    await this.#fetch(over, signal);
     const how = { which: 'true', patience: patience.remove };
-    const outcomes = new Map(await this.#removeAll(workers, how, signal));
-    for (const { workerId } of workers) {
+    const outcomes = new Map(await this.#removeAll(over, how, signal));
+    for (const [workerId, reason] of unfinished) outcomes.set(workerId, keptOr(reason));
+    for (const { workerId } of over) {
       if (outcomes.get(workerId)?.kind !== 'gone') continue;
       hub.refused.delete(workerId);
       if (config.preparatorBasePath === undefined) continue;

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { readOperatorFileSync } from '../../util/operator-files.ts';
+import { NotPlainFile } from '../../util/plain-file.ts';
 import { ThresherError } from '../../worker/errors.ts';
 import type { Context } from '../contracts/context.ts';
 
@@ -51,8 +53,10 @@ export class ClusterPin {
 
   #read(): ClusterIdentity | undefined {
     try {
-      return JSON.parse(readFileSync(this.#file, 'utf8')) as ClusterIdentity;
-    } catch {
+      return JSON.parse(readOperatorFileSync(this.#file, 'pin').bytes.toString('utf8')) as ClusterIdentity;
+    } catch (error) {
+      // A pipe or a disk image in its place hides which cluster it was: that is not taken for one never seen.
+      if (error instanceof NotPlainFile) throw error;
       // Not there, or cut off: as if it had never been seen.
       return undefined;
     }

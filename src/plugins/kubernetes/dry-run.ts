@@ -5,7 +5,7 @@ import type { DefinitionProblem } from '../contracts/definition-problem.ts';
 import { asFence } from './fence.ts';
 import type { FilledJob } from './template/fill.ts';
 import type { KubernetesHub } from './hub.ts';
-import type { Rights } from './rights.ts';
+import type { Needs, Rights } from './rights.ts';
 import type { KubernetesTemplate } from './template/template.ts';
 
 /** A field as the API server names it: `spec.template.spec.containers[0].image`. */
@@ -14,19 +14,18 @@ const field = /\b(?:spec|metadata)(?:\.[A-Za-z]\w*|\[\d+\])+/;
 export interface DryRunParts {
   readonly hub: KubernetesHub;
   readonly rights: Rights;
-  /** The queue's proxy goes through a Secret. */
-  readonly needsSecrets: boolean;
+  readonly needs: Needs;
 }
 
 /** What the API server says to a Job by its own schema and admission, without keeping it. */
 export async function dryRun(
-  { hub, rights, needsSecrets }: DryRunParts,
+  { hub, rights, needs }: DryRunParts,
   template: KubernetesTemplate,
   job: FilledJob,
   signal: AbortSignal,
 ): Promise<DefinitionProblem[]> {
   try {
-    const missing = await rights.missing(needsSecrets, signal);
+    const missing = await rights.missing(needs, signal);
     if (missing.length > 0)
       return missing.map(({ message }) => ({ pointer: '/k8s_config_file', code: 'server-refused', message }));
     const missed = await rights.missed(signal);

@@ -2,7 +2,7 @@ import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
 import type { KubernetesObject } from '../../clients/kubernetes/objects.ts';
 import type { Handle, Worker } from '../../worker/worker.ts';
 import type { FilledJob } from './template/fill.ts';
-import type { JobMaker, KubernetesHub } from './hub.ts';
+import type { BatchJobMaker, KubernetesHub } from './hub.ts';
 import { identityOf, isOurs, marksOf } from './marks.ts';
 import type { ObjectMeta } from './state/types.ts';
 
@@ -15,11 +15,12 @@ const noPods = { suspend: true, parallelism: 0 };
 /**
  * A request whose answer was lost may be carried out later: by a server that hangs, or that a dead daemon's last bytes
  * still reach. Only the server itself can rule that out. A fence is a Job of the worker's own name that starts no Pod: while
- * it is there no late creation of that name succeeds, and the sweeper removes it with the worker.
+ * it is there no late creation of that name succeeds. The sweeper removes it with the worker, and not before every such
+ * request has come or is lost (late-creation.ts).
  */
-function fenceJob(hub: KubernetesHub, worker: Worker, makeJob: JobMaker) {
+async function fenceJob(hub: KubernetesHub, worker: Worker, makeJob: BatchJobMaker) {
   const marks = marksOf(worker, hub.factoryId);
-  const own = makeJob(worker);
+  const own = await makeJob(worker);
   if (own !== undefined) return asFence(own, worker.attempt);
   const resources = { requests: { cpu: '1m', memory: '4Mi' }, limits: { cpu: '1m', memory: '4Mi' } };
   const securityContext = {
@@ -56,15 +57,17 @@ export function fencedAttempt(metadata: ObjectMeta | undefined): number | undefi
   return text === undefined ? undefined : Number(text) || 0;
 }
 
-/** What stands under a worker's name. */
+/** What stands under a worker's name. `createdAt` is ms UTC by the cluster's clock, NaN where it does not say. */
 export type Standing =
-  | { readonly kind: 'worker'; readonly handle: Handle }
-  | { readonly kind: 'fence'; readonly attempt: number; readonly uid: string }
+  | { readonly kind: 'worker'; readonly handle: Handle; readonly createdAt: number }
+  | { readonly kind: 'fence'; readonly attempt: number; readonly uid: string; readonly createdAt: number }
   | { readonly kind: 'stranger' }
   | { readonly kind: 'nothing' };
 
+type Named = Pick<Worker, 'workerId' | 'name'>;
+
 /** @throws KubernetesError */
-export async function standingOf(hub: KubernetesHub, worker: Worker, signal: AbortSignal): Promise<Standing> {
+export async function standingOf(hub: KubernetesHub, worker: Named, signal: AbortSignal): Promise<Standing> {
   try {
     return judgeStanding(hub, worker, await hub.client.get(hub.job(worker.name), { signal }));
   } catch (error) {
@@ -73,13 +76,14 @@ export async function standingOf(hub: KubernetesHub, worker: Worker, signal: Abo
   }
 }
 
-function judgeStanding(hub: KubernetesHub, worker: Worker, { metadata }: KubernetesObject): Standing {
+function judgeStanding(hub: KubernetesHub, worker: Named, { metadata }: KubernetesObject): Standing {
   const identity = isOurs(metadata, hub.factoryId) ? identityOf(metadata) : undefined;
   if (identity?.workerId !== worker.workerId) return { kind: 'stranger' };
   const uid = metadata?.uid ?? '';
   const attempt = fencedAttempt(metadata);
-  if (attempt !== undefined) return { kind: 'fence', attempt, uid };
-  return { kind: 'worker', handle: handleOf(worker.name, uid) };
+  const createdAt = Date.parse(metadata?.creationTimestamp ?? '');
+  if (attempt !== undefined) return { kind: 'fence', attempt, uid, createdAt };
+  return { kind: 'worker', handle: handleOf(worker.name, uid), createdAt };
 }
 
 export function handleOf(name: string, uid: string | undefined): Handle {
@@ -97,7 +101,7 @@ const turns = 3;
 export async function fence(
   hub: KubernetesHub,
   worker: Worker,
-  makeJob: JobMaker,
+  makeJob: BatchJobMaker,
   signal: AbortSignal,
 ): Promise<Handle | undefined> {
   // The server said no to it, and was not asked since.
@@ -119,7 +123,8 @@ export async function fence(
         break;
     }
     try {
-      await hub.client.create(hub.jobs, fenceJob(hub, worker, makeJob), { signal, metadataOnly: true });
+      const job = await fenceJob(hub, worker, makeJob);
+      await hub.client.create(hub.jobs, job, { signal, metadataOnly: true });
       return undefined;
     } catch (error) {
       // A namespace that is not there, or on its way out, takes in nothing any more.

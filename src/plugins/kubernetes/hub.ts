@@ -4,6 +4,7 @@ import { KubernetesClient } from '../../clients/kubernetes/client.ts';
 import { Pacer } from '../../clients/kubernetes/pacer.ts';
 import { collectionPath, jobs, objectPath, pods } from '../../clients/kubernetes/paths.ts';
 import { accessSource, clusterName } from '../../clients/kubernetes/place.ts';
+import type { Reflector } from '../../clients/kubernetes/reflector.ts';
 import type { Clock } from '../../util/clock.ts';
 import { TokenBucket } from '../../util/token-bucket.ts';
 import type { Worker } from '../../worker/worker.ts';
@@ -32,12 +33,12 @@ const eventRate = { perSecond: 5, burst: 25 };
 const usualRate = 200;
 
 function clusterOf(config: Where, context: Context): Cluster {
-  const { clock, random, factoryId, queue, configId } = context;
+  const { clock, files, random, factoryId, queue, configId } = context;
   const name = clusterName(config, context.configDir);
   const cluster = context.share(name, (): Cluster => {
     const source = accessSource(config, context.configDir);
     const pin = new ClusterPin(name, context);
-    const access = new Access(source, clock, (found) => {
+    const access = new Access(source, { clock, files }, (found) => {
       pin.confirm(found);
     });
     const pacer = new Pacer(rateOf(usualRate), clock, random);
@@ -62,6 +63,8 @@ function rateOf(perSecond: number) {
 
 /** The Job of a worker, as its submitter would make it; undefined where nobody here can. */
 export type JobMaker = (worker: Worker) => FilledJob | undefined;
+/** The same for workers of any queue, whose templates may still have to be read. */
+export type BatchJobMaker = (worker: Worker) => Promise<FilledJob | undefined>;
 
 /** What the submitter, monitor and sweeper of all queues in one namespace of one cluster share. */
 export class KubernetesHub {
@@ -80,7 +83,10 @@ export class KubernetesHub {
   /** By worker: the attempt that the server refused for certain, so that nothing of it can come any more. */
   readonly refused = new Map<number, number>();
   /** By queue: reads its template as it is now, and gives what makes Jobs of it; undefined where that is broken. */
-  readonly jobMakers = new Map<string, () => JobMaker | undefined>();
+  readonly jobMakers = new Map<string, () => Promise<JobMaker | undefined>>();
+
+  /** By path of a collection: what follows it, and is told of the versions that others list it at. */
+  readonly followed = new Map<string, Pick<Reflector<unknown>, 'version' | 'listed'>>();
 
   /** Which cluster it is on. */
   readonly pin: ClusterPin;
@@ -107,12 +113,12 @@ export class KubernetesHub {
   }
 
   /** Makes the Jobs of many workers, whatever their queues: each template is read once, when it is first needed. */
-  jobsOfBatch(): JobMaker {
-    const makers = new Map<string, JobMaker | undefined>();
-    return (worker) => {
+  jobsOfBatch(): BatchJobMaker {
+    const makers = new Map<string, Promise<JobMaker | undefined> | undefined>();
+    return async (worker) => {
       const { queue } = worker;
       if (!makers.has(queue)) makers.set(queue, this.jobMakers.get(queue)?.());
-      return makers.get(queue)?.(worker);
+      return (await makers.get(queue))?.(worker);
     };
   }
 

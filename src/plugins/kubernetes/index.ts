@@ -1,21 +1,26 @@
-import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { readAccess } from '../../clients/kubernetes/access.ts';
 import { filesOf } from '../../clients/kubernetes/credentials.ts';
 import { accessSource } from '../../clients/kubernetes/place.ts';
+import type { FileKind } from '../../util/file-kinds.ts';
+import { hasCode } from '../../util/files.ts';
+import { whyUnreadable } from '../../util/operator-files.ts';
 import { messageOf, ThresherError } from '../../worker/errors.ts';
 import type { Context } from '../contracts/context.ts';
 import { type CheckContext, definePlugin } from '../contracts/definition.ts';
 import type { DefinitionProblem } from '../contracts/definition-problem.ts';
+import { checkSizes } from '../contracts/sizes.ts';
 import { connectionName, hubOf } from './hub.ts';
 import type { OptionsOf } from './following/following.ts';
 import { K8sMonitor } from './monitor.ts';
 import { badPendingRules } from './state/pending-rules.ts';
 import { ProxySecrets } from './proxy-secrets.ts';
+import { PilotsStarter } from './starter/pilots-starter.ts';
 import { Rights } from './rights.ts';
 import { K8sMonitorConfig, K8sSubmitterConfig, K8sSweeperConfig, namespaceOf, type Where } from './schema.ts';
 import { K8sSubmitter, templateOptions } from './submitter.ts';
 import { K8sSweeper } from './sweeper.ts';
+import { starterIn } from './template/fill.ts';
 import { type KubernetesTemplate, loadTemplate } from './template/template.ts';
 
 const connections = (config: Where, context: CheckContext) => [connectionName(config, context)];
@@ -28,14 +33,24 @@ export const kubernetesPlugins = [
     aliases: [['pandaharvester.harvestersubmitter.k8s_submitter', 'K8sSubmitter']],
     config: K8sSubmitterConfig,
     connections,
-    check: (config, context) => [...checkWhere(config, context), ...checkTemplateFile(config, context)],
+    check: async (config, context) => [
+      ...(await checkWhere(config, context)),
+      ...(await checkTemplateFile(config, context)),
+    ],
     create: (config, context) => {
       const hub = hubOf(config, context);
       const rights = context.share(
         `${connectionName(config, context)} rights`,
         () => new Rights(hub, context.clock),
       );
-      return new K8sSubmitter({ hub, rights, proxies: proxiesOf(config, context), config, context });
+      return new K8sSubmitter({
+        hub,
+        rights,
+        proxies: proxiesOf(config, context),
+        starter: starterOf(config, context),
+        config,
+        context,
+      });
     },
   }),
   definePlugin({
@@ -45,7 +60,10 @@ export const kubernetesPlugins = [
     aliases: [['pandaharvester.harvestermonitor.k8s_monitor', 'K8sMonitor']],
     config: K8sMonitorConfig,
     connections,
-    check: (config, context) => [...checkWhere(config, context), ...badPendingRules(config.pendingRules)],
+    check: async (config, context) => [
+      ...(await checkWhere(config, context)),
+      ...badPendingRules(config.pendingRules),
+    ],
     create: (config, context) => {
       const hub = hubOf(config, context);
       const known = monitorOptions(config, context);
@@ -65,7 +83,14 @@ export const kubernetesPlugins = [
     create: (config, context) => {
       const hub = hubOf(config, context);
       const options = optionsOf(monitorOptions(config, context));
-      return new K8sSweeper({ hub, proxies: proxiesOf(config, context), config, context, options });
+      return new K8sSweeper({
+        hub,
+        proxies: proxiesOf(config, context),
+        starter: starterOf(config, context),
+        config,
+        context,
+        options,
+      });
     },
   }),
 ];
@@ -94,16 +119,21 @@ function optionsOf(known: MonitorOptions): OptionsOf {
 
 function proxiesOf(config: Where, context: Context): ProxySecrets {
   const hub = hubOf(config, context);
+  return context.share(`${connectionName(config, context)} proxies`, () => new ProxySecrets(hub, context));
+}
+
+function starterOf(config: Where, context: Context): PilotsStarter {
+  const hub = hubOf(config, context);
   return context.share(
-    `${connectionName(config, context)} proxies`,
-    () => new ProxySecrets(hub, context.clock),
+    `${connectionName(config, context)} starter`,
+    () => new PilotsStarter(hub, context.clock),
   );
 }
 
 /** What a namespace may be called. Source: RFC 1123, as Kubernetes' validation has it. */
 const namespacePattern = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 
-function checkWhere(config: Where, context: CheckContext): DefinitionProblem[] {
+async function checkWhere(config: Where, context: CheckContext): Promise<DefinitionProblem[]> {
   const problems: DefinitionProblem[] = [];
   const namespace = namespaceOf(config);
   if (!namespacePattern.test(namespace)) {
@@ -112,10 +142,12 @@ function checkWhere(config: Where, context: CheckContext): DefinitionProblem[] {
     problems.push({ pointer, code: 'wrong-type', message });
   }
   try {
-    const access = readAccess(accessSource(config, context.configDir));
-    for (const file of filesOf(access).filter((file) => !existsSync(file))) {
+    const access = await readAccess(context.files, accessSource(config, context.configDir));
+    for (const { file, kind } of filesOf(access)) {
+      const why = await whyNoFile(context, file, kind);
+      if (why === undefined) continue;
       // Only a warning: what writes a token may start after the daemon, and until then the queue waits with the reason.
-      const message = `${access.source} names ${file}, which is not there: write that file, or name the right one`;
+      const message = `${access.source} names ${file}, which ${why}`;
       problems.push({ pointer: '/k8s_config_file', severity: 'warning', code: 'file-unreadable', message });
     }
   } catch (error) {
@@ -126,10 +158,13 @@ function checkWhere(config: Where, context: CheckContext): DefinitionProblem[] {
   return problems;
 }
 
-function checkTemplateFile(config: K8sSubmitterConfig, context: CheckContext): DefinitionProblem[] {
+async function checkTemplateFile(
+  config: K8sSubmitterConfig,
+  context: CheckContext,
+): Promise<DefinitionProblem[]> {
   const file = resolve(context.configDir, config.k8s_yaml_file);
   const options = { ...templateOptions(config), namespace: namespaceOf(config) };
-  const loaded = loadTemplate(file, options);
+  const loaded = await loadTemplate(context.files, file, options);
   const found = loaded.ok ? loaded.warnings : loaded.problems;
   return [
     ...found.map((problem) =>
@@ -137,21 +172,37 @@ function checkTemplateFile(config: K8sSubmitterConfig, context: CheckContext): D
         ? { pointer: '/k8s_yaml_file', code: problem.code, message: `${file}: ${problem.message}` }
         : problem,
     ),
-    ...checkProxy(config, context, loaded.ok ? loaded.template : undefined),
+    ...(loaded.ok ? checkSizes(JSON.stringify(loaded.template.job), file, context) : []),
+    ...(await checkProxy(config, context, loaded.ok ? loaded.template : undefined)),
   ];
 }
 
+/** The end of a sentence that begins with the file's name; undefined for one that can be read, or may by the daemon's user. */
+async function whyNoFile({ files }: CheckContext, file: string, kind: FileKind): Promise<string | undefined> {
+  try {
+    await files.read(file, kind);
+    return undefined;
+  } catch (error) {
+    if (hasCode(error, 'EACCES', 'EPERM')) return undefined;
+    if (hasCode(error, 'ENOENT', 'ENOTDIR')) return 'is not there: write it, or name the right one';
+    return `cannot be used: ${whyUnreadable(error, kind)}`;
+  }
+}
+
 /** Pilots that get no proxy fail one after the other, far away: said here as far as it can be seen. */
-function checkProxy(
-  { proxySecretPath: path, x509UserProxy }: K8sSubmitterConfig,
-  { configDir }: CheckContext,
+async function checkProxy(
+  config: K8sSubmitterConfig,
+  context: CheckContext,
   template: KubernetesTemplate | undefined,
-): DefinitionProblem[] {
+): Promise<DefinitionProblem[]> {
+  const { proxySecretPath: path, x509UserProxy } = config;
   if (path === undefined) {
-    const file = x509UserProxy === undefined ? undefined : resolve(configDir, x509UserProxy);
-    if (file === undefined || existsSync(file)) return [];
+    if (x509UserProxy === undefined) return checkStarted(config, template);
+    const file = resolve(context.configDir, x509UserProxy);
+    const why = await whyNoFile(context, file, 'proxy');
+    if (why === undefined) return [];
     // What renews it may start after the daemon; until then the queue waits with the reason.
-    const message = `the proxy ${file} is not there: write it, or name the right one`;
+    const message = `the proxy ${file} ${why}`;
     return [{ pointer: '/x509UserProxy', severity: 'warning', code: 'file-unreadable', message }];
   }
   const pilot = template?.job.spec.template.spec.containers.find(({ name }) => name === template.pilot);
@@ -165,5 +216,18 @@ function checkProxy(
       ? 'it mounts nothing'
       : `it mounts ${mounts.map(({ mountPath }) => mountPath).join(', ')}`;
   const message = `no volume of container ${pilot.name} holds ${path} (${there}): mount the proxy's Secret there`;
+  return [{ pointer: '/proxySecretPath', severity: 'warning', code: 'template-risky', message }];
+}
+
+/** The starter ends at once where it finds no credential. */
+function checkStarted(
+  config: K8sSubmitterConfig,
+  template: KubernetesTemplate | undefined,
+): DefinitionProblem[] {
+  const { tokenDir, pandaTokenFilename, pandaTokenKeyFilename } = config;
+  if (template === undefined || starterIn(template, config)?.ours !== true) return [];
+  if ([tokenDir, pandaTokenFilename, pandaTokenKeyFilename].every((part) => part !== undefined)) return [];
+  const message =
+    'the template has no command, and the starter of pilots needs a proxy or a token: set proxySecretPath or x509UserProxy, or tokenDir, pandaTokenFilename and pandaTokenKeyFilename';
   return [{ pointer: '/proxySecretPath', severity: 'warning', code: 'template-risky', message }];
 }

@@ -9,10 +9,14 @@ export const workerIdLabel = 'thresher/worker-id';
 export const queueLabel = 'thresher/queue';
 /** On a Secret with a proxy its own name, and that of the Secret on the Jobs that need it. */
 export const proxySecretLabel = 'thresher/proxy-secret';
+/** On the ConfigMap with our starter, and on the Jobs that need it. */
+export const starterLabel = 'thresher/pilots-starter';
 /** Annotation with everything that makes a worker's row again. */
 export const workerAnnotation = 'thresher/worker';
 /** Annotation: number of the queue's configuration that the worker was made with. */
 export const configAnnotation = 'thresher/config';
+/** Annotation: the address of the worker's log, Harvester's `stdOut`. */
+export const logAnnotation = 'thresher/stdOut';
 /** Annotation of a Pod: which of its containers is the pilot's. */
 export const pilotAnnotation = 'thresher/pilot-container';
 

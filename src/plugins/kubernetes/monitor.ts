@@ -42,6 +42,7 @@ export class K8sMonitor implements Monitor {
       ...{ ...common, path: hub.pods, handlers: follower.ofPods },
       record: (object) => keepPod(object, hub.factoryId),
     });
+    hub.followed.set(hub.jobs, jobs).set(hub.pods, pods);
     const ticking = async () => {
       while (!signal.aborted) {
         follower.tick([jobs.state, pods.state]);

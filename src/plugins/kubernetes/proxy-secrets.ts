@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
 import { collectionPath, objectPath } from '../../clients/kubernetes/paths.ts';
 import type { Clock } from '../../util/clock.ts';
-import { messageOf, ThresherError } from '../../worker/errors.ts';
+import { type OperatorFiles, whyUnreadable } from '../../util/operator-files.ts';
+import { ThresherError } from '../../worker/errors.ts';
+import type { Context } from '../contracts/context.ts';
 import type { KubernetesHub } from './hub.ts';
 import { factoryLabel, labelOf, proxySecretLabel, queueLabel } from './marks.ts';
 import type { ObjectMeta } from './state/types.ts';
@@ -15,8 +16,6 @@ export interface ProxySecret {
 
 const kind = { group: '', version: 'v1', resource: 'secrets' };
 const key = 'proxy';
-/** What is larger is no proxy, bytes; a Secret holds a megabyte. */
-const largest = 512 * 1024;
 /** After so long it is made sure that a Secret is still there, ms: somebody may have removed it. */
 const trusted = 60_000;
 /** A Secret is left alone for so long after it was last given to a Job, ms. */
@@ -29,37 +28,38 @@ const keepUnused = 3_600_000;
 export class ProxySecrets {
   readonly #hub: KubernetesHub;
   readonly #clock: Clock;
+  readonly #files: OperatorFiles;
   /** By name: when it was last given to a Job, and when it was made or found, monotonic ms. */
   readonly #known = new Map<string, { readonly used: number; readonly made: number }>();
   /** Deletions under way: what is wanted meanwhile is made again when they are through. */
   readonly #leaving = new Map<string, Promise<void>>();
 
-  constructor(hub: KubernetesHub, clock: Clock) {
+  constructor(hub: KubernetesHub, { clock, files }: Pick<Context, 'clock' | 'files'>) {
     this.#hub = hub;
     this.#clock = clock;
+    this.#files = files;
   }
 
   /** @throws ThresherError `proxy-unreadable` for a file that is missing, empty, too large or no PEM. */
   async read(file: string): Promise<string> {
     let content: string;
     try {
-      content = await readFile(file, 'utf8');
+      const { bytes } = await this.#files.read(file, 'proxy');
+      content = bytes.toString('utf8');
     } catch (error) {
-      throw new ThresherError('proxy-unreadable', `the proxy cannot be read: ${messageOf(error)}`);
+      throw new ThresherError('proxy-unreadable', `the proxy ${file}: ${whyUnreadable(error, 'proxy')}`);
     }
-    const wrong =
-      content.length > largest
-        ? 'too large'
-        : content.includes('-----BEGIN CERTIFICATE-----')
-          ? ''
-          : 'not PEM';
     // Nothing of the content is shown: it has a private key.
-    if (wrong !== '')
-      throw new ThresherError(
-        'proxy-unreadable',
-        `${file} is ${wrong}; a proxy has a certificate and its key as PEM`,
-      );
+    if (!content.includes('-----BEGIN CERTIFICATE-----')) {
+      const message = `${file} is not PEM; a proxy has a certificate and its key as PEM`;
+      throw new ThresherError('proxy-unreadable', message);
+    }
     return content;
+  }
+
+  /** Which Secret `ensure` would make, without making it. @throws ThresherError as `read` does */
+  async secretOf(queue: string, file: string): Promise<ProxySecret> {
+    return { name: secretName(this.#hub.factoryId, queue, await this.read(file)), key };
   }
 
   /** The Secret with what the file has now. @throws ThresherError as `read` does, KubernetesError */

@@ -3,10 +3,21 @@ import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { Reason } from '../../worker/reason.ts';
 import type { KubernetesHub } from './hub.ts';
+import { starterName } from './template/starter.ts';
+
+/** What a queue needs beside the rights of every queue. */
+export interface Needs {
+  /** Its proxy goes through a Secret. */
+  readonly secrets: boolean;
+  /** Its pilots start from thresher's own ConfigMap. */
+  readonly starter: boolean;
+}
 
 interface Right {
   readonly group: string;
   readonly resource: string;
+  /** Of one object alone. */
+  readonly name?: string;
   readonly verbs: readonly string[];
 }
 
@@ -18,6 +29,11 @@ const workerRights: readonly Right[] = [
 /** What it needs beside, where the proxy goes through a Secret. */
 const secretRights: readonly Right[] = [
   { group: '', resource: 'secrets', verbs: ['create', 'list', 'delete'] },
+];
+/** What it needs beside, where the template has no command. A creation cannot be limited to a name. */
+const starterRights: readonly Right[] = [
+  { group: '', resource: 'configmaps', verbs: ['create'] },
+  { group: '', resource: 'configmaps', name: starterName, verbs: ['get', 'patch', 'delete'] },
 ];
 
 /** What a queue works without, a little worse, and what is lost then. */
@@ -42,7 +58,7 @@ const keepDenied = 10_000;
 export class Rights {
   readonly #hub: KubernetesHub;
   readonly #clock: Clock;
-  /** By "verb resource": whether it is given, and until when that counts, monotonic ms. */
+  /** By "verb resource name": whether it is given, and until when that counts, monotonic ms. */
   readonly #known = new Map<string, { readonly allowed: boolean; readonly until: number }>();
 
   constructor(hub: KubernetesHub, clock: Clock) {
@@ -51,8 +67,9 @@ export class Rights {
   }
 
   /** @throws KubernetesError when the server cannot be asked. */
-  async missing(needsSecrets: boolean, signal: AbortSignal): Promise<readonly Reason[]> {
-    return this.#lacking(needsSecrets ? [...workerRights, ...secretRights] : workerRights, signal);
+  async missing({ secrets, starter }: Needs, signal: AbortSignal): Promise<readonly Reason[]> {
+    const wanted = [...workerRights, ...(secrets ? secretRights : []), ...(starter ? starterRights : [])];
+    return this.#lacking(wanted, signal);
   }
 
   /** Rights that a queue can do without, and what then fails. @throws KubernetesError when the server cannot be asked. */
@@ -66,9 +83,9 @@ export class Rights {
   }
 
   async #lacking(wanted: readonly Right[], signal: AbortSignal): Promise<readonly Reason[]> {
-    const asked = wanted.flatMap(({ group, resource, verbs }) =>
-      verbs.map(async (verb) =>
-        (await this.#has(group, resource, verb, signal)) ? [] : [{ resource, verb }],
+    const asked = wanted.flatMap((right) =>
+      right.verbs.map(async (verb) =>
+        (await this.#has(right, verb, signal)) ? [] : [{ resource: right.resource, verb }],
       ),
     );
     const lacking = (await Promise.all(asked)).flat();
@@ -79,20 +96,20 @@ export class Rights {
     });
   }
 
-  async #has(group: string, resource: string, verb: string, signal: AbortSignal): Promise<boolean> {
-    const key = `${verb} ${resource}`;
+  async #has(right: Right, verb: string, signal: AbortSignal): Promise<boolean> {
+    const key = `${verb} ${right.resource} ${right.name ?? ''}`;
     const known = this.#known.get(key);
     if (known !== undefined && this.#clock.monotonic() < known.until) return known.allowed;
-    const allowed = await this.#may(group, resource, verb, signal);
+    const allowed = await this.#may(right, verb, signal);
     this.#known.set(key, { allowed, until: this.#clock.monotonic() + (allowed ? keepAllowed : keepDenied) });
     return allowed;
   }
 
-  async #may(group: string, resource: string, verb: string, signal: AbortSignal): Promise<boolean> {
+  async #may({ group, resource, name }: Right, verb: string, signal: AbortSignal): Promise<boolean> {
     const { client, namespace } = this.#hub;
     const review = {
       ...{ apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectAccessReview' },
-      spec: { resourceAttributes: { namespace, group, verb, ...partsOf(resource) } },
+      spec: { resourceAttributes: { namespace, group, verb, ...(name && { name }), ...partsOf(resource) } },
     };
     try {
       const answer = (await client.create(reviews, review, { signal })) as {

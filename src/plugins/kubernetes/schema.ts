@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox';
+import { withoutEffect } from '../contracts/without-effect.ts';
 
 const text = (description: string) => Type.Optional(Type.String({ description }));
 const filled = (description: string) => Type.Optional(Type.String({ minLength: 1, description }));
@@ -114,9 +115,13 @@ export const K8sSubmitterConfig = Type.Object({
     description: 'Memory requested in % of `minRamCount`.',
   }),
   nProcesses: atOnce('Jobs created at once.'),
-  logBaseURL: filled('Where pilots put and operators find logs: `logs_frontend_w` and `logs_frontend_r`.'),
-  logs_frontend_w: filled('Where pilots write logs. Default: `logBaseURL`.'),
-  logs_frontend_r: filled('Where logs are read. Default: `logBaseURL`.'),
+  logBaseURL: filled(
+    'Where pilots put and operators find logs: `logs_frontend_w` and `logs_frontend_r`. `$hostname` is the short name of this machine.',
+  ),
+  logs_frontend_w: filled(
+    'Where pilots write logs. Default: `logBaseURL`, else by `pandacon` of the settings.',
+  ),
+  logs_frontend_r: filled('Where logs are read. Default: `logBaseURL`, else by `pandacon` of the settings.'),
   schedulerName: filled(
     'Scheduler of the Pods, such as `node-packing` (templates/kubernetes/node-packing/).',
   ),
@@ -126,8 +131,8 @@ export const K8sSubmitterConfig = Type.Object({
     description:
       'Kubernetes removes an ended Job after this, s, if the sweeper has not: a safety net. Long, since what is gone before the monitor saw it is missed.',
   }),
-  pilotsStarterConfigMap: filled(
-    "ConfigMap with Harvester's `pilots_starter.py`, mounted at `/scratch/executables` and started where the template has no command.",
+  pilotsStarterConfigMap: text(
+    'ConfigMap of your own with a `pilots_starter.py`, mounted at `/scratch/executables` and started where the template has no command; `""`: none, and the image\'s own command runs. Default: thresher\'s own, where the template has no command or names `EXEC_DIR`.',
   ),
   pilot_url: filled('Where the wrapper gets the pilot from.'),
   pilot_version: Type.String({ default: 'current', description: 'Version of the pilot.' }),
@@ -139,12 +144,8 @@ export type K8sSubmitterConfig = Static<typeof K8sSubmitterConfig>;
 /** Harvester: `K8sMonitor` of `pandaharvester.harvestermonitor.k8s_monitor`. */
 export const K8sMonitorConfig = Type.Object({
   ...where,
-  nProcesses: Type.Optional(
-    Type.Integer({ minimum: 1, description: 'Without effect: one watch follows all workers.' }),
-  ),
-  cancelUnknown: Type.Optional(
-    Type.Boolean({ description: 'Without effect, as in Harvester: what is unknown stays as it was.' }),
-  ),
+  nProcesses: withoutEffect('one watch follows all workers'),
+  cancelUnknown: withoutEffect('as in Harvester, a worker of unknown state stays as it was'),
   podQueueTimeLimit: Type.Integer({
     default: 172_800,
     minimum: 1,

@@ -1,5 +1,5 @@
-import { statSync } from 'node:fs';
-import { toReason } from '../../worker/errors.ts';
+import { stat } from 'node:fs/promises';
+import { ThresherError, toReason } from '../../worker/errors.ts';
 import { resolve } from 'node:path';
 import pMap from 'p-map';
 import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
@@ -9,14 +9,17 @@ import type { Reason } from '../../worker/reason.ts';
 import type { Worker, WorkerError } from '../../worker/worker.ts';
 import type { Context } from '../contracts/context.ts';
 import type { DefinitionProblem } from '../contracts/definition-problem.ts';
+import type { Rendered } from '../contracts/rendered.ts';
 import type { FindOutcome, Preflight, SubmitOutcome, Submitter } from '../contracts/submitter.ts';
 import { dryRun } from './dry-run.ts';
 import type { FillOptions } from './template/environment.ts';
 import { fence, handleOf, removeFence, standingOf } from './fence.ts';
-import { fill, type FilledJob } from './template/fill.ts';
-import type { JobMaker, KubernetesHub } from './hub.ts';
+import { fill, type FilledJob, starterIn } from './template/fill.ts';
+import type { BatchJobMaker, KubernetesHub } from './hub.ts';
+import type { PilotsStarter } from './starter/pilots-starter.ts';
 import type { ProxySecret, ProxySecrets } from './proxy-secrets.ts';
-import type { Rights } from './rights.ts';
+import { renderJob } from './render.ts';
+import type { Needs, Rights } from './rights.ts';
 import { secretAt } from './template/mounted-secret.ts';
 import { type K8sSubmitterConfig, namespaceOf } from './schema.ts';
 import { type KubernetesTemplate, loadTemplate } from './template/template.ts';
@@ -25,6 +28,7 @@ export interface SubmitterParts {
   readonly hub: KubernetesHub;
   readonly rights: Rights;
   readonly proxies: ProxySecrets;
+  readonly starter: PilotsStarter;
   readonly config: K8sSubmitterConfig;
   readonly context: Context;
 }
@@ -37,8 +41,8 @@ export class K8sSubmitter implements Submitter {
 
   constructor(parts: SubmitterParts) {
     this.#parts = parts;
-    parts.hub.jobMakers.set(parts.context.queue, () => {
-      const template = this.#template();
+    parts.hub.jobMakers.set(parts.context.queue, async () => {
+      const template = await this.#template();
       if (Array.isArray(template)) return undefined;
       const options = this.#fillOptions(undefined);
       return (worker) => fill(template, worker, options);
@@ -47,7 +51,7 @@ export class K8sSubmitter implements Submitter {
 
   async preflight(signal: AbortSignal): Promise<Preflight> {
     const { rights } = this.#parts;
-    const template = this.#template();
+    const template = await this.#template();
     const problems: Reason[] = Array.isArray(template) ? template : [];
     const proxyFile = this.#proxyFile();
     try {
@@ -56,7 +60,7 @@ export class K8sSubmitter implements Submitter {
       problems.push(toReason(error));
     }
     try {
-      problems.push(...(await rights.missing(proxyFile !== undefined, signal)));
+      problems.push(...(await rights.missing(this.#needs(template), signal)));
     } catch (error) {
       problems.push(toReason(error));
     }
@@ -70,13 +74,14 @@ export class K8sSubmitter implements Submitter {
         outcomes.set(workerId, { kind: 'rejected', permanent: false, error });
       return outcomes;
     };
-    const template = this.#template();
+    const template = await this.#template();
     if (Array.isArray(template)) {
       return refuseAll({ code: 'preflight', message: template.map(({ message }) => message).join('; ') });
     }
     let proxySecret: ProxySecret | undefined;
     try {
       proxySecret = await this.#proxySecret(signal);
+      if (this.#needs(template).starter) await this.#parts.starter.ensure(signal);
     } catch (error) {
       return refuseAll(toReason(error));
     }
@@ -89,20 +94,20 @@ export class K8sSubmitter implements Submitter {
     return outcomes;
   }
 
-  credentials(): readonly string[] {
+  async credentials(): Promise<readonly string[]> {
     const file = this.#proxyFile();
     if (file !== undefined) return [file];
     const { proxySecretPath } = this.#parts.config;
     if (proxySecretPath === undefined) return [];
-    const version = versionOf(this.#templateFile());
+    const version = await this.#versionOf(this.#templateFile());
     if (this.#mounted?.version !== version)
-      this.#mounted = { version, names: this.#mountedAt(proxySecretPath) };
+      this.#mounted = { version, names: await this.#mountedAt(proxySecretPath) };
     return this.#mounted.names;
   }
 
-  #mountedAt(path: string): readonly string[] {
+  async #mountedAt(path: string): Promise<readonly string[]> {
     const { config, context } = this.#parts;
-    const template = this.#template();
+    const template = await this.#template();
     if (Array.isArray(template)) return [];
     const mounted = secretAt(template, path);
     if (mounted === undefined) return [];
@@ -122,14 +127,31 @@ export class K8sSubmitter implements Submitter {
   }
 
   async rehearse(worker: Worker, signal: AbortSignal): Promise<readonly DefinitionProblem[]> {
-    const template = this.#template();
+    const template = await this.#template();
     // What is wrong with the file was said before.
     if (Array.isArray(template)) return [];
     // The Secret is made with the first worker; the server does not ask for it before its Pod starts.
     const proxySecret = this.#proxyFile() === undefined ? undefined : { name: 'not-made-yet', key: 'proxy' };
     const job = fill(template, worker, this.#fillOptions(proxySecret));
     const { hub, rights } = this.#parts;
-    return dryRun({ hub, rights, needsSecrets: proxySecret !== undefined }, template, job, signal);
+    return dryRun({ hub, rights, needs: this.#needs(template) }, template, job, signal);
+  }
+
+  async render(worker: Worker): Promise<Rendered> {
+    const { proxies, config, context } = this.#parts;
+    const template = await this.#template();
+    if (!isTemplate(template))
+      throw new ThresherError('preflight', template.map(({ message }) => message).join('; '));
+    const file = this.#proxyFile();
+    const secret = file === undefined ? undefined : await proxies.secretOf(context.queue, file);
+    return renderJob({
+      job: fill(template, worker, this.#fillOptions(secret)),
+      pilot: template.pilot,
+      template: template.file,
+      kubeconfig: config.k8s_config_file && resolve(context.configDir, config.k8s_config_file),
+      proxy: file !== undefined && secret !== undefined ? { file, secret } : undefined,
+      starter: this.#needs(template).starter,
+    });
   }
 
   async #submitOne(job: FilledJob, worker: Worker, signal: AbortSignal): Promise<SubmitOutcome> {
@@ -182,8 +204,12 @@ export class K8sSubmitter implements Submitter {
 
   #fillOptions(proxySecret: ProxySecret | undefined): FillOptions {
     const { hub, config, context } = this.#parts;
-    const { factoryId, harvesterId } = context;
-    return { factoryId, harvesterId, hostname: hub.hostname, config, ...(proxySecret && { proxySecret }) };
+    const { factoryId, harvesterId, logServer } = context;
+    return {
+      ...{ factoryId, harvesterId, hostname: hub.hostname, config },
+      ...(logServer && { logServer }),
+      ...(proxySecret && { proxySecret }),
+    };
   }
 
   /** Path of the proxy whose content the pilots get. */
@@ -200,14 +226,34 @@ export class K8sSubmitter implements Submitter {
       : this.#parts.proxies.ensure(this.#parts.context.queue, file, signal);
   }
 
+  #needs(template: KubernetesTemplate | readonly Reason[]): Needs {
+    const starter = isTemplate(template) && starterIn(template, this.#parts.config)?.ours === true;
+    return { secrets: this.#proxyFile() !== undefined, starter };
+  }
+
   #templateFile(): string {
     const { config, context } = this.#parts;
     return resolve(context.configDir, config.k8s_yaml_file);
   }
 
+  /** Another text whenever the file is written or replaced. */
+  async #versionOf(file: string): Promise<string> {
+    try {
+      const found = await this.#parts.context.files.run(file, 'a look at', () =>
+        stat(file, { bigint: true }),
+      );
+      const { mtimeNs, ctimeNs, ino, size } = found;
+      return [mtimeNs, ctimeNs, ino, size].join(' ');
+    } catch {
+      // What is wrong with it is said by who reads it.
+      return '';
+    }
+  }
+
   /** Read anew each time: an operator's edit counts at once, and a broken one stops the queue with its reason. */
-  #template(): KubernetesTemplate | Reason[] {
-    const loaded = loadTemplate(this.#templateFile(), templateOptions(this.#parts.config));
+  async #template(): Promise<KubernetesTemplate | Reason[]> {
+    const { config, context } = this.#parts;
+    const loaded = await loadTemplate(context.files, this.#templateFile(), templateOptions(config));
     if (loaded.ok) return loaded.template;
     return loaded.problems.map(({ file, line, message }) => ({
       code: 'preflight',
@@ -226,15 +272,8 @@ export function templateOptions(config: K8sSubmitterConfig) {
   };
 }
 
-/** Another text whenever the file is written or replaced. */
-function versionOf(file: string): string {
-  try {
-    const { mtimeNs, ctimeNs, ino, size } = statSync(file, { bigint: true });
-    return [mtimeNs, ctimeNs, ino, size].join(' ');
-  } catch {
-    // What is wrong with it is said by who reads it.
-    return '';
-  }
+function isTemplate(read: KubernetesTemplate | readonly Reason[]): read is KubernetesTemplate {
+  return !Array.isArray(read);
 }
 
 function accepted({ name }: Worker, uid: string | undefined): SubmitOutcome {
@@ -244,7 +283,7 @@ function accepted({ name }: Worker, uid: string | undefined): SubmitOutcome {
 async function findOutcome(
   hub: KubernetesHub,
   worker: Worker,
-  makeJob: JobMaker,
+  makeJob: BatchJobMaker,
   signal: AbortSignal,
 ): Promise<FindOutcome> {
   try {

@@ -2,21 +2,25 @@ import pMap from 'p-map';
 import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
 import { ThresherError, toReason } from '../../worker/errors.ts';
 import { isFinal } from '../../worker/status.ts';
+import type { Reason } from '../../worker/reason.ts';
 import type { Worker, WorkerError } from '../../worker/worker.ts';
 import type { Context } from '../contracts/context.ts';
 import type { Found, GoneOutcome, Sweeper } from '../contracts/sweeper.ts';
 import { tell } from './events.ts';
 import { fence, removeFence, standingOf } from './fence.ts';
 import type { Following, ObjectName, OptionsOf } from './following/following.ts';
-import type { KubernetesHub } from './hub.ts';
+import type { BatchJobMaker, KubernetesHub } from './hub.ts';
+import { keptFor } from './late-creation.ts';
 import { listAll } from './following/listing.ts';
 import { lookUp } from './following/look-up.ts';
+import type { PilotsStarter } from './starter/pilots-starter.ts';
 import type { ProxySecrets } from './proxy-secrets.ts';
 import type { K8sSweeperConfig } from './schema.ts';
 
 export interface SweeperParts {
   readonly hub: KubernetesHub;
   readonly proxies: ProxySecrets;
+  readonly starter: PilotsStarter;
   readonly config: K8sSweeperConfig;
   readonly context: Context;
   readonly options: OptionsOf;
@@ -27,8 +31,8 @@ const patience = { kill: 5000, remove: 20_000 };
 /** Between two looks, ms. */
 const pauses = { first: 20, longest: 1000 };
 
-/** What is asked of the cluster for one worker. */
-type Ask = (worker: Worker) => Promise<void>;
+/** What is asked of the cluster for one worker. @returns why it stays for now, if so */
+type Ask = (worker: Worker) => Promise<Reason | undefined>;
 
 /** Deletes Jobs and their Pods, each only while it is the one that was meant, and says gone when both are. */
 export class K8sSweeper implements Sweeper {
@@ -56,15 +60,18 @@ export class K8sSweeper implements Sweeper {
       // What has not begun must not begin any more.
       const known = job?.uid ?? handle?.uid;
       const uid = known ?? (pods.length > 0 ? undefined : (await fence(hub, worker, makeJob, signal))?.uid);
-      if (typeof uid !== 'string' || job?.leaving === true) return;
+      if (typeof uid !== 'string' || job?.leaving === true) return undefined;
       const message = `worker ${workerId} of ${worker.queue} was ended by thresher`;
       if (await this.#deleteJob({ name, uid }, signal))
         tell(hub, context, { job: { name, uid }, reason: 'Killed', message }, signal);
+      return undefined;
     };
     const ending = workers.filter(({ workerId }) => !over.has(workerId));
     const outcomes = await this.#end(ending, ask, patience.kill, config.killGrace, signal);
+    const fences = await this.#fenceEarlier(ending, outcomes, makeJob, signal);
     return new Map([
       ...outcomes,
+      ...fences,
       ...[...over].map((workerId) => [workerId, { kind: 'gone' } as const] as const),
     ]);
   }
@@ -74,25 +81,28 @@ export class K8sSweeper implements Sweeper {
     const ask: Ask = async (worker) => {
       const { workerId, name, handle } = worker;
       hub.refused.delete(workerId);
-      if (typeof handle?.uid === 'string' && (await this.#deleteJob({ name, uid: handle.uid }, signal)))
-        return;
-      // Not confirmed, gone already, or replaced by another one of its name.
+      const own = handle?.uid;
+      // A first attempt was one request, and this Job is what became of it: nobody has to look.
+      const first = worker.attempt === 1 && typeof own === 'string';
+      if (first && (await this.#deleteJob({ name, uid: own }, signal))) return undefined;
       const standing = await standingOf(hub, worker, signal);
+      const kept = keptFor(worker, standing, hub.now());
+      if (kept !== undefined) return kept;
       if (standing.kind === 'fence') await removeFence(hub, name, standing.uid, signal);
-      if (standing.kind !== 'worker') return;
+      if (standing.kind !== 'worker') return undefined;
       const uid = String(standing.handle.uid);
-      if (handle?.uid === undefined) {
+      if (own === undefined || own === uid) {
         await this.#deleteJob({ name, uid }, signal);
-        return;
+        return undefined;
       }
-      const message = `the Job ${name} has the uid ${uid} now, and the worker's had ${String(handle.uid)}: somebody made it anew; delete it, if nobody needs it`;
+      const message = `the Job ${name} has the uid ${uid} now, and the worker's had ${String(own)}: somebody made it anew; delete it, if nobody needs it`;
       throw new ThresherError('k8s-name-taken', message);
     };
     return this.#end(workers, ask, patience.remove, undefined, signal);
   }
 
   async list(signal: AbortSignal, isAlive?: (workerId: number) => boolean): Promise<readonly Found[]> {
-    const { hub, context, options, proxies } = this.#parts;
+    const { hub, context, options, proxies, starter } = this.#parts;
     const found = await listAll(hub, hub.now(), options, signal, isAlive);
     try {
       await proxies.sweep(signal);
@@ -101,13 +111,23 @@ export class K8sSweeper implements Sweeper {
       const expected = isKubernetesError(error, 'kubernetes-forbidden') && !proxies.areUsed;
       if (!expected) context.log.warn('unused proxy Secrets could not be removed', { ...toReason(error) });
     }
+    try {
+      await starter.tend(signal);
+    } catch (error) {
+      context.log.warn('the ConfigMap that pilots start from could not be seen to', { ...toReason(error) });
+    }
     return found;
   }
 
   async removeOrphan({ place, handle, identity }: Found, signal: AbortSignal): Promise<GoneOutcome> {
+    const { hub } = this.#parts;
     const [, kind, name = ''] = place.split('/');
     const uid = String(kind === 'pods' ? handle.podUid : handle.uid);
     try {
+      if (kind === 'jobs' && identity !== undefined) {
+        const reason = keptFor(identity, await standingOf(hub, identity, signal), hub.now());
+        if (reason !== undefined) return { kind: 'pending', reason };
+      }
       if (kind === 'pods') await this.#deletePod({ name, uid }, undefined, signal);
       else await this.#deleteJob({ name, uid }, signal);
       if (identity === undefined) return { kind: 'gone' };
@@ -117,6 +137,31 @@ export class K8sSweeper implements Sweeper {
     } catch (error) {
       return { kind: 'failed', error: toReason(error) };
     }
+  }
+
+  /** The Job of a later attempt kept creations of earlier ones out: a fence takes its place. @returns what failed */
+  async #fenceEarlier(
+    workers: readonly Worker[],
+    outcomes: ReadonlyMap<number, GoneOutcome>,
+    makeJob: BatchJobMaker,
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<number, GoneOutcome>> {
+    const { hub, config } = this.#parts;
+    const failures = new Map<number, GoneOutcome>();
+    const due = workers.filter(
+      ({ workerId, attempt }) => attempt > 1 && outcomes.get(workerId)?.kind === 'gone',
+    );
+    const fenceOne = async (worker: Worker) => {
+      try {
+        const late = await fence(hub, worker, makeJob, signal);
+        // One came in between: it is the next call's to end.
+        if (late !== undefined) failures.set(worker.workerId, { kind: 'pending' });
+      } catch (error) {
+        failures.set(worker.workerId, { kind: 'failed', error: toReason(error) });
+      }
+    };
+    await pMap(due, fenceOne, { concurrency: config.nProcesses });
+    return failures;
   }
 
   /** Asks for the end of each, and waits for it. */
@@ -131,7 +176,8 @@ export class K8sSweeper implements Sweeper {
     const outcomes = new Map<number, GoneOutcome>();
     const askOne = async (worker: Worker) => {
       try {
-        await ask(worker);
+        const reason = await ask(worker);
+        if (reason !== undefined) outcomes.set(worker.workerId, { kind: 'pending', reason });
       } catch (error) {
         outcomes.set(worker.workerId, { kind: 'failed', error: toReason(error) });
       }

@@ -1,25 +1,30 @@
 import { hostname } from 'node:os';
 import pMap from 'p-map';
 import type { Clock } from '../../util/clock.ts';
-import type { Observation } from '../../worker/observation.ts';
-import type { Worker } from '../../worker/worker.ts';
-import type { Context } from '../contracts/context.ts';
-import { groupMembers, isAlive, readBootId, signalProcess } from './processes.ts';
-import { markOf } from './template.ts';
-import { type Claim, type EndReason, type Marked, WorkDirectory } from './work-directory.ts';
+import { FileLane } from '../../util/file-lane.ts';
+import { messageOf, ThresherError, toReason } from '../../worker/errors.ts';
+import type { Handle, Worker } from '../../worker/worker.ts';
+import type { Context, Log } from '../contracts/context.ts';
+import { Endings } from './ending.ts';
+import { type Known, type Place, processesOf, survivorOf } from './living.ts';
+import { isAlive, readBootId } from './processes.ts';
+import { WorkRoot } from './root.ts';
+import { systemUptime, ticksPerSecond, type Uptime } from './uptime.ts';
+import { type Damage, WorkDirectory } from './work-directory.ts';
+import type { EndReason, Exit, Marked, ShimClaim } from './worker-files.ts';
 
 /** What a worker is at a moment, read from its directory and the kernel. */
 export type LocalState =
-  /** Nothing began, and may yet. */
+  /** Nothing began, and may yet; or nothing is left of it. */
   | { readonly kind: 'unclaimed' }
   /** Nothing began, and nothing will of this attempt. */
   | { readonly kind: 'fenced' }
-  | { readonly kind: 'running'; readonly claim: Claim & { by: 'shim' } }
+  | { readonly kind: 'running'; readonly claim: ShimClaim }
   | {
       readonly kind: 'ended';
-      readonly claim: Claim & { by: 'shim' };
+      readonly claim: ShimClaim;
       /** Undefined: the shim died before it could write it. */
-      readonly exit?: { readonly status: number; readonly at: number };
+      readonly exit?: Exit;
       readonly endedBy?: EndReason;
     };
 
@@ -37,44 +42,67 @@ interface Live extends Share {
   readonly worker: Worker;
 }
 
-/** How often a killed group is looked at, ms. */
-const killPoll = 50;
-/** How long after its commands were killed a shim may take to write down how they ended, ms. */
-const shimGrace = 1000;
-/** Directories read side by side. */
-const scansAtOnce = 16;
-
-interface Claimed {
-  readonly workerId: number;
-  readonly claim: Claim & { by: 'shim' };
-}
+/** Workers looked at side by side. */
+const looksAtOnce = 16;
+/** Calls of one connection that may be under way in Node's threads for files. */
+const callsAtOnce = 2;
+/** How long one call may take, ms. A dead disk is told from a busy one by then, well before a plugin's own time is over. */
+const callTimeout = 10_000;
+/** How long a shim that finds its claim taken may need to end, ms. */
+const loserWait = 2000;
+const loserPoll = 50;
 
 /** One connection of the local backend: the workers of one directory on this machine, shared by all its plugins. */
 export class LocalHost {
+  readonly lane: FileLane;
+  readonly root: WorkRoot;
   readonly directory: WorkDirectory;
   readonly hostname = hostname();
   readonly bootId = readBootId();
-  /** Workers that may be alive. */
+  readonly factoryId: string;
+  /** Workers that may be alive, each with its process once it is known. */
   readonly live = new Map<number, Live>();
+  readonly endings: Endings;
   readonly #clock: Clock;
-  readonly #factoryId: string;
-  #prepared: Promise<void> | undefined;
+  readonly #log: Log;
+  readonly #uptime: Uptime;
+  /** The remains of interrupted removals are being removed, or were. */
+  #tidied = false;
+  /** Damages that were told already. */
+  readonly #told = new Set<string>();
 
-  constructor(root: string, context: Pick<Context, 'clock' | 'factoryId'>) {
-    this.directory = new WorkDirectory(root);
-    this.#clock = context.clock;
-    this.#factoryId = context.factoryId;
+  constructor(
+    root: string,
+    context: Pick<Context, 'clock' | 'factoryId' | 'stateDir' | 'log'>,
+    uptime: Uptime = systemUptime,
+  ) {
+    const { clock, factoryId, stateDir, log } = context;
+    this.lane = new FileLane({ clock, name: `local:${root}`, atOnce: callsAtOnce, timeoutMs: callTimeout });
+    this.root = new WorkRoot(root, stateDir, this.lane);
+    this.directory = new WorkDirectory(root, this.lane, (damage) => {
+      this.tellDamage(damage);
+    });
+    this.factoryId = factoryId;
+    this.#clock = clock;
+    this.#log = log;
+    this.#uptime = uptime;
+    this.endings = new Endings(this, clock, log);
   }
 
-  /** Makes the directory, once; a failure is tried again by the next who asks. */
+  /** Makes sure that workers can be started in the directory. @throws also if it was lost since it was used first */
   async prepared(): Promise<void> {
-    this.#prepared ??= this.directory.prepareRoot();
-    try {
-      await this.#prepared;
-    } catch (error) {
-      this.#prepared = undefined;
-      throw error;
-    }
+    await this.root.prepare();
+    await this.directory.prepareScripts();
+    if (this.#tidied) return;
+    this.#tidied = true;
+    // Beside all else: it may be much, and a pilot may have left what cannot be removed.
+    this.directory.removeTrash().catch((error: unknown) => {
+      const { root } = this.directory;
+      this.#log.warn('the remains of interrupted removals cannot be removed', {
+        directory: root,
+        ...toReason(error),
+      });
+    });
   }
 
   taken(): Share {
@@ -87,166 +115,156 @@ export class LocalHost {
     return { cpu, memory };
   }
 
-  /** Everything in the directory that is ours, with its state. One directory that cannot be read spoils no other. */
-  async scan(): Promise<{ marked: Marked; state: LocalState }[]> {
-    const ids = await this.directory.ids();
-    const scanned = await pMap(ids, (id) => this.#scanOne(id), { concurrency: scansAtOnce });
-    return scanned.filter((one) => one !== undefined);
+  /** Tells once of what stands damaged in the directory. */
+  tellDamage({ path, why }: Damage): void {
+    const key = `${path}: ${why}`;
+    if (this.#told.has(key)) return;
+    this.#told.add(key);
+    this.#log.warn('something in the work directory is damaged', {
+      code: 'local-directory-damaged',
+      path,
+      why,
+    });
   }
 
-  async #scanOne(id: number): Promise<{ marked: Marked; state: LocalState } | undefined> {
-    const marked = await this.directory.marked(id);
-    if (marked?.factory !== this.#factoryId) return undefined;
-    const state = await this.look(id, marked.worker.attempt);
-    // Whose end is seen here by a listing is left to the monitor, which has yet to show it. And a submission that went on
-    // meanwhile knows better: it may be at a later attempt than what was read here.
-    const over = state.kind === 'ended' || state.kind === 'fenced';
-    if (!over && !this.live.has(id) && (await this.directory.marked(id)) !== undefined)
-      this.live.set(id, marked);
-    return { marked, state };
+  /** How long a process lives, s, by the kernel's count since boot: nothing that sets a clock changes it. */
+  ageOf({ startTicks, bootId }: ShimClaim): number | undefined {
+    return bootId === this.bootId ? this.#uptime() - startTicks / ticksPerSecond : undefined;
   }
 
-  async look(workerId: number, attempt: number): Promise<LocalState> {
-    const claim = await this.directory.shimClaim(workerId, attempt);
-    if (claim === undefined) {
-      const standing = await this.directory.claim(workerId, attempt);
-      return { kind: standing?.by === 'fence' ? 'fenced' : 'unclaimed' };
+  /** Takes note of a worker that may live. */
+  keep(marked: Pick<Marked, 'worker' | 'cpu' | 'memory'>, claim?: ShimClaim): void {
+    const { worker, cpu, memory } = marked;
+    const handle = claim === undefined ? worker.handle : toHandle(claim);
+    this.live.set(worker.workerId, { cpu, memory, worker: { ...worker, ...(handle && { handle }) } });
+  }
+
+  async look(worker: Known): Promise<LocalState> {
+    const { workerId, attempt } = worker;
+    const known = this.#knownProcess(worker);
+    // A process that lives needs no file to say so, whatever became of its directory.
+    if (known !== undefined && (await isAlive(known, this.bootId)))
+      return { kind: 'running', claim: this.#dated(known) };
+    const { directory, claim: written } = await this.directory.claims(workerId, attempt);
+    const claim = written?.by === 'shim' && written.pid !== 0 ? written : (known ?? shimOf(written));
+    if (written?.by === 'shim' && (await isAlive(written, this.bootId))) {
+      this.#remember(workerId, written);
+      return { kind: 'running', claim: written };
     }
+    if (claim === undefined && directory) return { kind: written === undefined ? 'unclaimed' : 'fenced' };
     // In this order: a shim that is gone has written its exit file before, if it ever will.
-    if (await isAlive(claim, this.bootId)) return { kind: 'running', claim };
-    const exit = await this.directory.exit(workerId);
-    // A shim that was killed alone leaves its command behind, and that is the worker: it still runs.
-    if (exit === undefined && this.#members([{ workerId, claim }]).size > 0)
-      return { kind: 'running', claim };
+    const exit = directory ? await this.directory.exit(workerId) : undefined;
+    // A shim that was killed alone leaves its command behind, and that is the worker: it still runs. So does a worker
+    // whose directory was removed under it.
+    const survivor = exit === undefined ? this.survivor(workerId, claim) : undefined;
+    if (survivor !== undefined) {
+      this.#remember(workerId, survivor);
+      return { kind: 'running', claim: this.#dated(survivor) };
+    }
+    if (claim === undefined || !directory) return { kind: 'unclaimed' };
     const endedBy = (await this.directory.endedBy(workerId))?.reason;
     return { kind: 'ended', claim, ...(exit && { exit }), ...(endedBy && { endedBy }) };
   }
 
-  /**
-   * Ends all processes of these workers: TERM, `grace`, KILL. The shim goes last, so that it can still write down how its
-   * command ended. A `reason` is written down before the first signal, and the grace counts from then, over all calls;
-   * without one (what a worker that ended by itself left running) it counts from this call.
-   * @returns the ids of which nothing lives any more, after at most `patience`. All times in ms.
-   */
-  async end(
-    workers: readonly Pick<Worker, 'workerId' | 'attempt'>[],
-    how: { readonly reason?: EndReason; readonly grace: number; readonly patience: number },
-    signal: AbortSignal,
-  ): Promise<Set<number>> {
-    const claimed: Claimed[] = [];
-    const gone = new Set<number>();
-    for (const { workerId, attempt } of workers) {
-      const claim = await this.directory.shimClaim(workerId, attempt);
-      if (claim === undefined) gone.add(workerId);
-      else claimed.push({ workerId, claim });
-    }
-    const begun = this.#clock.monotonic();
-    const killAt = new Map<number, number>();
-    for (const workerId of this.#members(claimed).keys()) {
-      if (how.reason !== undefined) await this.directory.markEnded(workerId, how.reason);
-      const since = how.reason === undefined ? undefined : (await this.directory.endedBy(workerId))?.at;
-      const age = since === undefined ? 0 : Math.max(0, this.#clock.now() - since);
-      killAt.set(workerId, begun + how.grace - age);
-    }
-    const sent = new Set<number>();
-    for (;;) {
-      const members = this.#members(claimed);
-      const now = this.#clock.monotonic();
-      for (const { workerId, claim } of claimed) {
-        const pids = members.get(workerId) ?? [];
-        if (pids.length === 0) gone.add(workerId);
-        else this.#signal(pids, claim.pid, now - (killAt.get(workerId) ?? begun + how.grace), sent);
-      }
-      if (members.size === 0 || now - begun >= how.patience || signal.aborted) return gone;
-      await this.#clock.sleep(killPoll, signal);
+  /** Looks at all that may live. @throws ThresherError `local-root-lost` rather than to take a lost directory for an empty one */
+  async lookAtLiving(): Promise<{ worker: Worker; state: LocalState }[]> {
+    await this.root.require();
+    const looks = await pMap([...this.live.values()], ({ worker }) => this.#tryLook(worker), {
+      concurrency: looksAtOnce,
+    });
+    return looks.flatMap((look) => (look === undefined ? [] : [look]));
+  }
+
+  /** A worker that cannot be looked at is not shown, so that it is looked up by name, and keeps no others from being shown. */
+  async #tryLook(worker: Worker): Promise<{ worker: Worker; state: LocalState } | undefined> {
+    try {
+      return { worker, state: await this.look(worker) };
+    } catch (error) {
+      if (error instanceof ThresherError) throw error;
+      this.tellDamage({ path: this.directory.path(worker.workerId), why: messageOf(error) });
+      return undefined;
     }
   }
 
   /**
-   * Makes sure that no attempt up to `worker.attempt` starts any more; @returns the claim of the one that did. The fence
+   * Makes sure that no attempt up to `worker.attempt` starts any more; @returns the process of the one that did. The fence
    * needs a directory: one that is not there would be made by a submission that wakes late.
    */
-  async fence(worker: Worker): Promise<(Claim & { by: 'shim' }) | undefined> {
+  async fence(worker: Worker): Promise<ShimClaim | undefined> {
     const { workerId, attempt } = worker;
-    if ((await this.directory.marked(workerId)) === undefined) {
+    const known = this.#knownProcess(worker);
+    if (known !== undefined && (await isAlive(known, this.bootId))) return known;
+    await this.root.require();
+    const marked = await this.directory.marked(workerId);
+    if (marked === undefined) {
       await this.prepared();
-      await this.directory.prepare({ factory: this.#factoryId, worker, cpu: 0, memory: 0 });
+      await this.directory.prepare({ factory: this.factoryId, worker, cpu: 0, memory: 0 });
+    } else if (marked.ok && marked.value.factory !== this.factoryId) {
+      throw new Error(`${this.directory.path(workerId)} is of the factory ${marked.value.factory}`);
     }
     for (let n = 1; n <= attempt; n++) {
       const claim = await this.directory.fence(workerId, n);
-      if (claim.by === 'shim') return claim;
+      if (claim.by === 'shim') return claim.pid === 0 ? (this.survivor(workerId, undefined) ?? claim) : claim;
     }
+    // A shim that finds its claim taken ends at once. A process that does not is a worker whose claim was removed.
+    for (const end = this.#clock.monotonic() + loserWait; ;) {
+      const survivor = this.survivor(workerId, undefined);
+      if (survivor === undefined || this.#clock.monotonic() >= end) return survivor;
+      await this.#clock.sleep(loserPoll);
+    }
+  }
+
+  /** The process by which a worker lives on though its shim, claim or directory is gone. */
+  survivor(workerId: number, claim: ShimClaim | undefined): ShimClaim | undefined {
+    return survivorOf(workerId, claim, this.#place);
+  }
+
+  /** The living processes of these workers, by the process of each or its mark alone; workers without any are not in it. */
+  processesOf(claims: ReadonlyMap<number, ShimClaim | undefined>): Map<number, readonly number[]> {
+    return processesOf(claims, this.#place);
+  }
+
+  get #place(): Place {
+    return { root: this.directory.root, bootId: this.bootId };
+  }
+
+  /** The process of a worker by all that is known; @throws where its directory cannot be read and nothing else is known */
+  async processOf(worker: Known): Promise<ShimClaim | undefined> {
+    const known = this.#knownProcess(worker);
+    if (known?.bootId === this.bootId) return known;
+    const { claim } = await this.directory.claims(worker.workerId, worker.attempt);
+    return shimOf(claim);
+  }
+
+  #knownProcess({ workerId, handle }: Known): ShimClaim | undefined {
+    return claimOfHandle(handle) ?? claimOfHandle(this.live.get(workerId)?.worker.handle);
+  }
+
+  #remember(workerId: number, claim: ShimClaim): void {
+    const live = this.live.get(workerId);
+    if (live !== undefined) this.keep(live, claim);
+  }
+
+  #dated(claim: ShimClaim): ShimClaim {
+    const age = this.ageOf(claim);
+    if (claim.at !== undefined || age === undefined) return claim;
+    return { ...claim, at: this.#clock.now() - age * 1000 };
+  }
+}
+
+function shimOf(claim: { readonly by: 'fence' } | ShimClaim | undefined): ShimClaim | undefined {
+  return claim?.by === 'shim' ? claim : undefined;
+}
+
+export function toHandle({ pid, startTicks, bootId }: ShimClaim): Handle {
+  return { batchID: String(pid), pid, startTicks, bootId };
+}
+
+/** The process that a handle names; undefined for that of an unfinished submission, or an earlier version's. */
+function claimOfHandle(handle: Handle | undefined): ShimClaim | undefined {
+  if (handle === undefined) return undefined;
+  const { pid, startTicks, bootId } = handle;
+  if (typeof pid !== 'number' || typeof startTicks !== 'number' || typeof bootId !== 'string')
     return undefined;
-  }
-
-  /** TERM once to each; after the grace KILL to all but the shim, a second later to all. */
-  #signal(pids: readonly number[], shim: number, overdue: number, sent: Set<number>): void {
-    if (overdue < 0) {
-      for (const pid of pids) if (!sent.has(pid)) signalProcess(pid, 'SIGTERM');
-      for (const pid of pids) sent.add(pid);
-      return;
-    }
-    for (const pid of pids) if (pid !== shim || overdue > shimGrace) signalProcess(pid, 'SIGKILL');
-  }
-
-  /** Living processes by worker id; workers without any are not in it. */
-  #members(workers: readonly Claimed[]): Map<number, number[]> {
-    const here = workers.filter(({ claim }) => claim.bootId === this.bootId);
-    if (here.length === 0) return new Map();
-    const byGroup = groupMembers(
-      new Map(
-        here.map(({ workerId, claim }) => [
-          claim.pid,
-          { mark: markOf(this.directory.path(workerId)), leaderStartTicks: claim.startTicks },
-        ]),
-      ),
-    );
-    return new Map(
-      here.flatMap(({ workerId, claim }) => {
-        const pids = byGroup.get(claim.pid);
-        return pids === undefined ? [] : [[workerId, pids] as const];
-      }),
-    );
-  }
-}
-
-/** What a state means for the worker. A worker that was ended on purpose is not `failed` of itself. */
-export function toObservation(workerId: number, state: BegunState, node: string, now: number): Observation {
-  const startTime = Math.round(state.claim.at);
-  const common = { workerId, node, startTime, observedAt: now };
-  if (state.kind === 'running') return { ...common, status: 'running', nativeStatus: 'running' };
-  const endTime = Math.round(state.exit?.at ?? now);
-  const ended = {
-    ...common,
-    endTime,
-    nativeStatus: 'ended',
-    ...(state.exit && { exitCode: state.exit.status }),
-  };
-  if (state.exit?.status === 0) return { ...ended, status: 'finished' };
-  return { ...ended, ...unsuccessful(state.endedBy, state.exit?.status) };
-}
-
-function unsuccessful(
-  endedBy: EndReason | undefined,
-  exit: number | undefined,
-): Pick<Observation, 'status' | 'error'> {
-  switch (endedBy) {
-    case 'killed':
-      return { status: 'cancelled', error: { code: 'killed', message: 'ended on request' } };
-    case 'walltime':
-      return { status: 'failed', error: { code: 'walltime', message: 'ran longer than its maxWalltime' } };
-    case undefined:
-      return { status: 'failed', error: failure(exit) };
-  }
-}
-
-function failure(status: number | undefined): { code: string; message: string } {
-  if (status === undefined) {
-    const message =
-      'the process is gone without an exit status: the machine restarted, or it was killed from outside';
-    return { code: 'exit-status-lost', message };
-  }
-  const bySignal = status > 128 ? `, usually signal ${status - 128}` : '';
-  const notFound = status === 127 ? ', usually a command that was not found' : '';
-  return { code: 'exit-status', message: `ended with exit status ${status}${bySignal}${notFound}` };
+  return pid > 1 ? { by: 'shim', pid, startTicks, bootId } : undefined;
 }

@@ -1,8 +1,10 @@
 import { resolve } from 'node:path';
 import { type CheckContext, definePlugin } from '../contracts/definition.ts';
 import type { Context } from '../contracts/context.ts';
+import { checkSizes } from '../contracts/sizes.ts';
 import { LocalHost } from './host.ts';
 import { LocalMonitor } from './monitor.ts';
+import { PidNamespaces } from './pid-namespace.ts';
 import { LocalMonitorConfig, LocalSubmitterConfig, LocalSweeperConfig } from './schema.ts';
 import { LocalSubmitter } from './submitter.ts';
 import { LocalSweeper } from './sweeper.ts';
@@ -31,10 +33,11 @@ export const localPlugins = [
     defaultDemand: 'fill',
     config: LocalSubmitterConfig,
     connections: connection,
-    check: (config, context) => {
+    check: async (config, context) => {
       if (config.templateFile === undefined) return [];
-      const loaded = loadTemplate(resolve(context.configDir, config.templateFile));
-      if (loaded.ok) return [];
+      const file = resolve(context.configDir, config.templateFile);
+      const loaded = await loadTemplate(context.files, file);
+      if (loaded.ok) return checkSizes(JSON.stringify(loaded.template), file, context);
       return loaded.problems.map((problem) =>
         problem.code === 'file-unreadable'
           ? {
@@ -45,7 +48,8 @@ export const localPlugins = [
           : problem,
       );
     },
-    create: (config, context) => new LocalSubmitter(host(config, context), config, context),
+    create: (config, context) =>
+      new LocalSubmitter(host(config, context), namespaces(config, context), config, context),
   }),
   definePlugin({
     kind: 'monitor',
@@ -80,4 +84,9 @@ function connection(config: Where, context: CheckContext): string[] {
 function host(config: Where, context: Context): LocalHost {
   const directory = root(config, context);
   return context.share(`local:${directory}`, () => new LocalHost(directory, context));
+}
+
+function namespaces(config: Where, context: Context): PidNamespaces {
+  const key = `local-namespaces:${root(config, context)}`;
+  return context.share(key, () => new PidNamespaces(context.clock));
 }

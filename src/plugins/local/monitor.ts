@@ -1,14 +1,13 @@
-import pMap from 'p-map';
-import { messageOf } from '../../worker/errors.ts';
+import { messageOf, toReason } from '../../worker/errors.ts';
 import type { Worker } from '../../worker/worker.ts';
 import type { Context } from '../contracts/context.ts';
 import type { CheckResult, Monitor, ObservationSink } from '../contracts/monitor.ts';
-import { type BegunState, type LocalHost, type LocalState, toObservation } from './host.ts';
+import type { BegunState, LocalHost, LocalState } from './host.ts';
 import { LocalLogs } from './logs.ts';
+import { toObservation } from './observation.ts';
+import { scan } from './scan.ts';
 import type { LocalMonitorConfig } from './schema.ts';
 
-/** Workers looked at side by side. */
-const looksAtOnce = 16;
 /** How long processes may take to vanish after KILL, ms: the kernel may first have to end a disk access. */
 const killWait = 5000;
 
@@ -29,41 +28,40 @@ export class LocalMonitor implements Monitor {
 
   async observe(sink: ObservationSink, signal: AbortSignal): Promise<void> {
     const { clock } = this.#context;
-    sink.begin();
-    const scanned = await this.#host.scan();
-    this.#endLeftovers(
-      scanned.flatMap(({ marked, state }) => this.#show(marked.worker, state, sink, signal)),
-      signal,
-    );
-    sink.complete();
-    while (!signal.aborted) {
+    // Ended workers are shown once; only what may live is looked at again.
+    let scanned = false;
+    do {
+      try {
+        sink.begin();
+        const seen = scanned ? await this.#host.lookAtLiving() : await this.#scan();
+        const ended = seen.flatMap(({ worker, state }) => this.#show(worker, state, sink, signal));
+        this.#endLeftovers(ended, signal);
+        sink.complete();
+        scanned = true;
+      } catch (error) {
+        // The next look may be better, and until then nothing is concluded.
+        sink.trouble(toReason(error));
+      }
       await clock.sleep(this.#config.pollInterval * 1000, signal);
-      // Ended workers are shown once; only what may live is looked at again.
-      sink.begin();
-      const living = [...this.#host.live.values()];
-      const ended = await pMap(
-        living,
-        async ({ worker }) =>
-          this.#show(worker, await this.#host.look(worker.workerId, worker.attempt), sink, signal),
-        { concurrency: looksAtOnce },
-      );
-      this.#endLeftovers(ended.flat(), signal);
-      sink.complete();
-    }
+    } while (!signal.aborted);
+  }
+
+  async #scan(): Promise<{ worker: Worker; state: LocalState }[]> {
+    const { workers } = await scan(this.#host);
+    return workers.map(({ marked: { worker }, state }) => ({ worker, state }));
   }
 
   async check(workers: readonly Worker[]): Promise<ReadonlyMap<number, CheckResult>> {
     const results = new Map<number, CheckResult>();
-    for (const { workerId, attempt } of workers) {
+    for (const worker of workers) {
+      const { workerId } = worker;
       try {
-        const state = await this.#host.look(workerId, attempt);
+        await this.#host.root.require();
+        const state = await this.#host.look(worker);
         if (state.kind === 'unclaimed' || state.kind === 'fenced') results.set(workerId, { kind: 'absent' });
         else results.set(workerId, { kind: 'observed', observation: this.#observation(workerId, state) });
       } catch (error) {
-        results.set(workerId, {
-          kind: 'unknown',
-          error: { code: 'plugin-failed', message: messageOf(error) },
-        });
+        results.set(workerId, { kind: 'unknown', error: toReason(error) });
       }
     }
     return results;
@@ -83,7 +81,7 @@ export class LocalMonitor implements Monitor {
       return [worker];
     }
     const limit = worker.requirements.maxWalltime * 1000;
-    const age = this.#context.clock.now() - state.claim.at;
+    const age = (this.#host.ageOf(state.claim) ?? 0) * 1000;
     if (limit > 0 && age > limit) this.#end([worker], 'walltime', signal);
     return [];
   }
@@ -104,7 +102,7 @@ export class LocalMonitor implements Monitor {
     for (const { workerId } of due) this.#ending.add(workerId);
     const grace = this.#config.killGrace * 1000;
     const how = { grace, patience: grace + killWait, ...(reason && { reason }) };
-    this.#host
+    this.#host.endings
       .end(due, how, signal)
       .catch((error: unknown) => {
         const workerIds = due.map(({ workerId }) => workerId);

@@ -72,7 +72,8 @@ export function groupMembers(wanted: ReadonlyMap<number, Group>): Map<number, nu
   return members;
 }
 
-function* readProcesses(): Iterable<{ pid: number; stat: Stat; mark: string | undefined }> {
+/** Every living process that this user may look at, with the mark of the worker that it belongs to. */
+export function* readProcesses(): Iterable<{ pid: number; stat: Stat; mark: string | undefined }> {
   for (const entry of readdirSync('/proc')) {
     if (!/^\d+$/.test(entry)) continue;
     try {

@@ -33,6 +33,11 @@ export const LocalSubmitterConfig = Type.Object({
       description: 'MB that workers of this directory may take together. Default: the memory of the machine.',
     }),
   ),
+  pidNamespace: Type.Union([Type.Literal('auto'), Type.Literal('required'), Type.Literal('none')], {
+    default: 'auto',
+    description:
+      "Whether each worker gets a PID namespace of its own, where it sees its own processes only: `auto` where this machine's kernel lets the daemon's user make one, `required` submits nothing where it cannot, `none` never. Programs that are setuid, such as sudo, do not work in the namespace of an ordinary user.",
+  }),
 });
 export type LocalSubmitterConfig = Static<typeof LocalSubmitterConfig>;
 

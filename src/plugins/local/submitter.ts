@@ -1,22 +1,28 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { access, constants } from 'node:fs/promises';
 import { availableParallelism, totalmem } from 'node:os';
 import { resolve } from 'node:path';
 import pMap from 'p-map';
-import { messageOf } from '../../worker/errors.ts';
+import { messageOf, ThresherError, toReason } from '../../worker/errors.ts';
 import type { Reason } from '../../worker/reason.ts';
-import type { Handle, Worker } from '../../worker/worker.ts';
+import type { Worker } from '../../worker/worker.ts';
 import type { Context } from '../contracts/context.ts';
+import type { DefinitionProblem } from '../contracts/definition-problem.ts';
+import type { Rendered } from '../contracts/rendered.ts';
 import type { FindOutcome, Preflight, SubmitOutcome, Submitter } from '../contracts/submitter.ts';
-import type { LocalHost } from './host.ts';
-import type { LocalSubmitterConfig, LocalTemplate } from './schema.ts';
+import { commandExists } from './command.ts';
+import { type LocalHost, toHandle } from './host.ts';
+import { identityVariable } from './marked-processes.ts';
 import {
-  builtInTemplate,
-  commandExists,
-  fillTemplate,
-  type FilledTemplate,
-  loadTemplate,
-} from './template.ts';
+  type Decision,
+  decide,
+  entering,
+  type PidNamespaces,
+  toProblems,
+  type Way,
+} from './pid-namespace.ts';
+import type { LocalSubmitterConfig, LocalTemplate } from './schema.ts';
+import { builtInTemplate, fillTemplate, type FilledTemplate, loadTemplate } from './template.ts';
+import type { Claim, Marked, ShimClaim } from './worker-files.ts';
 
 /** Workers started side by side. */
 const startsAtOnce = 8;
@@ -29,11 +35,13 @@ const inherited = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LC_ALL',
 /** Starts workers as detached process groups under a shim. */
 export class LocalSubmitter implements Submitter {
   readonly #host: LocalHost;
+  readonly #namespaces: PidNamespaces;
   readonly #config: LocalSubmitterConfig;
   readonly #context: Context;
 
-  constructor(host: LocalHost, config: LocalSubmitterConfig, context: Context) {
+  constructor(host: LocalHost, namespaces: PidNamespaces, config: LocalSubmitterConfig, context: Context) {
     this.#host = host;
+    this.#namespaces = namespaces;
     this.#config = config;
     this.#context = context;
   }
@@ -42,37 +50,39 @@ export class LocalSubmitter implements Submitter {
     const problems: Reason[] = [];
     try {
       await this.#host.prepared();
-      await access(this.#host.directory.root, constants.W_OK | constants.X_OK);
+      await this.#host.directory.requireWritable();
     } catch (error) {
+      if (error instanceof ThresherError) return { problems: [toReason(error)] };
       const message = `the work directory ${this.#host.directory.root} cannot be used: ${messageOf(error)}`;
       problems.push({ code: 'preflight', message });
     }
+    const { note, problem } = await this.#namespace();
+    if (problem !== undefined) problems.push(problem);
+    const notes = note === undefined ? [] : [note];
     // Read anew each time: an operator's edit counts at once, and a broken one stops the queue with its reason.
-    const template = this.#template();
-    if (Array.isArray(template)) return { problems: [...problems, ...template] };
-    if (!commandExists(template.command, process.env.PATH ?? '')) {
-      problems.push({
-        code: 'preflight',
-        message: `the template's command "${template.command}" was not found`,
-      });
-    }
-    return { problems, room: this.#room(template) };
+    const template = await this.#template();
+    if (Array.isArray(template)) return { problems: [...problems, ...template], notes };
+    problems.push(...(await this.#commandProblems(template)));
+    return { problems, room: this.#room(template), notes };
   }
 
   async submit(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, SubmitOutcome>> {
-    // A retry right after a restart comes without a preflight.
-    await this.#host.prepared();
-    const template = this.#template();
+    const template = await this.#template();
+    const { way, problem } = await this.#namespace();
     const outcomes = new Map<number, SubmitOutcome>();
-    if (Array.isArray(template)) {
-      const message = template.map((problem) => problem.message).join('; ');
+    if (Array.isArray(template) || problem !== undefined) {
+      const problems = [...(Array.isArray(template) ? template : []), ...(problem ? [problem] : [])];
+      const message = problems.map((one) => one.message).join('; ');
       for (const { workerId } of workers) outcomes.set(workerId, rejected('preflight', message));
       return outcomes;
     }
+    // A retry right after a restart comes without a preflight.
+    const prepared = this.#host.prepared();
+    prepared.catch(() => undefined);
     await pMap(
       workers,
       async (worker) => {
-        outcomes.set(worker.workerId, await this.#start(worker, template, signal));
+        outcomes.set(worker.workerId, await this.#start(worker, template, { prepared, way }, signal));
       },
       { concurrency: startsAtOnce },
     );
@@ -91,41 +101,81 @@ export class LocalSubmitter implements Submitter {
           claim === undefined ? { kind: 'absent' } : { kind: 'found', handle: toHandle(claim) },
         );
       } catch (error) {
-        outcomes.set(workerId, {
-          kind: 'unknown',
-          error: { code: 'plugin-failed', message: messageOf(error) },
-        });
+        outcomes.set(workerId, { kind: 'unknown', error: toReason(error) });
       }
     }
     return outcomes;
   }
 
-  async #start(worker: Worker, template: LocalTemplate, signal: AbortSignal): Promise<SubmitOutcome> {
+  /** Nothing is kept of what this tries. */
+  async rehearse(): Promise<readonly DefinitionProblem[]> {
+    return toProblems(await this.#namespace());
+  }
+
+  async #namespace(): Promise<Decision> {
+    const { pidNamespace } = this.#config;
+    if (pidNamespace === 'none') return {};
+    return decide(pidNamespace, await this.#namespaces.availability());
+  }
+
+  async render(worker: Worker): Promise<Rendered> {
+    const template = await this.#template();
+    if (Array.isArray(template))
+      throw new ThresherError('preflight', template.map((problem) => problem.message).join('; '));
+    const { command, args, cwd, env } = this.#filled(template, worker);
+    const { templateFile } = this.#config;
+    const path = templateFile === undefined ? undefined : resolve(this.#context.configDir, templateFile);
+    return {
+      format: 'yaml',
+      document: { command, args, cwd, env },
+      environment: env,
+      files: path === undefined ? [] : [{ role: 'template', path }],
+      notes: [`of the daemon's own environment it inherits ${inherited.join(', ')}, where they are set`],
+    };
+  }
+
+  async #start(
+    worker: Worker,
+    template: LocalTemplate,
+    { prepared, way }: { readonly prepared: Promise<void>; readonly way: Way | undefined },
+    signal: AbortSignal,
+  ): Promise<SubmitOutcome> {
     if (signal.aborted) return rejected('shutting-down', 'the daemon stops');
     const cpu = template.cpu ?? worker.requirements.nCore;
     const memory = template.memory ?? worker.requirements.minRamCount;
     // Between preflight and now another queue may have taken the last slot. Nothing is awaited between look and take.
     const room = this.#room(template, worker.requirements);
     if (room.workers < 1) return rejected('no-free-slot', room.reason.message);
-    this.#host.live.set(worker.workerId, { cpu, memory, worker });
+    const marked = { factory: this.#context.factoryId, worker, cpu, memory };
+    this.#host.keep(marked);
     try {
       const { directory } = this.#host;
-      await directory.prepare({ factory: this.#context.factoryId, worker, cpu, memory });
-      const filled = fillTemplate(template, worker, {
-        factoryId: this.#context.factoryId,
-        harvesterId: this.#context.harvesterId,
-        hostname: this.#host.hostname,
-        directory: directory.path(worker.workerId),
-      });
-      return await this.#launch(worker, filled, signal);
+      await prepared;
+      await directory.prepare(marked);
+      return await this.#launch(marked, this.#filled(template, worker), way, signal);
     } catch (error) {
-      // Nothing was started: `spawn` is the last thing that can throw.
-      return this.#refused(worker, 'spawn-failed', messageOf(error));
+      // Nothing was started: behind `spawn` nothing throws.
+      const code = error instanceof ThresherError ? error.code : 'spawn-failed';
+      return this.#refused(worker, code, messageOf(error));
     }
   }
 
-  async #launch(worker: Worker, filled: FilledTemplate, signal: AbortSignal): Promise<SubmitOutcome> {
+  #filled(template: LocalTemplate, worker: Worker): FilledTemplate {
+    const { factoryId, harvesterId } = this.#context;
+    const { hostname, directory } = this.#host;
+    const facts = { factoryId, harvesterId, hostname, directory: directory.path(worker.workerId) };
+    return fillTemplate(template, worker, facts);
+  }
+
+  async #launch(
+    marked: Marked,
+    filled: FilledTemplate,
+    way: Way | undefined,
+    signal: AbortSignal,
+  ): Promise<SubmitOutcome> {
+    const { worker } = marked;
     const { directory } = this.#host;
+    const own = directory.path(worker.workerId);
     const base = Object.fromEntries(
       inherited.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])),
     );
@@ -134,11 +184,13 @@ export class LocalSubmitter implements Submitter {
     const child = spawn(
       '/bin/sh',
       [
-        ...[directory.shim, directory.path(worker.workerId), String(worker.attempt), filled.cwd],
+        ...[directory.shim, own, String(worker.attempt), filled.cwd],
+        ...(way === undefined ? [] : entering(way, directory.namespaceScript, own)),
         ...[filled.command, ...filled.args],
       ],
       // Detached: a session and process group of its own, which outlives the daemon and can be signalled as a whole.
-      { detached: true, stdio: 'ignore', cwd: directory.root, env: { ...base, ...filled.env } },
+      // In the root directory: on a disk that hangs, a change of the directory would hold the daemon until the child has it.
+      { detached: true, stdio: 'ignore', cwd: '/', env: { ...base, ...filled.env, ...identityOf(marked) } },
     );
     child.unref();
     const ended = endOf(child);
@@ -147,8 +199,14 @@ export class LocalSubmitter implements Submitter {
     let pause = 2;
     for (;;) {
       const over = ended.value;
-      const claim = await directory.claim(worker.workerId, worker.attempt);
-      if (claim?.by === 'shim') return { kind: 'accepted', handle: toHandle(claim) };
+      let claim: Claim | undefined;
+      try {
+        claim = await directory.claimOf(worker.workerId, worker.attempt);
+      } catch (error) {
+        // It may run by now.
+        return { kind: 'unknown', error: toReason(error) };
+      }
+      if (claim?.by === 'shim') return this.#accepted(marked, claim);
       if (over !== undefined) {
         return this.#refused(worker, 'spawn-failed', `the worker's shim ended at once: ${over}`);
       }
@@ -161,15 +219,34 @@ export class LocalSubmitter implements Submitter {
     }
   }
 
+  /** Accepted, and followed by its process from now on, whatever becomes of its directory. */
+  #accepted(marked: Marked, claim: ShimClaim): SubmitOutcome {
+    const process =
+      claim.pid === 0 ? (this.#host.survivor(marked.worker.workerId, undefined) ?? claim) : claim;
+    this.#host.keep(marked, process);
+    return { kind: 'accepted', handle: toHandle(process) };
+  }
+
   /** Rejected, and its share of the machine given back. */
   #refused(worker: Worker, code: string, message: string): SubmitOutcome {
     this.#host.live.delete(worker.workerId);
     return rejected(code, message);
   }
 
-  #template(): LocalTemplate | Reason[] {
-    if (this.#config.templateFile === undefined) return builtInTemplate;
-    const loaded = loadTemplate(resolve(this.#context.configDir, this.#config.templateFile));
+  async #commandProblems({ command }: LocalTemplate): Promise<Reason[]> {
+    try {
+      if (await commandExists(this.#context.files, command, process.env.PATH ?? '')) return [];
+      return [{ code: 'preflight', message: `the template's command "${command}" was not found` }];
+    } catch (error) {
+      return [toReason(error)];
+    }
+  }
+
+  async #template(): Promise<LocalTemplate | Reason[]> {
+    const { templateFile } = this.#config;
+    if (templateFile === undefined) return builtInTemplate;
+    const { files, configDir } = this.#context;
+    const loaded = await loadTemplate(files, resolve(configDir, templateFile));
     if (loaded.ok) return loaded.template;
     return loaded.problems.map((problem) => ({
       code: 'preflight',
@@ -202,8 +279,9 @@ function rejected(code: string, message: string): SubmitOutcome {
   return { kind: 'rejected', permanent: false, error: { code, message } };
 }
 
-function toHandle(claim: { pid: number; startTicks: number; bootId: string }): Handle {
-  return { batchID: String(claim.pid), pid: claim.pid, startTicks: claim.startTicks, bootId: claim.bootId };
+/** The variables that processes of a worker carry, so that they can say who they are when their directory is gone. */
+function identityOf(marked: Marked): Record<string, string> {
+  return { [identityVariable]: JSON.stringify(marked), THRESHER_FACTORY: marked.factory };
 }
 
 /** How a child ended, once it has; a child that could not be started has ended too. */

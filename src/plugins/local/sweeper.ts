@@ -1,12 +1,14 @@
 import pMap from 'p-map';
-import { messageOf } from '../../worker/errors.ts';
+import { toReason } from '../../worker/errors.ts';
 import type { Worker } from '../../worker/worker.ts';
 import type { Context } from '../contracts/context.ts';
 import type { Found, GoneOutcome, Sweeper } from '../contracts/sweeper.ts';
 import type { LocalHost } from './host.ts';
-import { toObservation } from './host.ts';
-import type { EndReason } from './work-directory.ts';
+import { toHandle } from './host.ts';
+import { toObservation } from './observation.ts';
+import { scan } from './scan.ts';
 import type { LocalSweeperConfig } from './schema.ts';
+import type { EndReason } from './worker-files.ts';
 
 const removalsAtOnce = 16;
 /** How long one call waits for ends, ms. What needs longer is `pending`, and the next call goes on with its grace. */
@@ -35,7 +37,7 @@ export class LocalSweeper implements Sweeper {
         outcomes.set(worker.workerId, failed(error));
       }
     }
-    const gone = await this.#host.end(fenced, this.#how('killed'), signal);
+    const gone = await this.#host.endings.end(fenced, this.#how('killed'), signal);
     for (const { workerId } of fenced)
       outcomes.set(workerId, { kind: gone.has(workerId) ? 'gone' : 'pending' });
     return outcomes;
@@ -44,7 +46,7 @@ export class LocalSweeper implements Sweeper {
   async remove(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, GoneOutcome>> {
     const outcomes = new Map<number, GoneOutcome>();
     // An ended worker may have left processes behind that still write into its directory.
-    const gone = await this.#host.end(workers, this.#how(), signal);
+    const gone = await this.#host.endings.end(workers, this.#how(), signal);
     await pMap(
       workers,
       async ({ workerId }) => outcomes.set(workerId, await this.#removeOne(workerId, gone)),
@@ -57,16 +59,14 @@ export class LocalSweeper implements Sweeper {
 
   async list(): Promise<readonly Found[]> {
     const now = this.#context.clock.now();
-    const scanned = await this.#host.scan();
-    return scanned.map(({ marked, state }): Found => {
+    const { workers, damaged } = await scan(this.#host);
+    const listed = workers.map(({ marked, state }): Found => {
       const { workerId, name, queue, computingSite, origin, requirements, attempt, accessPoint } =
         marked.worker;
       return {
         place: this.#host.directory.path(workerId),
         handle:
-          state.kind === 'unclaimed' || state.kind === 'fenced'
-            ? { batchID: '' }
-            : { batchID: String(state.claim.pid), pid: state.claim.pid },
+          state.kind === 'unclaimed' || state.kind === 'fenced' ? { batchID: '' } : toHandle(state.claim),
         identity: {
           ...{ workerId, name, queue, computingSite, origin, requirements, attempt },
           ...(accessPoint === undefined ? {} : { accessPoint }),
@@ -76,11 +76,20 @@ export class LocalSweeper implements Sweeper {
           : { observation: toObservation(workerId, state, this.#host.hostname, now) }),
       };
     });
+    const setAside = damaged.map(({ path, why }): Found => {
+      return { place: path, handle: { batchID: '' }, damage: why };
+    });
+    return [...listed, ...setAside];
   }
 
   async removeOrphan(found: Found, signal: AbortSignal): Promise<GoneOutcome> {
-    if (found.identity === undefined) return { kind: 'gone' };
-    const gone = await this.#host.end([found.identity], this.#how('killed'), signal);
+    if (found.identity === undefined) {
+      // Nothing says whose it is, or whether it is of use to anyone.
+      const message = `${found.place} is damaged (${found.damage ?? 'it has no mark'}): look at it and remove it by hand`;
+      return { kind: 'failed', error: { code: 'local-directory-damaged', message } };
+    }
+    const known = { ...found.identity, handle: found.handle };
+    const gone = await this.#host.endings.end([known], this.#how('killed'), signal);
     return this.#removeOne(found.identity.workerId, gone);
   }
 
@@ -104,5 +113,5 @@ export class LocalSweeper implements Sweeper {
 }
 
 function failed(error: unknown): GoneOutcome {
-  return { kind: 'failed', error: { code: 'plugin-failed', message: messageOf(error) } };
+  return { kind: 'failed', error: toReason(error) };
 }

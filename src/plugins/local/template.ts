@@ -1,6 +1,6 @@
-import { accessSync, constants, statSync } from 'node:fs';
-import { delimiter, join, resolve } from 'node:path';
-import { readYamlFile } from '../../util/located.ts';
+import { resolve } from 'node:path';
+import { readYamlFile } from '../../util/located-file.ts';
+import type { OperatorFiles } from '../../util/operator-files.ts';
 import { whatIsMeant } from '../../util/nearest.ts';
 import { fillPlaceholders, type PlaceholderValues, unknownPlaceholders } from '../../util/placeholders.ts';
 import { check } from '../../util/schema.ts';
@@ -26,8 +26,8 @@ export type LoadedTemplate =
   | { readonly ok: false; readonly problems: readonly DefinitionProblem[] };
 
 /** Reads and checks a template file; every mistake is found here, before a worker is made of it. */
-export function loadTemplate(file: string): LoadedTemplate {
-  const located = readYamlFile(file);
+export async function loadTemplate(files: OperatorFiles, file: string): Promise<LoadedTemplate> {
+  const located = await readYamlFile(files, file, 'template');
   if (located.value === undefined) {
     const problems = located.problems.map((problem) => ({
       ...{ pointer: problem.pointer, file, line: problem.line, message: problem.message },
@@ -119,6 +119,9 @@ function pilotEnvironment(worker: Worker, context: FillContext): Record<string, 
     prodSourceLabel: unified ? 'unified' : requirements.prodSourceLabel,
     workerID: id,
     submit_mode: 'PULL',
+    // The PanDA pilot ends its user's orphans after a payload: where a worker has no PID namespace, these are also the
+    // daemon and other workers.
+    PILOT_NOKILL: '1',
     nCore: String(requirements.nCore),
     minRamCount: String(requirements.minRamCount),
     maxWalltime: String(requirements.maxWalltime),
@@ -141,19 +144,3 @@ export const knownPlaceholders: ReadonlySet<string> = new Set([
   'workerDir',
   ...requirementPlaceholders,
 ]);
-
-/** Whether the command would be found; placeholders in it are only known later. */
-export function commandExists(command: string, path: string): boolean {
-  if (command.includes('${')) return true;
-  const candidates = command.includes('/')
-    ? [command]
-    : path.split(delimiter).map((part) => join(part, command));
-  return candidates.some((candidate) => {
-    try {
-      accessSync(candidate, constants.X_OK);
-      return statSync(candidate).isFile();
-    } catch {
-      return false;
-    }
-  });
-}

@@ -16,6 +16,11 @@ export const commandLineErrors = {
     remedy: '`thresher credentials` lists all.',
   },
   'no-such-queue': { meaning: 'No queue has this name.', remedy: 'See `thresher queues`.' },
+  'no-render': {
+    meaning:
+      'The submitter of a queue cannot show what it would send, or the configuration of a worker is gone.',
+    remedy: 'See the message; a plugin shows it by a method `render` (docs/plugins.md).',
+  },
   'no-log': {
     meaning: 'The log of a worker is not there: it never started, was swept, or its backend keeps none.',
     remedy: 'See `thresher worker ID`; raise `sweeper.keepFinished` and its like to keep logs longer.',

@@ -45,7 +45,7 @@ export const configurationErrors = {
   },
   'duplicate-key': {
     meaning:
-      'A JSON object has the same key twice: the last one counts, as in Harvester. In panda_harvester.cfg it is an error, also as there.',
+      'A JSON object has the same key twice: the last one counts, as in Harvester; a notice where both have the same value. In panda_harvester.cfg it is an error, also as there.',
     remedy: 'Remove the one that is not meant.',
   },
   'wrong-type': {
@@ -60,6 +60,11 @@ export const configurationErrors = {
     meaning:
       'A queue has an option that nobody reads, neither thresher nor Harvester. It is kept and has no effect. A warning where it looks like a slip of the pen.',
     remedy: 'Remove it, or look for a spelling mistake.',
+  },
+  'option-without-effect': {
+    meaning:
+      'A queue has an option that Harvester reads, or that thresher accepts for its sake, and that does nothing here. A warning where the queue behaves otherwise than with Harvester.',
+    remedy: 'Nothing, where it is a notice; a warning says what thresher does otherwise.',
   },
   'unknown-template-queue': {
     meaning: '`templateQueueName` names a queue that is not in the file.',
@@ -100,8 +105,18 @@ export const configurationErrors = {
     meaning: 'A pull queue names a plugin that moves data of pushed jobs; it is ignored.',
     remedy: 'Nothing to do.',
   },
+  'credmanager-dropped': {
+    meaning:
+      "Harvester's lists of credential managers are not equally long: as in Harvester the shortest counts.",
+    remedy: 'Write one line for each manager in every list, `dummy` where it needs nothing.',
+  },
+  'credential-targets-missing': {
+    meaning:
+      'A manager of tokens is for the computing elements that CRIC names, and thresher does not read CRIC: it is incomplete.',
+    remedy: 'Name the endpoints in `target_list` or `target_list_file`.',
+  },
   'credmanager-not-applied': {
-    meaning: 'The queue lists a credential manager that this version accepts but does not run yet.',
+    meaning: 'A credential manager is named that this version accepts and does not run.',
     remedy: 'Keep its proxies, tokens and Secrets fresh by other means, such as cron.',
   },
   'plugin-not-loaded': {
@@ -111,6 +126,23 @@ export const configurationErrors = {
   'throttler-without-rules': {
     meaning: 'The queue names a throttler and gives it no rules.',
     remedy: 'Add `rulesForMissed`, or another list of rules; or remove the section.',
+  },
+  'size-not-said': {
+    meaning:
+      'A template asks for memory, disk or wall time of a worker, and the queue does not say it: the backend would get next to nothing. A pull queue on HTCondor is incomplete; elsewhere it is a warning.',
+    remedy:
+      "Set `minRamCount`, `maxDiskCount` or `maxWalltime` in the submitter's section, or take the line out of the template.",
+  },
+  'ce-list-missing': {
+    meaning:
+      'The queue sends its workers to CEs that Harvester would take from CRIC, and names none itself: it is incomplete.',
+    remedy:
+      'List the CEs in `ceList` of the submitter\'s section, as CRIC does: `[{"ce_endpoint": "HOST:PORT", "ce_flavour": "htcondor-ce"}]`.',
+  },
+  'ce-not-from-cric': {
+    meaning:
+      'The queue has `ceEndpoint` or `ceHostname` beside `useCRICGridCE`. They count here; Harvester ignores them and takes the CEs of CRIC.',
+    remedy: 'Write the CEs of CRIC into `ceList`, or set `useCRICGridCE` to `false` where these are meant.',
   },
   'server-refused': {
     meaning: 'The API server would refuse the Job of this queue (`check-config --server`).',
@@ -154,5 +186,10 @@ export const configurationErrors = {
     meaning:
       'A worker template works, but not as one worker needs it: more than one Pod of one worker, or a part that thresher replaces.',
     remedy: 'Write what the message asks for.',
+  },
+  'variable-passed': {
+    meaning:
+      'A submit description names a variable of the environment (`$ENV(NAME)`, `getenv`), and `condor_submit` gets it from the daemon.',
+    remedy: 'None is needed.',
   },
 } as const satisfies Record<string, Explanation>;

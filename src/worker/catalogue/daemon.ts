@@ -15,4 +15,21 @@ export const daemonErrors = {
       '`master.factoryId` differs from the id in the state directory: living workers would be forgotten.',
     remedy: 'Set the old id again, or drain first and then remove the file `factory`.',
   },
+  'factory-file-damaged': {
+    meaning:
+      'The file `factory` of the state directory holds no factory id: it is empty, damaged, or no plain file. With a new id all living workers would be forgotten.',
+    remedy: 'The message says which id to write into it, as far as the database knows.',
+  },
+  'factory-id-contradicted': {
+    meaning:
+      'The file `factory` and the database of the state directory are of different factories, or the database is of several and the file is missing.',
+    remedy: 'Write the id that the message names into the file, or put the right database in its place.',
+  },
+  'factory-shared': {
+    meaning:
+      'Workers with the mark of this factory came that this daemon did not make: another daemon works with the same factory id and another state directory. Each fills its queues by itself, beyond the limits.',
+    remedy:
+      'Stop one of the two. Its workers are followed by the other; to run both, give one another `master.factoryId` and an empty state directory.',
+    note: true,
+  },
 } as const satisfies Record<string, Explanation>;

@@ -71,6 +71,12 @@ export const kubernetesWorkerErrors = {
     remedy:
       'Remove the Job, if it is a copy that somebody made; two factories with one id (`master.factoryId`) need one each.',
   },
+  'k8s-starter': {
+    meaning:
+      'The ConfigMap `pilots-starter` of the namespace holds no starter, and thresher did not make it.',
+    remedy:
+      'Remove the ConfigMap, if nothing needs it: thresher makes its own. Or name another in `pilotsStarterConfigMap`.',
+  },
   'k8s-fenced': {
     meaning: 'An attempt at a worker arrived after it had been given up, and was turned away.',
     remedy: 'Nothing to do: the worker is tried again, or has ended as missed.',

@@ -56,6 +56,12 @@ export const kubernetesErrors = {
     meaning: 'The API server no longer has the version of a list or watch (410).',
     remedy: 'Nothing to do: everything is listed again.',
   },
+  'kubernetes-rewound': {
+    meaning:
+      "The API server's versions went backwards: an operator restored its etcd to an older state, which knows nothing of what came after it.",
+    remedy:
+      'Nothing to do: thresher lists everything again, asks by name for each worker that is missing, and ends those that are gone.',
+  },
   'kubernetes-invalid': {
     meaning: 'The API server finds fields of the object wrong (422); the message names them.',
     remedy: 'Mend the template.',

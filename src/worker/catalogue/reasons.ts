@@ -157,6 +157,18 @@ export const reasons = {
     meaning: 'The submitter found something that would make every submission fail.',
     remedy: 'See the message.',
   },
+  'pid-namespace-missing': {
+    meaning:
+      'No PID namespace can be made for local workers here. A worker can see and end all processes of its user: the PanDA pilot does so with orphans, the daemon among them, unless `PILOT_NOKILL` is set, as it is by default.',
+    remedy:
+      'Run workers as a user of their own, or let the kernel make namespaces (`user.max_user_namespaces`, `kernel.apparmor_restrict_unprivileged_userns`); `"pidNamespace": "none"` silences this.',
+    note: true,
+  },
+  'pid-namespace-required': {
+    meaning: '`pidNamespace` is `required`, and no PID namespace can be made here. Nothing is submitted.',
+    remedy:
+      'See the message for why; let the kernel make namespaces (`user.max_user_namespaces`, `kernel.apparmor_restrict_unprivileged_userns`), install util-linux, or set `"pidNamespace": "auto"`.',
+  },
   'shutting-down': { meaning: 'The daemon is stopping.', remedy: 'Start it again.', ordinary: true },
   'reload-refused': {
     meaning: 'The queue file was changed and has errors; the queue goes on with its former configuration.',

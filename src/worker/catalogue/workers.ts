@@ -39,6 +39,22 @@ export const workerErrors = {
     meaning: 'An operator or the factory asked for its end.',
     remedy: 'None needed.',
   },
+  'ended-unseen': {
+    meaning:
+      'The backend did not know the worker any more when the daemon first looked: it ended, or somebody removed it, while no daemon ran or after the backup that the database was restored from. Throttlers do not count it.',
+    remedy: 'None needed after a restore or a long stop; otherwise look who removes workers.',
+  },
+  'late-creation': {
+    meaning:
+      'The worker ended, and an earlier request to create it may still reach the backend. What turns that away stays until then, also where `sweeper.keepFinished` and its like are shorter.',
+    remedy: 'Nothing to do: the next sweep looks again, within a few minutes.',
+  },
+  'worker-unreachable': {
+    meaning:
+      'The worker is on a connection to which no configuration leads any more: no queue of the file, and no earlier configuration in the database. thresher can neither see nor end it.',
+    remedy:
+      'Put a queue with this connection into the queue file (`queueStatus: offline` will do, so that it submits nothing): thresher then ends the worker if its end was asked for. Or end it on the backend by hand.',
+  },
   lost: {
     meaning: 'The backend no longer knows the worker, and a fresh look by name confirmed it.',
     remedy: 'Somebody removed it behind the factory, or the backend lost it.',

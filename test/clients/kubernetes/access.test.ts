@@ -6,6 +6,7 @@ import { parseCredential } from '../../../src/clients/kubernetes/exec-credential
 import { ThresherError } from '../../../src/worker/errors.ts';
 import { kubeconfig, rejection, writeKubeconfig } from '../../support/kubernetes-client.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
+import { files } from '../../support/operator-files.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 
 const tls = resolve(import.meta.dirname, '../../fixtures/tls');
@@ -18,7 +19,7 @@ function open(
 ): { readonly file: string; readonly clock: ManualClock; readonly access: Access } {
   const file = writeKubeconfig(kubeconfig({ server, 'insecure-skip-tls-verify': true, ...cluster }, user));
   const clock = new ManualClock();
-  return { file, clock, access: new Access({ kind: 'file', file }, clock) };
+  return { file, clock, access: new Access({ kind: 'file', file }, { clock, files }) };
 }
 
 /** The message that the login of this user fails with. */
@@ -152,14 +153,12 @@ describe('the login to a cluster', () => {
       'client-key': key,
     });
     const [certificate, key] = [join(tls, 'client.crt'), join(tls, 'client.key')];
-    expect(await refused({ tokenFile: missing }))
-      .to.contain(`tokenFile cannot be read`)
-      .and.contain(missing);
+    expect(await refused({ tokenFile: missing })).to.contain(`tokenFile ${missing}: cannot read the file`);
     expect(await refused({ tokenFile: empty })).to.contain(`token file ${empty} is empty`);
     expect(await refused({ tokenFile: binary })).to.contain(`${binary} holds no token`);
-    expect(await refused(pair(missing, key)))
-      .to.contain('client-certificate cannot be read')
-      .and.contain(missing);
+    expect(await refused(pair(missing, key))).to.contain(
+      `client-certificate ${missing}: cannot read the file`,
+    );
     expect(await refused(pair(empty, key))).to.contain('client-certificate cannot be used');
     expect(await refused(pair(certificate, certificate))).to.contain('client-key cannot be used');
     expect(await refused(pair(certificate, join(tls, 'client2.key')))).to.contain(
@@ -179,7 +178,7 @@ describe('the login to a cluster', () => {
     const environment = { KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: '443' };
     const source: AccessSource = { kind: 'in-cluster', directory, environment };
     const clock = new ManualClock();
-    const access = new Access(source, clock);
+    const access = new Access(source, { clock, files });
     expect((await access.current(never)).headers).to.deep.equal({ authorization: 'Bearer one' });
     writeFileSync(join(directory, 'token'), 'another');
     await clock.advance(10_000);

@@ -4,16 +4,17 @@ import { expect } from 'chai';
 import { readAccess } from '../../../src/clients/kubernetes/access.ts';
 import { readKubeconfig } from '../../../src/clients/kubernetes/kubeconfig.ts';
 import { ThresherError } from '../../../src/worker/errors.ts';
-import { kubeconfig, writeKubeconfig } from '../../support/kubernetes-client.ts';
+import { kubeconfig, rejection, writeKubeconfig } from '../../support/kubernetes-client.ts';
+import { files } from '../../support/operator-files.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 
 const server = 'https://127.0.0.1:6443';
 
 /** What reading a kubeconfig is refused with. */
-function refused(value: unknown, context?: string): string {
+async function refused(value: unknown, context?: string): Promise<string> {
   const file = writeKubeconfig(value);
   try {
-    readKubeconfig(file, context);
+    await readKubeconfig(files, file, context);
   } catch (error) {
     expect(error).to.be.instanceOf(ThresherError);
     expect((error as ThresherError).code).to.equal('kubeconfig-wrong');
@@ -24,7 +25,7 @@ function refused(value: unknown, context?: string): string {
 }
 
 describe('a kubeconfig', () => {
-  it('is read with its context, and paths count from its directory', () => {
+  it('is read with its context, and paths count from its directory', async () => {
     const file = writeKubeconfig(
       kubeconfig(
         {
@@ -44,7 +45,7 @@ describe('a kubeconfig', () => {
       ),
     );
     const directory = join(file, '..');
-    expect(readKubeconfig(file)).to.deep.equal({
+    expect(await readKubeconfig(files, file)).to.deep.equal({
       source: file,
       context: 'here',
       namespace: 'grid',
@@ -63,7 +64,7 @@ describe('a kubeconfig', () => {
     });
   });
 
-  it('may have several contexts, and one without a user is anonymous', () => {
+  it('may have several contexts, and one without a user is anonymous', async () => {
     const value = {
       contexts: [
         { name: 'a', context: { cluster: 'one' } },
@@ -75,22 +76,23 @@ describe('a kubeconfig', () => {
       ],
     };
     const file = writeKubeconfig(value);
-    expect(readKubeconfig(file, 'b')).to.deep.include({
+    expect(await readKubeconfig(files, file, 'b')).to.deep.include({
       server: 'https://two/k8s/clusters/x',
       insecure: true,
       user: { name: '' },
     });
-    expect(refused(value)).to.contain('no context is chosen').and.contain('"a", "b"');
+    expect(await refused(value))
+      .to.contain('no context is chosen')
+      .and.contain('"a", "b"');
   });
 
-  it('that is not there is named', () => {
+  it('that is not there is named', async () => {
     const file = join(temporaryDirectory(), 'none');
-    expect(() => readKubeconfig(file))
-      .to.throw(ThresherError, file)
-      .with.property('code', 'kubeconfig-missing');
-    expect(() => readKubeconfig(temporaryDirectory()))
-      .to.throw(ThresherError)
-      .with.property('code', 'kubeconfig-missing');
+    const missing = await rejection(readKubeconfig(files, file));
+    expect(missing).to.be.instanceOf(ThresherError).with.property('code', 'kubeconfig-missing');
+    expect(missing).to.have.property('message').that.contains(file);
+    const directory = await rejection(readKubeconfig(files, temporaryDirectory()));
+    expect(directory).to.be.instanceOf(ThresherError).with.property('code', 'kubeconfig-missing');
   });
 
   const mistakes: [what: string, value: unknown, message: RegExp, context?: string][] = [
@@ -160,19 +162,19 @@ describe('a kubeconfig', () => {
     ],
   ];
   for (const [what, value, message, context] of mistakes) {
-    it(`with ${what} says where, and what would be right`, () => {
-      expect(refused(value, context)).to.match(message);
+    it(`with ${what} says where, and what would be right`, async () => {
+      expect(await refused(value, context)).to.match(message);
     });
   }
 });
 
 describe('within a Pod', () => {
-  it('the service account is the login', () => {
+  it('the service account is the login', async () => {
     const directory = temporaryDirectory();
     writeFileSync(join(directory, 'token'), 'secret');
     writeFileSync(join(directory, 'namespace'), 'grid\n');
     const environment = { KUBERNETES_SERVICE_HOST: 'fd00::1', KUBERNETES_SERVICE_PORT: '443' };
-    expect(readAccess({ kind: 'in-cluster', directory, environment })).to.deep.equal({
+    expect(await readAccess(files, { kind: 'in-cluster', directory, environment })).to.deep.equal({
       source: directory,
       context: 'in-cluster',
       namespace: 'grid',
@@ -183,19 +185,19 @@ describe('within a Pod', () => {
     });
   });
 
-  it('it must be one, with a service account', () => {
+  it('it must be one, with a service account', async () => {
     const directory = temporaryDirectory();
-    const message = (environment: NodeJS.ProcessEnv) => {
+    const message = async (environment: NodeJS.ProcessEnv) => {
       try {
-        readAccess({ kind: 'in-cluster', directory, environment });
+        await readAccess(files, { kind: 'in-cluster', directory, environment });
       } catch (error) {
         expect((error as ThresherError).code).to.equal('kubeconfig-missing');
         return (error as ThresherError).message;
       }
       throw new Error('it was accepted');
     };
-    expect(message({})).to.contain('KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set');
-    expect(message({ KUBERNETES_SERVICE_HOST: 'a', KUBERNETES_SERVICE_PORT: '1' })).to.contain(
+    expect(await message({})).to.contain('KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set');
+    expect(await message({ KUBERNETES_SERVICE_HOST: 'a', KUBERNETES_SERVICE_PORT: '1' })).to.contain(
       join(directory, 'token'),
     );
   });

@@ -1,7 +1,11 @@
 import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
 import type { KubernetesClient } from '../../../src/clients/kubernetes/client.ts';
-import { KubernetesError, type KubernetesCode } from '../../../src/clients/kubernetes/errors.ts';
+import {
+  isKubernetesError,
+  KubernetesError,
+  type KubernetesCode,
+} from '../../../src/clients/kubernetes/errors.ts';
 import { collectionPath, jobs } from '../../../src/clients/kubernetes/paths.ts';
 import { afterFailure, Reflector, type ReflectorState } from '../../../src/clients/kubernetes/reflector.ts';
 import { ThresherError } from '../../../src/worker/errors.ts';
@@ -171,24 +175,26 @@ describe('a reflector', () => {
     server.next(
       list('5', 'a'),
       lines([event('ADDED', 'b', '6'), half], cut),
+      list('7'),
       lines([event('DELETED', 'a', '7')]),
     );
     follow();
     await passPause(1000);
     await seen('=a', '+b', '-a');
-    expect(versions()).to.deep.equal([null, '5', '6']);
+    expect(versions()).to.deep.equal([null, '5', null, '6']);
   });
 
   it('goes on from the last good line after one that is none', async () => {
     server.next(
       list('5'),
       lines([event('ADDED', 'a', '6'), '{"type":"MODIF\n', event('ADDED', 'z', '9')]),
+      list('9'),
       lines([]),
     );
     follow();
     await passPause(1000);
-    await asked(3);
-    expect(versions()).to.deep.equal([null, '5', '6']);
+    await asked(4);
+    expect(versions()).to.deep.equal([null, '5', null, '6']);
     expect(told).to.deep.equal(['=', '+a']);
   });
 
@@ -206,13 +212,13 @@ describe('a reflector', () => {
     await clock.advance(99_000);
     expect(reflector.state.synced).to.equal(true);
     expect(clock.monotonic() - reflector.state.aliveAt).to.equal(99_000);
-    server.next(lines([event('ADDED', 'a', '10')]));
+    server.next(list('10'), lines([event('ADDED', 'a', '10')]));
     await clock.advance(1000);
     await until('it noticed', () => !reflector.state.synced);
     expect(reflector.state.trouble).to.have.property('message').that.contains('has been silent for 100 s');
     await passPause(1000);
     await seen('=', '+a');
-    expect(versions()).to.deep.equal([null, '5', '9']);
+    expect(versions()).to.deep.equal([null, '5', null, '9']);
     expect(reflector.state).to.deep.equal({ synced: true, aliveAt: clock.monotonic() });
   });
 
@@ -237,12 +243,14 @@ describe('a reflector', () => {
   });
 
   it('does not ask without a pause when each watch is ended at once', async () => {
-    server.next(list('5'));
-    server.always(lines([], end));
+    server.always((response, request) => {
+      (request.url.includes('watch') ? lines([], end) : list('5'))(response, request);
+    });
     follow();
     for (const pause of [1000, 2000, 4000]) await passPause(pause);
-    await asked(5);
-    expect(versions()).to.deep.equal([null, '5', '5', '5', '5']);
+    await asked(8);
+    expect(versions()).to.deep.equal([null, '5', null, '5', null, '5', null, '5']);
+    expect(told).to.deep.equal(['=']);
   });
 
   it('lists again when the server fails again and again at the same version', async () => {
@@ -303,6 +311,51 @@ describe('a reflector', () => {
     await seen('=a,odd');
   });
 
+  const isRewound = () =>
+    until('it said so', () =>
+      changes.some(({ trouble }) => isKubernetesError(trouble, 'kubernetes-rewound')),
+    );
+
+  it('lists again when the server is at an older version after a failure, and before it watches', async () => {
+    server.next(list('50', 'a', 'b'), lines([event('ADDED', 'c', '60')], cut), list('20'));
+    server.next(list('20', 'a'), lines([]));
+    follow();
+    await passPause(1000);
+    await isRewound();
+    await passPause(1000);
+    await seen('=a,b', '+c', '=a');
+    await asked(5);
+    expect(versions()).to.deep.equal([null, '50', null, null, '20']);
+  });
+
+  for (const [what, told] of [
+    ['a bookmark', bookmark('20')],
+    ['an event', event('MODIFIED', 'a', '20')],
+  ] as const) {
+    it(`lists again when ${what} is of an older version`, async () => {
+      server.next(list('50', 'a', 'b'), lines([told]), list('20', 'a'), lines([]));
+      follow();
+      await isRewound();
+      await passPause(1000);
+      await seen('=a,b', '=a');
+    });
+  }
+
+  it('lists again when another listing is at an older version than it was before that was asked for', async () => {
+    server.next(list('50', 'a', 'b'), lines([event('ADDED', 'c', '60')]), list('20', 'a'), lines([]));
+    follow();
+    await seen('=a,b', '+c');
+    // A listing that was asked for before the last event came may be older than that.
+    reflector.listed('55', '50');
+    reflector.listed('20', undefined);
+    reflector.listed('opaque', '60');
+    expect(reflector.version).to.equal('60');
+    reflector.listed('20', '60');
+    await isRewound();
+    await passPause(1000);
+    await seen('=a,b', '+c', '=a');
+  });
+
   it('ends when it is told to, wherever it is', async () => {
     for (const responds of [
       [list('5'), lines([])],
@@ -327,6 +380,8 @@ describe('what a reflector does after a failure', () => {
   const cases: [error: unknown, failures: number, relist: boolean, pause: number][] = [
     [failure('kubernetes-gone', 410), 1, true, 0],
     [failure('kubernetes-gone', 410), 3, true, 4000],
+    [failure('kubernetes-rewound'), 1, true, 1000],
+    [failure('kubernetes-rewound'), 9, true, 1000],
     [failure('kubernetes-unreachable'), 1, false, 1000],
     [failure('kubernetes-unreachable'), 100, false, 30_000],
     [failure('kubernetes-too-many-requests', 429), 2, false, 2000],

@@ -5,6 +5,7 @@ import { managersOf } from '../../../src/config/queues/credential-managers.ts';
 import type { PluginCatalogue } from '../../../src/config/queues/queue-config.ts';
 import { readSettings } from '../../../src/config/settings/settings.ts';
 import { loadPlugins } from '../../../src/daemon/plugins.ts';
+import { files } from '../../support/operator-files.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 
 const k8s = 'pandaharvester.harvestercredmanager.k8s_secret_cred_manager';
@@ -16,7 +17,7 @@ describe('credential managers of the settings', () => {
   let catalogue: PluginCatalogue;
 
   before(async () => {
-    catalogue = await loadPlugins([], '/');
+    catalogue = await loadPlugins([], '/', files);
   });
 
   beforeEach(() => {
@@ -32,12 +33,12 @@ describe('credential managers of the settings', () => {
     writeFileSync(plan, JSON.stringify({ k8s_config_file: 'kubeconfig', proxy_files: ['/proxy'] }));
   });
 
-  function read(text: string, name = 'panda_harvester.cfg') {
+  async function read(text: string, name = 'panda_harvester.cfg') {
     const file = join(directory, name);
     writeFileSync(file, text);
     const result = readSettings(file, undefined, { env: {}, hostname: 'h', home: directory });
     if (!result.ok) throw new Error(JSON.stringify(result.problems));
-    const { choices, problems } = managersOf(result.settings, catalogue);
+    const { choices, problems } = await managersOf(result.settings, catalogue, files);
     return {
       managers: choices.map(({ name, config }) => [
         name,
@@ -49,14 +50,14 @@ describe('credential managers of the settings', () => {
     };
   }
 
-  it("are read of Harvester's parallel lists, one line for each", () => {
+  it("are read of Harvester's parallel lists, one line for each", async () => {
     const text = [
       ...['[credmanager]', 'moduleName =', ` ${k8s}`, ` ${voms}`],
       ...['className =', ' K8sSecretCredManager', ' NoVomsCredManager'],
       ...['certFile =', ` ${plan}`, ' /cert.pem', 'outCertFile =', ' dummy', ' /proxy'],
       ...['voms =', ' dummy', ' atlas:/atlas/Role=pilot'],
     ].join('\n');
-    expect(read(text)).to.deep.equal({
+    expect(await read(text)).to.deep.equal({
       managers: [
         ['K8sSecretCredManager', plan],
         ['NoVomsCredManager', '/cert.pem'],
@@ -65,23 +66,85 @@ describe('credential managers of the settings', () => {
     });
   });
 
-  it('are none where a list is short: what belongs to what is not guessed', () => {
+  it("are as many as the shortest list has, as in Harvester's zip, and all that is dropped is named", async () => {
     const text = [
       ...['[credmanager]', 'moduleName =', ` ${k8s}`, ` ${voms}`],
       ...['className =', ' K8sSecretCredManager', ' NoVomsCredManager', 'certFile =', ` ${plan}`],
     ].join('\n');
-    const { managers, problems } = read(text);
+    const { managers, problems } = await read(text);
+    expect(managers).to.deep.equal([['K8sSecretCredManager', plan]]);
+    expect(problems).to.deep.equal([
+      `warning credmanager-dropped 8 /credmanager/certFile: the lists are not equally long: moduleName has 2, className has 2, certFile has 1; as in Harvester the shortest counts, and these are dropped: moduleName ${voms}; className NoVomsCredManager; write one line for each manager, "dummy" where it needs nothing`,
+    ]);
+  });
+
+  for (const [what, text, name] of [
+    ['of JSON', `[credmanager]\nmoduleName =\n []\nclassName =\n []\nvoms =\n atlas\n`, undefined],
+    ['on one line', '[credmanager]\nmoduleName = []\nclassName = []\n', undefined],
+    ['of YAML', 'credmanager: { moduleName: [], className: [], outCertFile: [/proxy] }\n', 'thresher.yaml'],
+  ] as const) {
+    it(`are none by empty lists ${what}, without a problem`, async () => {
+      expect(await read(text, name)).to.deep.equal({ managers: [], problems: [] });
+    });
+  }
+
+  it('are none by an empty list of modules, and the classes are named that have none', async () => {
+    const { managers, problems } = await read(
+      'credmanager: { moduleName: [], className: [A, B] }\n',
+      'thresher.yaml',
+    );
     expect(managers).to.deep.equal([]);
-    expect(problems).to.have.length(1);
-    expect(problems[0]).to.match(
-      /^error wrong-type 8 \/credmanager\/certFile: the lists are not equally long: moduleName has 2, className has 2, certFile has 1; .*"dummy"/,
+    expect(problems.join()).to.match(
+      /^warning credmanager-dropped 1 .*moduleName has 0, className has 2; .*dropped: className A, B;/,
     );
   });
 
-  it('are read of pluginConfigs, each with its options', () => {
+  it('take the PanDA server from [pandacon] where they do not name one', async () => {
+    writeFileSync(join(directory, 'client'), '{}');
+    const options = { client_cred_file: 'client', target_type: 'panda', out_dir: '.' };
+    writeFileSync(join(directory, 'setup.json'), JSON.stringify(options));
+    const plugin = (configs: object) => ({
+      module: 'pandaharvester.harvestercredmanager.iam_token_cred_manager',
+      ...{ name: 'IamTokenCredManager', configs },
+    });
+    const own = 'https://own.example:25443/server/panda';
+    const configs = { a: options, b: { ...options, pandaURLSSL: own }, c: { inFile: 'setup.json' } };
+    const lines = (server: string) => [
+      ...['[pandacon]', `pandaURLSSL = ${server}`, '[credmanager]'],
+      ...['pluginConfigs =', ` [${JSON.stringify(plugin(configs))},`, ' ]'].map((line) =>
+        line.replace(/,$/, ''),
+      ),
+    ];
+    const server = 'https://pandaserver.example:25443/server/panda';
+    const file = join(directory, 'panda_harvester.cfg');
+    writeFileSync(file, lines(server).join('\n'));
+    const result = readSettings(file, undefined, { env: {}, hostname: 'h', home: directory });
+    if (!result.ok) throw new Error(JSON.stringify(result.problems));
+    const { choices, problems } = await managersOf(result.settings, catalogue, files);
+    expect(problems).to.deep.equal([]);
+    expect(choices.map(({ config }) => config.pandaURLSSL)).to.deep.equal([server, own, server]);
+  });
+
+  it('are incomplete with tokens for the computing elements of CRIC, and the others go on', async () => {
+    const ce = { client_cred_file: 'token', target_type: 'ce', out_dir: '.' };
+    const plugins = [
+      { module: 'thresher/credentials', name: 'IamTokenCredManager', configs: { a: ce } },
+      { module: 'thresher/credentials', name: 'FileCredManager', configs: { b: { files: ['/b'] } } },
+    ];
+    const { managers, problems } = await read(
+      `credmanager: { pluginConfigs: ${JSON.stringify(plugins)} }\n`,
+      'thresher.yaml',
+    );
+    expect(managers).to.deep.equal([['FileCredManager', ['/b']]]);
+    expect(problems.join()).to.match(
+      /^warning credential-targets-missing 1 .*target_list: incomplete: target_type "ce" takes its targets from CRIC/,
+    );
+  });
+
+  it('are read of pluginConfigs, each with its options', async () => {
     const configs = { one: { files: ['token'] }, other: { files: ['/b'] } };
     const text = `credmanager: { pluginConfigs: [${JSON.stringify({ module: 'thresher/credentials', name: 'FileCredManager', configs })}] }\n`;
-    expect(read(text, 'thresher.yaml')).to.deep.equal({
+    expect(await read(text, 'thresher.yaml')).to.deep.equal({
       managers: [
         ['FileCredManager', ['token']],
         ['FileCredManager', ['/b']],
@@ -106,7 +169,7 @@ describe('credential managers of the settings', () => {
     [
       "one of Harvester's that thresher does not have",
       '{"module": "pandaharvester.harvestercredmanager.other", "name": "Other", "configs": {"a": {}}}',
-      /^warning credmanager-not-applied .*there is no credential manager Other/,
+      /^warning credmanager-not-applied .*: incomplete: no credmanager is called Other of /,
     ],
     [
       'a wrong option',
@@ -114,18 +177,18 @@ describe('credential managers of the settings', () => {
       /^error wrong-type .*\/configs\/a\/files: files is "\/x"; it must be a list/,
     ],
   ] as const) {
-    it(`with ${what} are a mistake, at its place, and the others go on`, () => {
+    it(`with ${what} are a mistake, at its place, and the others go on`, async () => {
       const good =
         '{"module": "thresher/credentials", "name": "FileCredManager", "configs": {"b": {"files": ["/b"]}}}';
       const text = `credmanager:\n  pluginConfigs:\n    - ${entry}\n    - ${good}\n`;
-      const { managers, problems } = read(text, 'thresher.yaml');
+      const { managers, problems } = await read(text, 'thresher.yaml');
       expect(managers).to.deep.equal([['FileCredManager', ['/b']]]);
       expect(problems).to.have.length(1);
       expect(problems[0]).to.match(said);
     });
   }
 
-  it('with a plan that is wrong name the place in the plan', () => {
+  it('with a plan that is wrong name the place in the plan', async () => {
     writeFileSync(plan, '{\n  "proxy_files": "/proxy"\n}\n');
     const lines = [
       '[credmanager]',
@@ -133,7 +196,7 @@ describe('credential managers of the settings', () => {
       'className = K8sSecretCredManager',
       `certFile = ${plan}`,
     ];
-    const { managers, problems } = read(lines.join('\n'));
+    const { managers, problems } = await read(lines.join('\n'));
     expect(managers).to.deep.equal([]);
     expect(problems.join('\n')).to.match(/^error wrong-type .*plan\.json:2: proxy_files/);
   });

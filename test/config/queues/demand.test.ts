@@ -18,7 +18,7 @@ function read(written: Written) {
 
 function why(written: Written, worker: WorkerOptions = {}): string | undefined {
   const { options, limits } = read(written);
-  return whyStanding(options, limits, 'fill', worker);
+  return whyStanding(options, limits, 'fill', worker)[0];
 }
 
 /** How many the daemon would submit at first, when it asks its limiters. */
@@ -52,12 +52,12 @@ describe('why a queue stands still', () => {
   const some = { maxWorkers: 10 };
   const none = 'nothing starts from none unless';
   for (const [written, worker, expected] of [
-    [{}, {}, 'maxWorkers is not set, which counts as 0'],
-    [{ maxWorkers: 0 }, {}, 'maxWorkers is 0'],
-    [{ maxWorkers: -5 }, {}, 'maxWorkers is -5, which counts as 0'],
-    [{ ...some, nQueueLimitWorker: 0 }, {}, 'nQueueLimitWorker is 0'],
-    [{ ...some, nQueueLimitWorker: -1 }, {}, 'nQueueLimitWorker is -1, which counts as 0'],
-    [{ ...some, nQueueLimitWorkerMax: 0 }, {}, 'nQueueLimitWorker is 0'],
+    [{}, {}, 'maxWorkers is not set, which counts as 0: set it to how many may be alive'],
+    [{ maxWorkers: 0 }, {}, 'maxWorkers is 0: set it above 0'],
+    [{ maxWorkers: -5 }, {}, 'maxWorkers is -5, which counts as 0: set it above 0'],
+    [{ ...some, nQueueLimitWorker: 0 }, {}, 'nQueueLimitWorker is 0: set it above 0'],
+    [{ ...some, nQueueLimitWorker: -1 }, {}, 'nQueueLimitWorker is -1, which counts as 0: set it above 0'],
+    [{ ...some, nQueueLimitWorkerMax: 0 }, {}, 'nQueueLimitWorkerMax is 0: set it above 0'],
     [
       { ...some, nQueueLimitWorkerRatio: 50 },
       {},
@@ -75,25 +75,50 @@ describe('why a queue stands still', () => {
       `nQueueLimitWorkerCoresRatio gives 0 (30 % of 0 running): ${none} nQueueLimitWorkerCoresMin is above 0`,
     ],
     [{ ...some, nQueueLimitWorkerCoresRatio: 30, nQueueLimitWorkerCoresMin: 1 }, { nCore: 8 }, undefined],
-    [{ ...some, nQueueLimitWorkerCores: 0 }, {}, 'nQueueLimitWorkerCores is 0'],
+    [{ ...some, nQueueLimitWorkerCores: 0 }, {}, 'nQueueLimitWorkerCores is 0: set it above 0'],
     [
       { ...some, nQueueLimitWorkerCores: 4 },
       { nCore: 8 },
-      'nQueueLimitWorkerCores is 4, and one worker takes 8 cores',
+      'nQueueLimitWorkerCores is 4, and one worker takes 8 cores: set it to 8 or more',
     ],
     [{ ...some, nQueueLimitWorkerCores: 8 }, { nCore: 8 }, undefined],
-    [{ ...some, nQueueLimitWorkerMemory: 0 }, { minRamCount: 2000 }, 'nQueueLimitWorkerMemory is 0'],
+    [
+      { ...some, nQueueLimitWorkerMemory: 0 },
+      { minRamCount: 2000 },
+      'nQueueLimitWorkerMemory is 0: set it to 2000 or more',
+    ],
     [{ ...some, nQueueLimitWorkerMemory: 500 }, {}, undefined],
     [
       { ...some, nQueueLimitWorkerMemory: 500 },
       { minRamCount: 2000 },
-      'nQueueLimitWorkerMemory is 500, and one worker takes 2000 MB',
+      'nQueueLimitWorkerMemory is 500, and one worker takes 2000 MB: set it to 2000 or more',
     ],
   ] as const) {
     it(`with ${JSON.stringify(written)} and workers of ${JSON.stringify(worker)}: ${expected ?? 'it does not'}`, () => {
       expect(why(written, worker)).to.equal(expected);
     });
   }
+
+  it('a push queue that is offline, slave and without demand says all of it, what is to be changed first at the front', () => {
+    const { options, limits } = read({});
+    const queue = { ...options, queueStatus: 'offline', mapType: 'OneToOne', runMode: 'slave' } as const;
+    const reasons = whyStanding(queue, limits, 'none', {});
+    expect(reasons.map((reason) => reason.split(':')[0])).to.deep.equal([
+      'queueStatus is offline',
+      'mapType is OneToOne',
+      'runMode is slave',
+      'demand is none',
+      'maxWorkers is not set, which counts as 0',
+    ]);
+  });
+
+  it('each reason names the option to set and its value', () => {
+    const { options, limits } = read({});
+    const queue = { ...options, queueStatus: 'offline', mapType: 'OneToOne', runMode: 'slave' } as const;
+    const remedies = ['set it to "online"', 'set it to "NoJob"', 'set it to "self"', 'set demand to "fill"'];
+    for (const [index, reason] of whyStanding(queue, limits, 'none', {}).slice(0, 4).entries())
+      expect(reason).to.contain(remedies[index]);
+  });
 
   it('is said where the limits of the daemon would start nothing from none, and nowhere else', () => {
     const number = fc.integer({ min: -1, max: 12 });

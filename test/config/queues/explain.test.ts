@@ -3,9 +3,10 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { explainQueue } from '../../../src/config/queues/explain.ts';
 import { loadPlugins } from '../../../src/daemon/plugins.ts';
+import { files } from '../../support/operator-files.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 
-const options = { stateDir: '/state', defaultDemand: undefined, queueList: undefined };
+const options = { stateDir: '/state', files, defaultDemand: undefined, queueList: undefined };
 const local = (name: string) => ({ name, module: 'thresher/local' });
 const sections = {
   ...{ submitter: local('LocalSubmitter'), monitor: local('LocalMonitor'), sweeper: local('LocalSweeper') },
@@ -18,7 +19,7 @@ async function explain(queue: Record<string, unknown>) {
     file,
     `{"Q": ${JSON.stringify({ ...sections, ...queue }).replace('"PROTO"', '"__proto__"')}}`,
   );
-  const explained = explainQueue(file, await loadPlugins([], '/'), options, 'Q');
+  const explained = await explainQueue(file, await loadPlugins([], '/', files), options, 'Q');
   if (explained === undefined) throw new Error('not explained');
   const noteOf = (option: string) => explained.values.find((value) => value.option === option)?.note;
   return { explained, noteOf };

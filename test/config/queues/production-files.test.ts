@@ -5,13 +5,19 @@ import fc from 'fast-check';
 import { modulesNamedIn, type QueueFileResult, readQueueFile } from '../../../src/config/queues/queues.ts';
 import { loadPlugins } from '../../../src/daemon/plugins.ts';
 import { runHere } from '../../support/command-line.ts';
+import { files as operatorFiles } from '../../support/operator-files.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 
 const fixtures = resolve(import.meta.dirname, '../../fixtures');
-const options = { stateDir: '/state', defaultDemand: undefined, queueList: undefined };
+const options = { stateDir: '/state', files: operatorFiles, defaultDemand: undefined, queueList: undefined };
+
+async function readWith(file: string, modules: Iterable<string>): Promise<QueueFileResult> {
+  const catalogue = await loadPlugins(modules, resolve(file, '..'), operatorFiles);
+  return readQueueFile(file, catalogue, options);
+}
 
 async function read(file: string): Promise<QueueFileResult> {
-  return readQueueFile(file, await loadPlugins(modulesNamedIn(file), resolve(file, '..')), options);
+  return readWith(file, await modulesNamedIn(file, operatorFiles));
 }
 
 /** Of each file: queues by state, templates, and duplicate keys as [pointer, line of the second, line of the first]. */
@@ -77,7 +83,11 @@ describe('queue files of real sites', () => {
       const settings = join(directory, 'thresher.yaml');
       writeFileSync(settings, JSON.stringify({ qconf: { configFile: file } }));
       const { status, stdout, stderr } = await runHere('--config', settings, 'check-config');
-      expect({ status, stderr }).to.deep.equal({ status: incomplete > 0 ? 1 : 0, stderr: '' });
+      // A file of templates alone is judged by them, and the plugin of this one is gone.
+      expect({ status, stderr }).to.deep.equal({
+        status: ready + incomplete === 0 || incomplete > 0 ? 1 : 0,
+        stderr: '',
+      });
       const text = stdout.replaceAll(relative(process.cwd(), file), 'FILE').replaceAll(file, 'FILE');
       const expected = join(fixtures, name.replace(/\.json$/, '.check-config.txt'));
       if (process.env.THRESHER_UPDATE_FIXTURES === '1') writeFileSync(expected, text);
@@ -94,11 +104,15 @@ describe('any queue file', () => {
 
   it('is read without an exception, and each entry is a template or in exactly one state', async () => {
     const file = join(temporaryDirectory(), 'queues.json');
-    const catalogue = await loadPlugins([], '/');
-    const judge = (text: string) => {
+    const catalogue = await loadPlugins([], '/', operatorFiles);
+    const judge = async (text: string) => {
       writeFileSync(file, text);
       const value = JSON.parse(text) as unknown;
-      const { verdicts, templates, queues, refused, incomplete } = readQueueFile(file, catalogue, options);
+      const { verdicts, templates, queues, refused, incomplete } = await readQueueFile(
+        file,
+        catalogue,
+        options,
+      );
       const isFile = typeof value === 'object' && value !== null && !Array.isArray(value);
       expect([...templates, ...verdicts.map(({ name }) => name)].sort()).to.deep.equal(
         isFile ? Object.keys(value).sort() : [],
@@ -107,9 +121,9 @@ describe('any queue file', () => {
         verdicts.map(({ name }) => name).sort(),
       );
     };
-    fc.assert(
-      fc.property(fc.dictionary(fc.string(), odd), (value) => {
-        judge(JSON.stringify(value));
+    await fc.assert(
+      fc.asyncProperty(fc.dictionary(fc.string(), odd), async (value) => {
+        await judge(JSON.stringify(value));
       }),
       { numRuns: 200 },
     );
@@ -117,11 +131,11 @@ describe('any queue file', () => {
       fc.constantFrom(...production),
       fc.array(fc.tuple(fc.nat(), odd), { minLength: 1, maxLength: 5 }),
     );
-    fc.assert(
-      fc.property(mutation, ([text, changes]) => {
+    await fc.assert(
+      fc.asyncProperty(mutation, async ([text, changes]) => {
         const value = JSON.parse(text) as Record<string, unknown>;
         for (const [at, replacement] of changes) mutate(value, at, replacement);
-        judge(JSON.stringify(value));
+        await judge(JSON.stringify(value));
       }),
       { numRuns: 60 },
     );

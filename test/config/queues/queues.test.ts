@@ -3,14 +3,17 @@ import { join, resolve } from 'node:path';
 import { expect } from 'chai';
 import { modulesNamedIn, type QueueFileOptions, readQueueFile } from '../../../src/config/queues/queues.ts';
 import { loadPlugins } from '../../../src/daemon/plugins.ts';
+import { files } from '../../support/operator-files.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 
 type Json = Record<string, unknown>;
 
-const options: QueueFileOptions = { stateDir: '/state', defaultDemand: undefined, queueList: undefined };
+const options: QueueFileOptions = {
+  ...{ stateDir: '/state', files, defaultDemand: undefined, queueList: undefined },
+};
 
 async function read(file: string, changes: Partial<QueueFileOptions> = {}) {
-  const catalogue = await loadPlugins(modulesNamedIn(file), resolve(file, '..'));
+  const catalogue = await loadPlugins(await modulesNamedIn(file, files), resolve(file, '..'), files);
   return readQueueFile(file, catalogue, { ...options, ...changes });
 }
 
@@ -45,7 +48,7 @@ describe('the example file of Harvester', () => {
     ]);
   });
 
-  it('says of each queue which rule holds nothing back', async () => {
+  it('says of each queue which rule holds nothing back, and which options do nothing', async () => {
     const { problems } = await read(file);
     const of = problems.filter(({ queue }) => queue === 'PULL_MODEL_1');
     expect(
@@ -56,6 +59,14 @@ describe('the example file of Harvester', () => {
         'throttler-rule-idle',
         '/TEMPLATE_QUEUE/throttler/rulesForMissed/1/level',
         'a rule of level "ce" never throttles yet: no backend says which computing element a worker went to; "site" and "pq" do',
+      ],
+      [
+        ...['notice', 'option-without-effect', '/TEMPLATE_QUEUE/nQueueLimitJob'],
+        'nQueueLimitJob has no effect: it limits the jobs of push queues, and thresher takes no jobs yet',
+      ],
+      [
+        ...['notice', 'option-without-effect', '/TEMPLATE_QUEUE/submitter/logBaseURL'],
+        'submitter.logBaseURL has no effect: this backend makes no addresses of logs',
       ],
     ]);
   });
@@ -425,12 +436,6 @@ describe('a queue file', () => {
     { level: 'ce', timeWindow: 1, maxMissed: 1 },
   ];
   const weights = 'prodSourceLabelRandomWeightsPermille';
-  const typeWeights = 'pilotTypeRandomWeightsPermille';
-  const workerMaker = (value: Json) => ({
-    name: 'SimpleWorkerMaker',
-    module: 'pandaharvester.harvesterworkermaker.simple_worker_maker',
-    [typeWeights]: value,
-  });
   const idle =
     'a rule of level "ce" never throttles yet: no backend says which computing element a worker went to; "site" and "pq" do';
   for (const [has, pointer, code, message] of [
@@ -438,13 +443,7 @@ describe('a queue file', () => {
       { queueStatus: 'ofline' },
       '/queueStatus',
       'doubtful-value',
-      'queueStatus is "ofline", which nobody knows, so nothing is submitted; did you mean "online" or "offline"?',
-    ],
-    [
-      { queueStatus: 'ONLINE' },
-      '/queueStatus',
-      'doubtful-value',
-      'queueStatus is "ONLINE", which nobody knows, so nothing is submitted; did you mean "online"?',
+      'queueStatus is "ofline", which neither PanDA nor Harvester knows, so nothing is submitted; did you mean "online" or "offline"?',
     ],
     [
       { [weights]: { rc_tset: 10, rc_test: 10 } },
@@ -457,12 +456,6 @@ describe('a queue file', () => {
       `/${weights}`,
       'doubtful-value',
       `the weights of ${weights} are 1001 together; they are parts of 1000`,
-    ],
-    [
-      { workerMaker: workerMaker({ XX: 1 }) },
-      `/workerMaker/${typeWeights}`,
-      'doubtful-value',
-      `${typeWeights} has a weight for the pilot type "XX", which does not exist; there are PR, RC, ALRB, PT`,
     ],
     ...['SimpleThrottler', 'TinyThrottler'].map(
       (name) =>
@@ -491,6 +484,45 @@ describe('a queue file', () => {
     ]);
     write(Object.fromEntries(states) as Json);
     expect((await read(file)).problems).to.deep.equal([]);
+  });
+
+  for (const queueStatus of ['Online', 'ONLINE', 'onLine'])
+    it(`takes queueStatus ${queueStatus} for online, as Harvester does`, async () => {
+      write({ Q: { ...good(), queueStatus, mapType: 'NoJob', maxWorkers: 1 } });
+      const { queues, problems, verdicts } = await read(file, { defaultDemand: 'fill' });
+      expect(problems).to.deep.equal([]);
+      expect(queues[0]?.options.queueStatus).to.equal('online');
+      expect(verdicts[0]?.standing).to.equal(undefined);
+    });
+
+  it('says of weights of test labels that the pilots are usual ones, without another label to write', async () => {
+    write({ Q: { ...good(), [weights]: { test: 10, managed: 5 } } });
+    const { problems } = await read(file);
+    expect(problems.map(({ severity, code, message }) => [severity, code, message])).to.deep.equal(
+      ['test', 'managed'].map((label) => [
+        ...['notice', 'doubtful-value'],
+        `pilots for the label "${label}" of ${weights} are of the usual type PR, as in Harvester`,
+      ]),
+    );
+  });
+
+  it('says of weights by pilot type that they have no effect, as in Harvester since 2019', async () => {
+    const workerMaker = {
+      name: 'SimpleWorkerMaker',
+      module: 'pandaharvester.harvesterworkermaker.simple_worker_maker',
+      pilotTypeRandomWeightsPermille: { RC: 1000 },
+    };
+    write({ Q: { ...good(), workerMaker } });
+    const { problems } = await read(file);
+    expect(problems.map(({ pointer, code }) => [pointer, code])).to.deep.equal([
+      ['/Q/workerMaker/pilotTypeRandomWeightsPermille', 'option-without-effect'],
+    ]);
+  });
+
+  it('names no queue as unknown where the queue file cannot be read', async () => {
+    const gone = join(file, '..', 'gone.json');
+    const { problems } = await read(gone, { queueList: ['A', 'B'] });
+    expect(problems.map(({ code }) => code)).to.deep.equal(['file-unreadable']);
   });
 
   it('takes back with null what its template says', async () => {

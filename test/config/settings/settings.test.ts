@@ -49,6 +49,7 @@ describe('the settings of the daemon', () => {
         qconf: { configFile: 'panda_queueconfig.json', checkInterval: 5 },
         submitter: { sleepTime: 10, ...submitterDefaults },
         monitor: { maxStatusAge: 120, missingGrace: 30 },
+        pandacon: {},
         sweeper: {
           sleepTime: 60,
           listInterval: 600,

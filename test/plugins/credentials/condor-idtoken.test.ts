@@ -140,16 +140,16 @@ describe('CondorTokenCredManager', () => {
     expect(readdirSync(directory)).to.deep.equal(['pilot']);
   });
 
-  it('finds mistakes in its options', () => {
+  it('finds mistakes in its options', async () => {
     const from = (options: object) => mistakes(CondorTokenCredManager, { directory: '/d', ...options });
-    expect(from({ create })).to.deep.equal([]);
-    expect(from({ create: [...create, ...create] })[0]).to.contain('/create/1/name: name is "pilot"');
-    expect(from({ create: [{ name: '../x', identity }] })).to.have.length(1);
-    expect(from({ create: [{ name: '.x', identity }] })).to.have.length(1);
-    expect(from({ create: [{ name: 'x~', identity }] })).to.have.length(1);
-    expect(from({ create: [{ name: 'x', identity: 'nobody' }] })).to.have.length(1);
-    expect(from({ create: [{ name: 'x', identity, lifetime: 5 }] })).to.have.length(1);
-    expect(from({ create: [{ name: 'x', identity, life: 5 }] })[0]).to.contain('not a known setting');
-    expect(mistakes(CondorTokenCredManager, {})[0]).to.contain('"directory" is missing');
+    expect(await from({ create })).to.deep.equal([]);
+    expect((await from({ create: [...create, ...create] }))[0]).to.contain('/create/1/name: name is "pilot"');
+    expect(await from({ create: [{ name: '../x', identity }] })).to.have.length(1);
+    expect(await from({ create: [{ name: '.x', identity }] })).to.have.length(1);
+    expect(await from({ create: [{ name: 'x~', identity }] })).to.have.length(1);
+    expect(await from({ create: [{ name: 'x', identity: 'nobody' }] })).to.have.length(1);
+    expect(await from({ create: [{ name: 'x', identity, lifetime: 5 }] })).to.have.length(1);
+    expect((await from({ create: [{ name: 'x', identity, life: 5 }] }))[0]).to.contain('not a known setting');
+    expect((await mistakes(CondorTokenCredManager, {}))[0]).to.contain('"directory" is missing');
   });
 });

@@ -71,10 +71,10 @@ describe('FileCredManager', () => {
     expect(seen.size).to.equal(3);
   });
 
-  it('finds mistakes in its options', () => {
-    expect(mistakes(FileCredManager, {})[0]).to.contain('"files" is missing');
-    expect(mistakes(FileCredManager, { files: [] })).to.have.length(1);
-    expect(mistakes(FileCredManager, { files: '/x' })[0]).to.contain('it must be a list');
-    expect(mistakes(FileCredManager, { files: [''] })).to.have.length(1);
+  it('finds mistakes in its options', async () => {
+    expect((await mistakes(FileCredManager, {}))[0]).to.contain('"files" is missing');
+    expect(await mistakes(FileCredManager, { files: [] })).to.have.length(1);
+    expect((await mistakes(FileCredManager, { files: '/x' }))[0]).to.contain('it must be a list');
+    expect(await mistakes(FileCredManager, { files: [''] })).to.have.length(1);
   });
 });

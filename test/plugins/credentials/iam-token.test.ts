@@ -16,6 +16,7 @@ import {
   warnings,
 } from '../../support/credential-manager.ts';
 import { makeJwt } from '../../support/credentials.ts';
+import { rejection } from '../../support/kubernetes-client.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 import { type Issuer, startIssuer } from '../../support/token-issuer.ts';
@@ -274,12 +275,13 @@ describe('IamTokenCredManager', () => {
     expect(await renewed(manager())).to.deep.equal(['renewed']);
   });
 
-  it('finds mistakes in its options', () => {
+  it('finds mistakes in its options', async () => {
     const file = join(configDir, 'setup.json');
     const from = (more: object) => mistakes(IamTokenCredManager, options(more));
-    expect(from({})).to.deep.equal([]);
-    expect(from({ target_type: 'site' })[0]).to.contain('it must be one of');
-    expect(from({ target_list: [] })[0]).to.contain('there is no target');
+    expect(await from({})).to.deep.equal([]);
+    expect((await from({ target_type: 'site' }))[0]).to.contain('it must be one of');
+    expect((await from({ target_type: 'common', target_list: [] }))[0]).to.contain('there is no target');
+    expect((await from({ target_list: [] }))[0]).to.contain('takes its targets from CRIC');
     const twice = (audience: string) =>
       from({
         target_list: [
@@ -287,18 +289,25 @@ describe('IamTokenCredManager', () => {
           { endpoint: 'a', audience },
         ],
       });
-    expect(twice('x')).to.deep.equal([]);
-    expect(twice('y')[0]).to.match(/^\/target_list\/1: this endpoint stands there with another audience/);
-    expect(from({ target_type: 'panda' })[0]).to.contain('pandaURLSSL is missing');
-    expect(from({ token_endpoint: 'http://x' })).to.have.length(1);
-    expect(from({ panda_token_filename: '../x' })).to.have.length(1);
-    expect(from({ refresh_part: 2 })).to.have.length(1);
-    expect(mistakes(IamTokenCredManager, {})).to.have.length(3);
-    expect(mistakes(IamTokenCredManager, { inFile: '/nowhere' })[0]).to.contain('inFile cannot be read');
+    expect(await twice('x')).to.deep.equal([]);
+    expect((await twice('y'))[0]).to.match(
+      /^\/target_list\/1: this endpoint stands there with another audience/,
+    );
+    expect((await from({ target_type: 'panda' }))[0]).to.contain('pandaURLSSL is missing');
+    expect(await from({ token_endpoint: 'http://x' })).to.have.length(1);
+    expect(await from({ panda_token_filename: '../x' })).to.have.length(1);
+    expect(await from({ refresh_part: 2 })).to.have.length(1);
+    expect(await mistakes(IamTokenCredManager, {})).to.have.length(3);
+    expect((await mistakes(IamTokenCredManager, { inFile: '/none/x' }))[0]).to.contain(
+      'inFile /none/x: cannot read',
+    );
     writeFileSync(file, '{');
-    expect(mistakes(IamTokenCredManager, { inFile: file })[0]).to.contain('it is no JSON');
+    expect((await mistakes(IamTokenCredManager, { inFile: file }))[0]).to.contain('it is no JSON');
     writeFileSync(file, '{ "target_type": "ce", "out_dir": "/x", "target_list": ["a"] }');
-    expect(mistakes(IamTokenCredManager, { inFile: file })[0]).to.contain('"client_cred_file" is missing');
-    expect(() => makeManager(IamTokenCredManager, { inFile: '/nowhere' })).to.throw('cannot be read');
+    expect((await mistakes(IamTokenCredManager, { inFile: file }))[0]).to.contain(
+      '"client_cred_file" is missing',
+    );
+    const error = await rejection(inspected(makeManager(IamTokenCredManager, { inFile: '/none/x' })));
+    expect((error as Error).message).to.contain('cannot read the file');
   });
 });

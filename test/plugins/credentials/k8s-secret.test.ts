@@ -24,35 +24,43 @@ describe('K8sSecretCredManager', () => {
   const plan = (changes: object) =>
     foundInFile(JSON.stringify({ ...place, proxy_files: ['/a'], ...changes }));
 
-  it('finds nothing wrong with what is right, in either place', () => {
-    expect(found({ ...place, proxy_files: ['/a', 'b'], k8s_namespace: ['x', 'y'] })).to.deep.equal([]);
-    expect(plan({ k8s_namespace: '', secret_name: 'other' })).to.deep.equal([]);
+  it('finds nothing wrong with what is right, in either place', async () => {
+    expect(await found({ ...place, proxy_files: ['/a', 'b'], k8s_namespace: ['x', 'y'] })).to.deep.equal([]);
+    expect(await plan({ k8s_namespace: '', secret_name: 'other' })).to.deep.equal([]);
   });
 
-  it('finds mistakes in its section', () => {
-    expect(found(place)[0]).to.match(
+  it('finds mistakes in its section', async () => {
+    expect((await found(place))[0]).to.match(
       /proxy_files.*it is missing: name the files, or in certFile a JSON file/,
     );
-    expect(found({ ...place, certFile: 'plan.json', proxy_files: ['/a'] })[0]).to.match(
+    expect((await found({ ...place, certFile: 'plan.json', proxy_files: ['/a'] }))[0]).to.match(
       /proxy_files.*plan\.json says which files/,
     );
-    expect(found({ ...place, proxy_files: [] })[0]).to.match(/proxy_files/);
-    expect(found({ ...place, proxy_files: ['/a'], secret_name: 'Not A Name' })[0]).to.match(/secret_name/);
+    expect((await found({ ...place, proxy_files: [] }))[0]).to.match(/proxy_files/);
+    expect((await found({ ...place, proxy_files: ['/a'], secret_name: 'Not A Name' }))[0]).to.match(
+      /secret_name/,
+    );
   });
 
-  it('finds them in the file that it names, with their line', () => {
-    expect(found({ certFile: 'none.json' })[0]).to.match(/none\.json.*cannot read the file/);
-    expect(foundInFile('{\n"proxy_files": [\n')[0]).to.match(/plan\.json.*:\d+.*not valid JSON/s);
-    expect(foundInFile('[]')[0]).to.match(/plan\.json.*the file/s);
-    expect(foundInFile('{}')[0]).to.match(/plan\.json.*proxy_files/s);
-    expect(foundInFile('{\n"proxy_files":\n"/a"}')[0]).to.match(/plan\.json:2.*proxy_files/s);
+  it('finds them in the file that it names, with their line', async () => {
+    expect((await found({ certFile: 'none.json' }))[0]).to.match(/none\.json.*cannot read the file/);
+    expect((await foundInFile('{\n"proxy_files": [\n'))[0]).to.match(/plan\.json.*:\d+.*not valid JSON/s);
+    expect((await foundInFile('[]'))[0]).to.match(/plan\.json.*the file/s);
+    expect((await foundInFile('{}'))[0]).to.match(/plan\.json.*proxy_files/s);
+    expect((await foundInFile('{\n"proxy_files":\n"/a"}'))[0]).to.match(/plan\.json:2.*proxy_files/s);
   });
 
-  it('finds what no Secret can have', () => {
-    expect(plan({ k8s_namespace: 'Pilots' })[0]).to.match(/"Pilots" cannot be a namespace/);
-    expect(plan({ k8s_namespace: ['good', 'bad_one'] })[0]).to.match(/"bad_one" cannot be a namespace/);
-    expect(plan({ proxy_files: ['/a/proxy', '/b/proxy'] })[0]).to.match(/two files have the name proxy/);
-    expect(plan({ proxy_files: ['/a/my proxy'] })[0]).to.match(/"my proxy" cannot be a key of a Secret/);
-    expect(plan({ k8s_config_file: 'none' })[0]).to.match(/kubeconfig .*none/);
+  it('finds what no Secret can have', async () => {
+    expect((await plan({ k8s_namespace: 'Pilots' }))[0]).to.match(/"Pilots" cannot be a namespace/);
+    expect((await plan({ k8s_namespace: ['good', 'bad_one'] }))[0]).to.match(
+      /"bad_one" cannot be a namespace/,
+    );
+    expect((await plan({ proxy_files: ['/a/proxy', '/b/proxy'] }))[0]).to.match(
+      /two files have the name proxy/,
+    );
+    expect((await plan({ proxy_files: ['/a/my proxy'] }))[0]).to.match(
+      /"my proxy" cannot be a key of a Secret/,
+    );
+    expect((await plan({ k8s_config_file: 'none' }))[0]).to.match(/kubeconfig .*none/);
   });
 });

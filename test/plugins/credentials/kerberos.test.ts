@@ -179,17 +179,17 @@ describe('KerberosCredManager', () => {
     expect(await own.fingerprint?.(new AbortController().signal)).to.not.equal(before);
   });
 
-  it('finds mistakes in its options', () => {
+  it('finds mistakes in its options', async () => {
     const from = (options: object) =>
       mistakes(KerberosCredManager, { principal: 'a@B', ccache: '/c', ...options });
-    expect(from({ keytab: '/k' })).to.deep.equal([]);
-    expect(from({})[0]).to.contain('keytab is missing');
-    expect(from({ keytab: '/k', passwordFile: '/p' })[0]).to.contain('only one of them');
-    expect(from({ keytab: '/c' })[0]).to.contain('would be overwritten');
-    expect(from({ keytab: '/k', lifetime: 12 })[0]).to.contain('must be less than lifetime');
-    expect(from({ keytab: '/k', minNewLifetime: 25 })[0]).to.contain('no new ticket has more');
-    expect(from({ keytab: '/k', ccache: 'KEYRING:x' })).to.have.length(1);
-    expect(from({ keytab: '/k', principal: '-k' })).to.have.length(1);
+    expect(await from({ keytab: '/k' })).to.deep.equal([]);
+    expect((await from({}))[0]).to.contain('keytab is missing');
+    expect((await from({ keytab: '/k', passwordFile: '/p' }))[0]).to.contain('only one of them');
+    expect((await from({ keytab: '/c' }))[0]).to.contain('would be overwritten');
+    expect((await from({ keytab: '/k', lifetime: 12 }))[0]).to.contain('must be less than lifetime');
+    expect((await from({ keytab: '/k', minNewLifetime: 25 }))[0]).to.contain('no new ticket has more');
+    expect(await from({ keytab: '/k', ccache: 'KEYRING:x' })).to.have.length(1);
+    expect(await from({ keytab: '/k', principal: '-k' })).to.have.length(1);
   });
 });
 

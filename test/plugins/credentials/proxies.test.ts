@@ -315,23 +315,27 @@ describe('NoVomsCredManager', () => {
     expect(await warnings(manager)).to.deep.equal(['credential-exposed', 'credential-source-ending']);
   });
 
-  it('finds mistakes in its options', () => {
+  it('finds mistakes in its options', async () => {
     const from = (options: object) => mistakes(NoVomsCredManager, { outCertFile: '/o', ...options });
-    expect(from({ inCertFile: '/i', voms: null })).to.deep.equal([]);
-    expect(from({ certFile: '/i', voms: 'atlas' })).to.deep.equal([]);
-    expect(from({})).to.deep.equal([
+    expect(await from({ inCertFile: '/i', voms: null })).to.deep.equal([]);
+    expect(await from({ certFile: '/i', voms: 'atlas' })).to.deep.equal([]);
+    expect(await from({})).to.deep.equal([
       '/inCertFile: inCertFile is missing; it names the proxy of which others are made',
     ]);
-    expect(from({ genFromKeyCert: true })).to.have.length(2);
-    expect(from({ inCertFile: '/x/../o' })[0]).to.contain(
+    expect(await from({ genFromKeyCert: true })).to.have.length(2);
+    expect((await from({ inCertFile: '/x/../o' }))[0]).to.contain(
       'outCertFile is the file that proxies are made of, /o',
     );
-    expect(from({ inCertFile: '/i', checkPeriod: 96 })[0]).to.contain('must be less than lifetime, 96');
-    expect(from({ inCertFile: '/i', minNewLifetime: 97 })[0]).to.contain('no new proxy has more');
-    expect(from({ inCertFile: '/i', lifetime: '96' })[0]).to.contain('write 96 without quotes');
-    expect(from({ inCertFile: '/i', lifetime: 0 })).to.have.length(1);
-    expect(from({ inCertFile: '/i', renewCommand: ' ' })).to.have.length(1);
-    expect(mistakes(NoVomsCredManager, { inCertFile: '/i' })[0]).to.contain('"outCertFile" is missing');
+    expect((await from({ inCertFile: '/i', checkPeriod: 96 }))[0]).to.contain(
+      'must be less than lifetime, 96',
+    );
+    expect((await from({ inCertFile: '/i', minNewLifetime: 97 }))[0]).to.contain('no new proxy has more');
+    expect((await from({ inCertFile: '/i', lifetime: '96' }))[0]).to.contain('write 96 without quotes');
+    expect(await from({ inCertFile: '/i', lifetime: 0 })).to.have.length(1);
+    expect(await from({ inCertFile: '/i', renewCommand: ' ' })).to.have.length(1);
+    expect((await mistakes(NoVomsCredManager, { inCertFile: '/i' }))[0]).to.contain(
+      '"outCertFile" is missing',
+    );
   });
 });
 
@@ -386,12 +390,14 @@ describe('ArcproxyCredManager', () => {
     ]);
   });
 
-  it('finds mistakes in its options', () => {
+  it('finds mistakes in its options', async () => {
     const from = (options: object) => mistakes(ArcproxyCredManager, { outCertFile: '/o', ...options });
-    expect(from({ inCertFile: '/i' })).to.deep.equal([]);
-    expect(from({})[0]).to.contain('inCertFile is missing');
-    expect(from({ inCertFile: '/o' })[0]).to.contain('it must be another');
-    expect(from({ inCertFile: '/i', lifetime: 24 })[0]).to.contain('renewBelow is 72; it must be less than');
-    expect(from({ inCertFile: '/i', minNewLifetime: 100 })[0]).to.contain('no new proxy has more');
+    expect(await from({ inCertFile: '/i' })).to.deep.equal([]);
+    expect((await from({}))[0]).to.contain('inCertFile is missing');
+    expect((await from({ inCertFile: '/o' }))[0]).to.contain('it must be another');
+    expect((await from({ inCertFile: '/i', lifetime: 24 }))[0]).to.contain(
+      'renewBelow is 72; it must be less than',
+    );
+    expect((await from({ inCertFile: '/i', minNewLifetime: 100 }))[0]).to.contain('no new proxy has more');
   });
 });

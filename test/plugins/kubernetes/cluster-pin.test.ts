@@ -7,6 +7,7 @@ import { ClusterPin, type ClusterIdentity } from '../../../src/plugins/kubernete
 import { kubeconfig, rejection, writeKubeconfig } from '../../support/kubernetes-client.ts';
 import { KubernetesStub } from '../../support/kubernetes-stub.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
+import { files } from '../../support/operator-files.ts';
 import { pluginContext } from '../../support/plugin-context.ts';
 import { workerOf } from '../../support/samples.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
@@ -135,7 +136,7 @@ describe('a login whose kubeconfig is changed to another cluster', () => {
     const directory = temporaryDirectory();
     const file = writeKubeconfig(kubeconfig(cluster(first.server, 'a')), directory);
     const pin = new ClusterPin(name, { stateDir: directory });
-    const access = new Access({ kind: 'file', file }, clock, (found) => {
+    const access = new Access({ kind: 'file', file }, { clock, files }, (found) => {
       pin.confirm(found);
     });
     const server = async () => (await access.current(always)).access.server;

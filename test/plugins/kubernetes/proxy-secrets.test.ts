@@ -8,6 +8,7 @@ import { ClusterPin } from '../../../src/plugins/kubernetes/cluster-pin.ts';
 import { KubernetesHub } from '../../../src/plugins/kubernetes/hub.ts';
 import { ProxySecrets } from '../../../src/plugins/kubernetes/proxy-secrets.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
+import { files } from '../../support/operator-files.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 import { until } from '../../support/until.ts';
 
@@ -60,7 +61,8 @@ describe('the Secret of a proxy that is swept while somebody wants it again', ()
     };
     const pin = new ClusterPin('test', { stateDir: '/nonexistent' });
     const cluster = { client: client as unknown as KubernetesClient, pin };
-    secrets = new ProxySecrets(new KubernetesHub(cluster, 'grid', { factoryId: 'factory', clock }), clock);
+    const hub = new KubernetesHub(cluster, 'grid', { factoryId: 'factory', clock });
+    secrets = new ProxySecrets(hub, { clock, files });
     await secrets.ensure('Q', file, signal);
     await clock.advance(2 * hour);
     asked = [];

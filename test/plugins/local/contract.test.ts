@@ -78,11 +78,13 @@ function worker(workerId: number, jobType: Behaviour, factory: string): Worker {
 /** Ends workers behind the backend's back, by KILL to their whole groups. */
 async function endAll(directory: string, workers: readonly Worker[]): Promise<void> {
   const host = new LocalHost(join(directory, 'work'), pluginContext());
-  const claims = await Promise.all(workers.map(({ workerId }) => host.directory.shimClaim(workerId, 2)));
+  const claims = await Promise.all(
+    workers.map(async ({ workerId }) => (await host.directory.claims(workerId, 2)).claim),
+  );
   const groups = new Map(
     workers.flatMap(({ workerId }, at) => {
       const claim = claims[at];
-      return claim === undefined
+      return claim?.by !== 'shim'
         ? []
         : [
             [

@@ -3,12 +3,13 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import {
   builtInTemplate,
-  commandExists,
   type FillContext,
   fillTemplate,
   loadTemplate,
   markOf,
 } from '../../../src/plugins/local/template.ts';
+import { files } from '../../support/operator-files.ts';
+import { commandExists } from '../../../src/plugins/local/command.ts';
 import { requirements, workerOf } from '../../support/samples.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 
@@ -19,32 +20,36 @@ const context: FillContext = {
   directory: '/pilots/17',
 };
 
-function load(text: string) {
+async function load(text: string) {
   const file = join(temporaryDirectory(), 'pilot.yaml');
   writeFileSync(file, text);
-  const loaded = loadTemplate(file);
+  const loaded = await loadTemplate(files, file);
   return { file, loaded, problems: loaded.ok ? [] : loaded.problems };
 }
 
 describe('a local template', () => {
-  it('needs no more than a command', () => {
-    expect(load('command: pilot\n').loaded).to.deep.equal({
+  it('needs no more than a command', async () => {
+    expect((await load('command: pilot\n')).loaded).to.deep.equal({
       ok: true,
       template: { command: 'pilot', args: [], env: {} },
     });
   });
 
-  it('ships with the program, and is right', () => {
+  it('ships with the program, and is right', async () => {
     const file = join(import.meta.dirname, '../../../templates/local/pilot.yaml');
-    expect(loadTemplate(file).ok).to.equal(true);
+    expect((await loadTemplate(files, file)).ok).to.equal(true);
   });
 
-  it('may use what the shell knows in command and args', () => {
-    expect(load('command: ${HOME}/pilot\nargs: ["${1:-x}", "${nothing}"]\n').loaded.ok).to.equal(true);
+  it('may use what the shell knows in command and args', async () => {
+    expect((await load('command: ${HOME}/pilot\nargs: ["${1:-x}", "${nothing}"]\n')).loaded.ok).to.equal(
+      true,
+    );
   });
 
-  it('may use digits of the worker id and escapes everywhere', () => {
-    expect(load('command: x\ncwd: /d/${_workerID_1.0}\nenv: { A: "$${own}" }\n').loaded.ok).to.equal(true);
+  it('may use digits of the worker id and escapes everywhere', async () => {
+    expect((await load('command: x\ncwd: /d/${_workerID_1.0}\nenv: { A: "$${own}" }\n')).loaded.ok).to.equal(
+      true,
+    );
   });
 
   for (const [what, text, pointer, line, message] of [
@@ -79,8 +84,8 @@ describe('a local template', () => {
     ],
     ['a list instead', '- a\n', '', 1, 'in a local template it is ["a"]; it must be an object { ... }'],
   ] as const) {
-    it(`with ${what} is refused with its line`, () => {
-      const { file, problems } = load(text);
+    it(`with ${what} is refused with its line`, async () => {
+      const { file, problems } = await load(text);
       expect(problems).to.deep.equal([{ pointer, file, line, code: 'template-wrong', message }]);
     });
   }
@@ -89,8 +94,8 @@ describe('a local template', () => {
     'workerID, harvesterID, factoryID, hostname, queueName, computingSite, accessPoint, workerDir, ' +
     'nCore, minRamCount, maxDiskCount, maxWalltime, resourceType, jobType, pilotType, prodSourceLabel';
 
-  it('with unknown placeholders in env or cwd is refused with the line of each', () => {
-    const { file, problems } = load('command: a\nenv:\n  A: 1\n  B: ${workerId}\ncwd: /x/${nothing}\n');
+  it('with unknown placeholders in env or cwd is refused with the line of each', async () => {
+    const { file, problems } = await load('command: a\nenv:\n  A: 1\n  B: ${workerId}\ncwd: /x/${nothing}\n');
     const code = 'unknown-placeholder';
     expect(problems).to.deep.equal([
       {
@@ -116,14 +121,14 @@ describe('a local template', () => {
     for (const name of known.split(', ')) expect(filled[name.toUpperCase()], name).not.to.match(/[${}]/);
   });
 
-  it('that is no YAML is refused with its line', () => {
-    const { file, problems } = load('command: a\nargs: [b\n');
+  it('that is no YAML is refused with its line', async () => {
+    const { file, problems } = await load('command: a\nargs: [b\n');
     expect(problems[0]).to.include({ file, code: 'syntax', line: 3 });
   });
 
-  it('that is not there is refused without one', () => {
+  it('that is not there is refused without one', async () => {
     const file = join(temporaryDirectory(), 'gone.yaml');
-    const loaded = loadTemplate(file);
+    const loaded = await loadTemplate(files, file);
     expect(loaded.ok ? [] : loaded.problems).to.deep.equal([
       {
         ...{ pointer: '', file, line: 0, code: 'file-unreadable' },
@@ -132,10 +137,10 @@ describe('a local template', () => {
     ]);
   });
 
-  it('with a name in env that no shell can read is refused', () => {
-    expect(load('command: a\nenv:\n  1-A: x\n').problems.map(({ line, code }) => [line, code])).to.deep.equal(
-      [[3, 'template-wrong']],
-    );
+  it('with a name in env that no shell can read is refused', async () => {
+    expect(
+      (await load('command: a\nenv:\n  1-A: x\n')).problems.map(({ line, code }) => [line, code]),
+    ).to.deep.equal([[3, 'template-wrong']]);
   });
 });
 
@@ -203,10 +208,17 @@ describe('the environment of a pilot', () => {
       prodSourceLabel: 'unified',
       workerID: '17',
       submit_mode: 'PULL',
+      PILOT_NOKILL: '1',
       nCore: '1',
       minRamCount: '2000',
       maxWalltime: '3600',
     });
+  });
+
+  it('keeps the PanDA pilot from ending orphans, unless the template lets it', () => {
+    const template = { ...builtInTemplate, env: { PILOT_NOKILL: '' } };
+    expect(environmentOf().PILOT_NOKILL).to.equal('1');
+    expect(fillTemplate(template, workerOf(17), context).env.PILOT_NOKILL).to.equal('');
   });
 
   it('has the access point where there is one', () => {
@@ -226,26 +238,26 @@ describe('the environment of a pilot', () => {
 });
 
 describe('the command of a template', () => {
-  it('is found by its path or in PATH, when it may be executed', () => {
+  it('is found by its path or in PATH, when it may be executed', async () => {
     const directory = temporaryDirectory();
     const pilot = join(directory, 'pilot');
-    expect(commandExists(pilot, '')).to.equal(false);
+    expect(await commandExists(files, pilot, '')).to.equal(false);
     writeFileSync(pilot, '#!/bin/sh\n');
     chmodSync(pilot, 0o644);
-    expect(commandExists(pilot, '')).to.equal(false);
+    expect(await commandExists(files, pilot, '')).to.equal(false);
     chmodSync(pilot, 0o755);
-    expect(commandExists(pilot, '')).to.equal(true);
-    expect(commandExists('pilot', `/nowhere:${directory}`)).to.equal(true);
-    expect(commandExists('pilot', '/nowhere')).to.equal(false);
+    expect(await commandExists(files, pilot, '')).to.equal(true);
+    expect(await commandExists(files, 'pilot', `/nowhere:${directory}`)).to.equal(true);
+    expect(await commandExists(files, 'pilot', '/nowhere')).to.equal(false);
   });
 
-  it('cannot be told before its placeholders are filled', () => {
-    expect(commandExists('/opt/${queueName}/pilot', '')).to.equal(true);
+  it('cannot be told before its placeholders are filled', async () => {
+    expect(await commandExists(files, '/opt/${queueName}/pilot', '')).to.equal(true);
   });
 
-  it('is no directory', () => {
+  it('is no directory', async () => {
     const directory = temporaryDirectory();
     mkdirSync(join(directory, 'pilot'));
-    expect(commandExists('pilot', directory)).to.equal(false);
+    expect(await commandExists(files, 'pilot', directory)).to.equal(false);
   });
 });

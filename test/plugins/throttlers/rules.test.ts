@@ -302,13 +302,13 @@ describe('the configuration of throttlers', () => {
     });
   }
 
-  it('without any rule is warned of', () => {
-    const said = SimpleThrottler.check({ logicType: 'OR', rulesForMissed: [] }, context);
+  it('without any rule is warned of', async () => {
+    const said = await SimpleThrottler.check({ logicType: 'OR', rulesForMissed: [] }, context);
     expect(said.map(({ code, severity }) => [code, severity])).to.deep.equal([
       ['throttler-without-rules', 'warning'],
     ]);
-    expect(TinyThrottler.check(config({}), context)).to.have.length(1);
+    expect(await TinyThrottler.check(config({}), context)).to.have.length(1);
     const rules = config({ rulesForSiteFamilyRunning: [{ level: 'cores', maxCores: 8 }] });
-    expect(TinyThrottler.check(rules, context)).to.deep.equal([]);
+    expect(await TinyThrottler.check(rules, context)).to.deep.equal([]);
   });
 });

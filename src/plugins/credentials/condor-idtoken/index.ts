@@ -1,3 +1,4 @@
+import { join, resolve } from 'node:path';
 import { toolEnvironment } from '../../../clients/credentials/environment.ts';
 import { definePlugin } from '../../contracts/definition.ts';
 import { CondorTokenManager } from './manager.ts';
@@ -22,5 +23,7 @@ export const CondorTokenCredManager = definePlugin({
             },
           ],
     ),
+  targets: ({ directory, create }, { configDir }) =>
+    create.map(({ name }) => ({ kind: 'file', path: join(resolve(configDir, directory), name) })),
   create: (config, context) => new CondorTokenManager(config, context, toolEnvironment(process.env)),
 });

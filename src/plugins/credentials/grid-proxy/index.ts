@@ -1,6 +1,8 @@
+import { resolve } from 'node:path';
 import { toolEnvironment } from '../../../clients/credentials/environment.ts';
 import { ProxyMaker, type ProxyPlan } from '../../../clients/credentials/proxy-maker.ts';
 import type { Context } from '../../contracts/context.ts';
+import type { WriteTarget } from '../../contracts/credential-manager.ts';
 import { definePlugin } from '../../contracts/definition.ts';
 import { arcproxyPlan, arcproxyProblems, noVomsPlan, noVomsProblems } from './plan.ts';
 import { ArcproxyConfig, NoVomsConfig } from './schema.ts';
@@ -15,6 +17,11 @@ function maker<Config>(planOf: PlanOf<Config>, config: Config, { configDir, cloc
   return new ProxyMaker(planOf(config, configDir, toolEnvironment(process.env)), clock);
 }
 
+const targets = (
+  { outCertFile }: { readonly outCertFile: string },
+  { configDir }: { readonly configDir: string },
+): readonly WriteTarget[] => [{ kind: 'file', path: resolve(configDir, outCertFile) }];
+
 /** Short-lived proxies by voms-proxy-init, with attributes of a VO where asked for. */
 export const NoVomsCredManager = definePlugin({
   kind: 'credmanager',
@@ -24,6 +31,7 @@ export const NoVomsCredManager = definePlugin({
   config: NoVomsConfig,
   connections: () => [],
   check: (config, { configDir }) => noVomsProblems(config, configDir),
+  targets,
   create: (config, context) => maker(noVomsPlan, config, context),
 });
 
@@ -36,5 +44,6 @@ export const ArcproxyCredManager = definePlugin({
   config: ArcproxyConfig,
   connections: () => [],
   check: (config, { configDir }) => arcproxyProblems(config, configDir),
+  targets,
   create: (config, context) => maker(arcproxyPlan, config, context),
 });

@@ -1,8 +1,12 @@
+import { join, resolve } from 'node:path';
 import { ThresherError } from '../../../worker/errors.ts';
+import type { Context } from '../../contracts/context.ts';
+import { LaterManager } from '../../contracts/later-manager.ts';
 import { definePlugin } from '../../contracts/definition.ts';
 import { IamTokenManager } from './manager.ts';
 import { IamTokenConfig } from './schema.ts';
-import { loadOptions } from './settings.ts';
+import { loadOptions, moreTargets } from './settings.ts';
+import { wantedTokens } from './targets.ts';
 
 /** Tokens by OAuth2 client credentials, for computing elements and for the PanDA server. */
 export const IamTokenCredManager = definePlugin({
@@ -12,17 +16,26 @@ export const IamTokenCredManager = definePlugin({
   aliases: [['pandaharvester.harvestercredmanager.iam_token_cred_manager', 'IamTokenCredManager']],
   config: IamTokenConfig,
   connections: () => [],
-  check: (config, { configDir }) => {
-    const loaded = loadOptions(config, configDir);
+  check: async (config, context) => {
+    const loaded = await loadOptions(config, context);
     return loaded.ok ? [] : loaded.problems;
   },
-  create: (config, context) => {
-    const loaded = loadOptions(config, context.configDir);
-    // The file was right when it was checked.
-    if (!loaded.ok) {
-      const said = loaded.problems.map(({ message }) => message).join('; ');
-      throw new ThresherError('credential-wrong', `${config.inFile ?? 'IamTokenCredManager'}: ${said}`);
-    }
-    return new IamTokenManager(loaded.options, context);
+  targets: async (config, context) => {
+    const loaded = await loadOptions(config, context);
+    if (!loaded.ok) return [];
+    const { options } = loaded;
+    const directory = resolve(context.configDir, options.out_dir);
+    return wantedTokens(options, await moreTargets(options, context)).map(({ file }) => ({
+      ...{ kind: 'file', path: join(directory, file) },
+    }));
   },
+  create: (config, context) => new LaterManager(() => makeManager(config, context)),
 });
+
+async function makeManager(config: IamTokenConfig, context: Context): Promise<IamTokenManager> {
+  const loaded = await loadOptions(config, context);
+  if (loaded.ok) return new IamTokenManager(loaded.options, context);
+  // The file was right when it was checked.
+  const said = loaded.problems.map(({ message }) => message).join('; ');
+  throw new ThresherError('credential-wrong', `${config.inFile ?? 'IamTokenCredManager'}: ${said}`);
+}

@@ -1,7 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { whyUnreadable } from '../../../util/operator-files.ts';
 import { check } from '../../../util/schema.ts';
 import { messageOf } from '../../../worker/errors.ts';
+import type { TargetContext } from '../../contracts/definition.ts';
 import type { DefinitionProblem } from '../../contracts/definition-problem.ts';
 import { type IamTokenConfig, IamTokenOptions } from './schema.ts';
 import { clashingTargets, pandaServer } from './targets.ts';
@@ -11,23 +12,43 @@ export type Loaded =
   | { readonly ok: false; readonly problems: readonly DefinitionProblem[] };
 
 /** The options of a section, or of the file it names. */
-export function loadOptions(config: IamTokenConfig, configDir: string): Loaded {
+export async function loadOptions(
+  config: IamTokenConfig,
+  { configDir, files }: TargetContext,
+): Promise<Loaded> {
   if (config.inFile === undefined) return checked(config, undefined);
   const file = resolve(configDir, config.inFile);
   let text: string;
   try {
-    text = readFileSync(file, 'utf8');
+    text = (await files.read(file, 'options')).bytes.toString('utf8');
   } catch (error) {
-    const message = `inFile cannot be read: ${messageOf(error)}`;
+    const message = `inFile ${file}: ${whyUnreadable(error, 'options')}`;
     return { ok: false, problems: [{ pointer: '/inFile', code: 'file-unreadable', message }] };
   }
   try {
-    return checked(JSON.parse(text), file);
+    const { pandaURLSSL } = config;
+    const read: unknown = JSON.parse(text);
+    // The server is the factory's, as in Harvester: the file need not repeat it.
+    const fallback = pandaURLSSL !== undefined && isObject(read) ? { pandaURLSSL, ...read } : read;
+    return checked(fallback, file);
   } catch (error) {
     return {
       ok: false,
       problems: [{ pointer: '', code: 'syntax', message: `it is no JSON: ${messageOf(error)}`, file }],
     };
+  }
+}
+
+/** Lines of `target_list_file`; none where it cannot be read now: the manager says so when it runs. */
+export async function moreTargets(
+  { target_list_file: file }: IamTokenOptions,
+  { configDir, files }: TargetContext,
+): Promise<string[]> {
+  if (file === undefined) return [];
+  try {
+    return (await files.read(resolve(configDir, file), 'options')).bytes.toString('utf8').split('\n');
+  } catch {
+    return [];
   }
 }
 
@@ -55,6 +76,15 @@ function unfitting(options: IamTokenOptions): DefinitionProblem[] {
         'this endpoint stands there with another audience or scope; there is one token for each endpoint',
     }));
   }
+  if (target_type === 'ce') {
+    const message =
+      'target_type "ce" takes its targets from CRIC, which thresher does not read: name endpoints in target_list or target_list_file';
+    return [{ pointer: '/target_list', code: 'credential-targets-missing', message }];
+  }
   const message = `there is no target: name endpoints in target_list or target_list_file`;
   return [{ pointer: '/target_list', code: 'wrong-type', message }];
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

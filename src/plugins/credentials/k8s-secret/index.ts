@@ -5,6 +5,8 @@ import { KubernetesClient } from '../../../clients/kubernetes/client.ts';
 import { Pacer } from '../../../clients/kubernetes/pacer.ts';
 import { accessSource, clusterName } from '../../../clients/kubernetes/place.ts';
 import { ThresherError } from '../../../worker/errors.ts';
+import type { Context } from '../../contracts/context.ts';
+import { LaterManager } from '../../contracts/later-manager.ts';
 import { definePlugin } from '../../contracts/definition.ts';
 import type { DefinitionProblem } from '../../contracts/definition-problem.ts';
 import { K8sSecretManager } from './manager.ts';
@@ -22,30 +24,42 @@ export const K8sSecretCredManager = definePlugin({
   aliases: [['pandaharvester.harvestercredmanager.k8s_secret_cred_manager', 'K8sSecretCredManager']],
   config: K8sSecretConfig,
   connections: () => [],
-  check: (config, { configDir }) => {
-    const loaded = loadPlan(config, configDir);
+  check: async (config, context) => {
+    const loaded = await loadPlan(config, context);
     return loaded.ok ? loaded.warnings : loaded.problems;
   },
-  create: (config, { configDir, clock, random, factoryId }) => {
-    const loaded = loadPlan(config, configDir);
-    // It was good when it was checked.
-    if (!loaded.ok) throw new ThresherError('credential-wrong', sayProblems(loaded.problems));
+  targets: async (config, context) => {
+    const loaded = await loadPlan(config, context);
+    if (!loaded.ok) return [];
     const { plan, directory } = loaded;
-    const place = placeOf(plan);
-    const access = new Access(accessSource(place, directory), clock);
-    const client = new KubernetesClient({
-      ...{ access, clock, pacer: new Pacer(rate, clock, random), userAgent: `thresher/${factoryId}` },
-      connections: 2,
-    });
-    return new K8sSecretManager({
-      ...{ client, clock, cluster: clusterName(place, directory), namespaces: namespacesOf(plan) },
-      secret: plan.secret_name,
-      fieldManager: fieldManagerOf(factoryId, config, configDir),
-      files: [...new Set(plan.proxy_files.map((file) => resolve(directory, file)))],
-      minLifetime: plan.minLifetime * 1000,
-    });
+    const cluster = clusterName(placeOf(plan), directory);
+    return namespacesOf(plan).map((namespace) => ({
+      ...{ kind: 'secret', cluster, namespace, name: plan.secret_name },
+    }));
   },
+  create: (config, context) => new LaterManager(() => makeManager(config, context)),
 });
+
+async function makeManager(config: K8sSecretConfig, context: Context): Promise<K8sSecretManager> {
+  const { configDir, clock, files, random, factoryId } = context;
+  const loaded = await loadPlan(config, context);
+  // It was good when it was checked.
+  if (!loaded.ok) throw new ThresherError('credential-wrong', sayProblems(loaded.problems));
+  const { plan, directory } = loaded;
+  const place = placeOf(plan);
+  const access = new Access(accessSource(place, directory), { clock, files });
+  const client = new KubernetesClient({
+    ...{ access, clock, pacer: new Pacer(rate, clock, random), userAgent: `thresher/${factoryId}` },
+    connections: 2,
+  });
+  return new K8sSecretManager({
+    ...{ client, clock, cluster: clusterName(place, directory), namespaces: namespacesOf(plan) },
+    secret: plan.secret_name,
+    fieldManager: fieldManagerOf(factoryId, config, configDir),
+    files: [...new Set(plan.proxy_files.map((file) => resolve(directory, file)))],
+    minLifetime: plan.minLifetime * 1000,
+  });
+}
 
 /** The same for the same section, whatever it lists: what it lists no more is then taken away. */
 function fieldManagerOf(

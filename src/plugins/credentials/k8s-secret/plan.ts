@@ -1,10 +1,13 @@
 import { basename, dirname, resolve } from 'node:path';
 import { readAccess } from '../../../clients/kubernetes/access.ts';
 import { accessSource, type ClusterPlace } from '../../../clients/kubernetes/place.ts';
-import { type Located, readJsonFile, toPointer } from '../../../util/located.ts';
+import { type Located, toPointer } from '../../../util/located.ts';
+import { readJsonFile } from '../../../util/located-file.ts';
 import { whatIsMeant } from '../../../util/nearest.ts';
+import type { OperatorFiles } from '../../../util/operator-files.ts';
 import { check } from '../../../util/schema.ts';
 import { messageOf, ThresherError } from '../../../worker/errors.ts';
+import type { CheckContext } from '../../contracts/definition.ts';
 import type { DefinitionProblem } from '../../contracts/definition-problem.ts';
 import { type K8sSecretConfig, K8sSecretPlan } from './schema.ts';
 
@@ -27,7 +30,10 @@ export function namespacesOf({ k8s_namespace }: K8sSecretPlan): string[] {
 }
 
 /** The options of a section, or of the file it names, and where its relative paths count from. */
-export function loadPlan(config: K8sSecretConfig, configDir: string): Loaded {
+export async function loadPlan(
+  config: K8sSecretConfig,
+  { configDir, files }: Pick<CheckContext, 'configDir' | 'files'>,
+): Promise<Loaded> {
   const { certFile, inCertFile, ...own } = config;
   const named = inCertFile ?? certFile;
   if (named === undefined) {
@@ -35,13 +41,17 @@ export function loadPlan(config: K8sSecretConfig, configDir: string): Loaded {
       const message = 'it is missing: name the files, or in certFile a JSON file with proxy_files in it';
       return { ok: false, problems: [{ pointer: '/proxy_files', code: 'wrong-type', message }] };
     }
-    return whole({ ...own, proxy_files: own.proxy_files }, configDir, (problem) => problem);
+    return whole(
+      { ...own, proxy_files: own.proxy_files },
+      { directory: configDir, files },
+      (problem) => problem,
+    );
   }
   if (own.proxy_files !== undefined) {
     const message = `${named} says which files: take this one away, or the other`;
     return { ok: false, problems: [{ pointer: '/proxy_files', code: 'wrong-type', message }] };
   }
-  const located = readJsonFile(resolve(configDir, named));
+  const located = await readJsonFile(files, resolve(configDir, named), 'options');
   const inFile = (problem: DefinitionProblem) => ({ ...problem, ...placeIn(located, problem.pointer) });
   if (located.value === undefined) {
     const problems = located.problems.map(({ code, message, line }): DefinitionProblem => {
@@ -57,7 +67,7 @@ export function loadPlan(config: K8sSecretConfig, configDir: string): Loaded {
     );
     return { ok: false, problems };
   }
-  const loaded = whole(found.value, dirname(located.file), inFile);
+  const loaded = await whole(found.value, { directory: dirname(located.file), files }, inFile);
   const known = Object.keys(K8sSecretPlan.properties);
   const unread = Object.keys(located.value as object)
     .filter((key) => !known.includes(key))
@@ -73,17 +83,23 @@ function placeIn(located: Located, pointer: string) {
   return { file: located.file, line: located.lineOf(pointer) };
 }
 
-function whole(
+interface PlanPlace {
+  readonly directory: string;
+  readonly files: OperatorFiles;
+}
+
+async function whole(
   plan: K8sSecretPlan,
-  directory: string,
+  place: PlanPlace,
   placed: (problem: DefinitionProblem) => DefinitionProblem,
-): Loaded {
-  const problems = unfitting(plan, directory).map(placed);
+): Promise<Loaded> {
+  const { directory } = place;
+  const problems = (await unfitting(plan, place)).map(placed);
   return problems.length === 0 ? { ok: true, plan, directory, warnings: [] } : { ok: false, problems };
 }
 
 /** Mistakes that no schema shows. */
-function unfitting(plan: K8sSecretPlan, directory: string): DefinitionProblem[] {
+async function unfitting(plan: K8sSecretPlan, { directory, files }: PlanPlace): Promise<DefinitionProblem[]> {
   const problems: DefinitionProblem[] = [];
   for (const namespace of namespacesOf(plan)) {
     if (/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(namespace)) continue;
@@ -102,7 +118,7 @@ function unfitting(plan: K8sSecretPlan, directory: string): DefinitionProblem[] 
     }
   }
   try {
-    readAccess(accessSource(placeOf(plan), directory));
+    await readAccess(files, accessSource(placeOf(plan), directory));
   } catch (error) {
     const isWrong = error instanceof ThresherError && error.code === 'kubeconfig-wrong';
     const code = isWrong ? 'syntax' : 'file-unreadable';

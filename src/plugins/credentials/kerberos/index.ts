@@ -42,5 +42,6 @@ export const KerberosCredManager = definePlugin({
       .filter((one) => one !== false)
       .map(([key, message]) => ({ pointer: `/${key}`, code: 'wrong-type', message }));
   },
+  targets: ({ ccache }, { configDir }) => [{ kind: 'file', path: resolve(configDir, ccache) }],
   create: (config, context) => new KerberosManager(config, context, toolEnvironment(process.env)),
 });

@@ -1,9 +1,12 @@
-import { open, readFile } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { endOfLog, type LogPosition, readLog } from '../../../clients/htcondor/event-log-file.ts';
 import type { JobEvent } from '../../../clients/htcondor/event-types.ts';
 import { type Clock } from '../../../util/clock.ts';
+import type { FileLane } from '../../../util/file-lane.ts';
 import { ensureDirectory, hasCode, writeFileAtomically } from '../../../util/files.ts';
+import { NotPlainFile, readPlainFile } from '../../../util/plain-file.ts';
 import { messageOf } from '../../../worker/errors.ts';
 import type { Log } from '../../contracts/context.ts';
 
@@ -11,6 +14,8 @@ export interface EventLogsParts {
   /** Where it is kept how far they were read. */
   readonly positionsFile: string;
   readonly clock: Clock;
+  /** For all that is read and written here. */
+  readonly files: FileLane;
 }
 
 export interface FollowedLog {
@@ -36,6 +41,8 @@ export interface NewEvents {
 
 /** bytes: HTCondor itself never cuts or rotates a `dagman_log`. */
 const longestOwn = 32 * 1024 * 1024;
+/** bytes: positions of a thousand logs */
+const longestPositions = 1024 * 1024;
 
 /**
  * The logs in which one schedd writes what becomes of our jobs. How far they were read is kept, so that a daemon that was down
@@ -99,16 +106,20 @@ export class EventLogs {
       ),
     );
     if (before.size === 0) return;
-    const { positionsFile } = this.#parts;
-    await ensureDirectory(dirname(positionsFile));
-    await writeFileAtomically(positionsFile, `${JSON.stringify(Object.fromEntries(before))}\n`);
+    const { positionsFile, files } = this.#parts;
+    await files.run(`writing ${positionsFile}`, async () => {
+      await ensureDirectory(dirname(positionsFile));
+      await writeFileAtomically(positionsFile, `${JSON.stringify(Object.fromEntries(before))}\n`);
+    });
   }
 
   async #begin(path: string, followed: Followed): Promise<void> {
     if (followed.begun) return;
-    this.#kept ??= await readPositions(this.#parts.positionsFile);
+    const { positionsFile, files } = this.#parts;
+    this.#kept ??= await files.run(`reading ${positionsFile}`, () => readPositions(positionsFile));
+    const end = () => files.run(`reading ${path}`, () => endOfLog(path));
     // Of a log of our own all is for us; of the pool's only what comes now.
-    followed.position = this.#kept[path] ?? (followed.own ? undefined : await endOfLog(path));
+    followed.position = this.#kept[path] ?? (followed.own ? undefined : await end());
     followed.begun = true;
   }
 
@@ -116,7 +127,9 @@ export class EventLogs {
     const events: JobEvent[] = [];
     let missed = false;
     for (let more = true; more;) {
-      const read = await readLog(path, followed.position, this.#parts.clock.now());
+      const { files, clock } = this.#parts;
+      const { position } = followed;
+      const read = await files.run(`reading ${path}`, () => readLog(path, position, clock.now()));
       ({ more } = read);
       followed.position = read.position;
       events.push(...read.events);
@@ -125,7 +138,7 @@ export class EventLogs {
         log.warn('a record in a log of job events cannot be read', { file, at, excerpt });
     }
     if (followed.own && (followed.position?.offset ?? 0) > longestOwn) {
-      await empty(path);
+      await this.#parts.files.run(`emptying ${path}`, () => empty(path));
       // What was written since it was read is gone with it.
       missed = true;
     }
@@ -135,7 +148,8 @@ export class EventLogs {
 
 /** HTCondor appends, so that it goes on at the beginning. */
 async function empty(path: string): Promise<void> {
-  const file = await open(path, 'r+');
+  // A link in its place leads to a file that is not ours to empty, and a pipe must not hold the thread.
+  const file = await open(path, constants.O_RDWR | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {
     await file.truncate();
   } finally {
@@ -146,11 +160,13 @@ async function empty(path: string): Promise<void> {
 /** None where they cannot be read: everything that the schedd still knows is seen without them. */
 async function readPositions(file: string): Promise<Record<string, LogPosition>> {
   try {
-    const read: unknown = JSON.parse(await readFile(file, 'utf8'));
+    const { bytes } = await readPlainFile(file, { largest: longestPositions, links: 'refuse' });
+    const read: unknown = JSON.parse(bytes.toString('utf8'));
     if (typeof read !== 'object' || read === null) return {};
     return Object.fromEntries(Object.entries(read).filter(([, position]) => isPosition(position)));
   } catch (error) {
-    if (hasCode(error, 'ENOENT') || error instanceof SyntaxError) return {};
+    const unusable = error instanceof SyntaxError || error instanceof NotPlainFile;
+    if (hasCode(error, 'ENOENT') || unusable) return {};
     throw error;
   }
 }

@@ -1,7 +1,9 @@
-import { readJsonFile } from '../../../util/located.ts';
+import { type Located, parseJson } from '../../../util/located.ts';
+import { readJsonFile, readLocatedSync } from '../../../util/located-file.ts';
+import type { OperatorFiles } from '../../../util/operator-files.ts';
 import type { DefinitionProblem } from '../../contracts/definition-problem.ts';
 import type { Where } from '../schema.ts';
-import { withHostname } from '../template/placeholders.ts';
+import { withHostname } from '../../../util/hostname.ts';
 
 /** A schedd that jobs can be given to. */
 export interface Schedd {
@@ -80,9 +82,17 @@ export function hostConfigOf(schedds: readonly Schedd[]): HostConfig {
 }
 
 /** `condorHostConfig`: `{"SCHEDD": {"pool": "COLLECTOR", "weight": 10}}`. */
-export function readHostConfig(file: string): ReadSchedds {
-  const located = readJsonFile(file);
-  const { value } = located;
+export async function readHostConfig(files: OperatorFiles, file: string): Promise<ReadSchedds> {
+  return scheddsOfFile(await readJsonFile(files, file, 'options'));
+}
+
+/** For a configuration that was kept without the content of its file. */
+export function readHostConfigSync(file: string): ReadSchedds {
+  return scheddsOfFile(readLocatedSync(file, 'options', parseJson));
+}
+
+function scheddsOfFile(located: Located): ReadSchedds {
+  const { file, value } = located;
   if (value === undefined) {
     const problems = located.problems.map(({ pointer, line, code, message }) => ({
       ...{ pointer, file, line, message },

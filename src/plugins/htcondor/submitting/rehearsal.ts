@@ -1,8 +1,13 @@
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import pMap from 'p-map';
 import { isHTCondorError } from '../../../clients/htcondor/errors.ts';
 import { toReason } from '../../../worker/errors.ts';
+import type { Worker } from '../../../worker/worker.ts';
 import type { DefinitionProblem } from '../../contracts/definition-problem.ts';
 import type { HTCondorHub } from '../hub.ts';
+import { logSubdirOf } from '../template/placeholders.ts';
 
 export interface Rehearsed {
   /** The template. */
@@ -10,19 +15,42 @@ export interface Rehearsed {
   /** What it makes of a worker. */
   readonly description: string;
   readonly directory: string;
+  /** Variables of the daemon that the template names. */
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+/** Directories that a submission would make. A rehearsal has empty ones of its own, which are gone with it. */
+export interface Stage {
+  readonly accessPoint: string;
+  readonly logDir: string;
 }
 
 /** What each schedd says, and `condor_submit` to each text. */
 export async function rehearse(
   hubs: readonly HTCondorHub[],
-  textsAt: (hub: HTCondorHub) => readonly Rehearsed[],
-  signal: AbortSignal,
+  worker: Worker,
+  textsAt: (hub: HTCondorHub, stage: Stage) => Promise<readonly Rehearsed[]>,
+  { signal, now }: { readonly signal: AbortSignal; readonly now: number },
 ): Promise<DefinitionProblem[]> {
   const said = await pMap(hubs, (hub) => askSchedd(hub, signal));
   // condor_submit looks for the schedd first.
   const hub = hubs.find((_, index) => said[index]?.length === 0);
-  const dry = hub === undefined ? [] : await pMap(textsAt(hub), (text) => drySubmit(hub, text, signal));
-  return [...said, ...dry].flat();
+  if (hub === undefined) return said.flat();
+  const root = await mkdtemp(join(tmpdir(), 'thresher-rehearsal-'));
+  try {
+    const stage = { accessPoint: join(root, 'access-point'), logDir: join(root, 'logs') };
+    await mkdir(stage.accessPoint);
+    await mkdir(join(stage.logDir, logSubdirOf(now)), { recursive: true });
+    const dry = await pMap(await textsAt(hub, stage), (text) => drySubmit(hub, text, signal));
+    // An operator knows the worker's own directory, and not that of the rehearsal.
+    const own = ({ message, ...rest }: DefinitionProblem): DefinitionProblem => ({
+      ...rest,
+      message: message.replaceAll(stage.accessPoint, () => worker.accessPoint ?? ''),
+    });
+    return [...said, ...dry].flat().map(own);
+  } finally {
+    await rm(root, { recursive: true, force: true });
+  }
 }
 
 /** Whether a schedd is there and lets us submit. */
@@ -45,12 +73,12 @@ async function askSchedd(hub: HTCondorHub, signal: AbortSignal): Promise<Definit
 /** What `condor_submit` itself says to the text that a worker would be submitted with. */
 async function drySubmit(
   hub: HTCondorHub,
-  { file, description, directory }: Rehearsed,
+  { file, description, directory, environment }: Rehearsed,
   signal: AbortSignal,
 ): Promise<DefinitionProblem[]> {
   const place = { pointer: '', file, line: 0 };
   try {
-    const warnings = await hub.client.dryRun(description, directory, signal);
+    const warnings = await hub.client.dryRun(description, { directory, environment }, signal);
     // Of a line that it does not use it says so as well, and that is in the template.
     const told = warnings.filter((warning) => !warning.includes("Queue variable 'thresher"));
     return told.map((warning) => ({

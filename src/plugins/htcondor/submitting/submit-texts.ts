@@ -1,17 +1,24 @@
-import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { ensureDirectory } from '../../../util/files.ts';
+import { hostnameFor } from '../../../util/hostname.ts';
 import type { Reason } from '../../../worker/reason.ts';
 import type { Worker } from '../../../worker/worker.ts';
 import type { Context } from '../../contracts/context.ts';
+import type { DefinitionProblem } from '../../contracts/definition-problem.ts';
 import type { HTCondorHub } from '../hub.ts';
 import { cesOf } from '../place/ce-list.ts';
-import type { Rehearsed } from './rehearsal.ts';
+import type { Rehearsed, Stage } from './rehearsal.ts';
 import type { HTCondorSubmitterConfig } from '../schema.ts';
 import { describeBatch, type DescribedBatch } from '../template/describe.ts';
 import { type ChosenCe, logSubdirOf } from '../template/placeholders.ts';
-import { type CondorTemplate, loadTemplate } from '../template/template.ts';
-import { templateFiles } from '../template/which-file.ts';
+import { type CondorTemplate, loadTemplate, problemOf } from '../template/template.ts';
+import { checkVariables, passedVariables, variablesOf } from '../template/variables.ts';
+import { firstThere, templateFiles } from '../template/which-file.ts';
+
+/** A template with the variables that its `condor_submit` gets beside the usual ones. */
+export interface ReadyTemplate extends CondorTemplate {
+  readonly environment: Readonly<Record<string, string>>;
+}
 
 /** What one queue gives to `condor_submit`. */
 export class SubmitTexts {
@@ -24,34 +31,44 @@ export class SubmitTexts {
     this.#context = context;
   }
 
-  /** What a worker would be submitted with: by each template that may be chosen. */
-  texts(hub: HTCondorHub, worker: Worker): Rehearsed[] {
+  /** What a worker would be submitted with: by each template that may be chosen, and with the directories of a rehearsal. */
+  async texts(hub: HTCondorHub, worker: Worker, { accessPoint, logDir }: Stage): Promise<Rehearsed[]> {
     const { ces } = cesOf(this.#config);
-    const texts = (ces.length === 0 ? [undefined] : ces).flatMap((ce) => {
-      const template = this.template(ce);
+    const staged = new SubmitTexts({ ...this.#config, logDir }, this.#context);
+    const actor = worker.accessPoint === undefined ? worker : { ...worker, accessPoint };
+    const texts = new Map<string, Rehearsed>();
+    for (const ce of ces.length === 0 ? [undefined] : ces) {
+      const template = await this.template(ce);
       // What is wrong with the file was said before.
-      if (Array.isArray(template)) return [];
-      const { description } = this.describe(hub, template, [worker], ce);
-      return [{ file: template.file, description, directory: this.#context.configDir }];
-    });
-    return [...new Map(texts.map((text) => [text.file, text])).values()];
+      if (Array.isArray(template)) continue;
+      const { file, environment } = template;
+      const { description } = staged.describe(hub, template, [actor], ce);
+      texts.set(file, { file, description, environment, directory: this.#context.configDir });
+    }
+    return [...texts.values()];
   }
 
   /** Read anew each time: an operator's edit counts at once, and a broken one stops the queue with its reason. */
-  template(ce: ChosenCe | undefined): CondorTemplate | Reason[] {
-    const files = templateFiles(this.#config, ce).map((file) => resolve(this.#context.configDir, file));
-    const [first] = files;
-    if (first === undefined) {
+  async template(ce: ChosenCe | undefined): Promise<ReadyTemplate | Reason[]> {
+    const { configDir, files } = this.#context;
+    const choices = templateFiles(this.#config, ce).map((file) => resolve(configDir, file));
+    const file = await firstThere(choices, files);
+    if (file === undefined) {
       const message = 'the queue names no template: set templateFile, or CEtemplateDir for CEs of a ceList';
       return [{ code: 'preflight', message }];
     }
-    const loaded = loadTemplate(files.find((file) => existsSync(file)) ?? first, this.#config);
-    if (loaded.ok) return loaded.template;
-    return loaded.problems.map(({ file, line, message }) => ({
+    const loaded = await loadTemplate(files, file, this.#config);
+    const problems = loaded.ok ? refusedVariables(loaded.template) : loaded.problems;
+    if (loaded.ok && problems.length === 0) {
+      const environment = passedVariables(variablesOf(loaded.template.statements), process.env);
+      return { ...loaded.template, environment };
+    }
+    return problems.map(({ file, line, message }) => ({
       code: 'preflight',
       message: `${file ?? ''}:${line ?? 0}: ${message}`,
     }));
   }
+
   describe(
     hub: HTCondorHub,
     template: CondorTemplate,
@@ -61,7 +78,15 @@ export class SubmitTexts {
     const { factoryId, harvesterId, clock, random, queue, configId } = this.#context;
     const factoryLog = hub.logOfJobs({ spooled: this.#config.useSpool });
     return describeBatch(template, workers, {
-      ...{ factoryId, harvesterId, hostname: hub.hostname, config: this.#config, random, queue, configId },
+      ...{
+        factoryId,
+        harvesterId,
+        hostname: hostnameFor(this.#config),
+        config: this.#config,
+        random,
+        queue,
+        configId,
+      },
       // It is read from standard input; this is where Harvester's templates look for the text.
       sdfPath: template.file,
       submissionHost: hub.submissionHost,
@@ -75,8 +100,15 @@ export class SubmitTexts {
   async directory(hub: HTCondorHub): Promise<string> {
     const { clock } = this.#context;
     const directory = join(this.#config.logDir, logSubdirOf(clock.now()));
-    await ensureDirectory(directory);
+    const { files } = this.#context;
+    await files.run(directory, 'the making of', () => ensureDirectory(directory));
     if (hub.ownLog !== undefined) await ensureDirectory(dirname(hub.ownLog));
     return directory;
   }
+}
+
+/** Variables that the template names and that hold secrets: the queue waits until it names them no more. */
+function refusedVariables({ file, statements }: CondorTemplate): DefinitionProblem[] {
+  const found = checkVariables(statements, process.env).map((finding) => problemOf(finding, file));
+  return found.filter(({ severity }) => severity === 'error');
 }

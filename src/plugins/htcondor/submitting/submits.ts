@@ -85,6 +85,29 @@ export class Submits {
     return failed;
   }
 
+  /** Why of these workers something may still be submitted: a `condor_submit` of theirs runs, or may run elsewhere. */
+  async unfinished(workerIds: ReadonlySet<number>): Promise<ReadonlyMap<number, WorkerError>> {
+    const found = new Map<number, WorkerError>();
+    for (const file of await this.#files()) {
+      const submit = await readSubmit(file);
+      const concerned = submit?.workerIds.filter((id) => workerIds.has(id)) ?? [];
+      if (submit === undefined || concerned.length === 0) continue;
+      const { pid, host, bootId } = submit;
+      const isHere = host === hostname();
+      if (isHere && (bootId !== this.#bootId || !isAlive(submit))) continue;
+      const message = `condor_submit (process ${pid} on ${host}) may still submit the worker`;
+      const elsewhere = `${message}: end it, then remove ${file}`;
+      for (const id of concerned)
+        found.set(
+          id,
+          isHere
+            ? { code: 'late-creation', message }
+            : { code: 'htcondor-submit-elsewhere', message: elsewhere },
+        );
+    }
+    return found;
+  }
+
   async #files(): Promise<string[]> {
     try {
       const names = await readdir(this.#directory);

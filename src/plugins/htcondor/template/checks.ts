@@ -1,4 +1,5 @@
 import type { HTCondorSubmitterConfig } from '../schema.ts';
+import { goneGridType, gridTypeOf } from './grid-types.ts';
 import { optionsBehind } from './placeholders.ts';
 import type { Finding } from './sdf.ts';
 import { type Command, contradicts, type Statement } from './statements.ts';
@@ -81,6 +82,7 @@ export function checkStatements(
     const fitting = kind === 'sdf' ? message : message.replace(' = {', ': ${');
     findings.push({ line: 1, code: 'template-wrong', message: fitting });
   }
+  findings.push(...gridType(last('grid_resource'), config));
   const universe = last('universe');
   if (universe !== undefined && universe.names.length === 0) {
     const name = universe.text.trim().toLowerCase();
@@ -96,6 +98,14 @@ export function checkStatements(
     }
   }
   return findings;
+}
+
+function gridType(resource: Command | undefined, config: Partial<HTCondorSubmitterConfig>): Finding[] {
+  const type = resource === undefined ? undefined : gridTypeOf(resource, config);
+  const message = type === undefined ? undefined : goneGridType(type);
+  if (resource === undefined || message === undefined) return [];
+  // A schedd of that age may still be in use.
+  return [{ line: resource.line, code: 'template-risky', message }];
 }
 
 function forbidden({ key, text, line }: Command, kind: 'sdf' | 'yaml'): Finding[] {

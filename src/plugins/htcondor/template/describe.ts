@@ -1,8 +1,9 @@
 import { basename } from 'node:path';
 import { ThresherError, toReason } from '../../../worker/errors.ts';
+import { withHostname } from '../../../util/hostname.ts';
 import type { Worker, WorkerError } from '../../../worker/worker.ts';
 import { identityText, marks } from '../marks.ts';
-import { type BatchFacts, logSubdirOf, type Values, valuesOf, withHostname } from './placeholders.ts';
+import { type BatchFacts, logSubdirOf, type Values, valuesOf } from './placeholders.ts';
 import { hasNewLine } from '../one-line.ts';
 import { classAdText, textOf } from './quoting.ts';
 import { type Command, contradicts, type Statement } from './statements.ts';
@@ -195,6 +196,9 @@ function defaultsFor(template: CondorTemplate, { config }: DescribeOptions): Com
   const value = (key: string, text: string | undefined, when = true) =>
     has(key, text !== undefined && when, () => plain(text ?? ''));
   const number = (name: string) => (values: Values) => textOf(values[name] ?? null);
+  // Where the queue does not say a size the pool's own default is right, and 1 MB is not.
+  const size = (name: string, option: 'minRamCount' | 'maxDiskCount') => (values: Values) =>
+    Number(values[option]) > 0 ? number(name)(values) : '';
   const custom: Command[] = template.statements.some(({ kind }) => kind === 'custom-attributes')
     ? []
     : customAttributes(config).map(([key, text]) => ({
@@ -203,8 +207,8 @@ function defaultsFor(template: CondorTemplate, { config }: DescribeOptions): Com
       }));
   return [
     ...has('request_cpus', sized, number('nCoreTotal')),
-    ...has('request_memory', sized, number('requestRam')),
-    ...has('request_disk', sized, number('requestDisk')),
+    ...has('request_memory', sized, size('requestRam', 'minRamCount')),
+    ...has('request_disk', sized, size('requestDisk', 'maxDiskCount')),
     ...has('request_gpus', sized && config.requestGpus > 0, number('requestGpus')),
     // A job that runs longer is held with code 47, and its worker has failed.
     ...has('allowed_execute_duration', sized && !said.has('allowed_job_duration'), ({ maxWalltime }) =>

@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto';
 import { basename, join } from 'node:path';
+import { withHostname } from '../../../util/hostname.ts';
 import type { Worker } from '../../../worker/worker.ts';
+import { pilotOptions } from '../../contracts/pilot-options.ts';
 import {
   identityPlaceholders,
   requirementPlaceholders,
   workerPlaceholders,
 } from '../../contracts/placeholders.ts';
 import type { HTCondorSubmitterConfig } from '../schema.ts';
-import { pilotOptions } from './pilot-options.ts';
 
 /** Harvester's placeholders of a submit description. Source: its htcondor_submitter. */
 const harvesters = [
@@ -111,7 +112,7 @@ export function valuesOf(worker: Worker, facts: BatchFacts): Values {
   const { config, ce, submissionHost } = facts;
   return {
     ...workerPlaceholders(worker, facts),
-    ...pilotOptions(worker.requirements, config, facts.random),
+    ...pilotValues(worker, config, facts.random),
     ...sizesOf(worker, config),
     ...credentialsOf(config, ce),
     sdfPath: facts.sdfPath,
@@ -136,9 +137,28 @@ export function valuesOf(worker: Worker, facts: BatchFacts): Values {
   };
 }
 
-/** Harvester's `$hostname` and `${hostname}`. */
-export function withHostname(text: string, hostname: string): string {
-  return text.replace(/\$hostname\b|\$\{hostname\}/g, () => hostname);
+/** The placeholders that are options of the wrapper. */
+function pilotValues(
+  { requirements }: Worker,
+  config: HTCondorSubmitterConfig,
+  random: () => number,
+): Values {
+  const pilot = pilotOptions(requirements, config, random);
+  const { resourceType } = requirements;
+  const { unifiedQueue } = config;
+  return {
+    prodSourceLabel: pilot.label,
+    pilotType: pilot.pilotType,
+    pilotUrlOption: pilot.urlOption,
+    pilotVersion: pilot.version,
+    pilotPythonOption: pilot.pythonOption,
+    pilotDebugOption: pilot.debugOption,
+    pilotArgs: config.pilot_args,
+    pilotJobLabel: pilot.jobLabel,
+    pilotJobType: pilot.jobType,
+    resourceType: unifiedQueue ? resourceType : '',
+    pilotResourceTypeOption: unifiedQueue ? `--resource-type ${resourceType}` : '',
+  };
 }
 
 /**

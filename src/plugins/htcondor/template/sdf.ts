@@ -4,7 +4,7 @@ import { type Statement, textCommand } from './statements.ts';
 /** A mistake in a template. */
 export interface Finding {
   readonly line: number;
-  readonly code: 'template-wrong' | 'template-risky' | 'unknown-placeholder' | 'syntax';
+  readonly code: 'template-wrong' | 'template-risky' | 'unknown-placeholder' | 'syntax' | 'variable-passed';
   readonly message: string;
 }
 

@@ -1,4 +1,6 @@
-import { parseYaml, readLocated } from '../../../util/located.ts';
+import { parseYaml } from '../../../util/located.ts';
+import { readLocated } from '../../../util/located-file.ts';
+import type { OperatorFiles } from '../../../util/operator-files.ts';
 import type { DefinitionProblem } from '../../contracts/definition-problem.ts';
 import type { HTCondorSubmitterConfig } from '../schema.ts';
 import { checkStatements } from './checks.ts';
@@ -24,9 +26,13 @@ export type LoadedTemplate =
   | { readonly ok: false; readonly problems: readonly DefinitionProblem[] };
 
 /** Reads and checks a template; every mistake that can be seen without HTCondor is found here. */
-export function loadTemplate(file: string, config: Partial<HTCondorSubmitterConfig>): LoadedTemplate {
+export async function loadTemplate(
+  files: OperatorFiles,
+  file: string,
+  config: Partial<HTCondorSubmitterConfig>,
+): Promise<LoadedTemplate> {
   let text = '';
-  const located = readLocated(file, (content) => {
+  const located = await readLocated(files, file, 'template', (content) => {
     text = content;
     return { file, value: {}, problems: [], lineOf: () => 1 };
   });
@@ -64,8 +70,14 @@ function parseAsYaml(text: string, file: string): Parsed {
   return { statements: [], findings };
 }
 
-function problemOf({ line, code, message }: Finding, file: string): DefinitionProblem {
-  const severity = code === 'template-risky' ? 'warning' : 'error';
+/** What is no error. */
+const severities: Partial<Record<Finding['code'], 'warning' | 'notice'>> = {
+  'template-risky': 'warning',
+  'variable-passed': 'notice',
+};
+
+export function problemOf({ line, code, message }: Finding, file: string): DefinitionProblem {
+  const severity = severities[code] ?? 'error';
   return { pointer: '', file, line, code, message, severity };
 }
 

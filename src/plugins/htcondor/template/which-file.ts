@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import type { OperatorFiles } from '../../../util/operator-files.ts';
 import type { HTCondorSubmitterConfig } from '../schema.ts';
 import type { ChosenCe } from './placeholders.ts';
 
@@ -14,4 +15,18 @@ export function templateFiles(
   if (CEtemplateDir === undefined || ce === undefined || ce.flavour === '') return [];
   const suffix = ce.gridType === '' || ce.gridType === 'arc' ? '' : `_${ce.gridType}`;
   return ['sdf', 'yaml'].map((ending) => join(CEtemplateDir, `${ce.flavour}${suffix}.${ending}`));
+}
+
+/** The first that exists, else the first: its absence is then said. Undefined where there is none. */
+export async function firstThere(
+  paths: readonly string[],
+  files: OperatorFiles,
+): Promise<string | undefined> {
+  if (paths.length <= 1) return paths[0];
+  for (const path of paths) {
+    // What a file system that hangs has is said by who reads it.
+    const found = await files.stat(path).catch(() => undefined);
+    if (found !== undefined) return path;
+  }
+  return paths[0];
 }

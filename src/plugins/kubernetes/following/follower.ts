@@ -1,4 +1,5 @@
 import { toReason } from '../../../worker/errors.ts';
+import { isKubernetesError } from '../../../clients/kubernetes/errors.ts';
 import type { Handlers, ReflectorState } from '../../../clients/kubernetes/reflector.ts';
 import { lastWarnings } from '../events.ts';
 import type { Observation } from '../../../worker/observation.ts';
@@ -69,8 +70,9 @@ export class Follower {
 
   readonly ofJobs: Handlers<Kept> = {
     replace: (all) => {
+      const before = [...this.#following.workerIds];
       this.#following.replaceJobs(all);
-      this.#relisted('jobs');
+      this.#relisted('jobs', before);
     },
     upsert: (job) => {
       this.#following.putJob(job);
@@ -87,8 +89,9 @@ export class Follower {
 
   readonly ofPods: Handlers<Kept> = {
     replace: (all) => {
+      const before = [...this.#following.workerIds];
       this.#following.replacePods(all);
-      this.#relisted('pods');
+      this.#relisted('pods', before);
     },
     upsert: (pod) => {
       this.#following.putPod(pod);
@@ -135,13 +138,17 @@ export class Follower {
       });
   }
 
-  #changed({ trouble }: ReflectorState): void {
+  #changed({ trouble, synced }: ReflectorState): void {
     if (trouble === undefined) return;
     this.#troubled = true;
-    this.#sink.trouble(toReason(trouble));
+    const reason = toReason(trouble);
+    if (!synced && isKubernetesError(trouble, 'kubernetes-rewound'))
+      this.#parts.context.log.warn('the API server went back to an older state', { ...reason });
+    this.#sink.trouble(reason);
   }
 
-  #relisted(source: Source): void {
+  /** @param before workers of which something was there until now */
+  #relisted(source: Source, before: readonly number[]): void {
     this.#listed.add(source);
     // A Job without its Pods, or Pods without their Job, would be shown as something else than they are.
     if (this.#listed.size < 2) return;
@@ -150,6 +157,8 @@ export class Follower {
     for (const map of [this.#lookAgain, this.#settling, this.#busy]) {
       for (const workerId of map.keys()) if (!this.#following.has(workerId)) map.delete(workerId);
     }
+    // No watch tells of what went while nothing was watched.
+    for (const workerId of before) if (!this.#following.has(workerId)) this.#sink.gone(workerId);
   }
 
   #look(workerId: number, listed = false): void {

@@ -25,12 +25,15 @@ export async function listAll(
   isAlive: (workerId: number) => boolean = () => false,
 ): Promise<readonly Found[]> {
   const { client, factoryId, namespace, selector } = hub;
-  const list = (path: string) => {
+  const list = async (path: string) => {
     const selection = { labelSelector: selector, signal, metadataOnly: true };
-    return client.list(path, selection, ({ metadata }): Listed | undefined => {
+    const told = hub.followed.get(path)?.version;
+    const listed = await client.list(path, selection, ({ metadata }): Listed | undefined => {
       if (metadata === undefined || !isOurs(metadata, factoryId)) return undefined;
       return { metadata, workerId: workerIdOf(metadata) };
     });
+    hub.followed.get(path)?.listed(listed.resourceVersion, told);
+    return listed;
   };
   // Jobs after Pods: a Job that is made between the two shows no Pod yet, and not a Pod no Job.
   const pods = await list(hub.pods);

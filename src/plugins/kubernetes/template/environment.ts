@@ -1,10 +1,14 @@
+import { hostnameFor, withHostname } from '../../../util/hostname.ts';
+import type { LogServer } from '../../contracts/context.ts';
 import type { Requirements, Worker } from '../../../worker/worker.ts';
+import { pilotOptions } from '../../contracts/pilot-options.ts';
 import {
   identityPlaceholders,
   requirementPlaceholders,
   workerPlaceholders,
 } from '../../contracts/placeholders.ts';
 import type { K8sSubmitterConfig } from '../schema.ts';
+import { executableDirectory } from './starter.ts';
 import type { EnvEntry } from './template-shape.ts';
 
 /** What a Job is filled with beside its worker. */
@@ -15,12 +19,11 @@ export interface FillOptions {
   /** Host name of this machine, for `${hostname}`. */
   readonly hostname: string;
   readonly config: K8sSubmitterConfig;
+  /** The log server of the settings. */
+  readonly logServer?: LogServer;
   /** Secret with the proxy, and the key of it, where the pilot gets the proxy's content. */
   readonly proxySecret?: { readonly name: string; readonly key: string };
 }
-
-/** Where Harvester mounts its starter. */
-export const executableDirectory = '/scratch/executables';
 
 /** What `${name}` may stand for. */
 export const knownPlaceholders: ReadonlySet<string> = new Set([
@@ -54,15 +57,6 @@ export function referenceIn(value: string): string | undefined {
   return /^\$([A-Za-z_][A-Za-z0-9_]*)$/.exec(value)?.[1];
 }
 
-/** Pilot types that are not the usual one. Source: Harvester's submitter_common. */
-const pilotTypes: Readonly<
-  Record<string, { readonly label: string; readonly option: string; readonly url?: string }>
-> = {
-  RC: { label: 'rc_test2', option: 'RC', url: 'dev' },
-  ALRB: { label: 'rc_alrb', option: 'ALRB' },
-  PT: { label: 'ptest', option: 'PR', url: 'dev2' },
-};
-
 /**
  * The environment Harvester gives a pilot on Kubernetes, and what other backends of thresher give too. Every variable of it is
  * the same for the same worker. `$` in a value is doubled, since the kubelet expands `$(name)`.
@@ -85,14 +79,13 @@ export function pilotEnvironment(
     computingSite: worker.computingSite,
     pandaQueueName: worker.queue,
     resourceType: worker.requirements.resourceType,
-    ...pilotOptions(worker.requirements, config),
+    ...pilotVariables(worker.requirements, config),
     proxySecretPath: config.proxySecretPath,
     PANDA_AUTH_ORIGIN: 'atlas.pilot',
     PANDA_AUTH_DIR: config.tokenDir,
     PANDA_AUTH_TOKEN: config.pandaTokenFilename,
     PANDA_AUTH_TOKEN_KEY: config.pandaTokenKeyFilename,
-    logs_frontend_w: config.logs_frontend_w ?? config.logBaseURL,
-    logs_frontend_r: config.logs_frontend_r ?? config.logBaseURL,
+    ...logPlaces(options),
     submit_mode: 'PULL',
     EXEC_DIR: executableDirectory,
     TMPDIR: config['k8s.volumes.pilot_dir_mount'],
@@ -122,36 +115,40 @@ export function pilotEnvironment(
   ]);
 }
 
+/** Where a pilot puts its log and where it is read: by the queue, else by `[pandacon]` of the settings. */
+export function logPlaces({ config, hostname, logServer }: FillOptions): {
+  readonly logs_frontend_w: string | undefined;
+  readonly logs_frontend_r: string | undefined;
+} {
+  const { logBaseURL } = config;
+  const place = (url: string | undefined) =>
+    url === undefined ? undefined : withHostname(url, hostnameFor({}, hostname));
+  return {
+    logs_frontend_w: place(config.logs_frontend_w ?? logBaseURL ?? logServer?.write),
+    logs_frontend_r: place(config.logs_frontend_r ?? logBaseURL ?? logServer?.read),
+  };
+}
+
+/** The address of a worker's log, by the name that Harvester's starter gives it. */
+export function logUrlOf({ workerId }: Worker, options: FillOptions): string | undefined {
+  const { logs_frontend_r: base } = logPlaces(options);
+  return base === undefined ? undefined : `${base}/${options.harvesterId}_${workerId}_gz.out`;
+}
+
 /** Text that the kubelet hands on as it is. Source: Kubernetes' third_party/forked/golang/expansion. */
 export function inert(text: string): string {
   return text.replaceAll('$', '$$$$');
 }
 
-/** The label of the jobs a pilot of this type runs. */
-export function labelOfPilot({ pilotType, prodSourceLabel }: Requirements): string {
-  return Object.hasOwn(pilotTypes, pilotType)
-    ? (pilotTypes[pilotType]?.label ?? prodSourceLabel)
-    : prodSourceLabel;
-}
-
-function pilotOptions(requirements: Requirements, config: K8sSubmitterConfig): Record<string, string> {
-  const { pilotType } = requirements;
-  const special = Object.hasOwn(pilotTypes, pilotType) ? pilotTypes[pilotType] : undefined;
-  const label = labelOfPilot(requirements);
-  // Harvester takes the pilot's second version for "current", which it was once.
-  const generation = config.pilot_version.startsWith('2') ? '2' : '3';
-  const special_url =
-    special?.url === undefined
-      ? undefined
-      : `http://cern.ch/atlas-panda-pilot/pilot${generation}-${special.url}.tar.gz`;
-  const url = config.pilot_url ?? special_url;
+/** Of a pilot on Kubernetes the type alone decides: no chance is drawn, so that the same intent gives the same Job. */
+function pilotVariables(requirements: Requirements, config: K8sSubmitterConfig): Record<string, string> {
+  const pilot = pilotOptions(requirements, config, () => 1);
   return {
-    // Harvester's unified dispatch: managed and user pilots are one kind.
-    prodSourceLabel: ['managed', 'user'].includes(label) ? 'unified' : label,
-    jobType: 'unified',
-    pilotType: special?.option ?? pilotType,
-    pilotUrlOpt: url === undefined ? '' : `--piloturl ${url}`,
-    pythonOption: config.python_version.startsWith('3') ? '--pythonversion 3' : '',
-    pilotVersion: config.pilot_version,
+    prodSourceLabel: pilot.jobLabel,
+    jobType: pilot.jobType,
+    pilotType: pilot.pilotType,
+    pilotUrlOpt: pilot.urlOption,
+    pythonOption: pilot.pythonOption,
+    pilotVersion: pilot.version,
   };
 }

@@ -1,19 +1,28 @@
 import { fillPlaceholders, type PlaceholderValues } from '../../../util/placeholders.ts';
 import type { Worker } from '../../../worker/worker.ts';
+import { labelOfPilot } from '../../contracts/pilot-options.ts';
 import {
-  executableDirectory,
   type FillOptions,
   identityNames,
   inert,
-  labelOfPilot,
+  logUrlOf,
   pilotEnvironment,
   placeholdersOf,
   referenceIn,
 } from './environment.ts';
-import { isLabelValue, labelOf, marksOf, pilotAnnotation, proxySecretLabel } from '../marks.ts';
+import {
+  isLabelValue,
+  labelOf,
+  logAnnotation,
+  marksOf,
+  pilotAnnotation,
+  proxySecretLabel,
+  starterLabel,
+} from '../marks.ts';
 import { fillResources, storageOf } from './resources.ts';
 import { affinityOf, priorityClassOf, resourceTypeLabel } from './scheduling.ts';
 import { namespaceOf } from '../schema.ts';
+import { executableDirectory, starterCommand, starterName, starterOf, type StarterUse } from './starter.ts';
 import { isShell } from './template-checks.ts';
 import type { ContainerShape, EnvEntry, JobShape, PodSpecShape } from './template-shape.ts';
 import type { KubernetesTemplate } from './template.ts';
@@ -37,6 +46,8 @@ export function fill(template: KubernetesTemplate, worker: Worker, options: Fill
   const marks = marksOf(worker, options.factoryId);
   const { resourceType } = worker.requirements;
   const pods = job.spec.template;
+  const logUrl = logUrlOf(worker, options);
+  const log = logUrl === undefined ? {} : { [logAnnotation]: logUrl };
   // Harvester's labels, by which its dashboards and its affinity find Pods.
   const usual = {
     [resourceTypeLabel]: resourceType,
@@ -54,8 +65,9 @@ export function fill(template: KubernetesTemplate, worker: Worker, options: Fill
         ...marks.labels,
         // By which the sweeper knows that its Secret is still needed.
         ...(options.proxySecret && { [proxySecretLabel]: options.proxySecret.name }),
+        ...(starterIn(template, config)?.ours && { [starterLabel]: starterName }),
       },
-      annotations: { ...job.metadata?.annotations, ...marks.annotations },
+      annotations: { ...job.metadata?.annotations, ...marks.annotations, ...log },
     },
     spec: {
       ttlSecondsAfterFinished: config.ttlSecondsAfterFinished,
@@ -70,6 +82,7 @@ export function fill(template: KubernetesTemplate, worker: Worker, options: Fill
             [defaultContainer]: template.pilot,
             ...pods.metadata?.annotations,
             ...marks.annotations,
+            ...log,
             [pilotAnnotation]: template.pilot,
           },
         },
@@ -104,21 +117,22 @@ function fillPodSpec(
       return { ...one, env: fillReferences(one.env ?? [], raw[index].env, resolve) };
     });
   const dirs = config['k8s.resources.use_ephemeral_storage_resource_specs'];
+  const starter = starterIn(template, config);
   const added = [
     ...(dirs
       ? [{ volume: { name: 'pilot-dir', emptyDir: {} }, mountPath: config['k8s.volumes.pilot_dir_mount'] }]
       : []),
-    ...(config.pilotsStarterConfigMap === undefined
+    ...(starter === undefined
       ? []
       : [
           {
-            volume: { name: 'pilots-starter', configMap: { name: config.pilotsStarterConfigMap } },
+            volume: { name: starterName, configMap: { name: starter.configMap } },
             mountPath: executableDirectory,
           },
         ]),
   ];
   const main = containers(spec.containers, written.containers).map((one) =>
-    one.name === template.pilot ? fillPilot(one, environment, added, worker, options) : one,
+    one.name === template.pilot ? fillPilot(one, { environment, added, starter }, worker, options) : one,
   );
   const priorityClassName = priorityClassOf(requirements.resourceType, config);
   const affinity = affinityOf(requirements.resourceType, config);
@@ -154,10 +168,25 @@ interface Added {
   readonly mountPath: string;
 }
 
+interface PilotParts {
+  readonly environment: ReadonlyMap<string, EnvEntry>;
+  readonly added: readonly Added[];
+  readonly starter: StarterUse | undefined;
+}
+
+/** The starter that the pilot of a template needs, by its own words and the queue's. */
+export function starterIn(
+  { job, pilot }: Pick<KubernetesTemplate, 'job' | 'pilot'>,
+  { pilotsStarterConfigMap }: Pick<FillOptions['config'], 'pilotsStarterConfigMap'>,
+): StarterUse | undefined {
+  const { spec } = job.spec.template;
+  const container = spec.containers.find(({ name }) => name === pilot);
+  return container && starterOf(spec, container, pilotsStarterConfigMap);
+}
+
 function fillPilot(
   pilot: ContainerShape,
-  environment: ReadonlyMap<string, EnvEntry>,
-  added: readonly Added[],
+  { environment, added, starter }: PilotParts,
   worker: Worker,
   { config }: FillOptions,
 ): ContainerShape {
@@ -179,13 +208,10 @@ function fillPilot(
     ...(pilot.volumeMounts ?? []),
     ...missing.map(({ volume, mountPath }) => ({ name: volume.name, mountPath })),
   ];
-  const starts =
-    config.pilotsStarterConfigMap !== undefined && pilot.command === undefined && pilot.args === undefined;
   return {
     ...pilot,
     ...(config['k8s.host_image'] !== undefined && { image: config['k8s.host_image'] }),
-    // Harvester's own command.
-    ...(starts && { command: ['/usr/bin/bash'], args: ['-c', 'cd; python3 $EXEC_DIR/pilots_starter.py'] }),
+    ...(starter !== undefined && pilot.command === undefined && starterCommand(starter)),
     // Ours first: the kubelet expands `$(workerID)` only in variables that come later.
     env: [...environment.values().filter(({ name }) => !there.has(name)), ...own],
     resources: fillResources(pilot.resources, worker.requirements, config),

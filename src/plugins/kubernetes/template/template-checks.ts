@@ -4,6 +4,7 @@ import { unknownPlaceholders } from '../../../util/placeholders.ts';
 import { identityNames, knownNames, knownPlaceholders, referenceIn } from './environment.ts';
 import { factoryLabel, isLabelValue, queueLabel, workerIdLabel } from '../marks.ts';
 import { quantityOf } from './quantity.ts';
+import { executableDirectory, namesStarter, starterOf } from './starter.ts';
 import type { ContainerShape, JobShape } from './template-shape.ts';
 
 /** What is wrong with a template, by the place of it. */
@@ -20,7 +21,7 @@ export interface TemplateOptions {
   readonly hostImage?: string;
   /** Namespace of the queue. */
   readonly namespace?: string;
-  /** ConfigMap with Harvester's starter. */
+  /** ConfigMap with a starter of the operator's, or "" for no starter. */
   readonly pilotsStarterConfigMap?: string;
 }
 
@@ -46,6 +47,7 @@ function checkPods({ spec }: JobShape): Finding[] {
     completions = 1,
     backoffLimit,
     podReplacementPolicy,
+    podFailurePolicy,
     ttlSecondsAfterFinished,
   } = spec;
   const { restartPolicy } = spec.template.spec;
@@ -62,7 +64,9 @@ function checkPods({ spec }: JobShape): Finding[] {
     const message = `backoffLimit ${is}, so a pilot that failed is started again as another Pod: write 0`;
     findings.push(risky(['spec', 'backoffLimit'], message));
   }
-  if (podReplacementPolicy !== 'Failed') {
+  // With no retries a Pod on its way out has failed the Job already. A failure policy makes `Failed` the default.
+  const replaces = backoffLimit !== 0 && podFailurePolicy === undefined;
+  if (replaces && podReplacementPolicy !== 'Failed') {
     const message =
       'podReplacementPolicy is not Failed, so a Pod that is being ended may have a second one beside it: write Failed';
     findings.push(risky(['spec', 'podReplacementPolicy'], message));
@@ -156,7 +160,7 @@ function checkContainers({ spec }: JobShape, options: TemplateOptions): Finding[
       const message = `container ${one.name} mounts ${mount.name}, which is none of the volumes${hint}`;
       findings.push({ at: [...at, 'volumeMounts', index], message });
     }
-    if (pilot) findings.push(...checkStarter(one, at, options));
+    if (pilot) findings.push(...checkStarter(one, spec.template.spec, at, options));
   }
   for (const [index, volume] of volumes.entries()) {
     const { emptyDir } = volume as { emptyDir?: { sizeLimit?: unknown } };
@@ -168,16 +172,24 @@ function checkContainers({ spec }: JobShape, options: TemplateOptions): Finding[
   return [...findings, ...checkResources(resources, [...podSpec, 'resources'])];
 }
 
-/** Harvester mounts its `pilots_starter.py` into every Pod; here the queue says from which ConfigMap. */
-function checkStarter(container: ContainerShape, at: Path, options: TemplateOptions): Finding[] {
-  const { command = [], args = [], volumeMounts = [] } = container;
-  if (options.pilotsStarterConfigMap !== undefined) return [];
-  const uses = [...command, ...args].some((word) => /\$\{?EXEC_DIR|\/scratch\/executables/.test(word));
-  const mounted = volumeMounts.some(({ mountPath }) => mountPath.startsWith('/scratch/executables'));
-  if (!uses || mounted) return [];
-  const message =
-    'the pilot is started from EXEC_DIR (/scratch/executables), where Harvester mounts its pilots_starter.py and nothing is here: name its ConfigMap in pilotsStarterConfigMap, or mount it';
-  return [risky([...at, 'args'], message)];
+/** Harvester starts its `pilots_starter.py` where a template has no command, and so does thresher. */
+function checkStarter(
+  container: ContainerShape,
+  spec: JobShape['spec']['template']['spec'],
+  at: Path,
+  { pilotsStarterConfigMap }: TemplateOptions,
+): Finding[] {
+  const starter = starterOf(spec, container, pilotsStarterConfigMap);
+  const { command, args } = container;
+  if (starter !== undefined && command === undefined && args !== undefined) {
+    const message =
+      'args stand without a command: as with Harvester the starter of pilots runs, and not these args; write the command, or give the queue pilotsStarterConfigMap "" to run the image\'s own';
+    return [risky([...at, 'args'], message)];
+  }
+  const mounted = container.volumeMounts?.some(({ mountPath }) => mountPath.startsWith(executableDirectory));
+  if (starter !== undefined || mounted || !namesStarter(container)) return [];
+  const message = `the pilot is started from EXEC_DIR (${executableDirectory}), and the queue's pilotsStarterConfigMap "" mounts nothing there: leave that option out`;
+  return [risky([...at, args === undefined ? 'command' : 'args'], message)];
 }
 
 function checkEnv({ name: container, env = [] }: ContainerShape, at: Path, pilot: boolean): Finding[] {

@@ -56,6 +56,7 @@ export const JobShape = Type.Object({
     completions: Type.Optional(Type.Integer({ minimum: 0 })),
     backoffLimit: Type.Optional(Type.Integer({ minimum: 0 })),
     podReplacementPolicy: Type.Optional(Type.String()),
+    podFailurePolicy: object,
     activeDeadlineSeconds: Type.Optional(Type.Integer({ minimum: 1 })),
     ttlSecondsAfterFinished: Type.Optional(Type.Integer({ minimum: 0 })),
     template: Type.Object({ metadata: Type.Optional(Metadata), spec: PodSpec }),

@@ -1,4 +1,6 @@
-import { type Located, parseYaml, readLocated } from '../../../util/located.ts';
+import { type Located, parseYaml } from '../../../util/located.ts';
+import { readLocated } from '../../../util/located-file.ts';
+import type { OperatorFiles } from '../../../util/operator-files.ts';
 import { check } from '../../../util/schema.ts';
 import type { DefinitionProblem } from '../../contracts/definition-problem.ts';
 import { checkTemplate, pointerOf, type TemplateOptions } from './template-checks.ts';
@@ -23,11 +25,12 @@ export type LoadedTemplate =
   | { readonly ok: false; readonly problems: readonly DefinitionProblem[] };
 
 /** Reads and checks a template; every mistake that can be seen without the API server is found here. */
-export function loadTemplate(file: string, options: TemplateOptions = {}): LoadedTemplate {
-  return judge(
-    readLocated(file, (text) => parse(text, file)),
-    options,
-  );
+export async function loadTemplate(
+  files: OperatorFiles,
+  file: string,
+  options: TemplateOptions = {},
+): Promise<LoadedTemplate> {
+  return judge(await readLocated(files, file, 'template', parse), options);
 }
 
 export function parseTemplate(text: string, file: string, options: TemplateOptions = {}): LoadedTemplate {

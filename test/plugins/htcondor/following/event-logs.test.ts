@@ -1,8 +1,10 @@
-import { appendFileSync, chmodSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { appendFileSync, chmodSync, renameSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { EventLogs } from '../../../../src/plugins/htcondor/following/event-logs.ts';
 import { systemClock } from '../../../../src/util/clock.ts';
+import { FileLane } from '../../../../src/util/file-lane.ts';
 import { temporaryDirectory } from '../../../support/temporary.ts';
 
 const record = (proc: number) =>
@@ -26,7 +28,8 @@ describe('logs of job events', () => {
   };
   function logs(own: boolean): EventLogs {
     const positionsFile = join(directory, 'positions', 'schedd.json');
-    const made = new EventLogs({ positionsFile, clock: systemClock });
+    const files = new FileLane({ clock: systemClock, name: 'schedd', atOnce: 2, timeoutMs: 10_000 });
+    const made = new EventLogs({ positionsFile, clock: systemClock, files });
     made.follow([{ path: log, own }]);
     return made;
   }
@@ -131,6 +134,21 @@ describe('logs of job events', () => {
     await read(own);
     appendFileSync(log, record(2));
     expect(await read(own)).to.deep.equal({ procs: [2], missed: false });
+  });
+
+  it('keep no thread where a pipe stands in their place, and lead to no other file by a link', async () => {
+    spawnSync('mkfifo', [join(directory, 'pipe')]);
+    const much = record(1).repeat(Math.ceil((33 * 2 ** 20) / record(1).length));
+    writeFileSync(join(directory, 'target'), much);
+    symlinkSync(join(directory, 'target'), log);
+    const one = logs(true);
+    one.follow([
+      { path: log, own: true },
+      { path: join(directory, 'pipe'), own: false },
+    ]);
+    await read(one);
+    expect(statSync(join(directory, 'target')).size).to.equal(much.length);
+    expect(warnings).to.have.length(1);
   });
 
   it('that cannot be read are told of once, and keep nobody from the others', async () => {

@@ -16,6 +16,7 @@ import {
   submissionHostOf,
 } from '../../../../src/plugins/htcondor/place/schedds.ts';
 import { ce, submitterConfig } from '../../../support/htcondor-batch.ts';
+import { files } from '../../../support/operator-files.ts';
 import { temporaryDirectory } from '../../../support/temporary.ts';
 
 /** Numbers one after the other, then again. */
@@ -51,15 +52,17 @@ describe('the schedds of a queue', () => {
     expect(!twice.ok && twice.problems[0]?.message).to.match(/^condorSchedd has a twice/);
   });
 
-  const hostConfig = (text: string) => {
+  const hostConfig = async (text: string) => {
     const file = join(temporaryDirectory(), 'hosts.json');
     writeFileSync(file, text);
-    const read = readHostConfig(file);
+    const read = await readHostConfig(files, file);
     return read.ok ? read.schedds : read.problems.map(({ line, message }) => `${line ?? 0} ${message}`);
   };
 
-  it('come from condorHostConfig, with their weights', () => {
-    expect(hostConfig('{"a": {"pool": "p", "weight": 3}, "b": {"pool": "q", "weight": "1"}}')).to.deep.equal([
+  it('come from condorHostConfig, with their weights', async () => {
+    expect(
+      await hostConfig('{"a": {"pool": "p", "weight": 3}, "b": {"pool": "q", "weight": "1"}}'),
+    ).to.deep.equal([
       { name: 'a', pool: 'p', weight: 3 },
       { name: 'b', pool: 'q', weight: 1 },
     ]);
@@ -75,8 +78,8 @@ describe('the schedds of a queue', () => {
     ['{"a": {"pool": "p", "weight": 0}}', /every weight is 0/],
     ['{', /not valid JSON/],
   ] as const) {
-    it(`refuse the condorHostConfig ${text.replace('\n', ' ')}`, () => {
-      expect(hostConfig(text)[0]).to.match(message);
+    it(`refuse the condorHostConfig ${text.replace('\n', ' ')}`, async () => {
+      expect((await hostConfig(text))[0]).to.match(message);
     });
   }
 });

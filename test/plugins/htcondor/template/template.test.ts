@@ -9,6 +9,7 @@ import { loadTemplate, parseTemplate } from '../../../../src/plugins/htcondor/te
 import { templateFiles } from '../../../../src/plugins/htcondor/template/which-file.ts';
 import type { Worker } from '../../../../src/worker/worker.ts';
 import { batchOptions, ce, submitterConfig, templateOf } from '../../../support/htcondor-batch.ts';
+import { files } from '../../../support/operator-files.ts';
 import { requirements, workerOf } from '../../../support/samples.ts';
 import { temporaryDirectory } from '../../../support/temporary.ts';
 
@@ -33,11 +34,38 @@ function findings(text: string, file = 'pilot.sdf', config = full): string[] {
 
 const body = 'executable = {executableFile}\n';
 
+describe('the grid type of a submit template', () => {
+  const grid = (resource: string) => `universe = grid\n${body}grid_resource = ${resource}\n`;
+
+  for (const [type, release] of [
+    ...[['gt2', '9.0.2'] as const, ['gt5', '9.0.2'] as const, ['cream', '9.0.0'] as const],
+    ...[['unicore', '9.0.0'] as const, ['nordugrid', '9.3.0'] as const, ['gt4', 'long ago'] as const],
+  ])
+    it(`is named with the release of HTCondor that dropped it where it is ${type}`, () => {
+      const [first, ...others] = findings(grid(`${type} {ceHostname}`));
+      expect(others).to.deep.equal([]);
+      expect(first).to.match(/^3 template-risky: HTCondor dropped the grid type /);
+      expect(first).to.contain(`${type} `).and.to.contain(release);
+    });
+
+  for (const type of ['condor', 'arc', 'batch', 'pbs', 'ec2'])
+    it(`is taken where it is ${type}`, () => {
+      expect(findings(grid(`${type} {ceHostname} x`))).to.deep.equal([]);
+    });
+
+  it('is that of ceARCGridType where the template names it', () => {
+    const of = (ceARCGridType: 'arc' | 'nordugrid') =>
+      findings(grid('{ceARCGridType} {ceEndpoint}'), 'pilot.sdf', { ...full, ceARCGridType });
+    expect(of('arc')).to.deep.equal([]);
+    expect(of('nordugrid').join()).to.match(/dropped the grid type nordugrid in 9\.3\.0 .*; write arc/);
+  });
+});
+
 describe('a submit template', () => {
   for (const folder of ['test/fixtures/harvester', 'test/fixtures/sites', 'templates/htcondor']) {
     for (const name of readdirSync(join(root, folder)).filter((name) => /\.(sdf|yaml)$/.test(name))) {
-      it(`of ${folder}/${name} is taken as it is`, () => {
-        const loaded = loadTemplate(join(root, folder, name), full);
+      it(`of ${folder}/${name} is taken as it is`, async () => {
+        const loaded = await loadTemplate(files, join(root, folder, name), full);
         expect(loaded.ok ? [] : loaded.problems).to.deep.equal([]);
       });
     }
@@ -156,12 +184,12 @@ describe('a submit template', () => {
     });
   }
 
-  it('that is not there says so', () => {
-    const loaded = loadTemplate('/none/pilot.sdf', full);
+  it('that is not there says so', async () => {
+    const loaded = await loadTemplate(files, '/none/pilot.sdf', full);
     expect(loaded.ok ? '' : loaded.problems[0]?.code).to.equal('file-unreadable');
     const file = join(temporaryDirectory(), 'latin.sdf');
     writeFileSync(file, Buffer.from([0x61, 0x0a, 0xe9]));
-    const latin = loadTemplate(file, full);
+    const latin = await loadTemplate(files, file, full);
     expect(latin.ok ? '' : latin.problems[0]?.message).to.match(/UTF-8/);
   });
 
@@ -448,5 +476,16 @@ describe('the submit description of a batch', () => {
       expect(description.split('\n')).to.include(line);
     }
     expect(description.match(/request_cpus/g)).to.have.length(1);
+  });
+
+  it('asks for memory and disk in YAML only where the queue says them: the default of the pool counts elsewhere', () => {
+    const template = templateOf('executable: /w\n', 'a.yaml', submitterConfig());
+    const linesFor = (minRamCount: number, maxDiskCount: number) => {
+      const worker = workerOf(1, { requirements: { ...requirements, minRamCount, maxDiskCount } });
+      const { description } = describeBatch(template, [worker], batchOptions('/d'));
+      return description.split('\n').filter((line) => /^request_(memory|disk)/.test(line));
+    };
+    expect(linesFor(0, 0)).to.deep.equal([]);
+    expect(linesFor(2000, 10)).to.deep.equal(['request_memory = 2000', 'request_disk = 10240']);
   });
 });

@@ -14,6 +14,7 @@ import {
 } from '../../../../src/plugins/kubernetes/template/template.ts';
 import { check } from '../../../../src/util/schema.ts';
 import type { Requirements, Worker } from '../../../../src/worker/worker.ts';
+import { files } from '../../../support/operator-files.ts';
 import { requirements, workerOf } from '../../../support/samples.ts';
 
 const cern = join(import.meta.dirname, '../../../fixtures/kubernetes/job_cern.yaml');
@@ -46,7 +47,7 @@ function templateOf(object: unknown, pilotContainer?: string): KubernetesTemplat
 
 /** A template whose pilot and Pod have these keys too. */
 function template(pilot: object = {}, pod: object = {}, job: object = {}): KubernetesTemplate {
-  const containers = [{ name: 'pilot', image: 'busybox', ...pilot }];
+  const containers = [{ name: 'pilot', image: 'busybox', command: ['pilot'], ...pilot }];
   return templateOf({
     ...{ apiVersion: 'batch/v1', kind: 'Job', metadata: { name: 'mine', labels: { team: 'atlas' } } },
     spec: {
@@ -97,8 +98,8 @@ describe("a worker's Job", () => {
     expect(identityOf(pod, 'a-copy')).to.equal(undefined);
   });
 
-  it("has Harvester's whole environment, each variable once, with job_cern.yaml", () => {
-    const loaded = loadTemplate(cern);
+  it("has Harvester's whole environment, each variable once, with job_cern.yaml", async () => {
+    const loaded = await loadTemplate(files, cern);
     if (!loaded.ok) throw new Error('job_cern.yaml');
     const config = {
       ...{ proxySecretPath: '/proxy/p', logBaseURL: 'https://log', tokenDir: '/t', pandaTokenFilename: 'f' },
@@ -245,7 +246,7 @@ describe("a worker's Job", () => {
     ['RC', 'rc_test2', 'RC', '--piloturl http://cern.ch/atlas-panda-pilot/pilot3-dev.tar.gz'],
     ['ALRB', 'rc_alrb', 'ALRB', ''],
     ['PT', 'ptest', 'PR', '--piloturl http://cern.ch/atlas-panda-pilot/pilot3-dev2.tar.gz'],
-    ['constructor', 'unified', 'constructor', ''],
+    ['constructor', 'unified', 'PR', ''],
   ] as const) {
     it(`gives a pilot of type ${pilotType} Harvester's options`, () => {
       const job = fill(template(), needing({ pilotType }), optionsOf());
@@ -384,16 +385,73 @@ describe("a worker's Job", () => {
     expect(podOf(without)).to.not.have.property('volumes');
   });
 
-  it("starts Harvester's starter from its ConfigMap, where the template starts nothing itself", () => {
-    const options = optionsOf({ pilotsStarterConfigMap: 'pilots-starter' });
-    const started = pilotOf(fill(template(), worker, options));
-    expect(started.args).to.deep.equal(['-c', 'cd; python3 $EXEC_DIR/pilots_starter.py']);
-    expect(started.volumeMounts).to.deep.include({
-      name: 'pilots-starter',
-      mountPath: '/scratch/executables',
+  const silent = { command: undefined };
+  const mount = { name: 'pilots-starter', mountPath: '/scratch/executables' };
+  const volume = { name: 'pilots-starter', configMap: { name: 'pilots-starter' } };
+
+  it("starts thresher's starter from Harvester's ConfigMap where the template has no command", () => {
+    const job = fill(template(silent), worker, optionsOf());
+    expect(pilotOf(job)).to.deep.include({
+      command: ['/usr/bin/bash'],
+      args: ['-c', 'cd; exec python3 $EXEC_DIR/pilots_starter.py'],
     });
+    expect(pilotOf(job).volumeMounts).to.deep.include(mount);
+    expect(podOf(job).volumes).to.deep.include(volume);
+    expect(job.metadata).to.have.nested.property('labels.thresher/pilots-starter', 'pilots-starter');
+  });
+
+  for (const [what, pilot, pod] of [
+    ['its command names EXEC_DIR', { command: ['sh', '-c', 'python3 ${EXEC_DIR}/pilots_starter.py'] }, {}],
+    ['a volume is of that ConfigMap', { command: ['mine'] }, { volumes: [volume] }],
+  ] as const) {
+    it(`mounts the starter and keeps the template's own command where ${what}`, () => {
+      const job = fill(template(pilot, pod), worker, optionsOf());
+      expect(pilotOf(job).command).to.deep.equal(pilot.command);
+      expect(pilotOf(job).volumeMounts).to.deep.include(mount);
+      expect(podOf(job).volumes?.filter(({ name }) => name === volume.name)).to.deep.equal([volume]);
+    });
+  }
+
+  it('has no starter where the template has a command, or the queue wants none', () => {
+    const none = [
+      fill(template({ command: ['mine'] }), worker, optionsOf()),
+      fill(template(silent), worker, optionsOf({ pilotsStarterConfigMap: '' })),
+    ];
+    for (const job of none) expect(JSON.stringify(job)).to.not.include('pilots-starter');
+    expect(none.map((job) => pilotOf(job).command)).to.deep.equal([['mine'], undefined]);
+  });
+
+  it("starts the operator's own starter from the ConfigMap that the queue names", () => {
+    const options = optionsOf({ pilotsStarterConfigMap: 'theirs' });
+    const job = fill(template(silent), worker, options);
+    expect(pilotOf(job).args).to.deep.equal(['-c', 'cd; python3 $EXEC_DIR/pilots_starter.py']);
+    expect(pilotOf(job).volumeMounts).to.deep.include(mount);
+    expect(podOf(job).volumes).to.deep.include({ name: 'pilots-starter', configMap: { name: 'theirs' } });
+    expect(job.metadata).to.not.have.nested.property('labels.thresher/pilots-starter');
     expect(pilotOf(fill(template({ command: ['mine'] }), worker, options)).command).to.deep.equal(['mine']);
-    expect(pilotOf(fill(template(), worker, optionsOf()))).to.not.have.property('command');
+  });
+
+  const logServer = { write: 'https://cache.example/server/panda', read: 'https://cache.example/cache' };
+
+  it('names the address of its log, and writes to the log cache of the settings', () => {
+    const job = fill(template(), worker, optionsOf({}, { logServer }));
+    expect(valueOf(job, 'logs_frontend_w')?.value).to.equal(logServer.write);
+    expect(valueOf(job, 'logs_frontend_r')?.value).to.equal(logServer.read);
+    const url = 'https://cache.example/cache/CERN_central_17_gz.out';
+    expect((job.metadata as { annotations: object }).annotations).to.include({ 'thresher/stdOut': url });
+    expect(job.spec.template.metadata?.annotations).to.include({ 'thresher/stdOut': url });
+  });
+
+  it("writes to the log address of its queue before that of the settings, with this machine's short name", () => {
+    const options = optionsOf(
+      { logBaseURL: 'https://$hostname/logs' },
+      { logServer, hostname: 'host1.site.org' },
+    );
+    const job = fill(template(), worker, options);
+    expect(valueOf(job, 'logs_frontend_w')?.value).to.equal('https://host1/logs');
+    expect(fill(template(), worker, optionsOf()).metadata).to.not.have.nested.property(
+      'annotations.thresher/stdOut',
+    );
   });
 
   it('is scheduled as the queue says, and as the template says before that', () => {

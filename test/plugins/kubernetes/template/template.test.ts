@@ -5,6 +5,7 @@ import { parseAllDocuments } from 'yaml';
 import { readFileSync } from 'node:fs';
 import { loadTemplate, parseTemplate } from '../../../../src/plugins/kubernetes/template/template.ts';
 import type { TemplateOptions } from '../../../../src/plugins/kubernetes/template/template-checks.ts';
+import { files } from '../../../support/operator-files.ts';
 import { temporaryDirectory } from '../../../support/temporary.ts';
 
 const fixtures = join(import.meta.dirname, '../../../fixtures/kubernetes');
@@ -48,11 +49,11 @@ describe('a Kubernetes template', () => {
     expect(findings('', '')).to.deep.equal([]);
   });
 
-  it('of Harvester is taken as it is, and warned about for a second Pod', () => {
-    const loaded = loadTemplate(join(fixtures, 'job_cern.yaml'));
+  it('of Harvester is taken as it is, and has nothing said of it', async () => {
+    const loaded = await loadTemplate(files, join(fixtures, 'job_cern.yaml'));
     if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems));
     expect(loaded.template.pilot).to.equal('atlas-grid-centos7');
-    expect(loaded.warnings.map(({ pointer }) => pointer)).to.deep.equal(['/spec/podReplacementPolicy']);
+    expect(loaded.warnings).to.deep.equal([]);
   });
 
   for (const [what, from, to, expected] of [
@@ -88,9 +89,9 @@ describe('a Kubernetes template', () => {
     ],
     [
       'a replacement beside a Pod on its way out',
-      'podReplacementPolicy: Failed',
-      'podReplacementPolicy: TerminatingOrFailed',
-      [/^7 warning .*write Failed$/],
+      'backoffLimit: 0\n  podReplacementPolicy: Failed',
+      'backoffLimit: 2\n  podReplacementPolicy: TerminatingOrFailed',
+      [/^6 warning .*backoffLimit is 2/, /^7 warning .*write Failed$/],
     ],
     [
       'a short life after the end',
@@ -117,10 +118,10 @@ describe('a Kubernetes template', () => {
       [/^5 warning .*is replaced: remove it/],
     ],
     [
-      "Harvester's starter without its ConfigMap",
+      'args that no command takes',
       'image: busybox',
-      'image: busybox\n          args: [-c, "$EXEC_DIR/pilots_starter.py"]',
-      [/^14 warning .*pilotsStarterConfigMap/],
+      'image: busybox\n          args: [-c, mine]',
+      [/^14 warning .*the starter of pilots runs, and not these args/],
     ],
   ] as const) {
     it(`is warned about for ${what}`, () => {
@@ -129,6 +130,30 @@ describe('a Kubernetes template', () => {
       for (const [index, pattern] of expected.entries()) expect(found[index]).to.match(pattern);
     });
   }
+
+  for (const [when, policy] of [
+    ['is not there', ''],
+    ['is TerminatingOrFailed', '  podReplacementPolicy: TerminatingOrFailed\n'],
+  ] as const) {
+    it(`has no warning of a second Pod when podReplacementPolicy ${when} and backoffLimit is 0`, () => {
+      expect(findings('  podReplacementPolicy: Failed\n', policy)).to.deep.equal([]);
+    });
+  }
+
+  it('has no warning of a second Pod when a podFailurePolicy makes Failed the default', () => {
+    const rules = 'podFailurePolicy: { rules: [] }';
+    const found = findings('backoffLimit: 0\n  podReplacementPolicy: Failed', `backoffLimit: 2\n  ${rules}`);
+    expect(found.map((line) => line.split(' is ')[0])).to.deep.equal([
+      '6 warning template-risky: backoffLimit',
+    ]);
+  });
+
+  it('is warned about for a starter that the queue does not want', () => {
+    const command = 'image: busybox\n          command: [python3, "$EXEC_DIR/pilots_starter.py"]';
+    expect(findings('image: busybox', command)).to.deep.equal([]);
+    const [found] = findings('image: busybox', command, { pilotsStarterConfigMap: '' });
+    expect(found).to.match(/^14 warning .*mounts nothing there: leave that option out$/);
+  });
 
   for (const [what, from, to, expected] of [
     ['broken YAML', 'kind: Job', 'kind: [Job', /^\d+ syntax: not valid YAML: /],
@@ -358,25 +383,25 @@ describe('a Kubernetes template', () => {
     ]);
   });
 
-  it('that is not there is said to be so', () => {
+  it('that is not there is said to be so', async () => {
     const file = join(temporaryDirectory(), 'missing.yaml');
-    const loaded = loadTemplate(file);
+    const loaded = await loadTemplate(files, file);
     expect(loaded).to.deep.include({ ok: false });
     expect(JSON.stringify(loaded)).to.include('file-unreadable').and.include(file);
     writeFileSync(file, good);
-    expect(loadTemplate(file).ok).to.equal(true);
+    expect((await loadTemplate(files, file)).ok).to.equal(true);
   });
 
-  it('is not the file of volume claims beside it', () => {
-    const loaded = loadTemplate(join(fixtures, 'k8s_cvmfs_1.15.yaml'));
+  it('is not the file of volume claims beside it', async () => {
+    const loaded = await loadTemplate(files, join(fixtures, 'k8s_cvmfs_1.15.yaml'));
     expect(loaded.ok ? [] : loaded.problems.map(({ message }) => message)).to.match(/several YAML documents/);
   });
 });
 
 describe('the templates that ship with the program', () => {
   for (const name of readdirSync(own).filter((file) => file.startsWith('pilot-'))) {
-    it(`${name} has nothing to be warned about`, () => {
-      const loaded = loadTemplate(join(own, name), { namespace: 'pilots' });
+    it(`${name} has nothing to be warned about`, async () => {
+      const loaded = await loadTemplate(files, join(own, name), { namespace: 'pilots' });
       expect(loaded.ok ? loaded.warnings : loaded.problems).to.deep.equal([]);
     });
   }
@@ -409,7 +434,7 @@ describe('the templates that ship with the program', () => {
         one.toJS() as {
           kind: string;
           metadata: { name: string; namespace?: string };
-          rules: { resources: string[]; verbs: string[] }[];
+          rules: { resources: string[]; resourceNames?: string[]; verbs: string[] }[];
         },
     );
     expect(roles.filter(({ kind }) => kind.startsWith('Cluster'))).to.deep.equal([]);
@@ -417,7 +442,12 @@ describe('the templates that ship with the program', () => {
       .filter(({ kind }) => kind === 'Role')
       .map(({ metadata, rules }) => [
         metadata.name,
-        Object.fromEntries(rules.map(({ resources, verbs }) => [resources.join(), verbs.join()])),
+        Object.fromEntries(
+          rules.map(({ resources, resourceNames = [], verbs }) => [
+            [...resources, ...resourceNames].join(' '),
+            verbs.join(),
+          ]),
+        ),
       ]);
     expect(Object.fromEntries(rights)).to.deep.equal({
       thresher: {
@@ -426,6 +456,7 @@ describe('the templates that ship with the program', () => {
         'pods/log': 'get',
         events: 'create,list',
       },
+      'thresher-starter': { configmaps: 'create', 'configmaps pilots-starter': 'get,patch,delete' },
       'thresher-secrets': { secrets: 'create,get,list,patch,delete' },
     });
   });

@@ -1,0 +1,155 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { stringify } from 'yaml';
+import { type QueueConfig, readQueueFile } from '../config/queues/queues.ts';
+import { isError } from '../config/settings/settings.ts';
+import { readConfiguration } from '../daemon/configuration.ts';
+import { type RenderedWorker, renderExisting, renderNew } from '../daemon/rendering.ts';
+import { maskSecrets, maskText } from '../util/mask.ts';
+import { OperatorFiles } from '../util/operator-files.ts';
+import { ThresherError } from '../worker/errors.ts';
+import type { Requirements } from '../worker/worker.ts';
+import { whatIsIt } from './check-config.ts';
+import { type Environment, type GlobalOptions, noLog } from './environment.ts';
+import { settingsFile, withStore } from './opened.ts';
+import { oneLine, printJson } from './output.ts';
+import { MistakesInFiles } from './problems.ts';
+import { findWorker, workerIdArgument } from './worker.ts';
+
+type RenderFormat = 'yaml' | 'sdf' | 'json';
+
+interface RenderOptions {
+  readonly worker?: number;
+  readonly ncore?: number;
+  readonly ram?: number;
+  readonly disk?: number;
+  readonly walltime?: number;
+  readonly resourceType?: string;
+  readonly jobType?: string;
+  readonly pilotType?: string;
+  readonly prodSourceLabel?: string;
+  readonly output?: RenderFormat;
+}
+
+export function addRender(command: Command, environment: Environment): void {
+  command
+    .argument('<queue>', 'name of a queue of the queue file')
+    .option(
+      '--worker <id>',
+      'a worker that there is, by the configuration it was made with',
+      workerIdArgument,
+    )
+    .option('--ncore <number>', 'cores, instead of those of the queue', wholeNumber)
+    .option('--ram <MB>', 'memory, instead of that of the queue', wholeNumber)
+    .option('--disk <MB>', 'disk, instead of that of the queue', wholeNumber)
+    .option('--walltime <seconds>', 'wall time, instead of that of the queue', wholeNumber)
+    .option('--resource-type <type>', 'resource type, such as SCORE or MCORE')
+    .option('--job-type <type>', 'job type, such as managed')
+    .option('--pilot-type <type>', 'pilot type, such as PR')
+    .option('--prod-source-label <label>', "label of the pilot's jobs")
+    .addOption(
+      new Option('--output <format>', "how to print; by itself the backend's own form").choices([
+        ...(['yaml', 'sdf', 'json'] as const),
+      ]),
+    )
+    .action(async (queue: string, options: RenderOptions) => {
+      const global = command.optsWithGlobals<GlobalOptions>();
+      const shown =
+        options.worker === undefined
+          ? await newWorker(queue, options, global, environment)
+          : await existingWorker(queue, options.worker, options, global, environment);
+      print(shown, options.output ?? shown.format, environment);
+    });
+}
+
+async function newWorker(
+  queue: string,
+  options: RenderOptions,
+  { config, stateDir }: GlobalOptions,
+  { clock, random }: Environment,
+): Promise<RenderedWorker> {
+  const files = new OperatorFiles({ clock });
+  const { problems, settings, queueFile } = await readConfiguration(
+    settingsFile({ config }),
+    stateDir,
+    files,
+  );
+  if (settings === undefined || queueFile === undefined) throw new MistakesInFiles(problems.filter(isError));
+  const { file, catalogue } = queueFile;
+  // A queue that is not listed can be shown, too.
+  const read = await readQueueFile(file, catalogue, { ...queueFile.options, queueList: undefined });
+  if (!read.readable) throw new MistakesInFiles(read.problems.filter(isError));
+  const verdict = read.verdicts.find(({ name }) => name === queue);
+  if (verdict === undefined) {
+    const names = read.verdicts.map(({ name }) => name);
+    throw new ThresherError('no-such-queue', whatIsIt(queue, file, names, read.templates));
+  }
+  const ready: QueueConfig | undefined = verdict.config;
+  if (ready === undefined) throw new MistakesInFiles(verdict.problems.filter(isError));
+  return renderNew(ready, requirementsIn(options), catalogue, { settings, clock, files, random, log: noLog });
+}
+
+async function existingWorker(
+  queue: string,
+  workerId: number,
+  options: RenderOptions,
+  global: GlobalOptions,
+  { clock, random }: Environment,
+): Promise<RenderedWorker> {
+  const [changed] = Object.keys(requirementsIn(options));
+  if (changed !== undefined) {
+    const message = `a worker that there is has its ${changed}: leave out --worker, or the other options`;
+    throw new ThresherError('usage', message);
+  }
+  return withStore(global, 'read', async ({ store, settings }) => {
+    const record = await findWorker(store, workerId);
+    if (record.queue !== queue) {
+      throw new ThresherError('usage', `worker ${workerId} is one of ${record.queue}, and not of ${queue}`);
+    }
+    const files = new OperatorFiles({ clock });
+    return renderExisting(record, store, { settings, clock, files, random, log: noLog });
+  });
+}
+
+function requirementsIn(options: RenderOptions): Partial<Requirements> {
+  const { ncore, ram, disk, walltime, resourceType, jobType, pilotType, prodSourceLabel } = options;
+  const named = {
+    ...{ nCore: ncore, minRamCount: ram, maxDiskCount: disk, maxWalltime: walltime },
+    ...{ resourceType, jobType, pilotType, prodSourceLabel },
+  };
+  return Object.fromEntries(Object.entries(named).filter(([, value]) => value !== undefined));
+}
+
+function print(shown: RenderedWorker, output: RenderFormat, { out }: Environment): void {
+  const { worker, format, files, notes } = shown;
+  const document = maskSecrets(shown.document);
+  const environment = maskSecrets(shown.environment);
+  const { workerId, name, queue, placement } = worker;
+  if (output === 'json') {
+    const whose = { queue, workerId, name, connection: placement };
+    printJson(out, [{ ...whose, format, document, environment, files, notes: notes.map(maskText) }]);
+    return;
+  }
+  if (output === 'sdf' && format !== 'sdf') {
+    const message = `${queue} is not a queue of HTCondor, and has no submit text: use --output yaml or json`;
+    throw new ThresherError('usage', message);
+  }
+  const remarks = [
+    `worker ${workerId} of ${queue}, ${name}, for ${placement}`,
+    ...files.map(({ role, path }) => `${role}: ${path}`),
+    ...notes.map(maskText),
+  ];
+  for (const remark of remarks) out.write(`# ${oneLine(remark)}\n`);
+  const text = typeof document === 'string' && output === 'sdf' ? document : yamlOf(document);
+  out.write(text.endsWith('\n') ? text : `${text}\n`);
+}
+
+/** YAML 1.1 puts all into quotes that any reader might take for something else: Kubernetes reads `yes` as true. */
+function yamlOf(document: unknown): string {
+  const shown = typeof document === 'string' ? { submit: document } : document;
+  return stringify(shown, { version: '1.1', lineWidth: 0 });
+}
+
+function wholeNumber(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It is a whole number.');
+  return Number(text);
+}

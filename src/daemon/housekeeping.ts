@@ -1,0 +1,68 @@
+import { CommandAgent, type CommandTargets, type SweepResult } from '../agents/commands.ts';
+import { Progress } from '../agents/loop.ts';
+import { PrunerAgent, retentionAt } from '../agents/pruner.ts';
+import type { ReconcilerAgent } from '../agents/reconciler.ts';
+import type { SweeperAgent } from '../agents/sweeper.ts';
+import { messageOf } from '../worker/errors.ts';
+import { followed, type LoopParts, watched } from './queue-loops.ts';
+
+/** What commands act on: as it is when they come. */
+export interface Housekept extends Pick<CommandTargets, 'queues' | 'leads'> {
+  sweepers(): readonly SweeperAgent[];
+  reconcilers(): readonly ReconcilerAgent[];
+}
+
+/** How often the database is asked whether somebody left a command, ms. */
+const commandInterval = 300;
+
+/** Makes the loop that carries out what operators ask. */
+export function makeCommandLoop(parts: LoopParts, kept: Housekept): CommandAgent {
+  const { context, loops } = parts;
+  const progress = new Progress(context.clock);
+  const commands = new CommandAgent(followed(context, progress), {
+    queues: () => kept.queues(),
+    leads: (worker) => kept.leads(worker),
+    wakeSubmitter: (queue) => {
+      loops.wake('submit', queue);
+    },
+    sweepNow: async () => {
+      const sweepers = kept.sweepers();
+      const result = await all(sweepers, (sweeper) => sweeper.sweep());
+      return { ...result, kept: sweepers.flatMap((sweeper) => sweeper.kept ?? []) };
+    },
+    removeOrphans: () => all(kept.reconcilers(), (reconciler) => reconciler.removeOrphans()),
+  });
+  loops.add({
+    ...watched(parts, progress),
+    name: 'commands',
+    interval: commandInterval,
+    // Operators wait for an answer, also right after the disk was full.
+    longestPause: 1000,
+    pass: () => commands.pass(),
+  });
+  return commands;
+}
+
+/** Makes the loop that deletes old rows. */
+export function makePruneLoop(parts: LoopParts, currentConfigs: () => ReadonlySet<number>): void {
+  const { settings, context, loops } = parts;
+  const progress = new Progress(context.clock);
+  const retention = (now: number) => retentionAt(now, settings, currentConfigs());
+  const pruner = new PrunerAgent(followed(context, progress), retention);
+  loops.add({
+    ...watched(parts, progress),
+    name: 'prune',
+    interval: settings.sweeper.pruneInterval * 1000,
+    pass: (signal) => pruner.pass(signal),
+  });
+}
+
+/** Side by side: a dead backend delays and fails only its own part. */
+async function all<T>(items: readonly T[], count: (item: T) => Promise<number>): Promise<SweepResult> {
+  const results = await Promise.allSettled(items.map(count));
+  return {
+    count: results.reduce((sum, result) => sum + (result.status === 'fulfilled' ? result.value : 0), 0),
+    kept: [],
+    errors: results.flatMap((result) => (result.status === 'rejected' ? [messageOf(result.reason)] : [])),
+  };
+}

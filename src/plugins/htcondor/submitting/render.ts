@@ -1,0 +1,50 @@
+import { ThresherError } from '../../../worker/errors.ts';
+import type { Worker } from '../../../worker/worker.ts';
+import type { Rendered, RenderedFile } from '../../contracts/rendered.ts';
+import type { HTCondorHub } from '../hub.ts';
+import { cesOf } from '../place/ce-list.ts';
+import type { HTCondorSubmitterConfig } from '../schema.ts';
+import type { SubmitTexts } from './submit-texts.ts';
+
+/** Options that name what goes with a job. */
+const named = [
+  ...(['executableFile', 'x509UserProxy', 'x509UserProxyAnalysis', 'tokenDir', 'tokenDirAnalysis'] as const),
+  ...(['pandaTokenDir', 'pandaTokenKeyPath', 'logDir'] as const),
+];
+
+/**
+ * The text that `condor_submit` would read for this worker alone. Of several CEs the first is shown.
+ * @param config with absolute paths
+ * @throws ThresherError `preflight` for a broken template; as the batch would be rejected
+ */
+export async function renderText(
+  texts: SubmitTexts,
+  config: HTCondorSubmitterConfig,
+  { hub, queue }: { readonly hub: HTCondorHub; readonly queue: string },
+  worker: Worker,
+): Promise<Rendered> {
+  const { ces } = cesOf(config);
+  const [ce] = ces;
+  const template = await texts.template(ce);
+  if (Array.isArray(template))
+    throw new ThresherError('preflight', template.map(({ message }) => message).join('; '));
+  const { description, rejected } = texts.describe(hub, template, [worker], ce);
+  const [refusal] = rejected.values();
+  if (refusal !== undefined) throw new ThresherError('htcondor-value', refusal.message);
+  const files = named.flatMap((role): RenderedFile[] => {
+    const path = config[role];
+    return path === undefined ? [] : [{ role, path }];
+  });
+  const others = ces.slice(1).map(({ endpoint }) => endpoint);
+  const notes =
+    ce === undefined || others.length === 0
+      ? []
+      : [`${queue} has ${ces.length} CEs; this is for ${ce.endpoint}, and others are ${others.join(', ')}`];
+  return {
+    format: 'sdf',
+    document: description,
+    environment: template.environment,
+    files: [{ role: 'template', path: template.file }, ...files],
+    notes,
+  };
+}

@@ -1,0 +1,49 @@
+import { starterName } from './template/starter.ts';
+import type { Rendered, RenderedFile } from '../contracts/rendered.ts';
+import type { ProxySecret } from './proxy-secrets.ts';
+import type { FilledJob } from './template/fill.ts';
+import type { EnvEntry } from './template/template-shape.ts';
+
+export interface RenderParts {
+  readonly job: FilledJob;
+  /** Name of the pilot's container. */
+  readonly pilot: string;
+  readonly template: string;
+  readonly kubeconfig: string | undefined;
+  readonly proxy: { readonly file: string; readonly secret: ProxySecret } | undefined;
+  /** Its pilot starts from thresher's own ConfigMap. */
+  readonly starter: boolean;
+}
+
+/** A Job as the API server would get it, with what goes to the namespace beside it. */
+export function renderJob({ job, pilot, template, kubeconfig, proxy, starter }: RenderParts): Rendered {
+  const container = job.spec.template.spec.containers.find(({ name }) => name === pilot);
+  const env = (container?.env ?? []) as readonly EnvEntry[];
+  const files: RenderedFile[] = [
+    { role: 'template', path: template },
+    ...(kubeconfig === undefined ? [] : [{ role: 'kubeconfig', path: kubeconfig }]),
+    ...(proxy === undefined ? [] : [{ role: 'proxy', path: proxy.file }]),
+  ];
+  const { namespace } = job.metadata;
+  const notes = [
+    ...(proxy === undefined
+      ? []
+      : [`the proxy goes into the Secret ${proxy.secret.name} of ${namespace}, before the Job`]),
+    ...(starter
+      ? [`the starter goes into the ConfigMap ${starterName} of ${namespace}, before the Job`]
+      : []),
+  ];
+  return {
+    format: 'yaml',
+    document: job,
+    environment: Object.fromEntries(
+      env.map(({ name, value, valueFrom }) => [name, value ?? fromText(valueFrom)]),
+    ),
+    files,
+    notes,
+  };
+}
+
+function fromText(source: EnvEntry['valueFrom']): string {
+  return source === undefined ? '' : `(from ${JSON.stringify(source)})`;
+}

@@ -1,0 +1,145 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { runProgram } from '../../clients/program.ts';
+import type { Clock } from '../../util/clock.ts';
+import { messageOf } from '../../worker/errors.ts';
+import type { Reason } from '../../worker/reason.ts';
+import type { DefinitionProblem } from '../contracts/definition-problem.ts';
+import { insideScript } from './namespace-script.ts';
+
+/** How a user gets a PID namespace: options of the `unshare` that makes it, and the command that enters it. */
+export interface Way {
+  readonly title: string;
+  readonly options: string;
+  readonly enter: string;
+}
+
+const mountProc = 'unshare --mount-proc --propagation slave --';
+
+/**
+ * Ways to a PID namespace. Order matters: the first that works here counts. Source: unshare(1) and setpriv(1) of util-linux
+ * 2.38, user_namespaces(7).
+ */
+export const ways: readonly Way[] = [
+  { title: 'with the right to make it (root)', options: '--pid', enter: mountProc },
+  {
+    title: 'in a user namespace, as the same user',
+    options: '--user --map-current-user --keep-caps --pid',
+    // The capabilities are for the mount alone.
+    enter: `${mountProc} setpriv --inh-caps=-all --ambient-caps=-all --`,
+  },
+  // util-linux before 2.36 cannot keep the user: the pilot sees itself as root, with its own user's rights.
+  { title: 'in a user namespace, as its root', options: '--user --map-root-user --pid', enter: mountProc },
+];
+
+/** What a queue's `pidNamespace` may be. */
+export type Wish = 'auto' | 'required' | 'none';
+
+/** Whether this machine gives its user PID namespaces. */
+export type Availability =
+  { readonly kind: 'available'; readonly way: Way } | { readonly kind: 'missing'; readonly why: string };
+
+/** What a queue does about it: `way` is how its workers are started, `note` and `problem` are told to the operator. */
+export interface Decision {
+  readonly way?: Way;
+  readonly note?: Reason;
+  readonly problem?: Reason;
+}
+
+export function decide(wish: Wish, availability: Availability): Decision {
+  if (wish === 'none') return {};
+  if (availability.kind === 'available') return { way: availability.way };
+  const what = `no PID namespace can be made for workers: ${availability.why}`;
+  if (wish === 'required')
+    return {
+      problem: { code: 'pid-namespace-required', message: `pidNamespace is "required", but ${what}` },
+    };
+  const message = `${what}; a worker can see and end processes of its user, this daemon too`;
+  return { note: { code: 'pid-namespace-missing', message } };
+}
+
+/** The same for `check-config --server`. */
+export function toProblems({ note, problem }: Decision): DefinitionProblem[] {
+  const pointer = '/pidNamespace';
+  if (problem !== undefined) return [{ pointer, code: 'pid-namespace-required', message: problem.message }];
+  if (note === undefined) return [];
+  return [{ pointer, code: 'pid-namespace-missing', severity: 'warning', message: note.message }];
+}
+
+/** The shim's words before a worker's own command. */
+export function entering(way: Way, script: string, directory: string): string[] {
+  return ['/bin/sh', script, directory, way.options, way.enter];
+}
+
+/** How long the making of one namespace may take, ms. */
+const timeLimit = 10_000;
+/** How long a failure counts, ms: an administrator may allow namespaces at any time. */
+const failureCounts = 60_000;
+
+/** The command sees itself under a small pid of its own, without a parent: /proc is the namespace's. */
+const trial = [
+  'IFS= read -r stat </proc/self/stat || exit 1',
+  'set -- $stat',
+  '[ "$1" = "$$" ] && [ "$4" = 0 ] && [ "$$" -lt 100 ] && echo alone',
+].join('\n');
+
+/** Finds out by trying whether PID namespaces can be made; one connection's queues share the answer. */
+export class PidNamespaces {
+  readonly #clock: Clock;
+  readonly #environment: Readonly<Record<string, string>>;
+  #asked: { readonly answer: Promise<Availability>; readonly at: number } | undefined;
+
+  constructor(clock: Clock, path = process.env.PATH ?? '') {
+    this.#clock = clock;
+    this.#environment = { PATH: path };
+  }
+
+  async availability(): Promise<Availability> {
+    const now = this.#clock.monotonic();
+    const known = this.#asked;
+    if (known !== undefined) {
+      const answer = await known.answer;
+      if (answer.kind === 'available' || now - known.at < failureCounts || this.#asked !== known)
+        return this.#asked?.answer ?? answer;
+    }
+    const answer = this.#ask();
+    this.#asked = { answer, at: now };
+    return answer;
+  }
+
+  async #ask(): Promise<Availability> {
+    let directory: string | undefined;
+    try {
+      directory = await mkdtemp(join(tmpdir(), 'thresher-namespace-'));
+      await writeFile(join(directory, 'inside'), insideScript);
+      const failures: string[] = [];
+      for (const way of ways) {
+        const why = await this.#try(way, directory);
+        if (why === undefined) return { kind: 'available', way };
+        failures.push(`${way.title}: ${why}`);
+      }
+      return { kind: 'missing', why: failures.join('; ') };
+    } catch (error) {
+      return { kind: 'missing', why: messageOf(error) };
+    } finally {
+      if (directory !== undefined) await rm(directory, { recursive: true, force: true });
+    }
+  }
+
+  /** @returns why this way fails here */
+  async #try(way: Way, directory: string): Promise<string | undefined> {
+    const [command = '', ...args] = [
+      ...entering(way, join(directory, 'inside'), directory),
+      ...['/bin/sh', '-c', trial],
+    ];
+    const end = await runProgram({
+      ...{ command, args, environment: this.#environment, timeLimit, outputLimit: 1000 },
+      ...{ clock: this.#clock, signal: new AbortController().signal },
+    });
+    if (end.status === 0 && end.stdout === 'alone\n') return undefined;
+    const said = end.stderr.trim().split('\n').at(-1) ?? '';
+    if (said !== '') return said;
+    return end.killed === 'time' ? 'it took too long' : 'the command saw other processes';
+  }
+}

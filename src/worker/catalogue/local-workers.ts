@@ -1,0 +1,17 @@
+import type { Explanation } from './explanation.ts';
+
+/** The work directory of local workers; workers.ts has the codes that other backends share. */
+export const localWorkerErrors = {
+  'local-root-lost': {
+    meaning:
+      'The work directory of local workers vanished, or another one is in its place: a mount is missing, or it was removed. Its workers may live; nothing is concluded of them and nothing submitted.',
+    remedy:
+      'Mount it again or put it back. If it is gone for good, end what lives of its workers and remove the file that the message names: thresher then begins anew in what is there.',
+  },
+  'local-directory-damaged': {
+    meaning:
+      'Something in the work directory is not what thresher wrote there, or is gone: it is left as it is, and the other workers go on. A worker that still has processes is followed by them.',
+    remedy:
+      'Look at the path that the message names; remove it by hand once nothing of it is needed. `thresher orphans` lists directories that cannot say whose they are.',
+  },
+} as const satisfies Record<string, Explanation>;

@@ -1,0 +1,99 @@
+import { expect } from 'chai';
+import type { QueueRuntime } from '../../src/agents/queue-runtime.ts';
+import type { QueueConfig } from '../../src/config/queues/queues.ts';
+import { Homes } from '../../src/daemon/homes.ts';
+import { systemClock } from '../../src/util/clock.ts';
+import { recordingLog } from '../support/samples.ts';
+
+/** A configuration whose submitter leads to these places. */
+const config = (name: string, ...places: string[]): QueueConfig => {
+  const plugin = { module: `of ${name}`, name: 'x', config: { places } };
+  const plugins = { submitter: plugin, monitor: plugin, sweeper: plugin, messenger: plugin };
+  return { name, configDir: `/etc/${name}`, demand: 'fill', plugins } as unknown as QueueConfig;
+};
+const placesOf = ({ plugins }: QueueConfig) =>
+  (plugins.submitter?.config as unknown as { places: string[] }).places;
+const runtime = (configId: number, of: QueueConfig) =>
+  ({
+    ...{ config: of, configId },
+    connected: new Map(placesOf(of).map((place) => [place, {}])),
+  }) as unknown as QueueRuntime;
+
+describe('a configuration for workers that are where their queue leads no more', () => {
+  let running: QueueRuntime[];
+  let snapshots: { configId: number; config: QueueConfig }[];
+  let followed: { config: QueueConfig; configId: number }[];
+  let homes: Homes;
+
+  beforeEach(() => {
+    running = [];
+    snapshots = [];
+    followed = [];
+    homes = new Homes({
+      queues: {
+        configId: async () => 99,
+        snapshotsOf: async (queue) =>
+          snapshots
+            .filter((one) => one.config.name === queue)
+            .map((one) => ({ configId: one.configId, snapshot: JSON.stringify(one.config) })),
+      },
+      clock: systemClock,
+      log: recordingLog(),
+      placementsOf: (one) => {
+        const places = placesOf(one);
+        if (places.includes('gone')) throw new Error('its plugin is gone');
+        return places;
+      },
+      running: () => running,
+      follow: (one, configId) => {
+        if (one.name === 'BROKEN') return undefined;
+        followed.push({ config: one, configId });
+        return runtime(configId, one);
+      },
+    });
+  });
+
+  it('is one of the queue that runs, where that leads there', async () => {
+    running = [
+      runtime(1, config('Q', 'new')),
+      runtime(2, config('Q', 'old')),
+      runtime(3, config('N', 'old')),
+    ];
+    expect(await homes.configFor('Q', 'old')).to.equal(2);
+    expect(followed).to.deep.equal([]);
+  });
+
+  it('else the last earlier one of the queue that leads there', async () => {
+    running = [runtime(1, config('Q', 'new')), runtime(3, config('N', 'old'))];
+    const earlier = [config('Q', 'gone'), config('Q', 'other'), config('Q', 'old'), config('Q', 'old', 'b')];
+    snapshots = earlier.map((one, at) => ({ configId: 10 + at, config: one }));
+    expect(await homes.configFor('Q', 'old')).to.equal(12);
+    expect(followed.map(({ configId }) => configId)).to.deep.equal([12]);
+  });
+
+  it("else the queue's own with the plugins of another that is there, which asks for no workers", async () => {
+    running = [runtime(1, config('Q', 'new')), runtime(3, config('N', 'old'))];
+    expect(await homes.configFor('Q', 'old')).to.equal(99);
+    const [lent] = followed;
+    expect(lent?.config).to.include({ name: 'Q', demand: 'none', configDir: '/etc/N' });
+    const modules = Object.entries(lent?.config.plugins ?? {}).map(([kind, { module }]) => [kind, module]);
+    expect(Object.fromEntries(modules)).to.deep.equal({
+      submitter: 'of N',
+      monitor: 'of N',
+      sweeper: 'of N',
+      messenger: 'of Q',
+    });
+  });
+
+  it('is there for a queue that runs no more, too', async () => {
+    running = [runtime(3, config('N', 'old'))];
+    expect(await homes.configFor('Q', 'old')).to.equal(99);
+    expect(followed[0]?.config).to.include({ name: 'Q', demand: 'none' });
+  });
+
+  it('is none where nothing leads there, or where its plugins cannot be made', async () => {
+    running = [runtime(1, config('Q', 'new')), runtime(3, config('N', 'old'))];
+    expect(await homes.configFor('Q', 'elsewhere')).to.equal(undefined);
+    expect(await homes.configFor('BROKEN', 'old')).to.equal(undefined);
+  });
+});

@@ -1,0 +1,54 @@
+import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { loadPlugins } from '../../src/daemon/plugins.ts';
+import { OperatorFiles } from '../../src/util/operator-files.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { files } from '../support/operator-files.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+import { until } from '../support/until.ts';
+
+const good = `export const Own = {
+  kind: 'sweeper', name: 'Own', module: '', aliases: [], config: {},
+  connections: () => [], check: async () => [], withFiles: async (config) => config, create: () => null,
+};\n`;
+
+describe('modules of plugins', () => {
+  let directory: string;
+
+  beforeEach(() => {
+    directory = temporaryDirectory();
+    writeFileSync(join(directory, 'good.mjs'), good);
+  });
+
+  it('are not imported where no file stands in their place', async () => {
+    execFileSync('mkfifo', [join(directory, 'pipe.mjs')]);
+    const catalogue = await loadPlugins(['./pipe.mjs', '/dev/zero', './good.mjs'], directory, files);
+    expect(catalogue.failure('./pipe.mjs')).to.equal(
+      `${join(directory, 'pipe.mjs')}: it is a pipe, not a regular file: name the file of the plugin module`,
+    );
+    expect(catalogue.failure('/dev/zero')).to.contain('it is a device');
+    expect(catalogue.find('sweeper', './good.mjs', 'Own')).to.have.property('name', 'Own');
+  });
+
+  it('have a deadline for what they wait for, side by side with the others', async () => {
+    const waits = 'await new Promise(() => {});\n';
+    for (const name of ['a.mjs', 'b.mjs']) writeFileSync(join(directory, name), waits + good);
+    const clock = new ManualClock();
+    const operators = new OperatorFiles({ clock, timeoutMs: 60_000 });
+    const loading = loadPlugins(['./a.mjs', './b.mjs', './good.mjs'], directory, operators);
+    await until('both imports wait', () => clock.sleeping.filter((ms) => ms === 10_000).length >= 2);
+    let loaded = false as boolean;
+    const catalogue = loading.finally(() => (loaded = true));
+    await until('the modules are given up', async () => {
+      await clock.advance(10_000);
+      return loaded;
+    });
+    expect((await catalogue).failure('./a.mjs')).to.equal(
+      'its top level did not come to its end within 10 s: leave what waits to create()',
+    );
+    expect((await catalogue).failure('./b.mjs')).to.contain('did not come to its end');
+    expect((await catalogue).find('sweeper', './good.mjs', 'Own')).to.have.property('name', 'Own');
+  });
+});

@@ -1,0 +1,71 @@
+import { once } from 'node:events';
+import { connect, type AddressInfo, type Socket } from 'node:net';
+import { promisify } from 'node:util';
+import { expect } from 'chai';
+import type { FastifyInstance } from 'fastify';
+import { makeApp } from '../../src/http/app.ts';
+import { ServedSample } from '../support/served.ts';
+import { until } from '../support/until.ts';
+
+describe('connections of the HTTP server', () => {
+  let served: ServedSample;
+  let app: FastifyInstance;
+  let clients: Socket[];
+
+  beforeEach(async () => {
+    served = await ServedSample.make();
+    await served.fill();
+    app = await makeApp(served, undefined);
+    await app.listen({ host: '127.0.0.1', port: 0 });
+    clients = [];
+  });
+
+  afterEach(async () => {
+    for (const client of clients) client.destroy();
+    await app.close();
+    await served.store.close();
+  });
+
+  const port = () => (app.server.address() as AddressInfo).port;
+  const connections = () => promisify(app.server.getConnections.bind(app.server))();
+
+  /** A client that sends this and then neither sends nor reads anything. */
+  async function clientThatSends(text: string): Promise<void> {
+    const client = connect(port(), '127.0.0.1').on('error', () => undefined);
+    clients.push(client);
+    await once(client, 'connect');
+    client.pause().write(text);
+  }
+
+  async function halfOpen(count: number): Promise<void> {
+    await Promise.all(
+      Array.from({ length: count }, () => clientThatSends('GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n')),
+    );
+  }
+
+  it('answers a client although 300 others hold back the rest of their requests', async () => {
+    await halfOpen(300);
+    const answer = await fetch(`http://127.0.0.1:${port()}/healthz`);
+    expect(answer.status).to.equal(200);
+  });
+
+  it('closes connections whose requests are not complete after 10 s', async () => {
+    const before = performance.now();
+    await halfOpen(20);
+    await until('all are closed', async () => (await connections()) === 0);
+    expect(performance.now() - before).to.be.within(9000, 14_000);
+  });
+
+  it('closes a connection whose answers are not taken', async () => {
+    served.logs = {
+      async *read() {
+        yield Buffer.alloc(1024 * 1024, 'x\n');
+      },
+    };
+    const before = performance.now();
+    const ask = 'GET /api/workers/1/log?tail=10000 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n';
+    await clientThatSends(ask.repeat(1000));
+    await until('it is closed', async () => (await connections()) === 0);
+    expect(performance.now() - before).to.be.greaterThan(10_000);
+  });
+});

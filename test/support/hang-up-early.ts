@@ -1,0 +1,13 @@
+/** For tests, loaded before the program by `--import`: the process gets a SIGHUP as the program's first big module is looked for. */
+import { registerHooks } from 'node:module';
+
+let sent = false;
+registerHooks({
+  resolve(specifier, context, next) {
+    if (!sent && specifier.endsWith('/program.ts')) {
+      sent = true;
+      process.kill(process.pid, 'SIGHUP');
+    }
+    return next(specifier, context);
+  },
+});

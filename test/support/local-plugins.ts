@@ -1,0 +1,148 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import type {
+  Context,
+  Monitor,
+  Observation,
+  ObservationSink,
+  Submitter,
+  Sweeper,
+  Worker,
+} from '../../src/plugins/contracts/index.ts';
+import type { LocalHost } from '../../src/plugins/local/host.ts';
+import { localPlugins } from '../../src/plugins/local/index.ts';
+import { readProcesses, signalProcess } from '../../src/plugins/local/processes.ts';
+import { check } from '../../src/util/schema.ts';
+import { pluginContext } from './plugin-context.ts';
+import { recordingLog, workerOf } from './samples.ts';
+import { temporaryDirectory } from './temporary.ts';
+import { until } from './until.ts';
+
+/** A local backend in a directory of its own, with the daemon that uses it; `restarted` is the next daemon on it. */
+export class LocalBackend {
+  readonly directory: string;
+  readonly context: Context;
+  readonly log = recordingLog();
+  readonly submitter: Submitter;
+  readonly monitor: Monitor;
+  readonly sweeper: Sweeper;
+  readonly #signal = new AbortController().signal;
+
+  constructor(changes: Partial<Context> = {}, directory = temporaryDirectory()) {
+    this.directory = directory;
+    const stateDir = join(directory, 'state');
+    this.context = pluginContext({ stateDir, configDir: directory, log: this.log, ...changes });
+    this.submitter = this.#make('submitter') as Submitter;
+    this.monitor = this.#make('monitor') as Monitor;
+    this.sweeper = this.#make('sweeper') as Sweeper;
+  }
+
+  restarted(changes: Partial<Context> = {}): LocalBackend {
+    return new LocalBackend(changes, this.directory);
+  }
+
+  /** The host that its plugins share. */
+  host(): LocalHost {
+    return this.context.share(`local:${this.root}`, (): LocalHost => {
+      throw new Error('no plugin was made');
+    });
+  }
+
+  get root(): string {
+    return join(this.directory, 'work');
+  }
+
+  path(worker: Pick<Worker, 'workerId'>, ...names: string[]): string {
+    return join(this.root, String(worker.workerId), ...names);
+  }
+
+  /** Starts a worker; `script` is what its shell does. */
+  async start(workerId: number, script = 'exec sleep 1000', changes: Partial<Worker> = {}): Promise<Worker> {
+    const template = { command: '/bin/sh', args: ['-c', script], cpu: 0 };
+    writeFileSync(join(this.directory, 'pilot.yaml'), stringify(template));
+    const requirements = { ...workerOf(1).requirements, minRamCount: 0, maxWalltime: 0 };
+    const worker = workerOf(workerId, { requirements, ...changes });
+    const outcome = (await this.submitter.submit([worker], this.#signal)).get(workerId);
+    if (outcome?.kind !== 'accepted') throw new Error(`not accepted: ${JSON.stringify(outcome)}`);
+    // The shim has its claim before it starts the command.
+    await until('the command runs', () => this.#processes(worker).length >= 2);
+    return { ...worker, handle: outcome.handle };
+  }
+
+  async check(worker: Worker) {
+    return (await this.monitor.check([worker], this.#signal)).get(worker.workerId);
+  }
+
+  async find(worker: Worker) {
+    return (await this.submitter.find([worker], this.#signal)).get(worker.workerId);
+  }
+
+  /** Kills until it is gone. */
+  async kill(worker: Worker): Promise<void> {
+    await until('it is gone', async () => {
+      const outcome = (await this.sweeper.kill([worker], this.#signal)).get(worker.workerId);
+      return outcome?.kind === 'gone';
+    });
+  }
+
+  list() {
+    return this.sweeper.list(this.#signal);
+  }
+
+  /** Observes until `enough` of what was shown last and of the reasons of trouble; `over` is how often all was shown. */
+  async observe(enough: (shown: Shown) => boolean): Promise<Shown> {
+    const shown = { seen: new Map<number, Observation>(), trouble: [] as string[], over: 0 };
+    const stop = new AbortController();
+    const sink: ObservationSink = {
+      begin: () => undefined,
+      observe: (observation) => shown.seen.set(observation.workerId, observation),
+      complete: () => {
+        shown.over++;
+      },
+      gone: () => undefined,
+      trouble: ({ code, message }) => shown.trouble.push(`${code}: ${message}`),
+    };
+    const work = this.monitor.observe(sink, stop.signal);
+    try {
+      await Promise.race([until('enough was observed', () => enough(shown), 20_000), work]);
+    } finally {
+      stop.abort();
+      await work;
+    }
+    return shown;
+  }
+
+  /** Pids of all that lives of this backend. */
+  living(): number[] {
+    const mark = `THRESHER_WORKER_DIR=${this.root}/`;
+    return [...readProcesses()].flatMap((one) => (one.mark?.startsWith(mark) === true ? [one.pid] : []));
+  }
+
+  #processes(worker: Worker): number[] {
+    const mark = `THRESHER_WORKER_DIR=${this.path(worker)}`;
+    return [...readProcesses()].flatMap((one) => (one.mark === mark ? [one.pid] : []));
+  }
+
+  async clean(): Promise<void> {
+    await until('all are gone', () => {
+      for (const pid of this.living()) signalProcess(pid, 'SIGKILL');
+      return this.living().length === 0;
+    });
+  }
+
+  #make(kind: string): unknown {
+    const definition = localPlugins.find((plugin) => plugin.kind === kind);
+    if (definition === undefined) throw new Error(kind);
+    const options = { workDir: 'work', templateFile: 'pilot.yaml', pollInterval: 0.05, killGrace: 0.5 };
+    const checked = check(definition.config, options);
+    if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
+    return definition.create(checked.value, this.context);
+  }
+}
+
+export interface Shown {
+  readonly seen: ReadonlyMap<number, Observation>;
+  readonly trouble: readonly string[];
+  readonly over: number;
+}

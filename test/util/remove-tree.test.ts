@@ -1,0 +1,67 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { systemClock } from '../../src/util/clock.ts';
+import { FileLane } from '../../src/util/file-lane.ts';
+import { removeTree } from '../../src/util/remove-tree.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+const laneOn = (clock = systemClock) => new FileLane({ clock, name: 'tree', atOnce: 1, timeoutMs: 5000 });
+
+describe('removeTree', () => {
+  let directory: string;
+  const path = (...names: string[]) => join(directory, ...names);
+
+  beforeEach(() => {
+    directory = temporaryDirectory();
+  });
+
+  it('removes a tree with all kinds of things in it, and nothing behind a link', async () => {
+    mkdirSync(path('tree', 'a', 'b'), { recursive: true });
+    mkdirSync(path('kept'));
+    writeFileSync(path('kept', 'file'), '');
+    symlinkSync(path('kept'), path('tree', 'a', 'link'));
+    symlinkSync('nowhere', path('tree', 'dangling'));
+    spawnSync('mkfifo', [path('tree', 'a', 'b', 'pipe')]);
+    for (let n = 0; n < 300; n++) writeFileSync(path('tree', 'a', String(n)), '');
+    await removeTree(path('tree'), laneOn());
+    expect(readdirSync(directory)).to.deep.equal(['kept']);
+    expect(existsSync(path('kept', 'file'))).to.equal(true);
+  });
+
+  it('removes a link itself, and a file', async () => {
+    mkdirSync(path('kept'));
+    symlinkSync(path('kept'), path('link'));
+    writeFileSync(path('file'), '');
+    await removeTree(path('link'), laneOn());
+    await removeTree(path('file'), laneOn());
+    expect(readdirSync(directory)).to.deep.equal(['kept']);
+  });
+
+  it('is content where there is nothing', async () => {
+    await removeTree(path('none'), laneOn());
+  });
+
+  it('lets other work of its lane have its turn in between', async () => {
+    for (let n = 0; n < 20; n++) mkdirSync(path('tree', String(n)), { recursive: true });
+    const lane = laneOn();
+    let done = false;
+    const removal = removeTree(path('tree'), lane).then(() => {
+      done = true;
+    });
+    await lane.run('a look', () => Promise.resolve());
+    expect(done).to.equal(false);
+    await removal;
+  });
+
+  it('is given up where the file system does not answer', async () => {
+    const clock = new ManualClock();
+    const lane = laneOn(clock);
+    lane.run('a look', () => new Promise(() => undefined)).catch(() => undefined);
+    const removal = removeTree(path('tree'), lane).catch((error: unknown) => error);
+    await clock.advance(5000);
+    expect(await removal).to.include({ code: 'file-timeout' });
+  });
+});
