@@ -10,7 +10,7 @@ describe('the output of a job', () => {
   const path = (...names: string[]) => join(directory, ...names);
   const read = (name: string, most = 100, from = directory) => endOfFile({ directory: from, name }, most);
   const refused = async (name: string) =>
-    expect((await read(name).catch((error: unknown) => error)) as object).to.include({ code: 'no-log' });
+    expect(await read(name).catch((error: unknown) => error)).to.include({ code: 'no-log' });
 
   beforeEach(() => {
     directory = temporaryDirectory();
@@ -50,8 +50,18 @@ describe('the output of a job', () => {
 
   for (const [what, put] of [
     ['a pipe', (file: string) => spawnSync('mkfifo', [file])],
-    ['a directory', (file: string) => mkdirSync(file)],
-    ['a link to a device', (file: string) => symlinkSync('/dev/zero', file)],
+    [
+      'a directory',
+      (file: string) => {
+        mkdirSync(file);
+      },
+    ],
+    [
+      'a link to a device',
+      (file: string) => {
+        symlinkSync('/dev/zero', file);
+      },
+    ],
   ] as const)
     it(`is refused at once where ${what} stands in its place`, async () => {
       put(path('out'));

@@ -43,43 +43,91 @@ describe('a damaged directory of a local worker', () => {
   const damages: [what: string, damage: () => unknown, why: RegExp][] = [
     [
       'a mark without a worker',
-      () => writeFileSync(bad(), '{"factory":"thresher-test","cpu":0,"memory":0}'),
+      () => {
+        writeFileSync(bad(), '{"factory":"thresher-test","cpu":0,"memory":0}');
+      },
       /"worker" is missing/,
     ],
-    ['a mark that is no JSON', () => writeFileSync(bad(), '{'), /no JSON/],
-    ['an empty mark', () => writeFileSync(bad(), ''), /no JSON/],
-    ['null for a mark', () => writeFileSync(bad(), 'null'), /must be an object/],
+    [
+      'a mark that is no JSON',
+      () => {
+        writeFileSync(bad(), '{');
+      },
+      /no JSON/,
+    ],
+    [
+      'an empty mark',
+      () => {
+        writeFileSync(bad(), '');
+      },
+      /no JSON/,
+    ],
+    [
+      'null for a mark',
+      () => {
+        writeFileSync(bad(), 'null');
+      },
+      /must be an object/,
+    ],
     [
       'the mark of another worker',
-      () => cpSync(good(), bad()),
+      () => {
+        cpSync(good(), bad());
+      },
       /names worker 7 in the directory of worker 8/,
     ],
     [
       'attempt 1e9',
-      () =>
+      () => {
         writeFileSync(
           bad(),
           markOf(good(), (mark) => ({ ...mark, worker: { ...mark.worker, workerId: 8, attempt: 1e9 } })),
-        ),
+        );
+      },
       /attempt is 1000000000/,
     ],
     [
       'a wall time that is a text',
-      () =>
+      () => {
         writeFileSync(
           bad(),
           markOf(good(), (mark) => ({
             ...mark,
             worker: { ...mark.worker, workerId: 8, requirements: { maxWalltime: 'long' } },
           })),
-        ),
+        );
+      },
       /maxWalltime|nCore/,
     ],
     ['a pipe for a mark', () => pipe(bad()), /is a pipe/],
-    ['a directory for a mark', () => mkdirSync(bad()), /is a directory/],
-    ['a link for a mark', () => symlinkSync(good(), bad()), /is a symbolic link/],
-    ['an endless mark', () => writeFileSync(bad(), Buffer.alloc(1_000_000, '[')), /more than/],
-    ['brackets without end', () => writeFileSync(bad(), '['.repeat(60_000)), /no JSON/],
+    [
+      'a directory for a mark',
+      () => {
+        mkdirSync(bad());
+      },
+      /is a directory/,
+    ],
+    [
+      'a link for a mark',
+      () => {
+        symlinkSync(good(), bad());
+      },
+      /is a symbolic link/,
+    ],
+    [
+      'an endless mark',
+      () => {
+        writeFileSync(bad(), Buffer.alloc(1_000_000, '['));
+      },
+      /more than/,
+    ],
+    [
+      'brackets without end',
+      () => {
+        writeFileSync(bad(), '['.repeat(60_000));
+      },
+      /no JSON/,
+    ],
   ];
   for (const [what, damage, why] of damages)
     it(`with ${what} is named and set aside, and the others go on`, async () => {
@@ -116,17 +164,50 @@ describe('a damaged directory of a local worker', () => {
   });
 
   for (const [what, damage] of [
-    ['its mark', () => writeFileSync(good(), 'x')],
-    ['its claim, by a directory', () => replace('claim.1', mkdirSync)],
-    ['its claim, by a pipe', () => replace('claim.1', pipe)],
-    ['its claim, by text', () => writeFileSync(backend.path(sound, 'claim.1'), '{"by":"shim","pid":"x"}')],
+    [
+      'its mark',
+      () => {
+        writeFileSync(good(), 'x');
+      },
+    ],
+    [
+      'its claim, by a directory',
+      () => {
+        replace('claim.1', mkdirSync);
+      },
+    ],
+    [
+      'its claim, by a pipe',
+      () => {
+        replace('claim.1', pipe);
+      },
+    ],
+    [
+      'its claim, by text',
+      () => {
+        writeFileSync(backend.path(sound, 'claim.1'), '{"by":"shim","pid":"x"}');
+      },
+    ],
     [
       'its claim, by another process',
-      () =>
-        writeFileSync(backend.path(sound, 'claim.1'), '{"by":"shim","pid":2,"startTicks":1,"bootId":"x"}'),
+      () => {
+        writeFileSync(backend.path(sound, 'claim.1'), '{"by":"shim","pid":2,"startTicks":1,"bootId":"x"}');
+      },
     ],
-    ['the whole of it, by a link', () => linkAway()],
-    ['the whole of it, by a file', () => replace('', (path) => writeFileSync(path, ''))],
+    [
+      'the whole of it, by a link',
+      () => {
+        linkAway();
+      },
+    ],
+    [
+      'the whole of it, by a file',
+      () => {
+        replace('', (path) => {
+          writeFileSync(path, '');
+        });
+      },
+    ],
   ] as const)
     it(`counts as long as its worker lives: damaged was ${what}`, async () => {
       damage();
@@ -154,9 +235,24 @@ describe('a damaged directory of a local worker', () => {
 
   for (const [what, put] of [
     ['pipes', pipe],
-    ['directories', (path: string) => mkdirSync(path)],
-    ['links to a device', (path: string) => symlinkSync('/dev/zero', path)],
-    ['endless files', (path: string) => writeFileSync(path, Buffer.alloc(1_000_000, '1'))],
+    [
+      'directories',
+      (path: string) => {
+        mkdirSync(path);
+      },
+    ],
+    [
+      'links to a device',
+      (path: string) => {
+        symlinkSync('/dev/zero', path);
+      },
+    ],
+    [
+      'endless files',
+      (path: string) => {
+        writeFileSync(path, Buffer.alloc(1_000_000, '1'));
+      },
+    ],
   ] as const)
     it(`ends as a worker without exit status where ${what} stand for its files`, async () => {
       await backend.clean();
@@ -184,7 +280,7 @@ describe('a damaged directory of a local worker', () => {
       for await (const piece of pieces ?? []) text += Buffer.from(piece).toString();
       return text;
     };
-    expect((await read().catch((error: unknown) => error)) as object).to.include({ code: 'no-log' });
+    expect(await read().catch((error: unknown) => error)).to.include({ code: 'no-log' });
   });
 });
 
@@ -206,21 +302,32 @@ describe('any content of a worker directory', () => {
 
   function put(path: string, one: Thing, mark: Mark): void {
     switch (one.kind) {
-      case 'text':
-        return writeFileSync(path, one.text);
+      case 'text': {
+        writeFileSync(path, one.text);
+        return;
+      }
       case 'pipe':
         return void pipe(path);
-      case 'directory':
-        return void mkdirSync(path);
-      case 'loop':
-        return symlinkSync(path, path);
-      case 'zero':
-        return symlinkSync('/dev/zero', path);
-      case 'mark':
-        return writeFileSync(path, JSON.stringify({ ...mark, worker: { ...mark.worker, ...one.changes } }));
+      case 'directory': {
+        mkdirSync(path);
+        return;
+      }
+      case 'loop': {
+        symlinkSync(path, path);
+        return;
+      }
+      case 'zero': {
+        symlinkSync('/dev/zero', path);
+        return;
+      }
+      case 'mark': {
+        writeFileSync(path, JSON.stringify({ ...mark, worker: { ...mark.worker, ...one.changes } }));
+        return;
+      }
       case 'claim': {
         const { pid, startTicks } = one;
-        return writeFileSync(path, JSON.stringify({ by: 'shim', pid, startTicks, bootId: 'x' }));
+        writeFileSync(path, JSON.stringify({ by: 'shim', pid, startTicks, bootId: 'x' }));
+        return;
       }
     }
   }

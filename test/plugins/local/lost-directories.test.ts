@@ -88,7 +88,12 @@ describe('a work directory', () => {
 
   for (const [what, lose] of [
     ['that vanished', () => undefined],
-    ['with an empty one in its place, as a missing mount leaves it', (root: string) => mkdirSync(root)],
+    [
+      'with an empty one in its place, as a missing mount leaves it',
+      (root: string) => {
+        mkdirSync(root);
+      },
+    ],
   ] as const)
     describe(what, () => {
       const away = () => `${backend.root}.away`;
@@ -106,7 +111,7 @@ describe('a work directory', () => {
           const { trouble, over } = await daemon.observe((shown) => shown.trouble.length > 0);
           expect(over).to.equal(0);
           expect(trouble[0]).to.match(/^local-root-lost: .*Mount it again .* remove /);
-          expect((await daemon.list().catch((error: unknown) => error)) as object).to.include({
+          expect(await daemon.list().catch((error: unknown) => error)).to.include({
             code: 'local-root-lost',
           });
           const result = await daemon.check(worker);
@@ -150,7 +155,7 @@ describe('a work directory', () => {
   it('of which the record is damaged is not taken for another', async () => {
     const records = join(backend.directory, 'state', 'local-roots');
     for (const name of readdirSync(records)) writeFileSync(join(records, name), '{');
-    expect((await backend.list().catch((error: unknown) => error)) as object).to.include({
+    expect(await backend.list().catch((error: unknown) => error)).to.include({
       code: 'local-root-lost',
     });
   });

@@ -43,9 +43,9 @@ describe('the wall time of a local worker', () => {
     it(`is over by the age of its process, ${where}`, async () => {
       let slept = 0;
       const { root, directory, context } = backend;
-      const { share } = pluginContext();
-      share(`local:${root}`, () => new LocalHost(root, context, () => systemUptime() + slept));
-      const aging = new LocalBackend({ clock, share }, directory);
+      const shared = pluginContext();
+      shared.share(`local:${root}`, () => new LocalHost(root, context, () => systemUptime() + slept));
+      const aging = new LocalBackend({ clock, share: (key, make) => shared.share(key, make) }, directory);
       await aging.start(7, 'exec sleep 1000', limited);
       step = jump;
       await aging.observe(({ over }) => over >= 2);
