@@ -28,21 +28,22 @@ _thresher() {
     if [[ $word == = ]]; then continue; fi
     if [[ -n $value ]]; then
       case $value in
-        '--config' | '--state-dir') globals+=("$value" "${word/#\~\//$HOME/}") ;;
+        '--config' | '--state-dir' | '--output') globals+=("$value" "${word/#\~\//$HOME/}") ;;
       esac
       value=
       continue
     fi
     case $word in
-      '--config' | '--state-dir' | '--for' | '--http-port' | '--output' | '--queue' | '--status' | '--limit' | '--tail' | '--reason') value=$word ;;
+      '--config' | '--state-dir' | '--output' | '--for' | '--http-port' | '--queue' | '--status' | '--limit' | '--tail' | '--reason' | '--worker' | '--ncore' | '--ram' | '--disk' | '--walltime' | '--resource-type' | '--job-type' | '--pilot-type' | '--prod-source-label') value=$word ;;
     esac
     case "$command $word" in
-      'thresher run' | 'thresher queues' | 'thresher workers' | 'thresher worker' | 'thresher logs' | 'thresher kill' | 'thresher pause' | 'thresher resume' | 'thresher drain' | 'thresher sweep' | 'thresher orphans' | 'thresher credentials' | 'thresher credentials check' | 'thresher credentials renew' | 'thresher check-config' | 'thresher explain' | 'thresher db' | 'thresher db backup' | 'thresher db check' | 'thresher db prune' | 'thresher completion' | 'thresher man' | 'thresher version') command+=" $word" ;;
+      'thresher run' | 'thresher queues' | 'thresher workers' | 'thresher worker' | 'thresher logs' | 'thresher kill' | 'thresher pause' | 'thresher resume' | 'thresher drain' | 'thresher sweep' | 'thresher orphans' | 'thresher credentials' | 'thresher credentials check' | 'thresher credentials renew' | 'thresher check-config' | 'thresher explain' | 'thresher render' | 'thresher db' | 'thresher db backup' | 'thresher db check' | 'thresher db prune' | 'thresher completion' | 'thresher man' | 'thresher version') command+=" $word" ;;
     esac
   done
   case "$command:$value" in
     *:--config) compopt -o default ;;
     *:--state-dir) compopt -o dirnames ;;
+    *:--output) _thresher_words table json ;;
     'thresher run:'--for) : ;;
     'thresher run:'--http-port) : ;;
     'thresher queues:'--output) _thresher_words table json ;;
@@ -61,32 +62,43 @@ _thresher() {
     'thresher credentials check:'--output) _thresher_words table json ;;
     'thresher check-config:'--output) _thresher_words table json ;;
     'thresher explain:'--output) _thresher_words table json ;;
+    'thresher render:'--worker) _thresher_ask workers ;;
+    'thresher render:'--ncore) : ;;
+    'thresher render:'--ram) : ;;
+    'thresher render:'--disk) : ;;
+    'thresher render:'--walltime) : ;;
+    'thresher render:'--resource-type) : ;;
+    'thresher render:'--job-type) : ;;
+    'thresher render:'--pilot-type) : ;;
+    'thresher render:'--prod-source-label) : ;;
+    'thresher render:'--output) _thresher_words yaml sdf json ;;
     'thresher db check:'--output) _thresher_words table json ;;
     'thresher version:'--output) _thresher_words table json ;;
     *:-*) ;;
-    'thresher:') if [[ $cur == -* ]]; then _thresher_words --config --state-dir -h --help; else _thresher_words run queues workers worker logs kill pause resume drain sweep orphans credentials check-config explain db completion man version; fi ;;
-    'thresher run:') if [[ $cur == -* ]]; then _thresher_words --for --live --http-port -h --help --config --state-dir; else :; fi ;;
+    'thresher:') if [[ $cur == -* ]]; then _thresher_words --config --state-dir --output -h --help; else _thresher_words run queues workers worker logs kill pause resume drain sweep orphans credentials check-config explain render db completion man version; fi ;;
+    'thresher run:') if [[ $cur == -* ]]; then _thresher_words --for --live --http-port -h --help --config --state-dir --output; else :; fi ;;
     'thresher queues:') if [[ $cur == -* ]]; then _thresher_words --output -h --help --config --state-dir; else :; fi ;;
     'thresher workers:') if [[ $cur == -* ]]; then _thresher_words --queue --status --limit --output -h --help --config --state-dir; else :; fi ;;
     'thresher worker:') if [[ $cur == -* ]]; then _thresher_words --output -h --help --config --state-dir; else _thresher_ask workers; fi ;;
-    'thresher logs:') if [[ $cur == -* ]]; then _thresher_words --follow --stderr --job-log --tail -h --help --config --state-dir; else _thresher_ask workers; fi ;;
-    'thresher kill:') if [[ $cur == -* ]]; then _thresher_words --queue --status -h --help --config --state-dir; else _thresher_ask workers; fi ;;
-    'thresher pause:') if [[ $cur == -* ]]; then _thresher_words --reason -h --help --config --state-dir; else _thresher_ask queues; fi ;;
-    'thresher resume:') if [[ $cur == -* ]]; then _thresher_words -h --help --config --state-dir; else _thresher_ask queues; fi ;;
-    'thresher drain:') if [[ $cur == -* ]]; then _thresher_words --reason -h --help --config --state-dir; else _thresher_ask queues; fi ;;
-    'thresher sweep:') if [[ $cur == -* ]]; then _thresher_words -h --help --config --state-dir; else :; fi ;;
+    'thresher logs:') if [[ $cur == -* ]]; then _thresher_words --follow --stderr --job-log --tail -h --help --config --state-dir --output; else _thresher_ask workers; fi ;;
+    'thresher kill:') if [[ $cur == -* ]]; then _thresher_words --queue --status -h --help --config --state-dir --output; else _thresher_ask workers; fi ;;
+    'thresher pause:') if [[ $cur == -* ]]; then _thresher_words --reason -h --help --config --state-dir --output; else _thresher_ask queues; fi ;;
+    'thresher resume:') if [[ $cur == -* ]]; then _thresher_words -h --help --config --state-dir --output; else _thresher_ask queues; fi ;;
+    'thresher drain:') if [[ $cur == -* ]]; then _thresher_words --reason -h --help --config --state-dir --output; else _thresher_ask queues; fi ;;
+    'thresher sweep:') if [[ $cur == -* ]]; then _thresher_words -h --help --config --state-dir --output; else :; fi ;;
     'thresher orphans:') if [[ $cur == -* ]]; then _thresher_words --remove --output -h --help --config --state-dir; else :; fi ;;
     'thresher credentials:') if [[ $cur == -* ]]; then _thresher_words --output -h --help --config --state-dir; else _thresher_words check renew; fi ;;
     'thresher credentials check:') if [[ $cur == -* ]]; then _thresher_words --output -h --help --config --state-dir; else :; fi ;;
-    'thresher credentials renew:') if [[ $cur == -* ]]; then _thresher_words -h --help --config --state-dir; else :; fi ;;
+    'thresher credentials renew:') if [[ $cur == -* ]]; then _thresher_words -h --help --config --state-dir --output; else :; fi ;;
     'thresher check-config:') if [[ $cur == -* ]]; then _thresher_words --strict --server --output -h --help --config --state-dir; else _thresher_ask queues; fi ;;
     'thresher explain:') if [[ $cur == -* ]]; then _thresher_words --output -h --help --config --state-dir; else _thresher_ask queues; fi ;;
-    'thresher db:') if [[ $cur == -* ]]; then _thresher_words -h --help --config --state-dir; else _thresher_words backup check prune; fi ;;
-    'thresher db backup:') if [[ $cur == -* ]]; then _thresher_words --force -h --help --config --state-dir; else compopt -o default; fi ;;
+    'thresher render:') if [[ $cur == -* ]]; then _thresher_words --worker --ncore --ram --disk --walltime --resource-type --job-type --pilot-type --prod-source-label --output -h --help --config --state-dir; else _thresher_ask queues; fi ;;
+    'thresher db:') if [[ $cur == -* ]]; then _thresher_words -h --help --config --state-dir --output; else _thresher_words backup check prune; fi ;;
+    'thresher db backup:') if [[ $cur == -* ]]; then _thresher_words --force -h --help --config --state-dir --output; else compopt -o default; fi ;;
     'thresher db check:') if [[ $cur == -* ]]; then _thresher_words --output -h --help --config --state-dir; else compopt -o default; fi ;;
-    'thresher db prune:') if [[ $cur == -* ]]; then _thresher_words --dry-run --vacuum -h --help --config --state-dir; else :; fi ;;
-    'thresher completion:') if [[ $cur == -* ]]; then _thresher_words -h --help --config --state-dir; else _thresher_words bash; fi ;;
-    'thresher man:') if [[ $cur == -* ]]; then _thresher_words -h --help --config --state-dir; else :; fi ;;
+    'thresher db prune:') if [[ $cur == -* ]]; then _thresher_words --dry-run --vacuum -h --help --config --state-dir --output; else :; fi ;;
+    'thresher completion:') if [[ $cur == -* ]]; then _thresher_words -h --help --config --state-dir --output; else _thresher_words bash; fi ;;
+    'thresher man:') if [[ $cur == -* ]]; then _thresher_words -h --help --config --state-dir --output; else :; fi ;;
     'thresher version:') if [[ $cur == -* ]]; then _thresher_words --output -h --help --config --state-dir; else :; fi ;;
   esac
 }
