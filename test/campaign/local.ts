@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -37,17 +38,14 @@ export class LocalArena implements Arena {
     {
       name: 'the directory of an ended worker vanishes',
       weight: 1,
-      strike: (dice) => {
-        const alive = new Set(this.#processes().map(({ workerId }) => workerId));
-        const ended = directoriesIn(this.#workDir).filter((id) => !alive.has(id));
-        const victim = dice.pick(ended);
-        if (victim !== undefined) {
-          this.hidden.add(victim);
-          rmSync(join(this.#workDir, String(victim)), { recursive: true, force: true });
-        }
-        return Promise.resolve();
-      },
+      strike: (dice) => this.#removeOne(dice, false),
     },
+    {
+      name: 'the directory of a living worker vanishes',
+      weight: 2,
+      strike: (dice) => this.#removeOne(dice, true),
+    },
+    { name: "pipes stand for a worker's files", weight: 1, strike: (dice) => this.#plantPipes(dice) },
   ];
   readonly #queueOf = new Map<number, string>();
 
@@ -90,6 +88,31 @@ export class LocalArena implements Arena {
   #killOne(dice: Dice, kind: 'shim' | 'command'): Promise<void> {
     const victim = dice.pick(this.#processes().filter((one) => one.kind === kind));
     if (victim !== undefined) signal(victim.pid, 'SIGKILL');
+    return Promise.resolve();
+  }
+
+  #removeOne(dice: Dice, living: boolean): Promise<void> {
+    const alive = new Set(this.#processes().map(({ workerId }) => workerId));
+    const victim = dice.pick(directoriesIn(this.#workDir).filter((id) => alive.has(id) === living));
+    if (victim !== undefined) {
+      // Nothing says any more how it ends.
+      this.hidden.add(victim);
+      rmSync(join(this.#workDir, String(victim)), { recursive: true, force: true });
+    }
+    return Promise.resolve();
+  }
+
+  /** As a pilot could, from inside: whoever opens one of them waits for ever. */
+  #plantPipes(dice: Dice): Promise<void> {
+    const victim = dice.pick(directoriesIn(this.#workDir));
+    if (victim === undefined) return Promise.resolve();
+    this.hidden.add(victim);
+    for (const name of ['worker.json', 'claim.1', 'exit', 'ended-by', 'stdout']) {
+      const path = join(this.#workDir, String(victim), name);
+      rmSync(path, { recursive: true, force: true });
+      // The directory may be gone by now.
+      spawnSync('mkfifo', [path], { stdio: 'ignore' });
+    }
     return Promise.resolve();
   }
 
