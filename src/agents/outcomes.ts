@@ -99,7 +99,7 @@ export function absenceChange(workerId: number, killed: boolean, seen: boolean, 
   if (!seen) {
     const message =
       'the backend did not know it at the start of this daemon: it ended while no daemon ran, or after the backup that the database is of';
-    return { ...common, to: 'missed', error: { code: endedUnseen, message } };
+    return { ...common, to: 'missed', error: { ...endedUnseen, message } };
   }
   return {
     ...common,

@@ -8,6 +8,7 @@ import type { LiveWorker } from './live-table.ts';
 import { applyLimits, backendLimiter, total } from './limiters.ts';
 import { isOpen, openPlacements } from './open-connections.ts';
 import { findChange, submitChange } from './outcomes.ts';
+import { PreflightLog } from './preflight-log.ts';
 import { type LimitOptions, QueueLimits } from './queue-limits.ts';
 import { type AgentContext, callPlugin, type QueueRuntime } from './queue-runtime.ts';
 import { drawPilotType, makeWorker, scaleDemand } from './worker-maker.ts';
@@ -31,16 +32,14 @@ export class SubmitterAgent {
   readonly #options: SubmitterOptions;
   readonly #limits: QueueLimits;
   #turn = 0;
-  /** What the last preflight said, as text. */
-  #preflight = '[]';
-  /** What the last preflight said beside that. */
-  #notes: readonly Reason[] = [];
+  readonly #preflight: PreflightLog;
 
   constructor(runtime: QueueRuntime, context: AgentContext, options: SubmitterOptions) {
     this.#runtime = runtime;
     this.#context = context;
     this.#options = options;
     this.#limits = new QueueLimits(runtime, context, options);
+    this.#preflight = new PreflightLog(runtime.config.name, context.log);
   }
 
   async pass(): Promise<void> {
@@ -71,8 +70,8 @@ export class SubmitterAgent {
     const preflight = await callPlugin(this.#context, `preflight of ${config.name}`, (signal) =>
       this.#runtime.submitter.preflight(signal),
     );
-    this.#logPreflight(preflight.problems);
-    this.#take(preflight.notes ?? []);
+    this.#preflight.takeProblems(preflight.problems);
+    this.#preflight.takeNotes(preflight.notes ?? []);
     const made = await this.#limits.exclusively(async () => {
       // The calls may have taken long: what an operator said meanwhile counts, and so do the workers of other queues.
       const limits = await this.#limits.look(wanted, true);
@@ -87,27 +86,6 @@ export class SubmitterAgent {
     return this.#say(applyLimits(wanted, after).reasons, []);
   }
 
-  /** Once when it changes: the pass itself has not failed, and would leave no line in the log. */
-  #logPreflight(problems: readonly Reason[]): void {
-    const { log } = this.#context;
-    const queue = this.#runtime.config.name;
-    const text = JSON.stringify(problems);
-    if (text === this.#preflight) return;
-    this.#preflight = text;
-    if (problems.length === 0) log.info('nothing stops the submitter any more', { queue });
-    for (const { code, message } of problems) log.warn('the submitter is stopped', { queue, code, message });
-  }
-
-  /** Once when they change. */
-  #take(notes: readonly Reason[]): void {
-    const { log } = this.#context;
-    const queue = this.#runtime.config.name;
-    const known = new Set(this.#notes.map(({ message }) => message));
-    this.#notes = notes;
-    for (const { code, message } of notes)
-      if (!known.has(message)) log.warn('the submitter goes on, with a warning', { queue, code, message });
-  }
-
   /**
    * The reasons of a pass; where a rate cut deepest the next pass is due as soon as it lets one more through. Not where
    * another did: what a rate would let through is held back then, and pass would follow pass without a pause.
@@ -115,7 +93,12 @@ export class SubmitterAgent {
   #say(limits: readonly Reason[], demand: readonly Reason[]): readonly Reason[] {
     if (limits[0]?.code === 'submission-rate') this.#options.again(this.#limits.nextIn ?? 0);
     const connections = [...this.#runtime.connected.values()].map(({ connection }) => connection.note);
-    return [...limits, ...demand, ...this.#notes, ...connections.filter((note) => note !== undefined)];
+    return [
+      ...limits,
+      ...demand,
+      ...this.#preflight.notes,
+      ...connections.filter((note) => note !== undefined),
+    ];
   }
 
   /** Intents of which the submitter does not know what became of them: fenced, searched, and then confirmed, tried again or given up. */

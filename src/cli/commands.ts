@@ -7,8 +7,8 @@ type Complete = (command: Command, environment: Environment) => void;
 export interface Subcommand {
   readonly name: string;
   readonly summary: string;
-  /** As the help shows it; default: options alone. The module says what they mean. */
-  readonly usage?: string;
+  /** As the help shows it behind the options; default: nothing. The module says what it means. */
+  readonly takes?: string;
   readonly hidden?: true;
   /** Imports its module, and so all that it needs: a command pays for nothing that only others use. */
   readonly load: () => Promise<Complete>;
@@ -33,37 +33,37 @@ export const subcommands: readonly Subcommand[] = [
   },
   {
     name: 'worker',
-    usage: '[options] <id>',
+    takes: '<id>',
     summary: 'all facts of a worker and its history',
     load: async () => (await import('./worker.ts')).addWorker,
   },
   {
     name: 'logs',
-    usage: '[options] <id>',
+    takes: '<id>',
     summary: "a worker's log",
     load: async () => (await import('./logs.ts')).addLogs,
   },
   {
     name: 'kill',
-    usage: '[options] [id...]',
+    takes: '[id...]',
     summary: 'end workers: these, or all living ones of a queue',
     load: async () => (await import('./kill.ts')).addKill,
   },
   {
     name: 'pause',
-    usage: '[options] <queue>',
+    takes: '<queue>',
     summary: 'submit no new workers to a queue; survives restarts',
     load: async () => (await import('./pause.ts')).addPause,
   },
   {
     name: 'resume',
-    usage: '[options] <queue>',
+    takes: '<queue>',
     summary: 'end a pause or a drain',
     load: async () => (await import('./resume.ts')).addResume,
   },
   {
     name: 'drain',
-    usage: '[options] <queue>',
+    takes: '<queue>',
     summary: 'submit no new workers and cancel those that have not started; running ones may end',
     load: async () => (await import('./drain.ts')).addDrain,
   },
@@ -79,44 +79,44 @@ export const subcommands: readonly Subcommand[] = [
   },
   {
     name: 'credentials',
-    usage: '[options] [command]',
+    takes: '[command]',
     summary: 'the credentials that are kept or watched, and how long they last',
     load: async () => (await import('./credentials.ts')).addCredentials,
   },
   {
     name: 'check-config',
-    usage: '[options] [queue...]',
+    takes: '[queue...]',
     summary: 'every mistake in the settings and the queue file; starts and changes nothing',
     load: async () => (await import('./check-config.ts')).addCheckConfig,
   },
   {
     name: 'explain',
-    usage: '[options] <queue>',
+    takes: '<queue>',
     summary: 'a queue as it counts: each value, and where it is from',
     load: async () => (await import('./explain.ts')).addExplain,
   },
   {
     name: 'render',
-    usage: '[options] <queue>',
+    takes: '<queue>',
     summary:
       'what a worker of a queue would be submitted as: Job, submit text or command; sends and writes nothing',
     load: async () => (await import('./render.ts')).addRender,
   },
   {
     name: 'db',
-    usage: '[options] [command]',
+    takes: '[command]',
     summary: 'the database: its backup, its check, and what is over in it',
     load: async () => (await import('./db.ts')).addDb,
   },
   {
     name: 'completion',
-    usage: '[options] <shell>',
+    takes: '<shell>',
     summary: 'print a script for the shell that completes command lines',
     load: async () => (await import('./completion.ts')).addCompletion,
   },
   {
     name: '__complete',
-    usage: '[options] <what>',
+    takes: '<what>',
     hidden: true,
     summary: 'names that fit what is typed so far',
     load: async () => (await import('./complete.ts')).addComplete,

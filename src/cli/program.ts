@@ -34,10 +34,10 @@ export async function makeProgram(
     .configureHelp({ subcommandTerm: (command) => `${command.name()} ${command.usage()}`.trim() })
     .exitOverride();
   for (const subcommand of subcommands) {
-    const { name, summary, usage = '[options]', hidden = false } = subcommand;
+    const { name, summary, takes = '', hidden = false } = subcommand;
     const command = program.command(name, { hidden }).description(summary);
     if (wanted(subcommand)) (await subcommand.load())(command, environment);
-    else command.usage(usage);
+    else command.usage(`[options] ${takes}`.trim());
   }
   return program;
 }

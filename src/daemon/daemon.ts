@@ -15,6 +15,7 @@ import type { Log } from '../plugins/contracts/index.ts';
 import { openStore, type Store } from '../store/store.ts';
 import type { Clock } from '../util/clock.ts';
 import { OperatorFiles } from '../util/operator-files.ts';
+import { within } from '../util/deadline.ts';
 import { workerIdFloor } from '../worker/identity.ts';
 import { Assembly } from './assembly.ts';
 import { stuckGrace } from './queue-loops.ts';
@@ -293,15 +294,5 @@ export class Daemon {
       refused: refused.length,
       liveWorkers: this.liveWorkers,
     });
-  }
-}
-
-async function within(clock: Clock, ms: number, work: Promise<void>): Promise<boolean> {
-  const done = new AbortController();
-  const late = clock.sleep(ms, done.signal).then(() => false);
-  try {
-    return await Promise.race([work.then(() => true), late]);
-  } finally {
-    done.abort();
   }
 }

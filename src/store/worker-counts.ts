@@ -63,7 +63,7 @@ export async function missedSince(
   const result = await sql<{ workers: number }>`
     SELECT count(*) AS workers FROM workers
     WHERE instance = ${instance} AND ${whose(scope)} AND status = 'missed' AND ${endedAt} >= ${since}
-      AND error_code IS NOT ${endedUnseen}`.execute(db);
+      AND error_code IS NOT ${endedUnseen.code}`.execute(db);
   return result.rows[0]?.workers ?? 0;
 }
 

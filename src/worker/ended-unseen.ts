@@ -5,4 +5,4 @@ import type { ErrorCode } from './errors.ts';
  * no daemon ran, or after the backup that the database was restored from. It tells nothing of the resource as it is now, so
  * whatever counts missed workers to hold a queue back leaves it out.
  */
-export const endedUnseen = 'ended-unseen' satisfies ErrorCode;
+export const endedUnseen = { code: 'ended-unseen' } as const satisfies { code: ErrorCode };

@@ -123,21 +123,21 @@ describe('the files that operators name', () => {
 describe('mounts', () => {
   const text = [
     '22 1 8:1 / / rw - ext4 /dev/sda1 rw',
-    '23 22 0:5 / /mnt/dead\\040disk rw - nfs4 server:/x rw',
-    '24 22 0:6 / /mnt rw - tmpfs tmpfs rw',
+    '23 22 0:5 / /nowhere/dead\\040disk rw - nfs4 server:/x rw',
+    '24 22 0:6 / /nowhere rw - tmpfs tmpfs rw',
     '',
   ].join('\n');
 
   it('are those of the kernel, with blanks in their names', () => {
-    expect(parseMounts(text)).to.deep.equal(['/', '/mnt/dead disk', '/mnt']);
+    expect(parseMounts(text)).to.deep.equal(['/', '/nowhere/dead disk', '/nowhere']);
     expect(readMounts()).to.include('/proc');
   });
 
   it('hold what is below them, and nothing that only begins with the same letters', () => {
     const mounts = parseMounts(text);
-    expect(mountOf('/mnt/dead disk/a', mounts)).to.equal('/mnt/dead disk');
-    expect(mountOf('/mnt/dead', mounts)).to.equal('/mnt');
-    expect(mountOf('/mntx', mounts)).to.equal('/');
-    expect(mountOf('/mnt', mounts)).to.equal('/mnt');
+    expect(mountOf('/nowhere/dead disk/a', mounts)).to.equal('/nowhere/dead disk');
+    expect(mountOf('/nowhere/dead', mounts)).to.equal('/nowhere');
+    expect(mountOf('/nowherex', mounts)).to.equal('/');
+    expect(mountOf('/nowhere', mounts)).to.equal('/nowhere');
   });
 });
