@@ -96,7 +96,8 @@ export class LocalSweeper implements Sweeper {
   async #removeOne(workerId: number, gone: ReadonlySet<number>): Promise<GoneOutcome> {
     if (!gone.has(workerId)) return { kind: 'pending' };
     try {
-      await this.#host.directory.remove(workerId);
+      // A missing mount would look as if the directory were gone already. One that never was holds nothing.
+      if (await this.#host.root.require()) await this.#host.directory.remove(workerId);
       this.#host.live.delete(workerId);
       return { kind: 'gone' };
     } catch (error) {
