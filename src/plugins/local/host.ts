@@ -8,6 +8,7 @@ import type { Context, Log } from '../contracts/context.ts';
 import { Endings } from './ending.ts';
 import { type Known, type Place, processesOf, survivorOf } from './living.ts';
 import { isAlive, readBootId } from './processes.ts';
+import { PidNamespaces } from './pid-namespace.ts';
 import { WorkRoot } from './root.ts';
 import { systemUptime, ticksPerSecond, type Uptime } from './uptime.ts';
 import { type Damage, WorkDirectory } from './work-directory.ts';
@@ -63,6 +64,7 @@ export class LocalHost {
   /** Workers that may be alive, each with its process once it is known. */
   readonly live = new Map<number, Live>();
   readonly endings: Endings;
+  readonly namespaces: PidNamespaces;
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #uptime: Uptime;
@@ -79,14 +81,16 @@ export class LocalHost {
     const { clock, factoryId, stateDir, log } = context;
     this.lane = new FileLane({ clock, name: `local:${root}`, atOnce: callsAtOnce, timeoutMs: callTimeout });
     this.root = new WorkRoot(root, stateDir, this.lane);
-    this.directory = new WorkDirectory(root, this.lane, (damage) => {
+    const tell = (damage: Damage) => {
       this.tellDamage(damage);
-    });
+    };
+    this.directory = new WorkDirectory(root, this.lane, tell);
     this.factoryId = factoryId;
     this.#clock = clock;
     this.#log = log;
     this.#uptime = uptime;
     this.endings = new Endings(this, clock, log);
+    this.namespaces = new PidNamespaces({ root, lane: this.lane, tell }, clock);
   }
 
   /** Makes sure that workers can be started in the directory. @throws also if it was lost since it was used first */
@@ -162,6 +166,7 @@ export class LocalHost {
       return { kind: 'running', claim: this.#dated(survivor) };
     }
     if (claim === undefined || !directory) return { kind: 'unclaimed' };
+    if (exit?.noNamespace === true) this.namespaces.forget(exit.at);
     const endedBy = (await this.directory.endedBy(workerId))?.reason;
     return { kind: 'ended', claim, ...(exit && { exit }), ...(endedBy && { endedBy }) };
   }

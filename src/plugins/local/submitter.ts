@@ -12,14 +12,7 @@ import type { FindOutcome, Preflight, SubmitOutcome, Submitter } from '../contra
 import { commandExists } from './command.ts';
 import { type LocalHost, toHandle } from './host.ts';
 import { identityVariable } from './marked-processes.ts';
-import {
-  type Decision,
-  decide,
-  entering,
-  type PidNamespaces,
-  toProblems,
-  type Way,
-} from './pid-namespace.ts';
+import { type Decision, decide, entering, toProblems, type Way } from './pid-namespace.ts';
 import type { LocalSubmitterConfig, LocalTemplate } from './schema.ts';
 import { builtInTemplate, fillTemplate, type FilledTemplate, loadTemplate } from './template.ts';
 import type { Claim, Marked, ShimClaim } from './worker-files.ts';
@@ -35,13 +28,11 @@ const inherited = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LC_ALL',
 /** Starts workers as detached process groups under a shim. */
 export class LocalSubmitter implements Submitter {
   readonly #host: LocalHost;
-  readonly #namespaces: PidNamespaces;
   readonly #config: LocalSubmitterConfig;
   readonly #context: Context;
 
-  constructor(host: LocalHost, namespaces: PidNamespaces, config: LocalSubmitterConfig, context: Context) {
+  constructor(host: LocalHost, config: LocalSubmitterConfig, context: Context) {
     this.#host = host;
-    this.#namespaces = namespaces;
     this.#config = config;
     this.#context = context;
   }
@@ -68,7 +59,14 @@ export class LocalSubmitter implements Submitter {
 
   async submit(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, SubmitOutcome>> {
     const template = await this.#template();
-    const { way, problem } = await this.#namespace();
+    // A retry right after a restart comes without a preflight.
+    const prepared = this.#host.prepared();
+    // Where nothing can be started, nothing is tried: each worker is told why.
+    const ready = await prepared.then(
+      () => true,
+      () => false,
+    );
+    const { way, problem } = ready ? await this.#namespace() : {};
     const outcomes = new Map<number, SubmitOutcome>();
     if (Array.isArray(template) || problem !== undefined) {
       const problems = [...(Array.isArray(template) ? template : []), ...(problem ? [problem] : [])];
@@ -76,9 +74,6 @@ export class LocalSubmitter implements Submitter {
       for (const { workerId } of workers) outcomes.set(workerId, rejected('preflight', message));
       return outcomes;
     }
-    // A retry right after a restart comes without a preflight.
-    const prepared = this.#host.prepared();
-    prepared.catch(() => undefined);
     await pMap(
       workers,
       async (worker) => {
@@ -115,7 +110,11 @@ export class LocalSubmitter implements Submitter {
   async #namespace(): Promise<Decision> {
     const { pidNamespace } = this.#config;
     if (pidNamespace === 'none') return {};
-    return decide(pidNamespace, await this.#namespaces.availability());
+    try {
+      return decide(pidNamespace, await this.#host.namespaces.availability());
+    } catch (error) {
+      return { problem: toReason(error) };
+    }
   }
 
   async render(worker: Worker): Promise<Rendered> {

@@ -14,4 +14,10 @@ export const localWorkerErrors = {
     remedy:
       'Look at the path that the message names; remove it by hand once nothing of it is needed. `thresher orphans` lists directories that cannot say whose they are.',
   },
+  'pid-namespace-failed': {
+    meaning:
+      'The PID namespace of a local worker could not be made or entered, so its command never began: a limit on namespaces or processes is reached, or an administrator forbade them since they were tried.',
+    remedy:
+      "See the worker's stderr. thresher tries namespaces again before it submits the next: where none can be made, `pidNamespace` says whether workers go without.",
+  },
 } as const satisfies Record<string, Explanation>;
