@@ -10,6 +10,7 @@ import type { DefinitionProblem } from '../contracts/definition-problem.ts';
 import type { Rendered } from '../contracts/rendered.ts';
 import type { FindOutcome, Preflight, SubmitOutcome, Submitter } from '../contracts/submitter.ts';
 import { commandExists } from './command.ts';
+import { fence } from './fence.ts';
 import { type LocalHost, toHandle } from './host.ts';
 import { identityVariable } from './marked-processes.ts';
 import { type Decision, decide, entering, toProblems, type Way } from './pid-namespace.ts';
@@ -86,18 +87,13 @@ export class LocalSubmitter implements Submitter {
 
   async find(workers: readonly Worker[]): Promise<ReadonlyMap<number, FindOutcome>> {
     const outcomes = new Map<number, FindOutcome>();
-    for (const worker of workers) {
-      const { workerId } = worker;
-      try {
-        const claim = await this.#host.fence(worker);
-        if (claim === undefined) this.#host.live.delete(workerId);
-        outcomes.set(
-          workerId,
-          claim === undefined ? { kind: 'absent' } : { kind: 'found', handle: toHandle(claim) },
-        );
-      } catch (error) {
-        outcomes.set(workerId, { kind: 'unknown', error: toReason(error) });
-      }
+    for (const [workerId, fenced] of await fence(this.#host, workers)) {
+      if (fenced.kind === 'failed') {
+        outcomes.set(workerId, { kind: 'unknown', error: toReason(fenced.error) });
+      } else if (fenced.claim === undefined) {
+        this.#host.live.delete(workerId);
+        outcomes.set(workerId, { kind: 'absent' });
+      } else outcomes.set(workerId, { kind: 'found', handle: toHandle(fenced.claim) });
     }
     return outcomes;
   }

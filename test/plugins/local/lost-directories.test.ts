@@ -134,8 +134,7 @@ describe('a work directory', () => {
         const daemon = backend.restarted();
         const removed = (await daemon.sweeper.remove([worker], new AbortController().signal)).get(7);
         expect(removed?.kind === 'failed' && removed.error.code).to.equal('local-root-lost');
-        const identity = { ...worker, handle: undefined };
-        const found = { place: backend.path(worker), handle: { batchID: '' }, identity };
+        const found = { place: backend.path(worker), handle: { batchID: '' }, identity: worker };
         const orphan = await daemon.sweeper.removeOrphan(found, new AbortController().signal);
         expect(orphan.kind === 'failed' && orphan.error.code).to.equal('local-root-lost');
         expect(existsSync(backend.root) ? readdirSync(backend.root) : undefined).to.deep.equal(before);

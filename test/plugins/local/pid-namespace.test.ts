@@ -170,7 +170,7 @@ describe('PID namespaces for local workers', () => {
 /** A work directory, and its lane with one place. */
 function trialPlace(clock: Clock = new ManualClock()) {
   const lane = new FileLane({ clock, name: 'work', atOnce: 1, timeoutMs: 10_000 });
-  return { root: temporaryDirectory(), lane, tell: expect.fail };
+  return { root: temporaryDirectory(), lane, tell: ({ why }: { why: string }) => expect.fail(why) };
 }
 
 /** How many processes of the whole machine are a sleep of so many seconds. */
