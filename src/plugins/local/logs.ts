@@ -91,19 +91,21 @@ async function startOfTail(read: ReadAt, size: number, lines: number, signal: Ab
 
 /** A disk that hangs keeps the file until it answers: the close goes on, and whoever read it does not wait for that. */
 async function close(file: FileHandle, lane: FileLane, log: Log): Promise<void> {
+  const tell = (error: unknown) => {
+    log.warn('a log of a worker could not be closed', { ...toReason(error) });
+  };
   const closed = async (): Promise<boolean> => {
     try {
       // A second call of a close that is under way waits for the first.
       await lane.run('closing a log', () => file.close());
     } catch (error) {
       if (error instanceof ThresherError && error.code === 'file-timeout') return false;
-      log.warn('a log of a worker could not be closed', toReason(error));
+      tell(error);
     }
     return true;
   };
   const goOn = async () => {
     while (!(await closed()));
   };
-  // All its failures are told already.
-  if (!(await closed())) void goOn();
+  if (!(await closed())) goOn().catch(tell);
 }

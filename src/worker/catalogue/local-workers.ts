@@ -4,7 +4,7 @@ import type { Explanation } from './explanation.ts';
 export const localWorkerErrors = {
   'local-root-lost': {
     meaning:
-      'The work directory of local workers vanished, or another one is in its place: a mount is missing, or it was removed. Its workers may live; nothing is concluded of them and nothing submitted.',
+      'The work directory of local workers vanished, or another one is in its place: a mount is missing, or it was removed. Its workers may live; nothing is concluded of them, and nothing is submitted or removed.',
     remedy:
       'Mount it again or put it back. If it is gone for good, end what lives of its workers and remove the file that the message names: thresher then begins anew in what is there.',
   },
