@@ -11,7 +11,11 @@ export interface FileLaneOptions {
   readonly timeoutMs: number;
 }
 
+/** One background call is under way at most, so that the other places are for those that are waited for. */
+export type Importance = 'foreground' | 'background';
+
 interface Waiting {
+  readonly importance: Importance;
   readonly begin: () => void;
   /** Which call it is. */
   readonly done: AbortController;
@@ -26,13 +30,14 @@ export class FileLane {
   readonly #options: FileLaneOptions;
   readonly #waiting: Waiting[] = [];
   #busy = 0;
+  #background = 0;
 
   constructor(options: FileLaneOptions) {
     this.#options = options;
   }
 
   /** @throws ThresherError `file-timeout` at the deadline, else what `call` throws */
-  async run<T>(what: string, call: () => Promise<T>): Promise<T> {
+  async run<T>(what: string, call: () => Promise<T>, importance: Importance = 'foreground'): Promise<T> {
     const { clock, name, timeoutMs } = this.#options;
     const done = new AbortController();
     let late = false;
@@ -46,17 +51,22 @@ export class FileLane {
     });
     deadline.catch(() => undefined);
     try {
-      return await Promise.race([this.#inTurn(call, done, () => late), deadline]);
+      return await Promise.race([this.#inTurn(call, done, () => late, importance), deadline]);
     } finally {
       done.abort();
     }
   }
 
-  async #inTurn<T>(call: () => Promise<T>, done: AbortController, isLate: () => boolean): Promise<T> {
-    if (this.#busy < this.#options.atOnce) this.#busy++;
+  async #inTurn<T>(
+    call: () => Promise<T>,
+    done: AbortController,
+    isLate: () => boolean,
+    importance: Importance,
+  ): Promise<T> {
+    if (this.#busy < this.#options.atOnce && this.#mayBegin(importance)) this.#take(importance);
     else {
       await new Promise<void>((resolve) => {
-        this.#waiting.push({ begin: resolve, done });
+        this.#waiting.push({ importance, begin: resolve, done });
       });
     }
     try {
@@ -64,9 +74,27 @@ export class FileLane {
       if (isLate()) return undefined as never;
       return await call();
     } finally {
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#busy--;
-      else next.begin();
+      this.#busy--;
+      if (importance === 'background') this.#background--;
+      this.#beginNext();
     }
+  }
+
+  #mayBegin(importance: Importance): boolean {
+    return importance === 'foreground' || this.#background === 0;
+  }
+
+  #take(importance: Importance): void {
+    this.#busy++;
+    if (importance === 'background') this.#background++;
+  }
+
+  /** The place is taken for the next at once: a call that comes before that one goes on waits behind it. */
+  #beginNext(): void {
+    const at = this.#waiting.findIndex((one) => this.#mayBegin(one.importance));
+    const [next] = at < 0 ? [] : this.#waiting.splice(at, 1);
+    if (next === undefined) return;
+    this.#take(next.importance);
+    next.begin();
   }
 }

@@ -4,7 +4,7 @@ import type { FileLane } from './file-lane.ts';
 import { hasCode } from './files.ts';
 
 /** Names taken from a directory at once: so much is the work of one turn in the lane. */
-const namesAtOnce = 64;
+const namesAtOnce = 8;
 
 interface Entry {
   readonly path: string;
@@ -14,23 +14,24 @@ interface Entry {
 /**
  * Removes a file, a link or a whole tree, in small steps through a lane: Node's own `rm` works on all parts of a tree at
  * once, so that one tree on a dead disk would take every thread, and a large one would hold its lane until it is gone.
+ * Its steps are background work: any number of removals together hold one place of their lane.
  * Nothing to remove is fine.
  * @throws ThresherError `file-timeout`, or what the file system says
  */
 export async function removeTree(path: string, lane: FileLane): Promise<void> {
-  const root = await lane.run(`a look at ${path}`, () => entryOf(path));
+  const root = await lane.run(`a look at ${path}`, () => entryOf(path), 'background');
   if (root !== undefined) await remove(root, lane);
 }
 
 async function remove(entry: Entry, lane: FileLane): Promise<void> {
   const { path } = entry;
-  if (!entry.isDirectory) return lane.run(`removal of ${path}`, () => gone(unlink(path)));
+  if (!entry.isDirectory) return lane.run(`removal of ${path}`, () => gone(unlink(path)), 'background');
   for (;;) {
-    const left = await lane.run(`removal of files in ${path}`, () => removeSomeFiles(path));
+    const left = await lane.run(`removal of files in ${path}`, () => removeSomeFiles(path), 'background');
     if (left === undefined) break;
     for (const directory of left) await remove(directory, lane);
   }
-  return lane.run(`removal of ${path}`, () => gone(rmdir(path)));
+  return lane.run(`removal of ${path}`, () => gone(rmdir(path)), 'background');
 }
 
 /** @returns the directories among the names that it took; undefined: the directory is empty, or gone itself. */

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import type {
@@ -59,14 +59,17 @@ export class LocalBackend {
 
   /** Starts a worker; `script` is what its shell does. */
   async start(workerId: number, script = 'exec sleep 1000', changes: Partial<Worker> = {}): Promise<Worker> {
-    const template = { command: '/bin/sh', args: ['-c', script], cpu: 0 };
+    // Outside of the worker's directory, which tests remove and look into.
+    const began = join(this.directory, `began-${workerId}`);
+    rmSync(began, { force: true });
+    const template = { command: '/bin/sh', args: ['-c', `: >'${began}'; ${script}`], cpu: 0 };
     writeFileSync(join(this.directory, 'pilot.yaml'), stringify(template));
     const requirements = { ...workerOf(1).requirements, minRamCount: 0, maxWalltime: 0 };
     const worker = workerOf(workerId, { requirements, ...changes });
     const outcome = (await this.submitter.submit([worker], this.#signal)).get(workerId);
     if (outcome?.kind !== 'accepted') throw new Error(`not accepted: ${JSON.stringify(outcome)}`);
     // The shim has its claim before it starts the command.
-    await until('the command runs', () => this.#processes(worker).length >= 2);
+    await until('the command runs', () => existsSync(began));
     return { ...worker, handle: outcome.handle };
   }
 
@@ -117,11 +120,6 @@ export class LocalBackend {
   living(): number[] {
     const mark = `THRESHER_WORKER_DIR=${this.root}/`;
     return [...readProcesses()].flatMap((one) => (one.mark?.startsWith(mark) === true ? [one.pid] : []));
-  }
-
-  #processes(worker: Worker): number[] {
-    const mark = `THRESHER_WORKER_DIR=${this.path(worker)}`;
-    return [...readProcesses()].flatMap((one) => (one.mark === mark ? [one.pid] : []));
   }
 
   async clean(): Promise<void> {

@@ -44,6 +44,21 @@ describe('removeTree', () => {
     await removeTree(path('none'), laneOn());
   });
 
+  it('leaves a place of its lane to other work, however many trees are removed', async () => {
+    const trees = Array.from({ length: 16 }, (_, n) => path(String(n)));
+    for (const tree of trees) {
+      mkdirSync(tree);
+      for (let n = 0; n < 200; n++) writeFileSync(join(tree, String(n)), '');
+    }
+    const lane = new FileLane({ clock: systemClock, name: 'trees', atOnce: 2, timeoutMs: 20_000 });
+    const removals = Promise.all(trees.map((tree) => removeTree(tree, lane)));
+    for (let n = 0; n < 20; n++) await lane.run('other work', () => Promise.resolve());
+    const left = trees.flatMap((tree) => readdirSync(tree));
+    expect(left.length).to.be.above(1600);
+    await removals;
+    expect(readdirSync(directory)).to.deep.equal([]);
+  });
+
   it('lets other work of its lane have its turn in between', async () => {
     for (let n = 0; n < 20; n++) mkdirSync(path('tree', String(n)), { recursive: true });
     const lane = laneOn();

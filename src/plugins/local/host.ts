@@ -7,7 +7,8 @@ import type { Handle, Worker } from '../../worker/worker.ts';
 import type { Context, Log } from '../contracts/context.ts';
 import { Endings } from './ending.ts';
 import { type Known, type Place, processesOf, survivorOf } from './living.ts';
-import { isAlive, readBootId } from './processes.ts';
+import { isAlive, readBootId, type Snapshot, takeSnapshot } from './processes.ts';
+import { PidNamespaces } from './pid-namespace.ts';
 import { WorkRoot } from './root.ts';
 import { systemUptime, ticksPerSecond, type Uptime } from './uptime.ts';
 import { type Damage, WorkDirectory } from './work-directory.ts';
@@ -48,9 +49,6 @@ const looksAtOnce = 16;
 const callsAtOnce = 2;
 /** How long one call may take, ms. A dead disk is told from a busy one by then, well before a plugin's own time is over. */
 const callTimeout = 10_000;
-/** How long a shim that finds its claim taken may need to end, ms. */
-const loserWait = 2000;
-const loserPoll = 50;
 
 /** One connection of the local backend: the workers of one directory on this machine, shared by all its plugins. */
 export class LocalHost {
@@ -63,7 +61,8 @@ export class LocalHost {
   /** Workers that may be alive, each with its process once it is known. */
   readonly live = new Map<number, Live>();
   readonly endings: Endings;
-  readonly #clock: Clock;
+  readonly namespaces: PidNamespaces;
+  readonly clock: Clock;
   readonly #log: Log;
   readonly #uptime: Uptime;
   /** The remains of interrupted removals are being removed, or were. */
@@ -79,14 +78,16 @@ export class LocalHost {
     const { clock, factoryId, stateDir, log } = context;
     this.lane = new FileLane({ clock, name: `local:${root}`, atOnce: callsAtOnce, timeoutMs: callTimeout });
     this.root = new WorkRoot(root, stateDir, this.lane);
-    this.directory = new WorkDirectory(root, this.lane, (damage) => {
+    const tell = (damage: Damage) => {
       this.tellDamage(damage);
-    });
+    };
+    this.directory = new WorkDirectory(root, this.lane, tell);
     this.factoryId = factoryId;
-    this.#clock = clock;
+    this.clock = clock;
     this.#log = log;
     this.#uptime = uptime;
     this.endings = new Endings(this, clock, log);
+    this.namespaces = new PidNamespaces({ root, lane: this.lane, tell }, clock);
   }
 
   /** Makes sure that workers can be started in the directory. @throws also if it was lost since it was used first */
@@ -139,9 +140,10 @@ export class LocalHost {
     this.live.set(worker.workerId, { cpu, memory, worker: { ...worker, ...(handle && { handle }) } });
   }
 
-  async look(worker: Known): Promise<LocalState> {
+  /** `snapshot`: shared by all workers of one look, since /proc is read at once and as a whole. */
+  async look(worker: Known, snapshot = takeSnapshot()): Promise<LocalState> {
     const { workerId, attempt } = worker;
-    const known = this.#knownProcess(worker);
+    const known = this.knownProcess(worker);
     // A process that lives needs no file to say so, whatever became of its directory.
     if (known !== undefined && (await isAlive(known, this.bootId)))
       return { kind: 'running', claim: this.#dated(known) };
@@ -156,12 +158,13 @@ export class LocalHost {
     const exit = directory ? await this.directory.exit(workerId) : undefined;
     // A shim that was killed alone leaves its command behind, and that is the worker: it still runs. So does a worker
     // whose directory was removed under it.
-    const survivor = exit === undefined ? this.survivor(workerId, claim) : undefined;
+    const survivor = exit === undefined ? this.survivor(workerId, claim, snapshot) : undefined;
     if (survivor !== undefined) {
       this.#remember(workerId, survivor);
       return { kind: 'running', claim: this.#dated(survivor) };
     }
     if (claim === undefined || !directory) return { kind: 'unclaimed' };
+    if (exit?.noNamespace === true) this.namespaces.forget(exit.at);
     const endedBy = (await this.directory.endedBy(workerId))?.reason;
     return { kind: 'ended', claim, ...(exit && { exit }), ...(endedBy && { endedBy }) };
   }
@@ -169,16 +172,20 @@ export class LocalHost {
   /** Looks at all that may live. @throws ThresherError `local-root-lost` rather than to take a lost directory for an empty one */
   async lookAtLiving(): Promise<{ worker: Worker; state: LocalState }[]> {
     await this.root.require();
-    const looks = await pMap([...this.live.values()], ({ worker }) => this.#tryLook(worker), {
+    const snapshot = takeSnapshot();
+    const looks = await pMap([...this.live.values()], ({ worker }) => this.#tryLook(worker, snapshot), {
       concurrency: looksAtOnce,
     });
     return looks.flatMap((look) => (look === undefined ? [] : [look]));
   }
 
   /** A worker that cannot be looked at is not shown, so that it is looked up by name, and keeps no others from being shown. */
-  async #tryLook(worker: Worker): Promise<{ worker: Worker; state: LocalState } | undefined> {
+  async #tryLook(
+    worker: Worker,
+    snapshot: Snapshot,
+  ): Promise<{ worker: Worker; state: LocalState } | undefined> {
     try {
-      return { worker, state: await this.look(worker) };
+      return { worker, state: await this.look(worker, snapshot) };
     } catch (error) {
       if (error instanceof ThresherError) throw error;
       this.tellDamage({ path: this.directory.path(worker.workerId), why: messageOf(error) });
@@ -186,37 +193,9 @@ export class LocalHost {
     }
   }
 
-  /**
-   * Makes sure that no attempt up to `worker.attempt` starts any more; @returns the process of the one that did. The fence
-   * needs a directory: one that is not there would be made by a submission that wakes late.
-   */
-  async fence(worker: Worker): Promise<ShimClaim | undefined> {
-    const { workerId, attempt } = worker;
-    const known = this.#knownProcess(worker);
-    if (known !== undefined && (await isAlive(known, this.bootId))) return known;
-    await this.root.require();
-    const marked = await this.directory.marked(workerId);
-    if (marked === undefined) {
-      await this.prepared();
-      await this.directory.prepare({ factory: this.factoryId, worker, cpu: 0, memory: 0 });
-    } else if (marked.ok && marked.value.factory !== this.factoryId) {
-      throw new Error(`${this.directory.path(workerId)} is of the factory ${marked.value.factory}`);
-    }
-    for (let n = 1; n <= attempt; n++) {
-      const claim = await this.directory.fence(workerId, n);
-      if (claim.by === 'shim') return claim.pid === 0 ? (this.survivor(workerId, undefined) ?? claim) : claim;
-    }
-    // A shim that finds its claim taken ends at once. A process that does not is a worker whose claim was removed.
-    for (const end = this.#clock.monotonic() + loserWait; ;) {
-      const survivor = this.survivor(workerId, undefined);
-      if (survivor === undefined || this.#clock.monotonic() >= end) return survivor;
-      await this.#clock.sleep(loserPoll);
-    }
-  }
-
   /** The process by which a worker lives on though its shim, claim or directory is gone. */
-  survivor(workerId: number, claim: ShimClaim | undefined): ShimClaim | undefined {
-    return survivorOf(workerId, claim, this.#place);
+  survivor(workerId: number, claim: ShimClaim | undefined, snapshot = takeSnapshot()): ShimClaim | undefined {
+    return survivorOf(workerId, claim, this.#place, snapshot);
   }
 
   /** The living processes of these workers, by the process of each or its mark alone; workers without any are not in it. */
@@ -230,13 +209,14 @@ export class LocalHost {
 
   /** The process of a worker by all that is known; @throws where its directory cannot be read and nothing else is known */
   async processOf(worker: Known): Promise<ShimClaim | undefined> {
-    const known = this.#knownProcess(worker);
+    const known = this.knownProcess(worker);
     if (known?.bootId === this.bootId) return known;
     const { claim } = await this.directory.claims(worker.workerId, worker.attempt);
     return shimOf(claim);
   }
 
-  #knownProcess({ workerId, handle }: Known): ShimClaim | undefined {
+  /** The process of a worker by what was said of it before. */
+  knownProcess({ workerId, handle }: Known): ShimClaim | undefined {
     return claimOfHandle(handle) ?? claimOfHandle(this.live.get(workerId)?.worker.handle);
   }
 
@@ -248,7 +228,7 @@ export class LocalHost {
   #dated(claim: ShimClaim): ShimClaim {
     const age = this.ageOf(claim);
     if (claim.at !== undefined || age === undefined) return claim;
-    return { ...claim, at: this.#clock.now() - age * 1000 };
+    return { ...claim, at: this.clock.now() - age * 1000 };
   }
 }
 

@@ -4,7 +4,6 @@ import type { Context } from '../contracts/context.ts';
 import { checkSizes } from '../contracts/sizes.ts';
 import { LocalHost } from './host.ts';
 import { LocalMonitor } from './monitor.ts';
-import { PidNamespaces } from './pid-namespace.ts';
 import { LocalMonitorConfig, LocalSubmitterConfig, LocalSweeperConfig } from './schema.ts';
 import { LocalSubmitter } from './submitter.ts';
 import { LocalSweeper } from './sweeper.ts';
@@ -48,8 +47,7 @@ export const localPlugins = [
           : problem,
       );
     },
-    create: (config, context) =>
-      new LocalSubmitter(host(config, context), namespaces(config, context), config, context),
+    create: (config, context) => new LocalSubmitter(host(config, context), config, context),
   }),
   definePlugin({
     kind: 'monitor',
@@ -84,9 +82,4 @@ function connection(config: Where, context: CheckContext): string[] {
 function host(config: Where, context: Context): LocalHost {
   const directory = root(config, context);
   return context.share(`local:${directory}`, () => new LocalHost(directory, context));
-}
-
-function namespaces(config: Where, context: Context): PidNamespaces {
-  const key = `local-namespaces:${root(config, context)}`;
-  return context.share(key, () => new PidNamespaces(context.clock));
 }

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ensureDirectory, hasCode } from '../../util/files.ts';
+import { hasCode } from '../../util/files.ts';
 import { NotPlainFile, readPlainFile } from '../../util/plain-file.ts';
 
 /** Bytes that are read of one of the small files: far more than thresher or a shim ever writes. */
@@ -43,11 +43,11 @@ export async function makeOne(path: string): Promise<void> {
   }
 }
 
-/** Makes a directory of ours; what else has its name goes. */
+/** Makes a directory of ours in one that is there; what else has its name goes. */
 export async function requireDirectory(path: string): Promise<void> {
   const found = await lstat(path).catch(() => undefined);
   if (found !== undefined && !found.isDirectory()) await rm(path, { force: true });
-  await ensureDirectory(path);
+  await makeOne(path);
 }
 
 export type Small = { readonly text: string; readonly at: number } | { readonly why: string };

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Worker } from '../../worker/worker.ts';
 import { markedUnder } from './marked-processes.ts';
-import { type Group, groupMembers } from './processes.ts';
+import { type Group, groupMembers, type Snapshot, takeSnapshot } from './processes.ts';
 import { markOf } from './template.ts';
 import type { ShimClaim } from './worker-files.ts';
 
@@ -22,6 +22,7 @@ export interface Place {
 export function processesOf(
   claims: ReadonlyMap<number, ShimClaim | undefined>,
   { root, bootId }: Place,
+  snapshot = takeSnapshot(),
 ): Map<number, readonly number[]> {
   const groups = new Map<number, Group>();
   const workers = new Map<number, number>();
@@ -35,7 +36,7 @@ export function processesOf(
   }
   if (groups.size === 0) return new Map();
   return new Map(
-    [...groupMembers(groups)].flatMap(([group, pids]) => {
+    [...groupMembers(groups, snapshot)].flatMap(([group, pids]) => {
       const workerId = workers.get(group);
       return workerId === undefined ? [] : [[workerId, pids] as const];
     }),
@@ -47,9 +48,10 @@ export function survivorOf(
   workerId: number,
   claim: ShimClaim | undefined,
   place: Place,
+  snapshot: Snapshot,
 ): ShimClaim | undefined {
   const here = claim?.bootId === place.bootId ? claim : undefined;
-  if (!processesOf(new Map([[workerId, here]]), place).has(workerId)) return undefined;
-  const leader = markedUnder(place.root).get(workerId)?.leader;
+  if (!processesOf(new Map([[workerId, here]]), place, snapshot).has(workerId)) return undefined;
+  const leader = markedUnder(place.root, snapshot).get(workerId)?.leader;
   return here ?? (leader && { by: 'shim', ...leader, bootId: place.bootId });
 }

@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import type { Clock } from '../../util/clock.ts';
 import type { FileLane } from '../../util/file-lane.ts';
 import { NotPlainFile } from '../../util/plain-file.ts';
-import { ThresherError } from '../../worker/errors.ts';
+import { ThresherError, toReason } from '../../worker/errors.ts';
 import type { Worker } from '../../worker/worker.ts';
+import type { Log } from '../contracts/context.ts';
 import type { LogReader, LogRequest } from '../contracts/log-reader.ts';
 import type { LocalHost } from './host.ts';
 
@@ -17,9 +18,11 @@ const followInterval = 200;
 export class LocalLogs implements LogReader {
   readonly #host: LocalHost;
   readonly #clock: Clock;
+  readonly #log: Log;
 
-  constructor(host: LocalHost, clock: Clock) {
+  constructor(host: LocalHost, clock: Clock, log: Log) {
     this.#host = host;
+    this.#log = log;
     this.#clock = clock;
   }
 
@@ -58,7 +61,7 @@ export class LocalLogs implements LogReader {
         await this.#clock.sleep(followInterval, signal);
       }
     } finally {
-      await close(file, lane);
+      await close(file, lane, this.#log);
     }
   }
 }
@@ -86,11 +89,23 @@ async function startOfTail(read: ReadAt, size: number, lines: number, signal: Ab
   return end;
 }
 
-/** A disk that hangs keeps the file until it answers: whoever read it does not wait for that. */
-async function close(file: FileHandle, lane: FileLane): Promise<void> {
-  await lane
-    .run('closing a log', () => file.close())
-    .catch((error: unknown) => {
-      if (!(error instanceof ThresherError)) throw error;
-    });
+/** A disk that hangs keeps the file until it answers: the close goes on, and whoever read it does not wait for that. */
+async function close(file: FileHandle, lane: FileLane, log: Log): Promise<void> {
+  const tell = (error: unknown) => {
+    log.warn('a log of a worker could not be closed', { ...toReason(error) });
+  };
+  const closed = async (): Promise<boolean> => {
+    try {
+      // A second call of a close that is under way waits for the first.
+      await lane.run('closing a log', () => file.close());
+    } catch (error) {
+      if (error instanceof ThresherError && error.code === 'file-timeout') return false;
+      tell(error);
+    }
+    return true;
+  };
+  const goOn = async () => {
+    while (!(await closed()));
+  };
+  if (!(await closed())) goOn().catch(tell);
 }

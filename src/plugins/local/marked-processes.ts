@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { hasCode } from '../../util/files.ts';
-import { readProcesses } from './processes.ts';
+import { readEnvironment, takeSnapshot } from './processes.ts';
 import { type Marked, parseMarked, workerIdOf } from './worker-files.ts';
 
 /** The variable in which each process of a worker carries the worker's directory. */
@@ -17,17 +16,17 @@ export interface MarkedProcesses {
   readonly leader: { readonly pid: number; readonly startTicks: number };
 }
 
-interface Process {
+interface One {
   readonly pid: number;
   readonly startTicks: number;
   readonly leads: boolean;
 }
 
-/** Every worker below `root` that has a living process with its mark, whatever became of its directory. Reads /proc once. */
-export function markedUnder(root: string): Map<number, MarkedProcesses> {
+/** Every worker below `root` that has a living process with its mark, whatever became of its directory. */
+export function markedUnder(root: string, snapshot = takeSnapshot()): Map<number, MarkedProcesses> {
   const prefix = `${directoryVariable}=${root}/`;
-  const processes = new Map<number, Process[]>();
-  for (const { pid, stat, mark } of readProcesses()) {
+  const processes = new Map<number, One[]>();
+  for (const { pid, stat, mark } of snapshot()) {
     if (mark?.startsWith(prefix) !== true) continue;
     const workerId = workerIdOf(mark.slice(prefix.length));
     if (workerId === undefined) continue;
@@ -37,7 +36,7 @@ export function markedUnder(root: string): Map<number, MarkedProcesses> {
   return new Map([...processes].map(([workerId, some]) => [workerId, marked(workerId, some)]));
 }
 
-function marked(workerId: number, processes: readonly Process[]): MarkedProcesses {
+function marked(workerId: number, processes: readonly One[]): MarkedProcesses {
   const [leader] = processes.toSorted(
     (a, b) => Number(b.leads) - Number(a.leads) || a.startTicks - b.startTicks,
   );
@@ -57,7 +56,7 @@ export interface Carried {
 export function carriedBy({ workerId, pids, leader }: MarkedProcesses): Carried {
   let carried: Carried = {};
   for (const pid of [leader.pid, ...pids]) {
-    const environment = readEnvironment(pid);
+    const environment = environmentOf(pid);
     const factory = environment.get(factoryVariable);
     const identity = environment.get(identityVariable);
     const parsed = identity === undefined ? undefined : parseMarked(identity, workerId);
@@ -67,14 +66,14 @@ export function carriedBy({ workerId, pids, leader }: MarkedProcesses): Carried 
   return carried;
 }
 
-function readEnvironment(pid: number): Map<string, string> {
+function environmentOf(pid: number): Map<string, string> {
   try {
-    const lines = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0');
+    const lines = readEnvironment(pid);
     return new Map(
       lines.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
     );
   } catch (error) {
-    if (hasCode(error, 'ENOENT', 'ESRCH', 'EACCES', 'EPERM')) return new Map();
+    if (hasCode(error, 'ENOENT', 'ESRCH')) return new Map();
     throw error;
   }
 }

@@ -5,6 +5,7 @@ import type { CheckResult, Monitor, ObservationSink } from '../contracts/monitor
 import type { BegunState, LocalHost, LocalState } from './host.ts';
 import { LocalLogs } from './logs.ts';
 import { toObservation } from './observation.ts';
+import { takeSnapshot } from './processes.ts';
 import { scan } from './scan.ts';
 import type { LocalMonitorConfig } from './schema.ts';
 
@@ -23,7 +24,7 @@ export class LocalMonitor implements Monitor {
     this.#host = host;
     this.#config = config;
     this.#context = context;
-    this.logs = new LocalLogs(host, context.clock);
+    this.logs = new LocalLogs(host, context.clock, context.log);
   }
 
   async observe(sink: ObservationSink, signal: AbortSignal): Promise<void> {
@@ -53,13 +54,17 @@ export class LocalMonitor implements Monitor {
 
   async check(workers: readonly Worker[]): Promise<ReadonlyMap<number, CheckResult>> {
     const results = new Map<number, CheckResult>();
+    const snapshot = takeSnapshot();
     for (const worker of workers) {
       const { workerId } = worker;
       try {
         await this.#host.root.require();
-        const state = await this.#host.look(worker);
-        if (state.kind === 'unclaimed' || state.kind === 'fenced') results.set(workerId, { kind: 'absent' });
-        else results.set(workerId, { kind: 'observed', observation: this.#observation(workerId, state) });
+        const state = await this.#host.look(worker, snapshot);
+        if (state.kind === 'unclaimed' || state.kind === 'fenced') {
+          // Its slots are free again, and looks pass over it: nothing is left to look at.
+          this.#host.live.delete(workerId);
+          results.set(workerId, { kind: 'absent' });
+        } else results.set(workerId, { kind: 'observed', observation: this.#observation(workerId, state) });
       } catch (error) {
         results.set(workerId, { kind: 'unknown', error: toReason(error) });
       }

@@ -10,13 +10,15 @@
  *   has ended, in whatever way: then PID 1 ends, and the kernel ends all that is left in the namespace. A pilot may kill
  *   `cat`, which starts anew, but not PID 1. The session of their own keeps them out of the pilot's process group.
  * - PID 1 and `cat` carry no mark: they are no part of the worker, and go with it.
+ * - The pipe's name goes at the last moment before the command begins, inside. Where it is still there at the end, no
+ *   namespace could be made or entered, and the shim says so in the exit file.
  * - The command's /proc is mounted anew, in a mount namespace that still sees what the host mounts later.
  */
 export const insideScript = `#!/bin/sh
 # thresher's local workers. usage: inside DIRECTORY OPTIONS-OF-UNSHARE ENTERING-COMMAND COMMAND [ARGUMENT...]
 if [ "$1" != --unshared ]; then
   rm -f "$1/.alive"
-  mkfifo "$1/.alive" || exit 125
+  mkfifo "$1/.alive" || { : >"$1/.alive"; exit 125; }
   exec unshare $2 -- /bin/sh "$0" --unshared "$@"
 fi
 dir=$2 enter=$4
@@ -32,8 +34,7 @@ init=$!
 exec 8<&-
 
 trap : HUP INT QUIT TERM
-rm -f "$dir/.alive"
-$enter "$@" 9>&-
+$enter /bin/sh -c 'rm -f "$0/.alive"; exec "$@"' "$dir" "$@" 9>&-
 status=$?
 kill -KILL "$init" 2>/dev/null
 exit "$status"

@@ -1,6 +1,6 @@
 import type { Observation } from '../../worker/observation.ts';
 import type { BegunState } from './host.ts';
-import type { EndReason } from './worker-files.ts';
+import type { EndReason, Exit } from './worker-files.ts';
 
 /** What a state means for the worker. A worker that was ended on purpose is not `failed` of itself. */
 export function toObservation(workerId: number, state: BegunState, node: string, now: number): Observation {
@@ -20,13 +20,13 @@ export function toObservation(workerId: number, state: BegunState, node: string,
     nativeStatus: 'ended',
     ...(state.exit && { exitCode: state.exit.status }),
   };
-  if (state.exit?.status === 0) return { ...ended, status: 'finished' };
-  return { ...ended, ...unsuccessful(state.endedBy, state.exit?.status) };
+  if (state.exit?.noNamespace !== true && state.exit?.status === 0) return { ...ended, status: 'finished' };
+  return { ...ended, ...unsuccessful(state.endedBy, state.exit) };
 }
 
 function unsuccessful(
   endedBy: EndReason | undefined,
-  exit: number | undefined,
+  exit: Exit | undefined,
 ): Pick<Observation, 'status' | 'error'> {
   switch (endedBy) {
     case 'killed':
@@ -38,11 +38,16 @@ function unsuccessful(
   }
 }
 
-function failure(status: number | undefined): { code: string; message: string } {
-  if (status === undefined) {
+function failure(exit: Exit | undefined): { code: string; message: string } {
+  if (exit === undefined) {
     const message =
       'the process is gone without an exit status: the machine restarted, or it was killed from outside';
     return { code: 'exit-status-lost', message };
+  }
+  const { status } = exit;
+  if (exit.noNamespace === true) {
+    const message = `its PID namespace could not be made (status ${status}), so its command never began: its stderr says why`;
+    return { code: 'pid-namespace-failed', message };
   }
   const bySignal = status > 128 ? `, usually signal ${status - 128}` : '';
   const notFound = status === 127 ? ', usually a command that was not found' : '';

@@ -1,9 +1,12 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runProgram } from '../../clients/program.ts';
 import type { Clock } from '../../util/clock.ts';
-import { messageOf } from '../../worker/errors.ts';
+import type { FileLane } from '../../util/file-lane.ts';
+import { hasCode } from '../../util/files.ts';
+import { removeTree } from '../../util/remove-tree.ts';
+import { messageOf, ThresherError } from '../../worker/errors.ts';
 import type { Reason } from '../../worker/reason.ts';
 import type { DefinitionProblem } from '../contracts/definition-problem.ts';
 import { insideScript } from './namespace-script.ts';
@@ -62,7 +65,9 @@ export function decide(wish: Wish, availability: Availability): Decision {
 /** The same for `check-config --server`. */
 export function toProblems({ note, problem }: Decision): DefinitionProblem[] {
   const pointer = '/pidNamespace';
-  if (problem !== undefined) return [{ pointer, code: 'pid-namespace-required', message: problem.message }];
+  if (problem?.code === 'pid-namespace-required')
+    return [{ pointer, code: 'pid-namespace-required', message: problem.message }];
+  if (problem !== undefined) return [{ pointer, code: 'server-unknown', message: problem.message }];
   if (note === undefined) return [];
   return [{ pointer, code: 'pid-namespace-missing', severity: 'warning', message: note.message }];
 }
@@ -84,46 +89,103 @@ const trial = [
   '[ "$1" = "$$" ] && [ "$4" = 0 ] && [ "$$" -lt 100 ] && echo alone',
 ].join('\n');
 
+/** Where workers will run, and so where namespaces are tried. */
+export interface TrialPlace {
+  /** The work directory: other directories may be read-only for the daemon, and a file system may know no FIFOs. */
+  readonly root: string;
+  readonly lane: FileLane;
+  /** Hears of a trial's directory that cannot be removed. */
+  readonly tell: (damage: { readonly path: string; readonly why: string }) => void;
+}
+
+interface Asked {
+  readonly answer: Promise<Availability>;
+  /** ms of the monotonic clock */
+  readonly at: number;
+  /** ms UTC */
+  readonly time: number;
+}
+
 /** Finds out by trying whether PID namespaces can be made; one connection's queues share the answer. */
 export class PidNamespaces {
+  readonly #place: TrialPlace;
   readonly #clock: Clock;
   readonly #environment: Readonly<Record<string, string>>;
-  #asked: { readonly answer: Promise<Availability>; readonly at: number } | undefined;
+  #asked: Asked | undefined;
 
-  constructor(clock: Clock, path = process.env.PATH ?? '') {
+  constructor(place: TrialPlace, clock: Clock, path = process.env.PATH ?? '') {
+    this.#place = place;
     this.#clock = clock;
     this.#environment = { PATH: path };
   }
 
+  /** @throws ThresherError `file-timeout`: the directory says nothing, and the next call tries again */
   async availability(): Promise<Availability> {
     const now = this.#clock.monotonic();
     const known = this.#asked;
     if (known !== undefined) {
       const answer = await known.answer;
-      if (answer.kind === 'available' || now - known.at < failureCounts || this.#asked !== known)
-        return this.#asked?.answer ?? answer;
+      if (this.#asked !== known) return this.availability();
+      if (answer.kind === 'available' || now - known.at < failureCounts) return answer;
     }
-    const answer = this.#ask();
-    this.#asked = { answer, at: now };
-    return answer;
+    const asked = { answer: this.#ask(), at: now, time: this.#clock.now() };
+    this.#asked = asked;
+    asked.answer.catch(() => {
+      if (this.#asked === asked) this.#asked = undefined;
+    });
+    return asked.answer;
+  }
+
+  /** A worker got no namespace at `time` (ms UTC): an older answer does not count any more. */
+  forget(time: number): void {
+    if (this.#asked !== undefined && this.#asked.time <= time) this.#asked = undefined;
   }
 
   async #ask(): Promise<Availability> {
-    let directory: string | undefined;
     try {
-      directory = await mkdtemp(join(tmpdir(), 'thresher-namespace-'));
-      await writeFile(join(directory, 'inside'), insideScript);
-      const failures: string[] = [];
-      for (const way of ways) {
-        const why = await this.#try(way, directory);
-        if (why === undefined) return { kind: 'available', way };
-        failures.push(`${way.title}: ${why}`);
+      const directory = await this.#makeDirectory();
+      try {
+        return await this.#tryIn(directory);
+      } finally {
+        await this.#remove(directory);
       }
-      return { kind: 'missing', why: failures.join('; ') };
     } catch (error) {
+      if (error instanceof ThresherError) throw error;
       return { kind: 'missing', why: messageOf(error) };
-    } finally {
-      if (directory !== undefined) await rm(directory, { recursive: true, force: true });
+    }
+  }
+
+  async #tryIn(directory: string): Promise<Availability> {
+    const failures: string[] = [];
+    for (const way of ways) {
+      const why = await this.#try(way, directory);
+      if (why === undefined) return { kind: 'available', way };
+      failures.push(`${way.title}: ${why}`);
+    }
+    return { kind: 'missing', why: failures.join('; ') };
+  }
+
+  #makeDirectory(): Promise<string> {
+    const { root, lane } = this.#place;
+    // With a dot: a listing of workers passes over it.
+    const make = (parent: string) => mkdtemp(join(parent, '.namespace-'));
+    return lane.run(`making a directory in ${root}`, async () => {
+      const directory = await make(root).catch((error: unknown) => {
+        // `check-config --server` comes before the first start, and makes no work directory.
+        if (hasCode(error, 'ENOENT')) return make(tmpdir());
+        throw error;
+      });
+      await writeFile(join(directory, 'inside'), insideScript);
+      return directory;
+    });
+  }
+
+  /** The answer stands whatever becomes of the directory. */
+  async #remove(path: string): Promise<void> {
+    try {
+      await removeTree(path, this.#place.lane);
+    } catch (error) {
+      this.#place.tell({ path, why: `it cannot be removed (${messageOf(error)})` });
     }
   }
 

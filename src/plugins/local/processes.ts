@@ -49,14 +49,16 @@ export interface Group {
  * The living processes of these workers, by group id. A group is a worker's when its leader is the very process of the
  * claim, or when one of its members carries the mark: a group's id is not given out again while it has members. All its
  * members count then, also those that cleaned their environment; and so do processes that left the group with the mark.
- * Reads /proc once for all.
  */
-export function groupMembers(wanted: ReadonlyMap<number, Group>): Map<number, number[]> {
+export function groupMembers(
+  wanted: ReadonlyMap<number, Group>,
+  snapshot = takeSnapshot(),
+): Map<number, number[]> {
   const byMark = new Map([...wanted].map(([group, { mark }]) => [mark, group]));
   const inGroup = new Map<number, number[]>();
   const ours = new Set<number>();
   const escaped = new Map<number, number[]>();
-  for (const { pid, stat, mark } of readProcesses()) {
+  for (const { pid, stat, mark } of snapshot()) {
     const group = wanted.get(stat.group);
     const marked = mark === undefined ? undefined : byMark.get(mark);
     if (group !== undefined) append(inGroup, stat.group, pid);
@@ -72,28 +74,45 @@ export function groupMembers(wanted: ReadonlyMap<number, Group>): Map<number, nu
   return members;
 }
 
-/** Every living process that this user may look at, with the mark of the worker that it belongs to. */
-export function* readProcesses(): Iterable<{ pid: number; stat: Stat; mark: string | undefined }> {
-  for (const entry of readdirSync('/proc')) {
-    if (!/^\d+$/.test(entry)) continue;
-    try {
-      const stat = parseStat(readFileSync(`/proc/${entry}/stat`, 'utf8'));
-      if (stat.state === 'Z' || stat.state === 'X') continue;
-      yield { pid: Number(entry), stat, mark: readMark(entry) };
-    } catch (error) {
-      // It ended meanwhile.
-      if (!hasCode(error, 'ENOENT', 'ESRCH')) throw error;
-    }
-  }
+/** A living process that this user may look at, with the mark of the worker that it belongs to. */
+export interface Process {
+  readonly pid: number;
+  readonly stat: Stat;
+  readonly mark: string | undefined;
 }
 
-/** Undefined also for processes of other users, and for programs that changed their user. */
-function readMark(entry: string): string | undefined {
+/** The processes of one moment. */
+export type Snapshot = () => readonly Process[];
+
+/** Reads /proc when it is first asked, and once: a look at many workers needs one snapshot. */
+export function takeSnapshot(): Snapshot {
+  let processes: readonly Process[] | undefined;
+  return () => (processes ??= readProcesses());
+}
+
+export function readProcesses(): Process[] {
+  return readdirSync('/proc').flatMap((entry) => {
+    if (!/^\d+$/.test(entry)) return [];
+    try {
+      const stat = parseStat(readFileSync(`/proc/${entry}/stat`, 'utf8'));
+      if (stat.state === 'Z' || stat.state === 'X') return [];
+      const pid = Number(entry);
+      const mark = readEnvironment(pid).find((line) => line.startsWith('THRESHER_WORKER_DIR='));
+      return [{ pid, stat, mark }];
+    } catch (error) {
+      // It ended meanwhile.
+      if (hasCode(error, 'ENOENT', 'ESRCH')) return [];
+      throw error;
+    }
+  });
+}
+
+/** "NAME=value" each; none of processes of other users, and of programs that changed their user. */
+export function readEnvironment(pid: number): string[] {
   try {
-    const environment = readFileSync(`/proc/${entry}/environ`, 'latin1').split('\0');
-    return environment.find((line) => line.startsWith('THRESHER_WORKER_DIR='));
+    return readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0');
   } catch (error) {
-    if (hasCode(error, 'EACCES', 'EPERM')) return undefined;
+    if (hasCode(error, 'EACCES', 'EPERM')) return [];
     throw error;
   }
 }

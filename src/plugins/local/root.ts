@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { stat, writeFile } from 'node:fs/promises';
+import { rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import Type, { type Static } from 'typebox';
 import type { FileLane } from '../../util/file-lane.ts';
@@ -24,7 +24,7 @@ const RootRecord = Type.Object({
   born: Type.String(),
 });
 type RootRecord = Static<typeof RootRecord>;
-type Place = Pick<RootRecord, 'device' | 'inode' | 'born'>;
+export type Place = Pick<RootRecord, 'device' | 'inode' | 'born'>;
 
 /**
  * The directory with all workers of one connection, and whether it is still the same. A mount that is gone leaves an empty
@@ -35,9 +35,12 @@ export class WorkRoot {
   readonly path: string;
   readonly #record: string;
   readonly #lane: FileLane;
+  readonly #placeOf: (path: string) => Promise<Place | undefined>;
 
-  constructor(path: string, stateDir: string, lane: FileLane) {
+  /** `look`: tells which directory a path is; undefined: none is there. */
+  constructor(path: string, stateDir: string, lane: FileLane, look = placeOf) {
     this.path = path;
+    this.#placeOf = look;
     const name = createHash('sha256').update(path).digest('hex').slice(0, 16);
     this.#record = join(stateDir, 'local-roots', `${name}.json`);
     this.#lane = lane;
@@ -59,22 +62,25 @@ export class WorkRoot {
   require(): Promise<boolean> {
     return this.#lane.run(`a look at the directory ${this.path}`, async () => {
       const record = await this.#recorded();
-      const place = await placeOf(this.path);
+      const place = await this.#placeOf(this.path);
       if (place === undefined) {
         if (record === undefined) return false;
         throw this.#lost('is not there any more');
       }
       if (record === undefined) {
-        const mark = await this.#mark().catch(() => '');
+        const mark = await this.#mark();
         await this.#write({ root: this.path, mark, ...place });
         return true;
       }
-      if (isSame(record, place)) return true;
+      const same = isSame(record, place);
+      if (same && place.born !== '0') return true;
       const mark = await readMark(this.path);
-      if (record.mark === '' || mark !== record.mark)
+      // Without a time of birth a place is believed unless another mark stands in it: a cleaner may have taken the mark.
+      const unmarked = record.mark === '' || mark === undefined;
+      if (unmarked ? !same : mark !== record.mark)
         throw this.#lost('is another directory than the one that held the workers');
       // The same file system, mounted anew or copied with all that is in it.
-      await this.#write({ ...record, ...place });
+      if (!same) await this.#write({ ...record, ...place });
       return true;
     });
   }
@@ -104,8 +110,9 @@ export class WorkRoot {
   /** Writes the mark again where a cleaner of old files took it: it is how the directory is known after a mount. */
   async #keepMark(): Promise<void> {
     const record = await this.#recorded();
-    const mark = await this.#mark().catch(() => '');
-    if (record !== undefined && mark !== '' && record.mark !== mark) await this.#write({ ...record, mark });
+    if (record === undefined) return;
+    const mark = await this.#mark(record.mark);
+    if (mark !== '' && record.mark !== mark) await this.#write({ ...record, mark });
   }
 
   async #write(record: RootRecord): Promise<void> {
@@ -113,15 +120,28 @@ export class WorkRoot {
     await writeFileAtomically(this.#record, `${JSON.stringify(record)}\n`);
   }
 
-  /** The mark in the directory, made where there is none: another factory may use the same directory. */
-  async #mark(): Promise<string> {
+  /**
+   * The mark in the directory, made where there is none: another factory may use the same directory, and knows it by the
+   * mark of before. @returns "" where none can be written or read: the directory is then known by its place alone.
+   */
+  async #mark(before = ''): Promise<string> {
     const path = join(this.path, markName);
+    const write = () => writeFile(path, `${before === '' ? randomUUID() : before}\n`, { flag: 'wx' });
     try {
-      await writeFile(path, `${randomUUID()}\n`, { flag: 'wx' });
-    } catch (error) {
-      if (!hasCode(error, 'EEXIST')) throw error;
+      try {
+        await write();
+      } catch (error) {
+        if (!hasCode(error, 'EEXIST')) throw error;
+        const found = await readMark(this.path);
+        if (found !== undefined) return found;
+        // A power cut leaves an empty one, which is none.
+        await rm(path, { force: true });
+        await write();
+      }
+      return (await readMark(this.path)) ?? '';
+    } catch {
+      return '';
     }
-    return (await readMark(this.path)) ?? '';
   }
 }
 
@@ -139,13 +159,15 @@ async function placeOf(path: string): Promise<Place | undefined> {
 
 function isSame(record: RootRecord, { device, inode, born }: Place): boolean {
   const { device: oldDevice, inode: oldInode, born: oldBorn } = record;
-  return born !== '0' && device === oldDevice && inode === oldInode && born === oldBorn;
+  return device === oldDevice && inode === oldInode && born === oldBorn;
 }
 
+/** Undefined: there is none, or an empty one. */
 async function readMark(root: string): Promise<string | undefined> {
   try {
     const { bytes } = await readPlainFile(join(root, markName), { largest, links: 'refuse' });
-    return bytes.toString('utf8').trim();
+    const mark = bytes.toString('utf8').trim();
+    return mark === '' ? undefined : mark;
   } catch (error) {
     if (hasCode(error, 'ENOENT') || error instanceof NotPlainFile) return undefined;
     throw error;

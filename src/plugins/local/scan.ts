@@ -3,6 +3,7 @@ import pMap from 'p-map';
 import { messageOf, ThresherError } from '../../worker/errors.ts';
 import type { LocalHost, LocalState } from './host.ts';
 import { carriedBy, type MarkedProcesses, markedUnder } from './marked-processes.ts';
+import { type Snapshot, takeSnapshot } from './processes.ts';
 import type { Damage } from './work-directory.ts';
 import type { Marked } from './worker-files.ts';
 
@@ -33,16 +34,17 @@ const scansAtOnce = 16;
  */
 export async function scan(host: LocalHost): Promise<Scan> {
   const names = (await host.root.require()) ? await host.directory.names() : [];
-  const ones = await pMap(names, (name) => scanOne(host, name), { concurrency: scansAtOnce });
+  const snapshot = takeSnapshot();
+  const ones = await pMap(names, (name) => scanOne(host, name, snapshot), { concurrency: scansAtOnce });
   const workers = ones.flatMap((one) => (one.kind === 'ours' ? [one.scanned] : []));
   const damaged = new Map(
     ones.flatMap((one) => (one.kind === 'damaged' ? [[one.damage.path, one.damage]] : [])),
   );
   const known = new Set(workers.map(({ marked }) => marked.worker.workerId));
-  for (const processes of markedUnder(host.directory.root).values()) {
+  for (const processes of markedUnder(host.directory.root, snapshot).values()) {
     if (known.has(processes.workerId)) continue;
     const path = host.directory.path(processes.workerId);
-    const one = await scanProcesses(host, processes, damaged.get(path));
+    const one = await scanProcesses(host, processes, damaged.get(path), snapshot);
     if (one.kind === 'ours') {
       workers.push(one.scanned);
       damaged.delete(path);
@@ -52,7 +54,7 @@ export async function scan(host: LocalHost): Promise<Scan> {
   return { workers, damaged: [...damaged.values()] };
 }
 
-async function scanOne(host: LocalHost, name: string): Promise<One> {
+async function scanOne(host: LocalHost, name: string, snapshot: Snapshot): Promise<One> {
   const path = join(host.directory.root, name);
   try {
     const marked = await host.directory.marked(name);
@@ -60,7 +62,7 @@ async function scanOne(host: LocalHost, name: string): Promise<One> {
     if (!marked.ok) return { kind: 'damaged', damage: { path, why: marked.why } };
     if (marked.value.factory !== host.factoryId) return { kind: 'other' };
     const { worker } = marked.value;
-    const state = await host.look(worker);
+    const state = await host.look(worker, snapshot);
     // Whose end is seen here by a listing is left to the monitor, which has yet to show it. And a submission that went on
     // meanwhile knows better: it may be at a later attempt than what was read here.
     const over = state.kind === 'ended' || state.kind === 'fenced';
@@ -78,10 +80,11 @@ async function scanProcesses(
   host: LocalHost,
   processes: MarkedProcesses,
   damage: Damage | undefined,
+  snapshot: Snapshot,
 ): Promise<One> {
   const { workerId, leader } = processes;
   // It may have begun since the directories were listed.
-  const again = await scanOne(host, String(workerId));
+  const again = await scanOne(host, String(workerId), snapshot);
   if (again.kind === 'ours') return again;
   if (again.kind === 'other' && (await host.directory.marked(workerId)) !== undefined) return again;
   const { factory = host.factoryId, marked = host.live.get(workerId) } = carriedBy(processes);
@@ -93,6 +96,6 @@ async function scanProcesses(
   host.tellDamage({ path, why: `${why}, and ${lives}: they are followed without it` });
   const claim = { by: 'shim', ...leader, bootId: host.bootId } as const;
   host.keep(marked, claim);
-  const state = await host.look({ ...marked.worker, ...host.live.get(workerId)?.worker });
+  const state = await host.look({ ...marked.worker, ...host.live.get(workerId)?.worker }, snapshot);
   return { kind: 'ours', scanned: { marked: { ...marked, factory }, state } };
 }

@@ -30,6 +30,8 @@ trap : HUP INT QUIT TERM
 if cd "$cwd" 2>>"$dir/stderr"; then
   "$@" >>"$dir/stdout" 2>>"$dir/stderr" </dev/null
   status=$?
+  # See namespace-script.ts: the command never began.
+  [ ! -e "$dir/.alive" ] || status="$status no-namespace"
 else
   status=125
 fi

@@ -10,16 +10,10 @@ import type { DefinitionProblem } from '../contracts/definition-problem.ts';
 import type { Rendered } from '../contracts/rendered.ts';
 import type { FindOutcome, Preflight, SubmitOutcome, Submitter } from '../contracts/submitter.ts';
 import { commandExists } from './command.ts';
+import { fence } from './fence.ts';
 import { type LocalHost, toHandle } from './host.ts';
 import { identityVariable } from './marked-processes.ts';
-import {
-  type Decision,
-  decide,
-  entering,
-  type PidNamespaces,
-  toProblems,
-  type Way,
-} from './pid-namespace.ts';
+import { type Decision, decide, entering, toProblems, type Way } from './pid-namespace.ts';
 import type { LocalSubmitterConfig, LocalTemplate } from './schema.ts';
 import { builtInTemplate, fillTemplate, type FilledTemplate, loadTemplate } from './template.ts';
 import type { Claim, Marked, ShimClaim } from './worker-files.ts';
@@ -35,13 +29,11 @@ const inherited = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LC_ALL',
 /** Starts workers as detached process groups under a shim. */
 export class LocalSubmitter implements Submitter {
   readonly #host: LocalHost;
-  readonly #namespaces: PidNamespaces;
   readonly #config: LocalSubmitterConfig;
   readonly #context: Context;
 
-  constructor(host: LocalHost, namespaces: PidNamespaces, config: LocalSubmitterConfig, context: Context) {
+  constructor(host: LocalHost, config: LocalSubmitterConfig, context: Context) {
     this.#host = host;
-    this.#namespaces = namespaces;
     this.#config = config;
     this.#context = context;
   }
@@ -68,7 +60,14 @@ export class LocalSubmitter implements Submitter {
 
   async submit(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, SubmitOutcome>> {
     const template = await this.#template();
-    const { way, problem } = await this.#namespace();
+    // A retry right after a restart comes without a preflight.
+    const prepared = this.#host.prepared();
+    // Where nothing can be started, nothing is tried: each worker is told why.
+    const ready = await prepared.then(
+      () => true,
+      () => false,
+    );
+    const { way, problem } = ready ? await this.#namespace() : {};
     const outcomes = new Map<number, SubmitOutcome>();
     if (Array.isArray(template) || problem !== undefined) {
       const problems = [...(Array.isArray(template) ? template : []), ...(problem ? [problem] : [])];
@@ -76,9 +75,6 @@ export class LocalSubmitter implements Submitter {
       for (const { workerId } of workers) outcomes.set(workerId, rejected('preflight', message));
       return outcomes;
     }
-    // A retry right after a restart comes without a preflight.
-    const prepared = this.#host.prepared();
-    prepared.catch(() => undefined);
     await pMap(
       workers,
       async (worker) => {
@@ -91,18 +87,13 @@ export class LocalSubmitter implements Submitter {
 
   async find(workers: readonly Worker[]): Promise<ReadonlyMap<number, FindOutcome>> {
     const outcomes = new Map<number, FindOutcome>();
-    for (const worker of workers) {
-      const { workerId } = worker;
-      try {
-        const claim = await this.#host.fence(worker);
-        if (claim === undefined) this.#host.live.delete(workerId);
-        outcomes.set(
-          workerId,
-          claim === undefined ? { kind: 'absent' } : { kind: 'found', handle: toHandle(claim) },
-        );
-      } catch (error) {
-        outcomes.set(workerId, { kind: 'unknown', error: toReason(error) });
-      }
+    for (const [workerId, fenced] of await fence(this.#host, workers)) {
+      if (fenced.kind === 'failed') {
+        outcomes.set(workerId, { kind: 'unknown', error: toReason(fenced.error) });
+      } else if (fenced.claim === undefined) {
+        this.#host.live.delete(workerId);
+        outcomes.set(workerId, { kind: 'absent' });
+      } else outcomes.set(workerId, { kind: 'found', handle: toHandle(fenced.claim) });
     }
     return outcomes;
   }
@@ -115,7 +106,11 @@ export class LocalSubmitter implements Submitter {
   async #namespace(): Promise<Decision> {
     const { pidNamespace } = this.#config;
     if (pidNamespace === 'none') return {};
-    return decide(pidNamespace, await this.#namespaces.availability());
+    try {
+      return decide(pidNamespace, await this.#host.namespaces.availability());
+    } catch (error) {
+      return { problem: toReason(error) };
+    }
   }
 
   async render(worker: Worker): Promise<Rendered> {

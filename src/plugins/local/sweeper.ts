@@ -3,6 +3,7 @@ import { toReason } from '../../worker/errors.ts';
 import type { Worker } from '../../worker/worker.ts';
 import type { Context } from '../contracts/context.ts';
 import type { Found, GoneOutcome, Sweeper } from '../contracts/sweeper.ts';
+import { fence } from './fence.ts';
 import type { LocalHost } from './host.ts';
 import { toHandle } from './host.ts';
 import { toObservation } from './observation.ts';
@@ -27,15 +28,13 @@ export class LocalSweeper implements Sweeper {
 
   async kill(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, GoneOutcome>> {
     const outcomes = new Map<number, GoneOutcome>();
+    // What has not begun must not begin any more.
+    const fences = await fence(this.#host, workers);
     const fenced: Worker[] = [];
     for (const worker of workers) {
-      try {
-        // What has not begun must not begin any more.
-        await this.#host.fence(worker);
-        fenced.push(worker);
-      } catch (error) {
-        outcomes.set(worker.workerId, failed(error));
-      }
+      const one = fences.get(worker.workerId);
+      if (one?.kind === 'failed') outcomes.set(worker.workerId, failed(one.error));
+      else fenced.push(worker);
     }
     const gone = await this.#host.endings.end(fenced, this.#how('killed'), signal);
     for (const { workerId } of fenced)
@@ -96,7 +95,8 @@ export class LocalSweeper implements Sweeper {
   async #removeOne(workerId: number, gone: ReadonlySet<number>): Promise<GoneOutcome> {
     if (!gone.has(workerId)) return { kind: 'pending' };
     try {
-      await this.#host.directory.remove(workerId);
+      // A missing mount would look as if the directory were gone already. One that never was holds nothing.
+      if (await this.#host.root.require()) await this.#host.directory.remove(workerId);
       this.#host.live.delete(workerId);
       return { kind: 'gone' };
     } catch (error) {

@@ -191,8 +191,8 @@ export class WorkDirectory {
   exit(workerId: number): Promise<Exit | undefined> {
     return this.#lane.run(`reading the exit status of worker ${workerId}`, async () => {
       const file = await this.#small(workerId, 'exit');
-      const status = file && parseExit(file.text);
-      return file === undefined || status === undefined ? undefined : { status, at: file.at };
+      const exit = file && parseExit(file.text);
+      return exit && { ...exit, at: file.at };
     });
   }
 

@@ -28,6 +28,8 @@ export type EndReason = 'killed' | 'walltime';
 /** How a worker's command ended. */
 export interface Exit {
   readonly status: number;
+  /** No PID namespace could be made or entered, and the command never began. */
+  readonly noNamespace?: true;
   /** ms UTC */
   readonly at: number;
 }
@@ -103,9 +105,11 @@ export function parseClaim(content: string): Parsed<Claim> {
 }
 
 /** Undefined for what is no exit status: a power cut may leave the file's name without its content. */
-export function parseExit(content: string): number | undefined {
-  const status = /^\d{1,3}$/.test(content.trim()) ? Number(content) : undefined;
-  return status !== undefined && status <= 255 ? status : undefined;
+export function parseExit(content: string): Omit<Exit, 'at'> | undefined {
+  const [, digits, missing] = /^(\d{1,3})( no-namespace)?$/.exec(content.trim()) ?? [];
+  const status = Number(digits);
+  if (digits === undefined || status > 255) return undefined;
+  return missing === undefined ? { status } : { status, noNamespace: true };
 }
 
 export function parseEndReason(content: string): EndReason {

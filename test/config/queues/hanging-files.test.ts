@@ -4,7 +4,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { readQueueFile } from '../../../src/config/queues/queues.ts';
 import { loadPlugins } from '../../../src/daemon/plugins.ts';
-import { PidNamespaces } from '../../../src/plugins/local/pid-namespace.ts';
 import { LocalSubmitter } from '../../../src/plugins/local/submitter.ts';
 import { LocalHost } from '../../../src/plugins/local/host.ts';
 import { readMounts } from '../../../src/util/mounts.ts';
@@ -68,7 +67,7 @@ describe('queues whose files are on a file system that hangs', () => {
     const context = pluginContext({ files, configDir: directory, stateDir: directory });
     const config = { templateFile: join(dead, 'pilot.yaml'), pidNamespace: 'none' } as const;
     const host = new LocalHost(join(directory, 'local'), context);
-    const submitter = new LocalSubmitter(host, new PidNamespaces(context.clock), config, context);
+    const submitter = new LocalSubmitter(host, config, context);
     let over = false as boolean;
     const looking = submitter.preflight().finally(() => {
       over = true;

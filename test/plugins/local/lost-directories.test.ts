@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Worker } from '../../../src/plugins/contracts/index.ts';
@@ -126,6 +126,18 @@ describe('a work directory', () => {
       it('lets its workers be killed all the same', async () => {
         await backend.restarted().kill(worker);
         expect(backend.living()).to.deep.equal([]);
+      });
+
+      it('keeps a removal from counting as done, and gets no tree of ours', async () => {
+        await backend.clean();
+        const before = existsSync(backend.root) ? readdirSync(backend.root) : undefined;
+        const daemon = backend.restarted();
+        const removed = (await daemon.sweeper.remove([worker], new AbortController().signal)).get(7);
+        expect(removed?.kind === 'failed' && removed.error.code).to.equal('local-root-lost');
+        const found = { place: backend.path(worker), handle: { batchID: '' }, identity: worker };
+        const orphan = await daemon.sweeper.removeOrphan(found, new AbortController().signal);
+        expect(orphan.kind === 'failed' && orphan.error.code).to.equal('local-root-lost');
+        expect(existsSync(backend.root) ? readdirSync(backend.root) : undefined).to.deep.equal(before);
       });
 
       it('is taken up again with its workers once it is back', async () => {

@@ -11,6 +11,8 @@ import {
   toProblems,
   ways,
 } from '../../../src/plugins/local/pid-namespace.ts';
+import type { Clock } from '../../../src/util/clock.ts';
+import { FileLane } from '../../../src/util/file-lane.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 import { until } from '../../support/until.ts';
@@ -108,9 +110,11 @@ describe('PID namespaces for local workers', () => {
   const missing = { kind: 'missing', why: 'unshare: not permitted' } as const;
   const available = { kind: 'available', way: ways[0] ?? expect.fail() } as const;
 
-  it('are found by trying, and leave nothing in the temporary directory', async () => {
-    const found = await new PidNamespaces(new ManualClock()).availability();
+  it('are found by trying, and leave nothing in the work directory', async () => {
+    const place = trialPlace();
+    const found = await new PidNamespaces(place, new ManualClock()).availability();
     expect(found).to.deep.equal({ kind: 'available', way: usable[0] });
+    expect(readdirSync(place.root)).to.deep.equal([]);
   });
 
   it('are missing with the reason of each way, and are tried again after a minute', async () => {
@@ -119,7 +123,7 @@ describe('PID namespaces for local workers', () => {
     mkdirSync(programs);
     const script = `#!/bin/sh\necho "unshare failed: $PPID" >&2\necho >>${programs}/tries\nexit 1\n`;
     writeFileSync(join(programs, 'unshare'), script, { mode: 0o755 });
-    const namespaces = new PidNamespaces(clock, `${programs}:${process.env.PATH ?? ''}`);
+    const namespaces = new PidNamespaces(trialPlace(clock), clock, `${programs}:${process.env.PATH ?? ''}`);
     const found = await namespaces.availability();
     expect(found.kind === 'missing' && found.why.split('; ').length).to.equal(3);
     expect(found.kind === 'missing' && found.why).to.contain(
@@ -130,6 +134,20 @@ describe('PID namespaces for local workers', () => {
     await clock.advance(61_000);
     await namespaces.availability();
     expect(readFileSync(join(programs, 'tries'), 'utf8').length).to.equal(6);
+  });
+
+  it('are asked for again after a trial for which the work directory gave no answer', async () => {
+    const clock = new ManualClock();
+    const place = trialPlace(clock);
+    const hang = Promise.withResolvers<undefined>();
+    const hanging = place.lane.run('hangs', () => hang.promise).catch((error: unknown) => error);
+    const namespaces = new PidNamespaces(place, clock);
+    const asked = namespaces.availability().catch((error: unknown) => error);
+    await clock.advance(10_001);
+    expect(await asked).to.include({ code: 'file-timeout' });
+    hang.resolve(undefined);
+    await hanging;
+    expect((await namespaces.availability()).kind).to.equal('available');
   });
 
   it('are used where they can be made, and where the queue wants them', () => {
@@ -148,6 +166,12 @@ describe('PID namespaces for local workers', () => {
     expect(toProblems(decide('auto', available))).to.deep.equal([]);
   });
 });
+
+/** A work directory, and its lane with one place. */
+function trialPlace(clock: Clock = new ManualClock()) {
+  const lane = new FileLane({ clock, name: 'work', atOnce: 1, timeoutMs: 10_000 });
+  return { root: temporaryDirectory(), lane, tell: ({ why }: { why: string }) => expect.fail(why) };
+}
 
 /** How many processes of the whole machine are a sleep of so many seconds. */
 function running(seconds: string): number {
