@@ -1,20 +1,24 @@
 import { hostname } from 'node:os';
+import { dirname } from 'node:path';
 import { schedule, type ScheduledTask } from 'node-cron';
 import { harvesterIdOf } from '../config/settings/machine.ts';
 import { CredentialBoard, type KnownCredential } from '../agents/credential-board.ts';
 import { Ledger } from '../agents/ledger.ts';
 import { FactoryLimits } from '../agents/factory-limits.ts';
 import { type Loop, type LoopHealth } from '../agents/loop.ts';
-import { toReason } from '../worker/errors.ts';
+import { ThresherError, toReason } from '../worker/errors.ts';
 import { type Metrics, noMetrics } from '../agents/metrics.ts';
 import { ObservationWriter } from '../agents/observations.ts';
 import type { Step } from '../agents/queue-runtime.ts';
 import { logServerOf } from '../config/settings/log-server.ts';
+import { modulesOf } from '../config/queues/queues.ts';
 import type { LoadedSettings } from '../config/settings/settings.ts';
-import type { Log } from '../plugins/contracts/index.ts';
+import type { Log, LogReader } from '../plugins/contracts/index.ts';
+import type { WorkerRecord } from '../store/rows.ts';
 import { openStore, type Store } from '../store/store.ts';
 import type { Clock } from '../util/clock.ts';
 import { OperatorFiles } from '../util/operator-files.ts';
+import { within } from '../util/within.ts';
 import { workerIdFloor } from '../worker/identity.ts';
 import { Assembly } from './assembly.ts';
 import { stuckGrace } from './queue-loops.ts';
@@ -22,7 +26,9 @@ import { readForRun } from './configuration.ts';
 import { Credentials } from './credentials.ts';
 import { FileWatch } from './file-watch.ts';
 import { type Lock, takeLock } from './lock.ts';
+import { LogReaders } from './log-reader.ts';
 import { LoopSet } from './loop-set.ts';
+import { loadPlugins } from './plugins.ts';
 import { logProblems } from './problem-log.ts';
 import { factoryIdAtStart, writeFactoryId } from './factory-file.ts';
 import { prepareStateDir } from './state-dir.ts';
@@ -34,6 +40,8 @@ export interface DaemonOptions {
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Log;
+  /** Shared with all else in this process that reads files of operators; default: its own. */
+  readonly files?: OperatorFiles;
   /** Who counts; default: nobody. */
   readonly metrics?: Metrics;
   /** Called once everything is ready and nothing runs yet; what it throws stops the start. */
@@ -49,6 +57,7 @@ const settleTime = 500;
 
 /** The running factory: everything wired together, started, and stopped in bounded time. */
 export class Daemon {
+  readonly factoryId: string;
   readonly #options: DaemonOptions;
   readonly #lock: Lock;
   readonly #store: Store;
@@ -63,6 +72,7 @@ export class Daemon {
   #assembly: Assembly | undefined;
   #wiring: Wiring | undefined;
   #credentials: Credentials | undefined;
+  #logs: LogReaders | undefined;
   #reloads: Promise<void> = Promise.resolve();
   #stopping = false;
   readonly #onPass = new Set<() => void>();
@@ -90,7 +100,7 @@ export class Daemon {
       await store.ids.raise(idFloor);
       // Last: where the database cannot be used, the directory gets no id that its workers do not have.
       if (!isWritten) await writeFactoryId(dir, id);
-      const daemon = new Daemon(options, lock, store);
+      const daemon = new Daemon(options, lock, store, id);
       await daemon.#run(id, idFloor);
       return daemon;
     } catch (error) {
@@ -100,10 +110,11 @@ export class Daemon {
     }
   }
 
-  private constructor(options: DaemonOptions, lock: Lock, store: Store) {
+  private constructor(options: DaemonOptions, lock: Lock, store: Store, factoryId: string) {
+    this.factoryId = factoryId;
     const { clock, random, log, metrics = noMetrics } = options;
     this.#options = options;
-    this.#files = new OperatorFiles({ clock });
+    this.#files = options.files ?? new OperatorFiles({ clock });
     this.#watch = new FileWatch(options.settings.queueFile, {
       settle: settleTime,
       clock,
@@ -160,6 +171,12 @@ export class Daemon {
   /** How many living workers are followed. */
   get liveWorkers(): number {
     return this.#ledger.live.size;
+  }
+
+  /** Reads the log of a worker with the monitors that run here. @throws ThresherError `no-log`, `unknown-plugin` */
+  async logsOf(worker: WorkerRecord): Promise<LogReader> {
+    if (this.#logs === undefined) throw new ThresherError('no-log', 'the daemon has not begun yet');
+    return this.#logs.of(worker);
   }
 
   /** Stops within `master.shutdownTimeout` and little more. Workers go on; nothing that was written is lost. */
@@ -268,10 +285,17 @@ export class Daemon {
       logServer: logServerOf(settings.values),
     });
     const parts = { settings: settings.values, context, writer: this.#writer, wiring: this.#wiring };
-    this.#assembly = new Assembly({ ...parts, loops: this.#loops });
+    const assembly = new Assembly({ ...parts, loops: this.#loops });
+    this.#assembly = assembly;
+    this.#logs = new LogReaders({
+      store: this.#store,
+      wiring: this.#wiring,
+      running: () => assembly.running,
+      cataloguePastOf: (config) => loadPlugins(modulesOf(config), dirname(settings.queueFile), files),
+    });
     this.#credentials = new Credentials({ ...parts, files, loops: this.#loops }, this.#board);
     await this.#credentials.takeUp(settings, queueFile, catalogue, inUse);
-    await this.#assembly.begin(read);
+    await assembly.begin(read);
     if (qconf.checkInterval > 0) {
       const interval = qconf.checkInterval * 1000;
       const stuckAfter = context.pluginTimeout + stuckGrace;
@@ -293,15 +317,5 @@ export class Daemon {
       refused: refused.length,
       liveWorkers: this.liveWorkers,
     });
-  }
-}
-
-async function within(clock: Clock, ms: number, work: Promise<void>): Promise<boolean> {
-  const done = new AbortController();
-  const late = clock.sleep(ms, done.signal).then(() => false);
-  try {
-    return await Promise.race([work.then(() => true), late]);
-  } finally {
-    done.abort();
   }
 }
