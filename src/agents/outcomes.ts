@@ -98,12 +98,12 @@ export function absenceChange(workerId: number, killed: boolean, seen: boolean, 
   if (killed) return { ...common, to: 'cancelled', error: { code: 'killed', message: 'ended on request' } };
   if (!seen) {
     const message =
-      'the backend did not know it at the start of this daemon: it ended while no daemon ran, or after the backup that the database is of';
+      'the backend did not know the worker at the start of this daemon: the worker ended, or another client removed it from the backend, while no daemon ran or after the backup that the database is of';
     return { ...common, to: 'missed', error: { ...endedUnseen, message } };
   }
   return {
     ...common,
     to: 'missed',
-    error: { code: 'lost', message: 'the backend does not know it any more' },
+    error: { code: 'lost', message: 'the backend does not know the worker any more' },
   };
 }

@@ -43,12 +43,19 @@ export function judge(
   return { kind: 'adopt', worker: { ...identity, placement, configId: config, handle } };
 }
 
-export interface ReconcilerOptions {
+/** The configurations that one pass adopts workers with. Each is followed until the pass releases it. */
+export interface PassHomes {
   /**
    * A configuration of this queue by which what is found on the connection can be ended and removed; undefined where the
    * queue is not configured. Its current one may lead elsewhere: an operator moved the queue.
    */
   configFor(queue: string): Promise<number | undefined>;
+  release(): void;
+}
+
+export interface ReconcilerOptions {
+  /** For a pass that begins. */
+  homes(): PassHomes;
   /** These workers lived here before the listing began, and it does not show them. */
   notListed(workerIds: readonly number[]): void;
 }
@@ -73,7 +80,7 @@ export class ReconcilerAgent {
 
   async pass(): Promise<void> {
     try {
-      await this.#reconcile();
+      await this.#withHomes((homes) => this.#reconcile(homes));
     } catch (error) {
       this.#connection.listFailed(toReason(error));
       throw error;
@@ -82,8 +89,10 @@ export class ReconcilerAgent {
 
   /** The orphans of the last listing, freshly listed, for their removal. */
   async orphans(): Promise<readonly { found: Found; why: string }[]> {
-    return (await this.#judgeAll()).flatMap(({ found, verdict }) =>
-      verdict.kind === 'orphan' ? [{ found, why: verdict.why }] : [],
+    return this.#withHomes(async (homes) =>
+      (await this.#judgeAll(homes)).flatMap(({ found, verdict }) =>
+        verdict.kind === 'orphan' ? [{ found, why: verdict.why }] : [],
+      ),
     );
   }
 
@@ -98,11 +107,20 @@ export class ReconcilerAgent {
       if (outcome.kind === 'gone') removed++;
       this.#context.log.info('orphan removed', { place: found.place, why, outcome: outcome.kind });
     }
-    await this.#reconcile();
+    await this.#withHomes((homes) => this.#reconcile(homes));
     return removed;
   }
 
-  async #judgeAll(): Promise<{ found: Found; verdict: Verdict }[]> {
+  async #withHomes<T>(pass: (homes: PassHomes) => Promise<T>): Promise<T> {
+    const homes = this.#options.homes();
+    try {
+      return await pass(homes);
+    } finally {
+      homes.release();
+    }
+  }
+
+  async #judgeAll(homes: PassHomes): Promise<{ found: Found; verdict: Verdict }[]> {
     const { store, live } = this.#context.ledger;
     // What is confirmed only while the listing is under way may be younger than what it shows.
     const before = [...live.on(this.#connection.name)].filter(({ status }) => status !== 'pending');
@@ -114,7 +132,10 @@ export class ReconcilerAgent {
     await store.ids.raise(ids.reduce((highest, id) => Math.max(highest, id), 0) + 1);
     const rows = await store.workers.fates(ids);
     const rowOf = ({ identity }: Found) => identity && rows.get(identity.workerId);
-    const configs = await this.#configs(first.filter((found) => rowOf(found) === undefined));
+    const configs = await configsOf(
+      first.filter((found) => rowOf(found) === undefined),
+      homes,
+    );
     const judgeOne = (found: Found) => ({
       found,
       verdict: judge(found, rowOf(found), this.#connection.name, (queue) => configs.get(queue)),
@@ -129,14 +150,6 @@ export class ReconcilerAgent {
     if (suspects.length === 0) return judged;
     const second = new Map((await this.#list()).map((found) => [found.place, judgeOne(found)]));
     return judged.flatMap((one) => (suspects.includes(one) ? (second.get(one.found.place) ?? []) : [one]));
-  }
-
-  /** By queue, what those without a row are adopted with. */
-  async #configs(strangers: readonly Found[]): Promise<ReadonlyMap<string, number | undefined>> {
-    const configs = new Map<string, number | undefined>();
-    for (const queue of new Set(strangers.flatMap(({ identity }) => identity?.queue ?? [])))
-      configs.set(queue, await this.#options.configFor(queue));
-    return configs;
   }
 
   /** A second daemon of this factory is told of, and nothing else: its workers are followed like all others. */
@@ -156,9 +169,9 @@ export class ReconcilerAgent {
     return callPlugin(this.#context, what, (signal) => this.#sweeper.list(signal, isAlive));
   }
 
-  async #reconcile(): Promise<void> {
+  async #reconcile(homes: PassHomes): Promise<void> {
     const { ledger, log, clock } = this.#context;
-    const judged = await this.#judgeAll();
+    const judged = await this.#judgeAll(homes);
     const adopted = judged.flatMap(({ found: { observation }, verdict }) =>
       verdict.kind === 'adopt' ? [{ worker: verdict.worker, seen: observation !== undefined }] : [],
     );
@@ -200,4 +213,15 @@ export class ReconcilerAgent {
     this.#orphans = orphans.length;
     this.#connection.listed(() => this.#shared.note(clock.monotonic()));
   }
+}
+
+/** By queue, the configuration that workers without a row are adopted with. */
+async function configsOf(
+  strangers: readonly Found[],
+  homes: PassHomes,
+): Promise<ReadonlyMap<string, number | undefined>> {
+  const configs = new Map<string, number | undefined>();
+  for (const queue of new Set(strangers.flatMap(({ identity }) => identity?.queue ?? [])))
+    configs.set(queue, await homes.configFor(queue));
+  return configs;
 }

@@ -32,17 +32,22 @@ export function addLogs(command: Command, environment: Environment): void {
       process.once('SIGINT', () => {
         stop.abort();
       });
-      await withStore(command.optsWithGlobals<GlobalOptions>(), 'read', async ({ store, settings }) => {
-        const worker = await findWorker(store, id);
-        const reader = await logReaderOf(worker, store, { settings, clock, files, random, log: noLog });
-        const request = {
-          stream: jobLog ? 'job-log' : stderr ? 'stderr' : 'stdout',
-          follow: follow ?? false,
-          ...(tail === undefined ? {} : { tail }),
-        } as const;
-        for await (const piece of reader.read(worker, request, stop.signal)) {
-          if (!out.write(piece)) await once(out, 'drain');
-        }
-      });
+      await withStore(
+        command.optsWithGlobals<GlobalOptions>(),
+        'read',
+        async ({ store, settings, factoryId }) => {
+          const worker = await findWorker(store, id);
+          const options = { factoryId, settings, clock, files, random, log: noLog };
+          const reader = await logReaderOf(worker, store, options);
+          const request = {
+            stream: jobLog ? 'job-log' : stderr ? 'stderr' : 'stdout',
+            follow: follow ?? false,
+            ...(tail === undefined ? {} : { tail }),
+          } as const;
+          for await (const piece of reader.read(worker, request, stop.signal)) {
+            if (!out.write(piece)) await once(out, 'drain');
+          }
+        },
+      );
     });
 }

@@ -41,7 +41,12 @@ function usualSettings(): string {
 export async function withStore<T>(
   options: GlobalOptions,
   access: 'read' | 'write',
-  use: (opened: { store: Store; dir: StateDir; settings: LoadedSettings }) => Promise<T>,
+  use: (opened: {
+    readonly store: Store;
+    readonly dir: StateDir;
+    readonly factoryId: string;
+    readonly settings: LoadedSettings;
+  }) => Promise<T>,
 ): Promise<T> {
   const settings = loadSettings(options);
   const opened = await openBesideDaemon(settings, access);

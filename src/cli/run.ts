@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import type { LoadedSettings } from '../config/settings/settings.ts';
-import { Daemon, type DaemonOptions } from '../daemon/daemon.ts';
+import { Daemon } from '../daemon/daemon.ts';
+import type { DaemonOptions } from '../daemon/daemon-options.ts';
 import { requireLogFile } from '../daemon/log-file.ts';
 import { createLog } from '../daemon/logging.ts';
 import { saveMemory } from '../daemon/memory.ts';
@@ -12,6 +13,7 @@ import { watchOver } from '../daemon/watchdog.ts';
 import { HttpServer } from '../http/server.ts';
 import type { Log } from '../plugins/contracts/index.ts';
 import { parseDuration } from '../util/duration.ts';
+import { OperatorFiles } from '../util/operator-files.ts';
 import { endByForceAfter } from './end.ts';
 import type { Environment, GlobalOptions } from './environment.ts';
 import { loadSettingsWithProblems } from './opened.ts';
@@ -89,10 +91,11 @@ async function startAndStop(
   stop.addEventListener('abort', () => {
     endByForceAfter(patience);
   });
-  const http = settings.values.http.enabled ? new HttpServer({ settings, clock, random, log }) : undefined;
+  const files = new OperatorFiles({ clock });
+  const http = settings.values.http.enabled ? new HttpServer({ settings, clock, files, log }) : undefined;
   const { socket, watchdog } = takeServiceManager(process.env, process.pid);
   const notifier = new Notifier(socket === undefined ? undefined : systemdNotify(socket), { clock, log });
-  const daemon = await notifier.whileStarting(startDaemon({ settings, clock, random, log }, http));
+  const daemon = await notifier.whileStarting(startDaemon({ settings, clock, random, files, log }, http));
   watchOver(daemon, { clock, log, notifier, interval: watchdog });
   saveMemory(daemon, clock);
   notifier.ready();

@@ -12,6 +12,8 @@ import { type LoopParts, makeQueueLoops, type QueueLoops } from './queue-loops.t
 import { placed, QueueReports } from './queue-reports.ts';
 import type { Wiring } from './wiring.ts';
 
+const noConnections: ReadonlySet<string> = new Set();
+
 type Read = Pick<RunConfiguration, 'queueFile' | 'inUse' | 'places'>;
 
 export interface AssemblyParts extends LoopParts {
@@ -29,8 +31,6 @@ export class Assembly {
   /** Earlier configurations whose workers are followed to their end, by their ids. */
   readonly #older = new Map<number, QueueLoops>();
   readonly #connections = new Map<string, ConnectionLoops & { readonly made: string }>();
-  /** Those of them that a listing adopts workers with: it may still be about to. */
-  readonly #adopting = new Set<number>();
   /** Whether the last file could be read: else nothing is known of what should run. */
   #readable = false;
   /** Queues that have errors to show instead of what is followed of them. */
@@ -46,7 +46,7 @@ export class Assembly {
     this.#homes = new Homes({
       ...{ queues, clock, log },
       placementsOf: (config) => parts.wiring.placementsOf(config),
-      running: () => this.#running,
+      running: () => this.running,
       follow: (config, configId) => this.#follow(config, configId),
     });
   }
@@ -64,7 +64,7 @@ export class Assembly {
       reconcilers: () => [...this.#connections.values()].map(({ reconciler }) => reconciler),
     });
     // A pass under way may still submit with one that was replaced.
-    makePruneLoop(this.#parts, () => new Set(this.#running.map(({ configId }) => configId)));
+    makePruneLoop(this.#parts, () => new Set(this.running.map(({ configId }) => configId)));
     // An operator's pause counts before the first worker is submitted.
     await commands.carryOutControls();
   }
@@ -147,7 +147,7 @@ export class Assembly {
     for (const queue of new Set([...outgoing, ...incoming].map(({ runtime }) => runtime.config.name))) {
       loops.succeed(`queue ${queue}`, loopsOf(outgoing, queue), loopsOf(incoming, queue));
     }
-    const connections = this.#connect(renewed);
+    this.#connect(renewed);
     const configs = [...wanted.values(), ...older.values()].map(({ config }) => config);
     // Of a queue with several configurations the current one counts; the others are there for those that have none.
     context.factoryLimits.configure([
@@ -159,7 +159,7 @@ export class Assembly {
     this.#known = new Set([...this.#known, ...silent, ...begun.map(({ name }) => name)]);
     return async () => {
       await this.#reports.begin(begun, silent, file);
-      if (file.readable) await store.orphans.keepOnly(connections);
+      if (file.readable) await store.orphans.keepOnly([...this.#connections.keys()]);
       this.#known = new Set((await store.queues.all()).map(({ queue }) => queue));
     };
   }
@@ -184,7 +184,8 @@ export class Assembly {
     const follow = new Map<number, QueueRuntime>();
     // A pass under way may still submit with what is replaced, and a listing adopt with what it was given for that: these are
     // followed, whatever is in use.
-    const adopting = [...this.#older.values()].filter(({ runtime }) => this.#adopting.has(runtime.configId));
+    const held = this.#homes.held.take();
+    const adopting = [...this.#older.values()].filter(({ runtime }) => held.has(runtime.configId));
     const last = [...replaced, ...adopting].map(({ runtime: { config, configId } }) => ({
       config,
       configId,
@@ -207,22 +208,24 @@ export class Assembly {
     }
   }
 
-  get #running(): QueueRuntime[] {
+  /** What runs now, the current configurations first. */
+  get running(): QueueRuntime[] {
     return [...this.#current.values(), ...this.#older.values()].map(({ runtime }) => runtime);
   }
 
   /** Whether the configuration that a worker is followed with leads to where it is. */
   #leads(configId: number, placement: string): boolean {
-    const current = this.#running.filter((runtime) => runtime.configId === configId);
+    const current = this.running.filter((runtime) => runtime.configId === configId);
     return current.some(({ connected }) => connected.has(placement));
   }
 
   #follow(config: QueueConfig, configId: number): QueueRuntime | undefined {
     const runtime = this.#older.get(configId)?.runtime ?? this.#runtime(config, configId, false);
     if (runtime === undefined) return undefined;
-    this.#adopting.add(configId);
-    if (!this.#older.has(configId))
-      this.#parts.loops.succeed(`queue ${config.name}`, [], this.#add(runtime).all);
+    if (this.#older.has(configId)) return runtime;
+    this.#parts.loops.succeed(`queue ${config.name}`, [], this.#add(runtime).all);
+    // It may lead where no other configuration does: its workers are observed and listed from now on.
+    this.#connect(noConnections);
     return runtime;
   }
 
@@ -262,12 +265,12 @@ export class Assembly {
     return now === undefined && this.#readable && !this.#standing.has(config.name);
   }
 
-  /** One monitor and one listing per connection that somebody uses, made from the current configurations first. */
-  #connect(renewed: ReadonlySet<string>): string[] {
+  /** One monitor and one listing per connection in use, made from the current configurations first. */
+  #connect(renewed: ReadonlySet<string>): void {
     const { loops } = this.#parts;
     const plugins = new Map<string, ConnectedPlugins>();
     const current = [...this.#current.values()].map(({ runtime }) => runtime);
-    for (const { connected } of this.#running) {
+    for (const { connected } of this.running) {
       for (const [name, its] of connected) if (!plugins.has(name)) plugins.set(name, its);
     }
     const users = current.map(({ config, connected }) => ({ config, connections: [...connected.keys()] }));
@@ -276,13 +279,14 @@ export class Assembly {
       const now = this.#connections.get(name);
       const connected = plugins.get(name);
       if (now !== undefined && connected !== undefined && !renewed.has(name)) continue;
-      const configFor = async (queue: string) =>
-        this.#current.has(queue) ? this.#homes.configFor(queue, name) : undefined;
-      const next = connected && makeConnectionLoops(this.#parts, name, connected, configFor);
+      const next =
+        connected &&
+        makeConnectionLoops(this.#parts, name, connected, () =>
+          this.#homes.forPass(name, (queue) => this.#current.has(queue)),
+        );
       if (next === undefined) this.#connections.delete(name);
       else this.#connections.set(name, { ...next, made: made.get(name) ?? '' });
       loops.succeed(`connection ${name}`, now?.all ?? [], next?.all ?? []);
     }
-    return [...plugins.keys()];
   }
 }

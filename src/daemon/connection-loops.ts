@@ -15,12 +15,12 @@ export interface ConnectionLoops {
 /** Between a monitor's end and its next start when it did not fail, ms. */
 const monitorInterval = 1000;
 
-/** Makes the loops of a connection; they are not started yet. `configFor` gives a configuration of a queue that leads to it. */
+/** Makes the loops of a connection; they are not started yet. `homes` gives configurations of queues that lead to it. */
 export function makeConnectionLoops(
   parts: LoopParts & { readonly writer: ObservationWriter },
   name: string,
   { connection, monitor, sweeper }: ConnectedPlugins,
-  configFor: ReconcilerOptions['configFor'],
+  homes: ReconcilerOptions['homes'],
 ): ConnectionLoops {
   const { settings, context, writer, loops } = parts;
   const progress = new Progress(context.clock);
@@ -32,7 +32,7 @@ export function makeConnectionLoops(
   };
   const agent = new MonitorAgent(monitor, connection, context, options, writer);
   const reconciler = new ReconcilerAgent(sweeper, connection, followed(context, progress), {
-    configFor,
+    homes,
     notListed: (workerIds) => {
       agent.suspect(workerIds);
     },

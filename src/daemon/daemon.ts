@@ -1,47 +1,37 @@
 import { hostname } from 'node:os';
+import { dirname } from 'node:path';
 import { schedule, type ScheduledTask } from 'node-cron';
 import { harvesterIdOf } from '../config/settings/machine.ts';
 import { CredentialBoard, type KnownCredential } from '../agents/credential-board.ts';
 import { Ledger } from '../agents/ledger.ts';
 import { FactoryLimits } from '../agents/factory-limits.ts';
 import { type Loop, type LoopHealth } from '../agents/loop.ts';
-import { toReason } from '../worker/errors.ts';
-import { type Metrics, noMetrics } from '../agents/metrics.ts';
+import { ThresherError, toReason } from '../worker/errors.ts';
+import { noMetrics } from '../agents/metrics.ts';
 import { ObservationWriter } from '../agents/observations.ts';
-import type { Step } from '../agents/queue-runtime.ts';
 import { logServerOf } from '../config/settings/log-server.ts';
-import type { LoadedSettings } from '../config/settings/settings.ts';
-import type { Log } from '../plugins/contracts/index.ts';
+import { modulesOf } from '../config/queues/queues.ts';
+import type { LogReader } from '../plugins/contracts/index.ts';
+import type { WorkerRecord } from '../store/rows.ts';
 import { openStore, type Store } from '../store/store.ts';
-import type { Clock } from '../util/clock.ts';
 import { OperatorFiles } from '../util/operator-files.ts';
-import { within } from '../util/deadline.ts';
+import { within } from '../util/within.ts';
 import { workerIdFloor } from '../worker/identity.ts';
 import { Assembly } from './assembly.ts';
 import { stuckGrace } from './queue-loops.ts';
 import { readForRun } from './configuration.ts';
 import { Credentials } from './credentials.ts';
+import type { DaemonOptions } from './daemon-options.ts';
 import { FileWatch } from './file-watch.ts';
 import { type Lock, takeLock } from './lock.ts';
+import { LogReaders } from './log-reader.ts';
 import { LoopSet } from './loop-set.ts';
-import { logProblems } from './problem-log.ts';
+import { loadPlugins } from './plugins.ts';
+import { logProblems, logReload } from './problem-log.ts';
 import { factoryIdAtStart, writeFactoryId } from './factory-file.ts';
 import { prepareStateDir } from './state-dir.ts';
 import { readVersion } from './version.ts';
 import { Wiring } from './wiring.ts';
-
-export interface DaemonOptions {
-  readonly settings: LoadedSettings;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly log: Log;
-  /** Who counts; default: nobody. */
-  readonly metrics?: Metrics;
-  /** Called once everything is ready and nothing runs yet; what it throws stops the start. */
-  readonly beforeLoops?: (daemon: Daemon) => Promise<void>;
-  /** For tests that stop the daemon dead at a certain moment. */
-  readonly step?: (step: Step) => void;
-}
 
 /** How long a stop waits for calls that were given up, and for the last writes, ms. */
 const lastWait = 2000;
@@ -50,6 +40,7 @@ const settleTime = 500;
 
 /** The running factory: everything wired together, started, and stopped in bounded time. */
 export class Daemon {
+  readonly factoryId: string;
   readonly #options: DaemonOptions;
   readonly #lock: Lock;
   readonly #store: Store;
@@ -64,6 +55,7 @@ export class Daemon {
   #assembly: Assembly | undefined;
   #wiring: Wiring | undefined;
   #credentials: Credentials | undefined;
+  #logs: LogReaders | undefined;
   #reloads: Promise<void> = Promise.resolve();
   #stopping = false;
   readonly #onPass = new Set<() => void>();
@@ -91,7 +83,7 @@ export class Daemon {
       await store.ids.raise(idFloor);
       // Last: where the database cannot be used, the directory gets no id that its workers do not have.
       if (!isWritten) await writeFactoryId(dir, id);
-      const daemon = new Daemon(options, lock, store);
+      const daemon = new Daemon(options, lock, store, id);
       await daemon.#run(id, idFloor);
       return daemon;
     } catch (error) {
@@ -101,10 +93,11 @@ export class Daemon {
     }
   }
 
-  private constructor(options: DaemonOptions, lock: Lock, store: Store) {
+  private constructor(options: DaemonOptions, lock: Lock, store: Store, factoryId: string) {
+    this.factoryId = factoryId;
     const { clock, random, log, metrics = noMetrics } = options;
     this.#options = options;
-    this.#files = new OperatorFiles({ clock });
+    this.#files = options.files ?? new OperatorFiles({ clock });
     this.#watch = new FileWatch(options.settings.queueFile, {
       settle: settleTime,
       clock,
@@ -161,6 +154,12 @@ export class Daemon {
   /** How many living workers are followed. */
   get liveWorkers(): number {
     return this.#ledger.live.size;
+  }
+
+  /** Reads the log of a worker with the monitors that run here. @throws ThresherError `no-log`, `unknown-plugin` */
+  async logsOf(worker: WorkerRecord): Promise<LogReader> {
+    if (this.#logs === undefined) throw new ThresherError('no-log', 'the daemon has not begun yet');
+    return this.#logs.of(worker);
   }
 
   /** Stops within `master.shutdownTimeout` and little more. Workers go on; nothing that was written is lost. */
@@ -226,12 +225,7 @@ export class Daemon {
     wiring.use(catalogue);
     await this.#credentials?.takeUp(settings, queueFile, catalogue, inUse);
     await assembly.reload(read);
-    const { queues, incomplete, refused, readable } = queueFile;
-    const facts = { cause, queues: queues.length, incomplete: incomplete.length, refused: refused.length };
-    if (!readable) log.error('the queue file cannot be used: all queues go on as they were', facts);
-    else if (refused.length > 0 || incomplete.length > 0)
-      log.warn('the queue file was read again; some queues have errors', facts);
-    else log.info('the queue file was read again', facts);
+    logReload(log, queueFile, cause);
   }
 
   async #lookForChange(): Promise<void> {
@@ -269,10 +263,17 @@ export class Daemon {
       logServer: logServerOf(settings.values),
     });
     const parts = { settings: settings.values, context, writer: this.#writer, wiring: this.#wiring };
-    this.#assembly = new Assembly({ ...parts, loops: this.#loops });
+    const assembly = new Assembly({ ...parts, loops: this.#loops });
+    this.#assembly = assembly;
+    this.#logs = new LogReaders({
+      store: this.#store,
+      wiring: this.#wiring,
+      running: () => assembly.running,
+      cataloguePastOf: (config) => loadPlugins(modulesOf(config), dirname(settings.queueFile), files),
+    });
     this.#credentials = new Credentials({ ...parts, files, loops: this.#loops }, this.#board);
     await this.#credentials.takeUp(settings, queueFile, catalogue, inUse);
-    await this.#assembly.begin(read);
+    await assembly.begin(read);
     if (qconf.checkInterval > 0) {
       const interval = qconf.checkInterval * 1000;
       const stuckAfter = context.pluginTimeout + stuckGrace;

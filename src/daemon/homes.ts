@@ -1,9 +1,11 @@
 import type { QueueRuntime } from '../agents/queue-runtime.ts';
+import type { PassHomes } from '../agents/reconciler.ts';
 import { parseSnapshot, type QueueConfig } from '../config/queues/queues.ts';
 import type { Log } from '../plugins/contracts/index.ts';
 import type { QueueStore } from '../store/queues.ts';
 import type { Clock } from '../util/clock.ts';
 import { toReason } from '../worker/errors.ts';
+import { HeldConfigs, type Hold } from './held-configs.ts';
 
 export interface HomesParts {
   readonly queues: Pick<QueueStore, 'configId' | 'snapshotsOf'>;
@@ -27,23 +29,44 @@ export interface HomesParts {
  * 3. the queue's own, with the submitter, monitor and sweeper of another queue that is there. It only ends workers.
  */
 export class Homes {
+  /** What listings were given. */
+  readonly held = new HeldConfigs();
   readonly #parts: HomesParts;
 
   constructor(parts: HomesParts) {
     this.#parts = parts;
   }
 
-  /** @returns undefined where nothing leads there */
-  async configFor(queue: string, connection: string): Promise<number | undefined> {
+  /** For one pass of a connection's listing, which adopts workers of configured queues only. */
+  forPass(connection: string, isConfigured: (queue: string) => boolean): PassHomes {
+    const hold = this.held.open();
+    return {
+      configFor: async (queue) => (isConfigured(queue) ? this.configFor(queue, connection, hold) : undefined),
+      release: () => {
+        hold.release();
+      },
+    };
+  }
+
+  /**
+   * @param hold keeps the configuration that was found followed from that moment on
+   * @returns undefined where nothing leads there
+   */
+  async configFor(queue: string, connection: string, hold?: Pick<Hold, 'keep'>): Promise<number | undefined> {
+    // Without a pause after the look at what runs: a reload may come in each.
+    const kept = (configId: number) => {
+      hold?.keep(configId);
+      return configId;
+    };
     const { queues, clock, log } = this.#parts;
     const running = this.#parts.running();
     const own = running.filter(({ config }) => config.name === queue);
     const there = own.find(({ connected }) => connected.has(connection));
-    if (there !== undefined) return there.configId;
+    if (there !== undefined) return kept(there.configId);
     for (const { configId, snapshot } of await queues.snapshotsOf(queue)) {
       const config = parseSnapshot(snapshot);
       if (!this.#leads(config, connection)) continue;
-      if (this.#parts.follow(config, configId) !== undefined) return configId;
+      if (this.#parts.follow(config, configId) !== undefined) return kept(configId);
     }
     const lender = running.find(({ connected }) => connected.has(connection))?.config;
     if (lender === undefined) return undefined;
@@ -53,7 +76,7 @@ export class Homes {
     log.warn('workers are followed with the plugins of another queue', {
       ...{ queue, connection, lender: lender.name, configId },
     });
-    return configId;
+    return kept(configId);
   }
 
   #leads(config: QueueConfig, connection: string): boolean {

@@ -31,7 +31,7 @@ export async function loadPlugins(
 
 /** Node's own `import` reads whatever stands there: it never comes back from a pipe, and reads a device until memory ends. */
 async function importModule(module: string, configDir: string, files: OperatorFiles): Promise<object> {
-  const url = toUrl(module, configDir);
+  const url = await toUrl(module, configDir, files);
   const file = fileURLToPath(url);
   try {
     await files.read(file, 'module');
@@ -54,7 +54,9 @@ async function importModule(module: string, configDir: string, files: OperatorFi
 }
 
 /** A path counts from the queue file; a package is looked for as if the queue file required it. */
-function toUrl(module: string, configDir: string): URL {
+async function toUrl(module: string, configDir: string, files: OperatorFiles): Promise<URL> {
   if (module.startsWith('.') || isAbsolute(module)) return pathToFileURL(resolve(configDir, module));
+  // Node looks for a package in the main thread, where a dead mount would stop all queues: this look fails instead.
+  await files.stat(resolve(configDir, 'node_modules', module));
   return pathToFileURL(createRequire(resolve(configDir, 'package.json')).resolve(module));
 }

@@ -44,3 +44,13 @@ export function logProblem(log: Log, problem: Problem): void {
       break;
   }
 }
+
+/** Tells of a queue file that was read again. */
+export function logReload(log: Log, queueFile: QueueFileResult, cause: string): void {
+  const { queues, incomplete, refused, readable } = queueFile;
+  const facts = { cause, queues: queues.length, incomplete: incomplete.length, refused: refused.length };
+  if (!readable) log.error('the queue file cannot be used: all queues go on as they were', facts);
+  else if (refused.length > 0 || incomplete.length > 0)
+    log.warn('the queue file was read again; some queues have errors', facts);
+  else log.info('the queue file was read again', facts);
+}

@@ -105,6 +105,24 @@ export class Wiring {
     };
   }
 
+  /**
+   * A monitor for the logs of a configuration that does not run, with what its connection shares here; undefined where the
+   * configuration does not lead there. Its connection is neither listed nor observed.
+   * @throws ThresherError `unknown-plugin`
+   */
+  monitorAt(
+    config: QueueConfig,
+    configId: number,
+    placement: string,
+    catalogue = this.#catalogue,
+  ): Monitor | undefined {
+    const { definition, choice } = this.#choose(config, 'submitter', catalogue);
+    const leads = definition
+      .connections(choice.config, this.#context(config, configId, ''))
+      .includes(placement);
+    return leads ? (this.#create(config, configId, 'monitor', placement, catalogue) as Monitor) : undefined;
+  }
+
   /** @throws ThresherError `unknown-plugin` */
   credentialManager({ name, module, config, configDir }: CredentialManagerChoice): CredentialManager {
     const definition = this.#catalogue.find('credmanager', module, name);
@@ -137,15 +155,25 @@ export class Wiring {
     };
   }
 
-  #create(config: QueueConfig, configId: number, section: SectionName, connection: string): unknown {
-    const { definition, choice } = this.#choose(config, section);
+  #create(
+    config: QueueConfig,
+    configId: number,
+    section: SectionName,
+    connection: string,
+    catalogue = this.#catalogue,
+  ): unknown {
+    const { definition, choice } = this.#choose(config, section, catalogue);
     return definition.create(choice.config, this.#context(config, configId, connection));
   }
 
-  #choose(config: QueueConfig, section: SectionName): { definition: AnyDefinition; choice: PluginChoice } {
+  #choose(
+    config: QueueConfig,
+    section: SectionName,
+    catalogue = this.#catalogue,
+  ): { definition: AnyDefinition; choice: PluginChoice } {
     const choice = config.plugins[section];
     if (choice === undefined) throw new ThresherError('missing-section', `${config.name} has no ${section}`);
-    const definition = this.#catalogue.find(sections[section].kind, choice.module, choice.name);
+    const definition = catalogue.find(sections[section].kind, choice.module, choice.name);
     if (definition === undefined) {
       const message = `${config.name}: no ${section} is called ${choice.name} of ${choice.module} any more`;
       throw new ThresherError('unknown-plugin', message);

@@ -4,8 +4,6 @@ import type { FastifyInstance } from 'fastify';
 import type { LoadedSettings } from '../config/settings/settings.ts';
 import type { Daemon } from '../daemon/daemon.ts';
 import { DaemonMetrics } from '../daemon/metrics.ts';
-import { readFactoryId } from '../daemon/factory-file.ts';
-import { logReaderOf } from '../daemon/log-reader.ts';
 import { openBesideDaemon } from '../daemon/reader.ts';
 import { readVersion } from '../daemon/version.ts';
 import type { Log } from '../plugins/contracts/index.ts';
@@ -13,7 +11,7 @@ import type { WorkerRecord } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../util/clock.ts';
 import { hasCode } from '../util/files.ts';
-import { OperatorFiles } from '../util/operator-files.ts';
+import type { OperatorFiles } from '../util/operator-files.ts';
 import { messageOf, ThresherError } from '../worker/errors.ts';
 import { isLoopback } from './access.ts';
 import { makeApp } from './app.ts';
@@ -22,16 +20,16 @@ import { TokenFile } from './token-file.ts';
 export interface HttpOptions {
   readonly settings: LoadedSettings;
   readonly clock: Clock;
-  readonly random: () => number;
+  /** The daemon's. */
+  readonly files: OperatorFiles;
   readonly log: Log;
 }
 
-/** Health, metrics and status of a daemon over HTTP. It reads beside the daemon, as the command line does. */
+/** Health, metrics and status of a daemon over HTTP. It reads the database beside the daemon, as the command line does, and logs through the daemon. */
 export class HttpServer {
   /** For the daemon to count with. */
   readonly metrics: DaemonMetrics;
   readonly #options: HttpOptions;
-  readonly #files: OperatorFiles;
   readonly #tokenFile: TokenFile | undefined;
   #app: FastifyInstance | undefined;
   #store: Store | undefined;
@@ -40,12 +38,11 @@ export class HttpServer {
 
   /** Listens nowhere yet. */
   constructor(options: HttpOptions) {
-    const { settings, clock } = options;
+    const { settings, clock, files } = options;
     this.#options = options;
     this.metrics = new DaemonMetrics(clock);
-    this.#files = new OperatorFiles({ clock });
     const { tokenFile } = settings;
-    this.#tokenFile = tokenFile === undefined ? undefined : new TokenFile(tokenFile, this.#files);
+    this.#tokenFile = tokenFile === undefined ? undefined : new TokenFile(tokenFile, files);
   }
 
   /** Finds mistakes that need no daemon. @throws ThresherError `http-token-missing`, `http-token-unreadable` */
@@ -62,18 +59,18 @@ export class HttpServer {
 
   /** @throws ThresherError `http-port-in-use`, `http-address` */
   async open(daemon: Daemon): Promise<void> {
-    const { settings, clock, random, log } = this.#options;
-    const { dir, store } = await openBesideDaemon(settings, 'read');
+    const { settings, clock, log } = this.#options;
+    const { factoryId } = daemon;
+    const { store } = await openBesideDaemon(settings, 'read', factoryId);
     this.#store = store;
     const name = hostname();
     const served = {
       ...{ clock, log, store },
       ownNames: [hostOf(settings), name, name.split('.')[0] ?? name],
       metrics: this.metrics,
-      factoryId: readFactoryId(dir) ?? '',
+      factoryId,
       version: readVersion(),
-      logsOf: (worker: WorkerRecord) =>
-        logReaderOf(worker, store, { settings, clock, files: this.#files, random, log }),
+      logsOf: (worker: WorkerRecord) => daemon.logsOf(worker),
       health: () => daemon.health,
       credentials: () => daemon.credentials,
       stopping: () => this.#stopping,

@@ -1,7 +1,8 @@
 import { sql } from 'kysely';
 
 /** The living, in SQL. Written out, since SQLite uses a partial index only for the very words of its condition. */
-export const alive = sql.raw(`status IN ('pending', 'submitted', 'idle', 'ready', 'running')`);
+export const aliveWords = `status IN ('pending', 'submitted', 'idle', 'ready', 'running')`;
+export const alive = sql.raw(aliveWords);
 export const ended = sql.raw(`status NOT IN ('pending', 'submitted', 'idle', 'ready', 'running')`);
 
 /** When a worker ended: without an end of its own the time of its last change counts. In these words the indexes have it. */

@@ -3,7 +3,7 @@ import Database from 'better-sqlite3';
 import { CompiledQuery, Kysely, sql, SqliteDialect } from 'kysely';
 import { Migrator } from 'kysely/migration';
 import { ThresherError } from '../worker/errors.ts';
-import { finalStatuses } from '../worker/status.ts';
+import { aliveWords } from './conditions.ts';
 import { storeError } from './failures.ts';
 import { migrations } from './migrations.ts';
 import { KeptStatements } from './statements.ts';
@@ -24,11 +24,12 @@ export interface Instance {
   readonly living: number;
 }
 
-const instancesQuery = `
+/** Counts the living alone: a factory may have millions of ended workers. */
+export const instancesQuery = `
   SELECT instance AS id, count(worker_id) AS living
   FROM (SELECT DISTINCT instance FROM counters)
   LEFT JOIN (
-    SELECT instance, worker_id FROM workers WHERE status NOT IN (${finalStatuses.map((status) => `'${status}'`).join(', ')})
+    SELECT instance, worker_id FROM workers WHERE ${aliveWords}
   ) USING (instance)
   GROUP BY instance ORDER BY instance`;
 

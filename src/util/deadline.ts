@@ -46,14 +46,3 @@ export async function withDeadline<T>(
     late.catch(() => undefined);
   }
 }
-
-/** Waits for the work at most so long; the work goes on behind that. @returns whether it came to its end */
-export async function within(clock: Clock, ms: number, work: Promise<void>): Promise<boolean> {
-  const done = new AbortController();
-  const late = clock.sleep(ms, done.signal).then(() => false);
-  try {
-    return await Promise.race([work.then(() => true), late]);
-  } finally {
-    done.abort();
-  }
-}

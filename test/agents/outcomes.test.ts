@@ -143,7 +143,7 @@ describe('a worker that the backend does not know any more', () => {
   it('is missed, and lost', () => {
     expect(absenceChange(1, false, true, now)).to.deep.equal({
       ...{ workerId: 1, to: 'missed', source: 'monitor', endTime: now },
-      error: { code: 'lost', message: 'the backend does not know it any more' },
+      error: { code: 'lost', message: 'the backend does not know the worker any more' },
     });
   });
 

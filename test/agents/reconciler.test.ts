@@ -4,6 +4,7 @@ import { judge, ReconcilerAgent } from '../../src/agents/reconciler.ts';
 import { SweeperAgent } from '../../src/agents/sweeper.ts';
 import type { Found, Sweeper, Worker, WorkerStatus } from '../../src/plugins/contracts/index.ts';
 import type { Fate } from '../../src/store/workers.ts';
+import { messageOf } from '../../src/worker/errors.ts';
 import { finalStatuses, isFinal, workerStatuses } from '../../src/worker/status.ts';
 import { AgentParts } from '../support/agent-context.ts';
 import { workerOf } from '../support/samples.ts';
@@ -80,6 +81,7 @@ describe('the listing of a connection', () => {
   let meanwhile: () => Promise<unknown>;
   let notListed: number[][];
   let asked: string[];
+  let release: () => void;
   const sweeper = {
     list: async () => {
       await meanwhile();
@@ -93,16 +95,22 @@ describe('the listing of a connection', () => {
     meanwhile = async () => undefined;
     notListed = [];
     asked = [];
+    release = () => undefined;
   });
 
   afterEach(() => parts[Symbol.asyncDispose]());
 
   const reconcile = () =>
     new ReconcilerAgent(sweeper, parts.connection, parts.context, {
-      configFor: async (queue) => {
-        asked.push(queue);
-        return 7;
-      },
+      homes: () => ({
+        configFor: async (queue) => {
+          asked.push(queue);
+          return 7;
+        },
+        release: () => {
+          release();
+        },
+      }),
       notListed: (ids) => notListed.push([...ids]),
     }).pass();
 
@@ -126,6 +134,19 @@ describe('the listing of a connection', () => {
     meanwhile = () => parts.submitted(1);
     await reconcile();
     expect(notListed).to.deep.equal([[]]);
+  });
+
+  it('releases the configurations that it was given after the adoption, and after a failure', async () => {
+    const released: (number | undefined)[] = [];
+    release = () => released.push(parts.context.ledger.live.get(10)?.configId);
+    listed = [shown(10)];
+    await reconcile();
+    expect(released).to.deep.equal([7]);
+    meanwhile = async () => {
+      throw new Error('the backend fails');
+    };
+    expect(await reconcile().catch(messageOf)).to.contain('the backend fails');
+    expect(released).to.have.length(2);
   });
 
   it('adopts with a configuration that leads there, so that the worker can be ended and swept', async () => {

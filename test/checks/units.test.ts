@@ -36,6 +36,11 @@ describe('etc/thresher.service', () => {
     });
   });
 
+  it('has the daemon started again after a SIGHUP that came before its first instruction', () => {
+    expect(value('RestartForceExitStatus')).to.equal('SIGHUP');
+    expect(verify(unit.replace('=SIGHUP', '=SIGHUB')).says).to.contain('SIGHUB');
+  });
+
   it('would not be accepted with a spelling mistake', () => {
     expect(verify(unit.replace('WatchdogSec', 'WatchDogSec')).says).to.contain('WatchDogSec');
   });

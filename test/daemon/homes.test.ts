@@ -24,11 +24,14 @@ describe('a configuration for workers that are where their queue leads no more',
   let snapshots: { configId: number; config: QueueConfig }[];
   let followed: { config: QueueConfig; configId: number }[];
   let homes: Homes;
+  let held: number[];
+  const hold = { keep: (configId: number) => held.push(configId) };
 
   beforeEach(() => {
     running = [];
     snapshots = [];
     followed = [];
+    held = [];
     homes = new Homes({
       queues: {
         configId: async () => 99,
@@ -89,6 +92,24 @@ describe('a configuration for workers that are where their queue leads no more',
     running = [runtime(3, config('N', 'old'))];
     expect(await homes.configFor('Q', 'old')).to.equal(99);
     expect(followed[0]?.config).to.include({ name: 'Q', demand: 'none' });
+  });
+
+  it('is held from the moment on in which it is found, on every path', async () => {
+    running = [runtime(1, config('Q', 'new')), runtime(3, config('N', 'old'))];
+    snapshots = [{ configId: 10, config: config('Q', 'earlier') }];
+    for (const place of ['new', 'earlier', 'old', 'elsewhere']) await homes.configFor('Q', place, hold);
+    expect(held).to.deep.equal([1, 10, 99]);
+  });
+
+  it('is held for a pass of a listing until the pass releases it, and given for configured queues only', async () => {
+    running = [runtime(1, config('Q', 'new'))];
+    const pass = homes.forPass('new', (queue) => queue === 'Q');
+    expect([await pass.configFor('Q'), await pass.configFor('GONE')]).to.deep.equal([1, undefined]);
+    homes.held.take();
+    expect([...homes.held.take()]).to.deep.equal([1]);
+    pass.release();
+    homes.held.take();
+    expect([...homes.held.take()]).to.deep.equal([]);
   });
 
   it('is none where nothing leads there, or where its plugins cannot be made', async () => {

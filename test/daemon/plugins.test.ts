@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { loadPlugins } from '../../src/daemon/plugins.ts';
 import { OperatorFiles } from '../../src/util/operator-files.ts';
+import { ThresherError } from '../../src/worker/errors.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { files } from '../support/operator-files.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
@@ -30,6 +31,26 @@ describe('modules of plugins', () => {
     );
     expect(catalogue.failure('/dev/zero')).to.contain('it is a device');
     expect(catalogue.find('sweeper', './good.mjs', 'Own')).to.have.property('name', 'Own');
+  });
+
+  it('are not looked for as packages where the directory of packages does not answer', async () => {
+    const own = join(directory, 'node_modules', 'own');
+    mkdirSync(own, { recursive: true });
+    writeFileSync(join(own, 'package.json'), '{ "name": "own", "type": "module", "exports": "./index.js" }');
+    writeFileSync(join(own, 'index.js'), good);
+    const looked: string[] = [];
+    class DeadFiles extends OperatorFiles {
+      override async stat(path: string): Promise<never> {
+        looked.push(path);
+        throw new ThresherError('file-timeout', `a look at ${path} did not come back within 10 s`);
+      }
+    }
+    const dead = await loadPlugins(['own'], directory, new DeadFiles({ clock: new ManualClock() }));
+    expect(looked).to.deep.equal([own]);
+    expect(dead.failure('own')).to.equal(`a look at ${own} did not come back within 10 s`);
+    expect(dead.find('sweeper', 'own', 'Own')).to.equal(undefined);
+    const answering = await loadPlugins(['own'], directory, files);
+    expect(answering.find('sweeper', 'own', 'Own')).to.have.property('name', 'Own');
   });
 
   it('have a deadline for what they wait for, side by side with the others', async () => {

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { expect } from 'chai';
 import type { WorkerView } from '../../src/daemon/view.ts';
@@ -26,6 +26,41 @@ describe('a daemon over HTTP', () => {
       settings: { http: { enabled: true, port: 0, ...http } },
       pilot: 'echo "<script>alert(1)</script>"; echo trouble >&2; exec sleep 1000',
     });
+
+  it('reads logs with the monitor that it has, however often it is asked', async () => {
+    site = new Site({ queues: {}, settings: { http: { enabled: true, port: 0 } } });
+    writeFileSync(
+      site.path('counting.mjs'),
+      `import { appendFileSync } from 'node:fs';
+      export const Counting = {
+        kind: 'monitor', name: 'Counting', module: '', aliases: [], config: {},
+        connections: (config, { stateDir }) => ['local:' + stateDir + '/local'],
+        check: async () => [], withFiles: async (config) => config,
+        create: () => {
+          appendFileSync(${JSON.stringify(site.path('made'))}, 'a monitor\\n');
+          return {
+            observe: async (sink, signal) => {
+              sink.begin();
+              sink.complete();
+              await new Promise((done) => signal.addEventListener('abort', done));
+            },
+            check: async () => new Map(),
+            logs: { async *read() { yield Buffer.from('a log\\n'); } },
+          };
+        },
+      };\n`,
+    );
+    site.writeQueues({ Q: { ...two, monitor: { name: 'Counting', module: './counting.mjs' } } });
+    const daemon = site.start();
+    const url = await urlOf(daemon);
+    const [worker] = await until('one is submitted', async () => {
+      const all = await site.workers().catch(() => []);
+      return all.length > 0 && all;
+    });
+    for (let times = 1; times <= 3; times++)
+      expect(await (await fetch(`${url}api/workers/${worker!.workerID}/log`)).text()).to.equal('a log\n');
+    expect(readFileSync(site.path('made'), 'utf8')).to.equal('a monitor\n');
+  });
 
   it('shows what the command line shows, logs included, until it stops', async () => {
     site = serving({});

@@ -83,9 +83,28 @@ describe('a queue that an operator moves to another connection', () => {
     await endDaemon();
     edit(`UPDATE workers SET config_id = (SELECT max(config_id) FROM configs WHERE queue = 'Q')`);
     edit(`DELETE FROM configs WHERE queue = 'Q' AND config_id NOT IN (SELECT config_id FROM workers)`);
-    site.start();
+    const restarted = site.start();
+    // The rows say that they run already before the daemon has begun.
+    await until('the workers get another configuration', () =>
+      restarted.output().includes('workers get another configuration'),
+    );
     expect(await running(2)).to.deep.equal(ids);
     await killAndSweep();
+  });
+
+  it('sees the end of its workers by an earlier configuration whose connection no other queue uses', async () => {
+    site.writeQueues({ Q: moved, N: neighbour });
+    daemon.process.kill('SIGHUP');
+    await until('the queue is moved', () => daemon.output().includes('was read again'));
+    await endDaemon();
+    edit(`UPDATE workers SET config_id = (SELECT max(config_id) FROM configs WHERE queue = 'Q')`);
+    site.writeQueues({ Q: moved });
+    const restarted = site.start();
+    await until('the workers get an earlier configuration', () =>
+      restarted.output().includes('workers get another configuration'),
+    );
+    site.killEverything();
+    await until('both are failed', async () => (await site.workers({ status: 'failed' })).length === 2);
   });
 
   it('is told where its workers are when no configuration leads there, and that nothing ends them', async () => {

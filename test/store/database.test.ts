@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect } from 'chai';
+import { instancesIn, instancesQuery } from '../../src/store/database.ts';
 import { storeError } from '../../src/store/failures.ts';
 import { migrations } from '../../src/store/migrations.ts';
 import { openStore, openStoreBeside } from '../../src/store/store.ts';
@@ -105,6 +106,26 @@ describe('the database', () => {
       });
     });
   }
+
+  it('names its factories with their living workers, and reads no ended one for that', async () => {
+    const file = newFile();
+    for (const factory of ['one', 'two']) {
+      const store = await openStore(file, factory);
+      await store.ids.raise(1);
+      if (factory === 'one') await store.workers.insert([workerOf(1)], 'pending', 1, 'submitter');
+      await store.close();
+    }
+    expect(instancesIn(file)).to.deep.equal([
+      { id: 'one', living: 1 },
+      { id: 'two', living: 0 },
+    ]);
+    const plan = inDatabase(file, (db) =>
+      db.prepare<[], { detail: string }>(`EXPLAIN QUERY PLAN ${instancesQuery}`).all(),
+    );
+    const ofWorkers = plan.map(({ detail }) => detail).filter((detail) => detail.includes('workers'));
+    expect(ofWorkers.join('\n')).to.contain('INDEX workers_alive');
+    expect(ofWorkers.join('\n')).not.to.match(/SCAN workers$|(?<!COVERING )INDEX workers_/m);
+  });
 
   it('cannot be written by a reader', async () => {
     const file = await created();

@@ -95,7 +95,7 @@ export class K8sSweeper implements Sweeper {
         await this.#deleteJob({ name, uid }, signal);
         return undefined;
       }
-      const message = `the Job ${name} has the uid ${uid} now, and the worker's had ${String(own)}: somebody made it anew; delete it, if nobody needs it`;
+      const message = `the Job ${name} has the uid ${uid} now, and the worker's had ${String(own)}: another client created it anew; delete it if it is not needed`;
       throw new ThresherError('k8s-name-taken', message);
     };
     return this.#end(workers, ask, patience.remove, undefined, signal);

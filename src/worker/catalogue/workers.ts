@@ -41,8 +41,9 @@ export const workerErrors = {
   },
   'ended-unseen': {
     meaning:
-      'The backend did not know the worker any more when the daemon first looked: it ended, or somebody removed it, while no daemon ran or after the backup that the database was restored from. Throttlers do not count it.',
-    remedy: 'None needed after a restore or a long stop; otherwise look who removes workers.',
+      'The backend did not know the worker any more when the daemon first looked: the worker ended, or another client removed it from the backend, while no daemon ran or after the backup that the database was restored from. Throttlers do not count the worker.',
+    remedy:
+      'None needed after a restore or a long stop; otherwise find the client that removes workers from the backend.',
   },
   'late-creation': {
     meaning:
