@@ -4,8 +4,8 @@ import { type QueueConfig, readQueueFile } from '../config/queues/queues.ts';
 import { isError } from '../config/settings/settings.ts';
 import { readConfiguration } from '../daemon/configuration.ts';
 import { type RenderedWorker, renderExisting, renderNew } from '../daemon/rendering.ts';
-import { maskSecrets, maskText } from '../util/mask.ts';
 import { OperatorFiles } from '../util/operator-files.ts';
+import { maskText, withoutSecrets } from '../util/secrets.ts';
 import { ThresherError } from '../worker/errors.ts';
 import type { Requirements } from '../worker/worker.ts';
 import { whatIsIt } from './check-config.ts';
@@ -121,8 +121,8 @@ function requirementsIn(options: RenderOptions): Partial<Requirements> {
 
 function print(shown: RenderedWorker, output: RenderFormat, { out }: Environment): void {
   const { worker, format, files, notes } = shown;
-  const document = maskSecrets(shown.document);
-  const environment = maskSecrets(shown.environment);
+  const document = withoutSecrets('', shown.document);
+  const environment = withoutSecrets('', shown.environment);
   const { workerId, name, queue, placement } = worker;
   if (output === 'json') {
     const whose = { queue, workerId, name, connection: placement };

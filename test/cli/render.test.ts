@@ -87,6 +87,10 @@ describe('thresher render', () => {
           monitor: { name: 'ScriptedMonitor', module: './third.mjs' },
           sweeper: { name: 'ScriptedSweeper', module: './third.mjs' },
         },
+        SECRETS: plugin('htcondor', 'HTCondor', {
+          ...{ templateFile: 'secrets.sdf', condorSchedd: 'schedd.invalid', condorPool: 'pool.invalid' },
+          customSubmitAttributes: { X_PASSWORD: 'hunter2' },
+        }),
         WRONG: { ...kubernetes(where), maxWorkers: 'many' },
       },
     });
@@ -101,13 +105,29 @@ describe('thresher render', () => {
               {
                 name: 'pilot',
                 image: 'busybox',
-                command: ['pilot'],
-                env: [{ name: 'DB_PASSWORD', value: 'geheim' }],
+                command: ['pilot', '--password', 'hunter5'],
+                env: [
+                  { name: 'DB_PASSWORD', value: 'geheim' },
+                  { name: 'PILOT_OPTIONS', value: '--password hunter4' },
+                ],
               },
             ],
           },
         ),
       ),
+    );
+    writeFileSync(
+      site.path('secrets.sdf'),
+      [
+        'executable = /bin/true',
+        'arguments = --password hunter7 --header "Authorization: Bearer hunter8"',
+        '+MyToken = "hunter12"',
+        'my.api_key = hunter13',
+        '{customSubmitAttributes}',
+        '+workerID = {workerID}',
+        'queue',
+        '',
+      ].join('\n'),
     );
     writeFileSync(
       site.path('pilot.sub.yaml'),
@@ -148,6 +168,21 @@ describe('thresher render', () => {
       expect(stdout, queue).to.include('DB_PASSWORD').and.include('(hidden)').and.not.include('geheim');
     }
   });
+
+  for (const [queue, forms] of [
+    ['SECRETS', ['yaml', 'sdf', 'json']],
+    ['JOBS', ['yaml', 'json']],
+  ] as const)
+    for (const form of forms)
+      it(`masks options, headers and attributes of ${queue} as ${form}`, async () => {
+        const { stdout, stderr } = await render(queue, '--output', form);
+        expect(stderr).to.equal('');
+        expect(stdout)
+          .to.include('--password')
+          .and.include('(hidden)')
+          .and.not.match(/hunter\d/);
+        if (queue === 'SECRETS') expect(stdout).to.include('X_PASSWORD').and.include('api_key');
+      });
 
   it('shows the submit text of an HTCondor queue, and as JSON with its files', async () => {
     const { stdout } = await render('CONDOR');
