@@ -35,7 +35,7 @@ const folded: Partial<Record<Problem['code'], string>> = {
   'file-unreadable': 'not on this machine',
   'unread-option': 'neither thresher nor Harvester reads',
   'plugin-not-needed': 'not needed by a pull queue and ignored',
-  'credmanager-not-applied': 'accepted but not applied yet',
+  'credmanager-not-applied': 'credential managers that thresher does not run',
 };
 
 /**

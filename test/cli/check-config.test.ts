@@ -734,7 +734,7 @@ describe('explain', () => {
     expect(of('nQueueLimitWorker')).to.include({ value: 9, note: 'counts as 3' });
     expect(of('runMode')).to.include({ value: 'self', from: 'default', line: null });
     expect(of('monitor.pollInterval')).to.include({ value: 1, from: 'default' });
-    expect(of('sight')).to.include({ note: 'read by nobody' });
+    expect(of('sight')).to.include({ note: 'neither thresher nor Harvester reads it' });
     expect(of('truePilot')?.note).to.match(/^no effect: /);
   });
 

@@ -162,7 +162,7 @@ function noteOn(effect: OptionEffect | undefined, value: unknown, ofPlugin: bool
     case 'idle':
       return `no effect: ${effect.why.replaceAll('`', '')}`;
     case 'unread':
-      return ofPlugin ? 'not read by this plugin' : 'read by nobody';
+      return ofPlugin ? 'not read by this plugin' : `${effect.who} it`;
     case 'read':
       return value === null ? 'counts as not written' : '';
     case 'unknown':
