@@ -91,6 +91,17 @@ describe('thresher render', () => {
           ...{ templateFile: 'secrets.sdf', condorSchedd: 'schedd.invalid', condorPool: 'pool.invalid' },
           customSubmitAttributes: { X_PASSWORD: 'hunter2' },
         }),
+        TEMPLATE: { isTemplateQueue: true, ...plugin('local', 'Local') },
+        LEAN: {
+          mapType: 'NoJob',
+          ...plugin('htcondor', 'HTCondor', {
+            ...{ templateFile: 'sizes.sdf', condorSchedd: 'schedd.invalid', condorPool: 'pool.invalid' },
+          }),
+        },
+        BARE: plugin('htcondor', 'HTCondor', {
+          ...{ templateFile: 'bare.sdf', condorSchedd: 'schedd.invalid', condorPool: 'pool.invalid' },
+        }),
+        OF_TEMPLATE: { templateQueueName: 'TEMPLATE' },
         WRONG: { ...kubernetes(where), maxWorkers: 'many' },
       },
     });
@@ -116,6 +127,11 @@ describe('thresher render', () => {
         ),
       ),
     );
+    for (const [file, executable, more] of [
+      ['sizes.sdf', '/bin/true', 'request_memory = {requestRam}'],
+      ['bare.sdf', '/no/such/pilot', '+site = "A"'],
+    ] as const)
+      writeFileSync(site.path(file), `executable = ${executable}\n${more}\n+workerID = {workerID}\nqueue\n`);
     writeFileSync(
       site.path('secrets.sdf'),
       [
@@ -216,6 +232,23 @@ describe('thresher render', () => {
     });
   });
 
+  it('shows a worker of a queue that lacks only a size, once the command line gives it', async () => {
+    const { stdout } = await render('LEAN', '--ram', '2000', '--walltime', '86400');
+    expect(stdout).to.include('request_memory = 2000');
+    const refused = await render('LEAN');
+    expect(refused.status).to.equal(1);
+    expect(refused.stderr).to.include('[size-not-said]');
+    expect((await render('LEAN', '--ram', '0')).stderr).to.include('[size-not-said]');
+  });
+
+  it('shows a worker whose executable is not on this machine, and names it in a note', async () => {
+    const { stdout, stderr } = await render('BARE');
+    expect(stderr).to.equal('');
+    expect(stdout)
+      .to.include('\n# missing: the executable /no/such/pilot does not exist')
+      .and.include('executable = /no/such/pilot');
+  });
+
   it('needs no daemon, and makes no state directory', () => {
     expect(existsSync(site.stateDir)).to.equal(false);
   });
@@ -235,6 +268,14 @@ describe('thresher render', () => {
       2,
       /has no submit text: use --output yaml or json/,
     ],
+    [
+      'a template',
+      ['TEMPLATE'],
+      1,
+      /TEMPLATE is a template in .*: name one of its queues: OF_TEMPLATE \[no-such-queue\]/,
+    ],
+    ['no cores', ['JOBS', '--ncore', '0'], 2, /--ncore.*whole number from 1/],
+    ['an unknown pilot type', ['JOBS', '--pilot-type', 'XX'], 2, /'XX' is invalid. Allowed choices are .*PR/],
     ['cores that are no number', ['JOBS', '--ncore', 'many'], 2, /whole number/],
   ] as const) {
     it(`refuses ${what} with the reason`, async () => {
@@ -288,7 +329,9 @@ describe('thresher render', () => {
       const id = String(worker?.workerID);
       const run = (...args: string[]) => runHere('--config', lived.config, 'render', ...args);
       expect((await run('P', '--worker', id)).stderr).to.match(/is one of Q, and not of P \[usage\]/);
-      expect((await run('Q', '--worker', id, '--ncore', '2')).stderr).to.match(/\[usage\]/);
+      expect((await run('Q', '--worker', id, '--ncore', '2', '--job-type', 'user')).stderr).to.match(
+        /leave out --worker, or --ncore, --job-type \[usage\]/,
+      );
       expect((await run('Q', '--worker', '5')).stderr).to.match(/\[no-such-worker\]/);
     });
   });
