@@ -66,7 +66,7 @@ _thresher() {
     'thresher render:'--walltime) : ;;
     'thresher render:'--resource-type) : ;;
     'thresher render:'--job-type) : ;;
-    'thresher render:'--pilot-type) : ;;
+    'thresher render:'--pilot-type) _thresher_words RC ALRB PT PR ;;
     'thresher render:'--prod-source-label) : ;;
     'thresher render:'--output) _thresher_words yaml sdf json ;;
     'thresher db check:'--output) _thresher_words table json ;;

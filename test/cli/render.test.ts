@@ -101,7 +101,7 @@ describe('thresher render', () => {
         BARE: plugin('htcondor', 'HTCondor', {
           ...{ templateFile: 'bare.sdf', condorSchedd: 'schedd.invalid', condorPool: 'pool.invalid' },
         }),
-        OF_TEMPLATE: { templateQueueName: 'TEMPLATE' },
+        USER: { templateQueueName: 'TEMPLATE' },
         WRONG: { ...kubernetes(where), maxWorkers: 'many' },
       },
     });
@@ -272,7 +272,7 @@ describe('thresher render', () => {
       'a template',
       ['TEMPLATE'],
       1,
-      /TEMPLATE is a template in .*: name one of its queues: OF_TEMPLATE \[no-such-queue\]/,
+      /TEMPLATE is a template in .*: name one of its queues: USER \[no-such-queue\]/,
     ],
     ['no cores', ['JOBS', '--ncore', '0'], 2, /--ncore.*whole number from 1/],
     ['an unknown pilot type', ['JOBS', '--pilot-type', 'XX'], 2, /'XX' is invalid. Allowed choices are .*PR/],
