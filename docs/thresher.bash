@@ -41,9 +41,6 @@ _thresher() {
     esac
   done
   case "$command:$value" in
-    *:--config) compopt -o default ;;
-    *:--state-dir) compopt -o dirnames ;;
-    *:--output) _thresher_words table json ;;
     'thresher run:'--for) : ;;
     'thresher run:'--http-port) : ;;
     'thresher queues:'--output) _thresher_words table json ;;
@@ -69,11 +66,14 @@ _thresher() {
     'thresher render:'--walltime) : ;;
     'thresher render:'--resource-type) : ;;
     'thresher render:'--job-type) : ;;
-    'thresher render:'--pilot-type) : ;;
+    'thresher render:'--pilot-type) _thresher_words RC ALRB PT PR ;;
     'thresher render:'--prod-source-label) : ;;
     'thresher render:'--output) _thresher_words yaml sdf json ;;
     'thresher db check:'--output) _thresher_words table json ;;
     'thresher version:'--output) _thresher_words table json ;;
+    *:--config) compopt -o default ;;
+    *:--state-dir) compopt -o dirnames ;;
+    *:--output) : ;;
     *:-*) ;;
     'thresher:') if [[ $cur == -* ]]; then _thresher_words --config --state-dir --output -h --help; else _thresher_words run queues workers worker logs kill pause resume drain sweep orphans credentials check-config explain render db completion man version; fi ;;
     'thresher run:') if [[ $cur == -* ]]; then _thresher_words --for --live --http-port -h --help --config --state-dir --output; else :; fi ;;

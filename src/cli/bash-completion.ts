@@ -60,7 +60,7 @@ _thresher() {
     esac
   done
   case "$command:$value" in
-${globals.map((option) => branch(`*:${pattern(option)}`, completerOf(option))).join('')}${commands.flatMap(valueBranches(tree)).join('')}    *:-*) ;;
+${commands.flatMap(valueBranches(tree)).join('')}${globals.map((option) => branch(`*:${pattern(option)}`, completerOf(option))).join('')}    *:-*) ;;
 ${commands.map((node) => branch(quoted(`${node.path}:`), wordCompleter(node, tree))).join('')}  esac
 }
 

@@ -18,7 +18,7 @@ import { type Environment, ExitStatus, type GlobalOptions, noLog } from './envir
 import { settingsFile } from './opened.ts';
 import { oneLine, type OutputFormat, outputOption, printJson } from './output.ts';
 import { wouldNotStart } from './start-checks.ts';
-import { countProblems, foldedLines, problemLine, problemView, worstFirst } from './problems.ts';
+import { counted, countProblems, foldedLines, problemLine, problemView, worstFirst } from './problems.ts';
 import { type Found, optionsToldOnce, templatesToldOnce } from './told-once.ts';
 
 interface CheckOptions {
@@ -241,12 +241,22 @@ function summary(report: Report): string {
   const { verdicts, queueFile } = report;
   const problems = countProblems(allProblems(report));
   if (queueFile?.readable !== true) return `no queue could be read; ${problems}`;
-  const states = queueStates.map((state) => {
-    const count = verdicts.filter((verdict) => verdict.state === state).length;
-    return `${count} ${state}`;
-  });
   const left = queueFile.unlisted.filter((name) => verdicts.every((verdict) => verdict.name !== name)).length;
-  const templates = verdicts.length > 0 ? '' : `; ${queueFile.templates.length} templates`;
   const unlisted = left === 0 ? '' : `; ${left} more not in qconf.queueList`;
-  return `${verdicts.length} queue${verdicts.length === 1 ? '' : 's'}: ${states.join(', ')}; ${problems}${templates}${unlisted}`;
+  const found = `${countedBy('queue', verdicts)}; ${problems}`;
+  const { templates } = report;
+  const known = queueFile.templates.length;
+  // A file of templates alone has been judged by them.
+  const alone = templates.length > 0 ? `; ${countedBy('template', templates)}` : '';
+  const beside = verdicts.length > 0 || known === 0 ? '' : `; ${counted(known, 'template')}`;
+  return `${found}${alone === '' ? beside : alone}${unlisted}`;
+}
+
+/** "2 queues: 1 ready, 1 incomplete, 0 refused"; states of none are not worth a word. */
+function countedBy(what: string, verdicts: readonly QueueVerdict[]): string {
+  const states = queueStates.map(
+    (state) => `${verdicts.filter((verdict) => verdict.state === state).length} ${state}`,
+  );
+  const all = counted(verdicts.length, what);
+  return verdicts.length === 0 ? all : `${all}: ${states.join(', ')}`;
 }

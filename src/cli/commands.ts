@@ -99,7 +99,7 @@ export const subcommands: readonly Subcommand[] = [
     name: 'render',
     takes: '<queue>',
     summary:
-      'what a worker of a queue would be submitted as: Job, submit text or command; sends and writes nothing',
+      'shows the Job, submit text or command that a worker would be submitted as; sends and writes nothing',
     load: async () => (await import('./render.ts')).addRender,
   },
   {

@@ -9,20 +9,30 @@ export function outputOption(): Option {
   return new Option('--output <format>', 'how to print').choices(formats).default('table');
 }
 
-/** The same option before a command: it counts for any command that has it and does not say it again. */
+/**
+ * The same option before a command. Commander gives it whatever `--output` stands anywhere, and each command has its own
+ * formats: so this one has none, and `passOutputOn` hands the value to the command, which judges it.
+ */
 export function globalOutputOption(): Option {
-  return new Option('--output <format>', 'how to print, for every command that has this option').choices(
-    formats,
+  return new Option(
+    '--output <format>',
+    'how to print, for every command that has this option; the command says which formats it knows',
   );
 }
 
-/** @throws CommanderError for a command that prints nothing of the kind. */
+/** @throws CommanderError for a command that prints nothing of the kind, or not in this format. */
 export function passOutputOn(program: Command, action: Command): void {
-  const { output } = program.opts<{ output?: OutputFormat }>();
+  const { output } = program.opts<{ output?: string }>();
   if (output === undefined) return;
-  const source = action.getOptionValueSource('output');
-  if (source === undefined) program.error(`error: ${action.name()} has no option --output`);
-  if (source === 'default') action.setOptionValueWithSource('output', output, 'cli');
+  const option = action.options.find(({ long }) => long === '--output');
+  if (option === undefined) return program.error(`error: ${action.name()} has no option --output`);
+  const choices = option.argChoices;
+  if (choices !== undefined && !choices.includes(output)) {
+    const message = `option '${option.flags}' argument '${output}' is invalid. Allowed choices are ${choices.join(', ')}.`;
+    return program.error(`error: ${message}`);
+  }
+  const isSaid = action.getOptionValueSource('output') === 'cli';
+  if (!isSaid) action.setOptionValueWithSource('output', output, 'cli');
 }
 
 /** Always an array of objects: scripts need one rule only. */

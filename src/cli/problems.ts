@@ -35,7 +35,7 @@ const folded: Partial<Record<Problem['code'], string>> = {
   'file-unreadable': 'not on this machine',
   'unread-option': 'neither thresher nor Harvester reads',
   'plugin-not-needed': 'not needed by a pull queue and ignored',
-  'credmanager-not-applied': 'accepted but not applied yet',
+  'credmanager-not-applied': 'credential managers that thresher does not run',
 };
 
 /**
@@ -73,7 +73,7 @@ function unreadSettings(first: Problem, group: readonly Problem[]): string {
   return problemLine({ ...first, pointer: '', line: 0, message });
 }
 
-function counted(count: number, what: string): string {
+export function counted(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`;
 }
 
@@ -91,7 +91,7 @@ function bySeverity([a]: readonly Problem[], [b]: readonly Problem[]): number {
   return order.indexOf(a?.severity ?? '') - order.indexOf(b?.severity ?? '');
 }
 
-/** "3 errors, 1 warning, 55 notices". What several queues have from one template counts once: it is mended once. */
+/** "3 errors, 1 warning, 55 notices". What several queues have from one template counts once: it is fixed once. */
 export function countProblems(problems: readonly Problem[]): string {
   return (['error', 'warning', 'notice'] as const)
     .map((severity) => {

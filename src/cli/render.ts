@@ -1,11 +1,12 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { stringify } from 'yaml';
-import { type QueueConfig, readQueueFile } from '../config/queues/queues.ts';
+import { readQueueFile } from '../config/queues/queues.ts';
 import { isError } from '../config/settings/settings.ts';
 import { readConfiguration } from '../daemon/configuration.ts';
 import { type RenderedWorker, renderExisting, renderNew } from '../daemon/rendering.ts';
-import { maskSecrets, maskText } from '../util/mask.ts';
 import { OperatorFiles } from '../util/operator-files.ts';
+import { knownPilotTypes } from '../plugins/contracts/pilot-options.ts';
+import { maskText, withoutSecrets } from '../util/secrets.ts';
 import { ThresherError } from '../worker/errors.ts';
 import type { Requirements } from '../worker/worker.ts';
 import { whatIsIt } from './check-config.ts';
@@ -13,6 +14,7 @@ import { type Environment, type GlobalOptions, noLog } from './environment.ts';
 import { settingsFile, withStore } from './opened.ts';
 import { oneLine, printJson } from './output.ts';
 import { MistakesInFiles } from './problems.ts';
+import { renderable } from './renderable.ts';
 import { findWorker, workerIdArgument } from './worker.ts';
 
 type RenderFormat = 'yaml' | 'sdf' | 'json';
@@ -38,13 +40,15 @@ export function addRender(command: Command, environment: Environment): void {
       'a worker that there is, by the configuration it was made with',
       workerIdArgument,
     )
-    .option('--ncore <number>', 'cores, instead of those of the queue', wholeNumber)
-    .option('--ram <MB>', 'memory, instead of that of the queue', wholeNumber)
-    .option('--disk <MB>', 'disk, instead of that of the queue', wholeNumber)
-    .option('--walltime <seconds>', 'wall time, instead of that of the queue', wholeNumber)
+    .option('--ncore <number>', 'cores, instead of those of the queue; from 1', numberFrom(1))
+    .option('--ram <MB>', 'memory, instead of that of the queue', numberFrom(0))
+    .option('--disk <MB>', 'disk, instead of that of the queue', numberFrom(0))
+    .option('--walltime <seconds>', 'wall time, instead of that of the queue', numberFrom(0))
     .option('--resource-type <type>', 'resource type, such as SCORE or MCORE')
     .option('--job-type <type>', 'job type, such as managed')
-    .option('--pilot-type <type>', 'pilot type, such as PR')
+    .addOption(
+      new Option('--pilot-type <type>', 'pilot type, instead of that of the queue').choices(knownPilotTypes),
+    )
     .option('--prod-source-label <label>', "label of the pilot's jobs")
     .addOption(
       new Option('--output <format>', "how to print; by itself the backend's own form").choices([
@@ -56,7 +60,7 @@ export function addRender(command: Command, environment: Environment): void {
       const shown =
         options.worker === undefined
           ? await newWorker(queue, options, global, environment)
-          : await existingWorker(queue, options.worker, options, global, environment);
+          : await existingWorker(command, queue, options.worker, options, global, environment);
       print(shown, options.output ?? shown.format, environment);
     });
 }
@@ -81,23 +85,44 @@ async function newWorker(
   const verdict = read.verdicts.find(({ name }) => name === queue);
   if (verdict === undefined) {
     const names = read.verdicts.map(({ name }) => name);
-    throw new ThresherError('no-such-queue', whatIsIt(queue, file, names, read.templates));
+    const users = read.verdicts.filter(({ template }) => template === queue).map(({ name }) => name);
+    const message = read.templates.includes(queue)
+      ? templateOf(queue, file, users)
+      : whatIsIt(queue, file, names, []);
+    throw new ThresherError('no-such-queue', message);
   }
-  const ready: QueueConfig | undefined = verdict.config;
-  if (ready === undefined) throw new MistakesInFiles(verdict.problems.filter(isError));
-  return renderNew(ready, requirementsIn(options), catalogue, { settings, clock, files, random, log: noLog });
+  const requirements = requirementsIn(options);
+  const { config: ready, notes } = renderable(verdict, file, requirements);
+  const shown = await renderNew(ready, requirements, catalogue, {
+    settings,
+    clock,
+    files,
+    random,
+    log: noLog,
+  });
+  return { ...shown, notes: [...shown.notes, ...notes] };
+}
+
+function templateOf(name: string, file: string, queues: readonly string[]): string {
+  const users = queues.length === 0 ? 'no queue uses it' : `name one of its queues: ${queues.join(', ')}`;
+  return `${name} is a template in ${file}: ${users}`;
 }
 
 async function existingWorker(
+  command: Command,
   queue: string,
   workerId: number,
   options: RenderOptions,
   global: GlobalOptions,
   { clock, random }: Environment,
 ): Promise<RenderedWorker> {
-  const [changed] = Object.keys(requirementsIn(options));
-  if (changed !== undefined) {
-    const message = `a worker that there is has its ${changed}: leave out --worker, or the other options`;
+  const changed = command.options.filter(
+    (option) =>
+      option.attributeName() in options && Object.values<string>(attributes).includes(option.attributeName()),
+  );
+  if (changed.length > 0) {
+    const typed = changed.map(({ long }) => long).join(', ');
+    const message = `a worker that there is has its own attributes: leave out --worker, or ${typed}`;
     throw new ThresherError('usage', message);
   }
   return withStore(global, 'read', async ({ store, settings }) => {
@@ -110,19 +135,27 @@ async function existingWorker(
   });
 }
 
+/** The option of the command line for each attribute of a worker, by its name in `RenderOptions`. */
+const attributes = {
+  nCore: 'ncore',
+  minRamCount: 'ram',
+  maxDiskCount: 'disk',
+  maxWalltime: 'walltime',
+  ...({ resourceType: 'resourceType', jobType: 'jobType', pilotType: 'pilotType' } as const),
+  prodSourceLabel: 'prodSourceLabel',
+} as const satisfies Record<string, keyof RenderOptions>;
+
 function requirementsIn(options: RenderOptions): Partial<Requirements> {
-  const { ncore, ram, disk, walltime, resourceType, jobType, pilotType, prodSourceLabel } = options;
-  const named = {
-    ...{ nCore: ncore, minRamCount: ram, maxDiskCount: disk, maxWalltime: walltime },
-    ...{ resourceType, jobType, pilotType, prodSourceLabel },
-  };
-  return Object.fromEntries(Object.entries(named).filter(([, value]) => value !== undefined));
+  const named = Object.entries(attributes).map(
+    ([attribute, option]) => [attribute, options[option]] as const,
+  );
+  return Object.fromEntries(named.filter(([, value]) => value !== undefined));
 }
 
 function print(shown: RenderedWorker, output: RenderFormat, { out }: Environment): void {
   const { worker, format, files, notes } = shown;
-  const document = maskSecrets(shown.document);
-  const environment = maskSecrets(shown.environment);
+  const document = withoutSecrets('', shown.document);
+  const environment = withoutSecrets('', shown.environment);
   const { workerId, name, queue, placement } = worker;
   if (output === 'json') {
     const whose = { queue, workerId, name, connection: placement };
@@ -149,7 +182,10 @@ function yamlOf(document: unknown): string {
   return stringify(shown, { version: '1.1', lineWidth: 0 });
 }
 
-function wholeNumber(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It is a whole number.');
-  return Number(text);
+function numberFrom(least: number): (text: string) => number {
+  return (text) => {
+    if (!/^\d{1,9}$/.test(text) || Number(text) < least)
+      throw new InvalidArgumentError(`It is a whole number from ${least}.`);
+    return Number(text);
+  };
 }

@@ -3,6 +3,7 @@ import type { Static, TSchema } from 'typebox';
 import type { Problem } from './located.ts';
 import { toPointer } from './located.ts';
 import { whatIsMeant } from './nearest.ts';
+import { hidden, withoutSecrets } from './secrets.ts';
 
 /** A value checked against its schema: either usable, or the list of what is wrong with it. */
 export type Checked<T> =
@@ -65,12 +66,13 @@ function sentence(error: ErrorObject): string {
   // An item of a list is named with its list.
   const key = /^\d+$/.test(last) ? `${parts.at(-2) ?? ''}[${last}]` : last;
   const subject = key === '' ? 'it' : key;
-  const is = `${subject} is ${show(error.data)}`;
+  const shown = shownAt(parts, error.data);
+  const is = `${subject} is ${show(shown)}`;
   switch (error.keyword) {
     case 'required':
       return `"${String(params.missingProperty)}" is missing here`;
     case 'type':
-      return `${is}; it must be ${article(String(params.type))}${hint(String(params.type), error.data)}`;
+      return `${is}; it must be ${article(String(params.type))}${hint(String(params.type), shown)}`;
     case 'enum':
       return `${is}; it must be one of ${(params.allowedValues as unknown[]).map(show).join(', ')}`;
     case 'const':
@@ -88,6 +90,11 @@ function sentence(error: ErrorObject): string {
     default:
       return `${is}: ${error.message ?? 'it is not allowed'}`;
   }
+}
+
+/** An item of a list, or a part of an object, is as secret as all of it. */
+function shownAt(path: readonly string[], data: unknown): unknown {
+  return path.some((key) => withoutSecrets(key, data) === hidden) ? hidden : withoutSecrets('', data);
 }
 
 function show(value: unknown): string {

@@ -397,7 +397,7 @@ describe('check-config', () => {
       .and.to.match(/^Y_TEMPLATE {2}refused +\(a template, checked as a queue that used it\)$/m)
       .and.to.match(/\/Y_TEMPLATE\/maxWorkers: error: maxWorkers is "many"/)
       .and.to.match(/\/Y_TEMPLATE\/truePilot: notice: truePilot has no effect/)
-      .and.to.match(/^0 queues: .*; 2 templates$/m);
+      .and.to.match(/^0 queues; 1 error, .*; 2 templates: 1 ready, 0 incomplete, 1 refused$/m);
   });
 
   it('names files that are missing, counted from the queue file, and those that are of the wrong kind', async () => {
@@ -734,7 +734,7 @@ describe('explain', () => {
     expect(of('nQueueLimitWorker')).to.include({ value: 9, note: 'counts as 3' });
     expect(of('runMode')).to.include({ value: 'self', from: 'default', line: null });
     expect(of('monitor.pollInterval')).to.include({ value: 1, from: 'default' });
-    expect(of('sight')).to.include({ note: 'read by nobody' });
+    expect(of('sight')).to.include({ note: 'neither thresher nor Harvester reads it' });
     expect(of('truePilot')?.note).to.match(/^no effect: /);
   });
 
@@ -754,15 +754,14 @@ describe('explain', () => {
     const { stdout } = await explain('Q');
     const [, state, ...rest] = stdout.split('\n');
     expect(state).to.equal('  state        ready, submits nothing');
-    expect(rest.slice(0, 5).map((line) => line.replace(/:.*$/, '').trim())).to.deep.equal([
+    expect(rest.slice(0, 4).map((line) => line.replace(/:.*$/, '').trim())).to.deep.equal([
       'why          queueStatus is offline',
       'mapType is OneToOne',
-      'demand is none',
       'maxWorkers is 0',
       'file         ' + queueFile,
     ]);
     const [json] = JSON.parse((await explain('Q', '--output', 'json')).stdout) as [Json];
-    expect(json.reasons).to.have.length(4);
+    expect(json.reasons).to.have.length(3);
     expect(json.standing).to.match(/^queueStatus is offline: set it to "online"/);
   });
 

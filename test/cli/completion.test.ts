@@ -68,6 +68,7 @@ describe('completion in bash', () => {
     expect(complete('queues', '--output', '')).to.deep.equal(['table', 'json']);
     expect(complete('queues', '--output', '=', 'j')).to.deep.equal(['json']);
     expect(complete('queues', '--output', '=')).to.deep.equal(['table', 'json']);
+    expect(complete('render', 'Q', '--output', '')).to.deep.equal(['yaml', 'sdf', 'json']);
     expect(complete('workers', '--status', 'f')).to.deep.equal(['finished', 'failed']);
     expect(complete('workers', '--status', 'running,f')).to.deep.equal([
       'running,finished',

@@ -1,8 +1,10 @@
 import { expect } from 'chai';
 import { type Command } from 'commander';
 import { realEnvironment } from '../../src/cli/environment.ts';
+import { manPage } from '../../src/cli/man-page.ts';
 import { makeProgram } from '../../src/cli/program.ts';
 import { allCommands, commandTree } from '../../src/cli/tree.ts';
+import { runHere } from '../support/command-line.ts';
 
 /** Runs a command line up to the action of its command. @returns what `--output` is for it. */
 async function outputOf(path: readonly string[], before: string[], behind: string[]): Promise<unknown> {
@@ -35,10 +37,11 @@ describe('--output', () => {
       'workers',
       'check-config',
       'explain',
+      'render',
     ]);
   });
 
-  for (const path of having) {
+  for (const path of having.filter(([name]) => name !== 'render')) {
     it(`counts before ${path.join(' ')} as it does behind, and the one behind wins`, async () => {
       expect(await outputOf(path, [], [])).to.equal('table');
       expect(await outputOf(path, ['--output', 'json'], [])).to.equal('json');
@@ -46,4 +49,41 @@ describe('--output', () => {
       expect(await outputOf(path, ['--output', 'json'], ['--output', 'table'])).to.equal('table');
     });
   }
+
+  it("gives render its backend's own format where the command line names none", async () => {
+    expect(await outputOf(['render'], [], [])).to.equal(undefined);
+  });
+
+  for (const format of ['yaml', 'sdf', 'json']) {
+    it(`passes ${format} on to render from either side`, async () => {
+      expect(await outputOf(['render'], ['--output', format], [])).to.equal(format);
+      expect(await outputOf(['render'], [], ['--output', format])).to.equal(format);
+    });
+  }
+
+  for (const [command, format, allowed] of [
+    ['explain', 'sdf', 'table, json'],
+    ['render', 'table', 'yaml, sdf, json'],
+  ] as const) {
+    it(`names the formats of ${command} where ${command} does not know ${format}`, async () => {
+      const { status, stderr } = await runHere('--output', format, command, 'Q');
+      expect(status).to.equal(2);
+      expect(stderr).to.include(`argument '${format}' is invalid. Allowed choices are ${allowed}. [usage]`);
+    });
+  }
+
+  it('is refused before a command that prints in one form only', async () => {
+    const { status, stderr } = await runHere('--output', 'json', 'man');
+    expect(status).to.equal(2);
+    expect(stderr).to.include('man has no option --output [usage]');
+  });
+
+  it('is told by the man page without formats of its own, and with those of each command', () => {
+    const page = manPage(whole);
+    const [commands = '', options = ''] = page.split('.SH OPTIONS');
+    expect(options)
+      .to.include('for every command that has this option; the command says which')
+      .and.not.include('table, json');
+    expect(commands).to.include('yaml, sdf, json.').and.include('table, json (default: table).');
+  });
 });

@@ -87,6 +87,21 @@ describe('thresher render', () => {
           monitor: { name: 'ScriptedMonitor', module: './third.mjs' },
           sweeper: { name: 'ScriptedSweeper', module: './third.mjs' },
         },
+        SECRETS: plugin('htcondor', 'HTCondor', {
+          ...{ templateFile: 'secrets.sdf', condorSchedd: 'schedd.invalid', condorPool: 'pool.invalid' },
+          customSubmitAttributes: { X_PASSWORD: 'hunter2' },
+        }),
+        TEMPLATE: { isTemplateQueue: true, ...plugin('local', 'Local') },
+        LEAN: {
+          mapType: 'NoJob',
+          ...plugin('htcondor', 'HTCondor', {
+            ...{ templateFile: 'sizes.sdf', condorSchedd: 'schedd.invalid', condorPool: 'pool.invalid' },
+          }),
+        },
+        BARE: plugin('htcondor', 'HTCondor', {
+          ...{ templateFile: 'bare.sdf', condorSchedd: 'schedd.invalid', condorPool: 'pool.invalid' },
+        }),
+        USER: { templateQueueName: 'TEMPLATE' },
         WRONG: { ...kubernetes(where), maxWorkers: 'many' },
       },
     });
@@ -101,13 +116,34 @@ describe('thresher render', () => {
               {
                 name: 'pilot',
                 image: 'busybox',
-                command: ['pilot'],
-                env: [{ name: 'DB_PASSWORD', value: 'geheim' }],
+                command: ['pilot', '--password', 'hunter5'],
+                env: [
+                  { name: 'DB_PASSWORD', value: 'geheim' },
+                  { name: 'PILOT_OPTIONS', value: '--password hunter4' },
+                ],
               },
             ],
           },
         ),
       ),
+    );
+    for (const [file, executable, more] of [
+      ['sizes.sdf', '/bin/true', 'request_memory = {requestRam}'],
+      ['bare.sdf', '/no/such/pilot', '+site = "A"'],
+    ] as const)
+      writeFileSync(site.path(file), `executable = ${executable}\n${more}\n+workerID = {workerID}\nqueue\n`);
+    writeFileSync(
+      site.path('secrets.sdf'),
+      [
+        'executable = /bin/true',
+        'arguments = --password hunter7 --header "Authorization: Bearer hunter8"',
+        '+MyToken = "hunter12"',
+        'my.api_key = hunter13',
+        '{customSubmitAttributes}',
+        '+workerID = {workerID}',
+        'queue',
+        '',
+      ].join('\n'),
     );
     writeFileSync(
       site.path('pilot.sub.yaml'),
@@ -149,6 +185,21 @@ describe('thresher render', () => {
     }
   });
 
+  for (const [queue, forms] of [
+    ['SECRETS', ['yaml', 'sdf', 'json']],
+    ['JOBS', ['yaml', 'json']],
+  ] as const)
+    for (const form of forms)
+      it(`masks options, headers and attributes of ${queue} as ${form}`, async () => {
+        const { stdout, stderr } = await render(queue, '--output', form);
+        expect(stderr).to.equal('');
+        expect(stdout)
+          .to.include('--password')
+          .and.include('(hidden)')
+          .and.not.match(/hunter\d/);
+        if (queue === 'SECRETS') expect(stdout).to.include('X_PASSWORD').and.include('api_key');
+      });
+
   it('shows the submit text of an HTCondor queue, and as JSON with its files', async () => {
     const { stdout } = await render('CONDOR');
     expect(stdout)
@@ -181,6 +232,23 @@ describe('thresher render', () => {
     });
   });
 
+  it('shows a worker of a queue that lacks only a size, once the command line gives it', async () => {
+    const { stdout } = await render('LEAN', '--ram', '2000', '--walltime', '86400');
+    expect(stdout).to.include('request_memory = 2000');
+    const refused = await render('LEAN');
+    expect(refused.status).to.equal(1);
+    expect(refused.stderr).to.include('[size-not-said]');
+    expect((await render('LEAN', '--ram', '0')).stderr).to.include('[size-not-said]');
+  });
+
+  it('shows a worker whose executable is not on this machine, and names it in a note', async () => {
+    const { stdout, stderr } = await render('BARE');
+    expect(stderr).to.equal('');
+    expect(stdout)
+      .to.include('\n# missing: the executable /no/such/pilot does not exist')
+      .and.include('executable = /no/such/pilot');
+  });
+
   it('needs no daemon, and makes no state directory', () => {
     expect(existsSync(site.stateDir)).to.equal(false);
   });
@@ -200,6 +268,14 @@ describe('thresher render', () => {
       2,
       /has no submit text: use --output yaml or json/,
     ],
+    [
+      'a template',
+      ['TEMPLATE'],
+      1,
+      /TEMPLATE is a template in .*: name one of its queues: USER \[no-such-queue\]/,
+    ],
+    ['no cores', ['JOBS', '--ncore', '0'], 2, /--ncore.*whole number from 1/],
+    ['an unknown pilot type', ['JOBS', '--pilot-type', 'XX'], 2, /'XX' is invalid. Allowed choices are .*PR/],
     ['cores that are no number', ['JOBS', '--ncore', 'many'], 2, /whole number/],
   ] as const) {
     it(`refuses ${what} with the reason`, async () => {
@@ -238,7 +314,10 @@ describe('thresher render', () => {
           .split('\0')
           .slice(0, -1);
       const { command, args, cwd } = seen.document as { command: string; args: string[]; cwd: string };
-      expect(wordsIn('cmdline').slice(-4)).to.deep.equal([cwd, command, ...args]);
+      // In a PID namespace of its own, the words that make it stand between directory and command.
+      const words = wordsIn('cmdline');
+      expect(words.slice(-3)).to.deep.equal([command, ...args]);
+      expect(words).to.include(cwd);
       expect(wordsIn('environ')).to.include.members(
         Object.entries(seen.environment).map(([name, value]) => `${name}=${value}`),
       );
@@ -250,7 +329,9 @@ describe('thresher render', () => {
       const id = String(worker?.workerID);
       const run = (...args: string[]) => runHere('--config', lived.config, 'render', ...args);
       expect((await run('P', '--worker', id)).stderr).to.match(/is one of Q, and not of P \[usage\]/);
-      expect((await run('Q', '--worker', id, '--ncore', '2')).stderr).to.match(/\[usage\]/);
+      expect((await run('Q', '--worker', id, '--ncore', '2', '--job-type', 'user')).stderr).to.match(
+        /leave out --worker, or --ncore, --job-type \[usage\]/,
+      );
       expect((await run('Q', '--worker', '5')).stderr).to.match(/\[no-such-worker\]/);
     });
   });

@@ -35,6 +35,24 @@ describe('a schema', () => {
     expect(value).to.deep.equal({ maxWorkers: 3 });
   });
 
+  it('shows no secret that has a wrong type, alone, in a list or inside a text', () => {
+    const secrets = Type.Object({
+      db_password: Type.Integer(),
+      tokens: Type.Integer(),
+      accessKey: Type.Array(Type.Integer()),
+      options: Type.Integer(),
+    });
+    const checked = check(secrets, {
+      ...{ db_password: 'hunter2', tokens: 'Bearer hunter3', accessKey: ['hunter4'] },
+      options: '--password hunter5',
+    });
+    const said = JSON.stringify(checked);
+    expect(said)
+      .to.include('db_password is \\"(hidden)\\"; it must be an integer')
+      .and.not.match(/hunter\d/);
+    expect(JSON.stringify(check(secrets, { db_password: '1234' }))).to.not.include('1234');
+  });
+
   const long = 'x'.repeat(100);
   for (const [what, value, pointer, code, message] of [
     [

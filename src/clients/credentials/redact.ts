@@ -1,8 +1,6 @@
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
-
-/** What stands where a secret would be shown. */
-const hidden = '(hidden)';
+import { hidden } from '../../util/secrets.ts';
 
 /**
  * A line of somebody else's words without what looks like a secret: a piece of PEM, a token, and `secrets`, which are known to

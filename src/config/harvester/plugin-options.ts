@@ -55,6 +55,12 @@ const table: Readonly<Record<string, readonly string[]>> = {
     ...['jobAttributesToUse', 'pilotTypeRandomWeightsPermille', 'nJobsPerWorker', 'nWorkersPerJob'],
     ...['nReadyResources', 'maxWorkersPerJobInTotal', 'maxWorkersPerJobPerCycle'],
   ],
+  // They do nothing in Harvester either, and read no option of their own.
+  DummyPreparator: [],
+  DummyBulkPreparator: [],
+  DummyStager: [],
+  DummyBulkStager: [],
+  DummyZipper: [],
   SimpleThrottler: ['logicType', 'rulesForMissed'],
   TinyThrottler: [
     ...['logicType', 'rulesForMissed', 'rulesForSiteFamilySubmitted', 'rulesForSiteFamilyRunning'],

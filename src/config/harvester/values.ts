@@ -1,5 +1,6 @@
 import type { ConfigLine } from '../../util/config-interpolation.ts';
 import { parseJson, type Problem, toPointer } from '../../util/located.ts';
+import { withoutSecrets } from '../../util/secrets.ts';
 import { type Machine, variable } from '../settings/machine.ts';
 
 /** A value as Harvester would have it, or what is wrong with it. */
@@ -94,7 +95,7 @@ function replace(
   const match = reference.exec(text);
   const [whole = '', asked = ''] = match ?? [];
   if (match === null) return text;
-  const is = `${name} is ${JSON.stringify(text)}`;
+  const is = `${name} is ${JSON.stringify(withoutSecrets(name, text))}`;
   const value = variable(asked, machine);
   if (value === undefined) {
     const remedy = /^\w+$/.test(asked)

@@ -35,6 +35,12 @@ const harvesterKeys: readonly string[] = [
   'setup_name',
 ];
 
+/** Where an absent manager is looked for, whoever names it. */
+const managerSection = {
+  ...({ section: 'credmanager', harvesterKind: 'credmanager', kind: 'credmanager' } as const),
+  pull: true,
+};
+
 /** @returns undefined where thresher has no such manager */
 export async function chooseManager(
   { name, module, ...options }: ManagerEntry,
@@ -95,12 +101,11 @@ export async function chooseOfQueue(
   // A credential that is missing stops the queue by its own reason, and not before.
   const chosen = await chooseManager(filled, surroundings, catalogue);
   if (chosen !== undefined) return chosen;
-  const asked = { section: 'credmanager', harvesterKind: 'credmanager', kind: undefined } as const;
-  const finding = judgeAbsent({ ...asked, name, module, pull: true }, catalogue);
+  const finding = judgeAbsent({ ...managerSection, name, module }, catalogue);
   if (finding === undefined) return { problems: [] };
   // Only Harvester's names and our own can be told from slips of the pen.
   if (/^(pandaharvester\.|thresher\/)/.test(module)) return { problems: [finding] };
-  const message = `${name} is accepted but not applied yet: its credentials must be kept fresh by other means`;
+  const message = `thresher does not run ${name} of ${module}, a credential manager of a third party: keep its credentials fresh by other means`;
   const notice = { pointer: '', code: 'credmanager-not-applied', message } as const;
   return { problems: [{ ...notice, severity: 'notice', subject: name }] };
 }
@@ -145,7 +150,8 @@ export async function managersOf(
   for (const { pointer, value } of entries) {
     const chosen = await chooseManager(value, surroundings, catalogue);
     if (chosen === undefined) {
-      add({ ...absentManager(value, catalogue), pointer });
+      const absent = absentManager(value, catalogue);
+      if (absent !== undefined) add({ ...absent, pointer });
       continue;
     }
     for (const problem of chosen.problems)
@@ -157,21 +163,19 @@ export async function managersOf(
 
 type Add = (problem: ChoiceProblem) => void;
 
-/** A manager that thresher does not have. One of Harvester's is incomplete, and the others go on; any other is a mistake. */
+/**
+ * A manager that thresher does not have. One of Harvester's is incomplete, and the others go on; any other is a mistake.
+ * Undefined for Harvester's Dummy, whose task is to do nothing.
+ */
 function absentManager(
   { name, module }: ManagerEntry,
   catalogue: PluginCatalogue,
-): Pick<ChoiceProblem, 'code' | 'severity' | 'message'> {
-  const asked = { section: 'credmanager', harvesterKind: 'credmanager', kind: 'credmanager' } as const;
+): Pick<ChoiceProblem, 'code' | 'severity' | 'message'> | undefined {
   if (module.startsWith('pandaharvester.')) {
-    const finding = judgeAbsent({ ...asked, name, module, pull: true }, catalogue);
-    const why = finding?.message ?? `${name} has nothing to do`;
-    const message = `incomplete: ${why}; its credentials must be kept fresh by other means`;
-    return {
-      code: 'credmanager-not-applied',
-      severity: finding === undefined ? 'notice' : 'warning',
-      message,
-    };
+    const finding = judgeAbsent({ ...managerSection, name, module }, catalogue);
+    if (finding === undefined) return undefined;
+    const message = `incomplete: ${finding.message}; its credentials must be kept fresh by other means`;
+    return { code: 'credmanager-not-applied', severity: 'warning', message };
   }
   const names = catalogue.names('credmanager').join(', ');
   const message = `there is no credential manager ${name} of ${module}; there is ${names}`;

@@ -46,7 +46,8 @@ export function whyNoDemand(
       'runMode is slave: the PanDA server sets the number, for which thresher does not ask yet; set it to "self" to fill the queue without';
     reasons.push({ code: 'demand-slave', message });
   }
-  if (demand === 'none') {
+  // Elsewhere setting `demand` alone changes nothing.
+  if (demand === 'none' && reasons.length === 0) {
     const message =
       'demand is none: nothing asks for workers; set demand to "fill" in the queue, or submitter.defaultDemand to "fill" in the settings';
     reasons.push({ code: 'demand-none', message });

@@ -1,6 +1,7 @@
 import type { PluginKind } from '../../plugins/contracts/index.ts';
 import { fromPointer, type Located, toPointer } from '../../util/located.ts';
 import { readJsonFile } from '../../util/located-file.ts';
+import { withoutSecrets } from '../../util/secrets.ts';
 import { connectionsOf } from './connections.ts';
 import type { Limits } from './limits.ts';
 import { isObject, type JsonObject, type MergedQueue, mergeQueues } from './merge.ts';
@@ -9,7 +10,6 @@ import type { PluginCatalogue, QueueState, QueueVerdict } from './queue-config.t
 import type { OptionEffect } from './option-effects.ts';
 import { type QueueFileOptions, QueueReader } from './queue-reader.ts';
 import { mergedSections, QueueOptions, type SectionName, sections } from './queue-schema.ts';
-import { withoutSecrets } from '../settings/secrets.ts';
 
 /** One value of a merged queue and where it is from. */
 export interface ExplainedValue {
@@ -162,7 +162,7 @@ function noteOn(effect: OptionEffect | undefined, value: unknown, ofPlugin: bool
     case 'idle':
       return `no effect: ${effect.why.replaceAll('`', '')}`;
     case 'unread':
-      return ofPlugin ? 'not read by this plugin' : 'read by nobody';
+      return ofPlugin ? 'not read by this plugin' : `${effect.who} it`;
     case 'read':
       return value === null ? 'counts as not written' : '';
     case 'unknown':

@@ -1,6 +1,7 @@
 import type { TSchema } from 'typebox';
 import { whyWithoutEffect } from '../../plugins/contracts/without-effect.ts';
 import { toPointer } from '../../util/located.ts';
+import { nearest } from '../../util/nearest.ts';
 import { whyIdle, whyNoMiddleware } from '../harvester/idle-options.ts';
 import { knownOptions, readAnyway } from '../harvester/plugin-options.ts';
 import { isObject, type JsonObject } from './merge.ts';
@@ -14,7 +15,8 @@ import { unreadInside } from './unread-inside.ts';
  */
 export type OptionEffect =
   | { readonly kind: 'read' }
-  | { readonly kind: 'idle'; readonly why: string; readonly missed: boolean }
+  /** `whatever`: the plugin does nothing here and its options are unknown, so a slip of the pen gets the same verdict. */
+  | { readonly kind: 'idle'; readonly why: string; readonly missed: boolean; readonly whatever?: true }
   /** `known`: the options among which a slip of the pen may be looked for. */
   | { readonly kind: 'unread'; readonly who: string; readonly known: readonly string[] }
   | { readonly kind: 'unknown' };
@@ -92,7 +94,7 @@ function sectionEffect(
   if (schema === undefined && !anyway && harvesters?.includes(option) !== true) {
     if (harvesters === undefined && reader.state === 'absent') return unknown;
     if (harvesters === undefined && reader.state === 'inert')
-      return { kind: 'idle', why: `${reader.plugin} has nothing to do here`, missed: false };
+      return { kind: 'idle', why: `${reader.plugin} has nothing to do here`, missed: false, whatever: true };
     const known = [...Object.keys(reader.own), ...Object.keys(readByDaemon(section)), ...readAnyway(section)];
     return {
       kind: 'unread',
@@ -120,9 +122,11 @@ function commonEffect(
   const refersTo = (key: string) => JSON.stringify([queue[key] ?? null]).includes(`\${common.${option}}`);
   if (refersTo('credmanagers')) return read;
   const copies = mergedSections.flatMap((section) => effects.get(toPointer([section, option])) ?? []);
-  const found = (['read', 'unknown', 'idle'] as const).flatMap((kind) =>
-    copies.filter((copy) => copy.kind === kind),
-  );
+  const known = copies.flatMap((copy) => (copy.kind === 'unread' ? copy.known : []));
+  // A plugin that takes any option must not hide a slip in an option of another plugin.
+  const isSlip = nearest(option, known) !== undefined;
+  const counting = copies.filter((copy) => !(copy.kind === 'idle' && copy.whatever && isSlip));
+  const found = (['read', 'idle'] as const).flatMap((kind) => counting.filter((copy) => copy.kind === kind));
   if (found[0] !== undefined) return found[0];
   if (refersTo('file_syncer'))
     return {
@@ -130,8 +134,10 @@ function commonEffect(
       why: 'file_syncer alone refers to it, and thresher fetches no files',
       missed: false,
     };
-  const known = copies.flatMap((copy) => (copy.kind === 'unread' ? copy.known : []));
-  return { kind: 'unread', who: 'no plugin of this queue reads', known: [...new Set(known)] };
+  // One that thresher lacks may read it, and is named with its section.
+  const isSure = copies.every((copy) => copy.kind !== 'unknown');
+  const who = `no plugin of this queue${isSure ? '' : ' that thresher has'} reads`;
+  return { kind: 'unread', who, known: [...new Set(known)] };
 }
 
 /** A flag that is off, and an option that is taken back: doing nothing is all they ask for. */

@@ -105,6 +105,8 @@ export interface QueueVerdict {
   readonly limits?: Limits;
   /** Of a ready queue. */
   readonly config?: QueueConfig;
+  /** The same as far as it goes, also of an incomplete one; to show a worker, and never to submit one. */
+  readonly draft?: QueueConfig;
 }
 
 /** Errors that say that something is not there; every other error is a mistake. */

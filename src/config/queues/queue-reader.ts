@@ -128,7 +128,7 @@ export class QueueReader {
     const demand = demandOf(checked.value, this.#options.defaultDemand, submitter?.definition);
     const standing = whyStanding(checked.value, limits, submitter && demand.demand, worker ?? {});
     const judged = { ...judgement, limits, demand, standing };
-    if (judged.state !== 'ready') return judged;
+    if (judged.state === 'refused') return judged;
     const chosen = Object.entries(this.plugins).map(([section, { choice }]) => [section, choice] as const);
     const config = {
       name,
@@ -141,7 +141,7 @@ export class QueueReader {
       plugins: Object.fromEntries(chosen),
       credmanagers: this.managers,
     };
-    return { ...judged, config };
+    return { ...judged, draft: config, ...(judged.state === 'ready' && { config }) };
   }
 
   /** What a section says that the daemon reads itself, whatever the plugin. */

@@ -20,6 +20,9 @@ const pilotTypes: Readonly<Record<string, PilotType>> = {
   PR: usual,
 };
 
+/** The names that `--pilot-type` takes. */
+export const knownPilotTypes: readonly string[] = Object.keys(pilotTypes);
+
 const releaseCandidate = 'http://pandaserver.cern.ch:25085/cache/pilot/pilot3-rc.tar.gz';
 
 /** Options of a queue that say which pilot the wrapper starts. */

@@ -11,7 +11,7 @@ export const requirementPlaceholders = [
   ...(['resourceType', 'jobType', 'pilotType', 'prodSourceLabel'] as const),
 ] as const satisfies readonly (keyof Requirements)[];
 
-/** The values of all of these. `hostname` is this machine's; `accessPoint` is empty where the worker has none. */
+/** The values of all of these. `hostname` is this machine's as `hostnameFor` has it, which is short unless `useFQDN` says else; `accessPoint` is empty where the worker has none. */
 export function workerPlaceholders(
   worker: Worker,
   factory: { readonly factoryId: string; readonly harvesterId: string; readonly hostname: string },

@@ -11,6 +11,7 @@ import {
   requirementPlaceholders,
   workerPlaceholders,
 } from '../contracts/placeholders.ts';
+import { hostnameFor } from '../../util/hostname.ts';
 import { LocalTemplate } from './schema.ts';
 
 /** What Harvester's Dummy plugins stand for: a pilot that does nothing for a moment and takes no slot. */
@@ -132,7 +133,7 @@ function pilotEnvironment(worker: Worker, context: FillContext): Record<string, 
 function placeholderValues(worker: Worker, context: FillContext): PlaceholderValues {
   const { directory } = context;
   return {
-    ...workerPlaceholders(worker, context),
+    ...workerPlaceholders(worker, { ...context, hostname: hostnameFor({}, context.hostname) }),
     accessPoint: worker.accessPoint ?? directory,
     workerDir: directory,
   };

@@ -58,7 +58,7 @@ export const configurationErrors = {
   },
   'unread-option': {
     meaning:
-      'A queue has an option that nobody reads, neither thresher nor Harvester. It is kept and has no effect. A warning where it looks like a slip of the pen.',
+      'A queue has an option that neither thresher nor Harvester reads. It is kept and has no effect. A warning where it looks like a slip of the pen.',
     remedy: 'Remove it, or look for a spelling mistake.',
   },
   'option-without-effect': {
@@ -116,7 +116,8 @@ export const configurationErrors = {
     remedy: 'Name the endpoints in `target_list` or `target_list_file`.',
   },
   'credmanager-not-applied': {
-    meaning: 'A credential manager is named that this version accepts and does not run.',
+    meaning:
+      "The settings name a credential manager of Harvester, or a queue one of a third party, that thresher does not have: it does not run. The others do. Harvester's Dummy has nothing to do and gets no remark.",
     remedy: 'Keep its proxies, tokens and Secrets fresh by other means, such as cron.',
   },
   'plugin-not-loaded': {

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { managersOf } from '../../../src/config/queues/credential-managers.ts';
+import { chooseOfQueue, managersOf } from '../../../src/config/queues/credential-managers.ts';
 import type { PluginCatalogue } from '../../../src/config/queues/queue-config.ts';
 import { readSettings } from '../../../src/config/settings/settings.ts';
 import { loadPlugins } from '../../../src/daemon/plugins.ts';
@@ -188,6 +188,12 @@ describe('credential managers of the settings', () => {
     });
   }
 
+  it("with Harvester's Dummy get no remark, and the others go on", async () => {
+    const dummy = 'pandaharvester.harvestercredmanager.dummy_cred_manager';
+    const text = `credmanager: { pluginConfigs: [{ module: ${dummy}, name: DummyCredManager, configs: { a: {} } }] }\n`;
+    expect(await read(text, 'thresher.yaml')).to.deep.equal({ managers: [], problems: [] });
+  });
+
   it('with a plan that is wrong name the place in the plan', async () => {
     writeFileSync(plan, '{\n  "proxy_files": "/proxy"\n}\n');
     const lines = [
@@ -199,5 +205,32 @@ describe('credential managers of the settings', () => {
     const { managers, problems } = await read(lines.join('\n'));
     expect(managers).to.deep.equal([]);
     expect(problems.join('\n')).to.match(/^error wrong-type .*plan\.json:2: proxy_files/);
+  });
+});
+
+describe('credential managers of a queue', () => {
+  const problemsOf = async (name: string, module: string) => {
+    const around = { configDir: '/', stateDir: '/state', files };
+    const names = { queueName: 'Q', harvesterID: 'H', common: {} };
+    const { problems } = await chooseOfQueue(
+      { name, module },
+      names,
+      around,
+      await loadPlugins([], '/', files),
+    );
+    return problems.map(({ severity, code, message }) => `${severity} ${code}: ${message}`);
+  };
+
+  it('that are absent name those that there are, as in the settings', async () => {
+    const [said] = await problemsOf('ZzManager', 'thresher/zz');
+    expect(said).to.match(/^error unknown-plugin: no credmanager is called .*; there are .*FileCredManager/);
+  });
+
+  it("get no remark for Harvester's Dummy, and say of a third party's that thresher does not run it", async () => {
+    const dummy = 'pandaharvester.harvestercredmanager.dummy_cred_manager';
+    expect(await problemsOf('DummyCredManager', dummy)).to.deep.equal([]);
+    expect(await problemsOf('Mine', 'mine.module')).to.deep.equal([
+      'notice credmanager-not-applied: thresher does not run Mine of mine.module, a credential manager of a third party: keep its credentials fresh by other means',
+    ]);
   });
 });

@@ -99,7 +99,7 @@ describe('why a queue stands still', () => {
     });
   }
 
-  it('a push queue that is offline, slave and without demand says all of it, what is to be changed first at the front', () => {
+  it('a push queue that is offline, slave and without demand says all but the demand, which setting alone would not help', () => {
     const { options, limits } = read({});
     const queue = { ...options, queueStatus: 'offline', mapType: 'OneToOne', runMode: 'slave' } as const;
     const reasons = whyStanding(queue, limits, 'none', {});
@@ -107,7 +107,6 @@ describe('why a queue stands still', () => {
       'queueStatus is offline',
       'mapType is OneToOne',
       'runMode is slave',
-      'demand is none',
       'maxWorkers is not set, which counts as 0',
     ]);
   });
@@ -115,9 +114,10 @@ describe('why a queue stands still', () => {
   it('each reason names the option to set and its value', () => {
     const { options, limits } = read({});
     const queue = { ...options, queueStatus: 'offline', mapType: 'OneToOne', runMode: 'slave' } as const;
-    const remedies = ['set it to "online"', 'set it to "NoJob"', 'set it to "self"', 'set demand to "fill"'];
-    for (const [index, reason] of whyStanding(queue, limits, 'none', {}).slice(0, 4).entries())
+    const remedies = ['set it to "online"', 'set it to "NoJob"', 'set it to "self"'];
+    for (const [index, reason] of whyStanding(queue, limits, 'none', {}).slice(0, 3).entries())
       expect(reason).to.contain(remedies[index]);
+    expect(whyStanding(options, limits, 'none', {})[0]).to.contain('set demand to "fill"');
   });
 
   it('is said where the limits of the daemon would start nothing from none, and nowhere else', () => {

@@ -26,6 +26,9 @@ interface Named {
   readonly code: string;
 }
 
+/** A queue or template of a fixture: its sections are objects. */
+type Entry = Record<string, object | undefined>;
+
 /** Every problem that check-config shows for a settings file. */
 async function namedBy(settings: string): Promise<Named[]> {
   const { stdout } = await runHere('--config', settings, '--output', 'json', 'check-config');
@@ -94,6 +97,36 @@ describe('every key', () => {
       expect(neither, 'neither honoured nor named').to.deep.equal([]);
       expect(counts.honoured + counts.named).to.equal(keys.length);
       expect(counts.named).to.be.greaterThan(0);
+    });
+
+  for (const name of queueFiles)
+    it(`that is invented is unread in each section and in common of ${name}`, async () => {
+      const queues = JSON.parse(readFileSync(join(fixtures, name), 'utf8')) as Record<string, Entry>;
+      const invented: string[] = [];
+      for (const [queue, entry] of Object.entries(queues)) {
+        entry.common ??= {};
+        for (const section of mergedSections.filter((one) => entry[one] !== undefined)) {
+          entry[section] = { ...entry[section], inventedOption: 1 };
+          invented.push(toPointer([queue, section, 'inventedOption']));
+        }
+      }
+      const directory = temporaryDirectory();
+      const file = join(directory, 'queues.json');
+      writeFileSync(file, JSON.stringify(queues));
+      const settings = join(directory, 'thresher.yaml');
+      writeFileSync(settings, JSON.stringify({ qconf: { configFile: file } }));
+      const named = (await namedBy(settings)).filter((problem) => problem.file === file);
+      const unread = new Set(
+        named.filter(({ code }) => code === 'unread-option').map(({ pointer }) => pointer),
+      );
+      const wholes = named
+        .filter(({ code }) => code.startsWith('plugin-not-'))
+        .map(({ pointer }) => toPointer(fromPointer(pointer).slice(0, 2)));
+      const missed = invented.filter(
+        (pointer) => !unread.has(pointer) && !wholes.some((one) => isBelow(pointer, one)),
+      );
+      expect(missed).to.deep.equal([]);
+      expect(unread.size).to.be.greaterThan(invented.length / 2);
     });
 
   it("of Harvester's own panda_harvester.cfg is honoured, or check-config names it or its section", async () => {

@@ -48,7 +48,9 @@ describe('the explanation of a queue', () => {
   for (const name of ['constructor', 'toString', 'PROTO'])
     it(`takes an option called ${name} for an option`, async () => {
       const { noteOf } = await explain({ [name]: 1 });
-      expect(noteOf(name === 'PROTO' ? '__proto__' : name)).to.equal('read by nobody');
+      expect(noteOf(name === 'PROTO' ? '__proto__' : name)).to.equal(
+        'neither thresher nor Harvester reads it',
+      );
     });
 
   it('says what asks for workers also where something is missing', async () => {

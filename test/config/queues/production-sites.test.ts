@@ -1,9 +1,9 @@
 import { chmodSync, copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { hostname } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { expect } from 'chai';
 import { type QueueVerdict, readQueueFile } from '../../../src/config/queues/queues.ts';
 import { loadPlugins } from '../../../src/daemon/plugins.ts';
+import { hostnameFor } from '../../../src/util/hostname.ts';
 import { fromPointer } from '../../../src/util/located.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 import { files } from '../../support/operator-files.ts';
@@ -68,7 +68,7 @@ function siteOf(name: string): string {
   const text = readFileSync(join(fixtures, 'sites', name), 'utf8');
   const paths = new Set([...text.matchAll(/"(\/[^"]*)"/g)].map(([, path = '']) => path));
   for (const path of paths) {
-    const there = join(directory, path.replace(/\$\{?hostname\}?/, hostname()));
+    const there = join(directory, path.replace(/\$\{?hostname\}?/, hostnameFor()));
     mkdirSync(dirname(there).replace(/\$.*$/, ''), { recursive: true });
     contents.find(([pattern]) => pattern.test(path))?.[1](there, directory);
   }

@@ -417,6 +417,29 @@ describe('a queue file', () => {
     ]);
   });
 
+  const preparators = {
+    Dummy: { preparator: ['preparator', 'Dummy'], stager: ['stager', 'Dummy'] },
+    Pilotmover: { preparator: ['preparator', 'Pilotmover'] },
+  };
+  for (const [what, idle] of Object.entries(preparators))
+    it(`warns of a slip in common beside a ${what} section, which could hide it`, async () => {
+      const beside = Object.fromEntries(
+        Object.entries(idle).map(([kind, [part = '', prefix = '']]) => {
+          const name = `${prefix}${part.charAt(0).toUpperCase()}${part.slice(1)}`;
+          return [kind, { name, module: `pandaharvester.harvester${part}.${prefix.toLowerCase()}_${part}` }];
+        }),
+      );
+      write({ Q: { ...good(), ...beside, common: { minRamCuont: 2000 } } });
+      const { problems } = await read(file);
+      expect(problems.map(({ severity, pointer, message }) => [severity, pointer, message])).to.deep.equal([
+        [
+          'warning',
+          '/Q/common/minRamCuont',
+          'no plugin of this queue reads "minRamCuont"; did you mean "minRamCount"?',
+        ],
+      ]);
+    });
+
   it('loses the queue that is no object, and says that it is refused', async () => {
     write({ BAD: 5, GOOD: good() });
     const { queues, refused } = await read(file);
@@ -492,7 +515,7 @@ describe('a queue file', () => {
       const { queues, problems, verdicts } = await read(file, { defaultDemand: 'fill' });
       expect(problems).to.deep.equal([]);
       expect(queues[0]?.options.queueStatus).to.equal('online');
-      expect(verdicts[0]?.standing).to.equal(undefined);
+      expect(verdicts[0]?.standing).to.deep.equal([]);
     });
 
   it('says of weights of test labels that the pilots are usual ones, without another label to write', async () => {
@@ -599,7 +622,7 @@ describe('a queue file', () => {
     });
     expect(queue?.plugins.submitter).to.deep.equal({
       ...section('LocalSubmitter'),
-      config: {},
+      config: { pidNamespace: 'auto' },
     });
   });
 });

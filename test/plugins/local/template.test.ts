@@ -28,6 +28,14 @@ async function load(text: string) {
 }
 
 describe('a local template', () => {
+  it('gets the short name of this machine for ${hostname}', async () => {
+    const { loaded } = await load('command: x\nargs: ["${hostname}"]\n');
+    if (!loaded.ok) throw new Error('not loaded');
+    const worker = workerOf(17);
+    const whole = { ...context, hostname: 'wn1.site.org' };
+    expect(fillTemplate(loaded.template, worker, whole).args).to.deep.equal(['wn1']);
+  });
+
   it('needs no more than a command', async () => {
     expect((await load('command: pilot\n')).loaded).to.deep.equal({
       ok: true,

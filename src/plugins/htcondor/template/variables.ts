@@ -1,3 +1,4 @@
+import { whySecret } from '../../../util/secrets.ts';
 import type { Finding } from './sdf.ts';
 import type { Statement } from './statements.ts';
 
@@ -7,39 +8,6 @@ export interface NamedVariable {
   readonly line: number;
   /** Whether the template says what counts where it is not set: `$ENV(NAME:default)`. */
   readonly hasDefault: boolean;
-}
-
-interface SecretRule {
-  readonly pattern: RegExp;
-  readonly why: string;
-}
-
-/**
- * Variables that no template gets, whatever it names: the description of a job can be read by every user of its schedd.
- * The words are those by which the settings' own secrets are known, too.
- */
-export const secretNames: readonly SecretRule[] = [
-  { pattern: /TOKEN|BEARER/i, why: 'is called as a token is' },
-  { pattern: /SECRET|CREDENTIAL/i, why: 'is called as a secret is' },
-  { pattern: /PASSW|PASSPHRASE|(^|_)PASS(_|$)|_PWD(_|$)/i, why: 'is called as a password is' },
-  { pattern: /KEY/i, why: 'is called as a key is' },
-  { pattern: /(^|_)AUTH(_|$)|AUTHORI[SZ]ATION/i, why: 'is called as an authorization is' },
-  { pattern: /^NOTIFY_SOCKET$/, why: "belongs to the daemon's own service" },
-];
-
-/** What is a secret by what it holds, whatever it is called. */
-export const secretValues: readonly SecretRule[] = [
-  { pattern: /\w:\/\/[^\s/:@]*:[^\s/@]+@/, why: 'holds a URL with a password' },
-  { pattern: /-----BEGIN [A-Z ]*PRIVATE KEY-----/, why: 'holds a private key' },
-  { pattern: /^\s*(bearer|basic)\s+\S/i, why: 'holds an authorization' },
-  { pattern: /^eyJ[\w-]+\.[\w-]+\.[\w-]*$/, why: 'holds a token' },
-];
-
-/** Why a variable is never passed; undefined for one that may be. */
-export function whySecret(name: string, value: string | undefined): string | undefined {
-  const byName = secretNames.find(({ pattern }) => pattern.test(name));
-  if (byName !== undefined) return byName.why;
-  return value === undefined ? undefined : secretValues.find(({ pattern }) => pattern.test(value))?.why;
 }
 
 /** `$ENV(NAME)` and `$ENV(NAME:default)`; HTCondor takes no blank and no small letters. `$$ENV` is no variable. */

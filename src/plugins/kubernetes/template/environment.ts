@@ -33,7 +33,10 @@ export const knownPlaceholders: ReadonlySet<string> = new Set([
 ]);
 
 export function placeholdersOf(worker: Worker, options: FillOptions): Record<string, string | number> {
-  return { ...workerPlaceholders(worker, options), jobName: worker.name };
+  return {
+    ...workerPlaceholders(worker, { ...options, hostname: hostnameFor({}, options.hostname) }),
+    jobName: worker.name,
+  };
 }
 
 /** Variables that say who the worker is: the template may name their place, not their value. */

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import type { FillOptions } from '../../../../src/plugins/kubernetes/template/environment.ts';
+import { type FillOptions, placeholdersOf } from '../../../../src/plugins/kubernetes/template/environment.ts';
 import { type FilledJob, fill } from '../../../../src/plugins/kubernetes/template/fill.ts';
 import { identityOf, isLabelValue } from '../../../../src/plugins/kubernetes/marks.ts';
 import { quantityOf } from '../../../../src/plugins/kubernetes/template/quantity.ts';
@@ -449,6 +449,7 @@ describe("a worker's Job", () => {
     );
     const job = fill(template(), worker, options);
     expect(valueOf(job, 'logs_frontend_w')?.value).to.equal('https://host1/logs');
+    expect(placeholdersOf(worker, options).hostname).to.equal('host1');
     expect(fill(template(), worker, optionsOf()).metadata).to.not.have.nested.property(
       'annotations.thresher/stdOut',
     );

@@ -1,0 +1,178 @@
+/**
+ * The one rule for what is a secret: by the name of a value, or by the form of the value itself. `explain`, `render`, messages
+ * on wrong values, and the variables that a submit description may name all ask here.
+ */
+
+/** What stands where a secret would be shown. */
+export const hidden = '(hidden)';
+
+interface NameRule {
+  /** Somewhere in the name of a variable: no job gets it. */
+  readonly anywhere: RegExp;
+  /** At the end of the name: the value is the secret itself, and no path or name of one (`tokenDir`, `secret_name`). */
+  readonly atEnd: RegExp;
+  readonly why: string;
+}
+
+/** Short words count alone only: `COMPASS` and `bypass` are no passwords. */
+const nameRules: readonly NameRule[] = [
+  { anywhere: /TOKEN|BEARER/i, atEnd: /(token|bearer)$/i, why: 'is called as a token is' },
+  {
+    anywhere: /SECRET|CREDENTIAL/i,
+    atEnd: /(secret|credentials?)$/i,
+    why: 'is called as a secret is',
+  },
+  {
+    anywhere: /PASSW|PASSPHRASE|(^|_)PASS(_|$)|_PWD(_|$)/i,
+    atEnd: /(passwd|password|passphrase|(^|[^a-z])(pass|pwd))$/i,
+    why: 'is called as a password is',
+  },
+  { anywhere: /[a-z](Pass|Pwd)$/, atEnd: /[a-z](Pass|Pwd)$/, why: 'is called as a password is' },
+  {
+    anywhere: /KEY/i,
+    atEnd: /(secret|access|private|api|shared|signing|encryption|token|auth)[._-]?key$/i,
+    why: 'is called as a key is',
+  },
+  {
+    anywhere: /(^|_)AUTH(_|$)|AUTHORI[SZ]ATION/i,
+    atEnd: /(auth|authori[sz]ation)$/i,
+    why: 'is called as an authorization is',
+  },
+  { anywhere: /^NOTIFY_SOCKET$/, atEnd: /(?!)/, why: "belongs to the daemon's own service" },
+];
+
+/** Variables that sound so: of a pilot, with the name of a file; and of a shell, with a directory. */
+const harmlessNames: ReadonlySet<string> = new Set([
+  ...['PANDA_AUTH_TOKEN', 'PANDA_AUTH_TOKEN_KEY', 'PWD', 'OLDPWD'],
+]);
+
+/** Keys by which Kubernetes refers to a Secret or a token, below a key that is called so. */
+const references: ReadonlySet<string> = new Set([
+  ...['secretName', 'name', 'key', 'path', 'items', 'optional', 'defaultMode', 'mode'],
+  ...['audience', 'expirationSeconds'],
+]);
+
+/** A path, a variable that a shell or a backend fills in, a switch; and what is hidden already. */
+const harmlessValue =
+  /^['"]?(\.{0,2}\/[\w.@~+-]+\/|\$\$?[({]|\$[A-Z_]+\b|\(hidden\)|(true|false|none|null|undefined)['"]?$|$)/i;
+
+export function isSecretName(name: string): boolean {
+  return !harmlessNames.has(name) && nameRules.some(({ atEnd }) => atEnd.test(name));
+}
+
+interface Form {
+  readonly why: string;
+  hide(text: string): string;
+}
+
+const text = String.raw`'(?:[^'\n]|'')*'|"(?:\\.|""|[^"\\\n])*"`;
+const word = String.raw`${text}|[^\s"';,&]+`;
+const pem = /-----BEGIN [A-Z0-9 ]+-----[\s\S]*?(-----END [A-Z0-9 ]+-----|$)/g;
+const jwt = /\beyJ[\w-]{4,}\.[\w-]{4,}\.[\w-]*/g;
+const passwordInUrl = /(\b[a-z][a-z0-9+.-]*:\/\/[^\s/:@]*):[^\s/@]+@/gi;
+const authorization = /\b(bearer|basic)(\s+)(?!\(hidden\))[\w.~+/=-]+/gi;
+const header = new RegExp(
+  String.raw`\b((?:proxy-)?authorization|x-[\w-]+)(\s*:\s*)((?:token\s+)?\S[^\s"']*)`,
+  'gi',
+);
+const member = new RegExp(String.raw`(["'])([\w.-]+)\1(\s*:\s*)(${text}|\d+)`, 'g');
+const option = new RegExp(String.raw`(?<![\w-])(--?)([A-Za-z][\w-]*)(\s+|=)(?!-)(${word})`, 'g');
+/** `NAME=value` as shells have it, and `NAME = value` as submit descriptions and settings have it. */
+const assignment = /([A-Za-z_][\w.-]*)([ \t]*)(?<![=!<>?])=(?![=?!])([ \t]*)/g;
+
+/** Forms of secrets in a text; the order matters: what a form hides no later one takes apart. */
+const forms: readonly Form[] = [
+  { why: 'holds a key or a certificate', hide: (text) => text.replace(pem, hidden) },
+  { why: 'holds a token', hide: (text) => text.replace(jwt, hidden) },
+  { why: 'holds a URL with a password', hide: (text) => text.replace(passwordInUrl, `$1:${hidden}@`) },
+  { why: 'holds an authorization', hide: (text) => text.replace(authorization, `$1$2${hidden}`) },
+  {
+    why: 'holds an authorization',
+    hide: (text) =>
+      text.replace(header, (whole, name: string, colon: string, value: string) =>
+        isSecret(name, value) && !/^(bearer|basic)$/i.test(value) ? `${name}${colon}${hidden}` : whole,
+      ),
+  },
+  {
+    why: 'holds a secret beside its name',
+    hide: (text) =>
+      text.replace(member, (whole, quote: string, name: string, colon: string, value: string) =>
+        isSecret(name, value) ? `${quote}${name}${quote}${colon}${quote}${hidden}${quote}` : whole,
+      ),
+  },
+  {
+    why: 'holds a secret as an option',
+    hide: (text) =>
+      text.replace(option, (whole, dashes: string, name: string, between: string, value: string) =>
+        isSecret(name, value) ? `${dashes}${name}${between}${hidden}` : whole,
+      ),
+  },
+  { why: 'holds a secret beside its name', hide: hideAssigned },
+];
+
+/** A text without what is a secret by its form or by the name that it is assigned to. */
+export function maskText(text: string): string {
+  return forms.reduce((shown, form) => form.hide(shown), text);
+}
+
+/** Why a variable is never passed to a job; undefined for one that may be. */
+export function whySecret(name: string, value: string | undefined): string | undefined {
+  const byName = nameRules.find(({ anywhere }) => anywhere.test(name));
+  if (byName !== undefined) return byName.why;
+  return value === undefined ? undefined : forms.find((form) => form.hide(value) !== value)?.why;
+}
+
+/** A copy of a value of a key with all secrets hidden. Entries `{ name, value }` of an environment count as keys with values. */
+export function withoutSecrets(key: string, value: unknown): unknown {
+  // A switch (`useAuth`) is no secret.
+  if (typeof value === 'boolean' || value === null || value === undefined) return value;
+  if (typeof value === 'string') return isSecret(key, value) ? hidden : maskText(value);
+  if (isSecretName(key) && !refers(value)) return hidden;
+  if (Array.isArray(value)) return value.map((item, at) => withoutSecrets(optionBefore(value, at), item));
+  if (typeof value !== 'object') return value;
+  const entry = value as Readonly<Record<string, unknown>>;
+  const named = typeof entry.name === 'string' && 'value' in entry ? entry.name : 'value';
+  return Object.fromEntries(
+    Object.entries(entry).map(([name, inner]) => [
+      name,
+      withoutSecrets(name === 'value' ? named : name, inner),
+    ]),
+  );
+}
+
+function isSecret(name: string, value: string): boolean {
+  return isSecretName(name) && !harmlessValue.test(value);
+}
+
+/** `["--password", "x"]`: the option that an item of a command line is the value of. */
+function optionBefore(items: readonly unknown[], at: number): string {
+  const [before, item] = [items[at - 1], items[at]];
+  if (typeof before !== 'string' || typeof item !== 'string' || item.startsWith('-')) return '';
+  return /^--?([A-Za-z][\w-]*)$/.exec(before)?.[1] ?? '';
+}
+
+function refers(value: unknown): boolean {
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isObject && Object.keys(value).every((key) => references.has(key));
+}
+
+/** With blanks around `=` the value is the rest of the line, or all in its quotes; else one word. */
+function hideAssigned(text: string): string {
+  let shown = '';
+  let from = 0;
+  for (const match of text.matchAll(assignment)) {
+    const [whole, name = '', before = '', after = ''] = match;
+    const start = match.index + whole.length;
+    if (match.index < from || !isSecretName(name)) continue;
+    const pattern = before + after === '' ? wordHere : lineHere;
+    pattern.lastIndex = start;
+    const value = pattern.exec(text)?.[0] ?? '';
+    if (harmlessValue.test(value)) continue;
+    shown += text.slice(from, start) + hidden;
+    from = start + value.length;
+  }
+  return shown + text.slice(from);
+}
+
+const wordHere = new RegExp(word, 'y');
+const lineHere = new RegExp(String.raw`${text}|[^\n"']+`, 'y');

@@ -1,0 +1,132 @@
+import { expect } from 'chai';
+import { hidden, maskText, withoutSecrets } from '../../src/util/secrets.ts';
+
+describe('what is shown of a secret', () => {
+  for (const [what, text, shown] of [
+    [
+      'a key as PEM',
+      'a -----BEGIN RSA PRIVATE KEY-----\nMII\n-----END RSA PRIVATE KEY----- b',
+      'a (hidden) b',
+    ],
+    ['a token', 'Bearer eyJhbGciOiJIUzI1.eyJzdWIiOiIx.abc-_', 'Bearer (hidden)'],
+    ['a password in an address', 'https://me:word@host/x', 'https://me:(hidden)@host/x'],
+    [
+      'a variable in submit text',
+      "environment = \"SITE=a DB_PASSWORD='it''s me' N=1\"",
+      'environment = "SITE=a DB_PASSWORD=(hidden) N=1"',
+    ],
+    ['an attribute of a job', '+X_PASSWORD = hunter2\nSite = A', '+X_PASSWORD = (hidden)\nSite = A'],
+    ['an attribute of several words', '+X_PASSWORD = hunter two', '+X_PASSWORD = (hidden)'],
+    ['an attribute in quotes', '+MyToken = "hunter12" ', '+MyToken = (hidden) '],
+    ['an attribute with a dot', 'my.api_key = hunter13', 'my.api_key = (hidden)'],
+    ['an option', 'run --password hunter7 --site A', 'run --password (hidden) --site A'],
+    ['an option with an equals sign', 'run --api-token=hunter7 A', 'run --api-token=(hidden) A'],
+    ['an option in quotes', "run -password 'hunter 7' A", 'run -password (hidden) A'],
+    ['a header', 'curl -H "Authorization: Bearer abc" x', 'curl -H "Authorization: Bearer (hidden)" x'],
+    ['a header of its own', "curl -H 'X-Api-Key: abc' x", "curl -H 'X-Api-Key: (hidden)' x"],
+    ['a basic authorization', 'Authorization: basic dTpw', 'Authorization: basic (hidden)'],
+    ['JSON in a text', `'{"password": "hunter8", "site": "A"}'`, `'{"password": "(hidden)", "site": "A"}'`],
+  ] as const) {
+    it(`of ${what} is (hidden)`, () => {
+      expect(maskText(text)).to.equal(shown);
+    });
+  }
+
+  for (const shown of [
+    'requirements = (TARGET.HasToken =?= True) && (Token == "a")',
+    'x509userproxy = /proxies/a.pem',
+    'use_scitokens = true',
+    '+DirOfToken = "/tokens/site"',
+    'run --token /tokens/site --password --verbose',
+    'DB_PASSWORD=$(cat /x) API_TOKEN=${TOKEN}',
+    'COMPASS=north',
+    'PWD=/tmp',
+  ])
+    it(`stays where there is none: ${shown}`, () => {
+      expect(maskText(shown)).to.equal(shown);
+    });
+
+  it('of a list of arguments is (hidden) behind the option that it belongs to', () => {
+    const args = ['--password', 'hunter4', '--site', 'A', '--token', '/tokens/site', '--secret'];
+    expect(withoutSecrets('args', args)).to.deep.equal(args.with(1, hidden));
+  });
+
+  it('of an option inside the value of a variable is (hidden)', () => {
+    expect(withoutSecrets('env', [{ name: 'OPTIONS', value: '--password hunter4' }])).to.deep.equal([
+      { name: 'OPTIONS', value: '--password (hidden)' },
+    ]);
+  });
+
+  it('of a variable of a container is (hidden) where its name says so, and its value where it is a place', () => {
+    const env = [
+      { name: 'API_KEY', value: '12345' },
+      { name: 'SITE_TOKEN', value: '/tokens/site' },
+      { name: 'PANDA_AUTH_TOKEN', value: 'token' },
+      { name: 'proxySecretPath', value: '/proxy/x509' },
+      { name: 'proxyContent', valueFrom: { secretKeyRef: { name: 'a', key: 'proxy' } } },
+      { name: 'SITE', value: 'CERN' },
+    ];
+    const [first, ...rest] = env;
+    expect(withoutSecrets('', env)).to.deep.equal([{ ...first, value: '(hidden)' }, ...rest]);
+    expect(withoutSecrets('', { env: { API_KEY: '12345', SITE: 'CERN' } })).to.deep.equal({
+      env: { API_KEY: '(hidden)', SITE: 'CERN' },
+    });
+  });
+
+  it('of a volume of a Secret is its name, by which an operator finds it', () => {
+    const volume = { name: 'proxy', secret: { secretName: 'proxy-secret', defaultMode: 256 } };
+    expect(withoutSecrets('', volume)).to.deep.equal(volume);
+  });
+});
+
+describe('values that are shown', () => {
+  for (const key of [
+    'password',
+    'db_password',
+    'clientSecret',
+    'client_secret',
+    'apiKey',
+    'private_key',
+    'authToken',
+    'auth',
+    'Authorization',
+  ])
+    it(`keep the value of ${key} to themselves`, () => {
+      expect(withoutSecrets(key, 'x1')).to.equal(hidden);
+      expect(withoutSecrets('submitter', { [key]: ['x1'], other: 1 })).to.deep.equal({
+        [key]: hidden,
+        other: 1,
+      });
+    });
+
+  for (const key of [
+    'tokenDir',
+    'pandaTokenFilename',
+    'proxySecretPath',
+    'secret_name',
+    'keepalive',
+    'nCore',
+  ])
+    it(`show ${key}: a path or a name is no secret`, () => {
+      expect(withoutSecrets(key, 'x1')).to.equal('x1');
+    });
+
+  it('show no header that lets a request in, whatever its key is, and every switch', () => {
+    expect(withoutSecrets('header', ['Bearer zzz', 'basic dTpw', 'bearer'])).to.deep.equal([
+      ...['Bearer (hidden)', 'basic (hidden)', 'bearer'],
+    ]);
+    expect(withoutSecrets('useAuth', true)).to.equal(true);
+  });
+
+  it('show a URL without the password in it', () => {
+    expect(withoutSecrets('logBaseURL', ['https://user:pa55@host:8443/x'])).to.deep.equal([
+      `https://user:${hidden}@host:8443/x`,
+    ]);
+    expect(withoutSecrets('logBaseURL', 'https://host:8443/x@y')).to.equal('https://host:8443/x@y');
+  });
+
+  it('show that a secret is not set', () => {
+    expect(withoutSecrets('password', '')).to.equal('');
+    expect(withoutSecrets('password', null)).to.equal(null);
+  });
+});
