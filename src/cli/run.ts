@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import type { LoadedSettings } from '../config/settings/settings.ts';
-import { Daemon } from '../daemon/daemon.ts';
-import type { DaemonOptions } from '../daemon/daemon-options.ts';
+import { Daemon, type DaemonOptions } from '../daemon/daemon.ts';
 import { requireLogFile } from '../daemon/log-file.ts';
 import { createLog } from '../daemon/logging.ts';
 import { saveMemory } from '../daemon/memory.ts';

@@ -4,10 +4,9 @@ import type { LoadedSettings } from '../config/settings/settings.ts';
 import type { Log } from '../plugins/contracts/index.ts';
 import type { Clock } from '../util/clock.ts';
 import type { OperatorFiles } from '../util/operator-files.ts';
-import type { Daemon } from './daemon.ts';
 
 /** All that a daemon is given from outside. */
-export interface DaemonOptions {
+export interface DaemonParts {
   readonly settings: LoadedSettings;
   readonly clock: Clock;
   readonly random: () => number;
@@ -16,8 +15,6 @@ export interface DaemonOptions {
   readonly files?: OperatorFiles;
   /** Who counts; default: nobody. */
   readonly metrics?: Metrics;
-  /** Called once everything is ready and nothing runs yet; what it throws stops the start. */
-  readonly beforeLoops?: (daemon: Daemon) => Promise<void>;
   /** For tests that stop the daemon dead at a certain moment. */
   readonly step?: (step: Step) => void;
 }

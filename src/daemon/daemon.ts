@@ -21,17 +21,22 @@ import { Assembly } from './assembly.ts';
 import { stuckGrace } from './queue-loops.ts';
 import { readForRun } from './configuration.ts';
 import { Credentials } from './credentials.ts';
-import type { DaemonOptions } from './daemon-options.ts';
+import type { DaemonParts } from './daemon-options.ts';
 import { FileWatch } from './file-watch.ts';
 import { type Lock, takeLock } from './lock.ts';
 import { LogReaders } from './log-reader.ts';
 import { LoopSet } from './loop-set.ts';
 import { loadPlugins } from './plugins.ts';
-import { logProblems, logReload } from './problem-log.ts';
+import { logProblems, logReload, logStart } from './problem-log.ts';
 import { factoryIdAtStart, writeFactoryId } from './factory-file.ts';
 import { prepareStateDir } from './state-dir.ts';
 import { readVersion } from './version.ts';
 import { Wiring } from './wiring.ts';
+
+export interface DaemonOptions extends DaemonParts {
+  /** Called once everything is ready and nothing runs yet; what it throws stops the start. */
+  readonly beforeLoops?: (daemon: Daemon) => Promise<void>;
+}
 
 /** How long a stop waits for calls that were given up, and for the last writes, ms. */
 const lastWait = 2000;
@@ -287,13 +292,6 @@ export class Daemon {
         this.#loops.wakeAll('sweep');
       });
     }
-    const { queues, incomplete, refused } = queueFile;
-    log.info('started', {
-      factory: id,
-      queues: queues.length,
-      incomplete: incomplete.length,
-      refused: refused.length,
-      liveWorkers: this.liveWorkers,
-    });
+    logStart(log, queueFile, { factory: id, liveWorkers: this.liveWorkers });
   }
 }

@@ -54,3 +54,13 @@ export function logReload(log: Log, queueFile: QueueFileResult, cause: string): 
     log.warn('the queue file was read again; some queues have errors', facts);
   else log.info('the queue file was read again', facts);
 }
+
+/** Tells that the daemon is at work. */
+export function logStart(
+  log: Log,
+  { queues, incomplete, refused }: QueueFileResult,
+  { factory, liveWorkers }: { readonly factory: string; readonly liveWorkers: number },
+): void {
+  const counts = { queues: queues.length, incomplete: incomplete.length, refused: refused.length };
+  log.info('started', { factory, ...counts, liveWorkers });
+}
