@@ -3,7 +3,7 @@
  * on wrong values, and the variables that a submit description may name all ask here.
  */
 
-/** What stands where a secret would be shown. */
+/** Stands where a secret would be shown. */
 export const hidden = '(hidden)';
 
 interface NameRule {

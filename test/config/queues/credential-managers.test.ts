@@ -218,7 +218,7 @@ describe('credential managers of a queue', () => {
       around,
       await loadPlugins([], '/', files),
     );
-    return problems.map(({ severity, code, message }) => `${severity} ${code}: ${message}`);
+    return problems.map(({ severity, code, message }) => `${severity ?? 'error'} ${code}: ${message}`);
   };
 
   it('that are absent name those that there are, as in the settings', async () => {
