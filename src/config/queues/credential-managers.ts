@@ -2,8 +2,8 @@ import { dirname, resolve } from 'node:path';
 import type { Problem } from '../../util/located.ts';
 import { toPointer } from '../../util/located.ts';
 import { managersInLists } from './credential-lists.ts';
+import { unreadOption } from './manager-options.ts';
 import type { ChoiceProblem, ManagerEntry } from './manager-entry.ts';
-import { nearest } from '../../util/nearest.ts';
 import type { CheckContext } from '../../plugins/contracts/index.ts';
 import type { OperatorFiles } from '../../util/operator-files.ts';
 import { check } from '../../util/schema.ts';
@@ -24,16 +24,6 @@ interface Surroundings extends Pick<CheckContext, 'configDir' | 'stateDir' | 'fi
   /** `pandaURLSSL` of `[pandacon]`, for managers that have such an option. */
   readonly pandaURLSSL?: string | undefined;
 }
-
-/** Items of the parallel lists and what Harvester itself reads of every manager: not each has a use for each. */
-const harvesterKeys: readonly string[] = [
-  'inCertFile',
-  'certFile',
-  'outCertFile',
-  'voms',
-  'sleepTime',
-  'setup_name',
-];
 
 /** Where an absent manager is looked for, whoever names it. */
 const managerSection = {
@@ -73,18 +63,6 @@ export async function chooseManager(
   ];
   if (problems.some(({ severity }) => (severity ?? 'error') === 'error')) return { problems };
   return { choice: { name, module, config: checked.value as JsonObject, configDir }, problems };
-}
-
-function unreadOption(manager: string, key: string, own: readonly string[]): ChoiceProblem {
-  const pointer = toPointer([key]);
-  if (harvesterKeys.includes(key)) {
-    const message = `${key} has no effect: ${manager} does not need it`;
-    return { pointer, code: 'option-without-effect', severity: 'notice', message };
-  }
-  const meant = nearest(key, own);
-  const hint = meant === undefined ? '' : `; did you mean "${meant}"?`;
-  const message = `${manager} does not read "${key}"${hint}`;
-  return { pointer, code: 'unread-option', severity: 'warning', message };
 }
 
 /** An entry of a queue's `credmanagers`. A queue is incomplete without a manager of Harvester's that thresher lacks. */
