@@ -161,8 +161,7 @@ describe('a daemon over HTTP', () => {
   it('does not start without the token it was told to ask for', async () => {
     const must = 'it must hold the token, in one line [http-token-unreadable]\n';
     expect(await refused({ tokenFile: 'token' })).to.equal(
-      `thresher: http.tokenFile ${site.path('token')} cannot be read: ENOENT: no such file or directory, stat ` +
-        `'${site.path('token')}'; ${must}`,
+      `thresher: http.tokenFile ${site.path('token')}: cannot read the file: ENOENT: no such file or directory; ${must}`,
     );
     await site.clean();
     expect(
