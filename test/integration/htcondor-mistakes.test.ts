@@ -55,6 +55,7 @@ const mistakes: Readonly<Record<string, Mistake>> = {
   WRAPPER: {
     ...{
       what: 'an executable that is not there',
+      template: 'universe: vanilla\nexecutable: ${executableFile}\n',
       submitter: { executableFile: 'none.sh' },
       incomplete: true,
     },
@@ -91,6 +92,10 @@ describe('a mistake in an HTCondor queue', () => {
   let pool: Pool;
   let space: CondorSpace;
   let site: Site;
+  let wrapped: Record<string, unknown>;
+  const writeWrapper = () => {
+    writeFileSync(site.path('wrapper.sh'), '#!/bin/sh\nexec sleep 1000\n', { mode: 0o755 });
+  };
   let daemon: RunningDaemon | undefined;
 
   before(async () => {
@@ -106,6 +111,7 @@ describe('a mistake in an HTCondor queue', () => {
       template === undefined ? [] : [[fileOf(name), template] as const],
     );
     const good = shellTemplate(space, 'exec sleep 1000');
+    wrapped = { ...good, executable: '${executableFile}', transfer_executable: true };
     site = condorSite(
       {
         queues: {
@@ -132,13 +138,13 @@ describe('a mistake in an HTCondor queue', () => {
       },
       {
         'good.yaml': good,
-        'edited.yaml': good,
+        'edited.yaml': wrapped,
         'odd.yaml': { ...good, attributes: { site: '${computingSite}', args: '${pilotArgs}' } },
-        'refused.yaml': { ...good, executable: '/nonexistent/pilot', transfer_executable: true },
+        'refused.yaml': { ...good, rank: '1 +' },
         ...Object.fromEntries(templates),
       },
     );
-    writeFileSync(site.path('wrapper.sh'), '#!/bin/sh\n', { mode: 0o755 });
+    writeWrapper();
   });
 
   after(async () => {
@@ -214,7 +220,7 @@ describe('a mistake in an HTCondor queue', () => {
 
   it('is what condor_submit itself refuses, in its own words', async () => {
     started();
-    const { message } = await reasonOf('REFUSED', 'submit-failed', /\/nonexistent\/pilot/);
+    const { message } = await reasonOf('REFUSED', 'submit-failed', /Rank/i);
     expect(message).to.match(/none of 1 was accepted: condor_submit for the local schedd.*/);
     const jobs = await clientOf(pool, 'local').queue(
       `${space.mine} && thresherQueue == "REFUSED"`,
@@ -243,7 +249,7 @@ describe('a mistake in an HTCondor queue', () => {
         writeFileSync(site.path('edited.yaml'), 'executable: ${nobody}\n');
       },
       () => {
-        writeFileSync(site.path('edited.yaml'), stringify(shellTemplate(space, 'exec sleep 1000')));
+        writeFileSync(site.path('edited.yaml'), stringify(wrapped));
       },
       /edited\.yaml:1: "\$\{nobody\}" is not a placeholder/,
     ],
@@ -253,7 +259,7 @@ describe('a mistake in an HTCondor queue', () => {
         rmSync(site.path('wrapper.sh'));
       },
       () => {
-        writeFileSync(site.path('wrapper.sh'), '#!/bin/sh\n');
+        writeWrapper();
       },
       /the file \S+wrapper\.sh of executableFile is not there/,
     ],

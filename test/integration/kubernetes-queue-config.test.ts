@@ -89,7 +89,7 @@ describe("the queue of Harvester's wiki page, with its job_cern.yaml", () => {
     writeFileSync(site.path('x509up_u25606_production'), proxyOf('/CN=Jane'), { mode: 0o600 });
     try {
       const checked = await site.run('check-config');
-      expect(checked.stdout).to.match(/^CERN  ready\n/);
+      expect(checked.stdout).to.match(/^CERN  ready$/m);
       expect(checked.status).to.equal(0);
       site.start();
       const running = await until('four run', async () => {
