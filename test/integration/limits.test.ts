@@ -84,7 +84,7 @@ const forms: Record<
 > = {
   NONE: {
     queue: {},
-    stands: [[0, 'max-workers', '0 of maxWorkers 0 are alive: it is 0, or not set']],
+    stands: [[0, 'max-workers', '0 of maxWorkers 0 are alive: it is 0, or not set; set it above 0']],
   },
   MAX_WORKERS: {
     queue: { maxWorkers: 3, nQueueLimitWorker: 2 },

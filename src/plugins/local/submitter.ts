@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { availableParallelism, totalmem } from 'node:os';
 import { resolve } from 'node:path';
 import pMap from 'p-map';
@@ -9,6 +9,7 @@ import type { Context } from '../contracts/context.ts';
 import type { DefinitionProblem } from '../contracts/definition-problem.ts';
 import type { Rendered } from '../contracts/rendered.ts';
 import type { FindOutcome, Preflight, SubmitOutcome, Submitter } from '../contracts/submitter.ts';
+import { endOf } from './child-end.ts';
 import { commandExists } from './command.ts';
 import { fence } from './fence.ts';
 import { type LocalHost, toHandle } from './host.ts';
@@ -26,11 +27,23 @@ const claimWait = 10_000;
 /** What a pilot inherits from the daemon; everything else may be the daemon's own secret. */
 const inherited = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR'];
 
+interface ToStart {
+  readonly template: LocalTemplate;
+  /** Into a PID namespace; undefined: without one. */
+  readonly way: Way | undefined;
+}
+
 /** Starts workers as detached process groups under a shim. */
 export class LocalSubmitter implements Submitter {
   readonly #host: LocalHost;
   readonly #config: LocalSubmitterConfig;
   readonly #context: Context;
+
+  /**
+   * Found by a preflight, for the submission that follows it: that takes its slots without a pause, or two queues would count
+   * on the same ones.
+   */
+  #toStart: ToStart | undefined;
 
   constructor(host: LocalHost, config: LocalSubmitterConfig, context: Context) {
     this.#host = host;
@@ -48,33 +61,29 @@ export class LocalSubmitter implements Submitter {
       const message = `the work directory ${this.#host.directory.root} cannot be used: ${messageOf(error)}`;
       problems.push({ code: 'preflight', message });
     }
-    const { note, problem } = await this.#namespace();
+    const { way, note, problem } = await this.#namespace();
     if (problem !== undefined) problems.push(problem);
     const notes = note === undefined ? [] : [note];
     // Read anew each time: an operator's edit counts at once, and a broken one stops the queue with its reason.
     const template = await this.#template();
     if (Array.isArray(template)) return { problems: [...problems, ...template], notes };
     problems.push(...(await this.#commandProblems(template)));
+    this.#toStart = problems.length === 0 ? { template, way } : undefined;
     return { problems, room: this.#room(template), notes };
   }
 
   async submit(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, SubmitOutcome>> {
-    const template = await this.#template();
-    // A retry right after a restart comes without a preflight.
-    const prepared = this.#host.prepared();
-    // Where nothing can be started, nothing is tried: each worker is told why.
-    const ready = await prepared.then(
-      () => true,
-      () => false,
-    );
-    const { way, problem } = ready ? await this.#namespace() : {};
+    const found = this.#toStart ?? (await this.#findToStart());
+    this.#toStart = undefined;
     const outcomes = new Map<number, SubmitOutcome>();
-    if (Array.isArray(template) || problem !== undefined) {
-      const problems = [...(Array.isArray(template) ? template : []), ...(problem ? [problem] : [])];
-      const message = problems.map((one) => one.message).join('; ');
+    if (!('template' in found)) {
+      const message = found.map((one) => one.message).join('; ');
       for (const { workerId } of workers) outcomes.set(workerId, rejected('preflight', message));
       return outcomes;
     }
+    const { template, way } = found;
+    const prepared = this.#host.prepared();
+    prepared.catch(() => undefined);
     await pMap(
       workers,
       async (worker) => {
@@ -83,6 +92,18 @@ export class LocalSubmitter implements Submitter {
       { concurrency: startsAtOnce },
     );
     return outcomes;
+  }
+
+  /** A retry right after a restart comes without a preflight. @returns what is to be started, or why nothing can be */
+  async #findToStart(): Promise<ToStart | readonly Reason[]> {
+    const template = await this.#template();
+    const ready = await this.#host.prepared().then(
+      () => true,
+      () => false,
+    );
+    const { way, problem } = ready ? await this.#namespace() : {};
+    if (!Array.isArray(template) && problem === undefined) return { template, way };
+    return [...(Array.isArray(template) ? template : []), ...(problem ? [problem] : [])];
   }
 
   async find(workers: readonly Worker[]): Promise<ReadonlyMap<number, FindOutcome>> {
@@ -277,12 +298,4 @@ function rejected(code: string, message: string): SubmitOutcome {
 /** The variables that processes of a worker carry, so that they can say who they are when their directory is gone. */
 function identityOf(marked: Marked): Record<string, string> {
   return { [identityVariable]: JSON.stringify(marked), THRESHER_FACTORY: marked.factory };
-}
-
-/** How a child ended, once it has; a child that could not be started has ended too. */
-function endOf(child: ChildProcess): { readonly value: string | undefined } {
-  const end: { value: string | undefined } = { value: undefined };
-  child.once('error', (error) => (end.value = error.message));
-  child.once('exit', (code, signal) => (end.value ??= signal ?? `exit status ${code ?? '?'}`));
-  return end;
 }
