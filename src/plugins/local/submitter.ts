@@ -39,10 +39,7 @@ export class LocalSubmitter implements Submitter {
   readonly #config: LocalSubmitterConfig;
   readonly #context: Context;
 
-  /**
-   * Found by a preflight, for the submission that follows it: that takes its slots without a pause, or two queues would count
-   * on the same ones.
-   */
+  /** Found by a preflight for the submission behind it, which takes its slots without a pause: others count on the same ones. */
   #toStart: ToStart | undefined;
 
   constructor(host: LocalHost, config: LocalSubmitterConfig, context: Context) {
