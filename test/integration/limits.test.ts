@@ -140,7 +140,7 @@ const forms: Record<
       [
         0,
         'queue-limit-cores',
-        '0 of nQueueLimitWorkerCores 4 cores are queued; one worker takes 8, so none can ever be queued',
+        '0 of nQueueLimitWorkerCores 4 cores are queued; one worker takes 8, so none can ever be queued: set it to 8 or more',
       ],
     ],
   },
