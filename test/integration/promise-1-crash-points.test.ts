@@ -11,8 +11,10 @@ if mkdir "${site}/killed" 2>/dev/null; then
   kill -9 "$(sed -n 's/.*"pid":\\([0-9]*\\).*/\\1/p' "${site}/state/daemon.json")"
 fi`;
 
-function makeSite(pilot = `${countStarts} exec sleep 1000`): Site {
-  return new Site({ pilot, queues: { Q: { maxWorkers: wanted, nQueueLimitWorker: wanted } } });
+const limits = { maxWorkers: wanted, nQueueLimitWorker: wanted };
+
+function makeSite(): Site {
+  return new Site({ pilot: `${countStarts} exec sleep 1000`, queues: { Q: limits } });
 }
 
 interface CrashPoint {
@@ -48,7 +50,15 @@ const crashPoints: readonly CrashPoint[] = [
   {
     description: 'after the process started',
     crash() {
-      const site = makeSite(`${countStarts} ${killDaemon('$SITE_DIR')}\nexec sleep 1000`);
+      // A pilot in a PID namespace of its own has no pid for the daemon, and nothing to kill it with.
+      const submitter = {
+        name: 'LocalSubmitter',
+        module: 'thresher/local',
+        templateFile: 'pilot.yaml',
+        pidNamespace: 'none',
+      };
+      const pilot = `${countStarts} ${killDaemon('$SITE_DIR')}\nexec sleep 1000`;
+      const site = new Site({ pilot, queues: { Q: { ...limits, submitter } } });
       return { site, daemon: site.start() };
     },
   },

@@ -41,8 +41,11 @@ describe('promise 4: limits count intents in flight and are never exceeded', () 
         daemon.process.kill('SIGKILL');
         await daemon.ended;
       }
-      site.start();
-      const before = await until('it can be asked', async () => (await site.workers()).length);
+      const last = site.start();
+      const before = await until(
+        () => `the last daemon has workers; it wrote:\n${last.output()}`,
+        async () => (await site.workers()).length,
+      );
       await until('it goes on after all of this', async () => (await site.workers()).length > before + 5);
     } finally {
       watching.abort();

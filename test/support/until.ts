@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
  * @throws at the deadline (ms), with what was waited for and the last error of the condition.
  */
 export async function until<T>(
-  what: string,
+  what: string | (() => string),
   condition: () => Promise<T | undefined | false> | T | undefined | false,
   deadline = 90_000,
 ): Promise<T> {
@@ -19,7 +19,9 @@ export async function until<T>(
       last = error;
     }
     if (performance.now() > end) {
-      throw new Error(`waited ${deadline / 1000} s in vain until ${what}`, { cause: last });
+      const waited = typeof what === 'string' ? what : what();
+      const why = last instanceof Error ? `: ${last.message}` : '';
+      throw new Error(`waited ${deadline / 1000} s in vain until ${waited}${why}`, { cause: last });
     }
     await sleep(25);
   }
