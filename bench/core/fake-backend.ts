@@ -241,8 +241,14 @@ export const backend = new FakeBackend();
 /** When the first worker began, ms UTC. */
 const firstStart = Date.UTC(2026, 0, 1);
 const noRequirements: Requirements = {
-  ...{ nCore: 1, minRamCount: 0, maxDiskCount: 0, maxWalltime: 0 },
-  ...{ resourceType: 'SCORE', jobType: 'managed', pilotType: 'PR', prodSourceLabel: 'managed' },
+  nCore: 1,
+  minRamCount: 0,
+  maxDiskCount: 0,
+  maxWalltime: 0,
+  resourceType: 'SCORE',
+  jobType: 'managed',
+  pilotType: 'PR',
+  prodSourceLabel: 'managed',
 };
 
 function batchId(workerId: number): string {

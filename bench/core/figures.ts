@@ -19,7 +19,10 @@ function memory({ idle, live, afterListing, afterAll, backendBytes }: Measured['
   const { bytesPerWorker } = targets;
   const perWorker = (bytes: number) => Math.round(bytes / liveWorkers);
   const judged = (id: string, what: string, measured: number): Figure => ({
-    ...{ id, what, measured, unit: 'B/worker' },
+    id,
+    what,
+    measured,
+    unit: 'B/worker',
     target: `<= ${bytesPerWorker}`,
     met: measured <= bytesPerWorker,
   });

@@ -69,7 +69,13 @@ for (let round = 0; round < 4; round++) {
   await sleep(250);
 }
 const result: RestartResult = {
-  ...{ loaded, started, listed, shown, ready, complaints, peak },
+  loaded,
+  started,
+  listed,
+  shown,
+  ready,
+  complaints,
+  peak,
   liveWorkers: atStart,
   blockedMs,
   rss: process.memoryUsage().rss,

@@ -46,7 +46,9 @@ export function writeSite(directory: string): void {
     {
       ...sections,
       common: { connection: `cluster-${index % connections}` },
-      ...{ queueStatus: 'online', mapType: 'NoJob', demand: 'fill' },
+      queueStatus: 'online',
+      mapType: 'NoJob',
+      demand: 'fill',
       maxWorkers: workersPerQueue + 1,
     },
   ]);

@@ -33,7 +33,8 @@ export class CondorDaemon extends RealDaemon {
       environment: {
         ...environment,
         // In its own process, so that nothing stands between it and HTCondor.
-        ...{ NODE_OPTIONS: `--import=${counter}`, BENCH_PROGRAMS: programs },
+        NODE_OPTIONS: `--import=${counter}`,
+        BENCH_PROGRAMS: programs,
       },
     });
     chmodSync(directory, 0o755);

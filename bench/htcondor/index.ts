@@ -25,7 +25,11 @@ export async function benchHTCondor(options: Options): Promise<void> {
   const share = (of: number) => Math.ceil(workers * of);
   try {
     await measureParts<Measured, MeasuredWith>({
-      ...{ benchmark: 'htcondor', options, parts, pageOf, progress },
+      benchmark: 'htcondor',
+      options,
+      parts,
+      pageOf,
+      progress,
       measuredWith: { htcondor: pool.version },
       measure: {
         submission: () =>

@@ -38,15 +38,13 @@ export async function measurePoll(
   const asked = { template: 'pilot.yaml', kind: 'remote', submitter, monitor } as const;
   site.wantOf(pluginsOf(condorQueue(pool, asked)), workers);
   const options: LooksOptions = {
-    ...{
-      directory: site.directory,
-      factory,
-      schedd: pool.remote.schedd,
-      pool: pool.pool,
-      workers,
-      rounds,
-      environment,
-    },
+    directory: site.directory,
+    factory,
+    schedd: pool.remote.schedd,
+    pool: pool.pool,
+    workers,
+    rounds,
+    environment,
     pause: pause * 1000,
   };
   const looks = await runChild<Looks>(join(import.meta.dirname, 'looks.ts'), JSON.stringify(options));

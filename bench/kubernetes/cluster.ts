@@ -48,7 +48,8 @@ async function addNodes({ client }: ControlPlane): Promise<void> {
   const size = { cpu: '10k', memory: '100Ti', 'ephemeral-storage': '1Pi', pods: '100k' };
   for (let number = 1; number <= nodes; number++) {
     await client.create('/api/v1/nodes', {
-      ...{ apiVersion: 'v1', kind: 'Node' },
+      apiVersion: 'v1',
+      kind: 'Node',
       metadata: { name: `bench-${number}`, annotations: { 'kwok.x-k8s.io/node': 'fake' } },
       status: { capacity: size, allocatable: size },
     });

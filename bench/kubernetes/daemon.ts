@@ -28,12 +28,15 @@ export class BenchDaemon extends RealDaemon {
     const module = (kind: string) => `pandaharvester.harvester${kind}.k8s_${kind}`;
     const sections = {
       common: {
-        ...{ k8s_config_file: 'kubeconfig', k8s_namespace: this.#space.name },
+        k8s_config_file: 'kubeconfig',
+        k8s_namespace: this.#space.name,
         // No limit of its own.
         requestsPerSecond: 1_000_000,
       },
       submitter: {
-        ...{ name: 'K8sSubmitter', module: module('submitter'), k8s_yaml_file: 'job.yaml' },
+        name: 'K8sSubmitter',
+        module: module('submitter'),
+        k8s_yaml_file: 'job.yaml',
         // The scheduler's work on it grows with the square of the Pods.
         'k8s.scheduler.use_score_mcore_affinity': false,
         'k8s.use_active_deadline_seconds': false,

@@ -28,7 +28,11 @@ export async function benchKubernetes(options: Options): Promise<void> {
   try {
     const limit = await Limit.build(directory, plane.status.kubeconfig);
     await measureParts<Measured, MeasuredWith>({
-      ...{ benchmark: 'kubernetes', options, parts, pageOf, progress },
+      benchmark: 'kubernetes',
+      options,
+      parts,
+      pageOf,
+      progress,
       measuredWith: { kubernetes: version, clientGo: versionOfClientGo() },
       measure: {
         submission: () => measureSubmission(plane, limit, directory, { rounds: 5, perRound: share(0.2) }),

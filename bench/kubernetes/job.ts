@@ -9,7 +9,9 @@ import { check } from '../../src/util/schema.ts';
 /** A pilot as a site would have it: a command, a few variables, a volume. */
 export function jobTemplate(spec: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const container = {
-    ...{ name: 'pilot', image: 'registry.example.org/pilot:1', imagePullPolicy: 'IfNotPresent' },
+    name: 'pilot',
+    image: 'registry.example.org/pilot:1',
+    imagePullPolicy: 'IfNotPresent',
     command: ['/bin/bash', '-c', 'exec /pilotdir/wrapper -s "$computingSite" -q "$pandaQueueName"'],
     env: [
       { name: 'computingSite', value: '$computingSite' },
@@ -20,9 +22,13 @@ export function jobTemplate(spec: Readonly<Record<string, unknown>>): Record<str
   };
   const volumes = [{ name: 'cvmfs', hostPath: { path: '/cvmfs' } }];
   return {
-    ...{ apiVersion: 'batch/v1', kind: 'Job', metadata: { name: 'pilot' } },
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata: { name: 'pilot' },
     spec: {
-      ...{ backoffLimit: 0, podReplacementPolicy: 'Failed', ...spec },
+      backoffLimit: 0,
+      podReplacementPolicy: 'Failed',
+      ...spec,
       template: { spec: { restartPolicy: 'Never', containers: [container], volumes } },
     },
   };
@@ -41,14 +47,25 @@ export async function filledJob(directory: string, namespace: string): Promise<F
   });
   if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
   const requirements = {
-    ...{ nCore: 1, minRamCount: 2000, maxDiskCount: 0, maxWalltime: 3600 },
-    ...{ resourceType: 'SCORE', jobType: 'managed', pilotType: 'PR', prodSourceLabel: 'managed' },
+    nCore: 1,
+    minRamCount: 2000,
+    maxDiskCount: 0,
+    maxWalltime: 3600,
+    resourceType: 'SCORE',
+    jobType: 'managed',
+    pilotType: 'PR',
+    prodSourceLabel: 'managed',
   };
   const worker = {
-    ...{ workerId: 4_000_000_001, name: 'thresher-01234567-4000000001' },
-    ...{ queue: 'BENCH', computingSite: 'BENCH' },
+    workerId: 4_000_000_001,
+    name: 'thresher-01234567-4000000001',
+    queue: 'BENCH',
+    computingSite: 'BENCH',
     origin: { kind: 'fill', uid: 'BENCH', index: 1 },
-    ...{ requirements, placement: 'kubernetes', configId: 1, attempt: 1 },
+    requirements,
+    placement: 'kubernetes',
+    configId: 1,
+    attempt: 1,
   };
   const options = { factoryId: 'thresher-01234567', harvesterId: 'bench', hostname: 'host.example.org' };
   return fill(loaded.template, worker, { ...options, config: checked.value });

@@ -62,8 +62,11 @@ export class RealDaemon {
    */
   wantOf(sections: Readonly<Record<string, unknown>>, workers: number): void {
     const queue = {
-      ...{ queueStatus: 'online', mapType: 'NoJob', demand: workers === 0 ? 'none' : 'fill' },
-      ...{ maxWorkers: workers || 1, nQueueLimitWorker: workers || 1 },
+      queueStatus: 'online',
+      mapType: 'NoJob',
+      demand: workers === 0 ? 'none' : 'fill',
+      maxWorkers: workers || 1,
+      nQueueLimitWorker: workers || 1,
       ...sections,
     };
     writeFileSync(join(this.directory, 'panda_queueconfig.json'), JSON.stringify({ BENCH: queue }, null, 2));

@@ -158,7 +158,9 @@ export class ReconcilerAgent {
     const workerIds = this.#shared.take(listed, idFloor, clock.monotonic());
     if (workerIds.length === 0) return;
     log.warn('another daemon with our factory id makes workers', {
-      ...{ code: 'factory-shared', connection: this.#connection.name, factory: this.#context.factoryId },
+      code: 'factory-shared',
+      connection: this.#connection.name,
+      factory: this.#context.factoryId,
       workerIds: workerIds.slice(0, 10),
     });
   }

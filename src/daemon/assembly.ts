@@ -44,7 +44,9 @@ export class Assembly {
     const { queues } = ledger.store;
     this.#reports = new QueueReports(queues, clock);
     this.#homes = new Homes({
-      ...{ queues, clock, log },
+      queues,
+      clock,
+      log,
       placementsOf: (config) => parts.wiring.placementsOf(config),
       running: () => this.running,
       follow: (config, configId) => this.#follow(config, configId),
@@ -244,7 +246,9 @@ export class Assembly {
         if (worker !== undefined) worker.configId = configId;
       }
       log.warn('workers get another configuration, which leads to where they are', {
-        ...{ ...place, workers: moved.length, to: configId },
+        ...place,
+        workers: moved.length,
+        to: configId,
       });
     }
   }

@@ -148,7 +148,13 @@ function toView(
   const soon = judgeOne(known, warnLifetime * 1000, now);
   const warning = state.warnings[0]?.message ?? null;
   return {
-    ...{ name, manager, kind, subject, vo, expires, remaining },
+    name,
+    manager,
+    kind,
+    subject,
+    vo,
+    expires,
+    remaining,
     state: bad ? 'bad' : ending ? 'ending' : soon ? 'soon' : 'good',
     message: (bad ?? ending)?.message ?? warning,
   };

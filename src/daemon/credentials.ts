@@ -145,7 +145,13 @@ export class Credentials {
     const { sleepTime, warnLifetime } = settings.credmanager;
     const timeout = patienceOf(choice, settings.master.pluginTimeout);
     const agent = new CredentialAgent(manager, this.#board, {
-      ...{ name, interval: sleepTime * 1000, warnLifetime: warnLifetime * 1000, clock, log, giveUp, timeout },
+      name,
+      interval: sleepTime * 1000,
+      warnLifetime: warnLifetime * 1000,
+      clock,
+      log,
+      giveUp,
+      timeout,
     });
     return loops.add({
       name: `credentials ${name}`,

@@ -111,7 +111,9 @@ export class Daemon {
     this.#lock = lock;
     this.#store = store;
     this.#loops = new LoopSet({
-      ...{ clock, random, log },
+      clock,
+      random,
+      log,
       passed: (pass) => {
         metrics.passDone(pass);
         for (const tell of this.#onPass) tell();
@@ -264,7 +266,9 @@ export class Daemon {
     };
     const maxStatusAge = monitor.maxStatusAge * 1000;
     this.#wiring = new Wiring(catalogue, {
-      ...{ ...shared, maxStatusAge, stateDir: settings.stateDir },
+      ...shared,
+      maxStatusAge,
+      stateDir: settings.stateDir,
       logServer: logServerOf(settings.values),
     });
     const parts = { settings: settings.values, context, writer: this.#writer, wiring: this.#wiring };

@@ -74,7 +74,10 @@ export class Homes {
     const configId = await queues.configId(queue, JSON.stringify(lent), clock.now());
     if (this.#parts.follow(lent, configId) === undefined) return undefined;
     log.warn('workers are followed with the plugins of another queue', {
-      ...{ queue, connection, lender: lender.name, configId },
+      queue,
+      connection,
+      lender: lender.name,
+      configId,
     });
     return kept(configId);
   }
@@ -98,7 +101,11 @@ function lentConfig(queue: string, own: QueueConfig | undefined, lender: QueueCo
   const { submitter, monitor, sweeper } = lender.plugins;
   const config: QueueConfig = own ?? lender;
   return {
-    ...{ ...config, name: queue, demand: 'none', configDir: lender.configDir, credmanagers: [] },
+    ...config,
+    name: queue,
+    demand: 'none',
+    configDir: lender.configDir,
+    credmanagers: [],
     plugins: {
       ...config.plugins,
       ...(submitter && { submitter }),

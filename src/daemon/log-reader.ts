@@ -33,8 +33,14 @@ export async function logReaderOf(
   const config = await configOf(worker, store);
   const catalogue = await loadPlugins(modulesOf(config), dirname(settings.queueFile), files);
   const wiring = new Wiring(catalogue, {
-    ...{ clock, files, random, log, factoryId },
-    ...{ harvesterId: harvesterIdOf(settings.values.master), stateDir: settings.stateDir, maxStatusAge: 0 },
+    clock,
+    files,
+    random,
+    log,
+    factoryId,
+    harvesterId: harvesterIdOf(settings.values.master),
+    stateDir: settings.stateDir,
+    maxStatusAge: 0,
   });
   return logsOf(wiring.monitorAt(config, worker.configId, worker.placement), worker);
 }

@@ -41,7 +41,9 @@ export function systemdNotify(socket: string): Send {
   const env = { ...process.env, NOTIFY_SOCKET: socket };
   return async (fields) => {
     await promisify(execFile)('systemd-notify', [...fields], {
-      ...{ env, timeout: sendTimeout, killSignal: 'SIGKILL' },
+      env,
+      timeout: sendTimeout,
+      killSignal: 'SIGKILL',
     });
   };
 }

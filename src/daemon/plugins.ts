@@ -41,7 +41,9 @@ async function importModule(module: string, configDir: string, files: OperatorFi
       throw new Error(`${file}: ${whyUnreadable(error, 'module')}`, { cause: error });
   }
   const call = {
-    ...{ clock: files.clock, what: `the import of ${file}`, timeoutMs: importTimeout },
+    clock: files.clock,
+    what: `the import of ${file}`,
+    timeoutMs: importTimeout,
     signal: new AbortController().signal,
   };
   try {

@@ -49,7 +49,9 @@ export async function rehearse(
     configs,
     async (config): Promise<readonly (readonly [string, readonly Problem[]])[]> => {
       const deadline = {
-        ...{ clock, what: `rehearsal of ${config.name}`, signal: options.signal },
+        clock,
+        what: `rehearsal of ${config.name}`,
+        signal: options.signal,
         timeoutMs: values.master.pluginTimeout * 1000,
       };
       try {

@@ -85,7 +85,15 @@ function workerIn(record: WorkerRecord): Worker {
   const { workerId, name, queue, computingSite, origin, requirements } = record;
   const { placement, configId, attempt, accessPoint } = record;
   return {
-    ...{ workerId, name, queue, computingSite, origin, requirements, placement, configId, attempt },
+    workerId,
+    name,
+    queue,
+    computingSite,
+    origin,
+    requirements,
+    placement,
+    configId,
+    attempt,
     ...(accessPoint !== undefined && { accessPoint }),
   };
 }

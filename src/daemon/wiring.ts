@@ -29,10 +29,20 @@ import { ThresherError } from '../worker/errors.ts';
 
 /** What serves no queue has no workers. */
 const ofNoQueue = {
-  ...{ queue: '', configId: 0, connection: '', queueLimit: () => 0, slave: false },
+  queue: '',
+  configId: 0,
+  connection: '',
+  queueLimit: () => 0,
+  slave: false,
   requirements: {
-    ...{ nCore: 1, minRamCount: 0, maxDiskCount: 0, maxWalltime: 0 },
-    ...{ resourceType: '', jobType: '', pilotType: '', prodSourceLabel: '' },
+    nCore: 1,
+    minRamCount: 0,
+    maxDiskCount: 0,
+    maxWalltime: 0,
+    resourceType: '',
+    jobType: '',
+    pilotType: '',
+    prodSourceLabel: '',
   },
 };
 
@@ -130,7 +140,14 @@ export class Wiring {
       throw new ThresherError('unknown-plugin', `no credential manager is called ${name} of ${module}`);
     const { factoryId, harvesterId, stateDir, clock, files, random, log } = this.#options;
     return definition.create(config, {
-      ...{ factoryId, harvesterId, stateDir, clock, files, random, log, configDir },
+      factoryId,
+      harvesterId,
+      stateDir,
+      clock,
+      files,
+      random,
+      log,
+      configDir,
       ...ofNoQueue,
       share: <T>(key: string, make: () => T): T => this.#share(key, make),
     }) as CredentialManager;
@@ -190,7 +207,14 @@ export class Wiring {
     const { factoryId, harvesterId, logServer, stateDir, clock, files, random, log } = this.#options;
     return {
       ...(logServer && { logServer }),
-      ...{ factoryId, harvesterId, connection, stateDir, clock, files, random, log },
+      factoryId,
+      harvesterId,
+      connection,
+      stateDir,
+      clock,
+      files,
+      random,
+      log,
       queue: config.name,
       configId,
       requirements: requirementsOf(config),

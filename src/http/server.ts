@@ -65,7 +65,9 @@ export class HttpServer {
     this.#store = store;
     const name = hostname();
     const served = {
-      ...{ clock, log, store },
+      clock,
+      log,
+      store,
       ownNames: [hostOf(settings), name, name.split('.')[0] ?? name],
       metrics: this.metrics,
       factoryId,

@@ -84,8 +84,12 @@ function toTuple(change: WorkerChange): unknown[] {
 
 function writeHistory(tx: Kysely<Tables>, changes: readonly WorkerChange[]): Promise<void> {
   const rows = changes.map((change) => ({
-    ...{ worker_id: change.workerId, at: change.at, from_status: change.from, to_status: change.to },
-    ...{ source: change.source, native_status: change.nativeStatus ?? null },
+    worker_id: change.workerId,
+    at: change.at,
+    from_status: change.from,
+    to_status: change.to,
+    source: change.source,
+    native_status: change.nativeStatus ?? null,
     message: change.error?.message ?? null,
   }));
   return insertRows(tx, 'transitions', rows);

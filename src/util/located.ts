@@ -116,11 +116,14 @@ export function parseJson(text: string, file: string): Located {
  */
 const tagsOf11: ScalarTag[] = [
   {
-    ...{ tag: 'tag:yaml.org,2002:int', default: true, test: /^[-+]?0[0-7]+$/ },
+    tag: 'tag:yaml.org,2002:int',
+    default: true,
+    test: /^[-+]?0[0-7]+$/,
     resolve: (digits) => parseInt(digits, 8),
   },
   {
-    ...{ tag: 'tag:yaml.org,2002:bool', default: true },
+    tag: 'tag:yaml.org,2002:bool',
+    default: true,
     test: /^(?:[Yy]es|YES|[Nn]o|NO|[Oo]n|ON|[Oo]ff|OFF)$/,
     resolve: (word) => /^(?:yes|on)$/i.test(word),
   },
@@ -130,7 +133,8 @@ const tagsOf11: ScalarTag[] = [
 export function parseYaml(text: string, file: string, as?: 'kubernetes'): Located {
   const counter = new LineCounter();
   const document = parseDocument(text, {
-    ...{ lineCounter: counter, prettyErrors: false },
+    lineCounter: counter,
+    prettyErrors: false,
     ...(as === 'kubernetes' && { merge: true, customTags: (tags) => [...tagsOf11, ...tags] }),
   });
   const line = (offset: number) => Math.max(1, counter.linePos(offset).line);

@@ -145,8 +145,10 @@ export class OperatorFiles {
     const known = this.#fileSystems.get(mount);
     if (known !== undefined) return known;
     const lane = new FileLane({
-      ...{ clock: this.clock, name: `the file system at ${mount}` },
-      ...{ atOnce, timeoutMs: this.#timeoutMs },
+      clock: this.clock,
+      name: `the file system at ${mount}`,
+      atOnce,
+      timeoutMs: this.#timeoutMs,
     });
     const made = { lane, hung: 0 };
     this.#fileSystems.set(mount, made);

@@ -10,7 +10,11 @@ const good: EndedWorker = { status: 'finished', startTime: now - 60_000, endTime
 const times = (count: number, worker: EndedWorker) => Array.from({ length: count }, () => worker);
 
 const state = (changes: Partial<BlackHoleState>): BlackHoleState => ({
-  ...{ ended: [], proven: 0, unproven: 0, lastMade: now - 1000, now },
+  ended: [],
+  proven: 0,
+  unproven: 0,
+  lastMade: now - 1000,
+  now,
   ...changes,
 });
 
@@ -148,7 +152,10 @@ class Simulation {
     const limit = blackHole(
       {
         ended: this.ended.slice(-options.workers).reverse(),
-        ...{ proven, unproven: this.alive - proven, lastMade: this.made.at(-1), now: this.at },
+        proven,
+        unproven: this.alive - proven,
+        lastMade: this.made.at(-1),
+        now: this.at,
       },
       options,
     );

@@ -17,7 +17,8 @@ function there(expiresAt?: number, notBefore?: number): CredentialState {
   return { kind: 'there', facts: { ...facts, ...dates }, warnings: [] };
 }
 const broken: CredentialState = {
-  ...{ kind: 'broken', name },
+  kind: 'broken',
+  name,
   error: { code: 'credential-missing', message: `${name} does not exist` },
 };
 const failure = { code: 'credential-tool', message: 'the server is down' };
@@ -47,7 +48,12 @@ class Scripted implements CredentialManager {
 function keeping(manager = new Scripted(), start?: number) {
   const [clock, board, log] = [new ManualClock(start), new CredentialBoard(), recordingLog()];
   const agent = new CredentialAgent(manager, board, {
-    ...{ name: 'M', interval: 30 * minutes, warnLifetime: 60 * minutes, timeout: 1000, clock, log },
+    name: 'M',
+    interval: 30 * minutes,
+    warnLifetime: 60 * minutes,
+    timeout: 1000,
+    clock,
+    log,
     giveUp: new AbortController().signal,
   });
   board.expect('M');

@@ -171,7 +171,9 @@ function mcoreLoad(running: number, queued: number): QueueLoad {
 
 describe('what a limit on a share, on cores or on memory says', () => {
   const limited = (more: Partial<LimitState['limits']>) => ({
-    ...{ maxWorkers: 100, nQueueLimitWorker: 50, maxNewWorkersPerCycle: 0 },
+    maxWorkers: 100,
+    nQueueLimitWorker: 50,
+    maxNewWorkersPerCycle: 0,
     ...more,
   });
   const sentences: [
@@ -321,7 +323,9 @@ describe('what a limit on a share, on cores or on memory says', () => {
   it('is one for each resource type where several ask, and none where one does', () => {
     const limits = limited({ nQueueLimitWorkerRatio: 50, nQueueLimitWorkerMin: 5 });
     const asking = {
-      ...{ limits, load: loadOf(1, 1), queuedByType: new Map([['SCORE', 1]]) },
+      limits,
+      load: loadOf(1, 1),
+      queuedByType: new Map([['SCORE', 1]]),
       wantedTypes: ['SCORE', 'MCORE'],
     };
     const said = resourceTypeLimits(state(asking));
@@ -430,7 +434,9 @@ describe('applying limits on what workers cost', () => {
           const limits = { maxWorkers: 100, nQueueLimitWorker: 100, maxNewWorkersPerCycle: 0 };
           const now = state({
             limits: { ...limits, nQueueLimitWorkerRatio: 0, nQueueLimitWorkerMin: min },
-            ...{ load: loadOf(queued, queued), queuedByType, wantedTypes },
+            load: loadOf(queued, queued),
+            queuedByType,
+            wantedTypes,
           });
           const wanted = wantedTypes.map((type) => group(type, Infinity));
           const { groups } = applyLimits(wanted, [...resourceTypeLimits(now), queueLimit(now)]);

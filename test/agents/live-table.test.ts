@@ -64,8 +64,14 @@ describe('the fingerprint of an observation', () => {
 
 describe('the table of the living', () => {
   const worker = (workerId: number, changes: Partial<LiveWorker> = {}): LiveWorker => ({
-    ...{ workerId, queue: 'Q', placement: 'local:/pilots', configId: 1 },
-    ...{ status: 'pending', killed: false, fingerprint: 0, seenIn: 0 },
+    workerId,
+    queue: 'Q',
+    placement: 'local:/pilots',
+    configId: 1,
+    status: 'pending',
+    killed: false,
+    fingerprint: 0,
+    seenIn: 0,
     ...changes,
   });
   const ids = (workers: Iterable<LiveWorker>) => [...workers].map(({ workerId }) => workerId);

@@ -203,7 +203,11 @@ describe('a loop', () => {
     const pass = () => new Promise<void>((resolve) => (release = resolve));
     const random = () => 0.5;
     loop = new Loop({
-      ...{ name: 'x', interval: 1000, clock, random, log },
+      name: 'x',
+      interval: 1000,
+      clock,
+      random,
+      log,
       pass,
       progress,
       stuckAfter: 60_000,
@@ -264,7 +268,7 @@ describe('a loop', () => {
       await clock.sleep(20);
       if (told.length === 1) throw new Error('no route to host');
     };
-    loop = new Loop({ ...{ name: 'x', interval: 1000, clock, random, log }, pass, passed });
+    loop = new Loop({ name: 'x', interval: 1000, clock, random, log, pass, passed });
     loop.start();
     await clock.advance(2000);
     expect(told).to.deep.equal([

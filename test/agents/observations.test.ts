@@ -8,7 +8,10 @@ import { recordingLog, workerOf } from '../support/samples.ts';
 import { until } from '../support/until.ts';
 
 const seen = (workerId: number, changes: Partial<Observation> = {}): Observation => ({
-  ...{ workerId, status: 'submitted', nativeStatus: 'NoPod', observedAt: 1 },
+  workerId,
+  status: 'submitted',
+  nativeStatus: 'NoPod',
+  observedAt: 1,
   ...changes,
 });
 

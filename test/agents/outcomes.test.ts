@@ -41,7 +41,10 @@ describe('what becomes of a submission', () => {
   ] as const) {
     it(`rejected in attempt ${attempt} of 3${permanent ? ' for good' : ''}: ${to}`, () => {
       expect(submit(attempt, { kind: 'rejected', error, permanent })).to.deep.equal({
-        ...{ workerId: 1, to, source: 'submitter', error },
+        workerId: 1,
+        to,
+        source: 'submitter',
+        error,
         ...(to === 'missed' && { endTime: now }),
       });
     });
@@ -49,7 +52,10 @@ describe('what becomes of a submission', () => {
 
   it('unknown: nothing is concluded, the error is kept', () => {
     expect(submit(3, { kind: 'unknown', error })).to.deep.equal({
-      ...{ workerId: 1, to: 'pending', source: 'submitter', error },
+      workerId: 1,
+      to: 'pending',
+      source: 'submitter',
+      error,
     });
   });
 });
@@ -66,7 +72,10 @@ describe('what the search for an intent means', () => {
 
   it('unknown: nothing is concluded, however often', () => {
     expect(find({ kind: 'unknown', error }, { attempt: 9 })).to.deep.equal({
-      ...{ workerId: 1, to: 'pending', source: 'submitter', error },
+      workerId: 1,
+      to: 'pending',
+      source: 'submitter',
+      error,
     });
   });
 
@@ -76,7 +85,11 @@ describe('what the search for an intent means', () => {
 
   it('absent after the last attempt: missed with the error of that attempt', () => {
     expect(find({ kind: 'absent' }, { attempt: 3, lastError: error })).to.deep.equal({
-      ...{ workerId: 1, to: 'missed', source: 'submitter', error, endTime: now },
+      workerId: 1,
+      to: 'missed',
+      source: 'submitter',
+      error,
+      endTime: now,
     });
   });
 
@@ -99,7 +112,10 @@ describe('what an observation means', () => {
 
   it('is no more than it says', () => {
     expect(observationChange(seen(), false)).to.deep.equal({
-      ...{ workerId: 1, to: 'running', source: 'monitor', nativeStatus: 'R' },
+      workerId: 1,
+      to: 'running',
+      source: 'monitor',
+      nativeStatus: 'R',
     });
   });
 
@@ -107,8 +123,13 @@ describe('what an observation means', () => {
     const facts = { exitCode: 0, node: 'n1', startTime: 1, endTime: 2 };
     const change = observationChange(seen({ status: 'finished', ...facts, error, detail: { a: 1 } }), false);
     expect(change).to.deep.equal({
-      ...{ workerId: 1, to: 'finished', source: 'monitor', nativeStatus: 'R' },
-      ...{ ...facts, error, detail: '{"a":1}' },
+      workerId: 1,
+      to: 'finished',
+      source: 'monitor',
+      nativeStatus: 'R',
+      ...facts,
+      error,
+      detail: '{"a":1}',
     });
   });
 
@@ -142,7 +163,10 @@ describe('what an observation means', () => {
 describe('a worker that the backend does not know any more', () => {
   it('is missed, and lost', () => {
     expect(absenceChange(1, false, true, now)).to.deep.equal({
-      ...{ workerId: 1, to: 'missed', source: 'monitor', endTime: now },
+      workerId: 1,
+      to: 'missed',
+      source: 'monitor',
+      endTime: now,
       error: { code: 'lost', message: 'the backend does not know the worker any more' },
     });
   });
@@ -154,7 +178,10 @@ describe('a worker that the backend does not know any more', () => {
 
   it('is cancelled where its end was asked for', () => {
     expect(absenceChange(1, true, false, now)).to.deep.equal({
-      ...{ workerId: 1, to: 'cancelled', source: 'monitor', endTime: now },
+      workerId: 1,
+      to: 'cancelled',
+      source: 'monitor',
+      endTime: now,
       error: { code: 'killed', message: 'ended on request' },
     });
   });

@@ -29,7 +29,10 @@ describe('what may be deleted', () => {
   it('is nothing younger than throttlers look back, however short traces are kept', () => {
     const settings = settingsOf({ keepFinished: 0, keepMissed: 0, keepFailed: 6, keepRows: 5 });
     expect(retentionAt(now, settings, undefined).endedBefore).to.deep.equal({
-      ...{ finished: 995 * hour, failed: 994 * hour, cancelled: 928 * hour, missed: 995 * hour },
+      finished: 995 * hour,
+      failed: 994 * hour,
+      cancelled: 928 * hour,
+      missed: 995 * hour,
     });
   });
 

@@ -16,16 +16,16 @@ import { ManualClock } from '../support/manual-clock.ts';
 import { configOf, recordingLog, requirements, workerOf } from '../support/samples.ts';
 
 const options = {
-  ...{ maxNewWorkers: 1000, cycle: 9000 },
+  maxNewWorkers: 1000,
+  cycle: 9000,
   blackHole: { lifetime: 10_000, workers: 20, pause: 600_000 },
 };
 const noFamily = {
-  ...{ logicType: 'OR' as const, rulesForMissed: [] },
-  ...{
-    rulesForSiteFamilySubmitted: [],
-    rulesForSiteFamilyRunning: [],
-    rulesForSiteFamilySubmittedRunning: [],
-  },
+  logicType: 'OR' as const,
+  rulesForMissed: [],
+  rulesForSiteFamilySubmitted: [],
+  rulesForSiteFamilyRunning: [],
+  rulesForSiteFamilySubmittedRunning: [],
 };
 
 describe('the limits of a queue at work', () => {
@@ -45,13 +45,21 @@ describe('the limits of a queue at work', () => {
     const log = recordingLog();
     const nothing = () => undefined;
     context = {
-      ...{ factoryId: 'factory', harvesterId: 'h', idFloor: 1, clock, random: () => 0.5, log },
+      factoryId: 'factory',
+      harvesterId: 'h',
+      idFloor: 1,
+      clock,
+      random: () => 0.5,
+      log,
       ledger: new Ledger(store, clock, log, { roomMade: nothing, killRequested: nothing }),
       factoryLimits: new FactoryLimits(undefined, 100, clock),
       credentials: new CredentialBoard(),
       credentialLifetime: 0,
       metrics: noMetrics,
-      ...{ pluginTimeout: 1000, giveUp: new AbortController().signal, progress: nothing, step: nothing },
+      pluginTimeout: 1000,
+      giveUp: new AbortController().signal,
+      progress: nothing,
+      step: nothing,
     };
   });
 
@@ -61,7 +69,12 @@ describe('the limits of a queue at work', () => {
 
   function limitsOf(config: QueueConfig, throttler?: Throttler): QueueLimits {
     const runtime = {
-      ...{ config, configId: 1, current: true, requirements, throttler, messenger: undefined },
+      config,
+      configId: 1,
+      current: true,
+      requirements,
+      throttler,
+      messenger: undefined,
       submitter: {},
       connected: new Map([['scripted:x', { connection } as ConnectedPlugins]]),
     };
@@ -86,7 +99,8 @@ describe('the limits of a queue at work', () => {
   /** How many of endlessly many are let through, by resource type, and why no more. */
   async function letThrough(limits: QueueLimits, ...types: string[]) {
     const wanted = (types.length === 0 ? ['SCORE'] : types).map((resourceType) => ({
-      ...{ requirements: { ...requirements, resourceType }, count: Infinity },
+      requirements: { ...requirements, resourceType },
+      count: Infinity,
     }));
     const { groups, reasons } = applyLimits(wanted, await limits.look(wanted));
     return { counts: groups.map(({ count }) => count), codes: reasons.map(({ code }) => code) };
@@ -194,8 +208,11 @@ describe('the limits of a queue at work', () => {
   it('see a black hole in what the database says, a restart notwithstanding', async () => {
     await workers('Q', 20, 'running');
     const ended = (await store.workers.list({ queue: 'Q' })).map(({ workerId }) => ({
-      ...{ workerId, to: 'failed' as const, source: 'monitor' },
-      ...{ startTime: clock.now(), endTime: clock.now() + 100 },
+      workerId,
+      to: 'failed' as const,
+      source: 'monitor',
+      startTime: clock.now(),
+      endTime: clock.now() + 100,
     }));
     await context.ledger.change(ended);
     const config = configOf('Q', { maxWorkers: 100 });

@@ -166,7 +166,10 @@ describe('the listing of a connection', () => {
       sweeper: { kill: gone('kill'), remove: gone('remove') },
     };
     const runtime = {
-      ...{ config: { name: 'Q' }, configId: 7, current: false, messenger: undefined },
+      config: { name: 'Q' },
+      configId: 7,
+      current: false,
+      messenger: undefined,
       connected: new Map([[parts.placement, connected]]),
     } as unknown as QueueRuntime;
     const keep = { finished: 0, failed: 0, cancelled: 0, missed: 0 };

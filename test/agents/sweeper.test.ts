@@ -28,7 +28,10 @@ describe('the sweeper of a queue', () => {
         new Map(workers.map(({ workerId }) => [workerId, { kind: 'absent' }])),
     };
     const runtime = {
-      ...{ config: { name: 'Q' }, configId: 1, current: true, messenger: undefined },
+      config: { name: 'Q' },
+      configId: 1,
+      current: true,
+      messenger: undefined,
       connected: new Map([[parts.placement, { connection: parts.connection, monitor, sweeper }]]),
     } as unknown as QueueRuntime;
     const keep = { finished: 0, failed: 0, cancelled: 0, missed: 0 };

@@ -30,16 +30,26 @@ function configOf(worker: WorkerOptions, name = 'CERN_PROD', written = {}): Queu
 describe('what a worker of a queue is like', () => {
   it('is one core and nothing else said, by default', () => {
     expect(requirementsOf(configOf({}))).to.deep.equal({
-      ...{ nCore: 1, minRamCount: 0, maxDiskCount: 0, maxWalltime: 0, resourceType: 'SCORE' },
-      ...{ jobType: 'managed', pilotType: 'PR', prodSourceLabel: 'managed' },
+      nCore: 1,
+      minRamCount: 0,
+      maxDiskCount: 0,
+      maxWalltime: 0,
+      resourceType: 'SCORE',
+      jobType: 'managed',
+      pilotType: 'PR',
+      prodSourceLabel: 'managed',
     });
   });
 
   it('comes from the options of its submitter', () => {
     const submitter = { nCore: 8, minRamCount: 16_000, maxWalltime: 3600 };
     expect(requirementsOf(configOf(submitter, 'Q', { prodSourceLabel: 'user' }))).to.include({
-      ...{ nCore: 8, minRamCount: 16_000, maxWalltime: 3600, maxDiskCount: 0 },
-      ...{ resourceType: 'MCORE', prodSourceLabel: 'user' },
+      nCore: 8,
+      minRamCount: 16_000,
+      maxWalltime: 3600,
+      maxDiskCount: 0,
+      resourceType: 'MCORE',
+      prodSourceLabel: 'user',
     });
   });
 
@@ -122,7 +132,9 @@ describe('the pilot type of a worker', () => {
 
   it('comes as often as its weight in 1000, and the rest is PR', () => {
     expect(counts(byLabel({ rc_test: 10, rc_alrb: 25, ptest: 0 }))).to.deep.equal({
-      ...{ RC: 10, ALRB: 25, PR: 965 },
+      RC: 10,
+      ALRB: 25,
+      PR: 965,
     });
     expect(counts(byLabel({ rc_test: 1000 }))).to.deep.equal({ RC: 1000 });
   });
@@ -179,9 +191,15 @@ describe('an intent', () => {
 
   it('has in it all that the worker will ever need to know of itself', () => {
     expect(makeWorker(17, make)).to.deep.equal({
-      ...{ workerId: 17, name: 'thresher-1-17', queue: 'CERN_PROD/MCORE', computingSite: 'CERN_PROD' },
+      workerId: 17,
+      name: 'thresher-1-17',
+      queue: 'CERN_PROD/MCORE',
+      computingSite: 'CERN_PROD',
       origin: { kind: 'fill', uid: 'CERN_PROD/MCORE', index: 17 },
-      ...{ requirements, placement: 'local:/pilots', configId: 4, attempt: 1 },
+      requirements,
+      placement: 'local:/pilots',
+      configId: 4,
+      attempt: 1,
     });
   });
 
@@ -197,8 +215,12 @@ describe('an intent', () => {
     };
     expect(makeWorker(17, { ...make, messenger }).accessPoint).to.equal('/data/17');
     expect(asked).to.deep.equal({
-      ...{ workerID: 17, harvesterID: 'cern', computingSite: 'CERN_PROD', siteName: 'CERN_PROD' },
-      ...{ queueName: 'CERN_PROD/MCORE', ...requirements },
+      workerID: 17,
+      harvesterID: 'cern',
+      computingSite: 'CERN_PROD',
+      siteName: 'CERN_PROD',
+      queueName: 'CERN_PROD/MCORE',
+      ...requirements,
     });
   });
 });

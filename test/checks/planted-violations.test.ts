@@ -274,6 +274,16 @@ describe('planted violations: lint', () => {
       text: 'export const a = Date.now();\n',
       rule: 'no-restricted-properties',
     },
+    {
+      file: 'src/planted/spread.ts',
+      text: 'export const a = { ...{ b: 1, c: 2 } };\n',
+      rule: 'no-restricted-syntax',
+    },
+    {
+      file: 'test/planted/spread.ts',
+      text: 'export const a = { ...{ b: 1, c: 2 } };\n',
+      rule: 'no-restricted-syntax',
+    },
     { file: 'src/planted/date.ts', text: 'export const a = new Date();\n', rule: 'no-restricted-syntax' },
     {
       file: 'src/planted/interval.ts',
@@ -303,19 +313,23 @@ describe('planted violations: lint', () => {
     'src/planted/allowed.ts': `${work}export async function start(at: number): Promise<string> {\n  await work();\n  return new Date(at).toISOString();\n}\n`,
     'test/allowed.ts': "console.log(new Date(), Date.now(), Math.random());\nexport const a = 'b';\n",
   };
+  /** A long file is hinted at, and passes. */
+  const long: Files = { 'src/planted/long.ts': 'export const a = 1;\n' + '\n'.repeat(300) };
   const unusedDirective: Files = {
     'src/planted/directive.ts': '// eslint-disable-next-line no-console\nexport const a = 1;\n',
   };
   let clean: Outcome;
-  let warned: Outcome;
+  let hinted: Outcome;
+  let unused: Outcome;
   let planted: Outcome;
   let plantedTree: string;
 
   before(async () => {
     plantedTree = copiedTree(fewSources, { ...allowed, ...filesOf(plants) });
-    [clean, warned, planted] = await Promise.all([
+    [clean, hinted, unused, planted] = await Promise.all([
       runStep('lint', copiedTree(fewSources, allowed)),
-      runStep('lint', copiedTree(['src/worker/errors.ts'], unusedDirective)),
+      runStep('lint', copiedTree(fewSources, long)),
+      runStep('lint', copiedTree(fewSources, unusedDirective)),
       runStep('lint', plantedTree, ['--format', 'json']),
     ]);
   });
@@ -324,11 +338,14 @@ describe('planted violations: lint', () => {
     expect(clean).to.include({ status: 0, output: '' });
   });
 
-  it('trips for a mere warning', () => {
-    expect(warned.status).to.not.equal(0);
-    expect(warned.output).to.match(
-      /src\/planted\/directive\.ts\n.*warning {2}Unused eslint-disable directive/,
-    );
+  it('hints at a long file, and passes', () => {
+    expect(hinted.status, hinted.output).to.equal(0);
+    expect(hinted.output).to.match(/src\/planted\/long\.ts\n.*warning .*max-lines/);
+  });
+
+  it('trips for a directive that disables nothing', () => {
+    expect(unused.status).to.not.equal(0);
+    expect(unused.output).to.match(/src\/planted\/directive\.ts\n.*error {2}Unused eslint-disable directive/);
   });
 
   it('trips, and for nothing else', () => {

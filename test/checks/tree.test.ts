@@ -114,17 +114,6 @@ function leftOut(source: Source): string[] {
   });
 }
 
-describe('sources', () => {
-  const sources = sourcesIn('src');
-
-  it('are short', () => {
-    const long = sources
-      .map(({ file, text }) => ({ file, lines: text.split('\n').length - 1 }))
-      .filter(({ lines }) => lines > 300);
-    expect(long.map(({ file, lines }) => `${file}: ${lines} lines`)).to.deep.equal([]);
-  });
-});
-
 describe('error codes', () => {
   const catalogue = Object.keys(errorCatalogue);
   const shown = new Map<string, string>();

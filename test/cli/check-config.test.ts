@@ -219,7 +219,9 @@ describe('check-config', () => {
         credmanagers: [
           {
             ...harvesters('credmanager', 'iam_token_cred_manager', 'IamTokenCredManager'),
-            ...{ client_cred_file: 'there.sdf', target_type: 'ce', out_dir: '.' },
+            client_cred_file: 'there.sdf',
+            target_type: 'ce',
+            out_dir: '.',
           },
         ],
       }),
@@ -265,7 +267,9 @@ describe('check-config', () => {
       'keys that only jobs of push queues have a use for',
       () => ({
         ...good(),
-        ...{ useJobLateBinding: true, getJobCriteria: 'a=b', prefetchEvents: false },
+        useJobLateBinding: true,
+        getJobCriteria: 'a=b',
+        prefetchEvents: false,
         workerMaker: {
           ...harvesters('workermaker', 'simple_worker_maker', 'SimpleWorkerMaker'),
           nJobsPerWorker: 2,
@@ -321,7 +325,8 @@ describe('check-config', () => {
       () => ({
         ...good(),
         throttler: {
-          ...{ name: 'SimpleThrottler', module: 'thresher/throttlers' },
+          name: 'SimpleThrottler',
+          module: 'thresher/throttlers',
           rulesForMissed: [{ level: 'pq', timeWindow: 1, maxMissed: 1, levle: 'site' }],
         },
       }),
@@ -409,8 +414,11 @@ describe('check-config', () => {
       return lines.map((line) => line.replace(/^ +\S+:\d+ /, ''));
     };
     const found = await messages({
-      ...{ templateFile: 'gone.sdf', executableFile: 'directory', tokenDir: '', x509UserProxy: 'proxy' },
-      ...{ pandaTokenDir: 'there.sdf' },
+      templateFile: 'gone.sdf',
+      executableFile: 'directory',
+      tokenDir: '',
+      x509UserProxy: 'proxy',
+      pandaTokenDir: 'there.sdf',
     });
     expect(found).to.have.members([
       '/Q/submitter/templateFile: error: gone.sdf: cannot read the file: ENOENT: no such file or directory [file-unreadable]',
@@ -503,8 +511,11 @@ describe('check-config', () => {
         writes: [],
         problems: [
           {
-            ...{ file: settings, pointer: '/qconf/queueList/1', line: 1 },
-            ...{ severity: 'warning', code: 'unknown-queue' },
+            file: settings,
+            pointer: '/qconf/queueList/1',
+            line: 1,
+            severity: 'warning',
+            code: 'unknown-queue',
             message: `qconf.queueList names "GONE", which is no queue of ${queueFile}`,
           },
         ],
@@ -514,13 +525,11 @@ describe('check-config', () => {
         state: 'refused',
         problems: [
           {
-            ...{
-              file: queueFile,
-              pointer: '/BAD/maxWorkers',
-              line: 3,
-              severity: 'error',
-              code: 'wrong-type',
-            },
+            file: queueFile,
+            pointer: '/BAD/maxWorkers',
+            line: 3,
+            severity: 'error',
+            code: 'wrong-type',
             message: 'maxWorkers is "3"; it must be an integer: write 3 without quotes',
           },
         ],
@@ -720,14 +729,23 @@ describe('explain', () => {
     expect(status).to.equal(0);
     const [queue] = JSON.parse(stdout) as [{ values: Json[] } & Json];
     expect(queue).to.deep.include({
-      ...{ queue: 'Q', file: queueFile, line: 24, template: 'X_TEMPLATE', state: 'ready', listed: true },
+      queue: 'Q',
+      file: queueFile,
+      line: 24,
+      template: 'X_TEMPLATE',
+      state: 'ready',
+      listed: true,
       demand: { value: 'fill', why: 'the default of LocalSubmitter' },
       limits: { maxWorkers: 3, nQueueLimitWorker: 3, maxNewWorkersPerCycle: 0 },
       connections: [`local:${join(directory, 'work')}`],
     });
     const of = (option: string) => queue.values.find((value) => value.option === option);
     expect(of('submitter.nCore')).to.deep.equal({
-      ...{ option: 'submitter.nCore', value: 4, from: 'Q', line: 28, note: '' },
+      option: 'submitter.nCore',
+      value: 4,
+      from: 'Q',
+      line: 28,
+      note: '',
     });
     expect(of('monitor.name')).to.include({ from: 'X_TEMPLATE', line: 6 });
     expect(of('monitor.workDir')).to.include({ from: 'X_TEMPLATE common', value: 'work', line: 20 });

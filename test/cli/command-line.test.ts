@@ -72,7 +72,8 @@ describe('command line, on a running daemon', () => {
     expect(await json('workers', '--queue', 'OFF')).to.deep.equal([]);
     expect(await json('workers', '--queue', 'Q', '--status', 'failed')).to.deep.equal([]);
     expect(await site.run('workers', '--queue', 'NOPE')).to.include({
-      ...{ status: 1, stdout: '' },
+      status: 1,
+      stdout: '',
       stderr: 'thresher: there is no queue NOPE; there are OFF, Q [no-such-queue]\n',
     });
     expect(JSON.parse((await site.run('workers', '--limit', '1', '--output', 'json')).stdout)).to.have.length(
@@ -255,7 +256,8 @@ describe('command line, used wrongly', () => {
   it('an output before a command that prints nothing of the kind', async () => {
     const { status, stderr } = await site.run('--output', 'json', 'pause', 'Q', '--reason', 'x');
     expect({ status, stderr }).to.deep.equal({
-      ...{ status: 2, stderr: 'thresher: pause has no option --output [usage]\n' },
+      status: 2,
+      stderr: 'thresher: pause has no option --output [usage]\n',
     });
   });
 

@@ -19,7 +19,10 @@ describe('check-config of an HTCondor queue', () => {
     writeFileSync(join(directory, 'pilot.sdf'), template);
     const section = { name: 'HTCondorSubmitter', module: 'thresher/htcondor', templateFile: 'pilot.sdf' };
     const queue = {
-      ...{ maxWorkers: 1, mapType: 'NoJob', demand: 'fill', submitter: { ...section, ...options } },
+      maxWorkers: 1,
+      mapType: 'NoJob',
+      demand: 'fill',
+      submitter: { ...section, ...options },
       monitor: { name: 'HTCondorMonitor', module: 'thresher/htcondor' },
       sweeper: { name: 'HTCondorSweeper', module: 'thresher/htcondor' },
     };

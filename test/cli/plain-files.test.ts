@@ -19,8 +19,11 @@ before(() => {
   directory = temporaryDirectory();
   const at = (name: string) => join(directory, name);
   paths = {
-    ...{ pipe: at('pipe'), device: '/dev/zero', directory: at('directory') },
-    ...{ socket: at('socket'), endless: at('endless') },
+    pipe: at('pipe'),
+    device: '/dev/zero',
+    directory: at('directory'),
+    socket: at('socket'),
+    endless: at('endless'),
   };
   mkdirSync(paths.directory);
   execFileSync('mkfifo', [paths.pipe]);
@@ -30,18 +33,23 @@ before(() => {
 
 const local = { name: 'LocalSubmitter', module: 'thresher/local' };
 const base: Json = {
-  ...{ maxWorkers: 1, mapType: 'NoJob', submitter: local },
+  maxWorkers: 1,
+  mapType: 'NoJob',
+  submitter: local,
   monitor: { name: 'LocalMonitor', module: 'thresher/local' },
   sweeper: { name: 'LocalSweeper', module: 'thresher/local' },
 };
 const kubernetes = (options: Json): Json => ({
-  ...{ maxWorkers: 1, mapType: 'NoJob', common: { k8s_config_file: 'kubeconfig', ...options } },
+  maxWorkers: 1,
+  mapType: 'NoJob',
+  common: { k8s_config_file: 'kubeconfig', ...options },
   submitter: { name: 'K8sSubmitter', module: 'thresher/kubernetes', k8s_yaml_file: 'job.yaml', ...options },
   monitor: { name: 'K8sMonitor', module: 'thresher/kubernetes' },
   sweeper: { name: 'K8sSweeper', module: 'thresher/kubernetes' },
 });
 const htcondor = (options: Json): Json => ({
-  ...{ maxWorkers: 1, mapType: 'NoJob' },
+  maxWorkers: 1,
+  mapType: 'NoJob',
   submitter: { name: 'HTCondorSubmitter', module: 'thresher/htcondor', templateFile: 'a.sdf', ...options },
   monitor: { name: 'HTCondorMonitor', module: 'thresher/htcondor' },
   sweeper: { name: 'HTCondorSweeper', module: 'thresher/htcondor' },

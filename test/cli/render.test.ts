@@ -88,18 +88,24 @@ describe('thresher render', () => {
           sweeper: { name: 'ScriptedSweeper', module: './third.mjs' },
         },
         SECRETS: plugin('htcondor', 'HTCondor', {
-          ...{ templateFile: 'secrets.sdf', condorSchedd: 'schedd.invalid', condorPool: 'pool.invalid' },
+          templateFile: 'secrets.sdf',
+          condorSchedd: 'schedd.invalid',
+          condorPool: 'pool.invalid',
           customSubmitAttributes: { X_PASSWORD: 'hunter2' },
         }),
         TEMPLATE: { isTemplateQueue: true, ...plugin('local', 'Local') },
         LEAN: {
           mapType: 'NoJob',
           ...plugin('htcondor', 'HTCondor', {
-            ...{ templateFile: 'sizes.sdf', condorSchedd: 'schedd.invalid', condorPool: 'pool.invalid' },
+            templateFile: 'sizes.sdf',
+            condorSchedd: 'schedd.invalid',
+            condorPool: 'pool.invalid',
           }),
         },
         BARE: plugin('htcondor', 'HTCondor', {
-          ...{ templateFile: 'bare.sdf', condorSchedd: 'schedd.invalid', condorPool: 'pool.invalid' },
+          templateFile: 'bare.sdf',
+          condorSchedd: 'schedd.invalid',
+          condorPool: 'pool.invalid',
         }),
         USER: { templateQueueName: 'TEMPLATE' },
         WRONG: { ...kubernetes(where), maxWorkers: 'many' },

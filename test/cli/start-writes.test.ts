@@ -14,14 +14,22 @@ type Json = Record<string, unknown>;
 
 const harvesters = (module: string) => `pandaharvester.harvestercredmanager.${module}`;
 const secret = (options: Json = {}): Json => ({
-  ...{ module: harvesters('k8s_secret_cred_manager'), name: 'K8sSecretCredManager' },
-  ...{ k8s_config_file: 'kubeconfig', k8s_namespace: '${common.k8s_namespace}', proxy_files: ['/proxy'] },
+  module: harvesters('k8s_secret_cred_manager'),
+  name: 'K8sSecretCredManager',
+  k8s_config_file: 'kubeconfig',
+  k8s_namespace: '${common.k8s_namespace}',
+  proxy_files: ['/proxy'],
   ...options,
 });
 const local = (name: string) => ({ name, module: 'thresher/local' });
 const queue = (own: Json = {}): Json => ({
-  ...{ maxWorkers: 1, mapType: 'NoJob', common: { k8s_namespace: 'pilots' }, credmanagers: [secret()] },
-  ...{ submitter: local('LocalSubmitter'), monitor: local('LocalMonitor'), sweeper: local('LocalSweeper') },
+  maxWorkers: 1,
+  mapType: 'NoJob',
+  common: { k8s_namespace: 'pilots' },
+  credmanagers: [secret()],
+  submitter: local('LocalSubmitter'),
+  monitor: local('LocalMonitor'),
+  sweeper: local('LocalSweeper'),
   ...own,
 });
 const statuses = ['offline', 'standby', 'maintenance', 'brokeroff', 'test', 'online'];
@@ -36,7 +44,8 @@ describe('what a start writes before anything is submitted', () => {
     settings = join(directory, 'thresher.yaml');
     queueFile = join(directory, 'panda_queueconfig.json');
     const kubeconfig = {
-      ...{ 'current-context': 'a', contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }] },
+      'current-context': 'a',
+      contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }],
       clusters: [{ name: 'a', cluster: { server: 'https://127.0.0.1:1' } }],
       users: [{ name: 'a', user: { token: 't' } }],
     };

@@ -215,8 +215,11 @@ export function describeBackendContract(name: string, make: () => Promise<Backen
       expect(outcome?.kind).to.not.equal('accepted');
       await backend.monitor.observe(
         {
-          ...{ begin: () => undefined, observe: () => undefined, complete: () => undefined },
-          ...{ gone: () => undefined, trouble: () => undefined },
+          begin: () => undefined,
+          observe: () => undefined,
+          complete: () => undefined,
+          gone: () => undefined,
+          trouble: () => undefined,
         },
         aborted,
       );

@@ -15,7 +15,8 @@ const placesOf = ({ plugins }: QueueConfig) =>
   (plugins.submitter?.config as unknown as { places: string[] }).places;
 const runtime = (configId: number, of: QueueConfig) =>
   ({
-    ...{ config: of, configId },
+    config: of,
+    configId,
     connected: new Map(placesOf(of).map((place) => [place, {}])),
   }) as unknown as QueueRuntime;
 

@@ -160,7 +160,9 @@ describe('a set of loops', () => {
   it('tells of each pass', async () => {
     const told: string[] = [];
     loops = new LoopSet({
-      ...{ clock, random: () => 0.5, log: recordingLog() },
+      clock,
+      random: () => 0.5,
+      log: recordingLog(),
       passed: ({ loop, failed }) => told.push(`${loop} ${String(failed)}`),
     });
     loops.add(lasting('a', 0));

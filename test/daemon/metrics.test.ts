@@ -153,7 +153,8 @@ describe('metrics', () => {
     const facts = { kind: 'x509', subject: 'CN=Jane', digest: 'd' } as const;
     const now = served.clock.now();
     const state = (name: string, expiresAt?: number) => ({
-      ...{ name, manager: 'M' },
+      name,
+      manager: 'M',
       state: {
         ...({ kind: 'there', warnings: [] } as const),
         facts: { name, ...facts, ...(expiresAt !== undefined && { expiresAt }) },

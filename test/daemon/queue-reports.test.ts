@@ -8,14 +8,12 @@ import { configOf } from '../support/samples.ts';
 const full = { code: 'queue-limit', message: 'full' };
 const note = (message: string) => ({ code: 'reload-refused', message });
 const problem = (queue: string | undefined, line: number, message: string) => ({
-  ...{
-    severity: 'error' as const,
-    code: 'wrong-type' as const,
-    file: 'queues.json',
-    pointer: '',
-    line,
-    message,
-  },
+  severity: 'error' as const,
+  code: 'wrong-type' as const,
+  file: 'queues.json',
+  pointer: '',
+  line,
+  message,
   ...(queue !== undefined && { queue }),
 });
 
@@ -37,7 +35,13 @@ describe('reports of queues', () => {
   });
 
   const fileOf = (changes: Partial<QueueFileResult> = {}): QueueFileResult => ({
-    ...{ queues: [], refused: [], incomplete: [], templates: [], unlisted: [], readable: true, problems: [] },
+    queues: [],
+    refused: [],
+    incomplete: [],
+    templates: [],
+    unlisted: [],
+    readable: true,
+    problems: [],
     verdicts: (changes.refused ?? []).map((name) => {
       const problems = (changes.problems ?? []).filter(({ queue }) => queue === name);
       return { name, state: 'refused', problems };
@@ -58,7 +62,10 @@ describe('reports of queues', () => {
     await reports.report(b, [full]);
     expect(await store.queues.all()).to.deep.equal([
       {
-        ...{ queue: 'B', queueStatus: 'test', reasons: [full], reportTime: 5 },
+        queue: 'B',
+        queueStatus: 'test',
+        reasons: [full],
+        reportTime: 5,
         limits: { maxWorkers: 4, nQueueLimitWorker: 4, maxNewWorkersPerCycle: 0 },
       },
     ]);

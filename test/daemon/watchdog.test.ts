@@ -4,7 +4,12 @@ import { describeStatus, watchOver } from '../../src/daemon/watchdog.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 const loop = (name: string, stuckFor?: number): LoopHealth => ({
-  ...{ name, stuckFor, startedAt: 0, endedAt: undefined, failures: 0, lastError: undefined },
+  name,
+  stuckFor,
+  startedAt: 0,
+  endedAt: undefined,
+  failures: 0,
+  lastError: undefined,
 });
 
 /** A daemon whose loops pass when the test says so. */

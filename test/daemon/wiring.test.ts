@@ -19,7 +19,8 @@ async function toldTo(options: Readonly<Record<string, unknown>>): Promise<Conte
   writeFileSync(join(directory, 'pilot.yaml'), 'command: /bin/true\n');
   const sections = {
     submitter: { ...local('Submitter'), templateFile: 'pilot.yaml' },
-    ...{ monitor: local('Monitor'), sweeper: local('Sweeper') },
+    monitor: local('Monitor'),
+    sweeper: local('Sweeper'),
   };
   const queue = { queueStatus: 'online', mapType: 'NoJob', ...sections, ...options };
   writeFileSync(file, JSON.stringify({ Q: queue }));

@@ -92,8 +92,11 @@ describe('a daemon sees of HTCondor', () => {
     await runs('RELEASED');
     writeFileSync(join(space.directory, 'go'), '');
     expect(await ends('RELEASED')).to.include({
-      ...{ workerID: worker.workerID, status: 'finished', nativeExitCode: 0 },
-      ...{ errorCode: null, nativeStatus: 'completed' },
+      workerID: worker.workerID,
+      status: 'finished',
+      nativeExitCode: 0,
+      errorCode: null,
+      nativeStatus: 'completed',
     });
   });
 

@@ -41,7 +41,9 @@ describe('scripts/test-env htcondor', function () {
     const job = 'executable = /bin/true\ntransfer_executable = false\nqueue\n';
     const call = ({ config, tokens }: ScheddAccess, command: string, args: readonly string[], input = '') =>
       execFileSync(join(started.programs ?? '', command), args, {
-        ...{ input, encoding: 'utf8', stdio: 'pipe' },
+        input,
+        encoding: 'utf8',
+        stdio: 'pipe',
         env: { PATH: process.env['PATH'] ?? '', CONDOR_CONFIG: config, _CONDOR_SEC_TOKEN_DIRECTORY: tokens },
       });
     const remote = ['-name', started.remote.schedd, '-pool', started.pool ?? ''];

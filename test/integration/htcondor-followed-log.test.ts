@@ -50,7 +50,7 @@ describe('a daemon that reads what HTCondor writes of its jobs', () => {
     const queue = { maxWorkers: count, nQueueLimitWorker: count, maxNewWorkersPerCycle: count };
     site = condorSite(
       {
-        queues: { Q: condorQueue(where, { template: 'pilot.yaml', queue, ...{ monitor, submitter } }) },
+        queues: { Q: condorQueue(where, { template: 'pilot.yaml', queue, monitor, submitter }) },
         settings: {
           master: { factoryId: space.factory },
           monitor: { missingGrace: 1, maxStatusAge: 20_000 },
@@ -170,7 +170,9 @@ describe('a daemon that reads what HTCondor writes of its jobs', () => {
     try {
       const count = 60;
       makeSite('exit $((HARVESTER_WORKER_ID % 2))', {
-        ...{ where: own, count, submitter: { eventLog: own.eventLog } },
+        where: own,
+        count,
+        submitter: { eventLog: own.eventLog },
       });
       start(own);
       await submitted(count);

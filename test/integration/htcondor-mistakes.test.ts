@@ -30,47 +30,51 @@ const oneLine = /has a new line or another control character; it must be one lin
 
 const mistakes: Readonly<Record<string, Mistake>> = {
   SYNTAX: {
-    ...{ what: 'a template that is no YAML', template: 'universe: vanilla\nenvironment: {\n' },
+    what: 'a template that is no YAML',
+    template: 'universe: vanilla\nenvironment: {\n',
     said: /SYNTAX\.yaml:\d+.* error: .*\[syntax\]/,
   },
   PLACEHOLDER: {
-    ...{ what: 'an unknown placeholder', template: 'executable: /bin/true\narguments: ["${workerNo}"]\n' },
+    what: 'an unknown placeholder',
+    template: 'executable: /bin/true\narguments: ["${workerNo}"]\n',
     said: /PLACEHOLDER\.yaml:2.* error: "\$\{workerNo\}" is not a placeholder; .*\[unknown-placeholder\]/,
   },
   HARVESTERS: {
-    ...{
-      what: "an unknown placeholder in Harvester's text",
-      template: `${sdf}arguments = "{workerNo}"\nqueue 1\n`,
-    },
+    what: "an unknown placeholder in Harvester's text",
+    template: `${sdf}arguments = "{workerNo}"\nqueue 1\n`,
     said: /HARVESTERS\.sdf:3.* error: "\{workerNo\}" is not a placeholder; .*\[unknown-placeholder\]/,
   },
   SEVERAL: {
-    ...{ what: 'a template that submits a hundred jobs', template: `${sdf}queue 100\n` },
+    what: 'a template that submits a hundred jobs',
+    template: `${sdf}queue 100\n`,
     said: /SEVERAL\.sdf:3.* error: .*queue.*\[template-wrong\]/,
   },
   MISSING: {
-    ...{ what: 'a template that is not there', submitter: { templateFile: 'none.yaml' }, incomplete: true },
+    what: 'a template that is not there',
+    submitter: { templateFile: 'none.yaml' },
+    incomplete: true,
     said: /\/MISSING\/submitter\/templateFile.* error: .*none\.yaml.*\[file-unreadable\]/,
   },
   WRAPPER: {
-    ...{
-      what: 'an executable that is not there',
-      template: 'universe: vanilla\nexecutable: ${executableFile}\n',
-      submitter: { executableFile: 'none.sh' },
-      incomplete: true,
-    },
+    what: 'an executable that is not there',
+    template: 'universe: vanilla\nexecutable: ${executableFile}\n',
+    submitter: { executableFile: 'none.sh' },
+    incomplete: true,
     said: /\/WRAPPER\/submitter\/executableFile.* error: .*none\.sh.* does not exist.*\[file-unreadable\]/,
   },
   LOGDIR: {
-    ...{ what: 'a logDir where there is a file', submitter: { logDir: 'good.yaml/logs' } },
+    what: 'a logDir where there is a file',
+    submitter: { logDir: 'good.yaml/logs' },
     said: /\/LOGDIR\/submitter\/logDir.* error: .*good\.yaml of logDir is a file; it must be a directory \[wrong-type\]/,
   },
   GROUP: {
-    ...{ what: 'an option with a second line', submitter: { accounting_group: 'atlas\nqueue 100' } },
+    what: 'an option with a second line',
+    submitter: { accounting_group: 'atlas\nqueue 100' },
     said: new RegExp(`/GROUP/submitter/accounting_group.* error: "atlas\\\\nqueue 100" ${oneLine.source}`),
   },
   ENDPOINT: {
-    ...{ what: 'a CE with a second line', submitter: { ceList: [{ ce_endpoint: 'ce1\nqueue 100' }] } },
+    what: 'a CE with a second line',
+    submitter: { ceList: [{ ce_endpoint: 'ce1\nqueue 100' }] },
     said: new RegExp(`/ENDPOINT/submitter/ceList/0/ce_endpoint.* error: .*${oneLine.source}`),
   },
   ATTRIBUTE: {
@@ -117,10 +121,8 @@ describe('a mistake in an HTCondor queue', () => {
         queues: {
           GOOD: condorQueue(pool, { template: 'good.yaml' }),
           NOWHERE: condorQueue(pool, {
-            ...{
-              template: 'good.yaml',
-              submitter: { condorSchedd: 'nobody@pool.test', condorPool: pool.pool },
-            },
+            template: 'good.yaml',
+            submitter: { condorSchedd: 'nobody@pool.test', condorPool: pool.pool },
           }),
           REFUSED: condorQueue(pool, { template: 'refused.yaml' }),
           DOLLARS: condorQueue(pool, { template: 'odd.yaml', submitter: { pilot_args: '$$(Memory)' } }),
@@ -205,7 +207,9 @@ describe('a mistake in an HTCondor queue', () => {
     );
     expect(jobs).to.deep.equal([
       {
-        ...{ thresherQueue: odd, site: odd, args: '--x "y" $(HOME) queue 100' },
+        thresherQueue: odd,
+        site: odd,
+        args: '--x "y" $(HOME) queue 100',
         custom: 'queue "100" $(HOME)',
       },
     ]);

@@ -36,7 +36,8 @@ describe('HTCondor, through crashes of the schedd', () => {
       {
         queues: { Q: queue },
         settings: {
-          ...{ master: { factoryId: space.factory }, monitor: { missingGrace: 1 } },
+          master: { factoryId: space.factory },
+          monitor: { missingGrace: 1 },
           submitter: { maxNewWorkers: workers },
         },
       },

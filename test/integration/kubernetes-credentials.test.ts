@@ -22,8 +22,12 @@ describe('credentials of queues on Kubernetes', () => {
       {},
       {
         credmanager: {
-          ...{ moduleName: [secretManager], className: ['K8sSecretCredManager'] },
-          ...{ certFile: ['secret.json'], outCertFile: ['dummy'], voms: ['dummy'], sleepTime: 1800 },
+          moduleName: [secretManager],
+          className: ['K8sSecretCredManager'],
+          certFile: ['secret.json'],
+          outCertFile: ['dummy'],
+          voms: ['dummy'],
+          sleepTime: 1800,
         },
         http: { enabled: true, port: 0 },
       },
@@ -155,8 +159,11 @@ describe('credentials of queues on Kubernetes', () => {
       {},
       {
         credmanager: {
-          ...{ moduleName: [secretManager], className: ['K8sSecretCredManager'], certFile: ['secret.json'] },
-          ...{ outCertFile: ['dummy'], voms: ['dummy'] },
+          moduleName: [secretManager],
+          className: ['K8sSecretCredManager'],
+          certFile: ['secret.json'],
+          outCertFile: ['dummy'],
+          voms: ['dummy'],
         },
       },
     );

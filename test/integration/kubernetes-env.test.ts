@@ -88,7 +88,9 @@ describe('scripts/test-env kubernetes', function () {
     );
 
     expect(await testEnv(['kubernetes', 'stop'], environment)).to.deep.equal({
-      ...{ status: 0, stdout: '', stderr: '' },
+      status: 0,
+      stdout: '',
+      stderr: '',
     });
     expect(processesIn(directory)).to.deep.equal([]);
     expect(readdirSync(directory)).to.have.members(['build.lock', 'kubernetes.lock']);
@@ -171,7 +173,9 @@ describe('scripts/test-env kubernetes', function () {
       symlinkSync(join(found ?? '', name), join(bin, name));
     }
     const { status: exit, stderr } = await testEnv(['kubernetes', 'start'], {
-      ...{ THRESHER_TEST_ENV: environment.THRESHER_TEST_ENV, KUBEBUILDER_ASSETS: '', PATH: bin },
+      THRESHER_TEST_ENV: environment.THRESHER_TEST_ENV,
+      KUBEBUILDER_ASSETS: '',
+      PATH: bin,
     });
     expect(exit).to.equal(1);
     expect(stderr).to.match(/^test-env: there is no Go: etcd, .*kwok must be built, which needs Go 1\.26/);

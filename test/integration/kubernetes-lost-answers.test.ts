@@ -176,7 +176,9 @@ describe('on Kubernetes an API server that is killed in the middle of a batch', 
     const site = kubernetesSite(plane, {
       queues: {
         Q: kubernetesQueue(space, {
-          ...{ submitter: slow, monitor: { requestsPerSecond: 12 }, sweeper: { requestsPerSecond: 12 } },
+          submitter: slow,
+          monitor: { requestsPerSecond: 12 },
+          sweeper: { requestsPerSecond: 12 },
           queue: { maxWorkers: count, nQueueLimitWorker: count },
         }),
       },

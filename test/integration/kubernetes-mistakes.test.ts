@@ -23,14 +23,18 @@ interface Mistake {
 
 const config = (cluster: object, user: object = {}) =>
   stringify({
-    ...{ apiVersion: 'v1', kind: 'Config', 'current-context': 'a' },
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': 'a',
     contexts: [{ name: 'a', context: { cluster: 'c', user: 'u' } }],
-    ...{ clusters: [{ name: 'c', cluster }], users: [{ name: 'u', user }] },
+    clusters: [{ name: 'c', cluster }],
+    users: [{ name: 'u', user }],
   });
 
 const mistakes: Readonly<Record<string, Mistake>> = {
   SYNTAX: {
-    ...{ what: 'a template that is no YAML', template: 'kind: Job\nspec: {\n' },
+    what: 'a template that is no YAML',
+    template: 'kind: Job\nspec: {\n',
     said: /SYNTAX\.yaml:\d+.* error: .*\[syntax\]/,
   },
   POD: {
@@ -39,7 +43,8 @@ const mistakes: Readonly<Record<string, Mistake>> = {
     said: /POD\.yaml:2.* error: it is a Pod of v1; the template of a worker must be a Job of batch\/v1 \[template-wrong\]/,
   },
   SEVERAL: {
-    ...{ what: 'several documents', template: `${good}---\nkind: PersistentVolumeClaim\n` },
+    what: 'several documents',
+    template: `${good}---\nkind: PersistentVolumeClaim\n`,
     said: /SEVERAL\.yaml.* error: there are several YAML documents; keep the Job alone in this file/,
   },
   EMPTY: {
@@ -49,18 +54,18 @@ const mistakes: Readonly<Record<string, Mistake>> = {
   },
   NOTHING: { what: 'an empty file', template: '', said: /NOTHING\.yaml.* error: / },
   QUANTITY: {
-    ...{
-      what: 'a quantity that is none',
-      template: stringify(jobTemplate({}, { containers: limits('2 gigs') })),
-    },
+    what: 'a quantity that is none',
+    template: stringify(jobTemplate({}, { containers: limits('2 gigs') })),
     said: /QUANTITY\.yaml:\d+.* error: memory is "2 gigs"; it must be a quantity such as 2, 500m, 4Gi or 4G/,
   },
   PLACEHOLDER: {
-    ...{ what: 'an unknown placeholder', template: good.replace('name: pilot', 'name: ${workerNo}') },
+    what: 'an unknown placeholder',
+    template: good.replace('name: pilot', 'name: ${workerNo}'),
     said: /PLACEHOLDER\.yaml:\d+.* error: "\$\{workerNo\}" is not a placeholder; known ones are /,
   },
   MISSING: {
-    ...{ what: 'a template that is not there', submitter: { k8s_yaml_file: 'none.yaml' } },
+    what: 'a template that is not there',
+    submitter: { k8s_yaml_file: 'none.yaml' },
     said: /error: .*none\.yaml.* \[file-unreadable\]/,
   },
   NOCONFIG: {
@@ -79,25 +84,23 @@ const mistakes: Readonly<Record<string, Mistake>> = {
     said: /error: .*\/list.* \[syntax\]/,
   },
   CONTEXT: {
-    ...{ what: 'a context that is not in the kubeconfig', all: { k8s_context: 'production' } },
+    what: 'a context that is not in the kubeconfig',
+    all: { k8s_context: 'production' },
     said: /error: .*production.* \[syntax\]/,
   },
   NAMESPACE: {
-    ...{ what: 'a namespace that cannot be', all: { k8s_namespace: 'My_Pilots' } },
+    what: 'a namespace that cannot be',
+    all: { k8s_namespace: 'My_Pilots' },
     said: /error: "My_Pilots" cannot be a namespace: at most 63 small letters, digits and inner dashes/,
   },
   RULE: {
-    ...{
-      what: 'a pending rule that is no regular expression',
-      monitor: { pendingRules: [{ reason: '(', then: 'fail' }] },
-    },
+    what: 'a pending rule that is no regular expression',
+    monitor: { pendingRules: [{ reason: '(', then: 'fail' }] },
     said: /RULE\/monitor\/pendingRules\/0\/reason.* error: reason is "\(", which is no regular expression/,
   },
   ACTION: {
-    ...{
-      what: 'a pending rule with an unknown action',
-      monitor: { pendingRules: [{ reason: 'A', then: 'stop' }] },
-    },
+    what: 'a pending rule with an unknown action',
+    monitor: { pendingRules: [{ reason: 'A', then: 'stop' }] },
     said: /pendingRules\/0\/then.* error: .*"stop"/,
   },
   LIMIT: {

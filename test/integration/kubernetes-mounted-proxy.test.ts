@@ -22,8 +22,11 @@ describe('a pilot on a real node', function () {
       ...['while [ "$(cat "$proxySecretPath")" = "$first" ]; do sleep 0.2; done; cat "$proxySecretPath"'],
     ].join('; ');
     const entry = {
-      ...{ module: secretManager, name: 'K8sSecretCredManager', k8s_config_file: 'kubeconfig' },
-      ...{ k8s_namespace: '${common.k8s_namespace}', proxy_files: ['atlas.pilot.proxy'] },
+      module: secretManager,
+      name: 'K8sSecretCredManager',
+      k8s_config_file: 'kubeconfig',
+      k8s_namespace: '${common.k8s_namespace}',
+      proxy_files: ['atlas.pilot.proxy'],
     };
     const submitter = { proxySecretPath, cpuAdjustRatio: 1, memoryAdjustRatio: 1 };
     const queue = { common: { k8s_namespace: space.name }, credmanagers: [entry], maxWorkers: 1 };

@@ -47,7 +47,8 @@ async function evict(space: Namespace, { name }: Worker): Promise<void> {
     ({ status }) => status.phase === 'Running',
   );
   await space.client.create(space.core('pods', `${metadata.name}/eviction`), {
-    ...{ apiVersion: 'policy/v1', kind: 'Eviction' },
+    apiVersion: 'policy/v1',
+    kind: 'Eviction',
     metadata: { name: metadata.name, namespace: space.name },
   });
 }
@@ -88,72 +89,67 @@ const cases: readonly Case[] = [
     expected: /^failed (ErrImagePull|ImagePullBackOff) k8s-image; node, end$/,
   },
   {
-    ...{ what: 'a Secret that is not there, in a variable', queue: 'strict' },
+    what: 'a Secret that is not there, in a variable',
+    queue: 'strict',
     pilot: { env: [{ name: 'PROXY', valueFrom: { secretKeyRef: { name: 'none', key: 'proxy' } } }] },
     expected: 'failed CreateContainerConfigError k8s-config; node, end',
   },
   {
-    ...{ what: 'a Secret that is not there, to be mounted', queue: 'volumes' },
+    what: 'a Secret that is not there, to be mounted',
+    queue: 'volumes',
     podSpec: { volumes: [{ name: 'proxy', secret: { secretName: 'none' } }] },
     pilot: { volumeMounts: [{ name: 'proxy', mountPath: '/proxy' }] },
     expected: 'failed ContainerCreating k8s-not-starting; node, end',
   },
   {
-    ...{ what: 'an eviction through the API', script: 'exec sleep 1000', then: evict },
+    what: 'an eviction through the API',
+    script: 'exec sleep 1000',
+    then: evict,
     podSpec: { terminationGracePeriodSeconds: 1 },
     expected: 'failed Error k8s-evicted 137; node, start, end',
   },
   {
-    ...{ what: 'a pilot that writes more than it may', pilot: limit('ephemeral-storage', '5Mi') },
+    what: 'a pilot that writes more than it may',
+    pilot: limit('ephemeral-storage', '5Mi'),
     script: 'dd if=/dev/zero of=/tmp/much bs=1M count=30; exec sleep 1000',
-    ...{
-      podSpec: { terminationGracePeriodSeconds: 1 },
-      // The kubelet may lose its container meanwhile, and with it its start.
-      expected: /^failed (Evicted|BackoffLimitExceeded) k8s-evicted( 137)?; node,( start,)? end$/,
-    },
+    podSpec: { terminationGracePeriodSeconds: 1 },
+    // The kubelet may lose its container meanwhile, and with it its start.
+    expected: /^failed (Evicted|BackoffLimitExceeded) k8s-evicted( 137)?; node,( start,)? end$/,
   },
   {
-    ...{ what: 'a pilot longer at work than its maxWalltime', script: 'exec sleep 1000' },
-    ...{
-      worker: { requirements: { ...requirements, maxWalltime: 2 } },
-      podSpec: { terminationGracePeriodSeconds: 1 },
-    },
+    what: 'a pilot longer at work than its maxWalltime',
+    script: 'exec sleep 1000',
+    worker: { requirements: { ...requirements, maxWalltime: 2 } },
+    podSpec: { terminationGracePeriodSeconds: 1 },
     expected: /^failed DeadlineExceeded walltime( 137)?; node, start, end$/,
   },
   {
-    ...{
-      what: 'a pilot longer at work than its Job may be',
-      script: 'exec sleep 1000',
-      spec: { activeDeadlineSeconds: 2 },
-    },
+    what: 'a pilot longer at work than its Job may be',
+    script: 'exec sleep 1000',
+    spec: { activeDeadlineSeconds: 2 },
     podSpec: { terminationGracePeriodSeconds: 1 },
     expected: /^failed Error walltime 137; node, start, end$/,
   },
   {
-    ...{
-      what: 'a pilot that ended beside a container that goes on',
-      expected: 'running PilotEnded; node, start',
-    },
+    what: 'a pilot that ended beside a container that goes on',
+    expected: 'running PilotEnded; node, start',
     podSpec: {
       containers: [shell('exit 0'), { ...shell('exec sleep 1000'), name: 'log' }],
       terminationGracePeriodSeconds: 1,
     },
   },
   {
-    ...{
-      what: 'a pilot that Kubernetes starts again and again',
-      script: 'exit 1',
-      expected: 'idle CrashLoopBackOff; node',
-    },
-    ...{ podSpec: { restartPolicy: 'OnFailure' }, spec: { backoffLimit: 6 } },
+    what: 'a pilot that Kubernetes starts again and again',
+    script: 'exit 1',
+    expected: 'idle CrashLoopBackOff; node',
+    podSpec: { restartPolicy: 'OnFailure' },
+    spec: { backoffLimit: 6 },
   },
   {
-    ...{
-      what: 'a pilot that fails and says why',
-      queue: 'logs',
-      // The two outputs are two pipes: nothing says which of them is read first.
-      script: 'echo one; echo two; sleep 1; echo three >&2; exit 1',
-    },
+    what: 'a pilot that fails and says why',
+    queue: 'logs',
+    // The two outputs are two pipes: nothing says which of them is read first.
+    script: 'echo one; echo two; sleep 1; echo three >&2; exit 1',
     expected: 'failed Error exit-status 1; node, start, end',
   },
 ];

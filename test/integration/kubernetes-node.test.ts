@@ -19,7 +19,9 @@ describe('the real node of the test environment', function () {
   it('runs what a Pod says, keeps its log and tells its exit code', async () => {
     await using space = await plane.namespace();
     await space.client.create(space.core('secrets'), {
-      ...{ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'proxy' } },
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'proxy' },
       stringData: { x509up: 'a proxy' },
     });
     const job = await space.createJob({

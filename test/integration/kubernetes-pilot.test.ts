@@ -52,28 +52,39 @@ describe('a pilot on Kubernetes', function () {
     const plane = await realNode();
     space = await plane.namespace('pilot');
     await space.client.create(space.core('secrets'), {
-      ...{ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'proxy-secret' } },
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'proxy-secret' },
       stringData: { 'atlas.proxy': 'the proxy that was mounted' },
     });
     const queue = { maxWorkers: 1, nQueueLimitWorker: 1, queueStatus: 'online' };
     const proxy = {
-      ...{ ...small, proxySecretPath: '/proxy/atlas.proxy', logBaseURL: 'https://logs.example/pilots' },
-      ...{ tokenDir: '/tokens', pandaTokenFilename: 'token', pandaTokenKeyFilename: 'key' },
+      ...small,
+      proxySecretPath: '/proxy/atlas.proxy',
+      logBaseURL: 'https://logs.example/pilots',
+      tokenDir: '/tokens',
+      pandaTokenFilename: 'token',
+      pandaTokenKeyFilename: 'key',
     };
     site = kubernetesSite(
       plane,
       {
         queues: {
           PROXY: kubernetesQueue(space, {
-            ...{ template: 'proxy.yaml', submitter: { ...proxy, maxDiskCount: 100 }, queue },
+            template: 'proxy.yaml',
+            submitter: { ...proxy, maxDiskCount: 100 },
+            queue,
           }),
           CONTENT: kubernetesQueue(space, {
-            ...{ template: 'content.yaml', submitter: { ...small, x509UserProxy: 'proxy.pem' } },
+            template: 'content.yaml',
+            submitter: { ...small, x509UserProxy: 'proxy.pem' },
             // Its content is no certificate, and that is not what is tried here.
             queue: { ...queue, credentials: [] },
           }),
           FAILS: kubernetesQueue(space, {
-            ...{ template: 'fails.yaml', submitter: small, queue },
+            template: 'fails.yaml',
+            submitter: small,
+            queue,
             monitor: { failedLogLines: 2, payloadType: 'atlas_pilot_wrapper' },
           }),
           WAITS: kubernetesQueue(space, { template: 'waits.yaml', submitter: small, queue }),
@@ -102,16 +113,34 @@ describe('a pilot on Kubernetes', function () {
     expect(lines.at(-1)).to.equal('over');
     const id = String(workerID);
     const expected: Record<string, string> = {
-      ...{ computingSite: 'PROXY', pandaQueueName: 'PROXY', resourceType: 'SCORE', pilotType: 'PR' },
-      ...{ pilotUrlOpt: '', pythonOption: '--pythonversion 3', pilotVersion: 'current' },
-      ...{ proxySecretPath: '/proxy/atlas.proxy', PANDA_AUTH_ORIGIN: 'atlas.pilot' },
-      ...{ PANDA_AUTH_DIR: '/tokens', PANDA_AUTH_TOKEN: 'token', PANDA_AUTH_TOKEN_KEY: 'key' },
-      ...{ workerID: id, HARVESTER_WORKER_ID: id, HARVESTER_ID: 'test-harvester' },
-      ...{ PANDA_JSID: 'harvester-test-harvester', K8S_JOB_ID: batchID ?? '', submit_mode: 'PULL' },
-      ...{ logs_frontend_w: 'https://logs.example/pilots', logs_frontend_r: 'https://logs.example/pilots' },
-      ...{ EXEC_DIR: '/scratch/executables', TMPDIR: '/pilotdir', HOME: '/pilotdir' },
-      ...{ PANDA_HOSTNAME: 'real-node-0', prodSourceLabel: 'unified', jobType: 'unified' },
-      ...{ storageRequestMiB: '100', storageLimitMiB: '100' },
+      computingSite: 'PROXY',
+      pandaQueueName: 'PROXY',
+      resourceType: 'SCORE',
+      pilotType: 'PR',
+      pilotUrlOpt: '',
+      pythonOption: '--pythonversion 3',
+      pilotVersion: 'current',
+      proxySecretPath: '/proxy/atlas.proxy',
+      PANDA_AUTH_ORIGIN: 'atlas.pilot',
+      PANDA_AUTH_DIR: '/tokens',
+      PANDA_AUTH_TOKEN: 'token',
+      PANDA_AUTH_TOKEN_KEY: 'key',
+      workerID: id,
+      HARVESTER_WORKER_ID: id,
+      HARVESTER_ID: 'test-harvester',
+      PANDA_JSID: 'harvester-test-harvester',
+      K8S_JOB_ID: batchID ?? '',
+      submit_mode: 'PULL',
+      logs_frontend_w: 'https://logs.example/pilots',
+      logs_frontend_r: 'https://logs.example/pilots',
+      EXEC_DIR: '/scratch/executables',
+      TMPDIR: '/pilotdir',
+      HOME: '/pilotdir',
+      PANDA_HOSTNAME: 'real-node-0',
+      prodSourceLabel: 'unified',
+      jobType: 'unified',
+      storageRequestMiB: '100',
+      storageLimitMiB: '100',
     };
     const environment: Record<string, string> = Object.fromEntries(
       lines.map((line) => [line.split('=')[0] ?? '', line.slice(line.indexOf('=') + 1)]),

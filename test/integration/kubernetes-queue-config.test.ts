@@ -50,7 +50,9 @@ async function makeClaims(space: Namespace): Promise<void> {
     const spec = { accessModes: ['ReadOnlyMany'], storageClassName: '' };
     const volumeName = `${namespace}-${name}`;
     await client.create('/api/v1/persistentvolumes', {
-      ...{ apiVersion: 'v1', kind: 'PersistentVolume', metadata: { name: volumeName } },
+      apiVersion: 'v1',
+      kind: 'PersistentVolume',
+      metadata: { name: volumeName },
       spec: {
         ...spec,
         capacity: { storage: '1Gi' },
@@ -59,7 +61,9 @@ async function makeClaims(space: Namespace): Promise<void> {
       },
     });
     await client.create(space.core('persistentvolumeclaims'), {
-      ...{ apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata: { name } },
+      apiVersion: 'v1',
+      kind: 'PersistentVolumeClaim',
+      metadata: { name },
       spec: { ...spec, volumeName, resources: { requests: { storage: '1Gi' } } },
     });
   }

@@ -97,7 +97,10 @@ describe('on Kubernetes what the API server refuses', () => {
     const { name: policy } = parts.POLICY.space;
     const match = { matchLabels: { 'kubernetes.io/metadata.name': policy } };
     const rule = {
-      ...{ apiGroups: ['batch'], apiVersions: ['v1'], resources: ['jobs'], operations: ['CREATE'] },
+      apiGroups: ['batch'],
+      apiVersions: ['v1'],
+      resources: ['jobs'],
+      operations: ['CREATE'],
     };
     await client.create(policies, {
       metadata: { name: policy },
@@ -124,7 +127,9 @@ describe('on Kubernetes what the API server refuses', () => {
         return status === 422;
       });
       const busy = parts.BUSY.proxy.inject({
-        ...{ verb: 'create', resource: 'jobs', times: 1 },
+        verb: 'create',
+        resource: 'jobs',
+        times: 1,
         fault: { kind: 'status', status: 429, retryAfter: 3 },
       });
       site = kubernetesSite(plane, {

@@ -112,7 +112,8 @@ describe('on a real control plane', () => {
     await plane.client.create(`${policies.slice(0, -3)}ybindings`, {
       metadata: { name },
       spec: {
-        ...{ policyName: name, validationActions: ['Deny'] },
+        policyName: name,
+        validationActions: ['Deny'],
         matchResources: { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': name } } },
       },
     });
@@ -240,7 +241,8 @@ describe('on a real control plane', () => {
       const { labels, annotations } = old.metadata;
       const { template } = jobTemplate().spec as { template: object };
       return space.client.create<Job>(space.jobs(), {
-        ...{ apiVersion: 'batch/v1', kind: 'Job' },
+        apiVersion: 'batch/v1',
+        kind: 'Job',
         metadata: { name: worker.name, labels, annotations },
         spec: { backoffLimit: 0, template: { ...template, metadata: { labels } } },
       });
@@ -267,7 +269,9 @@ describe('on a real control plane', () => {
     const nothing = () => undefined;
     const work = backend.plugin('monitor').observe(
       {
-        ...{ begin: nothing, observe: nothing, gone: nothing },
+        begin: nothing,
+        observe: nothing,
+        gone: nothing,
         complete: () => say('complete'),
         trouble: () => say('trouble'),
       },

@@ -103,7 +103,10 @@ describe('the ConfigMap of a template without a command', () => {
   it("of Harvester's is used as it is, and stays when the last Job has gone", async () => {
     const data = { 'pilots_starter.py': 'print("of Harvester")' };
     await space.client.create(space.core('configmaps'), {
-      ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'pilots-starter' }, data },
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'pilots-starter' },
+      data,
     });
     const backend = await factory('factory-a');
     await backend.submit(backend.worker(), silent(), small);
@@ -116,7 +119,9 @@ describe('the ConfigMap of a template without a command', () => {
 
   it('of a stranger without a starter in it stops the submission with the reason', async () => {
     await space.client.create(space.core('configmaps'), {
-      ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'pilots-starter' } },
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'pilots-starter' },
     });
     const backend = await factory('factory-a');
     const failed = await backend.submit(backend.worker(), silent(), small).catch(String);
@@ -156,7 +161,10 @@ describe('a pilot of a template without a command', function () {
       'echo "proxy: $(cat "$X509_USER_PROXY")"; echo "options: $*"; echo "gtag: $GTAG"; exit 65\n',
     );
     await space.client.create(space.core('secrets'), {
-      ...{ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'proxy' }, stringData: { x509: 'the proxy' } },
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'proxy' },
+      stringData: { x509: 'the proxy' },
     });
     // bash and Python are the machine's own: the image has neither.
     const borrowed = { usr: '/usr', lib: '/usr/lib', lib64: '/usr/lib64', cvmfs: '/cvmfs/atlas.cern.ch' };

@@ -89,7 +89,8 @@ async function evict(live: Live): Promise<void> {
   const { metadata } = await podOf(live, 'Running');
   const { space } = live;
   await space.client.create(space.core('pods', `${metadata.name}/eviction`), {
-    ...{ apiVersion: 'policy/v1', kind: 'Eviction' },
+    apiVersion: 'policy/v1',
+    kind: 'Eviction',
     metadata: { name: metadata.name, namespace: space.name },
   });
 }
@@ -100,7 +101,10 @@ async function preempt(live: Live): Promise<void> {
   await podOf(live, 'Running');
   const name = `high-${space.name}`;
   await space.client.create('/apis/scheduling.k8s.io/v1/priorityclasses', {
-    ...{ apiVersion: 'scheduling.k8s.io/v1', kind: 'PriorityClass', metadata: { name }, value: 1000 },
+    apiVersion: 'scheduling.k8s.io/v1',
+    kind: 'PriorityClass',
+    metadata: { name },
+    value: 1000,
   });
   const containers = [{ ...container('other'), resources: { requests: { cpu: '1' } } }];
   await space.createJob({ podSpec: { ...node?.podSpec, priorityClassName: name, containers } });
@@ -159,12 +163,18 @@ const cases: readonly Case[] = [
   },
   { what: 'a pilot at work', row: "pilot's container running", expected: 'running Running; node, start' },
   {
-    ...{ what: 'a Pod that succeeded, of a Job that is gone', row: succeeded },
-    ...{ play: { run: '4s' }, then: orphan, expected: 'finished Completed 0; node, start, end' },
+    what: 'a Pod that succeeded, of a Job that is gone',
+    row: succeeded,
+    play: { run: '4s' },
+    then: orphan,
+    expected: 'finished Completed 0; node, start, end',
   },
   {
-    ...{ what: 'the first of two Pods that a Job wants', row: 'Pod `Succeeded`, and the Job wants more' },
-    ...{ play: { run: '100ms' }, spec: { completions: 2 }, expected: 'running Completed; node, start' },
+    what: 'the first of two Pods that a Job wants',
+    row: 'Pod `Succeeded`, and the Job wants more',
+    play: { run: '100ms' },
+    spec: { completions: 2 },
+    expected: 'running Completed; node, start',
   },
   {
     what: 'a suspended Job',
@@ -179,19 +189,24 @@ const cases: readonly Case[] = [
     expected: 'failed BackoffLimitExceeded exit-status 3; node, start, end',
   },
   {
-    ...{ what: 'a pilot that fails, of a Job that is gone', row: failed, play: { run: '4s', exit: '3' } },
-    ...{ then: orphan, expected: 'failed Error exit-status 3; node, start, end' },
+    what: 'a pilot that fails, of a Job that is gone',
+    row: failed,
+    play: { run: '4s', exit: '3' },
+    then: orphan,
+    expected: 'failed Error exit-status 3; node, start, end',
   },
   {
-    ...{
-      what: 'a pilot that fails, of a Job that tries again',
-      row: 'Pod `Failed`, and the Job may start another',
-    },
-    ...{ play: ends('3'), spec: { backoffLimit: 1 }, expected: 'idle PodFailed; node, start' },
+    what: 'a pilot that fails, of a Job that tries again',
+    row: 'Pod `Failed`, and the Job may start another',
+    play: ends('3'),
+    spec: { backoffLimit: 1 },
+    expected: 'idle PodFailed; node, start',
   },
   {
-    ...{ what: 'a Job that one of its indexes makes a success', row: 'Job condition `SuccessCriteriaMet`' },
-    ...{ play: { terminating: '2s' }, then: succeedByOne },
+    what: 'a Job that one of its indexes makes a success',
+    row: 'Job condition `SuccessCriteriaMet`',
+    play: { terminating: '2s' },
+    then: succeedByOne,
     spec: {
       completionMode: 'Indexed',
       completions: 2,
@@ -200,77 +215,65 @@ const cases: readonly Case[] = [
     expected: 'running SuccessCriteriaMet; node, start',
   },
   {
-    ...{
-      what: 'a Job whose time is over, its pilot at work',
-      row: 'Job condition `FailureTarget`: its Pod is being ended',
-    },
-    ...{
-      play: { terminating: '2s' },
-      spec: { activeDeadlineSeconds: 2 },
-      expected: 'running FailureTarget; node, start',
-    },
+    what: 'a Job whose time is over, its pilot at work',
+    row: 'Job condition `FailureTarget`: its Pod is being ended',
+    play: { terminating: '2s' },
+    spec: { activeDeadlineSeconds: 2 },
+    expected: 'running FailureTarget; node, start',
   },
   {
-    ...{
-      what: 'a Job whose time was over before its pilot began',
-      row: 'Job condition `FailureTarget`, the pilot has not begun',
-    },
-    ...{
-      play: { start: '1h', terminating: '2s' },
-      spec: { activeDeadlineSeconds: 2 },
-      expected: 'idle FailureTarget; node',
-    },
+    what: 'a Job whose time was over before its pilot began',
+    row: 'Job condition `FailureTarget`, the pilot has not begun',
+    play: { start: '1h', terminating: '2s' },
+    spec: { activeDeadlineSeconds: 2 },
+    expected: 'idle FailureTarget; node',
   },
   {
-    ...{
-      what: 'a Pod deleted by hand while it runs',
-      row: 'Pod with a `deletionTimestamp` (evicted, preempted',
-    },
-    ...{
-      play: { terminating: '1s' },
-      then: (live) => deleteOnceIn(live, 'Running'),
-      expected: 'running Terminating; node, start',
-    },
+    what: 'a Pod deleted by hand while it runs',
+    row: 'Pod with a `deletionTimestamp` (evicted, preempted',
+    play: { terminating: '1s' },
+    then: (live) => deleteOnceIn(live, 'Running'),
+    expected: 'running Terminating; node, start',
   },
   {
-    ...{
-      what: 'a Pod deleted by hand before it began',
-      row: 'Pod with a `deletionTimestamp`, the pilot has not begun',
-    },
-    ...{
-      play: { start: '1h', terminating: '1s' },
-      then: (live) => deleteOnceIn(live, 'Pending'),
-      expected: 'idle Terminating; node',
-    },
+    what: 'a Pod deleted by hand before it began',
+    row: 'Pod with a `deletionTimestamp`, the pilot has not begun',
+    play: { start: '1h', terminating: '1s' },
+    then: (live) => deleteOnceIn(live, 'Pending'),
+    expected: 'idle Terminating; node',
   },
   {
-    ...{
-      what: 'a Pod that its node says nothing of',
-      row: 'Pod `Unknown` or `NodeLost`, the pilot has begun',
-    },
-    ...{ play: { run: '100ms', 'pod-phase': 'Unknown' }, expected: 'running NodeLost; node, start' },
+    what: 'a Pod that its node says nothing of',
+    row: 'Pod `Unknown` or `NodeLost`, the pilot has begun',
+    play: { run: '100ms', 'pod-phase': 'Unknown' },
+    expected: 'running NodeLost; node, start',
   },
   {
-    ...{
-      what: 'a Pod that its node says nothing of, not begun',
-      row: 'Pod `Unknown` or `NodeLost`, the pilot has not begun',
-    },
-    ...{ play: { start: '1h' }, then: unknownBeforeItBegan, expected: 'idle NodeLost; node' },
+    what: 'a Pod that its node says nothing of, not begun',
+    row: 'Pod `Unknown` or `NodeLost`, the pilot has not begun',
+    play: { start: '1h' },
+    then: unknownBeforeItBegan,
+    expected: 'idle NodeLost; node',
   },
   {
-    ...{ what: 'an init container at work', row: 'init containers at work', play: { init: '1h' } },
-    ...{ podSpec: { initContainers: [container('setup')] }, expected: 'idle Init:0/1; node' },
+    what: 'an init container at work',
+    row: 'init containers at work',
+    play: { init: '1h' },
+    podSpec: { initContainers: [container('setup')] },
+    expected: 'idle Init:0/1; node',
   },
   {
-    ...{
-      what: 'a Job whose Pod is gone, and which tries again later',
-      row: 'Job without a Pod that had one',
-    },
-    ...{ spec: { backoffLimit: 1 }, then: (live) => deleteOnceIn(live, 'Running'), expected: 'idle NoPod' },
+    what: 'a Job whose Pod is gone, and which tries again later',
+    row: 'Job without a Pod that had one',
+    spec: { backoffLimit: 1 },
+    then: (live) => deleteOnceIn(live, 'Running'),
+    expected: 'idle NoPod',
   },
   {
-    ...{ what: 'a Job whose Pod the server refuses', row: 'Job without a Pod yet' },
-    ...{ podSpec: { serviceAccountName: 'nobody' }, expected: 'submitted NoPod' },
+    what: 'a Job whose Pod the server refuses',
+    row: 'Job without a Pod yet',
+    podSpec: { serviceAccountName: 'nobody' },
+    expected: 'submitted NoPod',
   },
   {
     what: 'a Pod that fits on no node',
@@ -307,7 +310,10 @@ const cases: readonly Case[] = [
     expected: 'failed DeadlineExceeded walltime 137; node, start, end',
   },
   {
-    ...{ what: 'a Pod that makes room for a better one', row: failed, ownNode: true, then: preempt },
+    what: 'a Pod that makes room for a better one',
+    row: failed,
+    ownNode: true,
+    then: preempt,
     expected: 'failed Error k8s-preempted 143; node, start, end',
   },
   {
@@ -342,7 +348,9 @@ const cases: readonly Case[] = [
     expected: 'failed Error k8s-evicted 143; node, start, end',
   },
   ...['OutOfcpu', 'UnexpectedAdmissionError', 'NodeAffinity'].map((reason) => ({
-    ...{ what: `a node that refuses the Pod: ${reason}`, row: failed, play: { 'pod-reason': reason } },
+    what: `a node that refuses the Pod: ${reason}`,
+    row: failed,
+    play: { 'pod-reason': reason },
     expected: `failed ${reason} k8s-rejected-by-node; node`,
   })),
   {
@@ -390,7 +398,10 @@ const cases: readonly Case[] = [
     expected: 'failed Completed k8s-container-beside-failed 0; node, start, end',
   },
   {
-    ...{ what: "the Job's failure policy", row: jobFailed, play: ends('42'), then: deleteOnceFailed },
+    what: "the Job's failure policy",
+    row: jobFailed,
+    play: ends('42'),
+    then: deleteOnceFailed,
     spec: {
       podFailurePolicy: { rules: [{ action: 'FailJob', onExitCodes: { operator: 'In', values: [42] } }] },
     },
@@ -404,16 +415,12 @@ const cases: readonly Case[] = [
     expected: 'failed BackoffLimitExceeded k8s-pod-gone; end',
   },
   {
-    ...{
-      what: 'a Job that fails in a way of its own',
-      row: jobFailed,
-      play: ends('3'),
-      then: deleteOnceFailed,
-    },
-    ...{
-      spec: { completionMode: 'Indexed', completions: 1, backoffLimit: 9, backoffLimitPerIndex: 0 },
-      expected: 'failed FailedIndexes k8s-failed; end',
-    },
+    what: 'a Job that fails in a way of its own',
+    row: jobFailed,
+    play: ends('3'),
+    then: deleteOnceFailed,
+    spec: { completionMode: 'Indexed', completions: 1, backoffLimit: 9, backoffLimitPerIndex: 0 },
+    expected: 'failed FailedIndexes k8s-failed; end',
   },
 
   // What is given up: by a rule, or because its time in the queue is over.
@@ -421,7 +428,10 @@ const cases: readonly Case[] = [
     reasonsOf(reason)
       .filter((name) => then === 'fail' && name !== 'Terminating')
       .map((name): Case => ({
-        ...{ what: `a container that waits: ${name}`, row: waits, queue: 'strict', play: { waiting: name } },
+        what: `a container that waits: ${name}`,
+        row: waits,
+        queue: 'strict',
+        play: { waiting: name },
         expected: `failed ${name} ${code}; node, end`,
       })),
   ),
@@ -432,16 +442,13 @@ const cases: readonly Case[] = [
     expected: 'failed InvalidImageName k8s-image; node, end',
   },
   {
-    ...{
-      what: 'a Pod that does not end when it should',
-      row: 'Pod with a `deletionTimestamp` (evicted',
-      queue: 'strict',
-    },
-    ...{ podSpec: { terminationGracePeriodSeconds: 1 }, play: { terminating: '6s' } },
-    ...{
-      then: (live) => deleteOnceIn(live, 'Running'),
-      expected: 'failed Terminating k8s-node-lost; node, start, end',
-    },
+    what: 'a Pod that does not end when it should',
+    row: 'Pod with a `deletionTimestamp` (evicted',
+    queue: 'strict',
+    podSpec: { terminationGracePeriodSeconds: 1 },
+    play: { terminating: '6s' },
+    then: (live) => deleteOnceIn(live, 'Running'),
+    expected: 'failed Terminating k8s-node-lost; node, start, end',
   },
   {
     what: 'a Pod that found no node in time',

@@ -41,7 +41,10 @@ describe('on Kubernetes a watch that breaks', () => {
     // Each fault has a proxy and so a cluster of its own; all of them are followed by one daemon.
     const parts = await Promise.all(
       faults.map(async ([description, fault, lists], number) => ({
-        ...{ description, fault, lists, queue: `Q${number}` },
+        description,
+        fault,
+        lists,
+        queue: `Q${number}`,
         proxy: await FaultProxy.inFrontOf(plane),
         space: await plane.namespace('watch'),
       })),
@@ -112,7 +115,9 @@ describe('on Kubernetes a watch that breaks', () => {
     const config = check(K8sMonitorConfig, { k8s_config_file: 'kubeconfig', k8s_namespace: space.name });
     if (!config.ok) throw new Error(JSON.stringify(config));
     const monitor = new K8sMonitor({
-      ...{ hub: hubOf(config.value, context), context, silence: 1500 },
+      hub: hubOf(config.value, context),
+      context,
+      silence: 1500,
       options: () => config.value,
     });
     const worker = workerOf(7, { name: 'factory-a-7', queue: 'Q' });

@@ -243,7 +243,8 @@ describe('limits on what went wrong', () => {
 
   it('SimpleThrottler holds a queue back when too many were missed, over a restart too', async () => {
     const throttler = {
-      ...{ name: 'SimpleThrottler', module: 'pandaharvester.harvesterthrottler.simple_throttler' },
+      name: 'SimpleThrottler',
+      module: 'pandaharvester.harvesterthrottler.simple_throttler',
       rulesForMissed: [{ level: 'pq', timeWindow: 10, maxMissed: 1 }],
     };
     factory = new Factory({ Q: { maxWorkers: 3, throttler } }, { submitter: { sleepTime: 0.1 } });
@@ -322,7 +323,8 @@ describe('a family of queues', () => {
 
   it('never has more workers than TinyThrottler says, though all submit at the same moment', async () => {
     const throttler = {
-      ...{ name: 'TinyThrottler', module: 'pandaharvester.harvesterthrottler.tiny_throttler' },
+      name: 'TinyThrottler',
+      module: 'pandaharvester.harvesterthrottler.tiny_throttler',
       rulesForSiteFamilySubmittedRunning: [{ level: 'workers', maxWorkers: 5 }],
     };
     const queue = { maxWorkers: 4, siteFamily: 'SWISS', throttler };

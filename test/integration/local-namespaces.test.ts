@@ -94,7 +94,10 @@ describe('local workers in PID namespaces', () => {
       return { PATH: `${programs}:${process.env.PATH ?? ''}` };
     }
     const submitter = (pidNamespace: string) => ({
-      ...{ name: 'LocalSubmitter', module: 'thresher/local', templateFile: 'pilot.yaml', pidNamespace },
+      name: 'LocalSubmitter',
+      module: 'thresher/local',
+      templateFile: 'pilot.yaml',
+      pidNamespace,
     });
 
     it('run without one, and log and queues say what that means', async () => {

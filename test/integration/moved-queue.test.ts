@@ -8,7 +8,11 @@ import { until } from '../support/until.ts';
 const at = (workDir: string) => ({
   submitter: { name: 'LocalSubmitter', module: 'thresher/local', templateFile: 'pilot.yaml', workDir },
   monitor: {
-    ...{ name: 'LocalMonitor', module: 'thresher/local', pollInterval: 0.1, killGrace: 1, workDir },
+    name: 'LocalMonitor',
+    module: 'thresher/local',
+    pollInterval: 0.1,
+    killGrace: 1,
+    workDir,
   },
   sweeper: { name: 'LocalSweeper', module: 'thresher/local', killGrace: 1, workDir },
 });

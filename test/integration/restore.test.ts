@@ -94,7 +94,8 @@ describe('a restored backup', () => {
 
   it('holds no queue back by workers that ended after it was made', async () => {
     const throttler = {
-      ...{ name: 'SimpleThrottler', module: 'pandaharvester.harvesterthrottler.simple_throttler' },
+      name: 'SimpleThrottler',
+      module: 'pandaharvester.harvesterthrottler.simple_throttler',
       logicType: 'AND',
       rulesForMissed: [{ level: 'pq', timeWindow: 60, maxMissed: 0 }],
     };

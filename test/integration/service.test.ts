@@ -9,8 +9,10 @@ import { Site } from '../support/site.ts';
 import { until } from '../support/until.ts';
 
 const silent = {
-  ...{ debug: () => undefined, info: () => undefined },
-  ...{ warn: () => undefined, error: () => undefined },
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
 };
 
 describe('as a service of systemd', () => {
@@ -72,7 +74,8 @@ describe('as a service of systemd', () => {
     const health: { name: string; stuckFor: number | undefined } = { name: 'submit Q', stuckFor: undefined };
     const passes: (() => void)[] = [];
     const daemon = {
-      ...{ queues: 1, liveWorkers: 0 },
+      queues: 1,
+      liveWorkers: 0,
       get health(): LoopHealth[] {
         return [{ ...health, startedAt: 0, endedAt: undefined, failures: 0, lastError: undefined }];
       },
@@ -123,7 +126,9 @@ describe('as a service of systemd', () => {
     ])
       symlinkSync(`/usr/bin/${tool}`, `${empty}/${tool}`);
     const daemon = site.start([], {
-      ...{ PATH: empty, NOTIFY_SOCKET: listener.socket, WATCHDOG_USEC: '600000' },
+      PATH: empty,
+      NOTIFY_SOCKET: listener.socket,
+      WATCHDOG_USEC: '600000',
     });
     await until('it complained', () => daemon.output().includes('systemd cannot be told'));
     const running = site;

@@ -20,7 +20,8 @@ describe('sweep: a worker is gone as a whole, whenever the daemon dies', () => {
         settings: { sweeper: { keepFinished: 0, keepMissed: 0 } },
         queues: {
           Q: {
-            ...{ maxWorkers: 2, nQueueLimitWorker: 2 },
+            maxWorkers: 2,
+            nQueueLimitWorker: 2,
             messenger: {
               name: 'SharedFileMessenger',
               module: 'pandaharvester.harvestermessenger.shared_file_messenger',

@@ -28,7 +28,10 @@ function onKubernetes(pilotType: string, options: object): unknown[] {
   const config = check(K8sSubmitterConfig, { k8s_yaml_file: 'x', ...options });
   if (!config.ok) throw new Error(JSON.stringify(config.problems));
   const fill: FillOptions = {
-    ...{ factoryId: 'f', harvesterId: 'h', hostname: 'here', config: config.value },
+    factoryId: 'f',
+    harvesterId: 'h',
+    hostname: 'here',
+    config: config.value,
   };
   const environment = pilotEnvironment(worker, fill, {});
   return places.map(([, variable]) => environment.get(variable)?.value);

@@ -29,7 +29,8 @@ describe('what limits count in the database', () => {
     const { made = 10, site = queue, ...more } = facts;
     const workerId = nextId++;
     const row = workerOf(workerId, {
-      ...{ queue, computingSite: site },
+      queue,
+      computingSite: site,
       requirements: { ...requirements, ...changes },
     });
     await store.workers.insert([row], 'pending', made, 'submitter');
@@ -53,7 +54,10 @@ describe('what limits count in the database', () => {
       { ...one, queue: 'A', status: 'pending' },
       { ...one, queue: 'A', status: 'running', jobType: 'user' },
       {
-        ...{ queue: 'A', status: 'running', resourceType: 'MCORE', jobType: 'managed' },
+        queue: 'A',
+        status: 'running',
+        resourceType: 'MCORE',
+        jobType: 'managed',
         workers: 2,
         cores: 16,
         memory: 32_000,

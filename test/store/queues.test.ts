@@ -97,7 +97,12 @@ describe('the store of orphans', () => {
   it('has what the last listing of each connection found', async () => {
     const store = await openStore(':memory:', 'factory');
     const orphan = (connection: string, place: string) => ({
-      ...{ connection, place, workerId: null, queue: null, why: 'no row', seenTime: 1 },
+      connection,
+      place,
+      workerId: null,
+      queue: null,
+      why: 'no row',
+      seenTime: 1,
     });
     await store.orphans.replace('a', [orphan('a', '/2'), orphan('a', '/1')]);
     await store.orphans.replace('b', [orphan('b', '/1')]);

@@ -13,7 +13,10 @@ import { temporaryDirectory } from '../support/temporary.ts';
 
 const all = (time: number) => ({ finished: time, failed: time, cancelled: time, missed: time });
 const ofWorkers = (endedBefore: number, sweptBefore = 1e9): Retention => ({
-  ...{ endedBefore: all(endedBefore), sweptBefore, unusedBefore: 0, currentConfigs: undefined },
+  endedBefore: all(endedBefore),
+  sweptBefore,
+  unusedBefore: 0,
+  currentConfigs: undefined,
 });
 const goOn = async () => true;
 const none = all(0);

@@ -31,7 +31,11 @@ async function fill(store: Store, rows: readonly Row[]): Promise<void> {
   await store.workers.insert(workers, 'pending', changedAt, 'x');
   await store.workers.apply(
     rows.map(({ status, endTime }, at) => ({
-      ...{ workerId: at + 1, from: 'pending' as const, to: status, at: changedAt, source: 'x' },
+      workerId: at + 1,
+      from: 'pending' as const,
+      to: status,
+      at: changedAt,
+      source: 'x',
       ...(isEnd(status) && endTime !== null && { endTime }),
     })),
   );

@@ -12,7 +12,11 @@ const change = (
   to: WorkerChange['to'],
   at = 10,
 ): WorkerChange => ({
-  ...{ workerId, from, to, at, source: 'monitor' },
+  workerId,
+  from,
+  to,
+  at,
+  source: 'monitor',
 });
 const thrownBy = async (work: Promise<unknown>): Promise<unknown> =>
   work.then(
@@ -52,8 +56,13 @@ describe('the store of workers', () => {
     });
     expect(await store.workers.history(1)).to.deep.equal([
       {
-        ...{ worker_id: 1, at: 5, from_status: null, to_status: 'submitted', source: 'adoption' },
-        ...{ native_status: null, message: null },
+        worker_id: 1,
+        at: 5,
+        from_status: null,
+        to_status: 'submitted',
+        source: 'adoption',
+        native_status: null,
+        message: null,
       },
     ]);
     expect(await store.workers.byId(2)).to.equal(undefined);
@@ -107,13 +116,27 @@ describe('the store of workers', () => {
     ]);
     expect(refused).to.deep.equal([]);
     expect(await store.workers.byId(1)).to.deep.include({
-      ...{ status: 'failed', modificationTime: 10, node: 'n1', submitTime: 2, startTime: 3, endTime: 4 },
-      ...{ exitCode: 0, nativeStatus: 'X', errorCode: 'exit-status', diagMessage: 'it failed' },
-      ...{ handle: { batchID: '7' }, detail: { deep: [1, 'a'] } },
+      status: 'failed',
+      modificationTime: 10,
+      node: 'n1',
+      submitTime: 2,
+      startTime: 3,
+      endTime: 4,
+      exitCode: 0,
+      nativeStatus: 'X',
+      errorCode: 'exit-status',
+      diagMessage: 'it failed',
+      handle: { batchID: '7' },
+      detail: { deep: [1, 'a'] },
     });
     expect((await store.workers.history(1)).at(-1)).to.deep.equal({
-      ...{ worker_id: 1, at: 10, from_status: 'pending', to_status: 'failed', source: 'monitor' },
-      ...{ native_status: 'X', message: 'it failed' },
+      worker_id: 1,
+      at: 10,
+      from_status: 'pending',
+      to_status: 'failed',
+      source: 'monitor',
+      native_status: 'X',
+      message: 'it failed',
     });
   });
 

@@ -36,10 +36,21 @@ export class AgentParts implements AsyncDisposable {
       return change(changes);
     };
     this.context = {
-      ...{ factoryId: 'factory', harvesterId: 'harvester', idFloor: 1, clock, random: () => 0.5, log },
-      ...{ ledger: this.ledger, factoryLimits: new FactoryLimits(undefined, 1, clock), metrics: noMetrics },
-      ...{ credentials: new CredentialBoard(), credentialLifetime: 0 },
-      ...{ pluginTimeout: 60_000, giveUp: new AbortController().signal, progress: nothing, step: nothing },
+      factoryId: 'factory',
+      harvesterId: 'harvester',
+      idFloor: 1,
+      clock,
+      random: () => 0.5,
+      log,
+      ledger: this.ledger,
+      factoryLimits: new FactoryLimits(undefined, 1, clock),
+      metrics: noMetrics,
+      credentials: new CredentialBoard(),
+      credentialLifetime: 0,
+      pluginTimeout: 60_000,
+      giveUp: new AbortController().signal,
+      progress: nothing,
+      step: nothing,
     };
   }
 

@@ -93,7 +93,10 @@ describe('the fault proxy, before a small server', () => {
     expect(served).to.deep.equal(['POST /api/v1/namespaces/n/pods?x=1 body']);
     expect(proxy.requests).to.have.length(1);
     expect(proxy.requests[0]).to.include({
-      ...{ verb: 'create', resource: 'pods', namespace: 'n', status: 200 },
+      verb: 'create',
+      resource: 'pods',
+      namespace: 'n',
+      status: 200,
     });
   });
 
@@ -195,7 +198,10 @@ describe('the fault proxy, before a small server', () => {
     const { text, whole, status } = await get(watchPath);
     const [first, second = '', ...more] = text.split('\n');
     expect({ status, whole, first: `${first ?? ''}\n`, more }).to.deep.equal({
-      ...{ status: 200, whole: true, first: line(1), more: [''] },
+      status: 200,
+      whole: true,
+      first: line(1),
+      more: [''],
     });
     const event = JSON.parse(second) as { type: string; object: object };
     expect(event.type).to.equal('ERROR');
@@ -205,7 +211,12 @@ describe('the fault proxy, before a small server', () => {
 
   it('chooses by verb, resource, namespace and name, after some and for some', async () => {
     const rule: Rule = {
-      ...{ verb: 'get', resource: 'jobs', namespace: 'n', name: /^a/, skip: 1, times: 2 },
+      verb: 'get',
+      resource: 'jobs',
+      namespace: 'n',
+      name: /^a/,
+      skip: 1,
+      times: 2,
       fault: { kind: 'status', status: 500 },
     };
     const injected = proxy.inject(rule);

@@ -46,7 +46,9 @@ export class HTCondorBackend {
   /** A daemon's context; what is shared is shared by those with the same one. */
   context(changes: Partial<Context> = {}): Context {
     return pluginContext({
-      ...{ factoryId: this.space.factory, configDir: this.directory, connection: this.connection },
+      factoryId: this.space.factory,
+      configDir: this.directory,
+      connection: this.connection,
       stateDir: join(this.directory, 'state'),
       ...changes,
     });

@@ -47,8 +47,11 @@ export function kubernetesQueue(
     maxWorkers: 1,
     nQueueLimitWorker: 1,
     submitter: {
-      ...{ name: 'K8sSubmitter', module: module('submitter'), ...where },
-      ...{ k8s_yaml_file: template, ...options.submitter },
+      name: 'K8sSubmitter',
+      module: module('submitter'),
+      ...where,
+      k8s_yaml_file: template,
+      ...options.submitter,
     },
     monitor: { name: 'K8sMonitor', module: module('monitor'), ...where, ...options.monitor },
     sweeper: { name: 'K8sSweeper', module: module('sweeper'), ...where, ...options.sweeper },

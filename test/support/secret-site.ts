@@ -98,8 +98,11 @@ export class SecretSite {
   /** The queue's own manager. */
   inQueue(): Record<string, unknown> {
     return {
-      ...{ module: secretManager, name: 'K8sSecretCredManager', k8s_config_file: 'kubeconfig' },
-      ...{ k8s_namespace: '${common.k8s_namespace}', proxy_files: ['atlas.pilot.proxy'] },
+      module: secretManager,
+      name: 'K8sSecretCredManager',
+      k8s_config_file: 'kubeconfig',
+      k8s_namespace: '${common.k8s_namespace}',
+      proxy_files: ['atlas.pilot.proxy'],
     };
   }
 

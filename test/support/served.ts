@@ -77,7 +77,11 @@ export class ServedSample implements Served {
       { ...common, workerId: 1, to: 'running', startTime: at, handle: '{"batchID":"b1","pid":7}' },
       {
         ...common,
-        ...{ workerId: 2, to: 'failed', endTime: at, exitCode: 3, detail: '{"a":[1]}' },
+        workerId: 2,
+        to: 'failed',
+        endTime: at,
+        exitCode: 3,
+        detail: '{"a":[1]}',
         error: { code: 'exit-status', message: 'ended with <script>alert(1)</script>' },
       },
     ]);

@@ -57,7 +57,8 @@ describe('the files that operators name', () => {
       directory = temporaryDirectory();
       mkdirSync(join(directory, 'nfs'));
       files = new OperatorFiles({
-        ...{ clock, timeoutMs: 5000 },
+        clock,
+        timeoutMs: 5000,
         mounts: () => [...readMounts(), join(directory, 'nfs')],
       });
     });

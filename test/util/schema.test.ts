@@ -43,7 +43,9 @@ describe('a schema', () => {
       options: Type.Integer(),
     });
     const checked = check(secrets, {
-      ...{ db_password: 'hunter2', tokens: 'Bearer hunter3', accessKey: ['hunter4'] },
+      db_password: 'hunter2',
+      tokens: 'Bearer hunter3',
+      accessKey: ['hunter4'],
       options: '--password hunter5',
     });
     const said = JSON.stringify(checked);

@@ -59,7 +59,9 @@ export function readCredential(bytes: Buffer, source: string): ReadCredential {
 export function publicFacts(read: ReadCredential): Omit<ReadCredential, 'secret'> {
   const { kind, subject, issuer, vo, expiresAt, notBefore, digest } = read;
   return {
-    ...{ kind, subject, digest },
+    kind,
+    subject,
+    digest,
     ...(issuer !== undefined && { issuer }),
     ...(vo !== undefined && { vo }),
     ...(expiresAt !== undefined && { expiresAt }),

@@ -95,7 +95,9 @@ function readLink(pem: string, wrong: (what: string) => Error): Link {
   const info = found === undefined ? undefined : parseDer(extensions.get(found[0]) ?? Buffer.alloc(0));
   const acs = extensions.get(vomsOid);
   return {
-    ...{ certificate, subject, issuer: nameOf(certificate.issuer) },
+    certificate,
+    subject,
+    issuer: nameOf(certificate.issuer),
     kind: found?.[1] ?? (legacy === null ? 'certificate' : 'legacy'),
     limited: legacy?.[1] !== undefined || (info !== undefined && hasOid(info, limitedLanguage)),
     voms: acs === undefined ? [] : readVoms(acs),

@@ -83,8 +83,12 @@ export class HTCondorClient {
     signal: AbortSignal,
   ): Promise<readonly string[]> {
     const tool: Tool = {
-      ...{ command: 'condor_submit', args: ['-dry-run', '/dev/null', '-'], changes: false },
-      ...{ timeLimit: this.#limits.ask, input: text, ...options },
+      command: 'condor_submit',
+      args: ['-dry-run', '/dev/null', '-'],
+      changes: false,
+      timeLimit: this.#limits.ask,
+      input: text,
+      ...options,
     };
     const { stderr } = await this.#succeed(tool, signal);
     return stderr.split('\n').flatMap((line) => /^WARNING: *(.+)$/.exec(line)?.[1] ?? []);

@@ -148,7 +148,9 @@ async function openSame({ path, inode }: LogFile): Promise<FileHandle | undefine
 }
 
 const startOf = ({ inode }: LogFile): LogPosition => ({
-  ...{ inode, offset: 0, headLength: 0 },
+  inode,
+  offset: 0,
+  headLength: 0,
   head: digest(Buffer.alloc(0)),
 });
 

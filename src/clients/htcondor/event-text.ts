@@ -19,7 +19,10 @@ export function parseClassic(record: string, now: number): EventAd | undefined {
   if (type === undefined) return undefined;
   const number = Number(type);
   return {
-    ...{ EventTypeNumber: number, Cluster: Number(cluster), Proc: Number(proc), Subproc: Number(subproc) },
+    EventTypeNumber: number,
+    Cluster: Number(cluster),
+    Proc: Number(proc),
+    Subproc: Number(subproc),
     EventTime: fullTime(date, time, now),
     ...bodies[number]?.(title, lines),
   };

@@ -137,7 +137,8 @@ export class KubernetesClient {
     const { uid, resourceVersion, propagationPolicy, gracePeriodSeconds } = options;
     const preconditions = { ...(uid !== undefined && { uid }), ...(resourceVersion && { resourceVersion }) };
     const body = {
-      ...{ apiVersion: 'v1', kind: 'DeleteOptions' },
+      apiVersion: 'v1',
+      kind: 'DeleteOptions',
       ...(Object.keys(preconditions).length > 0 && { preconditions }),
       ...(propagationPolicy && { propagationPolicy }),
       ...(gracePeriodSeconds !== undefined && { gracePeriodSeconds }),

@@ -178,7 +178,9 @@ function listed(table: Partial<Record<string, Readonly<Record<string, string>>>>
     const kind = key as HarvesterKind;
     const folder = `pandaharvester.harvester${folders[kind] ?? kind}`;
     return Object.entries(plugins).map(([module, name]) => ({
-      ...{ kind, module: `${folder}.${module}`, name },
+      kind,
+      module: `${folder}.${module}`,
+      name,
       gone,
     }));
   });

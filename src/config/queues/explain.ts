@@ -177,7 +177,11 @@ function defaults(queue: MergedQueue, reader: QueueReader): ExplainedValue[] {
     Object.entries(properties as Record<string, { default?: unknown }>)
       .filter(([key, schema]) => schema.default !== undefined && (written[key] ?? undefined) === undefined)
       .map(([key, schema]) => ({
-        ...{ option: `${prefix}${key}`, value: schema.default, from: 'default', line: null, note: '' },
+        option: `${prefix}${key}`,
+        value: schema.default,
+        from: 'default',
+        line: null,
+        note: '',
       }));
   return [
     ...of(QueueOptions.properties, '', queue.values),

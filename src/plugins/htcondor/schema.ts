@@ -90,7 +90,9 @@ const pilot = {
   ),
   panda_site: filled("PanDA's site. Default: the computing site."),
   rcPilotRandomWeightPermille: Type.Number({
-    ...{ default: 0, minimum: 0, maximum: 1000 },
+    default: 0,
+    minimum: 0,
+    maximum: 1000,
     description: 'So many of 1000 pilots of type PR run the release candidate.',
   }),
 };
@@ -106,7 +108,8 @@ export const HTCondorSubmitterConfig = Type.Object({
   ),
   executableFile: path('The program that HTCondor starts: the wrapper of the pilot.'),
   logDir: Type.String({
-    ...{ default: '/tmp', minLength: 1 },
+    default: '/tmp',
+    minLength: 1,
     description:
       "Directory of the jobs' output and logs. A directory for each hour (`logSubdir`) is made in it.",
   }),
@@ -145,11 +148,14 @@ export const HTCondorSubmitterConfig = Type.Object({
     description: 'How an ARC CE is spoken to: REST, or gridftp.',
   }),
   ce_fairshare_percent: Type.Number({
-    ...{ default: 50, minimum: 0, maximum: 100 },
+    default: 50,
+    minimum: 0,
+    maximum: 100,
     description: "Part of a CE's weight that is the same for all of them, %.",
   }),
   minBulkToRandomizedSchedd: Type.Integer({
-    ...{ default: 20, minimum: 1 },
+    default: 20,
+    minimum: 1,
     description: 'Several schedds share a submission only where each gets at least so many workers.',
   }),
   submitMode: Type.Union([Type.Literal('PULL'), Type.Literal('PUSH')], {
@@ -164,7 +170,8 @@ export const HTCondorSubmitterConfig = Type.Object({
     Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_.]*$' }),
     Type.Union([Type.String({ minLength: 1 }), Type.Number(), Type.Boolean()]),
     {
-      ...{ default: {}, additionalProperties: false },
+      default: {},
+      additionalProperties: false,
       description:
         'More attributes of the jobs, as ClassAd expressions: a string needs quotes inside, `"\\"text\\""`. CRIC\'s `jdl.plusattr.*`.',
     },
@@ -190,16 +197,19 @@ export type HTCondorSubmitterConfig = Static<typeof HTCondorSubmitterConfig>;
 /** Harvester: `HTCondorMonitor` of `pandaharvester.harvestermonitor.htcondor_monitor`. */
 export const HTCondorMonitorConfig = Type.Object({
   pollInterval: Type.Number({
-    ...{ default: 10, minimum: 0.2 },
+    default: 10,
+    minimum: 0.2,
     description:
       'How often each schedd is asked for all of its jobs, s. Of queues that share a schedd one of them says it.',
   }),
   listInterval: Type.Number({
-    ...{ default: 30, minimum: 0.2 },
+    default: 30,
+    minimum: 0.2,
     description: 'The same where a log of job events has told of all that happened of late, s.',
   }),
   heldTimeout: Type.Integer({
-    ...{ default: 3600, minimum: 0 },
+    default: 3600,
+    minimum: 0,
     description: 'A job that is held for so long is removed, and its worker cancelled, s.',
   }),
   cancelUnknown: flag(
@@ -211,7 +221,8 @@ export const HTCondorMonitorConfig = Type.Object({
     description: 'Ask `condor_history` for jobs that left the queue.',
   }),
   useCondorHistoryMaxAge: Type.Integer({
-    ...{ default: 7200, minimum: 0 },
+    default: 7200,
+    minimum: 0,
     description: 'How far back the history is searched for them, s.',
   }),
   submissionHost_list: withoutEffect('the schedds of all workers are asked'),

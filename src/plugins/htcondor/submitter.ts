@@ -263,7 +263,9 @@ export class HTCondorSubmitter implements Submitter {
     const { queue, queueLimit, slave, random, clock } = this.#context;
     const { counts, running } = this.#tally.of(queue, clock.now());
     const options = {
-      ...{ queueLimit: queueLimit(running), newWorkers: workers.length, slave },
+      queueLimit: queueLimit(running),
+      newWorkers: workers.length,
+      slave,
       fairsharePercent: this.#config.ce_fairshare_percent,
     };
     const chosen = shareAmongCes(ces, counts, options, random);

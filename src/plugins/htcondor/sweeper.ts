@@ -193,7 +193,8 @@ export class HTCondorSweeper implements Sweeper {
       } catch (error) {
         // A log that cannot be had must not keep its job for ever.
         context.log.warn('output of spooled jobs could not be fetched', {
-          ...{ schedd: hub.submissionHost, workers: ids.length },
+          schedd: hub.submissionHost,
+          workers: ids.length,
           ...toReason(error),
         });
       }

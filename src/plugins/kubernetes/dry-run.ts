@@ -37,7 +37,8 @@ export async function dryRun(
       ...missed.map(({ message }) => ({ ...warned, pointer: '/k8s_config_file', message })),
       ...warnings.map((message) => ({
         ...placeOf(message, template),
-        ...{ ...warned, message: `the API server warns: ${message}` },
+        ...warned,
+        message: `the API server warns: ${message}`,
       })),
     ];
   } catch (error) {
@@ -54,7 +55,8 @@ export async function dryRun(
     return [
       {
         ...placeOf(message, template),
-        ...{ code: 'server-refused', message: `the API server would refuse its Job: ${where}` },
+        code: 'server-refused',
+        message: `the API server would refuse its Job: ${where}`,
       },
     ];
   }

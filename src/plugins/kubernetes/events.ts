@@ -31,14 +31,19 @@ export function tell(
   const unique = Math.floor(random() * 2 ** 48).toString(16);
   const { name, uid } = job;
   const event = {
-    ...{ apiVersion: 'v1', kind: 'Event' },
+    apiVersion: 'v1',
+    kind: 'Event',
     metadata: { name: `${name}.${unique}`, namespace },
     involvedObject: { apiVersion: 'batch/v1', kind: 'Job', namespace, name, uid },
     type: reason === 'GivenUp' ? 'Warning' : 'Normal',
-    ...{ reason, message: message.slice(0, longest) },
+    reason,
+    message: message.slice(0, longest),
     source: { component: 'thresher' },
-    ...{ firstTimestamp: at, lastTimestamp: at, count: 1 },
-    ...{ reportingComponent: 'thresher', reportingInstance: factoryId },
+    firstTimestamp: at,
+    lastTimestamp: at,
+    count: 1,
+    reportingComponent: 'thresher',
+    reportingInstance: factoryId,
   };
   client.create(collectionPath(kind, namespace), event, { signal, once: true }).catch((error: unknown) => {
     log.debug('event not written', { job: name, ...toReason(error) });

@@ -24,12 +24,15 @@ async function fenceJob(hub: KubernetesHub, worker: Worker, makeJob: BatchJobMak
   if (own !== undefined) return asFence(own, worker.attempt);
   const resources = { requests: { cpu: '1m', memory: '4Mi' }, limits: { cpu: '1m', memory: '4Mi' } };
   const securityContext = {
-    ...{ allowPrivilegeEscalation: false, runAsNonRoot: true, capabilities: { drop: ['ALL'] } },
+    allowPrivilegeEscalation: false,
+    runAsNonRoot: true,
+    capabilities: { drop: ['ALL'] },
     seccompProfile: { type: 'RuntimeDefault' },
   };
   const container = { name: 'fence', image: 'registry.k8s.io/pause:3.10', resources, securityContext };
   return {
-    ...{ apiVersion: 'batch/v1', kind: 'Job' },
+    apiVersion: 'batch/v1',
+    kind: 'Job',
     metadata: {
       name: worker.name,
       namespace: hub.namespace,
@@ -38,7 +41,7 @@ async function fenceJob(hub: KubernetesHub, worker: Worker, makeJob: BatchJobMak
     },
     spec: {
       ...noPods,
-      ...{ backoffLimit: 0 },
+      backoffLimit: 0,
       template: { spec: { restartPolicy: 'Never', containers: [container] } },
     },
   };

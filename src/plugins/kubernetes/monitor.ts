@@ -31,15 +31,22 @@ export class K8sMonitor implements Monitor {
     hub.pin.keep();
     const follower = new Follower(this.#parts, this.logs, sink, signal);
     const common = {
-      ...{ client: hub.client, labelSelector: hub.selector, clock, random },
+      client: hub.client,
+      labelSelector: hub.selector,
+      clock,
+      random,
       ...(silence !== undefined && { silence }),
     };
     const jobs = new Reflector({
-      ...{ ...common, path: hub.jobs, handlers: follower.ofJobs },
+      ...common,
+      path: hub.jobs,
+      handlers: follower.ofJobs,
       record: (object) => keepJob(object, hub.factoryId),
     });
     const pods = new Reflector({
-      ...{ ...common, path: hub.pods, handlers: follower.ofPods },
+      ...common,
+      path: hub.pods,
+      handlers: follower.ofPods,
       record: (object) => keepPod(object, hub.factoryId),
     });
     hub.followed.set(hub.jobs, jobs).set(hub.pods, pods);

@@ -40,14 +40,18 @@ const starterRights: readonly Right[] = [
 const usefulRights: readonly (Right & { readonly without: string })[] = [
   { group: '', resource: 'pods/log', verbs: ['get'], without: '`thresher logs` reads nothing' },
   {
-    ...{ group: '', resource: 'events', verbs: ['create', 'list'] },
+    group: '',
+    resource: 'events',
+    verbs: ['create', 'list'],
     without:
       'Events do not tell what thresher did, and thresher not why a Pod is not made or a volume not mounted',
   },
 ];
 
 const reviews = collectionPath({
-  ...{ group: 'authorization.k8s.io', version: 'v1', resource: 'selfsubjectaccessreviews' },
+  group: 'authorization.k8s.io',
+  version: 'v1',
+  resource: 'selfsubjectaccessreviews',
 });
 
 /** How long an answer counts, ms: rights are taken away seldom, and given while somebody waits for it. */
@@ -76,7 +80,8 @@ export class Rights {
   async missed(signal: AbortSignal): Promise<readonly Reason[]> {
     const each = usefulRights.map(async (right) =>
       (await this.#lacking([right], signal)).map(({ code, message }) => ({
-        ...{ code, message: `${message}; without it ${right.without}` },
+        code,
+        message: `${message}; without it ${right.without}`,
       })),
     );
     return (await Promise.all(each)).flat();
@@ -108,7 +113,8 @@ export class Rights {
   async #may({ group, resource, name }: Right, verb: string, signal: AbortSignal): Promise<boolean> {
     const { client, namespace } = this.#hub;
     const review = {
-      ...{ apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectAccessReview' },
+      apiVersion: 'authorization.k8s.io/v1',
+      kind: 'SelfSubjectAccessReview',
       spec: { resourceAttributes: { namespace, group, verb, ...(name && { name }), ...partsOf(resource) } },
     };
     try {

@@ -206,7 +206,10 @@ export class K8sSubmitter implements Submitter {
     const { hub, config, context } = this.#parts;
     const { factoryId, harvesterId, logServer } = context;
     return {
-      ...{ factoryId, harvesterId, hostname: hub.hostname, config },
+      factoryId,
+      harvesterId,
+      hostname: hub.hostname,
+      config,
       ...(logServer && { logServer }),
       ...(proxySecret && { proxySecret }),
     };

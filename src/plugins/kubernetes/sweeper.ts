@@ -250,7 +250,8 @@ export class K8sSweeper implements Sweeper {
     const { hub } = this.#parts;
     try {
       await hub.client.delete(hub.pod(name), {
-        ...{ signal, uid },
+        signal,
+        uid,
         ...(grace !== undefined && { gracePeriodSeconds: grace }),
       });
     } catch (error) {

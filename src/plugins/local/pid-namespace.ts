@@ -196,8 +196,13 @@ export class PidNamespaces {
       ...['/bin/sh', '-c', trial],
     ];
     const end = await runProgram({
-      ...{ command, args, environment: this.#environment, timeLimit, outputLimit: 1000 },
-      ...{ clock: this.#clock, signal: new AbortController().signal },
+      command,
+      args,
+      environment: this.#environment,
+      timeLimit,
+      outputLimit: 1000,
+      clock: this.#clock,
+      signal: new AbortController().signal,
     });
     if (end.status === 0 && end.stdout === 'alone\n') return undefined;
     const said = end.stderr.trim().split('\n').at(-1) ?? '';

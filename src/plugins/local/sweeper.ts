@@ -67,7 +67,13 @@ export class LocalSweeper implements Sweeper {
         handle:
           state.kind === 'unclaimed' || state.kind === 'fenced' ? { batchID: '' } : toHandle(state.claim),
         identity: {
-          ...{ workerId, name, queue, computingSite, origin, requirements, attempt },
+          workerId,
+          name,
+          queue,
+          computingSite,
+          origin,
+          requirements,
+          attempt,
           ...(accessPoint === undefined ? {} : { accessPoint }),
         },
         ...(state.kind === 'unclaimed' || state.kind === 'fenced'

@@ -31,7 +31,10 @@ export async function loadTemplate(files: OperatorFiles, file: string): Promise<
   const located = await readYamlFile(files, file, 'template');
   if (located.value === undefined) {
     const problems = located.problems.map((problem) => ({
-      ...{ pointer: problem.pointer, file, line: problem.line, message: problem.message },
+      pointer: problem.pointer,
+      file,
+      line: problem.line,
+      message: problem.message,
       code: problem.code === 'file-unreadable' ? problem.code : ('syntax' as const),
     }));
     return { ok: false, problems };

@@ -76,7 +76,8 @@ describe('a program that makes a credential', () => {
     ].join('\n');
     const message = await complaint(
       run('sh', ['-c', 'cat >/dev/null; printf "%s\\n" "$1" >&2; exit 1', 'sh', said], {
-        ...{ input: 'other\n', secrets: ['geheim1'] },
+        input: 'other\n',
+        secrets: ['geheim1'],
       }),
     );
     expect(message).to.equal(
@@ -92,7 +93,8 @@ describe('a program that makes a credential', () => {
     const each = more.map((line) =>
       complaint(
         run('sh', ['-c', 'cat >/dev/null; printf "%s\\n" "$1" >&2; exit 1', 'sh', line], {
-          ...{ input: 'other\n', secrets: ['my päss+word'] },
+          input: 'other\n',
+          secrets: ['my päss+word'],
         }),
       ),
     );
@@ -143,12 +145,26 @@ describe('a program that makes a credential', () => {
 describe('the environment of such a program', () => {
   it('has what it needs to find its libraries and servers, and none of the daemon’s secrets', () => {
     const own = {
-      ...{ PATH: '/bin', HOME: '/h', X509_CERT_DIR: '/c', KRB5_CONFIG: '/k', LC_ALL: 'C', TZ: undefined },
-      ...{ THRESHER_TOKEN: 'x', AWS_SECRET_ACCESS_KEY: 'x', X509_USER_KEY: '/x', NODE_OPTIONS: '-x' },
-      ...{ _CONDOR_COLLECTOR_HOST: 'pool', _CONDOR_SEC_PASSWORD_FILE: '/x', KRB5CCNAME: '/x' },
+      PATH: '/bin',
+      HOME: '/h',
+      X509_CERT_DIR: '/c',
+      KRB5_CONFIG: '/k',
+      LC_ALL: 'C',
+      TZ: undefined,
+      THRESHER_TOKEN: 'x',
+      AWS_SECRET_ACCESS_KEY: 'x',
+      X509_USER_KEY: '/x',
+      NODE_OPTIONS: '-x',
+      _CONDOR_COLLECTOR_HOST: 'pool',
+      _CONDOR_SEC_PASSWORD_FILE: '/x',
+      KRB5CCNAME: '/x',
     };
     expect(toolEnvironment(own)).to.deep.equal({
-      ...{ PATH: '/bin', HOME: '/h', X509_CERT_DIR: '/c', KRB5_CONFIG: '/k', LC_ALL: 'C' },
+      PATH: '/bin',
+      HOME: '/h',
+      X509_CERT_DIR: '/c',
+      KRB5_CONFIG: '/k',
+      LC_ALL: 'C',
       _CONDOR_COLLECTOR_HOST: 'pool',
     });
   });

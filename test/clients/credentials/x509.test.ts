@@ -113,8 +113,10 @@ describe('reading an X.509 credential', () => {
     const past = Math.floor((Date.now() - 2 * hour) / 1000) * 1000;
     const future = Math.floor((Date.now() + 2 * hour) / 1000) * 1000;
     const expired = issue(ca.directory, user, {
-      ...{ name: `${jane}/CN=5`, extensions: rfcProxy },
-      ...{ from: past - hour, until: past },
+      name: `${jane}/CN=5`,
+      extensions: rfcProxy,
+      from: past - hour,
+      until: past,
     });
     expect(readX509(proxyText(expired, user), 'x').expiresAt).to.equal(past);
     const later = issue(ca.directory, user, { name: `${jane}/CN=6`, extensions: rfcProxy, from: future });

@@ -3,7 +3,9 @@ import { type Called, failureOf } from '../../../src/clients/htcondor/errors.ts'
 import { classAdString, parseJobId, whereIs, whereJobs } from '../../../src/clients/htcondor/classad.ts';
 
 const called = (command: string, submitted?: string): Called => ({
-  ...{ command, place: 'schedd a of pool b', changes: command !== 'condor_q' },
+  command,
+  place: 'schedd a of pool b',
+  changes: command !== 'condor_q',
   ...(submitted !== undefined && { submitted }),
 });
 const failure = (command: string, stderr: string) => {

@@ -720,8 +720,11 @@ describe('the TLS of a client', () => {
     };
     put('client');
     const server = await startScriptedServer({
-      ...{ cert: pem('server.crt'), key: pem('server.key'), ca: pem('ca.crt') },
-      ...{ requestCert: true, rejectUnauthorized: false },
+      cert: pem('server.crt'),
+      key: pem('server.key'),
+      ca: pem('ca.crt'),
+      requestCert: true,
+      rejectUnauthorized: false,
     });
     const seen: unknown[] = [];
     server.always((response, request) => {

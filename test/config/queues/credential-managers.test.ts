@@ -26,8 +26,10 @@ describe('credential managers of the settings', () => {
     writeFileSync(join(directory, 'token'), 'x', { mode: 0o600 });
     const access = { server: 'https://127.0.0.1:1' };
     const kubeconfig = {
-      ...{ 'current-context': 'a', contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }] },
-      ...{ clusters: [{ name: 'a', cluster: access }], users: [{ name: 'a', user: { token: 't' } }] },
+      'current-context': 'a',
+      contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }],
+      clusters: [{ name: 'a', cluster: access }],
+      users: [{ name: 'a', user: { token: 't' } }],
     };
     writeFileSync(join(directory, 'kubeconfig'), JSON.stringify(kubeconfig));
     writeFileSync(plan, JSON.stringify({ k8s_config_file: 'kubeconfig', proxy_files: ['/proxy'] }));
@@ -105,7 +107,8 @@ describe('credential managers of the settings', () => {
     writeFileSync(join(directory, 'setup.json'), JSON.stringify(options));
     const plugin = (configs: object) => ({
       module: 'pandaharvester.harvestercredmanager.iam_token_cred_manager',
-      ...{ name: 'IamTokenCredManager', configs },
+      name: 'IamTokenCredManager',
+      configs,
     });
     const own = 'https://own.example:25443/server/panda';
     const configs = { a: options, b: { ...options, pandaURLSSL: own }, c: { inFile: 'setup.json' } };

@@ -21,7 +21,8 @@ const ups = [
 ].join('\n');
 const plain = 'executable = /bin/true\nuniverse = vanilla\n';
 const job = (value: string) => ({
-  ...{ apiVersion: 'batch/v1', kind: 'Job' },
+  apiVersion: 'batch/v1',
+  kind: 'Job',
   spec: {
     template: {
       spec: {
@@ -37,18 +38,21 @@ function site(): string {
   const directory = temporaryDirectory();
   mkdirSync(join(directory, 'ces'));
   const kubeconfig = {
-    ...{ apiVersion: 'v1', kind: 'Config', 'current-context': 'c' },
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': 'c',
     clusters: [{ name: 'c', cluster: { server: 'https://127.0.0.1:1' } }],
     contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }],
     users: [{ name: 'u', user: { token: 't' } }],
   };
   const files = {
-    ...{ 'ups.sdf': ups, 'plain.sdf': plain, 'plain.yaml': 'executable: /bin/true\n' },
-    ...{ 'ces/htcondor-ce.sdf': plain, kubeconfig: JSON.stringify(kubeconfig) },
-    ...{
-      'job.json': JSON.stringify(job('${minRamCount}')),
-      'local.yaml': 'command: /bin/echo\nargs: ["${maxWalltime}"]\n',
-    },
+    'ups.sdf': ups,
+    'plain.sdf': plain,
+    'plain.yaml': 'executable: /bin/true\n',
+    'ces/htcondor-ce.sdf': plain,
+    kubeconfig: JSON.stringify(kubeconfig),
+    'job.json': JSON.stringify(job('${minRamCount}')),
+    'local.yaml': 'command: /bin/echo\nargs: ["${maxWalltime}"]\n',
   };
   for (const [name, text] of Object.entries(files)) writeFileSync(join(directory, name), text);
   return directory;
@@ -60,16 +64,20 @@ const plugins = (module: string, prefix: string) => ({
 });
 const base = { mapType: 'NoJob', maxWorkers: 1 };
 const condor = (submitter: Json, own: Json = {}): Json => ({
-  ...{ ...base, ...plugins('thresher/htcondor', 'HTCondor'), ...own },
+  ...base,
+  ...plugins('thresher/htcondor', 'HTCondor'),
+  ...own,
   submitter: { name: 'HTCondorSubmitter', module: 'thresher/htcondor', ...submitter },
 });
 const kubernetes = (submitter: Json): Json => ({
-  ...{ ...base, ...plugins('thresher/kubernetes', 'K8s') },
+  ...base,
+  ...plugins('thresher/kubernetes', 'K8s'),
   common: { k8s_config_file: 'kubeconfig', k8s_yaml_file: 'job.json' },
   submitter: { name: 'K8sSubmitter', module: 'thresher/kubernetes', ...submitter },
 });
 const local = (submitter: Json): Json => ({
-  ...{ ...base, ...plugins('thresher/local', 'Local') },
+  ...base,
+  ...plugins('thresher/local', 'Local'),
   submitter: { name: 'LocalSubmitter', module: 'thresher/local', templateFile: 'local.yaml', ...submitter },
 });
 

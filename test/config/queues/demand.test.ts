@@ -27,15 +27,15 @@ function first(written: Written, worker: WorkerOptions): number {
   const config = { name: 'Q', options, limits, worker, workerMaker: {}, demand: 'fill' as const };
   const requirements = requirementsOf({ ...config, configDir: '/', plugins: {} });
   const state = {
-    ...{
-      limits,
-      requirements,
-      queueStatus: 'online',
-      control: undefined,
-      closed: undefined,
-      credential: undefined,
-    },
-    ...{ maxNewWorkers: 1000, madeInCycle: 0, queuedByType: new Map<string, number>() },
+    limits,
+    requirements,
+    queueStatus: 'online',
+    control: undefined,
+    closed: undefined,
+    credential: undefined,
+    maxNewWorkers: 1000,
+    madeInCycle: 0,
+    queuedByType: new Map<string, number>(),
     load: { queued: noLoad, running: noLoad, alive: noLoad },
     wantedTypes: [requirements.resourceType],
   };

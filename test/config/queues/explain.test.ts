@@ -9,7 +9,9 @@ import { temporaryDirectory } from '../../support/temporary.ts';
 const options = { stateDir: '/state', files, defaultDemand: undefined, queueList: undefined };
 const local = (name: string) => ({ name, module: 'thresher/local' });
 const sections = {
-  ...{ submitter: local('LocalSubmitter'), monitor: local('LocalMonitor'), sweeper: local('LocalSweeper') },
+  submitter: local('LocalSubmitter'),
+  monitor: local('LocalMonitor'),
+  sweeper: local('LocalSweeper'),
 };
 
 async function explain(queue: Record<string, unknown>) {

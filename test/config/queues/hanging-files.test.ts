@@ -30,8 +30,11 @@ class DeadMount extends OperatorFiles {
 describe('queues whose files are on a file system that hangs', () => {
   const local = (name: string) => ({ name, module: 'thresher/local' });
   const queue = (templateFile: string) => ({
-    ...{ maxWorkers: 1, mapType: 'NoJob', submitter: { ...local('LocalSubmitter'), templateFile } },
-    ...{ monitor: local('LocalMonitor'), sweeper: local('LocalSweeper') },
+    maxWorkers: 1,
+    mapType: 'NoJob',
+    submitter: { ...local('LocalSubmitter'), templateFile },
+    monitor: local('LocalMonitor'),
+    sweeper: local('LocalSweeper'),
   });
   let directory: string;
   let dead: string;

@@ -12,11 +12,15 @@ import type { Limits } from '../../../src/config/queues/limits.ts';
 import { workerStatuses } from '../../../src/worker/status.ts';
 
 const limitsOf = (limits: Partial<Limits>): Limits => ({
-  ...{ maxWorkers: 100, nQueueLimitWorker: 50, maxNewWorkersPerCycle: 0 },
+  maxWorkers: 100,
+  nQueueLimitWorker: 50,
+  maxNewWorkersPerCycle: 0,
   ...limits,
 });
 const running = (workers: number, cores = workers, memory = workers * 1000): Load => ({
-  ...{ workers, cores, memory },
+  workers,
+  cores,
+  memory,
 });
 
 /** What a queue's file says, clamped as at load: minima are no more than what they are the least of. */
@@ -274,7 +278,9 @@ describe('how many cores and how much memory may be queued', () => {
   it('counts 1000 MB for each worker of nQueueLimitWorkerMin', () => {
     const limits = limitsOf({ nQueueLimitWorkerMemoryRatio: 10, nQueueLimitWorkerMin: 3 });
     expect(memoryBound(limits, running(2), 2000)).to.deep.equal({
-      ...{ atMost: 3000, name: 'nQueueLimitWorkerMin', from: '1000 MB each' },
+      atMost: 3000,
+      name: 'nQueueLimitWorkerMin',
+      from: '1000 MB each',
     });
   });
 });
@@ -285,7 +291,10 @@ describe('the load of a queue', () => {
       ['pending', 'submitted', 'idle', 'ready', 'running'].includes(status),
     );
     const counts = statuses.map((status, index) => ({
-      ...{ status, workers: 10 ** index, cores: 2 * 10 ** index, memory: 3 * 10 ** index },
+      status,
+      workers: 10 ** index,
+      cores: 2 * 10 ** index,
+      memory: 3 * 10 ** index,
     }));
     const sum = (...of: string[]) => {
       const workers = counts

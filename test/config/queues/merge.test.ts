@@ -10,7 +10,10 @@ const valuesOf = (queues: Record<string, unknown>, name = 'Q'): JsonObject | und
   merge(queues).queues.find((queue) => queue.name === name)?.values;
 const brief = (queues: unknown) =>
   merge(queues).problems.map(({ pointer, severity, code, message, queue }) => ({
-    ...{ pointer, severity, code, message },
+    pointer,
+    severity,
+    code,
+    message,
     ...(queue !== undefined && { queue }),
   }));
 
@@ -109,8 +112,10 @@ describe('a queue and its template', () => {
   })) {
     it(`makes no template of what it names itself: of a chain every second one runs, in ${what}`, () => {
       const chain: Json = {
-        ...{ A: { templateQueueName: 'B' }, B: { templateQueueName: 'C' } },
-        ...{ C: { templateQueueName: 'D', c: 1 }, D: { d: 1 } },
+        A: { templateQueueName: 'B' },
+        B: { templateQueueName: 'C' },
+        C: { templateQueueName: 'D', c: 1 },
+        D: { d: 1 },
       };
       const result = merge(Object.fromEntries(names.map((name) => [name, chain[name]])));
       expect(result.queues.map(({ name }) => name).sort()).to.deep.equal(['A', 'C']);

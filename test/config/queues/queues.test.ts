@@ -9,7 +9,10 @@ import { temporaryDirectory } from '../../support/temporary.ts';
 type Json = Record<string, unknown>;
 
 const options: QueueFileOptions = {
-  ...{ stateDir: '/state', files, defaultDemand: undefined, queueList: undefined },
+  stateDir: '/state',
+  files,
+  defaultDemand: undefined,
+  queueList: undefined,
 };
 
 async function read(file: string, changes: Partial<QueueFileOptions> = {}) {
@@ -361,7 +364,11 @@ describe('a queue file', () => {
     expect(queues.map(({ name }) => name)).to.deep.equal(['GOOD']);
     expect(problems).to.have.length(1);
     expect(problems[0]).to.include({
-      ...{ file: template, pointer: '/env/A', line: 3, severity: 'error', queue: 'BAD' },
+      file: template,
+      pointer: '/env/A',
+      line: 3,
+      severity: 'error',
+      queue: 'BAD',
       code: 'unknown-placeholder',
     });
   });
@@ -551,15 +558,22 @@ describe('a queue file', () => {
   it('takes back with null what its template says', async () => {
     const T_TEMPLATE = {
       ...good(),
-      ...{ nQueueLimitWorkerMax: 1, submissionRate: 1, demand: 'none' },
+      nQueueLimitWorkerMax: 1,
+      submissionRate: 1,
+      demand: 'none',
       submitter: { ...section('LocalSubmitter'), nCore: 8 },
       throttler: { name: 'SimpleThrottler', module: 'thresher/throttlers' },
     };
     const Q = {
       templateQueueName: 'T_TEMPLATE',
-      ...{ nQueueLimitWorkerMax: null, submissionRate: null, demand: null, credmanagers: null },
+      nQueueLimitWorkerMax: null,
+      submissionRate: null,
+      demand: null,
+      credmanagers: null,
       submitter: { nCore: null },
-      ...{ throttler: null, extractor: null, isTemplateQueue: null },
+      throttler: null,
+      extractor: null,
+      isTemplateQueue: null,
     };
     write({ T_TEMPLATE, Q, R: { ...good(), templateQueueName: null } });
     const { queues, problems } = await read(file);

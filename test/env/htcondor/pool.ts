@@ -166,7 +166,11 @@ export function poolStatus(directory: string): PoolStatus {
   const access = (schedd: string, config: string): ScheddAccess => ({ schedd, config, tokens: places.users });
   const { uid, gid } = whose();
   return {
-    ...{ running, directory, uid, gid, eventLog: join(places.log, 'EventLog') },
+    running,
+    directory,
+    uid,
+    gid,
+    eventLog: join(places.log, 'EventLog'),
     ...(running && {
       pool: `127.0.0.1:${state.port}`,
       pid: state.process.pid,

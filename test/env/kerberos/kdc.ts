@@ -90,7 +90,13 @@ export function kdcStatus(directory: string): KdcStatus {
   const state = readState(directory);
   const running = state !== undefined && isAlive(state.process);
   return {
-    ...{ running, directory: root, realm, config, principal: user.principal, keytab, passwordFile },
+    running,
+    directory: root,
+    realm,
+    config,
+    principal: user.principal,
+    keytab,
+    passwordFile,
     ...(running && { port: state.port, pid: state.process.pid }),
   };
 }

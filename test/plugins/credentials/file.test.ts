@@ -28,7 +28,11 @@ describe('FileCredManager', () => {
     const [first, second] = states;
     expect(first).to.have.nested.property('facts.name', join(configDir, 'proxy'));
     expect(second).to.have.deep.property('facts', {
-      ...{ name: join(configDir, 'token'), kind: 'token', subject: 'robot', issuer: 'i', expiresAt: 4e12 },
+      name: join(configDir, 'token'),
+      kind: 'token',
+      subject: 'robot',
+      issuer: 'i',
+      expiresAt: 4e12,
       digest: second?.kind === 'there' ? second.facts.digest : '',
     });
     expect(JSON.stringify(states)).to.not.contain('PRIVATE');

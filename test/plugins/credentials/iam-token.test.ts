@@ -54,8 +54,12 @@ describe('IamTokenCredManager', () => {
   }
 
   const options = (more: object = {}) => ({
-    ...{ client_cred_file: 'client.json', out_dir: 'tokens', target_type: 'ce', ca_file: issuer.ca },
-    ...{ target_list: [ce], ...more },
+    client_cred_file: 'client.json',
+    out_dir: 'tokens',
+    target_type: 'ce',
+    ca_file: issuer.ca,
+    target_list: [ce],
+    ...more,
   });
   const manager = (more: object = {}, clock?: Clock) =>
     makeManager(IamTokenCredManager, options(more), { configDir, ...(clock && { clock }) });
@@ -67,8 +71,11 @@ describe('IamTokenCredManager', () => {
     expect(await renewing(own)).to.deep.equal([{ kind: 'renewed', name: path }]);
     expect(issuer.requests).to.deep.equal([
       {
-        ...{ grant_type: 'client_credentials', client_id: 'harvester', client_secret: clientSecret },
-        ...{ audience: ce, scope: 'compute.read compute.modify compute.create compute.cancel' },
+        grant_type: 'client_credentials',
+        client_id: 'harvester',
+        client_secret: clientSecret,
+        audience: ce,
+        scope: 'compute.read compute.modify compute.create compute.cancel',
       },
     ]);
     expect(readToken(token(ce), 'x')).to.deep.include({ subject: 'robot', audience: [ce] });

@@ -273,8 +273,12 @@ describe('NoVomsCredManager', () => {
   function fake(vo: string, fqan: string): object {
     const host = ['-hostcert', ca.host.certificate, '-hostkey', ca.host.key, '-uri', 'voms.example.org:1'];
     return {
-      ...{ genFromKeyCert: true, cert: user.certificate, key: user.key, lifetime: 12 },
-      ...{ lifetimeOptFormat: '-hours {lifetime}', extraRenewOpts: ['-fqan', fqan, ...host].join(' ') },
+      genFromKeyCert: true,
+      cert: user.certificate,
+      key: user.key,
+      lifetime: 12,
+      lifetimeOptFormat: '-hours {lifetime}',
+      extraRenewOpts: ['-fqan', fqan, ...host].join(' '),
       voms: vo,
     };
   }

@@ -55,7 +55,11 @@ export function pod(phase: string, parts: PodParts = {}): Pod {
       })),
     },
     status: {
-      ...{ phase, conditions, containerStatuses: containers, initContainerStatuses: init, startTime: at(2) },
+      phase,
+      conditions,
+      containerStatuses: containers,
+      initContainerStatuses: init,
+      startTime: at(2),
       ...(reason && { reason }),
       ...(message && { message }),
     },

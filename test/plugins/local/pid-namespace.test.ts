@@ -40,7 +40,8 @@ for (const way of usable) {
       let stdout = '';
       child.stdout.on('data', (piece: Buffer) => (stdout += piece.toString()));
       const ended = once(child, 'close').then(([code, signal]) => ({
-        ...{ status: (code as number | null) ?? (signal as string), stdout },
+        status: (code as number | null) ?? (signal as string),
+        stdout,
       }));
       return { pid: child.pid ?? 0, ended };
     }

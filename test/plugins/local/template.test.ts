@@ -139,7 +139,10 @@ describe('a local template', () => {
     const loaded = await loadTemplate(files, file);
     expect(loaded.ok ? [] : loaded.problems).to.deep.equal([
       {
-        ...{ pointer: '', file, line: 0, code: 'file-unreadable' },
+        pointer: '',
+        file,
+        line: 0,
+        code: 'file-unreadable',
         message: `cannot read the file: ENOENT: no such file or directory`,
       },
     ]);

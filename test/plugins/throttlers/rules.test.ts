@@ -12,8 +12,11 @@ import { check } from '../../../src/util/schema.ts';
 import { pluginContext } from '../../support/plugin-context.ts';
 
 const queue: ThrottledQueue = {
-  ...{ name: 'CERN/MCORE', computingSite: 'CERN', siteFamily: 'SWISS' },
-  ...{ computingElements: ['ce1', 'ce2'], coresPerWorker: 8 },
+  name: 'CERN/MCORE',
+  computingSite: 'CERN',
+  siteFamily: 'SWISS',
+  computingElements: ['ce1', 'ce2'],
+  coresPerWorker: 8,
 };
 
 /** Facts from tables: what is not in them is 0. */
@@ -33,12 +36,11 @@ function factsOf(
 }
 
 const config = (rules: Partial<TinyThrottlerConfig>): TinyThrottlerConfig => ({
-  ...{ logicType: 'OR', rulesForMissed: [] },
-  ...{
-    rulesForSiteFamilySubmitted: [],
-    rulesForSiteFamilyRunning: [],
-    rulesForSiteFamilySubmittedRunning: [],
-  },
+  logicType: 'OR',
+  rulesForMissed: [],
+  rulesForSiteFamilySubmitted: [],
+  rulesForSiteFamilyRunning: [],
+  rulesForSiteFamilySubmittedRunning: [],
   ...rules,
 });
 const throttled = (atMost: number, message: string) => ({ atMost, reason: { code: 'throttled', message } });
@@ -70,7 +72,9 @@ describe('what several rules come to', () => {
 
 describe('a throttler on missed workers', () => {
   const rule = (level: MissedRule['level'], maxMissed: number, timeWindow = 30): MissedRule => ({
-    ...{ level, maxMissed, timeWindow },
+    level,
+    maxMissed,
+    timeWindow,
   });
 
   for (const [level, value] of [
@@ -253,11 +257,14 @@ describe('throttlers against the rules they come from', () => {
         const sum = (count: number) => ({ workers: count, cores: count * 8 });
         const facts = factsOf(
           {
-            ...{ 'site CERN': counts.site, 'pq CERN/MCORE': counts.pq },
-            ...{ 'ce ce1': counts.ce1, 'ce ce2': counts.ce2 },
+            'site CERN': counts.site,
+            'pq CERN/MCORE': counts.pq,
+            'ce ce1': counts.ce1,
+            'ce ce2': counts.ce2,
           },
           {
-            ...{ queued: sum(counts.queued), running: sum(counts.running) },
+            queued: sum(counts.queued),
+            running: sum(counts.running),
             alive: sum(counts.queued + counts.running),
           },
         );

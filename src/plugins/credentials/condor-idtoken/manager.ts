@@ -78,7 +78,11 @@ export class CondorTokenManager implements CredentialManager {
       const { subject, issuer, expiresAt, notBefore, digest } = firstToEnd(file.bytes.toString('utf8'), path);
       const exposed = exposure(path, file, process.geteuid?.());
       const facts = {
-        ...{ name: path, kind: 'token' as const, subject, issuer, digest },
+        name: path,
+        kind: 'token' as const,
+        subject,
+        issuer,
+        digest,
         ...(expiresAt !== undefined && { expiresAt }),
         ...(notBefore !== undefined && { notBefore }),
       };

@@ -23,7 +23,8 @@ export function noVomsPlan(config: NoVomsConfig, configDir: string, environment:
   const { certificate, key } = noVomsSource(config, configDir);
   const { genFromKeyCert, lifetime, checkPeriod, lifetimeOptFormat } = config;
   return planOf(config, configDir, environment, {
-    ...{ source: certificate, renewBelow: lifetime - checkPeriod },
+    source: certificate,
+    renewBelow: lifetime - checkPeriod,
     args: (temporary, vos) => [
       ...['-rfc', ...(genFromKeyCert ? [] : ['-noregen'])],
       ...vos.flatMap((vo) => ['-voms', vo]),
@@ -39,7 +40,8 @@ export function arcproxyPlan(config: ArcproxyConfig, configDir: string, environm
   const source = sourceOf(config, configDir);
   const { lifetime, renewBelow } = config;
   return planOf(config, configDir, environment, {
-    ...{ source, renewBelow },
+    source,
+    renewBelow,
     args: (temporary, vos) => [
       // Without any it would take those of its own configuration file.
       ...(vos.length === 0 ? ['-S', ''] : vos.flatMap((vo) => ['-S', vo])),
@@ -84,7 +86,11 @@ function planOf(
   const [command = '', ...first] = words(config.renewCommand);
   const vos = [config.voms ?? []].flat();
   return {
-    ...{ source, path: resolve(configDir, config.outCertFile), voms: vos, environment, command },
+    source,
+    path: resolve(configDir, config.outCertFile),
+    voms: vos,
+    environment,
+    command,
     lifetime: config.lifetime * hour,
     renewBelow: renewBelow * hour,
     minNewLifetime: config.minNewLifetime * hour,

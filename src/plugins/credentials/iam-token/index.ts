@@ -26,7 +26,8 @@ export const IamTokenCredManager = definePlugin({
     const { options } = loaded;
     const directory = resolve(context.configDir, options.out_dir);
     return wantedTokens(options, await moreTargets(options, context)).map(({ file }) => ({
-      ...{ kind: 'file', path: join(directory, file) },
+      kind: 'file',
+      path: join(directory, file),
     }));
   },
   create: (config, context) => new LaterManager(() => makeManager(config, context)),

@@ -138,8 +138,12 @@ export class IamTokenManager implements CredentialManager {
     const ca = ca_file === undefined ? undefined : await readSecretFile(resolve(this.#configDir, ca_file));
     const { issuer, client_id, client_secret } = readClient(bytes.toString('utf8'), file);
     const client: IssuerClient = {
-      ...{ issuer, clientId: client_id, clientSecret: client_secret },
-      ...{ auth: client_auth, tokenEndpoint: token_endpoint, timeLimit: timeLimit * 1000 },
+      issuer,
+      clientId: client_id,
+      clientSecret: client_secret,
+      auth: client_auth,
+      tokenEndpoint: token_endpoint,
+      timeLimit: timeLimit * 1000,
       authorities: ca?.bytes.toString('utf8'),
     };
     return new TokenIssuer(client);

@@ -71,7 +71,8 @@ function unfitting(options: IamTokenOptions): DefinitionProblem[] {
   }
   if (target_list.length > 0 || target_list_file !== undefined) {
     return clashingTargets(options).map((index) => ({
-      ...{ pointer: `/target_list/${index}`, code: 'wrong-type' },
+      pointer: `/target_list/${index}`,
+      code: 'wrong-type',
       message:
         'this endpoint stands there with another audience or scope; there is one token for each endpoint',
     }));

@@ -34,7 +34,10 @@ export const K8sSecretCredManager = definePlugin({
     const { plan, directory } = loaded;
     const cluster = clusterName(placeOf(plan), directory);
     return namespacesOf(plan).map((namespace) => ({
-      ...{ kind: 'secret', cluster, namespace, name: plan.secret_name },
+      kind: 'secret',
+      cluster,
+      namespace,
+      name: plan.secret_name,
     }));
   },
   create: (config, context) => new LaterManager(() => makeManager(config, context)),
@@ -49,11 +52,17 @@ async function makeManager(config: K8sSecretConfig, context: Context): Promise<K
   const place = placeOf(plan);
   const access = new Access(accessSource(place, directory), { clock, files });
   const client = new KubernetesClient({
-    ...{ access, clock, pacer: new Pacer(rate, clock, random), userAgent: `thresher/${factoryId}` },
+    access,
+    clock,
+    pacer: new Pacer(rate, clock, random),
+    userAgent: `thresher/${factoryId}`,
     connections: 2,
   });
   return new K8sSecretManager({
-    ...{ client, clock, cluster: clusterName(place, directory), namespaces: namespacesOf(plan) },
+    client,
+    clock,
+    cluster: clusterName(place, directory),
+    namespaces: namespacesOf(plan),
     secret: plan.secret_name,
     fieldManager: fieldManagerOf(factoryId, config, configDir),
     files: [...new Set(plan.proxy_files.map((file) => resolve(directory, file)))],

@@ -147,9 +147,11 @@ export class K8sSecretManager implements CredentialManager {
       if (content !== undefined) data.set(one.key, content);
     }
     const applied = {
-      ...{ apiVersion: 'v1', kind: 'Secret' },
+      apiVersion: 'v1',
+      kind: 'Secret',
       metadata: {
-        ...{ name: secret, namespace },
+        name: secret,
+        namespace,
         labels: { 'app.kubernetes.io/managed-by': 'thresher' },
         annotations: Object.fromEntries(
           [...data].map(([key, content]) => [annotationOf(key), describe(content)]),

@@ -87,8 +87,13 @@ export class KerberosManager implements CredentialManager {
       principal,
     ];
     await runTool({
-      ...{ command, args, environment: this.#environment, timeLimit: timeLimit * 1000 },
-      ...{ clock: this.#clock, signal, ...(input !== undefined && { input }) },
+      command,
+      args,
+      environment: this.#environment,
+      timeLimit: timeLimit * 1000,
+      clock: this.#clock,
+      signal,
+      ...(input !== undefined && { input }),
     });
   }
 

@@ -88,7 +88,8 @@ export class EventLogs {
         if (failure !== followed.failure) {
           missed = true;
           log.warn('a log of job events cannot be read: ends are seen with the next query', {
-            ...{ file: path, error: failure },
+            file: path,
+            error: failure,
           });
         }
         followed.failure = failure;

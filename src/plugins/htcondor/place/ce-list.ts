@@ -49,7 +49,9 @@ export function cesOf(config: CeOptions): CeList {
     return {
       endpoint,
       hostname: hosts[index] ?? hosts[0] ?? hostOf(endpoint),
-      ...{ flavour: '', jobmanager: '', version: '' },
+      flavour: '',
+      jobmanager: '',
+      version: '',
       queueName: config.ceQueueName ?? '',
       gridType: config.ceARCGridType,
     };
@@ -70,7 +72,10 @@ function fromCric(element: ComputingElement, { ceARCGridType, ceQueueName }: CeO
     // ARC's gridftp port is of no use to REST.
     endpoint: rest ? ported.replace(/:2811$/, ':443') : ported,
     hostname: element.ce_hostname ?? host,
-    ...{ flavour, jobmanager, version, gridType },
+    flavour,
+    jobmanager,
+    version,
+    gridType,
     queueName: element.ce_queue_name || (ceQueueName ?? ''),
   };
 }

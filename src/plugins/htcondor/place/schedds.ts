@@ -95,7 +95,10 @@ function scheddsOfFile(located: Located): ReadSchedds {
   const { file, value } = located;
   if (value === undefined) {
     const problems = located.problems.map(({ pointer, line, code, message }) => ({
-      ...{ pointer, file, line, message },
+      pointer,
+      file,
+      line,
+      message,
       code: code === 'file-unreadable' ? code : ('syntax' as const),
     }));
     return { ok: false, problems };

@@ -53,46 +53,66 @@ const well = (ad: JobAd) => !bySignal(ad) && ad.ExitCode === 0;
 export const stateRows: readonly Row[] = [
   {
     seen: '`JobStatus` 4, or `LastJobStatus` 4 with a `CompletionDate`: ended with `ExitCode` 0 and without a signal',
-    ...{ when: (ad) => completed(ad) && well(ad), status: 'finished', native: 'completed' },
+    when: (ad) => completed(ad) && well(ad),
+    status: 'finished',
+    native: 'completed',
   },
   {
     seen: '`JobStatus` 4, or `LastJobStatus` 4 with a `CompletionDate`: `ExitBySignal`, another `ExitCode`, or none',
-    ...{ when: completed, status: 'failed', native: 'completed' },
+    when: completed,
+    status: 'failed',
+    native: 'completed',
   },
   {
     seen: '`JobStatus` 3 in the queue, after 2 or 6: it was removed, and its machine has not ended it yet',
-    ...{ when: (ad, queued) => queued && is(3)(ad) && hasRun(ad), status: 'running', native: 'removing' },
+    when: (ad, queued) => queued && is(3)(ad) && hasRun(ad),
+    status: 'running',
+    native: 'removing',
   },
   {
     seen: '`JobStatus` 3 in the queue, with a `JobStartDate`',
-    ...{ when: (ad, queued) => queued && is(3)(ad) && hasStarted(ad), status: 'idle', native: 'removing' },
+    when: (ad, queued) => queued && is(3)(ad) && hasStarted(ad),
+    status: 'idle',
+    native: 'removing',
   },
   {
     seen: '`JobStatus` 3 in the queue',
-    ...{ when: (ad, queued) => queued && is(3)(ad), status: 'submitted', native: 'removing' },
+    when: (ad, queued) => queued && is(3)(ad),
+    status: 'submitted',
+    native: 'removing',
   },
   {
     seen: '`JobStatus` 3, or `LastJobStatus` 3, and not in the queue any more, whatever its exit status',
-    ...{ when: removed, status: 'cancelled', native: 'removed' },
+    when: removed,
+    status: 'cancelled',
+    native: 'removed',
   },
   { seen: '`JobStatus` 2', when: is(2), status: 'running', native: 'running' },
   {
     seen: '`JobStatus` 6: the pilot has ended, its output is on the way',
-    ...{ when: is(6), status: 'running', native: 'transferring_output' },
+    when: is(6),
+    status: 'running',
+    native: 'transferring_output',
   },
   {
     seen: '`JobStatus` 7: the machine stopped it for a while; it had started',
-    ...{ when: (ad) => is(7)(ad) && hasStarted(ad), status: 'idle', native: 'suspended' },
+    when: (ad) => is(7)(ad) && hasStarted(ad),
+    status: 'idle',
+    native: 'suspended',
   },
   { seen: '`JobStatus` 7, without a start', when: is(7), status: 'submitted', native: 'suspended' },
   {
     seen: '`JobStatus` 1 with a `JobStartDate`: it was evicted, or released, and waits for another start',
-    ...{ when: (ad) => is(1)(ad) && hasStarted(ad), status: 'idle', native: 'idle' },
+    when: (ad) => is(1)(ad) && hasStarted(ad),
+    status: 'idle',
+    native: 'idle',
   },
   { seen: '`JobStatus` 1', when: is(1), status: 'submitted', native: 'idle' },
   {
     seen: '`JobStatus` 5 with a `JobStartDate`, until it is given up',
-    ...{ when: (ad) => is(5)(ad) && hasStarted(ad), status: 'idle', native: 'held' },
+    when: (ad) => is(5)(ad) && hasStarted(ad),
+    status: 'idle',
+    native: 'held',
   },
   { seen: '`JobStatus` 5, until it is given up', when: is(5), status: 'submitted', native: 'held' },
 ];
@@ -116,14 +136,17 @@ export function stateOf(
   const endTime = (completed(ad) ? msOf(ad.CompletionDate) : undefined) ?? msOf(ad.EnteredCurrentStatus);
   const detail = detailOf(ad);
   const common = {
-    ...{ workerId, observedAt: now, nativeStatus: native },
+    workerId,
+    observedAt: now,
+    nativeStatus: native,
     ...(host !== undefined && { node: host }),
     ...(startTime !== undefined && { startTime }),
     ...(Object.keys(detail).length > 0 && { detail }),
   };
   const exitCode = completed(ad) ? exitCodeOf(ad) : undefined;
   const observation: Observation = {
-    ...{ ...common, status },
+    ...common,
+    status,
     ...(exitCode !== undefined && { exitCode }),
     ...(over && endTime !== undefined && { endTime }),
     ...(status === 'failed' && { error: failureOf(ad, options) }),

@@ -63,7 +63,8 @@ async function askSchedd(hub: HTCondorHub, signal: AbortSignal): Promise<Definit
     const refused = isHTCondorError(error, 'condor-auth', 'condor-schedd-unknown');
     return [
       {
-        ...{ pointer: '/condorSchedd', message: `${message} (${code})` },
+        pointer: '/condorSchedd',
+        message: `${message} (${code})`,
         code: refused ? 'server-refused' : 'server-unknown',
       },
     ];
@@ -82,7 +83,9 @@ async function drySubmit(
     // Of a line that it does not use it says so as well, and that is in the template.
     const told = warnings.filter((warning) => !warning.includes("Queue variable 'thresher"));
     return told.map((warning) => ({
-      ...{ ...place, severity: 'warning', code: 'server-warned' },
+      ...place,
+      severity: 'warning',
+      code: 'server-warned',
       message: `condor_submit warns: ${warning}`,
     }));
   } catch (error) {
@@ -92,7 +95,8 @@ async function drySubmit(
     const shown = text === undefined ? '' : `; that line is: ${text.slice(0, 200)}`;
     return [
       {
-        ...{ ...place, message: `${message}${shown} (${code})` },
+        ...place,
+        message: `${message}${shown} (${code})`,
         code: isHTCondorError(error, 'condor-submit-wrong') ? 'server-refused' : 'server-unknown',
       },
     ];

@@ -78,15 +78,13 @@ export class SubmitTexts {
     const { factoryId, harvesterId, clock, random, queue, configId } = this.#context;
     const factoryLog = hub.logOfJobs({ spooled: this.#config.useSpool });
     return describeBatch(template, workers, {
-      ...{
-        factoryId,
-        harvesterId,
-        hostname: hostnameFor(this.#config),
-        config: this.#config,
-        random,
-        queue,
-        configId,
-      },
+      factoryId,
+      harvesterId,
+      hostname: hostnameFor(this.#config),
+      config: this.#config,
+      random,
+      queue,
+      configId,
       // It is read from standard input; this is where Harvester's templates look for the text.
       sdfPath: template.file,
       submissionHost: hub.submissionHost,

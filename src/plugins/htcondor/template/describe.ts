@@ -202,7 +202,11 @@ function defaultsFor(template: CondorTemplate, { config }: DescribeOptions): Com
   const custom: Command[] = template.statements.some(({ kind }) => kind === 'custom-attributes')
     ? []
     : customAttributes(config).map(([key, text]) => ({
-        ...{ kind: 'command', key, line: 0, names: [], text: '' },
+        kind: 'command',
+        key,
+        line: 0,
+        names: [],
+        text: '',
         render: () => text,
       }));
   return [

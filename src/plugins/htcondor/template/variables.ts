@@ -19,7 +19,9 @@ export function variablesOf(statements: readonly Statement[]): readonly NamedVar
     if (statement.kind === 'custom-attributes') return [];
     const { text, line } = statement;
     const named = [...text.matchAll(reference)].map(([, name = '', colon]) => ({
-      ...{ name, line, hasDefault: colon !== undefined },
+      name,
+      line,
+      hasDefault: colon !== undefined,
     }));
     const copied = copiedBy(statement).filter((word) => /^[A-Za-z_]\w*$/.test(word));
     return [...named, ...copied.map((name) => ({ name, line, hasDefault: true }))];

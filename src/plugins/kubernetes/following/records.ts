@@ -105,7 +105,8 @@ function slimMetadata(metadata: ObjectMeta | undefined, ...wanted: string[]): Ob
 
 function slimCondition({ type, status, reason, message, lastTransitionTime }: Condition): Condition {
   return {
-    ...{ type, status },
+    type,
+    status,
     ...(reason && { reason }),
     ...(message && { message }),
     ...(lastTransitionTime && { lastTransitionTime }),

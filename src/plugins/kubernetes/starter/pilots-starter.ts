@@ -157,9 +157,12 @@ export class PilotsStarter {
   #newMap({ script, version, user }: { script: string; version: number; user: string }) {
     const { namespace } = this.#hub;
     return {
-      ...{ apiVersion: 'v1', kind: 'ConfigMap' },
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
       metadata: {
-        ...{ name: starterName, namespace, labels: { [starterLabel]: starterName } },
+        name: starterName,
+        namespace,
+        labels: { [starterLabel]: starterName },
         annotations: { [versionAnnotation]: String(version), [user]: 'uses it' },
       },
       data: { [fileName]: script },

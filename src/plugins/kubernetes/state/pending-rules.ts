@@ -28,44 +28,67 @@ export interface PendingOverride {
  */
 export const pendingRules: readonly PendingRule[] = [
   {
-    ...{ reason: /^(InvalidImageName|ErrImageNeverPull)$/, graceSeconds: 0, then: 'fail', code: 'k8s-image' },
+    reason: /^(InvalidImageName|ErrImageNeverPull)$/,
+    graceSeconds: 0,
+    then: 'fail',
+    code: 'k8s-image',
     about: 'No waiting makes an image of that name.',
   },
   {
     reason:
       /^(ErrImagePull|ImagePullBackOff|ImageInspectError|RegistryUnavailable|SignatureValidationFailed)$/,
-    ...{ graceSeconds: 600, then: 'fail', code: 'k8s-image' },
+    graceSeconds: 600,
+    then: 'fail',
+    code: 'k8s-image',
     about: 'A registry may be away for a moment.',
   },
   {
-    ...{ reason: /^CreateContainerConfigError$/, graceSeconds: 300, then: 'fail', code: 'k8s-config' },
+    reason: /^CreateContainerConfigError$/,
+    graceSeconds: 300,
+    then: 'fail',
+    code: 'k8s-config',
     about: 'A Secret or ConfigMap, or a key of it, is not there; it may be about to be made.',
   },
   {
     reason: /^(CreateContainerError|PreCreateHookError|PreStartHookError|CreatePodSandboxError)$/,
-    ...{ graceSeconds: 300, then: 'fail', code: 'k8s-container-start' },
+    graceSeconds: 300,
+    then: 'fail',
+    code: 'k8s-container-start',
     about: 'The container runtime could not make the container.',
   },
   {
     reason: /^(RunContainerError|StartError|ContainerCannotRun|PostStartHookError)$/,
-    ...{ graceSeconds: 60, then: 'fail', code: 'k8s-container-start' },
+    graceSeconds: 60,
+    then: 'fail',
+    code: 'k8s-container-start',
     about: 'The container was made and did not start, as when its command does not exist.',
   },
   {
-    ...{ reason: /^CrashLoopBackOff$/, graceSeconds: 300, then: 'fail', code: 'k8s-crash-loop' },
+    reason: /^CrashLoopBackOff$/,
+    graceSeconds: 300,
+    then: 'fail',
+    code: 'k8s-crash-loop',
     about: 'A container ends again and again; with `restartPolicy: Never` only a sidecar can.',
   },
   {
-    ...{ reason: /^(ContainerCreating|PodInitializing)$/, graceSeconds: 3600, then: 'fail' },
+    reason: /^(ContainerCreating|PodInitializing)$/,
+    graceSeconds: 3600,
+    then: 'fail',
     code: 'k8s-not-starting',
     about: 'Also a volume that cannot be mounted (a Secret that is not there, CVMFS) looks like this.',
   },
   {
-    ...{ reason: /^SchedulingGated$/, graceSeconds: 0, then: 'wait', code: 'k8s-queue-time' },
+    reason: /^SchedulingGated$/,
+    graceSeconds: 0,
+    then: 'wait',
+    code: 'k8s-queue-time',
     about: 'Somebody (Kueue) holds the Pod back on purpose: no limit.',
   },
   {
-    ...{ reason: /^Terminating$/, graceSeconds: 3600, then: 'fail', code: 'k8s-node-lost' },
+    reason: /^Terminating$/,
+    graceSeconds: 3600,
+    then: 'fail',
+    code: 'k8s-node-lost',
     about: 'Counted from the end of its grace: no kubelet answers that would end it.',
   },
 ];
@@ -127,7 +150,8 @@ export function judgeWaiting(
     const hours = `podQueueTimeLimit of ${limits.podQueueTimeLimit} s is over`;
     const said = waiting[0] === undefined ? '' : `: ${sayWaiting(waiting[0], now)}`;
     ends.push({
-      ...{ at: queuedSince + limits.podQueueTimeLimit * 1000, code: 'k8s-queue-time' },
+      at: queuedSince + limits.podQueueTimeLimit * 1000,
+      code: 'k8s-queue-time',
       said: `${hours}${said}`,
     });
   }

@@ -57,7 +57,8 @@ const reasonOf = (facts: Facts, waiting: readonly Waiting[]): string =>
 export const stateRows: readonly Row[] = [
   {
     seen: 'Job condition `Complete`, whatever its Pods say',
-    ...{ status: 'finished', native: 'Complete' },
+    status: 'finished',
+    native: 'Complete',
     when: ({ jobIs }) => jobIs.has('Complete'),
   },
   {
@@ -68,17 +69,20 @@ export const stateRows: readonly Row[] = [
   },
   {
     seen: 'Pod `Succeeded`; the Job, if it is still there, wants one completion',
-    ...{ status: 'finished', native: 'Completed' },
+    status: 'finished',
+    native: 'Completed',
     when: ({ phase, job }) => phase === 'Succeeded' && (job?.spec?.completions ?? 1) <= 1,
   },
   {
     seen: 'Pod `Succeeded`, and the Job wants more completions',
-    ...{ status: 'running', native: 'Completed' },
+    status: 'running',
+    native: 'Completed',
     when: ({ phase }) => phase === 'Succeeded',
   },
   {
     seen: 'Job condition `Suspended`, or `suspend: true`, and no Pod that lives (Kueue)',
-    ...{ status: 'idle', native: 'Suspended' },
+    status: 'idle',
+    native: 'Suspended',
     when: ({ job, jobIs, pod, phase }) =>
       (jobIs.has('Suspended') || job?.spec?.suspend === true) && (pod === undefined || phase === 'Failed'),
   },
@@ -90,61 +94,74 @@ export const stateRows: readonly Row[] = [
   },
   {
     seen: 'Pod `Failed`, and the Job may start another',
-    ...{ status: 'idle', native: 'PodFailed' },
+    status: 'idle',
+    native: 'PodFailed',
     when: ({ phase }) => phase === 'Failed',
   },
   {
     seen: 'Job condition `SuccessCriteriaMet`: it is being completed',
-    ...{ status: 'running', native: 'SuccessCriteriaMet' },
+    status: 'running',
+    native: 'SuccessCriteriaMet',
     when: ({ jobIs }) => jobIs.has('SuccessCriteriaMet'),
   },
   {
     seen: 'Job condition `FailureTarget`: its Pod is being ended, the pilot has begun',
-    ...{ status: 'running', native: 'FailureTarget' },
+    status: 'running',
+    native: 'FailureTarget',
     when: (facts) => facts.jobIs.has('FailureTarget') && hasBegun(facts),
     mayBeGivenUp: true,
   },
   {
     seen: 'Job condition `FailureTarget`, the pilot has not begun or its Pod is gone',
-    ...{ status: 'idle', native: 'FailureTarget' },
+    status: 'idle',
+    native: 'FailureTarget',
     when: ({ jobIs }) => jobIs.has('FailureTarget'),
     mayBeGivenUp: true,
   },
   {
     seen: 'Pod with a `deletionTimestamp` (evicted, preempted, deleted by hand), the pilot has begun',
-    ...{ status: 'running', native: 'Terminating' },
+    status: 'running',
+    native: 'Terminating',
     when: (facts) => isDeleted(facts.pod) && hasBegun(facts),
     mayBeGivenUp: true,
   },
   {
     seen: 'Pod with a `deletionTimestamp`, the pilot has not begun',
-    ...{ status: 'idle', native: 'Terminating' },
+    status: 'idle',
+    native: 'Terminating',
     when: ({ pod }) => isDeleted(pod),
     mayBeGivenUp: true,
   },
   {
     seen: 'Pod `Unknown` or `NodeLost`, the pilot has begun',
-    ...{ status: 'running', native: 'NodeLost' },
+    status: 'running',
+    native: 'NodeLost',
     when: (facts) => isUnknown(facts) && hasBegun(facts),
   },
   {
     seen: 'Pod `Unknown` or `NodeLost`, the pilot has not begun',
-    ...{ status: 'idle', native: 'NodeLost', mayBeGivenUp: true },
+    status: 'idle',
+    native: 'NodeLost',
+    mayBeGivenUp: true,
     when: isUnknown,
   },
   {
     seen: "pilot's container running",
-    ...{ status: 'running', native: 'Running' },
+    status: 'running',
+    native: 'Running',
     when: ({ pilot }) => Boolean(pilot?.state.running),
   },
   {
     seen: "pilot's container ended, others of the Pod still run",
-    ...{ status: 'running', native: 'PilotEnded' },
+    status: 'running',
+    native: 'PilotEnded',
     when: ({ exit }) => exit !== undefined,
   },
   {
     seen: "pilot's container waits to be started again (`restartPolicy: OnFailure`)",
-    ...{ status: 'idle', native: reasonOf, mayBeGivenUp: true },
+    status: 'idle',
+    native: reasonOf,
+    mayBeGivenUp: true,
     when: hasBegun,
   },
   {
@@ -161,17 +178,23 @@ export const stateRows: readonly Row[] = [
   },
   {
     seen: 'Pod `Pending`, or its pilot not begun: native is the reason of a waiting container (`ImagePullBackOff` ...), of `PodScheduled: False` (`Unschedulable`, `SchedulingGated`), or `Pending`',
-    ...{ status: 'idle', native: reasonOf, mayBeGivenUp: true },
+    status: 'idle',
+    native: reasonOf,
+    mayBeGivenUp: true,
     when: ({ pod }) => pod !== undefined,
   },
   {
     seen: 'Job without a Pod that had one, or was suspended, before: native is `NoPod`, with the reason of an Event of the Job where there is one (`NoPod:FailedCreate`)',
-    ...{ status: 'idle', native: noPod, mayBeGivenUp: true },
+    status: 'idle',
+    native: noPod,
+    mayBeGivenUp: true,
     when: (facts) => hadItsTurn(facts),
   },
   {
     seen: 'Job without a Pod yet (quota, slow controller): native as before',
-    ...{ status: 'submitted', native: noPod, mayBeGivenUp: true },
+    status: 'submitted',
+    native: noPod,
+    mayBeGivenUp: true,
     when: () => true,
   },
 ];
@@ -198,14 +221,18 @@ export function stateOf(
   const node = facts.pod?.spec?.nodeName ?? undefined;
   const startTime = timeOf(facts.pilot?.state.running?.startedAt ?? facts.exit?.startedAt);
   const common = {
-    ...{ workerId, observedAt: now, detail: describePod(facts, waiting) },
+    workerId,
+    observedAt: now,
+    detail: describePod(facts, waiting),
     ...(node !== undefined && { node }),
     ...(startTime !== undefined && { startTime }),
   };
   const exitCode = facts.exit?.exitCode ?? undefined;
   const endTime = endOf(facts, now);
   const observation: Observation = {
-    ...{ ...common, status, nativeStatus },
+    ...common,
+    status,
+    nativeStatus,
     ...(over && exitCode !== undefined && { exitCode }),
     ...(over && endTime !== undefined && { endTime }),
     ...(status === 'failed' && { error: causeOf(facts, options) }),

@@ -43,14 +43,16 @@ export function fillResources(
   const wanted: Readonly<Record<string, Wanted>> = {
     cpu: {
       ...(nCore > 0 && { request: (nCore * cpuRatio) / 100, limit: nCore }),
-      ...{ unit: 1, write: cores },
+      unit: 1,
+      write: cores,
     },
     memory: {
       ...(minRamCount > smallestMemory && {
         request: (minRamCount * memoryRatio) / 100,
         ...(config['k8s.resources.limits.use_memory_limit'] && { limit: memoryLimit(minRamCount, config) }),
       }),
-      ...{ unit: 2 ** 20, write: mebibytes },
+      unit: 2 ** 20,
+      write: mebibytes,
     },
     'ephemeral-storage': { ...storage, unit: 2 ** 20, write: mebibytes },
   };

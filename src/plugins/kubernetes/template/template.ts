@@ -51,7 +51,10 @@ function judge(located: Located, options: TemplateOptions): LoadedTemplate {
   const { file } = located;
   if (located.problems.length > 0) {
     const problems = located.problems.map(({ pointer, line, code, message }) => ({
-      ...{ pointer, file, line, message: severalDocuments.test(message) ? oneDocument : message },
+      pointer,
+      file,
+      line,
+      message: severalDocuments.test(message) ? oneDocument : message,
       code: code === 'file-unreadable' ? code : ('syntax' as const),
     }));
     return { ok: false, problems };
@@ -67,7 +70,8 @@ function judge(located: Located, options: TemplateOptions): LoadedTemplate {
   const shaped = check(JobShape, value);
   if (!shaped.ok) {
     const problems = shaped.problems.map(({ pointer, message }) => ({
-      ...{ ...place(pointer), code: 'template-wrong' as const },
+      ...place(pointer),
+      code: 'template-wrong' as const,
       message: `in the Job ${message}`,
     }));
     return { ok: false, problems };

@@ -4,7 +4,11 @@ import { CeTally, type CeWorker } from '../../../../src/plugins/htcondor/place/c
 const hour = 3600 * 1000;
 const now = 100 * hour;
 const worker = (workerId: number, changes: Partial<CeWorker> = {}): CeWorker => ({
-  ...{ workerId, queue: 'Q', ce: 'a', status: 'submitted', queuedAt: now - hour },
+  workerId,
+  queue: 'Q',
+  ce: 'a',
+  status: 'submitted',
+  queuedAt: now - hour,
   ...changes,
 });
 

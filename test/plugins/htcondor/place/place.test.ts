@@ -169,7 +169,8 @@ describe('the CEs of a queue', () => {
 
 describe('the weight of a CE', () => {
   const counts = (queued: number, running: number, finished = running): CeCounts => ({
-    ...{ queued, running },
+    queued,
+    running,
     recent: { queued, running, finished },
   });
   const usual: WeightOptions = { queueLimit: 100, newWorkers: 20, slave: false, fairsharePercent: 50 };
@@ -210,7 +211,8 @@ describe('the weight of a CE', () => {
   it('is never negative or no number', () => {
     const any = fc.nat(200);
     const ceCounts = fc.record({
-      ...{ queued: any, running: any },
+      queued: any,
+      running: any,
       recent: fc.record({ queued: any, running: any, finished: any }),
     });
     fc.assert(

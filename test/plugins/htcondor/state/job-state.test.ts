@@ -78,13 +78,11 @@ describe('what a job of HTCondor means', () => {
     const number = fc.option(fc.integer({ min: 0, max: 8 }), { nil: undefined });
     const flag = fc.option(fc.boolean(), { nil: undefined });
     const ads = fc.record({
-      ...{
-        JobStatus: number,
-        LastJobStatus: number,
-        ExitCode: number,
-        ExitSignal: number,
-        CompletionDate: number,
-      },
+      JobStatus: number,
+      LastJobStatus: number,
+      ExitCode: number,
+      ExitSignal: number,
+      CompletionDate: number,
       ExitBySignal: flag,
     });
     fc.assert(
@@ -103,8 +101,13 @@ describe('what a job of HTCondor means', () => {
 
   it('has the exit status of a shell, the node and the times of HTCondor', () => {
     const ad: JobAd = {
-      ...{ JobStatus: 4, ExitBySignal: true, ExitSignal: 9, LastRemoteHost: 'slot1_2@node7' },
-      ...{ JobStartDate: s - 100, CompletionDate: s - 50, EnteredCurrentStatus: s - 40 },
+      JobStatus: 4,
+      ExitBySignal: true,
+      ExitSignal: 9,
+      LastRemoteHost: 'slot1_2@node7',
+      JobStartDate: s - 100,
+      CompletionDate: s - 50,
+      EnteredCurrentStatus: s - 40,
     };
     const { observation } = stateOf(1, ad, now, options) ?? {};
     expect(observation).to.include({

@@ -15,13 +15,11 @@ import { temporaryDirectory } from '../../../support/temporary.ts';
 
 const root = join(import.meta.dirname, '../../../..');
 const full = submitterConfig({
-  ...{
-    executableFile: '/w.sh',
-    x509UserProxy: '/p',
-    tokenDir: '/t',
-    pandaTokenDir: '/pt',
-    pandaTokenFilename: 'f',
-  },
+  executableFile: '/w.sh',
+  x509UserProxy: '/p',
+  tokenDir: '/t',
+  pandaTokenDir: '/pt',
+  pandaTokenFilename: 'f',
   pandaTokenKeyPath: '/k/key',
 });
 
@@ -270,25 +268,19 @@ describe('the values of placeholders', () => {
 
   it("are Harvester's for sizes: MB, KB, s and minutes", () => {
     expect(values({ nCore: 8, minRamCount: 16_001, maxDiskCount: 20, maxWalltime: 3601 })).to.include({
-      ...{
-        nCoreTotal: 8,
-        nCorePerNode: 8,
-        nNode: 1,
-        nCoreFactor: 1,
-        requestRam: 16_001,
-        requestDisk: 20_480,
-      },
-      ...{
-        requestRamBytes: 16_001 * 2 ** 20,
-        requestRamPerCore: 2001,
-        requestRamBytesPerCore: 2_097_283_072,
-      },
-      ...{
-        requestWalltime: 3601,
-        requestWalltimeMinute: 61,
-        requestCputime: 28_808,
-        requestCputimeMinute: 481,
-      },
+      nCoreTotal: 8,
+      nCorePerNode: 8,
+      nNode: 1,
+      nCoreFactor: 1,
+      requestRam: 16_001,
+      requestDisk: 20_480,
+      requestRamBytes: 16_001 * 2 ** 20,
+      requestRamPerCore: 2001,
+      requestRamBytesPerCore: 2_097_283_072,
+      requestWalltime: 3601,
+      requestWalltimeMinute: 61,
+      requestCputime: 28_808,
+      requestCputimeMinute: 481,
     });
   });
 
@@ -354,8 +346,10 @@ describe('the values of placeholders', () => {
     // printf ce1.site.org:9619 | md5sum
     const tokenFilename = '5e8eb6952a55999c3dd33becebd9c14e';
     expect(values({}, { tokenDir: '/t' })).to.include({
-      ...{ tokenFilename, tokenPath: `/t/${tokenFilename}` },
-      ...{ logSubdir: '26-08-31_14', ceEndpoint: 'ce1.site.org:9619' },
+      tokenFilename,
+      tokenPath: `/t/${tokenFilename}`,
+      logSubdir: '26-08-31_14',
+      ceEndpoint: 'ce1.site.org:9619',
     });
     expect(values().tokenPath).to.equal(null);
   });
@@ -460,7 +454,9 @@ describe('the submit description of a batch', () => {
 
   it("has the queue's own group, image, GPUs and attributes, where the template does not say", () => {
     const config = submitterConfig({
-      ...{ accounting_group: 'g', requestGpus: 2, container_image: 'docker://a' },
+      accounting_group: 'g',
+      requestGpus: 2,
+      container_image: 'docker://a',
       customSubmitAttributes: { Team: '"x"', n: 1 },
     });
     const template = templateOf('universe: container\nexecutable: /w\nrequest_cpus: 3\n', 'a.yaml', config);

@@ -48,7 +48,9 @@ describe('workers that have waited too long', () => {
     put(waitingJob(1), waitingJob(2), waitingJob(3));
     const event = (workerId: number, reason: string, minute: number) => ({
       involvedObject: { uid: `uid-of-factory-${workerId}` },
-      ...{ reason, message: `of ${workerId}`, lastTimestamp: `2026-01-01T00:0${minute}:00Z` },
+      reason,
+      message: `of ${workerId}`,
+      lastTimestamp: `2026-01-01T00:0${minute}:00Z`,
     });
     const items = [event(1, 'FailedCreate', 2), event(1, 'Older', 1), event(2, 'Quota', 1), event(9, 'X', 9)];
     stub.answer = (response, { verb, resource }, seen) => {

@@ -28,17 +28,24 @@ class Pod {
     });
     for (const name of ['token', 'key']) writeFileSync(join(this.directory, 'secret', name), `the ${name}\n`);
     this.#env = {
-      ...{ PATH: process.env['PATH'] ?? '', TMPDIR: this.work, HOME: this.work, pilotWrapper: wrapper },
-      ...{
-        computingSite: 'SITE',
-        pandaQueueName: 'QUEUE',
-        resourceType: 'SCORE',
-        prodSourceLabel: 'unified',
-      },
-      ...{ jobType: 'unified', pilotType: 'PR', pilotUrlOpt: '--piloturl http://pilot.example/p.tgz' },
-      ...{ pythonOption: '--pythonversion 3', pilotVersion: 'current', submit_mode: 'PULL' },
-      ...{ proxySecretPath: join(this.directory, 'secret/proxy'), PANDA_AUTH_ORIGIN: 'atlas.pilot' },
-      ...{ HARVESTER_ID: 'harvester', workerID: '17' },
+      PATH: process.env['PATH'] ?? '',
+      TMPDIR: this.work,
+      HOME: this.work,
+      pilotWrapper: wrapper,
+      computingSite: 'SITE',
+      pandaQueueName: 'QUEUE',
+      resourceType: 'SCORE',
+      prodSourceLabel: 'unified',
+      jobType: 'unified',
+      pilotType: 'PR',
+      pilotUrlOpt: '--piloturl http://pilot.example/p.tgz',
+      pythonOption: '--pythonversion 3',
+      pilotVersion: 'current',
+      submit_mode: 'PULL',
+      proxySecretPath: join(this.directory, 'secret/proxy'),
+      PANDA_AUTH_ORIGIN: 'atlas.pilot',
+      HARVESTER_ID: 'harvester',
+      workerID: '17',
       ...env,
     };
   }

@@ -597,7 +597,8 @@ describe('waiting', () => {
       expect(observation.status).to.equal('idle');
       expect(verdict?.jobUid).to.equal('job-uid');
       expect(verdict?.observation).to.deep.include({
-        ...{ status: 'failed', nativeStatus: reason },
+        status: 'failed',
+        nativeStatus: reason,
         error: { code, message: `${reason} of container pilot for ${grace} s: because` },
       });
     });
@@ -606,7 +607,8 @@ describe('waiting', () => {
   it('for an image counts from when the init containers were through', () => {
     const initialized = condition('Initialized', '', { lastTransitionTime: at(5000) });
     const late = pod('Pending', {
-      ...{ conditions: [initialized], init: [ended(0, 'Completed', 'setup')] },
+      conditions: [initialized],
+      init: [ended(0, 'Completed', 'setup')],
       containers: [waiting('ErrImagePull')],
     });
     expect(look(job(), [late], 5599).verdict).to.equal(undefined);

@@ -49,9 +49,13 @@ function templateOf(object: unknown, pilotContainer?: string): KubernetesTemplat
 function template(pilot: object = {}, pod: object = {}, job: object = {}): KubernetesTemplate {
   const containers = [{ name: 'pilot', image: 'busybox', command: ['pilot'], ...pilot }];
   return templateOf({
-    ...{ apiVersion: 'batch/v1', kind: 'Job', metadata: { name: 'mine', labels: { team: 'atlas' } } },
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata: { name: 'mine', labels: { team: 'atlas' } },
     spec: {
-      ...{ backoffLimit: 0, podReplacementPolicy: 'Failed', ...job },
+      backoffLimit: 0,
+      podReplacementPolicy: 'Failed',
+      ...job,
       template: {
         metadata: { annotations: { note: 'mine' } },
         spec: { restartPolicy: 'Never', containers, ...pod },
@@ -102,8 +106,12 @@ describe("a worker's Job", () => {
     const loaded = await loadTemplate(files, cern);
     if (!loaded.ok) throw new Error('job_cern.yaml');
     const config = {
-      ...{ proxySecretPath: '/proxy/p', logBaseURL: 'https://log', tokenDir: '/t', pandaTokenFilename: 'f' },
-      ...{ pandaTokenKeyFilename: 'k', pilot_version: '3.2.1' },
+      proxySecretPath: '/proxy/p',
+      logBaseURL: 'https://log',
+      tokenDir: '/t',
+      pandaTokenFilename: 'f',
+      pandaTokenKeyFilename: 'k',
+      pilot_version: '3.2.1',
     };
     const job = fill(loaded.template, needing({ maxDiskCount: 1000 }), optionsOf(config));
     const env = envOf(job);
@@ -111,39 +119,39 @@ describe("a worker's Job", () => {
     expect(new Set(names).size).to.equal(names.length);
     const values = Object.fromEntries(env.map(({ name, value, valueFrom }) => [name, value ?? valueFrom]));
     expect(values).to.deep.equal({
-      ...{ computingSite: 'CERN_PROD', pandaQueueName: 'CERN_PROD', resourceType: 'SCORE', pilotType: 'PR' },
-      ...{
-        pilotUrlOpt: '',
-        pythonOption: '--pythonversion 3',
-        pilotVersion: '3.2.1',
-        proxySecretPath: '/proxy/p',
-      },
-      ...{
-        PANDA_AUTH_ORIGIN: 'atlas.pilot',
-        PANDA_AUTH_DIR: '/t',
-        PANDA_AUTH_TOKEN: 'f',
-        PANDA_AUTH_TOKEN_KEY: 'k',
-      },
-      ...{ workerID: '17', logs_frontend_w: 'https://log', logs_frontend_r: 'https://log' },
-      ...{ PANDA_JSID: 'harvester-CERN_central', HARVESTER_WORKER_ID: '17', HARVESTER_ID: 'CERN_central' },
-      ...{ submit_mode: 'PULL', EXEC_DIR: '/scratch/executables', TMPDIR: '/root', HOME: '/pilotdir' },
-      ...{
-        PANDA_HOSTNAME: { fieldRef: { apiVersion: 'v1', fieldPath: 'spec.nodeName' } },
-        K8S_JOB_ID: 'factory-17',
-      },
-      ...{
-        prodSourceLabel: 'unified',
-        jobType: 'unified',
-        storageRequestMiB: '1000',
-        storageLimitMiB: '1000',
-      },
-      ...{
-        PILOT_NOKILL: 'True',
-        THRESHER_FACTORY: 'factory',
-        nCore: '1',
-        minRamCount: '2000',
-        maxWalltime: '3600',
-      },
+      computingSite: 'CERN_PROD',
+      pandaQueueName: 'CERN_PROD',
+      resourceType: 'SCORE',
+      pilotType: 'PR',
+      pilotUrlOpt: '',
+      pythonOption: '--pythonversion 3',
+      pilotVersion: '3.2.1',
+      proxySecretPath: '/proxy/p',
+      PANDA_AUTH_ORIGIN: 'atlas.pilot',
+      PANDA_AUTH_DIR: '/t',
+      PANDA_AUTH_TOKEN: 'f',
+      PANDA_AUTH_TOKEN_KEY: 'k',
+      workerID: '17',
+      logs_frontend_w: 'https://log',
+      logs_frontend_r: 'https://log',
+      PANDA_JSID: 'harvester-CERN_central',
+      HARVESTER_WORKER_ID: '17',
+      HARVESTER_ID: 'CERN_central',
+      submit_mode: 'PULL',
+      EXEC_DIR: '/scratch/executables',
+      TMPDIR: '/root',
+      HOME: '/pilotdir',
+      PANDA_HOSTNAME: { fieldRef: { apiVersion: 'v1', fieldPath: 'spec.nodeName' } },
+      K8S_JOB_ID: 'factory-17',
+      prodSourceLabel: 'unified',
+      jobType: 'unified',
+      storageRequestMiB: '1000',
+      storageLimitMiB: '1000',
+      PILOT_NOKILL: 'True',
+      THRESHER_FACTORY: 'factory',
+      nCore: '1',
+      minRamCount: '2000',
+      maxWalltime: '3600',
     });
     // What the operator wrote keeps its order, after ours.
     expect(names.slice(-12)).to.deep.equal(
@@ -154,7 +162,8 @@ describe("a worker's Job", () => {
   it('fills "$name" in every container, and gives the environment to the pilot alone', () => {
     const two = templateOf(
       {
-        ...{ apiVersion: 'batch/v1', kind: 'Job' },
+        apiVersion: 'batch/v1',
+        kind: 'Job',
         spec: {
           template: {
             spec: {
@@ -457,8 +466,10 @@ describe("a worker's Job", () => {
 
   it('is scheduled as the queue says, and as the template says before that', () => {
     const config = {
-      ...{ schedulerName: 'node-packing', 'k8s.scheduler.priorityClassName': 'low' },
-      ...{ 'k8s.scheduler.priorityClassName.mcore': 'high', 'k8s.host_image': 'almalinux:9' },
+      schedulerName: 'node-packing',
+      'k8s.scheduler.priorityClassName': 'low',
+      'k8s.scheduler.priorityClassName.mcore': 'high',
+      'k8s.host_image': 'almalinux:9',
       'k8s.annotations.safe_to_evict': false,
     };
     const job = fill(template(), worker, optionsOf(config));
@@ -577,9 +588,13 @@ describe('filling', () => {
       fc.boolean(),
     )
     .map(([spec, labels, annotations, pod, containers, initContainers, suspend]) => ({
-      ...{ apiVersion: 'batch/v1', kind: 'Job', metadata: { name: 'mine', labels, annotations } },
+      apiVersion: 'batch/v1',
+      kind: 'Job',
+      metadata: { name: 'mine', labels, annotations },
       spec: {
-        ...{ ...spec, suspend, backoffLimit: 0 },
+        ...spec,
+        suspend,
+        backoffLimit: 0,
         template: {
           metadata: { labels, annotations },
           spec: { ...pod, restartPolicy: 'Never', containers, initContainers },
