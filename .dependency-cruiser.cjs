@@ -1,18 +1,19 @@
 /**
- * One direction of knowledge: cli -> http -> daemon -> agents -> (plugins/contracts, store, config) -> worker.
+ * One direction of knowledge: cli -> http -> daemon -> agents -> (plugins/contracts, store, config) -> worker -> codes.
  * Each layer lists what it may import; everything else inside src/ is a violation.
  */
 const layers = {
-  worker: [],
-  util: ['worker'],
-  clients: ['util', 'worker'],
-  'plugins/contracts': ['util', 'worker'],
-  config: ['plugins/contracts', 'util', 'worker'],
-  store: ['util', 'worker'],
-  agents: ['plugins/contracts', 'store', 'config', 'util', 'worker'],
-  daemon: ['agents', 'plugins', 'store', 'config', 'clients', 'util', 'worker'],
-  http: ['daemon', 'agents', 'store', 'config', 'plugins/contracts', 'util', 'worker'],
-  cli: ['http', 'daemon', 'agents', 'plugins/contracts', 'store', 'config', 'util', 'worker'],
+  codes: [],
+  worker: ['codes'],
+  util: ['worker', 'codes'],
+  clients: ['util', 'worker', 'codes'],
+  'plugins/contracts': ['util', 'worker', 'codes'],
+  config: ['plugins/contracts', 'util', 'worker', 'codes'],
+  store: ['util', 'worker', 'codes'],
+  agents: ['plugins/contracts', 'store', 'config', 'util', 'worker', 'codes'],
+  daemon: ['agents', 'plugins', 'store', 'config', 'clients', 'util', 'worker', 'codes'],
+  http: ['daemon', 'agents', 'store', 'config', 'plugins/contracts', 'util', 'worker', 'codes'],
+  cli: ['http', 'daemon', 'agents', 'plugins/contracts', 'store', 'config', 'util', 'worker', 'codes'],
 };
 
 const within = (layer) =>
@@ -29,7 +30,7 @@ module.exports = {
     })),
     {
       name: 'plugin-is-its-own-folder',
-      comment: 'A plugin imports its own folder, the contracts, clients/, worker/ and util/',
+      comment: 'A plugin imports its own folder, the contracts, clients/, worker/, util/ and codes/',
       severity: 'error',
       // Kinds with a folder per plugin have one level more.
       from: {
@@ -38,7 +39,11 @@ module.exports = {
       },
       to: {
         path: '^src/',
-        pathNot: ['^src/plugins/$1/', '^src/plugins/contracts(/|\\.ts$)', '^src/(clients|worker|util)/'],
+        pathNot: [
+          '^src/plugins/$1/',
+          '^src/plugins/contracts(/|\\.ts$)',
+          '^src/(clients|worker|util|codes)/',
+        ],
       },
     },
     {
@@ -46,7 +51,7 @@ module.exports = {
       comment: 'The registry is a list: it imports the plugins and their contract, nothing else',
       severity: 'error',
       from: { path: '^src/plugins/registry\\.ts$' },
-      to: { path: '^src/', pathNot: ['^src/plugins/', '^src/(worker|util)/'] },
+      to: { path: '^src/', pathNot: ['^src/plugins/', '^src/(worker|util|codes)/'] },
     },
     {
       name: 'every-module-has-a-layer',

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { runningDaemon } from '../daemon/lock.ts';
 import { type QueueView, queueViews } from '../daemon/view.ts';
-import { isNote, isTrouble } from '../worker/errors.ts';
+import { isNote, isTrouble } from '../daemon/every-code.ts';
 import type { Reason } from '../worker/reason.ts';
 import type { Environment, GlobalOptions } from './environment.ts';
 import { withStore } from './opened.ts';

@@ -4,7 +4,7 @@ import { httpMistake } from '../http/server.ts';
 import type { OperatorFiles } from '../util/operator-files.ts';
 import type { Problem } from '../util/located.ts';
 import { whyNoDirectory, whyNoFile } from '../util/writable.ts';
-import type { ErrorCode } from '../worker/errors.ts';
+import type { ErrorCode } from '../codes/codes.ts';
 
 /**
  * For what a daemon with these settings would refuse to start, as far as it can be seen without one. Nothing is written,

@@ -1,4 +1,4 @@
-import { errorCatalogue } from '../worker/errors.ts';
+import { everyCode } from './every-code.ts';
 
 export interface LoopLabels {
   readonly kind: string;
@@ -27,7 +27,7 @@ export function codeLabels(): (code: string | undefined) => string {
   const foreign = new Set<string>();
   return (code) => {
     if (code === undefined || code === '') return 'none';
-    if (Object.hasOwn(errorCatalogue, code) || foreign.has(code)) return code;
+    if (Object.hasOwn(everyCode, code) || foreign.has(code)) return code;
     if (foreign.size >= foreignCodes) return 'other';
     foreign.add(code);
     return code;

@@ -1,5 +1,6 @@
 import type { FastifyError } from 'fastify';
-import { type ErrorCode, messageOf, ThresherError } from '../worker/errors.ts';
+import type { ErrorCode } from '../codes/codes.ts';
+import { messageOf, ThresherError } from '../worker/errors.ts';
 import type { Reason } from '../worker/reason.ts';
 
 export interface Answer {

@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import type { ErrorCode } from '../worker/errors.ts';
+import type { ErrorCode } from '../codes/codes.ts';
 import { isWorkerStatus, type WorkerStatus } from '../worker/status.ts';
 import type { Tables } from './tables.ts';
 

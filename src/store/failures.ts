@@ -1,4 +1,5 @@
-import { type ErrorCode, messageOf, ThresherError } from '../worker/errors.ts';
+import type { ErrorCode } from '../codes/codes.ts';
+import { messageOf, ThresherError } from '../worker/errors.ts';
 
 /** What SQLite's result codes mean for an operator. The first that the code begins with counts. */
 const meanings: readonly (readonly [prefix: string, code: ErrorCode, what: string])[] = [

@@ -1,6 +1,7 @@
 import { type Node, parseTree, type ParseError } from 'jsonc-parser';
 import { isMap, isPair, isScalar, isSeq, LineCounter, parseDocument, type ScalarTag } from 'yaml';
-import { type ErrorCode, messageOf } from '../worker/errors.ts';
+import type { ErrorCode } from '../codes/codes.ts';
+import { messageOf } from '../worker/errors.ts';
 import { jsonMistake } from './json-syntax.ts';
 import { fromPointer, toPointer } from './pointer.ts';
 

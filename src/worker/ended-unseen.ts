@@ -1,4 +1,4 @@
-import type { ErrorCode } from './errors.ts';
+import type { ErrorCode } from '../codes/codes.ts';
 
 /**
  * Why a worker is `missed` that the backend did not know any more when this daemon first looked. When it ended is unknown: while

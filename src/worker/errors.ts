@@ -1,40 +1,5 @@
-import { commandLineErrors } from './catalogue/command-line.ts';
-import { configurationErrors } from './catalogue/configuration.ts';
-import { credentialErrors } from './catalogue/credentials.ts';
-import { daemonErrors } from './catalogue/daemon.ts';
-import type { Explanation } from './catalogue/explanation.ts';
-import { htcondorErrors } from './catalogue/htcondor.ts';
-import { htcondorWorkerErrors } from './catalogue/htcondor-workers.ts';
-import { httpErrors } from './catalogue/http.ts';
-import { kubernetesWorkerErrors } from './catalogue/kubernetes-workers.ts';
-import { kubernetesErrors } from './catalogue/kubernetes.ts';
-import { localWorkerErrors } from './catalogue/local-workers.ts';
-import { reasons } from './catalogue/reasons.ts';
-import { storeErrors } from './catalogue/store.ts';
-import { workerErrors } from './catalogue/workers.ts';
+import type { ErrorCode } from '../codes/codes.ts';
 import type { Reason } from './reason.ts';
-
-/**
- * Every code this program shows. Codes are never renamed or reused. `docs/errors.md` is generated from these tables, and a
- * test holds every code in the sources against them.
- */
-export const errorCatalogue = {
-  ...configurationErrors,
-  ...storeErrors,
-  ...daemonErrors,
-  ...httpErrors,
-  ...commandLineErrors,
-  ...reasons,
-  ...workerErrors,
-  ...localWorkerErrors,
-  ...kubernetesWorkerErrors,
-  ...kubernetesErrors,
-  ...htcondorErrors,
-  ...htcondorWorkerErrors,
-  ...credentialErrors,
-};
-
-export type ErrorCode = keyof typeof errorCatalogue;
 
 /** An error an operator can act on. `message` is one whole sentence; `facts` are shown beside it in logs. */
 export class ThresherError extends Error {
@@ -47,22 +12,6 @@ export class ThresherError extends Error {
     this.code = code;
     this.facts = facts;
   }
-}
-
-/** Whether a reason is a fault that somebody has to mend, and not in the course of things. Unknown codes may be one. */
-export function isTrouble({ code }: Reason): boolean {
-  const explanation = explanationOf(code);
-  return explanation?.ordinary !== true && explanation?.note !== true;
-}
-
-/** Whether a reason holds nothing back. */
-export function isNote({ code }: Reason): boolean {
-  return explanationOf(code)?.note === true;
-}
-
-function explanationOf(code: string): Explanation | undefined {
-  const known: Readonly<Record<string, Explanation>> = errorCatalogue;
-  return Object.hasOwn(known, code) ? known[code] : undefined;
 }
 
 /** The sentence of whatever was thrown, for a reason or a log line. */

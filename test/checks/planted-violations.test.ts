@@ -16,7 +16,7 @@ import {
 } from './copied-tree.ts';
 
 /** Enough of the sources for tools that look at one file at a time. */
-const fewSources = ['src/util', 'src/worker'];
+const fewSources = ['src/codes', 'src/util', 'src/worker'];
 
 interface Planted {
   readonly file: string;
@@ -368,6 +368,7 @@ describe('planted violations: layers', () => {
     rule,
   });
   const plants: readonly Planted[] = [
+    imports('src/codes/planted.ts', '../worker/reason.ts', 'layer-codes'),
     imports('src/worker/planted.ts', '../util/clock.ts', 'layer-worker'),
     imports('src/util/planted.ts', '../config/settings/settings.ts', 'layer-util'),
     imports('src/clients/planted.ts', '../store/store.ts', 'layer-clients'),

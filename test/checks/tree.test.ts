@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import ts from 'typescript';
-import { errorCatalogue } from '../../src/worker/errors.ts';
+import { everyCode } from '../../src/daemon/every-code.ts';
 import { root } from './copied-tree.ts';
 
 interface Source {
@@ -115,10 +115,10 @@ function leftOut(source: Source): string[] {
 }
 
 describe('error codes', () => {
-  const catalogue = Object.keys(errorCatalogue);
+  const catalogue = Object.keys(everyCode);
   const shown = new Map<string, string>();
   for (const source of sourcesIn('src')) {
-    if (source.file === 'src/worker/errors.ts') continue;
+    if (source.file === 'src/daemon/every-code.ts') continue;
     for (const code of codesIn(source)) shown.set(code, source.file);
   }
 

@@ -8,7 +8,7 @@ import { builtInPlugins } from '../../src/plugins/registry.ts';
 
 const sources = resolve(import.meta.dirname, '../../src');
 /** Where options are declared, and where Harvester's are listed: naming one there is not reading it. */
-const declarations = /schema\.ts$|\/config\/harvester\/|\/catalogue\//;
+const declarations = /schema\.ts$|\/config\/harvester\/|\/codes\/|\/codes\.ts$/;
 
 const text = readdirSync(sources, { recursive: true, encoding: 'utf8' })
   .map((path) => join(sources, path))

@@ -1,4 +1,4 @@
-import type { htcondorErrors } from '../../worker/catalogue/htcondor.ts';
+import type { htcondorErrors } from './codes.ts';
 import { ThresherError } from '../../worker/errors.ts';
 import { classAdNameIn } from './submit-lines.ts';
 

@@ -1,5 +1,6 @@
-import { type ErrorCode, ThresherError } from '../../worker/errors.ts';
-import type { kubernetesErrors } from '../../worker/catalogue/kubernetes.ts';
+import type { ErrorCode } from '../../codes/codes.ts';
+import { ThresherError } from '../../worker/errors.ts';
+import type { kubernetesErrors } from './codes.ts';
 import type { ApiStatus } from './objects.ts';
 
 export type KubernetesCode = Extract<keyof typeof kubernetesErrors, `kubernetes-${string}`> & ErrorCode;

@@ -1,4 +1,5 @@
-import type { Explanation } from './explanation.ts';
+import type { Table } from '../../codes/codes.ts';
+import type { Explanation } from '../../codes/explanation.ts';
 
 /** What became of a worker on Kubernetes; what other backends have too is in workers.ts. */
 export const kubernetesWorkerErrors = {
@@ -94,3 +95,7 @@ export const kubernetesWorkerErrors = {
     remedy: 'See the message, which has the reason of Kubernetes.',
   },
 } as const satisfies Record<string, Explanation>;
+
+declare module '../../codes/codes.ts' {
+  interface Codes extends Table<typeof kubernetesWorkerErrors> {}
+}

@@ -1,4 +1,5 @@
-import type { Explanation } from './explanation.ts';
+import type { Table } from '../../codes/codes.ts';
+import type { Explanation } from '../../codes/explanation.ts';
 
 /** What is wrong with a credential, or kept it from being renewed. */
 export const credentialErrors = {
@@ -46,3 +47,7 @@ export const credentialErrors = {
     remedy: 'See the message; check issuer, client, scopes and audience.',
   },
 } as const satisfies Record<string, Explanation>;
+
+declare module '../../codes/codes.ts' {
+  interface Codes extends Table<typeof credentialErrors> {}
+}

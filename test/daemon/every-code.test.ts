@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { isTrouble } from '../../src/worker/errors.ts';
+import { isTrouble } from '../../src/daemon/every-code.ts';
 
 describe('a reason why no more workers are submitted', () => {
   for (const [code, trouble] of [
@@ -12,7 +12,7 @@ describe('a reason why no more workers are submitted', () => {
     ['of-a-plugin-of-others', true],
     ['toString', true],
   ] as const) {
-    it(`${code} is ${trouble ? 'a trouble that somebody has to mend' : 'in the course of things'}`, () => {
+    it(`${code} is ${trouble ? 'a trouble that an operator has to fix' : 'in the course of things'}`, () => {
       expect(isTrouble({ code, message: '' })).to.equal(trouble);
     });
   }

@@ -1,4 +1,5 @@
-import type { Explanation } from './explanation.ts';
+import type { Table } from '../../codes/codes.ts';
+import type { Explanation } from '../../codes/explanation.ts';
 
 /** The work directory of local workers; workers.ts has the codes that other backends share. */
 export const localWorkerErrors = {
@@ -21,3 +22,7 @@ export const localWorkerErrors = {
       "See the worker's stderr. thresher tries namespaces again before it submits the next: where none can be made, `pidNamespace` says whether workers go without.",
   },
 } as const satisfies Record<string, Explanation>;
+
+declare module '../../codes/codes.ts' {
+  interface Codes extends Table<typeof localWorkerErrors> {}
+}

@@ -1,4 +1,5 @@
-import type { Explanation } from './explanation.ts';
+import type { Table } from '../../codes/codes.ts';
+import type { Explanation } from '../../codes/explanation.ts';
 
 /** What HTCondor's tools say, or why they say nothing. */
 export const htcondorErrors = {
@@ -59,3 +60,7 @@ export const htcondorErrors = {
     remedy: 'Run the command of the message by hand as the user of the daemon.',
   },
 } as const satisfies Record<string, Explanation>;
+
+declare module '../../codes/codes.ts' {
+  interface Codes extends Table<typeof htcondorErrors> {}
+}

@@ -1,4 +1,5 @@
-import type { Explanation } from './explanation.ts';
+import type { Table } from '../../codes/codes.ts';
+import type { Explanation } from '../../codes/explanation.ts';
 
 /** What a Kubernetes API server says, or keeps from being asked. */
 export const kubernetesErrors = {
@@ -94,3 +95,7 @@ export const kubernetesErrors = {
     remedy: 'Check `server` in the kubeconfig, and the version of the cluster.',
   },
 } as const satisfies Record<string, Explanation>;
+
+declare module '../../codes/codes.ts' {
+  interface Codes extends Table<typeof kubernetesErrors> {}
+}

@@ -1,4 +1,5 @@
-import type { Explanation } from './explanation.ts';
+import type { Table } from '../../codes/codes.ts';
+import type { Explanation } from '../../codes/explanation.ts';
 
 /** What became of a worker on HTCondor; what other backends have too is in workers.ts. */
 export const htcondorWorkerErrors = {
@@ -62,3 +63,7 @@ export const htcondorWorkerErrors = {
     remedy: 'Raise `maxDiskCount`, or `request_disk` of the template.',
   },
 } as const satisfies Record<string, Explanation>;
+
+declare module '../../codes/codes.ts' {
+  interface Codes extends Table<typeof htcondorWorkerErrors> {}
+}

@@ -1,0 +1,49 @@
+import { credentialErrors } from '../clients/credentials/codes.ts';
+import { htcondorErrors } from '../clients/htcondor/codes.ts';
+import { kubernetesErrors } from '../clients/kubernetes/codes.ts';
+import type { Codes } from '../codes/codes.ts';
+import { commandLineErrors } from '../codes/command-line.ts';
+import { configurationErrors } from '../codes/configuration.ts';
+import { daemonErrors } from '../codes/daemon.ts';
+import type { Explanation } from '../codes/explanation.ts';
+import { httpErrors } from '../codes/http.ts';
+import { reasons } from '../codes/reasons.ts';
+import { storeErrors } from '../codes/store.ts';
+import { workerErrors } from '../codes/workers.ts';
+import { htcondorWorkerErrors } from '../plugins/htcondor/codes.ts';
+import { kubernetesWorkerErrors } from '../plugins/kubernetes/codes.ts';
+import { localWorkerErrors } from '../plugins/local/codes.ts';
+import type { Reason } from '../worker/reason.ts';
+
+/** The tables of all folders in one. A test holds every code in the sources against it. */
+export const everyCode = {
+  ...configurationErrors,
+  ...storeErrors,
+  ...daemonErrors,
+  ...httpErrors,
+  ...commandLineErrors,
+  ...reasons,
+  ...workerErrors,
+  ...localWorkerErrors,
+  ...kubernetesWorkerErrors,
+  ...kubernetesErrors,
+  ...htcondorErrors,
+  ...htcondorWorkerErrors,
+  ...credentialErrors,
+} satisfies Codes;
+
+/** Whether a reason is a fault that an operator has to fix. A code of a third-party plugin may be one. */
+export function isTrouble({ code }: Reason): boolean {
+  const explanation = explanationOf(code);
+  return explanation?.ordinary !== true && explanation?.note !== true;
+}
+
+/** Whether a reason holds nothing back. */
+export function isNote({ code }: Reason): boolean {
+  return explanationOf(code)?.note === true;
+}
+
+function explanationOf(code: string): Explanation | undefined {
+  const known: Readonly<Record<string, Explanation>> = everyCode;
+  return Object.hasOwn(known, code) ? known[code] : undefined;
+}
