@@ -29,6 +29,14 @@ module.exports = {
       to: { path: '^src/', pathNot: [layer, ...may].map(within) },
     })),
     {
+      name: 'config-has-no-ring',
+      comment:
+        'config/queues may know config/settings and config/harvester; these know neither it nor each other',
+      severity: 'error',
+      from: { path: '^src/config/(settings|harvester)/' },
+      to: { path: '^src/config/', pathNot: '^src/config/$1/' },
+    },
+    {
       name: 'plugin-is-its-own-folder',
       comment: 'A plugin imports its own folder, the contracts, clients/, worker/, util/ and codes/',
       severity: 'error',

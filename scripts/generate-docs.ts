@@ -9,8 +9,8 @@ import {
   WorkerMakerOptions,
   WorkerOptions,
 } from '../src/config/queues/queue-schema.ts';
-import { missedSettings, unreadSections } from '../src/config/harvester/keys.ts';
-import { ownSettings } from '../src/config/harvester/places.ts';
+import { missedSettings, unreadSections } from '../src/config/settings/harvester-file/keys.ts';
+import { ownSettings } from '../src/config/settings/harvester-file/places.ts';
 import { realEnvironment } from '../src/cli/environment.ts';
 import { bashCompletion } from '../src/cli/bash-completion.ts';
 import { manPage } from '../src/cli/man-page.ts';

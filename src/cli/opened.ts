@@ -1,4 +1,4 @@
-import { findSettings, ownSettings } from '../config/harvester/places.ts';
+import { findSettings, ownSettings } from '../config/settings/harvester-file/places.ts';
 import { thisMachine } from '../config/settings/machine.ts';
 import { isError, type LoadedSettings, readSettings } from '../config/settings/settings.ts';
 import { openBesideDaemon } from '../daemon/reader.ts';

@@ -1,5 +1,5 @@
 import { Command, CommanderError } from 'commander';
-import { ownSettings } from '../config/harvester/places.ts';
+import { ownSettings } from '../config/settings/harvester-file/places.ts';
 import { ThresherError } from '../worker/errors.ts';
 import { type Subcommand, subcommands } from './commands.ts';
 import { type Environment, ExitStatus } from './environment.ts';

@@ -1,3 +1,4 @@
+import { isObject } from './json.ts';
 /**
  * The one rule for what is a secret: by the name of a value, or by the form of the value itself. `explain`, `render`, messages
  * on wrong values, and the variables that a submit description may name all ask here.
@@ -152,8 +153,7 @@ function optionBefore(items: readonly unknown[], at: number): string {
 }
 
 function refers(value: unknown): boolean {
-  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-  return isObject && Object.keys(value).every((key) => references.has(key));
+  return isObject(value) && Object.keys(value).every((key) => references.has(key));
 }
 
 /** With blanks around `=` the value is the rest of the line, or all in its quotes; else one word. */

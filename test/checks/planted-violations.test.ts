@@ -368,6 +368,8 @@ describe('planted violations: layers', () => {
     rule,
   });
   const plants: readonly Planted[] = [
+    imports('src/config/settings/planted.ts', '../queues/merge.ts', 'config-has-no-ring'),
+    imports('src/config/harvester/planted.ts', '../settings/settings.ts', 'config-has-no-ring'),
     imports('src/codes/planted.ts', '../worker/reason.ts', 'layer-codes'),
     imports('src/worker/planted.ts', '../util/clock.ts', 'layer-worker'),
     imports('src/util/planted.ts', '../config/settings/settings.ts', 'layer-util'),

@@ -1,5 +1,5 @@
 import type { ChoiceProblem, ManagerEntry } from './manager-entry.ts';
-import type { JsonObject } from './merge.ts';
+import type { JsonObject } from '../../util/json.ts';
 
 /** What stands where a list needs an item and the manager none. */
 const placeholders = ['dummy', 'none', ''];

@@ -1,5 +1,5 @@
 import type { Problem } from '../../util/located.ts';
-import type { JsonObject } from './merge.ts';
+import type { JsonObject } from '../../util/json.ts';
 
 /** A manager as an entry names it, with its options. */
 export type ManagerEntry = JsonObject & { readonly name: string; readonly module: string };

@@ -1,8 +1,7 @@
+import { isObject, type JsonObject } from '../../util/json.ts';
 import type { Located, Problem } from '../../util/located.ts';
 import { fromPointer, toPointer } from '../../util/located.ts';
 import { mergedSections, sections } from './queue-schema.ts';
-
-export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** A queue after its template was merged in, and where each of its values came from. */
 export interface MergedQueue {
@@ -21,10 +20,6 @@ export interface MergeResult {
   /** Each template as a queue that used it and said nothing itself. */
   readonly templatesAsQueues: readonly MergedQueue[];
   readonly problems: readonly Problem[];
-}
-
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /**

@@ -4,7 +4,7 @@ import { toPointer } from '../../util/located.ts';
 import { nearest } from '../../util/nearest.ts';
 import { whyIdle, whyNoMiddleware } from '../harvester/idle-options.ts';
 import { knownOptions, readAnyway } from '../harvester/plugin-options.ts';
-import { isObject, type JsonObject } from './merge.ts';
+import { isObject, type JsonObject } from '../../util/json.ts';
 import { queueKeyEffect, queueKeys } from './queue-keys.ts';
 import { mergedSections, WorkerMakerOptions, WorkerOptions } from './queue-schema.ts';
 import { unreadInside } from './unread-inside.ts';

@@ -4,14 +4,15 @@ import type { AnyDefinition, CheckContext } from '../../plugins/contracts/index.
 import { type Located, type Problem, toPointer } from '../../util/located.ts';
 import type { OperatorFiles } from '../../util/operator-files.ts';
 import { check } from '../../util/schema.ts';
-import { judgeAbsent } from '../harvester/absent-plugin.ts';
+import { judgeAbsent } from './absent-plugin.ts';
 import { chooseOfQueue } from './credential-managers.ts';
 import { type ChosenPlugin, type ChosenPlugins, unsharedConnections } from './connections.ts';
 import { type HarvesterKind, kindOf } from '../harvester/plugins.ts';
 import { doubtfulLabelWeights, doubtfulStatus } from './doubtful-values.ts';
 import { clampLimits } from './limits.ts';
 import { demandOf, whyStanding } from './demand.ts';
-import { isObject, type JsonObject, type MergedQueue } from './merge.ts';
+import { isObject, type JsonObject } from '../../util/json.ts';
+import { type MergedQueue } from './merge.ts';
 import { type OptionEffect, optionEffects, type SectionReader } from './option-effects.ts';
 import {
   type CredentialManagerChoice,

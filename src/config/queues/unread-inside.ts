@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox';
 import { toPointer } from '../../util/located.ts';
-import { isObject } from './merge.ts';
+import { isObject } from '../../util/json.ts';
 
 /** The parts of a schema that say which keys an object may have. */
 interface Shape {

@@ -1,6 +1,7 @@
 import { nearest } from '../../util/nearest.ts';
 import { fromPointer, type Problem } from '../../util/located.ts';
-import { isObject, type MergedQueue } from './merge.ts';
+import { isObject } from '../../util/json.ts';
+import { type MergedQueue } from './merge.ts';
 import type { OptionEffect } from './option-effects.ts';
 
 /** A remark on one option. `pointer` is inside the queue. */

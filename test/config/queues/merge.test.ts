@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { type JsonObject, mergeQueues } from '../../../src/config/queues/merge.ts';
+import { type JsonObject } from '../../../src/util/json.ts';
+import { mergeQueues } from '../../../src/config/queues/merge.ts';
 import { parseJson } from '../../../src/util/located.ts';
 
 type Json = Record<string, unknown>;

@@ -1,3 +1,4 @@
+import { isObject } from '../../../util/json.ts';
 import { resolve } from 'node:path';
 import { whyUnreadable } from '../../../util/operator-files.ts';
 import { check } from '../../../util/schema.ts';
@@ -84,8 +85,4 @@ function unfitting(options: IamTokenOptions): DefinitionProblem[] {
   }
   const message = `there is no target: name endpoints in target_list or target_list_file`;
   return [{ pointer: '/target_list', code: 'wrong-type', message }];
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

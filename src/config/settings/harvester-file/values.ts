@@ -1,7 +1,7 @@
-import type { ConfigLine } from '../../util/config-interpolation.ts';
-import { parseJson, type Problem, toPointer } from '../../util/located.ts';
-import { withoutSecrets } from '../../util/secrets.ts';
-import { type Machine, variable } from '../settings/machine.ts';
+import type { ConfigLine } from '../../../util/config-interpolation.ts';
+import { parseJson, type Problem, toPointer } from '../../../util/located.ts';
+import { withoutSecrets } from '../../../util/secrets.ts';
+import { type Machine, variable } from '../machine.ts';
 
 /** A value as Harvester would have it, or what is wrong with it. */
 export interface TypedValue {

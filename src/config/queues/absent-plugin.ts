@@ -1,8 +1,14 @@
 import type { PluginKind } from '../../plugins/contracts/index.ts';
 import { nearest } from '../../util/nearest.ts';
 import type { Problem } from '../../util/located.ts';
-import { type HarvesterKind, harvesterPlugin, harvesterPlugins, kindOf, meantPlugin } from './plugins.ts';
-import type { PluginCatalogue } from '../queues/queue-config.ts';
+import {
+  type HarvesterKind,
+  harvesterPlugin,
+  harvesterPlugins,
+  kindOf,
+  meantPlugin,
+} from '../harvester/plugins.ts';
+import type { PluginCatalogue } from './queue-config.ts';
 
 /** What a section asks for that has no definition here. */
 export interface AbsentPlugin {

@@ -1,12 +1,12 @@
-import { type ConfigSection, parseConfig } from '../../util/configparser.ts';
-import { type Located, type Problem, toPointer } from '../../util/located.ts';
-import { similar } from '../../util/nearest.ts';
+import { type ConfigSection, parseConfig } from '../../../util/configparser.ts';
+import { type Located, type Problem, toPointer } from '../../../util/located.ts';
+import { similar } from '../../../util/nearest.ts';
 import { harvesterKeys, harvesterSections, missedSettings } from './keys.ts';
 import { type Override, readOverride } from './override.ts';
 import { typedValue, type TypedValue } from './values.ts';
-import type { Machine } from '../settings/machine.ts';
-import { fit, propertyOf, sectionSchema, type SettingSchema } from '../settings/setting-types.ts';
-import { Settings } from '../settings/settings-schema.ts';
+import type { Machine } from '../machine.ts';
+import { fit, propertyOf, sectionSchema, type SettingSchema } from '../setting-types.ts';
+import { Settings } from '../settings-schema.ts';
 
 type Report = (
   severity: Problem['severity'],

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { findQueueFile, findSettings } from '../../../src/config/harvester/places.ts';
-import { ThresherError } from '../../../src/worker/errors.ts';
+import { findQueueFile, findSettings } from '../../../../src/config/settings/harvester-file/places.ts';
+import { ThresherError } from '../../../../src/worker/errors.ts';
 
 const machine = { env: {}, hostname: 'h', home: '/root' };
 const atHome = { ...machine, env: { PANDA_HOME: '/opt/panda' } };

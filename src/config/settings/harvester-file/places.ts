@@ -1,8 +1,8 @@
 import { realpathSync } from 'node:fs';
 import { isAbsolute, join, resolve } from 'node:path';
-import { ThresherError } from '../../worker/errors.ts';
-import type { Problem } from '../../util/located.ts';
-import { type Machine, pandaHome } from '../settings/machine.ts';
+import { ThresherError } from '../../../worker/errors.ts';
+import type { Problem } from '../../../util/located.ts';
+import { type Machine, pandaHome } from '../machine.ts';
 
 /** The path that a path stands for; undefined where there is nothing. */
 export type RealPath = (path: string) => string | undefined;

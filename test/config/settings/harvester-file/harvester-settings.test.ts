@@ -1,12 +1,12 @@
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { expect } from 'chai';
-import { harvesterSections } from '../../../src/config/harvester/keys.ts';
-import type { Machine } from '../../../src/config/settings/machine.ts';
-import { readSettings } from '../../../src/config/settings/settings.ts';
-import { temporaryDirectory } from '../../support/temporary.ts';
+import { harvesterSections } from '../../../../src/config/settings/harvester-file/keys.ts';
+import type { Machine } from '../../../../src/config/settings/machine.ts';
+import { readSettings } from '../../../../src/config/settings/settings.ts';
+import { temporaryDirectory } from '../../../support/temporary.ts';
 
-const template = resolve(import.meta.dirname, '../../fixtures/harvester/panda_harvester.cfg');
+const template = resolve(import.meta.dirname, '../../../fixtures/harvester/panda_harvester.cfg');
 
 let directory: string;
 let file: string;

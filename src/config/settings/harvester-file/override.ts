@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Located, parseJson, type Problem, toPointer } from '../../util/located.ts';
-import { readLocatedSync } from '../../util/located-file.ts';
-import { type Machine, pandaHome } from '../settings/machine.ts';
-import { isObject, type JsonObject } from '../queues/merge.ts';
+import { type Located, parseJson, type Problem, toPointer } from '../../../util/located.ts';
+import { readLocatedSync } from '../../../util/located-file.ts';
+import { type Machine, pandaHome } from '../machine.ts';
+import { isObject, type JsonObject } from '../../../util/json.ts';
 
 /** Values from the file that a Kubernetes ConfigMap puts beside `panda_harvester.cfg`, by section. */
 export interface Override {
