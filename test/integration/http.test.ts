@@ -68,7 +68,7 @@ describe('a daemon over HTTP', () => {
     const url = await urlOf(daemon);
     const ask = async (path: string) => (await fetch(url + path)).text();
     await until('it is ready', async () => (await fetch(`${url}readyz`)).status === 200);
-    // A worker that runs is looked at once more soon after, and its times may change: twice the same is settled.
+    // The observation of a worker is written a moment after its submission.
     const workers = await until('both run, and the daemon has written all that it saw of them', async () => {
       const all = JSON.parse(await ask('api/workers?status=running')) as WorkerView[];
       expect(all).to.have.length(2);

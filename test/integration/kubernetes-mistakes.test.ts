@@ -271,7 +271,9 @@ describe('a mistake in a Kubernetes queue', () => {
     expect(stopped.message).to.match(/edited\.yaml:\d+: containers is empty/);
     expect(await site.workers({ queue: 'EDITED' })).to.have.length(1);
     expect((await site.queue('GOOD')).reasons.map(({ code }) => code)).not.to.include(stopped.code);
-    expect(daemon?.output()).to.match(/WARN .*the submitter is stopped.*queue=EDITED.*containers is empty/);
+    await until('the log says it, too', () =>
+      /WARN .*the submitter is stopped.*queue=EDITED.*containers is empty/.test(daemon?.output() ?? ''),
+    );
     writeFileSync(site.path('edited.yaml'), good);
     await until('it goes on', async () => (await alive()).length === 1);
     expect(daemon?.output()).to.match(/INFO .*nothing stops the submitter any more.*queue=EDITED/);

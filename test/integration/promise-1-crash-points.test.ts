@@ -123,11 +123,13 @@ describe('promise 1: a submission that comes too late', () => {
       );
       // Only now do the old shims go on: they find their claims taken.
       writeFileSync(site.path('go'), '');
-      await until('every worker has one process', () =>
-        [...site.liveShims().values()].every((count) => count === 1),
-      );
-      expect(late.filter((id) => (site.starts().get(id) ?? 0) > 1)).to.deep.equal([]);
-      expect(site.liveShims().size).to.equal(wanted);
+      await until('the late shims are gone, and each worker has started', () => {
+        const living = [...site.liveShims().values()];
+        const started = site.starts().size;
+        return living.length === wanted && living.every((count) => count === 1) && started === wanted;
+      });
+      expect([...site.starts()].filter(([, count]) => count !== 1)).to.deep.equal([]);
+      expect([...site.starts().keys()].sort()).to.deep.equal(late.sort());
       expect((await site.workers({ status: 'running' })).length).to.equal(wanted);
     } finally {
       await site.clean();

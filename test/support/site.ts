@@ -122,10 +122,15 @@ export class Site {
   startFenced(as: readonly string[] = []): RunningDaemon {
     const own = process.getuid?.() === 0 ? [] : ['--user', '--map-current-user'];
     const fence = [...own, '--pid', '--fork', '--kill-child', '--mount-proc', '--'];
+    // The other user may not be let into the directory that holds the checkout.
+    const checkoutInside = as.length > 0 ? this.path('checkout') : checkout;
+    const reach = as.length > 0 ? `mkdir -p "$inside" && mount --bind "$outside" "$inside" && ` : '';
     const again = 'while :; do setsid "$@" & wait "$!"; echo a daemon ended; done';
-    const program = [join(checkout, 'bin/thresher'), '--config', this.config, 'run'];
+    const script = `outside=$1 inside=$2; shift 2; ${reach}${again}`;
+    const program = [join(checkoutInside, 'bin/thresher'), '--config', this.config, 'run'];
+    const inside = ['sh', '-c', script, 'sh', checkout, checkoutInside, ...as, ...program];
     // A session of its own: a signal to "the group of PID 1" stays inside.
-    return this.#spawn('setsid', ['unshare', ...fence, 'sh', '-c', again, 'sh', ...as, ...program], {});
+    return this.#spawn('setsid', ['unshare', ...fence, ...inside], {});
   }
 
   /** Starts a daemon that kills itself with SIGKILL at a step. */

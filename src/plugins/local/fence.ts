@@ -30,15 +30,18 @@ export async function fence(
       fenced.set(workerId, { kind: 'failed', error });
     }
   }
-  // A shim that finds its claim taken ends at once. A process that does not is a worker whose claim was removed.
+  // A shim that finds its claim taken ends at once, and one that hangs before its claim will. Another process that lives on is
+  // a worker whose claim was removed.
   for (const end = host.clock.monotonic() + loserWait; ;) {
     // Taken after the fences, so that it shows whatever began before them.
     const snapshot = takeSnapshot();
     const over = host.clock.monotonic() >= end;
     for (const [workerId, claim] of unnamed) {
       const survivor = host.survivor(workerId, undefined, snapshot);
-      if (claim === undefined && survivor !== undefined && !over) continue;
-      fenced.set(workerId, { kind: 'fenced', claim: survivor ?? claim });
+      const loses =
+        claim === undefined && survivor !== undefined && (await losesClaim(host, workerId, survivor));
+      if (claim === undefined && survivor !== undefined && !loses && !over) continue;
+      fenced.set(workerId, { kind: 'fenced', claim: loses ? undefined : (survivor ?? claim) });
       unnamed.delete(workerId);
     }
     if (unnamed.size === 0) return fenced;
@@ -68,4 +71,13 @@ async function fenceOne(host: LocalHost, worker: Worker): Promise<ShimClaim | un
     if (claim.by === 'shim') return claim;
   }
   return undefined;
+}
+
+/** Whether a process is a shim that will find its claim taken. A directory that cannot be read says nothing of it. */
+async function losesClaim(host: LocalHost, workerId: number, shim: ShimClaim): Promise<boolean> {
+  try {
+    return await host.directory.isBeforeClaim(workerId, shim);
+  } catch {
+    return false;
+  }
 }

@@ -41,6 +41,8 @@ interface Share {
 /** A worker that may be alive. */
 interface Live extends Share {
   readonly worker: Worker;
+  /** Its process, with its start as it was told first. */
+  readonly claim?: ShimClaim;
 }
 
 /** Workers looked at side by side. */
@@ -137,7 +139,8 @@ export class LocalHost {
   keep(marked: Pick<Marked, 'worker' | 'cpu' | 'memory'>, claim?: ShimClaim): void {
     const { worker, cpu, memory } = marked;
     const handle = claim === undefined ? worker.handle : toHandle(claim);
-    this.live.set(worker.workerId, { cpu, memory, worker: { ...worker, ...(handle && { handle }) } });
+    const kept = { ...worker, ...(handle && { handle }) };
+    this.live.set(worker.workerId, { cpu, memory, worker: kept, ...(claim && { claim }) });
   }
 
   /** `snapshot`: shared by all workers of one look, since /proc is read at once and as a whole. */
@@ -146,7 +149,7 @@ export class LocalHost {
     const known = this.knownProcess(worker);
     // A process that lives needs no file to say so, whatever became of its directory.
     if (known !== undefined && (await isAlive(known, this.bootId)))
-      return { kind: 'running', claim: this.#dated(known) };
+      return { kind: 'running', claim: this.#dated(workerId, known) };
     const { directory, claim: written } = await this.directory.claims(workerId, attempt);
     const claim = written?.by === 'shim' && written.pid !== 0 ? written : (known ?? shimOf(written));
     if (written?.by === 'shim' && (await isAlive(written, this.bootId))) {
@@ -161,7 +164,7 @@ export class LocalHost {
     const survivor = exit === undefined ? this.survivor(workerId, claim, snapshot) : undefined;
     if (survivor !== undefined) {
       this.#remember(workerId, survivor);
-      return { kind: 'running', claim: this.#dated(survivor) };
+      return { kind: 'running', claim: this.#dated(workerId, survivor) };
     }
     if (claim === undefined || !directory) return { kind: 'unclaimed' };
     if (exit?.noNamespace === true) this.namespaces.forget(exit.at);
@@ -225,10 +228,18 @@ export class LocalHost {
     if (live !== undefined) this.keep(live, claim);
   }
 
-  #dated(claim: ShimClaim): ShimClaim {
+  /**
+   * The start of a process that was found without its claim is reckoned once: the kernel's count is coarser than our clock, so
+   * that each look would give another time, and each would be written.
+   */
+  #dated(workerId: number, claim: ShimClaim): ShimClaim {
+    const told = this.live.get(workerId)?.claim;
+    if (told?.at !== undefined && told.pid === claim.pid && told.startTicks === claim.startTicks) return told;
     const age = this.ageOf(claim);
     if (claim.at !== undefined || age === undefined) return claim;
-    return { ...claim, at: this.clock.now() - age * 1000 };
+    const dated = { ...claim, at: this.clock.now() - age * 1000 };
+    this.#remember(workerId, dated);
+    return dated;
   }
 }
 

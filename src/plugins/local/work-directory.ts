@@ -163,6 +163,13 @@ export class WorkDirectory {
     );
   }
 
+  /** Whether a shim has not come to its claim yet: it writes the file just before, and removes it right after. */
+  isBeforeClaim(workerId: number, { pid }: Pick<ShimClaim, 'pid'>): Promise<boolean> {
+    return this.#lane.run(`looking for the shim of worker ${workerId}`, () =>
+      this.#within(workerId, false, async (inside) => (await readdir(inside)).includes(`claim.by-${pid}`)),
+    );
+  }
+
   /** Takes the claim of an attempt, so that its shim never starts; @returns the claim that stands, ours or the shim's. */
   async fence(workerId: number, attempt: number): Promise<Claim> {
     const standing = await this.#lane.run(`fencing worker ${workerId}`, () =>

@@ -50,7 +50,9 @@ for (const way of usable) {
       until(`${name} is written`, () => readdirSync(directory).includes(name) && name);
 
     it('sees its own processes only, as the child of no process', async () => {
-      const { stdout } = await start('ps -e -o ppid=,comm=').ended;
+      // PID 1 of the namespace may not have become its shell yet.
+      const settled = 'while ps -e -o comm= | grep -qx setsid; do :; done';
+      const { stdout } = await start(`${settled}; ps -e -o ppid=,comm=`).ended;
       const seen = stdout
         .trim()
         .split('\n')

@@ -63,6 +63,23 @@ describe('the wall time of a local worker', () => {
   });
 });
 
+describe('the start of a local worker', () => {
+  it('is told once and stays, or each look would be written to the database', async () => {
+    let step = 0;
+    const backend = new LocalBackend({ clock: { ...systemClock, now: () => systemClock.now() + step } });
+    try {
+      await backend.start(7, 'exec sleep 1000');
+      const first = (await backend.observe(({ over }) => over >= 2)).seen.get(7);
+      step = 50;
+      const later = (await backend.observe(({ over }) => over >= 2)).seen.get(7);
+      expect(first?.startTime).to.be.a('number');
+      expect(later?.startTime).to.equal(first?.startTime);
+    } finally {
+      await backend.clean();
+    }
+  });
+});
+
 describe('the uptime of the machine', () => {
   it('is above the start of every process, in any container', () => {
     expect(systemUptime()).to.be.greaterThan(process.uptime() - 1);
