@@ -1,5 +1,5 @@
 /**
- * One direction of knowledge: cli -> http -> daemon -> agents -> (plugins/contracts, store, config) -> worker.
+ * One direction of knowledge: cli -> http -> daemon -> agents -> (config -> limits, plugins/contracts, store) -> worker.
  * Each layer lists what it may import; everything else inside src/ is a violation.
  */
 const layers = {
@@ -7,10 +7,11 @@ const layers = {
   util: ['worker'],
   clients: ['util', 'worker'],
   'plugins/contracts': ['util', 'worker'],
-  config: ['plugins/contracts', 'util', 'worker'],
+  limits: ['plugins/contracts', 'util', 'worker'],
+  config: ['limits', 'plugins/contracts', 'util', 'worker'],
   store: ['util', 'worker'],
-  agents: ['plugins/contracts', 'store', 'config', 'util', 'worker'],
-  daemon: ['agents', 'plugins', 'store', 'config', 'clients', 'util', 'worker'],
+  agents: ['limits', 'plugins/contracts', 'store', 'config', 'util', 'worker'],
+  daemon: ['agents', 'limits', 'plugins', 'store', 'config', 'clients', 'util', 'worker'],
   http: ['daemon', 'agents', 'store', 'config', 'plugins/contracts', 'util', 'worker'],
   cli: ['http', 'daemon', 'agents', 'plugins/contracts', 'store', 'config', 'util', 'worker'],
 };

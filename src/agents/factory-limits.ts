@@ -2,7 +2,7 @@ import type { QueueConfig } from '../config/queues/queues.ts';
 import { siteFamilyOf } from '../config/queues/queues.ts';
 import type { Clock } from '../util/clock.ts';
 import { TokenBucket } from '../util/token-bucket.ts';
-import { SubmitWindow } from './submit-window.ts';
+import { SubmitWindow } from '../limits/submit-window.ts';
 
 /** What limits remember of a queue from pass to pass, whatever its configuration. */
 export interface QueueMemory {

@@ -5,7 +5,7 @@ import type { Reason } from '../worker/reason.ts';
 import type { Worker, WorkerError } from '../worker/worker.ts';
 import type { Change } from './ledger.ts';
 import type { LiveWorker } from './live-table.ts';
-import { applyLimits, backendLimiter, total } from './limiters.ts';
+import { applyLimits, backendLimiter, total } from '../limits/limiters.ts';
 import { isOpen, openPlacements } from './open-connections.ts';
 import { findChange, submitChange } from './outcomes.ts';
 import { PreflightLog } from './preflight-log.ts';

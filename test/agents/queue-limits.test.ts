@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { Connection } from '../../src/agents/connection.ts';
 import { FactoryLimits } from '../../src/agents/factory-limits.ts';
 import { Ledger } from '../../src/agents/ledger.ts';
-import { applyLimits } from '../../src/agents/limiters.ts';
+import { applyLimits } from '../../src/limits/limiters.ts';
 import { QueueLimits } from '../../src/agents/queue-limits.ts';
 import type { AgentContext, ConnectedPlugins, QueueRuntime } from '../../src/agents/queue-runtime.ts';
 import type { QueueConfig } from '../../src/config/queues/queues.ts';

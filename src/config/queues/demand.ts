@@ -1,7 +1,8 @@
 import type { AnyDefinition } from '../../plugins/contracts/index.ts';
 import type { Reason } from '../../worker/reason.ts';
-import { type Bound, coresBound, memoryBound, noLoad, workerBound } from './limit-formulas.ts';
-import type { Limits } from './limits.ts';
+import { type Bound, coresBound, memoryBound, noLoad, workerBound } from '../../limits/formulas.ts';
+import { whyClosed } from '../../limits/limiters.ts';
+import type { Limits } from '../../limits/limits.ts';
 import { type ChosenDemand, coresOf } from './queue-config.ts';
 import type { QueueOptions, WorkerOptions } from './queue-schema.ts';
 
@@ -16,16 +17,6 @@ export function demandOf(
   if (submitter?.defaultDemand !== undefined)
     return { demand: submitter.defaultDemand, why: `the default of ${submitter.name}` };
   return { demand: 'none', why: 'neither the queue (demand) nor submitter.defaultDemand says otherwise' };
-}
-
-/** States of a queue in which Harvester's operators expect new workers. */
-const workingStates = ['online', 'test'];
-
-/** Why a queue in this state gets no new workers; undefined where it does. The daemon's gate asks the same. */
-export function whyClosed(queueStatus: string): Reason | undefined {
-  if (workingStates.includes(queueStatus)) return undefined;
-  const message = `queueStatus is ${queueStatus}: set it to "online" for new workers`;
-  return { code: 'queue-status', message };
 }
 
 /**

@@ -17,8 +17,8 @@ import {
   queueStatus,
   resourceTypeLimits,
   total,
-} from '../../src/agents/limiters.ts';
-import { type QueueLoad, workerBound } from '../../src/config/queues/limit-formulas.ts';
+} from '../../src/limits/limiters.ts';
+import { type QueueLoad, workerBound } from '../../src/limits/formulas.ts';
 import { requirements } from '../support/samples.ts';
 
 const state = (changes: Partial<LimitState> = {}): LimitState => ({

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { blackHole, type BlackHoleState, type EndedWorker, swallowed } from '../../src/agents/black-hole.ts';
+import { blackHole, type BlackHoleState, type EndedWorker, swallowed } from '../../src/limits/black-hole.ts';
 
 const options = { lifetime: 10_000, workers: 20, pause: 600_000 };
 const now = Date.UTC(2026, 0, 1, 12);

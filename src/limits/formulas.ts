@@ -1,4 +1,4 @@
-import { isQueued, type WorkerStatus } from '../../worker/status.ts';
+import { isQueued, type WorkerStatus } from '../worker/status.ts';
 import type { Limits } from './limits.ts';
 
 /** Workers, their cores and their memory (MB). */

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { SubmitWindow } from '../../src/agents/submit-window.ts';
+import { SubmitWindow } from '../../src/limits/submit-window.ts';
 
 /** What the window leaves of a demand. */
 const atMost = (window: SubmitWindow) => window.limit?.atMost ?? Infinity;

@@ -7,9 +7,9 @@ import {
   perResourceType,
   queueLoad,
   workerBound,
-} from '../../../src/config/queues/limit-formulas.ts';
-import type { Limits } from '../../../src/config/queues/limits.ts';
-import { workerStatuses } from '../../../src/worker/status.ts';
+} from '../../src/limits/formulas.ts';
+import type { Limits } from '../../src/limits/limits.ts';
+import { workerStatuses } from '../../src/worker/status.ts';
 
 const limitsOf = (limits: Partial<Limits>): Limits => ({
   maxWorkers: 100,

@@ -1,7 +1,5 @@
 import type { Group, Preflight } from '../plugins/contracts/index.ts';
-import { whyClosed } from '../config/queues/demand.ts';
-import type { Limits } from '../config/queues/limits.ts';
-import type { Control } from '../store/queues.ts';
+import type { Limits } from './limits.ts';
 import type { Reason } from '../worker/reason.ts';
 import type { Requirements } from '../worker/worker.ts';
 import {
@@ -11,12 +9,15 @@ import {
   perResourceType,
   type QueueLoad,
   workerBound,
-} from '../config/queues/limit-formulas.ts';
+} from './formulas.ts';
 
 /** What may close a queue altogether. */
 export interface GateState {
   readonly queueStatus: string;
-  readonly control: Control | undefined;
+  /** What an operator told the queue, and when (ms UTC). */
+  readonly control:
+    | { readonly mode: 'paused' | 'draining'; readonly reason: string; readonly since: number }
+    | undefined;
   /** Why its connections are closed, if nothing can be submitted on any of them. */
   readonly closed: Reason | undefined;
   /** Why its credentials are not good enough, if so. */
@@ -54,6 +55,16 @@ export type Limiter = (state: LimitState) => Limit | undefined;
 export type Gate = (state: GateState) => Limit | undefined;
 
 const stop = (code: string, message: string): Limit => ({ atMost: 0, reason: { code, message } });
+
+/** States of a queue in which Harvester's operators expect new workers. */
+const workingStates = ['online', 'test'];
+
+/** Why a queue in this state gets no new workers; undefined where it does. The daemon's gate asks the same. */
+export function whyClosed(queueStatus: string): Reason | undefined {
+  if (workingStates.includes(queueStatus)) return undefined;
+  const message = `queueStatus is ${queueStatus}: set it to "online" for new workers`;
+  return { code: 'queue-status', message };
+}
 
 export const queueStatus: Gate = ({ queueStatus }) => {
   const reason = whyClosed(queueStatus);
