@@ -11,10 +11,10 @@ import type {
 import type { Clock } from '../util/clock.ts';
 import { type Deadline, withDeadline } from '../util/deadline.ts';
 import type { Requirements } from '../worker/worker.ts';
-import type { Connection } from './connection.ts';
-import type { CredentialBoard } from './credential-board.ts';
-import type { FactoryLimits } from './factory-limits.ts';
-import type { Ledger } from './ledger.ts';
+import type { Connection } from './observation/connection.ts';
+import type { CredentialBoard } from './credentials/credential-board.ts';
+import type { FactoryLimits } from './submission/factory-limits.ts';
+import type { Ledger } from './ledger/ledger.ts';
 import type { Metrics } from './metrics.ts';
 
 /** One connection as a queue uses it. */

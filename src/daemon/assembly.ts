@@ -1,4 +1,4 @@
-import type { ObservationWriter } from '../agents/observations.ts';
+import type { ObservationWriter } from '../agents/observation/observation-writer.ts';
 import type { ConnectedPlugins, QueueRuntime } from '../agents/queue-runtime.ts';
 import type { QueueConfig, QueueFileResult } from '../config/queues/queues.ts';
 import type { ConfigPlace } from '../store/config-places.ts';

@@ -1,8 +1,8 @@
 import { type Loop, Progress } from '../agents/loop.ts';
-import { MonitorAgent } from '../agents/monitor.ts';
-import type { ObservationWriter } from '../agents/observations.ts';
+import { MonitorAgent } from '../agents/observation/monitor-agent.ts';
+import type { ObservationWriter } from '../agents/observation/observation-writer.ts';
 import type { ConnectedPlugins } from '../agents/queue-runtime.ts';
-import { ReconcilerAgent, type ReconcilerOptions } from '../agents/reconciler.ts';
+import { ReconcilerAgent, type ReconcilerOptions } from '../agents/reconciling/reconciler-agent.ts';
 import type { QueueConfig } from '../config/queues/queues.ts';
 import { followed, type LoopParts, watched } from './queue-loops.ts';
 

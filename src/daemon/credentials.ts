@@ -1,5 +1,5 @@
-import type { CredentialBoard } from '../agents/credential-board.ts';
-import { CredentialAgent } from '../agents/credentials.ts';
+import type { CredentialBoard } from '../agents/credentials/credential-board.ts';
+import { CredentialAgent } from '../agents/credentials/credential-agent.ts';
 import type { Loop } from '../agents/loop.ts';
 import type { AgentContext } from '../agents/queue-runtime.ts';
 import { allManagers, keyOf, managersOf } from '../config/queues/credential-managers.ts';

@@ -1,8 +1,8 @@
-import { CommandAgent, type CommandTargets, type SweepResult } from '../agents/commands.ts';
+import { CommandAgent, type CommandTargets, type SweepResult } from '../agents/commands/command-agent.ts';
 import { Progress } from '../agents/loop.ts';
-import { PrunerAgent, retentionAt } from '../agents/pruner.ts';
-import type { ReconcilerAgent } from '../agents/reconciler.ts';
-import type { SweeperAgent } from '../agents/sweeper.ts';
+import { PrunerAgent, retentionAt } from '../agents/sweeping/pruner-agent.ts';
+import type { ReconcilerAgent } from '../agents/reconciling/reconciler-agent.ts';
+import type { SweeperAgent } from '../agents/sweeping/sweeper-agent.ts';
 import { messageOf } from '../worker/errors.ts';
 import { followed, type LoopParts, watched } from './queue-loops.ts';
 

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { judgeOne, type KnownCredential } from '../agents/credential-board.ts';
+import { judgeOne, type KnownCredential } from '../agents/credentials/credential-board.ts';
 import type { LoopHealth } from '../agents/loop.ts';
 import type { Metrics, PassDone } from '../agents/metrics.ts';
 import type { SubmitOutcome } from '../plugins/contracts/index.ts';

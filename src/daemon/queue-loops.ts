@@ -1,8 +1,8 @@
 import { Progress } from '../agents/loop.ts';
 import type { Loop } from '../agents/loop.ts';
 import type { AgentContext, QueueRuntime } from '../agents/queue-runtime.ts';
-import { SubmitterAgent } from '../agents/submitter.ts';
-import { SweeperAgent } from '../agents/sweeper.ts';
+import { SubmitterAgent } from '../agents/submission/submitter-agent.ts';
+import { SweeperAgent } from '../agents/sweeping/sweeper-agent.ts';
 import type { Settings } from '../config/settings/settings-schema.ts';
 import type { Reason } from '../worker/reason.ts';
 import type { LoopSet } from './loop-set.ts';

@@ -1,6 +1,6 @@
-import { Connection } from '../agents/connection.ts';
+import { Connection } from '../agents/observation/connection.ts';
 import type { ConnectedPlugins, QueueRuntime } from '../agents/queue-runtime.ts';
-import { requirementsOf } from '../agents/worker-maker.ts';
+import { requirementsOf } from '../agents/submission/worker-maker.ts';
 import { noLoad, workerBound } from '../limits/formulas.ts';
 import type {
   CredentialManagerChoice,

@@ -1,7 +1,7 @@
-import { CredentialBoard } from '../../src/agents/credential-board.ts';
-import { Connection } from '../../src/agents/connection.ts';
-import { FactoryLimits } from '../../src/agents/factory-limits.ts';
-import { Ledger } from '../../src/agents/ledger.ts';
+import { CredentialBoard } from '../../src/agents/credentials/credential-board.ts';
+import { Connection } from '../../src/agents/observation/connection.ts';
+import { FactoryLimits } from '../../src/agents/submission/factory-limits.ts';
+import { Ledger } from '../../src/agents/ledger/ledger.ts';
 import { noMetrics } from '../../src/agents/metrics.ts';
 import type { AgentContext } from '../../src/agents/queue-runtime.ts';
 import { openStore, type Store } from '../../src/store/store.ts';

@@ -1,4 +1,4 @@
-import type { KnownCredential } from '../../src/agents/credential-board.ts';
+import type { KnownCredential } from '../../src/agents/credentials/credential-board.ts';
 import type { LoopHealth } from '../../src/agents/loop.ts';
 import { DaemonMetrics } from '../../src/daemon/metrics.ts';
 import type { Served } from '../../src/http/served.ts';

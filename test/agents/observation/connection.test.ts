@@ -1,0 +1,96 @@
+import { expect } from 'chai';
+import { Connection } from '../../../src/agents/observation/connection.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+
+const trouble = { code: 'plugin-failed', message: 'no route to host' };
+
+describe('a connection', () => {
+  let clock: ManualClock;
+  let connection: Connection;
+  let opened: number;
+
+  beforeEach(() => {
+    clock = new ManualClock();
+    connection = new Connection('local:/pilots', clock, 120_000);
+    opened = 0;
+    connection.onOpen(() => opened++);
+  });
+
+  const open = () => {
+    connection.listed();
+    connection.completed();
+  };
+
+  it('is closed until it was listed and then shown', () => {
+    expect(connection.closed).to.deep.equal({ code: 'not-listed', message: 'local:/pilots is being listed' });
+    connection.listed();
+    expect(connection.closed).to.deep.equal({
+      code: 'status-unknown',
+      message: 'local:/pilots has not shown its workers yet',
+    });
+    expect(opened).to.equal(0);
+    connection.completed();
+    expect(connection.closed).to.equal(undefined);
+    expect(opened).to.equal(1);
+  });
+
+  it('opens also when it was shown before it was listed', () => {
+    connection.completed();
+    expect(connection.closed?.code).to.equal('not-listed');
+    connection.listed();
+    expect(connection.closed).to.equal(undefined);
+    expect(opened).to.equal(1);
+  });
+
+  it('says why it could not be listed, until it is', () => {
+    connection.listFailed(trouble);
+    expect(connection.closed).to.deep.equal({
+      code: 'not-listed',
+      message: 'local:/pilots could not be listed: no route to host',
+    });
+    open();
+    expect(connection.closed).to.equal(undefined);
+  });
+
+  it('closes at once on trouble, and opens only with a complete answer', async () => {
+    open();
+    connection.troubled(trouble);
+    expect(connection.closed).to.deep.equal({
+      code: 'status-unknown',
+      message: 'local:/pilots: no route to host',
+    });
+    connection.listed();
+    expect(connection.closed?.code).to.equal('status-unknown');
+    expect(opened).to.equal(1);
+    connection.completed();
+    expect(connection.closed).to.equal(undefined);
+    expect(opened).to.equal(2);
+  });
+
+  it('closes when nothing was shown for too long', async () => {
+    open();
+    await clock.advance(120_000);
+    expect(connection.closed).to.equal(undefined);
+    await clock.advance(1000);
+    expect(connection.closed).to.deep.equal({
+      code: 'status-unknown',
+      message: 'local:/pilots showed its workers last 121 s ago',
+    });
+    connection.completed();
+    expect(connection.closed).to.equal(undefined);
+    expect(opened).to.equal(2);
+  });
+
+  it('tells nobody that it opens while it is open', () => {
+    open();
+    connection.completed();
+    connection.listed();
+    expect(opened).to.equal(1);
+  });
+
+  it('stays open when a later listing fails: what lives there was matched once', () => {
+    open();
+    connection.listFailed(trouble);
+    expect(connection.closed).to.equal(undefined);
+  });
+});
