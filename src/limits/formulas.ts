@@ -49,6 +49,8 @@ export interface Bound {
   readonly name: string;
   /** How its number came about, where it is not the option's own. */
   readonly from?: string;
+  /** A share of the running workers is 0 while none run: this option lets the first one start. */
+  readonly startsWith?: string;
 }
 
 /**
@@ -62,7 +64,18 @@ export function workerBound(limits: Limits, running: Load): Bound {
   const share = percent(ratio, running.workers);
   if (min !== undefined && share < min) return { atMost: Math.min(most, min), name: 'nQueueLimitWorkerMin' };
   if (share >= most) return whole;
-  return { atMost: share, name: 'nQueueLimitWorkerRatio', from: `${ratio} % of ${running.workers} running` };
+  return {
+    atMost: share,
+    name: 'nQueueLimitWorkerRatio',
+    from: `${ratio} % of ${running.workers} running`,
+    startsWith: 'nQueueLimitWorkerMin',
+  };
+}
+
+/** Why a share lets no first worker start; undefined where the bound is no share. Waiting changes nothing about it. */
+export function whyNoneStarts({ atMost, name, from, startsWith }: Bound): string | undefined {
+  if (startsWith === undefined) return undefined;
+  return `${name} gives ${atMost} (${from ?? ''}): nothing starts from none unless ${startsWith} is above 0`;
 }
 
 function percent(ratio: number, of: number): number {
@@ -122,7 +135,12 @@ function resourceBound(running: number, perWorker: number, resource: Resource): 
   const floor = floorOf(resource);
   const bound =
     share >= floor.atMost
-      ? { atMost: share, name: `${name}Ratio`, from: `${ratio} % of ${running} running` }
+      ? {
+          atMost: share,
+          name: `${name}Ratio`,
+          from: `${ratio} % of ${running} running`,
+          startsWith: `${name}Min`,
+        }
       : floor.atMost < perWorker
         ? { atMost: perWorker, name: floor.name, from: 'raised to what one worker takes' }
         : floor;

@@ -8,6 +8,7 @@ import {
   memoryBound,
   perResourceType,
   type QueueLoad,
+  whyNoneStarts,
   workerBound,
 } from './formulas.ts';
 
@@ -16,8 +17,7 @@ export interface GateState {
   readonly queueStatus: string;
   /** What an operator told the queue, and when (ms UTC). */
   readonly control:
-    | { readonly mode: 'paused' | 'draining'; readonly reason: string; readonly since: number }
-    | undefined;
+    { readonly mode: 'paused' | 'draining'; readonly reason: string; readonly since: number } | undefined;
   /** Why its connections are closed, if nothing can be submitted on any of them. */
   readonly closed: Reason | undefined;
   /** Why its credentials are not good enough, if so. */
@@ -91,14 +91,13 @@ export const maxWorkers: Limiter = ({ load, limits }) => {
 
 export const queueLimit: Limiter = ({ load, limits }) => {
   const bound = workerBound(limits, load.running);
-  return ratioOfNone(bound, load, 1) ?? left(bound, load.queued.workers, 'queue-limit', 'workers');
+  return ratioOfNone(bound, load, 1) ?? limitOf(bound, load.queued.workers, 'queue-limit', 'workers');
 };
 
-/** A share of none is none, and stays so: it is told apart from a limit that is reached, since no waiting helps. */
-function ratioOfNone({ atMost, name, from }: Bound, { alive }: QueueLoad, perWorker: number) {
-  if (!name.endsWith('Ratio') || alive.workers > 0 || atMost >= Math.max(1, perWorker)) return undefined;
-  const min = name.replace(/Ratio$/, 'Min');
-  const message = `${name} gives ${atMost} (${from ?? ''}): nothing starts from none unless ${min} is above 0`;
+/** A share of none is none, and stays so: no waiting helps, as it does where a limit is reached. */
+function ratioOfNone(bound: Bound, { alive }: QueueLoad, perWorker: number): Limit | undefined {
+  const message = whyNoneStarts(bound);
+  if (message === undefined || alive.workers > 0 || bound.atMost >= Math.max(1, perWorker)) return undefined;
   return stop('ratio-of-none', message);
 }
 
@@ -113,7 +112,7 @@ export const resourceTypeLimits = (state: LimitState): Limit[] => {
     const bound = { atMost, name: `${whole.name} for ${type}`, from };
     const queued = queuedByType.get(type) ?? 0;
     return {
-      ...left(bound, queued, 'queue-limit-resource-type', 'workers'),
+      ...limitOf(bound, queued, 'queue-limit-resource-type', 'workers'),
       of: ({ resourceType }) => resourceType === type,
     };
   });
@@ -124,7 +123,7 @@ export const coresLimit: Limiter = ({ limits, load, requirements }) => {
   const bound = coresBound(limits, load.running, each);
   if (bound === undefined) return undefined;
   const limit =
-    ratioOfNone(bound, load, each) ?? left(bound, load.queued.cores, 'queue-limit-cores', 'cores', each);
+    ratioOfNone(bound, load, each) ?? limitOf(bound, load.queued.cores, 'queue-limit-cores', 'cores', each);
   return { ...limit, cost: ({ nCore }) => nCore };
 };
 
@@ -133,12 +132,12 @@ export const memoryLimit: Limiter = ({ limits, load, requirements }) => {
   const bound = memoryBound(limits, load.running, each);
   if (bound === undefined) return undefined;
   const limit =
-    ratioOfNone(bound, load, each) ?? left(bound, load.queued.memory, 'queue-limit-memory', 'MB', each);
+    ratioOfNone(bound, load, each) ?? limitOf(bound, load.queued.memory, 'queue-limit-memory', 'MB', each);
   return { ...limit, cost: ({ minRamCount }) => minRamCount };
 };
 
-/** What a bound leaves. `perWorker` is what one worker takes of it. */
-function left(bound: Bound, queued: number, code: string, unit: string, perWorker = 0): Limit {
+/** The limit that a bound leaves beside the queued workers. `perWorker` is how much of it one worker takes. */
+function limitOf(bound: Bound, queued: number, code: string, unit: string, perWorker = 0): Limit {
   const { atMost, name, from } = bound;
   const unitOf = unit === 'workers' ? '' : ` ${unit}`;
   const how = from === undefined ? '' : ` (${from})`;
@@ -206,13 +205,13 @@ export function total(groups: readonly Group[]): number {
 /** The first groups are served first. */
 function cut(groups: readonly Group[], { atMost, cost = () => 1, of = () => true }: Limit): Group[] {
   if (atMost === Infinity) return [...groups];
-  let left = atMost;
+  let rest = atMost;
   return groups.map((group) => {
     const each = cost(group.requirements);
     // What costs nothing is stopped only by a limit that is reached.
-    if (!of(group.requirements) || (each === 0 && left > 0)) return group;
-    const count = Math.min(group.count, left <= 0 ? 0 : Math.floor(left / each));
-    left -= count * each;
+    if (!of(group.requirements) || (each === 0 && rest > 0)) return group;
+    const count = Math.min(group.count, rest <= 0 ? 0 : Math.floor(rest / each));
+    rest -= count * each;
     return { ...group, count };
   });
 }

@@ -138,7 +138,12 @@ describe('how many workers may be queued', () => {
       'the share of the running',
       { nQueueLimitWorkerRatio: 30 },
       11,
-      { atMost: 3, name: 'nQueueLimitWorkerRatio', from: '30 % of 11 running' },
+      {
+        atMost: 3,
+        name: 'nQueueLimitWorkerRatio',
+        from: '30 % of 11 running',
+        startsWith: 'nQueueLimitWorkerMin',
+      },
     ],
     [
       'the Min where the share is less',
@@ -150,7 +155,12 @@ describe('how many workers may be queued', () => {
       'the share where it is just the Min',
       { nQueueLimitWorkerRatio: 50, nQueueLimitWorkerMin: 4 },
       8,
-      { atMost: 4, name: 'nQueueLimitWorkerRatio', from: '50 % of 8 running' },
+      {
+        atMost: 4,
+        name: 'nQueueLimitWorkerRatio',
+        from: '50 % of 8 running',
+        startsWith: 'nQueueLimitWorkerMin',
+      },
     ],
     [
       'nQueueLimitWorker where the share is as much or more: then waiting for others to run is no use',
@@ -232,7 +242,12 @@ describe('how many cores and how much memory may be queued', () => {
       { ...cores, ...ratio },
       101,
       8,
-      { atMost: 50, name: 'nQueueLimitWorkerCoresRatio', from: '50 % of 101 running' },
+      {
+        atMost: 50,
+        name: 'nQueueLimitWorkerCoresRatio',
+        from: '50 % of 101 running',
+        startsWith: 'nQueueLimitWorkerCoresMin',
+      },
     ],
     [
       'the limit where the share is more',

@@ -1,6 +1,13 @@
 import type { AnyDefinition } from '../../plugins/contracts/index.ts';
 import type { Reason } from '../../worker/reason.ts';
-import { type Bound, coresBound, memoryBound, noLoad, workerBound } from '../../limits/formulas.ts';
+import {
+  type Bound,
+  coresBound,
+  memoryBound,
+  noLoad,
+  whyNoneStarts,
+  workerBound,
+} from '../../limits/formulas.ts';
 import { whyClosed } from '../../limits/limiters.ts';
 import type { Limits } from '../../limits/limits.ts';
 import { type ChosenDemand, coresOf } from './queue-config.ts';
@@ -89,11 +96,9 @@ function tooLittle(
 ): string | undefined {
   // What costs nothing is stopped only by a limit of 0.
   if (bound === undefined || bound.atMost >= Math.max(1, each)) return undefined;
-  const { name, atMost, from } = bound;
-  if (name.endsWith('Ratio')) {
-    const min = name.replace(/Ratio$/, 'Min');
-    return `${name} gives ${atMost} (${from ?? ''}): nothing starts from none unless ${min} is above 0`;
-  }
+  const noneStarts = whyNoneStarts(bound);
+  if (noneStarts !== undefined) return noneStarts;
+  const { name, atMost } = bound;
   const counts =
     atMost === 0
       ? atMost
