@@ -1,9 +1,11 @@
+import type { Log } from '../../plugins/contracts/index.ts';
 import type { Command, CommandResult, OpenCommand } from '../../store/commands.ts';
+import type { Clock } from '../../util/clock.ts';
 import { queuedStatuses } from '../../worker/status.ts';
 import { toReason } from '../../worker/errors.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { LiveWorker } from '../ledger/live-table.ts';
-import type { AgentContext } from '../queue-runtime.ts';
+import type { AgentStore } from '../agent-store.ts';
 
 type KillFilter = Parameters<Ledger['requestKill']>[0];
 
@@ -28,29 +30,36 @@ export interface CommandTargets {
   removeOrphans(): Promise<SweepResult>;
 }
 
+export interface CommandParts {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly ledger: Ledger;
+  readonly store: AgentStore;
+}
+
 /** Carries out what operators ask on the command line. */
 export class CommandAgent {
-  readonly #context: AgentContext;
+  readonly #parts: CommandParts;
   readonly #targets: CommandTargets;
   /** Whether commands may be open without a sign of it: at the start, and after a failed pass. */
   #lookAnyway = true;
   /** Sweeps under way, by their command. */
   readonly #sweeping = new Set<number>();
 
-  constructor(context: AgentContext, targets: CommandTargets) {
-    this.#context = context;
+  constructor(parts: CommandParts, targets: CommandTargets) {
+    this.#parts = parts;
     this.#targets = targets;
   }
 
   /** Only what steers queues, before anything runs: the rest needs running agents. */
   async carryOutControls(): Promise<void> {
-    for (const open of await this.#context.ledger.store.commands.open()) {
+    for (const open of await this.#parts.store.commands.open()) {
       if (['pause', 'drain', 'resume'].includes(open.command.kind)) await this.#finish(open);
     }
   }
 
   async pass(): Promise<void> {
-    const { store } = this.#context.ledger;
+    const { store } = this.#parts;
     // Another process writes here only to leave a command.
     if (!store.changedElsewhere() && !this.#lookAnyway) return;
     this.#lookAnyway = true;
@@ -68,17 +77,17 @@ export class CommandAgent {
     this.#finish(open)
       .catch((error: unknown) => {
         this.#lookAnyway = true;
-        this.#context.log.error('sweep failed', { ...toReason(error) });
+        this.#parts.log.error('sweep failed', { ...toReason(error) });
       })
       .finally(() => this.#sweeping.delete(open.id));
   }
 
   async #finish({ id, command }: OpenCommand): Promise<void> {
-    const { clock, log, ledger } = this.#context;
-    await ledger.store.commands.take(id, clock.now());
+    const { clock, log, store } = this.#parts;
+    await store.commands.take(id, clock.now());
     const { ok, message } = await this.#carryOut(command);
     log.info('command carried out', { ...command, ok, result: message });
-    await ledger.store.commands.finish(id, { ok, message });
+    await store.commands.finish(id, { ok, message });
   }
 
   async #carryOut(command: Command): Promise<CommandResult> {
@@ -98,14 +107,14 @@ export class CommandAgent {
         if (!result.ok) return result;
         // What has not begun is not begun any more; what runs may end by itself.
         const filter = { queue: command.queue, statuses: queuedStatuses };
-        const asked = await this.#context.ledger.requestKill(filter, `drain: ${command.reason}`);
+        const asked = await this.#parts.ledger.requestKill(filter, `drain: ${command.reason}`);
         return { ok: true, message: `${result.message}; ${asked} queued workers are cancelled` };
       }
       case 'resume':
         return this.#control(command.queue, null);
       case 'kill': {
         const { ids } = command;
-        const { live } = this.#context.ledger;
+        const { live } = this.#parts.ledger;
         const these = ids.flatMap((id) => live.get(id) ?? []);
         return this.#kill(these, { ids }, (asked) => `${asked} of ${ids.length} workers`);
       }
@@ -113,7 +122,7 @@ export class CommandAgent {
         const { queue, statuses } = command;
         const isMeant = (worker: LiveWorker) =>
           worker.queue === queue && (statuses?.includes(worker.status) ?? true);
-        const these = [...this.#context.ledger.live.all()].filter(isMeant);
+        const these = [...this.#parts.ledger.live.all()].filter(isMeant);
         return this.#kill(these, { queue, statuses }, (asked) => `${asked} workers of ${queue}`);
       }
       case 'sweep': {
@@ -132,7 +141,7 @@ export class CommandAgent {
     filter: KillFilter,
     what: (asked: number) => string,
   ): Promise<CommandResult> {
-    const { ledger } = this.#context;
+    const { ledger } = this.#parts;
     const reason = 'killed by an operator';
     const beyond = workers.filter((worker) => !this.#targets.leads(worker));
     // It is written down: should a configuration lead there again, these end.
@@ -151,10 +160,10 @@ export class CommandAgent {
     queue: string,
     control: { readonly mode: 'paused' | 'draining'; readonly reason: string } | null,
   ): Promise<CommandResult> {
-    const { ledger, clock } = this.#context;
+    const { store, clock } = this.#parts;
     const known = this.#targets.queues().has(queue);
     const done =
-      known && (await ledger.store.queues.setControl(queue, control && { ...control, since: clock.now() }));
+      known && (await store.queues.setControl(queue, control && { ...control, since: clock.now() }));
     if (!done) return { ok: false, message: `there is no queue ${queue}` };
     this.#targets.wakeSubmitter(queue);
     return { ok: true, message: `${queue} is ${control?.mode ?? 'resumed'}` };

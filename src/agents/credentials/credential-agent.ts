@@ -3,6 +3,7 @@ import type { Clock } from '../../util/clock.ts';
 import { type Deadline, withDeadline } from '../../util/deadline.ts';
 import { toReason } from '../../worker/errors.ts';
 import type { Reason } from '../../worker/reason.ts';
+import type { Emit } from '../events.ts';
 import { type CredentialBoard, nameOf } from './credential-board.ts';
 import type { Log } from '../../plugins/contracts/index.ts';
 
@@ -18,6 +19,7 @@ export interface CredentialAgentOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly giveUp: AbortSignal;
+  readonly events: Emit;
 }
 
 /** Pauses after renewals that failed, ms, doubling. A file that changes ends them. */
@@ -66,7 +68,10 @@ export class CredentialAgent {
       ),
     );
     // What could not be looked at even once stays unknown, which keeps queues from using it.
-    if (states !== undefined) this.#board.show(this.#options.name, states, troubles);
+    if (states !== undefined) {
+      const { name: manager, events } = this.#options;
+      if (this.#board.show(manager, states, troubles)) events.emit('credentialsImproved', { manager });
+    }
     this.#tell(states ?? [], outcomes);
     const failed = states === undefined || troubles.size > 0 || states.some(({ kind }) => kind === 'broken');
     this.#failures = failed ? this.#failures + 1 : 0;

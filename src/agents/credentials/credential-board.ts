@@ -18,19 +18,17 @@ export class CredentialBoard {
   readonly #known = new Map<string, KnownCredential>();
   /** Managers that did not look yet, and what keeps them from it: what is not known may be bad. */
   readonly #awaited = new Map<string, string | undefined>();
-  #onBetter: () => void = () => undefined;
-
-  /** Called whenever one is good, or good for longer, that was not: somebody may be waiting to submit. */
-  onBetter(tell: () => void): void {
-    this.#onBetter = tell;
-  }
 
   get all(): readonly KnownCredential[] {
     return [...this.#known.values()];
   }
 
-  /** What a manager saw; what it no longer shows is forgotten. `troubles` by name. */
-  show(manager: string, states: readonly CredentialState[], troubles: ReadonlyMap<string, Reason>): void {
+  /**
+   * Takes what a manager saw, and forgets what it no longer shows.
+   * @param troubles by name
+   * @returns whether a credential is good, or good for longer, that was not: queues may be waiting to submit
+   */
+  show(manager: string, states: readonly CredentialState[], troubles: ReadonlyMap<string, Reason>): boolean {
     const before = new Map(this.#known);
     let better = this.#awaited.has(manager);
     this.forget(manager);
@@ -42,7 +40,7 @@ export class CredentialBoard {
       const earlier = before.get(key)?.state;
       better ||= endOf(state) > (earlier === undefined ? -Infinity : endOf(earlier));
     }
-    if (better) this.#onBetter();
+    return better;
   }
 
   /** Somebody is about to look, nobody knows yet at what; or cannot look, and why. */

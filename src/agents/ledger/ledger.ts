@@ -1,49 +1,47 @@
 import type { Log } from '../../plugins/contracts/index.ts';
+import type { ConfigPlace } from '../../store/config-places.ts';
 import { storeError } from '../../store/failures.ts';
 import type { Store } from '../../store/store.ts';
 import type { WorkerChange } from '../../store/worker-changes.ts';
 import type { WorkerFilter } from '../../store/workers.ts';
 import type { Clock } from '../../util/clock.ts';
-import { type FinalStatus, isFinal, isQueued, mayBecome, type WorkerStatus } from '../../worker/status.ts';
+import { mayBecome, type WorkerStatus } from '../../worker/status.ts';
 import type { Worker } from '../../worker/worker.ts';
+import type { Emit, WorkerChanged } from '../events.ts';
+import { InFlight } from './in-flight.ts';
 import { LiveTable } from './live-table.ts';
-
-/** What the ledger tells those who wait for something to happen. */
-export interface LedgerEvents {
-  /** Workers of this queue ended or began to run: there may be room for others. */
-  roomMade(queue: string): void;
-  /** Somebody asked for the end of workers of this queue. */
-  killRequested(queue: string): void;
-  /** The end of a worker is in the database. */
-  ended?(queue: string, status: FinalStatus, code: string | undefined): void;
-}
 
 export type Change = Omit<WorkerChange, 'from' | 'at'>;
 
 /**
- * The one way in which agents change workers: the transition table is asked, then the database, and only then the live
- * table and whoever waits.
+ * Every write to a worker's row goes through here: the transition table is asked, then the database, and only then the live
+ * table, and those who listen. Four rules keep the three in step:
+ *
+ * 1. Changes of status run one after the other: each is judged by the status that the one before it left.
+ * 2. New rows (`intend`, `adopt`) need no turn: no change can name a worker before its row is there.
+ * 3. Further attempts, requests to end and moves to another configuration need none either: the database checks their
+ *    condition in the statement itself. A sweep's mark is for ended workers, whose status changes no more.
+ * 4. Nothing else writes these rows, except that the pruner and `thresher db prune` delete those of swept workers.
  */
 export class Ledger {
   readonly live = new LiveTable();
-  /** Workers in a submission under way: nobody else may touch them until its outcome is written. */
-  readonly inFlight = new Set<number>();
-  readonly store: Store;
+  readonly inFlight = new InFlight();
+  readonly #store: Store;
   readonly #clock: Clock;
   readonly #log: Log;
-  readonly #events: LedgerEvents;
+  readonly #events: Emit;
   /** The end of the last change that was asked for. */
   #queue: Promise<void> = Promise.resolve();
 
-  constructor(store: Store, clock: Clock, log: Log, events: LedgerEvents) {
-    this.store = store;
+  constructor(store: Store, clock: Clock, log: Log, events: Emit) {
+    this.#store = store;
     this.#clock = clock;
     this.#log = log;
     this.#events = events;
   }
 
   async load(): Promise<void> {
-    this.live.load(await this.store.workers.liveRows());
+    this.live.load(await this.#store.workers.liveRows());
   }
 
   /** Records intents: what is not written here may not be submitted. */
@@ -85,20 +83,37 @@ export class Ledger {
       } else allowed.set(change.workerId, { ...change, from: worker.status, at });
     }
     if (allowed.size === 0) return new Set();
-    const refused = await this.#guard(this.store.workers.apply([...allowed.values()]));
+    const refused = await this.#guard(this.#store.workers.apply([...allowed.values()]));
     if (refused.length > 0) this.#log.error('database and memory disagree', { workerIds: refused });
     for (const workerId of refused) allowed.delete(workerId);
-    const roomier = new Set<string>();
-    for (const change of allowed.values()) {
-      const queue = this.live.get(change.workerId)?.queue;
-      this.live.update(change.workerId, change.to, change.handle !== undefined);
-      const leftQueue = isQueued(change.from) && !isQueued(change.to);
-      if ((isFinal(change.to) || leftQueue) && queue !== undefined) roomier.add(queue);
-      if (isFinal(change.to) && queue !== undefined)
-        this.#events.ended?.(queue, change.to, change.error?.code);
+    const changed: WorkerChanged[] = [];
+    for (const { workerId, from, to, handle, error } of allowed.values()) {
+      const queue = this.live.get(workerId)?.queue;
+      this.live.update(workerId, to, handle !== undefined);
+      if (from !== to && queue !== undefined) changed.push({ workerId, queue, from, to, code: error?.code });
     }
-    for (const queue of roomier) this.#events.roomMade(queue);
+    if (changed.length > 0) this.#events.emit('workersChanged', { workers: changed });
     return new Set(allowed.keys());
+  }
+
+  /** Counts a further attempt of each, before it is made; @returns those that may have one: still pending, no end asked for. */
+  attemptAgain(workerIds: readonly number[]): Promise<ReadonlySet<number>> {
+    return this.#guard(this.#store.workers.nextAttempt(workerIds, this.#clock.now()));
+  }
+
+  /** Notes that nothing of these ended workers is left on a backend. */
+  markSwept(workerIds: readonly number[]): Promise<void> {
+    return this.#guard(this.#store.workers.markSwept(workerIds, this.#clock.now()));
+  }
+
+  /** Gives the workers of one place another configuration, by which they are followed; @returns how many. */
+  async moveConfig(place: ConfigPlace, configId: number): Promise<number> {
+    const moved = await this.#guard(this.#store.workers.moveConfig(place, configId));
+    for (const workerId of moved) {
+      const worker = this.live.get(workerId);
+      if (worker !== undefined) worker.configId = configId;
+    }
+    return moved.length;
   }
 
   /** Asks for ends; @returns for how many nobody had asked yet. */
@@ -106,17 +121,17 @@ export class Ledger {
     filter: WorkerFilter & { readonly ids?: readonly number[] },
     reason: string,
   ): Promise<number> {
-    const asked = await this.#guard(this.store.workers.requestKill(filter, reason, this.#clock.now()));
+    const asked = await this.#guard(this.#store.workers.requestKill(filter, reason, this.#clock.now()));
     for (const { workerId } of asked) {
       const worker = this.live.get(workerId);
       if (worker !== undefined) worker.killed = true;
     }
-    for (const queue of new Set(asked.map(({ queue }) => queue))) this.#events.killRequested(queue);
+    if (asked.length > 0) this.#events.emit('killRequested', { workers: asked });
     return asked.length;
   }
 
   async #add(workers: readonly Worker[], status: WorkerStatus, source: string): Promise<void> {
-    await this.#guard(this.store.workers.insert(workers, status, this.#clock.now(), source));
+    await this.#guard(this.#store.workers.insert(workers, status, this.#clock.now(), source));
     for (const { workerId, queue, placement, configId } of workers) {
       const worker = {
         workerId,
@@ -130,13 +145,17 @@ export class Ledger {
       };
       this.live.add(worker, status !== 'pending');
     }
+    const added = { from: undefined, to: status, code: undefined };
+    this.#events.emit('workersChanged', {
+      workers: workers.map(({ workerId, queue }) => ({ workerId, queue, ...added })),
+    });
   }
 
   async #guard<T>(work: Promise<T>): Promise<T> {
     try {
       return await work;
     } catch (error) {
-      throw storeError(error, this.store.file);
+      throw storeError(error, this.#store.file);
     }
   }
 }

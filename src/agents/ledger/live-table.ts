@@ -4,6 +4,8 @@ import { isFinal, type WorkerStatus } from '../../worker/status.ts';
 
 /** `seenIn` of a worker of which only the database tells: since the start of this daemon no monitor has shown it. */
 export const notSeenYet = -2;
+/** `seenIn` of a worker that a monitor showed and then called gone. */
+export const goneSinceSeen = -1;
 
 /** What is kept in memory of a living worker. Small: there may be 100,000. */
 export interface LiveWorker {

@@ -107,3 +107,9 @@ export function absenceChange(workerId: number, killed: boolean, seen: boolean, 
     error: { code: 'lost', message: 'the backend does not know the worker any more' },
   };
 }
+
+/** Stands for the outcome that a plugin gave no word of. */
+export const noOutcome = {
+  kind: 'unknown',
+  error: { code: 'plugin-failed', message: 'the plugin gave no outcome for this worker' },
+} as const;

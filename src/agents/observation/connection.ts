@@ -4,15 +4,13 @@ import type { Clock } from '../../util/clock.ts';
 /** What is known of one connection (a cluster and namespace, a schedd, a directory), shared by all who work on it. */
 export class Connection {
   readonly name: string;
-  /** Counts listings of its workers, by whichever monitor; a living worker carries the number of the last it was seen in. */
-  listing = 0;
   readonly #clock: Clock;
   readonly #maxStatusAge: number;
   #listed = false;
   #listTrouble: Reason | undefined;
   #trouble: Reason | undefined;
+  #listing = 0;
   #completedAt: number | undefined;
-  #onOpen: () => void = () => undefined;
   #note: () => Reason | undefined = () => undefined;
 
   /** `maxStatusAge` in ms. */
@@ -22,15 +20,24 @@ export class Connection {
     this.#maxStatusAge = maxStatusAge;
   }
 
-  /** Called whenever it stops being closed: somebody may be waiting to submit. */
-  onOpen(tell: () => void): void {
-    this.#onOpen = tell;
+  /** The number of the last listing of its workers, by any monitor; a living worker carries the number of its last one. */
+  get listing(): number {
+    return this.#listing;
   }
 
-  /** Everything with our mark was listed and matched to rows, once since the start. `note`: what it says beside that. */
-  listed(note: () => Reason | undefined = () => undefined): void {
+  /** A monitor begins to show all workers that exist. */
+  beginListing(): void {
+    this.#listing++;
+  }
+
+  /**
+   * Everything with our mark was listed and matched to rows, once since the start.
+   * @param note gives what the listings say beside that
+   * @returns whether the connection was closed until now, and is open
+   */
+  listed(note: () => Reason | undefined = () => undefined): boolean {
     this.#note = note;
-    this.#opening(() => {
+    return this.#opens(() => {
       this.#listed = true;
       this.#listTrouble = undefined;
     });
@@ -40,9 +47,9 @@ export class Connection {
     this.#listTrouble = reason;
   }
 
-  /** The monitor showed all that exists. */
-  completed(): void {
-    this.#opening(() => {
+  /** The monitor showed all that exists. @returns whether the connection was closed until now, and is open */
+  completed(): boolean {
+    return this.#opens(() => {
       this.#completedAt = this.#clock.monotonic();
       this.#trouble = undefined;
     });
@@ -83,9 +90,9 @@ export class Connection {
     return { code: 'status-unknown', message };
   }
 
-  #opening(change: () => void): void {
+  #opens(change: () => void): boolean {
     const before = this.closed;
     change();
-    if (before !== undefined && this.closed === undefined) this.#onOpen();
+    return before !== undefined && this.closed === undefined;
   }
 }

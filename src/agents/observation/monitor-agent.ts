@@ -1,19 +1,32 @@
-import type { Monitor, ObservationSink } from '../../plugins/contracts/index.ts';
+import type { Log, Monitor, ObservationSink } from '../../plugins/contracts/index.ts';
 import { ThresherError, toReason } from '../../worker/errors.ts';
 import type { Observation } from '../../worker/observation.ts';
 import type { WorkerError } from '../../worker/worker.ts';
 import type { Connection } from './connection.ts';
-import type { Change } from '../ledger/ledger.ts';
+import type { Clock } from '../../util/clock.ts';
+import type { Change, Ledger } from '../ledger/ledger.ts';
 import type { ObservationWriter } from './observation-writer.ts';
-import { notSeenYet } from '../ledger/live-table.ts';
+import { goneSinceSeen, notSeenYet } from '../ledger/live-table.ts';
 import { absenceChange } from '../ledger/outcomes.ts';
-import { type AgentContext, callPlugin } from '../queue-runtime.ts';
+import type { PluginCalls } from '../plugin-calls.ts';
+import type { AgentStore } from '../agent-store.ts';
+import type { Emit } from '../events.ts';
 
 export interface MonitorOptions {
   /** How long a worker must be missing before it is looked up by name, ms. */
   readonly missingGrace: number;
-  /** Something with our mark was seen that is no living worker of ours. */
-  onStranger(): void;
+}
+
+export interface MonitorParts {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly ledger: Ledger;
+  readonly store: AgentStore;
+  readonly calls: PluginCalls;
+  readonly events: Emit;
+  readonly writer: ObservationWriter;
+  /** Aborts when look-ups under way are to be given up. */
+  readonly giveUp: AbortSignal;
 }
 
 /** Missing workers looked up in one call. */
@@ -23,9 +36,8 @@ const checkAtOnce = 500;
 export class MonitorAgent {
   readonly #monitor: Monitor;
   readonly #connection: Connection;
-  readonly #context: AgentContext;
+  readonly #parts: MonitorParts;
   readonly #options: MonitorOptions;
-  readonly #writer: ObservationWriter;
   /** Workers that were not shown, and since when (monotonic ms). */
   readonly #missing = new Map<number, number>();
   #checking = false;
@@ -33,18 +45,11 @@ export class MonitorAgent {
   /** Seen without being ours to follow: told once each. */
   readonly #strangers = new Set<number>();
 
-  constructor(
-    monitor: Monitor,
-    connection: Connection,
-    context: AgentContext,
-    options: MonitorOptions,
-    writer: ObservationWriter,
-  ) {
+  constructor(monitor: Monitor, connection: Connection, parts: MonitorParts, options: MonitorOptions) {
     this.#monitor = monitor;
     this.#connection = connection;
-    this.#context = context;
+    this.#parts = parts;
     this.#options = options;
-    this.#writer = writer;
   }
 
   /** Observes until `signal` aborts. @throws when the plugin stops before; the connection then counts as unknown. */
@@ -66,7 +71,7 @@ export class MonitorAgent {
 
   /** A listing lacks these, which were here before it began: each is looked up by name before anything is concluded. */
   suspect(workerIds: readonly number[]): void {
-    const now = this.#context.clock.monotonic();
+    const now = this.#parts.clock.monotonic();
     for (const workerId of workerIds) if (!this.#missing.has(workerId)) this.#missing.set(workerId, now);
     if (workerIds.length > 0) this.#lookLater();
   }
@@ -74,21 +79,21 @@ export class MonitorAgent {
   #sink(): ObservationSink {
     return {
       begin: () => {
-        this.#connection.listing++;
+        this.#connection.beginListing();
       },
       observe: (observation) => {
         this.#observe(observation);
       },
       complete: () => {
-        this.#connection.completed();
+        this.#completed();
         this.#findMissing();
       },
       gone: (workerId) => {
-        const worker = this.#context.ledger.live.get(workerId);
+        const worker = this.#parts.ledger.live.get(workerId);
         if (worker === undefined) return;
         // It was shown in this listing, and is not there any more.
-        worker.seenIn = -1;
-        if (!this.#missing.has(workerId)) this.#missing.set(workerId, this.#context.clock.monotonic());
+        worker.seenIn = goneSinceSeen;
+        if (!this.#missing.has(workerId)) this.#missing.set(workerId, this.#parts.clock.monotonic());
         this.#lookLater();
       },
       trouble: (reason) => {
@@ -99,19 +104,31 @@ export class MonitorAgent {
 
   #observe(observation: Observation): void {
     this.#missing.delete(observation.workerId);
-    const worker = this.#context.ledger.live.get(observation.workerId);
+    const worker = this.#parts.ledger.live.get(observation.workerId);
     // Of a worker placed elsewhere (the same place by another name) only what it does counts.
     if (worker?.placement === this.#connection.name) worker.seenIn = this.#connection.listing;
-    if (this.#writer.add(observation) || isOver(observation) || this.#strangers.has(observation.workerId))
+    if (
+      this.#parts.writer.add(observation) ||
+      isOver(observation) ||
+      this.#strangers.has(observation.workerId)
+    )
       return;
     this.#strangers.add(observation.workerId);
-    this.#options.onStranger();
+    this.#parts.events.emit('strangerSeen', {
+      connection: this.#connection.name,
+      workerId: observation.workerId,
+    });
+  }
+
+  #completed(): void {
+    const { name: connection } = this.#connection;
+    if (this.#connection.completed()) this.#parts.events.emit('connectionOpened', { connection });
   }
 
   /** Only now does absence mean something, and even now it is only a suspicion. */
   #findMissing(): void {
-    const now = this.#context.clock.monotonic();
-    for (const worker of this.#context.ledger.live.on(this.#connection.name)) {
+    const now = this.#parts.clock.monotonic();
+    for (const worker of this.#parts.ledger.live.on(this.#connection.name)) {
       // What is not confirmed yet is the submitter's affair.
       if (worker.seenIn === this.#connection.listing || worker.status === 'pending') continue;
       if (!this.#missing.has(worker.workerId)) this.#missing.set(worker.workerId, now);
@@ -123,7 +140,7 @@ export class MonitorAgent {
   #lookLater(): void {
     if (this.#waiting) return;
     this.#waiting = true;
-    const { clock, giveUp } = this.#context;
+    const { clock, giveUp } = this.#parts;
     const later = async () => {
       await clock.sleep(this.#options.missingGrace, giveUp);
       this.#waiting = false;
@@ -132,14 +149,14 @@ export class MonitorAgent {
       if (this.#missing.size > 0) this.#lookLater();
     };
     later().catch((error: unknown) => {
-      this.#context.log.error('missing workers are not looked up', { ...toReason(error) });
+      this.#parts.log.error('missing workers are not looked up', { ...toReason(error) });
     });
   }
 
   /** Looks up what has been missing for the grace. */
   #checkDue(): void {
-    const now = this.#context.clock.monotonic();
-    const { live } = this.#context.ledger;
+    const now = this.#parts.clock.monotonic();
+    const { live } = this.#parts.ledger;
     const due: number[] = [];
     for (const [workerId, since] of this.#missing) {
       const worker = live.get(workerId);
@@ -151,7 +168,7 @@ export class MonitorAgent {
     this.#checking = true;
     this.#checkAll(due)
       .catch((error: unknown) => {
-        this.#context.log.warn('missing workers could not be looked up', { ...toReason(error) });
+        this.#parts.log.warn('missing workers could not be looked up', { ...toReason(error) });
       })
       .finally(() => {
         this.#checking = false;
@@ -159,7 +176,7 @@ export class MonitorAgent {
   }
 
   async #checkAll(due: readonly number[]): Promise<void> {
-    const { clock, giveUp, log } = this.#context;
+    const { clock, giveUp, log } = this.#parts;
     for (let first = 0; first < due.length && !giveUp.aborted; first += checkAtOnce) {
       const some = due.slice(first, first + checkAtOnce);
       try {
@@ -179,10 +196,10 @@ export class MonitorAgent {
   }
 
   async #check(workerIds: readonly number[]): Promise<void> {
-    const { ledger, clock, log } = this.#context;
-    const records = await ledger.store.workers.byIds(workerIds);
+    const { ledger, store, clock, log, calls } = this.#parts;
+    const records = await store.workers.byIds(workerIds);
     const what = `check of ${this.#connection.name}`;
-    const results = await callPlugin(this.#context, what, (signal) => this.#monitor.check(records, signal));
+    const results = await calls.call(what, (signal) => this.#monitor.check(records, signal));
     const absent: Change[] = [];
     const unknown: WorkerError[] = [];
     for (const { workerId } of records) {

@@ -4,7 +4,7 @@ import { messageOf } from '../../worker/errors.ts';
 import type { Observation } from '../../worker/observation.ts';
 import { fingerprintOf } from '../ledger/live-table.ts';
 import type { Change, Ledger } from '../ledger/ledger.ts';
-import { type Metrics, noMetrics } from '../metrics.ts';
+import type { Emit } from '../events.ts';
 import { observationChange } from '../ledger/outcomes.ts';
 
 /** A batch is written when it is this old, ms, or this large. */
@@ -21,7 +21,7 @@ export class ObservationWriter {
   readonly #ledger: Ledger;
   readonly #clock: Clock;
   readonly #log: Log;
-  readonly #metrics: Metrics;
+  readonly #events: Emit;
   #batch = new Map<number, Observation>();
   /**
    * That a worker is submitted, of those whose submission is under way: its outcome is about to say so, and more. Of
@@ -31,11 +31,11 @@ export class ObservationWriter {
   #writing: Promise<void> | undefined;
   #full = new AbortController();
 
-  constructor(ledger: Ledger, clock: Clock, log: Log, metrics: Metrics = noMetrics) {
+  constructor(ledger: Ledger, clock: Clock, log: Log, events: Emit) {
     this.#ledger = ledger;
     this.#clock = clock;
     this.#log = log;
-    this.#metrics = metrics;
+    this.#events = events;
   }
 
   /** @returns whether the worker is one we know to be alive. */
@@ -73,7 +73,7 @@ export class ObservationWriter {
       const batch = this.#batch.values().take(flushAt).toArray();
       try {
         const changed = await this.#ledger.change(batch.flatMap((one) => this.#toChange(one)));
-        this.#metrics.observed(batch, this.#clock.now());
+        this.#events.emit('observationsWritten', { observations: batch, at: this.#clock.now() });
         for (const one of batch) {
           // A newer one may have come in meanwhile.
           if (this.#batch.get(one.workerId) === one) this.#batch.delete(one.workerId);

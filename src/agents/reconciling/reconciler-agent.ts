@@ -1,4 +1,4 @@
-import type { Found, Sweeper } from '../../plugins/contracts/index.ts';
+import type { Found, Log, Sweeper } from '../../plugins/contracts/index.ts';
 import type { Orphan } from '../../store/orphans.ts';
 import type { Fate } from '../../store/workers.ts';
 import { isFinal } from '../../worker/status.ts';
@@ -6,7 +6,11 @@ import type { Worker } from '../../worker/worker.ts';
 import type { Connection } from '../observation/connection.ts';
 import { toReason } from '../../worker/errors.ts';
 import { observationChange } from '../ledger/outcomes.ts';
-import { type AgentContext, callPlugin } from '../queue-runtime.ts';
+import type { PluginCalls } from '../plugin-calls.ts';
+import type { AgentStore } from '../agent-store.ts';
+import type { Emit } from '../events.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { Clock } from '../../util/clock.ts';
 import { SharedFactory } from './shared-factory.ts';
 
 /** What is done with something that carries our mark. */
@@ -53,6 +57,18 @@ export interface PassHomes {
   release(): void;
 }
 
+export interface ReconcilerParts {
+  readonly factoryId: string;
+  /** Below all ids that were given out since the start. */
+  readonly idFloor: number;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly ledger: Ledger;
+  readonly store: AgentStore;
+  readonly calls: PluginCalls;
+  readonly events: Emit;
+}
+
 export interface ReconcilerOptions {
   /** For a pass that begins. */
   homes(): PassHomes;
@@ -64,18 +80,18 @@ export interface ReconcilerOptions {
 export class ReconcilerAgent {
   readonly #sweeper: Sweeper;
   readonly #connection: Connection;
-  readonly #context: AgentContext;
+  readonly #parts: ReconcilerParts;
   readonly #options: ReconcilerOptions;
   readonly #shared: SharedFactory;
   /** How many the last listing found: only a change is news. */
   #orphans = 0;
 
-  constructor(sweeper: Sweeper, connection: Connection, context: AgentContext, options: ReconcilerOptions) {
+  constructor(sweeper: Sweeper, connection: Connection, parts: ReconcilerParts, options: ReconcilerOptions) {
     this.#sweeper = sweeper;
     this.#connection = connection;
-    this.#context = context;
+    this.#parts = parts;
     this.#options = options;
-    this.#shared = new SharedFactory(connection.name, context.factoryId);
+    this.#shared = new SharedFactory(connection.name, parts.factoryId);
   }
 
   async pass(): Promise<void> {
@@ -101,11 +117,11 @@ export class ReconcilerAgent {
     let removed = 0;
     for (const { found, why } of await this.orphans()) {
       const what = `removal of orphan ${found.place}`;
-      const outcome = await callPlugin(this.#context, what, (signal) =>
+      const outcome = await this.#parts.calls.call(what, (signal) =>
         this.#sweeper.removeOrphan(found, signal),
       );
       if (outcome.kind === 'gone') removed++;
-      this.#context.log.info('orphan removed', { place: found.place, why, outcome: outcome.kind });
+      this.#parts.log.info('orphan removed', { place: found.place, why, outcome: outcome.kind });
     }
     await this.#withHomes((homes) => this.#reconcile(homes));
     return removed;
@@ -121,7 +137,8 @@ export class ReconcilerAgent {
   }
 
   async #judgeAll(homes: PassHomes): Promise<{ found: Found; verdict: Verdict }[]> {
-    const { store, live } = this.#context.ledger;
+    const { store } = this.#parts;
+    const { live } = this.#parts.ledger;
     // What is confirmed only while the listing is under way may be younger than what it shows.
     const before = [...live.on(this.#connection.name)].filter(({ status }) => status !== 'pending');
     const first = await this.#list();
@@ -154,25 +171,25 @@ export class ReconcilerAgent {
 
   /** A second daemon of this factory is told of, and nothing else: its workers are followed like all others. */
   #lookForAnother(listed: readonly { readonly found: Found; readonly hasRow: boolean }[]): void {
-    const { clock, idFloor, log } = this.#context;
+    const { clock, idFloor, log } = this.#parts;
     const workerIds = this.#shared.take(listed, idFloor, clock.monotonic());
     if (workerIds.length === 0) return;
     log.warn('another daemon with our factory id makes workers', {
       code: 'factory-shared',
       connection: this.#connection.name,
-      factory: this.#context.factoryId,
+      factory: this.#parts.factoryId,
       workerIds: workerIds.slice(0, 10),
     });
   }
 
   #list(): Promise<readonly Found[]> {
     const what = `list of ${this.#connection.name}`;
-    const isAlive = (workerId: number) => this.#context.ledger.live.get(workerId) !== undefined;
-    return callPlugin(this.#context, what, (signal) => this.#sweeper.list(signal, isAlive));
+    const isAlive = (workerId: number) => this.#parts.ledger.live.get(workerId) !== undefined;
+    return this.#parts.calls.call(what, (signal) => this.#sweeper.list(signal, isAlive));
   }
 
   async #reconcile(homes: PassHomes): Promise<void> {
-    const { ledger, log, clock } = this.#context;
+    const { ledger, store, log, clock, events } = this.#parts;
     const judged = await this.#judgeAll(homes);
     const adopted = judged.flatMap(({ found: { observation }, verdict }) =>
       verdict.kind === 'adopt' ? [{ worker: verdict.worker, seen: observation !== undefined }] : [],
@@ -208,12 +225,13 @@ export class ReconcilerAgent {
         },
       ];
     });
-    await ledger.store.orphans.replace(this.#connection.name, orphans);
+    await store.orphans.replace(this.#connection.name, orphans);
     if (orphans.length > 0 && orphans.length !== this.#orphans) {
       log.warn('orphans found', { connection: this.#connection.name, orphans: orphans.length });
     }
     this.#orphans = orphans.length;
-    this.#connection.listed(() => this.#shared.note(clock.monotonic()));
+    const opened = this.#connection.listed(() => this.#shared.note(clock.monotonic()));
+    if (opened) events.emit('connectionOpened', { connection: this.#connection.name });
   }
 }
 

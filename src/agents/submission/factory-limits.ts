@@ -2,13 +2,13 @@ import type { QueueConfig } from '../../config/queues/queues.ts';
 import { siteFamilyOf } from '../../config/queues/queues.ts';
 import type { Clock } from '../../util/clock.ts';
 import { TokenBucket } from '../../util/token-bucket.ts';
+import { type Cycle, noCycle } from '../../limits/cycle.ts';
 import { SubmitWindow } from '../../limits/submit-window.ts';
 
-/** What limits remember of a queue from pass to pass, whatever its configuration. */
+/** The memory that limits keep of a queue from pass to pass, whatever its configuration. */
 export interface QueueMemory {
   readonly window: SubmitWindow;
-  /** New workers since the last cycle began (monotonic ms): a pass that was woken by an event is no new cycle. */
-  cycle: { startedAt: number; made: number };
+  cycle: Cycle;
 }
 
 /** What the limits of one queue share with those of the others; it outlives a reload. */
@@ -51,7 +51,7 @@ export class FactoryLimits {
   memory(queue: string): QueueMemory {
     const known = this.#memories.get(queue);
     if (known !== undefined) return known;
-    const memory = { window: new SubmitWindow(), cycle: { startedAt: -Infinity, made: 0 } };
+    const memory = { window: new SubmitWindow(), cycle: noCycle };
     this.#memories.set(queue, memory);
     return memory;
   }

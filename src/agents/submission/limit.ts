@@ -1,17 +1,33 @@
 import type { FamilyPart, Group, ThrottleFacts } from '../../plugins/contracts/index.ts';
 import { namedCredentials } from '../../config/queues/credential-managers.ts';
 import { computingSiteOf, siteFamilyOf } from '../../config/queues/queues.ts';
+import { blackHole, type BlackHoleOptions, type BlackHoleState } from '../../limits/black-hole.ts';
+import { cycleAt } from '../../limits/cycle.ts';
+import { queueLoad } from '../../limits/formulas.ts';
+import { gates, type GateState, type Limit, type LimitState } from '../../limits/limiters.ts';
+import { limitsOf } from '../../limits/queue-limits.ts';
 import type { LoadRow } from '../../store/load.ts';
+import type { Clock } from '../../util/clock.ts';
 import type { TokenBucket } from '../../util/token-bucket.ts';
 import type { Reason } from '../../worker/reason.ts';
 import { isQueued, type WorkerStatus } from '../../worker/status.ts';
-import { blackHole, type BlackHoleOptions } from '../../limits/black-hole.ts';
-import type { QueueMemory } from './factory-limits.ts';
-import { queueLoad } from '../../limits/formulas.ts';
-import { caps, gates, type GateState, type Limit, type LimitState, resourceTypeLimits } from '../../limits/limiters.ts';
+import type { AgentStore } from '../agent-store.ts';
+import type { CredentialBoard } from '../credentials/credential-board.ts';
+import type { PluginCalls } from '../plugin-calls.ts';
+import type { QueueRuntime } from '../queue-runtime.ts';
+import type { FactoryLimits, QueueMemory } from './factory-limits.ts';
 import { closedAltogether } from './open-connections.ts';
-import { type AgentContext, callPlugin, type QueueRuntime } from '../queue-runtime.ts';
 import { coreFactor } from './worker-maker.ts';
+
+export interface LimitParts {
+  readonly clock: Clock;
+  readonly store: AgentStore;
+  readonly calls: PluginCalls;
+  readonly factoryLimits: FactoryLimits;
+  readonly credentials: CredentialBoard;
+  /** No worker is submitted with a credential that ends sooner, ms. */
+  readonly credentialLifetime: number;
+}
 
 export interface LimitOptions {
   readonly maxNewWorkers: number;
@@ -20,29 +36,27 @@ export interface LimitOptions {
   readonly blackHole: BlackHoleOptions;
 }
 
-/** Everything that bounds the new workers of one queue: asked before each submission, told of what came of it. */
+/** Gathers the facts that bound the new workers of one queue, and remembers the outcomes of submissions: `limits/` decides. */
 export class QueueLimits {
   readonly #runtime: QueueRuntime;
-  readonly #context: AgentContext;
+  readonly #parts: LimitParts;
   readonly #options: LimitOptions;
   readonly #memory: QueueMemory;
   readonly #buckets: readonly { readonly bucket: TokenBucket; readonly name: string }[];
-  /** What the throttler said last: one that counts this queue alone is not asked twice in a pass. */
+  /** The throttler's last answer: one that counts this queue alone is not asked twice in a pass. */
   #throttled: Limit | undefined;
 
-  constructor(runtime: QueueRuntime, context: AgentContext, options: LimitOptions) {
+  constructor(runtime: QueueRuntime, parts: LimitParts, options: LimitOptions) {
     this.#runtime = runtime;
-    this.#context = context;
+    this.#parts = parts;
     this.#options = options;
-    const { factoryLimits } = context;
+    const { factoryLimits } = parts;
     this.#memory = factoryLimits.memory(runtime.config.name);
     const own = runtime.current ? factoryLimits.queueBucket(runtime.config) : undefined;
     this.#buckets = [
-      ...(own === undefined ? [] : [{ bucket: own, name: 'submissionRate' }]),
-      ...(factoryLimits.bucket === undefined
-        ? []
-        : [{ bucket: factoryLimits.bucket, name: 'submitter.submissionRate' }]),
-    ];
+      { bucket: own, name: 'submissionRate' },
+      { bucket: factoryLimits.bucket, name: 'submitter.submissionRate' },
+    ].flatMap(({ bucket, name }) => (bucket === undefined ? [] : [{ bucket, name }]));
   }
 
   /** Why nothing at all may be submitted, retries included; and why nothing is known of the backend, if so. */
@@ -52,26 +66,15 @@ export class QueueLimits {
     return { closed: closing?.reason, unknown: state.closed };
   }
 
-  /**
-   * Counts afresh what these groups are bounded by; in the order in which it is to be applied. `again`: right after another
-   * look, and perhaps with others waiting.
-   */
-  async look(groups: readonly Group[], again = false): Promise<readonly Limit[]> {
-    const { config, throttler } = this.#runtime;
-    if (!again || throttler?.countsFamily === true) this.#throttled = await this.#throttle();
-    const rows = await this.#context.ledger.store.load.alive([config.name]);
-    const state = { ...(await this.#gateState()), ...this.#state(groups, rows) };
-    const limits = [
-      ...gates.map((gate) => gate(state)),
-      this.#throttled,
-      // Before what all types share, or the first would take it all and leave the part of the others unused.
-      ...resourceTypeLimits(state),
-      ...caps.map((cap) => cap(state)),
-      await this.#blackHole(state),
-      this.#memory.window.limit,
-      ...this.#buckets.map(rate),
-    ];
-    return limits.filter((limit) => limit !== undefined);
+  /** Counts afresh everything that bounds these groups; @returns the limits in the order in which they are to be applied. */
+  async look(groups: readonly Group[]): Promise<readonly Limit[]> {
+    this.#throttled = await this.#throttle();
+    return this.#count(groups);
+  }
+
+  /** Right after another look, and perhaps with other queues waiting: a throttler that counts this queue alone is not asked. */
+  async lookAgain(groups: readonly Group[]): Promise<readonly Limit[]> {
+    return this.#runtime.throttler?.countsFamily === true ? this.look(groups) : this.#count(groups);
   }
 
   /**
@@ -79,20 +82,21 @@ export class QueueLimits {
    * not record theirs in between.
    */
   async exclusively<T>(work: () => Promise<T>): Promise<T> {
-    const { factoryLimits } = this.#context;
+    const { factoryLimits } = this.#parts;
     const shared = this.#runtime.throttler?.countsFamily === true || factoryLimits.bucket !== undefined;
     return shared ? factoryLimits.exclusive(work) : work();
   }
 
-  /** So many intents were recorded. */
-  made(count: number): void {
-    this.#memory.cycle.made += count;
-    this.retried(count);
+  /** So many intents were recorded: they count for this cycle and for the rates. */
+  intentsRecorded(count: number): void {
+    const { startedAt, made } = this.#cycle();
+    this.#memory.cycle = { startedAt, made: made + count };
+    this.#takeFromBuckets(count);
   }
 
-  /** So many earlier ones are sent again: they count for the rates, and are no new workers. */
-  retried(count: number): void {
-    for (const { bucket } of this.#buckets) bucket.take(count);
+  /** So many earlier intents are sent again: they count for the rates, and are no new workers. */
+  intentsRetried(count: number): void {
+    this.#takeFromBuckets(count);
   }
 
   /** What came of a submission; `error` is what the first one that failed said. */
@@ -106,35 +110,57 @@ export class QueueLimits {
     return waits.length === 0 ? undefined : Math.max(...waits);
   }
 
-  /** How many earlier ones may be sent again now. */
+  /** How many earlier intents may be sent again now. */
   get retries(): number {
     const rates = this.#buckets.map(({ bucket }) => bucket.available);
     return Math.max(0, Math.min(this.#memory.window.limit?.atMost ?? Infinity, ...rates));
+  }
+
+  #takeFromBuckets(count: number): void {
+    for (const { bucket } of this.#buckets) bucket.take(count);
+  }
+
+  #cycle() {
+    return cycleAt(this.#memory.cycle, this.#parts.clock.monotonic(), this.#options.cycle);
+  }
+
+  async #count(groups: readonly Group[]): Promise<readonly Limit[]> {
+    const rows = await this.#parts.store.load.alive([this.#runtime.config.name]);
+    const state = { ...(await this.#gateState()), ...this.#load(groups, rows) };
+    return limitsOf({
+      state,
+      throttled: this.#throttled,
+      blackHole: { state: await this.#swallowing(state), options: this.#options.blackHole },
+      window: this.#memory.window.limit,
+      rates: this.#buckets.map(({ bucket, name }) => ({
+        name,
+        rate: bucket.rate,
+        burst: bucket.burst,
+        available: bucket.available,
+      })),
+    });
   }
 
   async #gateState(): Promise<GateState> {
     const { config } = this.#runtime;
     return {
       queueStatus: config.options.queueStatus,
-      control: await this.#context.ledger.store.queues.control(config.name),
+      control: await this.#parts.store.queues.control(config.name),
       closed: closedAltogether(this.#runtime),
       credential: await this.#credential(),
     };
   }
 
   async #credential(): Promise<Reason | undefined> {
-    const { credentials, credentialLifetime, clock } = this.#context;
+    const { credentials, credentialLifetime, clock } = this.#parts;
     const { config, submitter } = this.#runtime;
     const named = namedCredentials(config);
     const wanted = { names: named ?? (await submitter.credentials?.()) ?? [], named: named !== undefined };
     return credentials.judge(wanted, credentialLifetime, clock.now());
   }
 
-  #state(groups: readonly Group[], rows: readonly LoadRow[]): Omit<LimitState, keyof GateState> {
+  #load(groups: readonly Group[], rows: readonly LoadRow[]): Omit<LimitState, keyof GateState> {
     const { config, requirements } = this.#runtime;
-    const now = this.#context.clock.monotonic();
-    const memory = this.#memory;
-    if (now - memory.cycle.startedAt >= this.#options.cycle) memory.cycle = { startedAt: now, made: 0 };
     const queuedByType = new Map<string, number>();
     for (const { resourceType, status, workers } of rows) {
       if (isQueued(status)) queuedByType.set(resourceType, (queuedByType.get(resourceType) ?? 0) + workers);
@@ -142,7 +168,7 @@ export class QueueLimits {
     return {
       limits: config.limits,
       maxNewWorkers: this.#options.maxNewWorkers,
-      madeInCycle: memory.cycle.made,
+      madeInCycle: this.#cycle().made,
       load: queueLoad(rows),
       queuedByType,
       wantedTypes: [...new Set(groups.map((group) => group.requirements.resourceType))],
@@ -160,13 +186,12 @@ export class QueueLimits {
       computingElements: config.worker.computingElements ?? [],
       coresPerWorker: coreFactor(config.worker, requirements),
     };
-    const facts = this.#facts(queue.siteFamily);
-    return callPlugin(this.#context, `throttler of ${config.name}`, () => throttler.judge(queue, facts));
+    const facts = this.#throttleFacts(queue.siteFamily);
+    return this.#parts.calls.call(`throttler of ${config.name}`, () => throttler.judge(queue, facts));
   }
 
-  #facts(siteFamily: string): ThrottleFacts {
-    const { ledger, clock, factoryLimits } = this.#context;
-    const { load } = ledger.store;
+  #throttleFacts(siteFamily: string): ThrottleFacts {
+    const { store, clock, factoryLimits } = this.#parts;
     return {
       missed: (level, value, window) => {
         const scope = {
@@ -174,11 +199,12 @@ export class QueueLimits {
           pq: { queue: value },
           ce: { computingElement: value },
         }[level];
-        return ledger.store.workers.missedSince(scope, clock.now() - window);
+        return store.workers.missedSince(scope, clock.now() - window);
       },
       family: async (part) => {
         const configs = new Map(factoryLimits.family(siteFamily).map((config) => [config.name, config]));
-        const rows = (await load.alive([...configs.keys()])).filter(({ status }) => isPart(part, status));
+        const alive = await store.load.alive([...configs.keys()]);
+        const rows = alive.filter(({ status }) => isPart(part, status));
         return {
           workers: rows.reduce((sum, { workers }) => sum + workers, 0),
           cores: rows.reduce((sum, row) => {
@@ -190,30 +216,25 @@ export class QueueLimits {
     };
   }
 
-  async #blackHole({ load }: LimitState): Promise<Limit | undefined> {
+  /** What tells whether the resource swallows workers. */
+  async #swallowing({ load }: LimitState): Promise<BlackHoleState> {
     const { blackHole: options } = this.#options;
-    if (options.lifetime === 0) return undefined;
-    const { config } = this.#runtime;
-    const { ledger, clock } = this.#context;
-    const store = ledger.store.load;
+    const { clock, store } = this.#parts;
+    const { name } = this.#runtime.config;
     const now = clock.now();
-    const ended = await ledger.store.workers.lastEnded(config.name, options.workers, endedByItself);
+    const ended =
+      options.lifetime === 0 ? [] : await store.workers.lastEnded(name, options.workers, endedByItself);
     const alone = { ended, proven: 0, unproven: load.alive.workers, lastMade: undefined, now };
-    // Most queues have nothing to fear of, and are not asked for more.
-    if (blackHole(alone, options) === undefined) return undefined;
-    const proven = await store.runningSince(config.name, now - options.lifetime);
-    const lastMade = await store.lastMade(config.name);
-    return blackHole({ ...alone, proven, unproven: load.alive.workers - proven, lastMade }, options);
+    // Most queues swallow nothing by this much alone: the rest is asked of the database only where it counts.
+    if (blackHole(alone, options) === undefined) return alone;
+    const proven = await store.load.runningSince(name, now - options.lifetime);
+    const lastMade = await store.load.lastMade(name);
+    return { ...alone, proven, unproven: load.alive.workers - proven, lastMade };
   }
 }
 
-/** How workers end that nobody ended and that did start: what tells of the resource. */
+/** How workers end that nothing ended and that did start: these ends tell of the resource. */
 const endedByItself = ['finished', 'failed'] as const;
-
-function rate({ bucket, name }: { readonly bucket: TokenBucket; readonly name: string }): Limit {
-  const message = `${name} of ${bucket.rate} per second (${bucket.burst} at once) is used up for the moment`;
-  return { atMost: bucket.available, reason: { code: 'submission-rate', message } };
-}
 
 function isPart(part: FamilyPart, status: WorkerStatus): boolean {
   return part === 'alive' || isQueued(status) === (part === 'queued');

@@ -1,8 +1,10 @@
 import type { Settings } from '../../config/settings/settings-schema.ts';
+import type { Log } from '../../plugins/contracts/index.ts';
 import type { Pruned, Retention } from '../../store/retention.ts';
-import { nextTurn } from '../../util/clock.ts';
+import { type Clock, nextTurn } from '../../util/clock.ts';
 import { finalStatuses } from '../../worker/status.ts';
-import type { AgentContext } from '../queue-runtime.ts';
+import type { AgentStore } from '../agent-store.ts';
+import type { Progress } from '../loop.ts';
 
 const hour = 3_600_000;
 /** How long configurations that nobody uses and commands that were answered are kept, ms. */
@@ -31,15 +33,22 @@ export function retentionAt(
   };
 }
 
+export interface PrunerParts {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly store: Pick<AgentStore, 'retention'>;
+  readonly progress: Progress;
+}
+
 /** Deletes from the database what is over, a little at a time. */
 export class PrunerAgent {
-  readonly #context: AgentContext;
+  readonly #parts: PrunerParts;
   /** What may be deleted at a time, ms UTC. */
   readonly #retention: (now: number) => Retention;
   #started = false;
 
-  constructor(context: AgentContext, retention: (now: number) => Retention) {
-    this.#context = context;
+  constructor(parts: PrunerParts, retention: (now: number) => Retention) {
+    this.#parts = parts;
     this.#retention = retention;
   }
 
@@ -49,9 +58,9 @@ export class PrunerAgent {
       this.#started = true;
       return;
     }
-    const { ledger, clock, log, progress } = this.#context;
-    const pruned = await ledger.store.retention.prune(this.#retention(clock.now()), async () => {
-      progress();
+    const { store, clock, log, progress } = this.#parts;
+    const pruned = await store.retention.prune(this.#retention(clock.now()), async () => {
+      progress.made();
       await nextTurn();
       return !signal.aborted;
     });

@@ -1,9 +1,23 @@
-import type { GoneOutcome } from '../../plugins/contracts/index.ts';
+import type { GoneOutcome, Log } from '../../plugins/contracts/index.ts';
+import type { Clock } from '../../util/clock.ts';
 import type { WorkerRecord } from '../../store/rows.ts';
 import type { SweepBefore } from '../../store/workers.ts';
 import { messageOf } from '../../worker/errors.ts';
 import { absenceChange, observationChange } from '../ledger/outcomes.ts';
-import { type AgentContext, callPlugin, type ConnectedPlugins, type QueueRuntime } from '../queue-runtime.ts';
+import type { AgentStore } from '../agent-store.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { PluginCalls } from '../plugin-calls.ts';
+import type { ConnectedPlugins, QueueRuntime, Step } from '../queue-runtime.ts';
+
+export interface SweeperParts {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly ledger: Ledger;
+  readonly store: AgentStore;
+  readonly calls: PluginCalls;
+  /** Does nothing outside of tests. */
+  readonly step: (step: Step) => void;
+}
 
 export interface SweeperOptions {
   /** How long ended workers are kept, ms, by final status. */
@@ -21,7 +35,7 @@ const mostStuck = 2000;
 /** Ends the workers of one queue that are to end, and removes what ended ones left. */
 export class SweeperAgent {
   readonly #runtime: QueueRuntime;
-  readonly #context: AgentContext;
+  readonly #parts: SweeperParts;
   readonly #options: SweeperOptions;
   /** Asked to end in the last turn, and not gone by then. */
   readonly #late = new Set<number>();
@@ -31,9 +45,9 @@ export class SweeperAgent {
   /** Connections of workers to which this configuration does not lead: told once each. */
   readonly #beyond = new Set<string>();
 
-  constructor(runtime: QueueRuntime, context: AgentContext, options: SweeperOptions) {
+  constructor(runtime: QueueRuntime, parts: SweeperParts, options: SweeperOptions) {
     this.#runtime = runtime;
-    this.#context = context;
+    this.#parts = parts;
     this.#options = options;
   }
 
@@ -43,25 +57,20 @@ export class SweeperAgent {
       for (let turn = 0; turn < killTurns && !signal.aborted; turn++) {
         // Where all fail the backend is in trouble: the next pass asks again.
         if ((await this.#endSome()) !== 'more') break;
-        await this.#context.clock.sleep(killPause, signal);
+        await this.#parts.clock.sleep(killPause, signal);
       }
     } finally {
       await this.sweep();
     }
   }
 
-  /** Ends what is to end, as many as one call takes. @returns whether nothing is left to be ended. */
-  async kill(): Promise<boolean> {
-    return (await this.#endSome()) === 'none';
-  }
-
-  /** @returns what is left: nothing, more to come, or nothing but failures. */
+  /** Ends workers that are to end, as many as one call takes. @returns what is left: nothing, more to come, or nothing but failures. */
   async #endSome(): Promise<'none' | 'more' | 'failures'> {
-    const { ledger, clock, log, step } = this.#context;
+    const { ledger, store, calls, clock, log, step } = this.#parts;
     const { config, configId } = this.#runtime;
     // Those that take their time (a node that is lost) do not keep others from their turn.
     const late = new Set(this.#late);
-    const wanted = await ledger.store.workers.toKill(config.name, configId, atOnce + late.size);
+    const wanted = await store.workers.toKill(config.name, configId, atOnce + late.size);
     const ready = wanted
       .filter(({ workerId }) => !ledger.inFlight.has(workerId))
       .toSorted((a, b) => Number(late.has(a.workerId)) - Number(late.has(b.workerId)))
@@ -70,9 +79,7 @@ export class SweeperAgent {
     let failed = 0;
     this.#late.clear();
     for (const [{ monitor, sweeper }, workers] of this.#byConnection(ready)) {
-      const outcomes = await callPlugin(this.#context, `kill of ${config.name}`, (signal) =>
-        sweeper.kill(workers, signal),
-      );
+      const outcomes = await calls.call(`kill of ${config.name}`, (signal) => sweeper.kill(workers, signal));
       step('kill:after-kill');
       const gone = workers.filter(({ workerId }) => outcomes.get(workerId)?.kind === 'gone');
       all &&= gone.length === workers.length;
@@ -81,9 +88,7 @@ export class SweeperAgent {
       failed += this.#tell('workers could not be ended', workers, outcomes);
       if (gone.length === 0) continue;
       // How it ended is looked up freshly: the monitor may be late, and what never started is seen by none.
-      const results = await callPlugin(this.#context, `check of ${config.name}`, (signal) =>
-        monitor.check(gone, signal),
-      );
+      const results = await calls.call(`check of ${config.name}`, (signal) => monitor.check(gone, signal));
       await ledger.change(
         gone.flatMap(({ workerId }) => {
           const result = results.get(workerId);
@@ -109,7 +114,7 @@ export class SweeperAgent {
     });
     for (const [, some] of Map.groupBy(failures, ({ error }) => error.code)) {
       const workerIds = some.slice(0, 10).map(({ workerId }) => workerId);
-      this.#context.log.warn(message, { workers: some.length, workerIds, ...some[0]?.error });
+      this.#parts.log.warn(message, { workers: some.length, workerIds, ...some[0]?.error });
     }
     return failures.length;
   }
@@ -122,7 +127,7 @@ export class SweeperAgent {
 
   /** Removes the traces of workers whose keep time is over; @returns how many. */
   async sweep(): Promise<number> {
-    const { ledger, clock } = this.#context;
+    const { ledger, store, clock } = this.#parts;
     const { config, configId } = this.#runtime;
     let swept = 0;
     const before = new Set(this.#kept.keys());
@@ -137,12 +142,7 @@ export class SweeperAgent {
         cancelled: now - cancelled,
         missed: now - missed,
       };
-      const found = await ledger.store.workers.toSweep(
-        config.name,
-        configId,
-        endedBefore,
-        atOnce + stuck.size,
-      );
+      const found = await store.workers.toSweep(config.name, configId, endedBefore, atOnce + stuck.size);
       // A submission under way may still bring about more of what it was seen to have made.
       const isDue = ({ workerId }: WorkerRecord) => !stuck.has(workerId) && !ledger.inFlight.has(workerId);
       const due = found.filter(isDue).slice(0, atOnce);
@@ -155,7 +155,7 @@ export class SweeperAgent {
     const kept = [...this.#kept.keys()].filter((workerId) => !before.has(workerId));
     if (kept.length > 0) {
       const facts = { code: 'late-creation', workers: kept.length, workerIds: kept.slice(0, 10) };
-      this.#context.log.info('ended workers are kept for now', { ...facts, reason: this.kept });
+      this.#parts.log.info('ended workers are kept for now', { ...facts, reason: this.kept });
     }
     return swept;
   }
@@ -171,12 +171,12 @@ export class SweeperAgent {
 
   /** @returns ids of those of which nothing is left. */
   async #remove(due: readonly WorkerRecord[]): Promise<readonly number[]> {
-    const { ledger, clock, log, step } = this.#context;
+    const { ledger, calls, log, step } = this.#parts;
     const { config, messenger } = this.#runtime;
     const removed: number[] = [];
     for (const [{ sweeper }, workers] of this.#byConnection(due)) {
       step('sweep:before-remove');
-      const outcomes = await callPlugin(this.#context, `remove of ${config.name}`, (signal) =>
+      const outcomes = await calls.call(`remove of ${config.name}`, (signal) =>
         sweeper.remove(workers, signal),
       );
       step('sweep:after-remove');
@@ -188,7 +188,7 @@ export class SweeperAgent {
         try {
           if (accessPoint !== undefined && messenger !== undefined) {
             const what = `access point of ${workerId}`;
-            await callPlugin(this.#context, what, () => messenger.remove(accessPoint, workerId));
+            await calls.call(what, () => messenger.remove(accessPoint, workerId));
           }
           swept.push(workerId);
         } catch (error) {
@@ -196,7 +196,7 @@ export class SweeperAgent {
         }
       }
       step('sweep:after-access-point');
-      await ledger.store.workers.markSwept(swept, clock.now());
+      await ledger.markSwept(swept);
       step('sweep:after-mark');
       removed.push(...swept);
     }
@@ -211,7 +211,7 @@ export class SweeperAgent {
       if (connected.has(placement) || this.#beyond.has(placement)) continue;
       this.#beyond.add(placement);
       const facts = { code: 'worker-unreachable', queue: this.#runtime.config.name, placement };
-      this.#context.log.error('workers are where no configuration leads', facts);
+      this.#parts.log.error('workers are where no configuration leads', facts);
     }
     return Map.groupBy(known, ({ placement }) => connected.get(placement) as ConnectedPlugins);
   }

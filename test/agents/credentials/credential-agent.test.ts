@@ -1,7 +1,12 @@
 import { expect } from 'chai';
+import { factoryEvents } from '../../../src/agents/events.ts';
 import { CredentialBoard } from '../../../src/agents/credentials/credential-board.ts';
 import { CredentialAgent } from '../../../src/agents/credentials/credential-agent.ts';
-import type { CredentialManager, CredentialState, RenewOutcome } from '../../../src/plugins/contracts/index.ts';
+import type {
+  CredentialManager,
+  CredentialState,
+  RenewOutcome,
+} from '../../../src/plugins/contracts/index.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { recordingLog } from '../../support/samples.ts';
 
@@ -55,6 +60,7 @@ function keeping(manager = new Scripted(), start?: number) {
     clock,
     log,
     giveUp: new AbortController().signal,
+    events: factoryEvents(log),
   });
   board.expect('M');
   return { manager, clock, board, log, agent };
@@ -143,13 +149,12 @@ describe('what is known of credentials', () => {
     expect(board.judge({ names: [name], named: false }, 1, now)).to.equal(undefined);
   });
 
-  it('wakes who waits when one lasts longer, and not when nothing got better', () => {
+  it('says that a credential got better when it lasts longer, and not otherwise', () => {
     const board = new CredentialBoard();
-    let woken = 0;
-    board.onBetter(() => woken++);
+    let better = 0;
     const counts = [broken, there(now), there(now), there(now + 1), broken, there()].map((state) => {
-      board.show('M', [state], new Map());
-      return woken;
+      if (board.show('M', [state], new Map())) better++;
+      return better;
     });
     expect(counts).to.deep.equal([0, 1, 1, 2, 2, 3]);
   });

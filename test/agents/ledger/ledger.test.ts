@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { factoryEvents, type WorkerChanged } from '../../../src/agents/events.ts';
 import { Ledger } from '../../../src/agents/ledger/ledger.ts';
 import { openStore, type Store } from '../../../src/store/store.ts';
 import { isFinal, mayBecome, type WorkerStatus, workerStatuses } from '../../../src/worker/status.ts';
@@ -10,7 +11,8 @@ describe('the ledger', () => {
   let store: Store;
   let ledger: Ledger;
   let log: ReturnType<typeof recordingLog>;
-  let events: string[];
+  let changed: WorkerChanged[];
+  let killed: number[][];
   let nextId = 1;
 
   before(async () => {
@@ -23,11 +25,12 @@ describe('the ledger', () => {
 
   beforeEach(() => {
     log = recordingLog();
-    events = [];
-    ledger = new Ledger(store, new ManualClock(), log, {
-      roomMade: (queue) => events.push(`room ${queue}`),
-      killRequested: (queue) => events.push(`kill ${queue}`),
-    });
+    changed = [];
+    killed = [];
+    const hub = factoryEvents(log);
+    hub.on('workersChanged', ({ workers }) => changed.push(...workers));
+    hub.on('killRequested', ({ workers }) => killed.push(workers.map(({ workerId }) => workerId)));
+    ledger = new Ledger(store, new ManualClock(), log, hub);
   });
 
   async function intend(count = 1): Promise<number[]> {
@@ -101,16 +104,46 @@ describe('the ledger', () => {
     ]);
   });
 
-  it('says that there is room when a worker begins to run or ends, and only then', async () => {
+  it('tells each change of status once, with its worker, when the database has it', async () => {
     const [id] = await intend();
     await ledger.change([change(id!, 'submitted')]);
-    await ledger.change([change(id!, 'idle')]);
-    expect(events).to.deep.equal([]);
     await ledger.change([change(id!, 'running')]);
     await ledger.change([change(id!, 'running')]);
-    expect(events).to.deep.equal(['room Q']);
-    await ledger.change([change(id!, 'finished')]);
-    expect(events).to.deep.equal(['room Q', 'room Q']);
+    await ledger.change([change(id!, 'submitted')]);
+    await ledger.change([{ ...change(id!, 'failed'), error: { code: 'exit-status', message: '1' } }]);
+    const worker = { workerId: id, queue: 'Q' };
+    expect(changed).to.deep.equal([
+      { ...worker, from: undefined, to: 'pending', code: undefined },
+      { ...worker, from: 'pending', to: 'submitted', code: undefined },
+      { ...worker, from: 'submitted', to: 'running', code: undefined },
+      { ...worker, from: 'running', to: 'failed', code: 'exit-status' },
+    ]);
+  });
+
+  it('tells nothing of a change that the database refused', async () => {
+    const [id] = await intend();
+    await store.workers.apply([{ ...change(id!, 'missed'), from: 'pending', at: 1 }]);
+    changed = [];
+    expect(await ledger.change([change(id!, 'submitted')])).to.deep.equal(new Set());
+    expect(changed).to.deep.equal([]);
+  });
+
+  it('counts a further attempt of pending workers only, and of none whose end was asked for', async () => {
+    const [pending, submitted, toEnd] = await intend(3);
+    await ledger.change([change(submitted!, 'submitted')]);
+    await ledger.requestKill({ ids: [toEnd!] }, 'operator');
+    expect(await ledger.attemptAgain([pending!, submitted!, toEnd!])).to.deep.equal(new Set([pending]));
+    const records = await store.workers.byIds([pending!, submitted!, toEnd!]);
+    expect(records.map(({ attempt }) => attempt)).to.have.members([2, 1, 1]);
+  });
+
+  it('moves the workers of a place to another configuration, in the database and in memory', async () => {
+    const [id] = await intend();
+    const place = { queue: 'Q', configId: 1, placement: ledger.live.get(id!)!.placement };
+    const live = [...ledger.live.all()].map(({ workerId }) => workerId);
+    expect(await ledger.moveConfig(place, 9)).to.be.at.least(1);
+    expect(live.map((one) => ledger.live.get(one)?.configId)).to.deep.equal(live.map(() => 9));
+    expect((await store.workers.byId(id!))?.configId).to.equal(9);
   });
 
   it('asks once for the end of a worker, and tells who has to bring it about', async () => {
@@ -118,17 +151,14 @@ describe('the ledger', () => {
     expect(await ledger.requestKill({ ids }, 'operator')).to.equal(2);
     expect(await ledger.requestKill({ ids }, 'operator')).to.equal(0);
     expect(ids.map((id) => ledger.live.get(id)?.killed)).to.deep.equal([true, true]);
-    expect(events).to.deep.equal(['kill Q']);
+    expect(killed).to.deep.equal([ids]);
   });
 
   it('has after a restart what it had before', async () => {
     const [one, two] = await intend(2);
     await ledger.change([{ ...change(one!, 'submitted'), handle: '{"batchID":"1"}', batchId: '1' }]);
     await ledger.requestKill({ ids: [two!] }, 'operator');
-    const again = new Ledger(store, new ManualClock(), log, {
-      roomMade: () => undefined,
-      killRequested: () => undefined,
-    });
+    const again = new Ledger(store, new ManualClock(), log, factoryEvents(log));
     await again.load();
     expect(again.live.get(one!)).to.include({ status: 'submitted', killed: false });
     expect(again.live.get(two!)).to.include({ status: 'pending', killed: true });

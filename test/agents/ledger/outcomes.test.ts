@@ -1,5 +1,10 @@
 import { expect } from 'chai';
-import { absenceChange, findChange, observationChange, submitChange } from '../../../src/agents/ledger/outcomes.ts';
+import {
+  absenceChange,
+  findChange,
+  observationChange,
+  submitChange,
+} from '../../../src/agents/ledger/outcomes.ts';
 import type { Observation } from '../../../src/worker/observation.ts';
 
 const now = 1000;

@@ -43,9 +43,8 @@ describe('workers that a monitor misses', () => {
         return new Map(results.filter((one): one is [number, CheckResult] => one[1] !== undefined));
       },
     };
-    const options = { missingGrace: grace, onStranger: () => undefined };
-    const writer = new ObservationWriter(ledger, clock, log);
-    agent = new MonitorAgent(monitor, connection, context, options, writer);
+    const writer = new ObservationWriter(ledger, clock, log, parts.events);
+    agent = new MonitorAgent(monitor, connection, { ...context, writer }, { missingGrace: grace });
     agent.pass(signal).catch((error: unknown) => {
       told = undefined;
       log.error('the monitor ended', { error });
@@ -135,7 +134,7 @@ describe('workers that a monitor misses', () => {
     await parts.clock.settle();
     expect(checks).to.deep.equal([[stays, lost]]);
     expect(await parts.statuses([lost])).to.deep.equal({ missed: 1 });
-    expect((await parts.ledger.store.workers.byId(lost))?.errorCode).to.equal('lost');
+    expect((await parts.store.workers.byId(lost))?.errorCode).to.equal('lost');
     await parts.clock.advance(grace);
     await parts.clock.settle();
     expect(checks).to.have.length(1);
@@ -150,7 +149,7 @@ describe('workers that a monitor misses', () => {
     await parts.clock.advance(grace);
     sink.complete();
     await parts.clock.settle();
-    const codeOf = async (id: number) => (await parts.ledger.store.workers.byId(id))?.errorCode;
+    const codeOf = async (id: number) => (await parts.store.workers.byId(id))?.errorCode;
     expect([await codeOf(seen), await codeOf(unseen)]).to.deep.equal(['lost', 'ended-unseen']);
   });
 

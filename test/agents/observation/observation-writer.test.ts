@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { factoryEvents } from '../../../src/agents/events.ts';
 import { Ledger } from '../../../src/agents/ledger/ledger.ts';
 import { ObservationWriter } from '../../../src/agents/observation/observation-writer.ts';
 import { openStore, type Store } from '../../../src/store/store.ts';
@@ -22,15 +23,16 @@ describe('observations of workers whose submission is under way', () => {
 
   beforeEach(async () => {
     store = await openStore(':memory:', 'factory');
-    const events = { roomMade: () => undefined, killRequested: () => undefined };
-    ledger = new Ledger(store, systemClock, recordingLog(), events);
-    writer = new ObservationWriter(ledger, systemClock, recordingLog());
+    const log = recordingLog();
+    const events = factoryEvents(log);
+    ledger = new Ledger(store, systemClock, log, events);
+    writer = new ObservationWriter(ledger, systemClock, log, events);
     await ledger.intend([workerOf(1), workerOf(2)]);
-    ledger.inFlight.add(1);
+    ledger.inFlight.hold([{ workerId: 1 }]);
   });
 
   afterEach(async () => {
-    ledger.inFlight.clear();
+    ledger.inFlight.letGo([{ workerId: 1 }]);
     await writer.flushed();
     await store.close();
   });
@@ -48,7 +50,7 @@ describe('observations of workers whose submission is under way', () => {
     await becomes(2, 'NoPod');
     expect(await statusOf(1)).to.deep.equal({ status: 'pending', nativeStatus: null });
     await ledger.change([{ workerId: 1, to: 'submitted', source: 'submitter' }]);
-    ledger.inFlight.delete(1);
+    ledger.inFlight.letGo([{ workerId: 1 }]);
     await becomes(1, 'NoPod');
     const history = await store.workers.history(1);
     expect(history.map(({ source }) => source)).to.deep.equal(['submitter', 'submitter']);

@@ -175,7 +175,7 @@ describe('the listing of a connection', () => {
     const keep = { finished: 0, failed: 0, cancelled: 0, missed: 0 };
     const agent = new SweeperAgent(runtime, parts.context, { keep });
     await parts.ledger.requestKill({ ids: [5] }, 'test');
-    expect(await agent.kill()).to.equal(true);
+    await agent.pass(new AbortController().signal);
     await parts.clock.advance(1000);
     expect(await agent.sweep()).to.equal(1);
     expect(done).to.deep.equal(['kill', 'remove']);

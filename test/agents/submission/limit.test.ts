@@ -1,19 +1,16 @@
-import { CredentialBoard } from '../../../src/agents/credentials/credential-board.ts';
-import { noMetrics } from '../../../src/agents/metrics.ts';
 import { expect } from 'chai';
 import { Connection } from '../../../src/agents/observation/connection.ts';
 import { FactoryLimits } from '../../../src/agents/submission/factory-limits.ts';
-import { Ledger } from '../../../src/agents/ledger/ledger.ts';
 import { applyLimits } from '../../../src/limits/limiters.ts';
 import { QueueLimits } from '../../../src/agents/submission/limit.ts';
-import type { AgentContext, ConnectedPlugins, QueueRuntime } from '../../../src/agents/queue-runtime.ts';
+import type { ConnectedPlugins, QueueRuntime } from '../../../src/agents/queue-runtime.ts';
 import type { QueueConfig } from '../../../src/config/queues/queues.ts';
 import type { Throttler } from '../../../src/plugins/contracts/index.ts';
 import { RuleThrottler } from '../../../src/plugins/throttlers/rules/rules.ts';
-import { openStore, type Store } from '../../../src/store/store.ts';
 import type { WorkerStatus } from '../../../src/worker/status.ts';
-import { ManualClock } from '../../support/manual-clock.ts';
-import { configOf, recordingLog, requirements, workerOf } from '../../support/samples.ts';
+import { AgentParts } from '../../support/agent-context.ts';
+import type { ManualClock } from '../../support/manual-clock.ts';
+import { configOf, requirements, workerOf } from '../../support/samples.ts';
 
 const options = {
   maxNewWorkers: 1000,
@@ -29,42 +26,23 @@ const noFamily = {
 };
 
 describe('the limits of a queue at work', () => {
-  let store: Store;
+  let parts: AgentParts;
   let clock: ManualClock;
-  let context: AgentContext;
+  let context: AgentParts['context'];
   let connection: Connection;
   let nextId: number;
 
   beforeEach(async () => {
-    store = await openStore(':memory:', 'factory');
-    clock = new ManualClock();
+    parts = await AgentParts.open();
+    ({ clock, context } = parts);
     nextId = 1;
     connection = new Connection('scripted:x', clock, 120_000);
     connection.listed();
     connection.completed();
-    const log = recordingLog();
-    const nothing = () => undefined;
-    context = {
-      factoryId: 'factory',
-      harvesterId: 'h',
-      idFloor: 1,
-      clock,
-      random: () => 0.5,
-      log,
-      ledger: new Ledger(store, clock, log, { roomMade: nothing, killRequested: nothing }),
-      factoryLimits: new FactoryLimits(undefined, 100, clock),
-      credentials: new CredentialBoard(),
-      credentialLifetime: 0,
-      metrics: noMetrics,
-      pluginTimeout: 1000,
-      giveUp: new AbortController().signal,
-      progress: nothing,
-      step: nothing,
-    };
   });
 
   afterEach(async () => {
-    await store.close();
+    await parts[Symbol.asyncDispose]();
   });
 
   function limitsOf(config: QueueConfig, throttler?: Throttler): QueueLimits {
@@ -126,7 +104,7 @@ describe('the limits of a queue at work', () => {
   it('begin a new cycle when the old one is over, not with every look', async () => {
     const limits = limitsOf(configOf('Q', { maxWorkers: 100, maxNewWorkersPerCycle: 3 }));
     expect((await letThrough(limits)).counts).to.deep.equal([3]);
-    limits.made(3);
+    limits.intentsRecorded(3);
     await clock.advance(8999);
     expect(await letThrough(limits)).to.deep.equal({
       counts: [],
@@ -145,7 +123,7 @@ describe('the limits of a queue at work', () => {
       counts: [4],
       codes: ['submission-rate', 'submission-rate', 'max-workers'],
     });
-    limits.made(4);
+    limits.intentsRecorded(4);
     const [own, all] = (await limits.look([])).slice(-2);
     expect([own?.atMost, all?.atMost]).to.deep.equal([4, 0]);
     expect([own, all].map((limit) => limit?.reason.message)).to.deep.equal([
@@ -207,7 +185,7 @@ describe('the limits of a queue at work', () => {
 
   it('see a black hole in what the database says, a restart notwithstanding', async () => {
     await workers('Q', 20, 'running');
-    const ended = (await store.workers.list({ queue: 'Q' })).map(({ workerId }) => ({
+    const ended = (await parts.store.workers.list({ queue: 'Q' })).map(({ workerId }) => ({
       workerId,
       to: 'failed' as const,
       source: 'monitor',

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
+import type { AgentStore } from '../../../src/agents/agent-store.ts';
 import { PrunerAgent, retentionAt } from '../../../src/agents/sweeping/pruner-agent.ts';
-import type { AgentContext } from '../../../src/agents/queue-runtime.ts';
+import { Progress } from '../../../src/agents/loop.ts';
 import { Settings } from '../../../src/config/settings/settings-schema.ts';
 import type { Between, Pruned, Retention } from '../../../src/store/retention.ts';
 import { check } from '../../../src/util/schema.ts';
@@ -52,12 +53,16 @@ describe('the pruner', () => {
   function pruner(prune: (retention: Retention, between: Between) => Promise<Pruned>) {
     const log = recordingLog();
     const clock = new ManualClock(5000);
-    let progress = 0;
-    const context = { log, clock, progress: () => progress++, ledger: { store: { retention: { prune } } } };
-    const agent = new PrunerAgent(context as unknown as AgentContext, (now) =>
+    const progress = new Progress(clock);
+    let made = 0;
+    progress.made = () => {
+      made++;
+    };
+    const store = { retention: { prune } } as unknown as Pick<AgentStore, 'retention'>;
+    const agent = new PrunerAgent({ log, clock, progress, store }, (now) =>
       retentionAt(now, settingsOf({ keepRows: 0 }), new Set()),
     );
-    return { agent, log, made: () => progress };
+    return { agent, log, made: () => made };
   }
 
   it('leaves a daemon that starts alone, and deletes from its second pass on', async () => {

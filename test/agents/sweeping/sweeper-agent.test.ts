@@ -116,9 +116,9 @@ describe('the sweeper of a queue', () => {
 
   it('removes nothing of a worker whose submission is under way, though it has ended', async () => {
     const [first = 0, second = 0] = await ended(2);
-    parts.ledger.inFlight.add(first);
+    parts.ledger.inFlight.hold([{ workerId: first }]);
     expect(await agent.sweep()).to.equal(1);
-    parts.ledger.inFlight.delete(first);
+    parts.ledger.inFlight.letGo([{ workerId: first }]);
     expect(await agent.sweep()).to.equal(1);
     expect(calls.remove).to.deep.equal([[second], [first]]);
   });
