@@ -1,5 +1,5 @@
 /**
- * One direction of knowledge: cli -> http -> daemon -> agents -> (plugins/contracts, store, config) -> worker -> codes.
+ * One direction of knowledge: cli -> http -> daemon -> agents -> (config -> limits, plugins/contracts, store) -> worker -> codes.
  * Each layer lists what it may import; everything else inside src/ is a violation.
  */
 const layers = {
@@ -8,10 +8,11 @@ const layers = {
   util: ['worker', 'codes'],
   clients: ['util', 'worker', 'codes'],
   'plugins/contracts': ['util', 'worker', 'codes'],
-  config: ['plugins/contracts', 'util', 'worker', 'codes'],
+  limits: ['plugins/contracts', 'util', 'worker', 'codes'],
+  config: ['limits', 'plugins/contracts', 'util', 'worker', 'codes'],
   store: ['util', 'worker', 'codes'],
-  agents: ['plugins/contracts', 'store', 'config', 'util', 'worker', 'codes'],
-  daemon: ['agents', 'plugins', 'store', 'config', 'clients', 'util', 'worker', 'codes'],
+  agents: ['limits', 'plugins/contracts', 'store', 'config', 'util', 'worker', 'codes'],
+  daemon: ['agents', 'limits', 'plugins', 'store', 'config', 'clients', 'util', 'worker', 'codes'],
   http: ['daemon', 'agents', 'store', 'config', 'plugins/contracts', 'util', 'worker', 'codes'],
   cli: ['http', 'daemon', 'agents', 'plugins/contracts', 'store', 'config', 'util', 'worker', 'codes'],
 };

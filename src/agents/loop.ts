@@ -2,6 +2,7 @@ import type { Log } from '../plugins/contracts/index.ts';
 import type { Clock } from '../util/clock.ts';
 import { toReason } from '../worker/errors.ts';
 import type { Reason } from '../worker/reason.ts';
+import type { Emit } from './events.ts';
 
 export interface LoopOptions {
   /** "submit CERN_PROD": for logs and health. */
@@ -12,22 +13,18 @@ export interface LoopOptions {
   readonly longestPause?: number;
   /** Without any progress for so long a pass is stuck, ms. Default: it may last in silence, as a monitor's does. */
   readonly stuckAfter?: number;
-  /** Told by who works in the passes whenever something came back. */
+  /** Noted by the calls in a pass whenever one of them came back. */
   readonly progress?: Progress;
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Log;
-  /** Told after each pass; `duration` in ms. */
-  readonly passed?: (pass: {
-    readonly loop: string;
-    readonly duration: number;
-    readonly failed: boolean;
-  }) => void;
+  /** Hears of each pass that ended. */
+  readonly events?: Emit;
   /** One pass. Rejections are failures: logged, and followed by a growing pause. */
   pass(signal: AbortSignal): Promise<void>;
 }
 
-/** When a pass last got on: what lasts long is not stuck as long as it does. */
+/** When a pass last got on: a pass that lasts long is not stuck as long as it does. */
 export class Progress {
   readonly #clock: Clock;
   /** Monotonic ms. */
@@ -79,6 +76,10 @@ export class Loop {
     this.#options = options;
   }
 
+  get name(): string {
+    return this.#options.name;
+  }
+
   start(): void {
     this.#running ??= this.#run();
   }
@@ -123,7 +124,8 @@ export class Loop {
       const failed = await this.#pass(stop);
       this.#begun = undefined;
       this.#health.endedAt = clock.now();
-      this.#options.passed?.({ loop: this.#options.name, duration: clock.monotonic() - begun, failed });
+      const duration = clock.monotonic() - begun;
+      this.#options.events?.emit('passEnded', { loop: this.#options.name, duration, failed });
       if (failed) await clock.sleep(this.#pauseAfterFailure(), stop);
       else
         await clock.sleep(

@@ -1,21 +1,14 @@
 import type { QueueConfig } from '../config/queues/queues.ts';
 import type {
   DemandSource,
-  Log,
   Messenger,
   Monitor,
   Submitter,
   Sweeper,
   Throttler,
 } from '../plugins/contracts/index.ts';
-import type { Clock } from '../util/clock.ts';
-import { type Deadline, withDeadline } from '../util/deadline.ts';
 import type { Requirements } from '../worker/worker.ts';
-import type { Connection } from './connection.ts';
-import type { CredentialBoard } from './credential-board.ts';
-import type { FactoryLimits } from './factory-limits.ts';
-import type { Ledger } from './ledger.ts';
-import type { Metrics } from './metrics.ts';
+import type { Connection } from './observation/connection.ts';
 
 /** One connection as a queue uses it. */
 export interface ConnectedPlugins {
@@ -50,48 +43,3 @@ export type Step =
   | 'sweep:after-remove'
   | 'sweep:after-access-point'
   | 'sweep:after-mark';
-
-/** What every agent gets. */
-export interface AgentContext {
-  readonly factoryId: string;
-  readonly harvesterId: string;
-  /** Below all ids that were given out since the start. */
-  readonly idFloor: number;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly log: Log;
-  readonly ledger: Ledger;
-  readonly factoryLimits: FactoryLimits;
-  readonly metrics: Metrics;
-  readonly credentials: CredentialBoard;
-  /** No worker is submitted with a credential that ends sooner, ms. */
-  readonly credentialLifetime: number;
-  /** For one call of a plugin, ms. */
-  readonly pluginTimeout: number;
-  /** Aborts when calls under way are to be given up: later than the loops' own stop. */
-  readonly giveUp: AbortSignal;
-  /** That something came back: the pass is not stuck. */
-  readonly progress: () => void;
-  /** Does nothing outside of tests. */
-  readonly step: (step: Step) => void;
-}
-
-/** How long a call that is over its time may take to bring in what it has done so far, ms. */
-const bringIn = 1000;
-
-/** One call of a plugin, bounded in time. */
-export function callPlugin<T>(
-  context: AgentContext,
-  what: string,
-  call: (signal: AbortSignal) => Promise<T>,
-  timeoutMs = context.pluginTimeout,
-): Promise<T> {
-  const deadline: Deadline = {
-    clock: context.clock,
-    what,
-    timeoutMs,
-    graceMs: bringIn,
-    signal: context.giveUp,
-  };
-  return withDeadline(deadline, call).finally(context.progress);
-}

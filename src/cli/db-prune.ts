@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import type { Command } from 'commander';
-import { retentionAt } from '../agents/pruner.ts';
+import { retentionAt } from '../agents/sweeping/pruner-agent.ts';
 import { runningDaemon, takeLock } from '../daemon/lock.ts';
 import type { StateDir } from '../daemon/state-dir.ts';
 import { readVersion } from '../daemon/version.ts';

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
+import { factoryEvents } from '../agents/events.ts';
 import type { LoadedSettings } from '../config/settings/settings.ts';
 import { Daemon, type DaemonOptions } from '../daemon/daemon.ts';
 import { requireLogFile } from '../daemon/log-file.ts';
@@ -141,11 +142,13 @@ function withPort(settings: LoadedSettings, port: number | undefined): LoadedSet
 /** Its port is bound before anything is submitted: one that is in use stops the start. */
 async function startDaemon(options: DaemonOptions, http: HttpServer | undefined): Promise<Daemon> {
   if (http === undefined) return Daemon.start(options);
+  const events = factoryEvents(options.log);
+  http.metrics.subscribeTo(events);
   await http.check();
   try {
     return await Daemon.start({
       ...options,
-      metrics: http.metrics,
+      events,
       beforeLoops: (daemon) => http.open(daemon),
     });
   } catch (error) {

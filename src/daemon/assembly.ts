@@ -1,4 +1,4 @@
-import type { ObservationWriter } from '../agents/observations.ts';
+import type { ObservationWriter } from '../agents/observation/observation-writer.ts';
 import type { ConnectedPlugins, QueueRuntime } from '../agents/queue-runtime.ts';
 import type { QueueConfig, QueueFileResult } from '../config/queues/queues.ts';
 import type { ConfigPlace } from '../store/config-places.ts';
@@ -40,8 +40,8 @@ export class Assembly {
 
   constructor(parts: AssemblyParts) {
     this.#parts = parts;
-    const { clock, log, ledger } = parts.context;
-    const { queues } = ledger.store;
+    const { clock, log, store } = parts.context;
+    const { queues } = store;
     this.#reports = new QueueReports(queues, clock);
     this.#homes = new Homes({
       queues,
@@ -114,7 +114,7 @@ export class Assembly {
   /** @returns what is to be written down of it, which may fail without harm to what runs. */
   async #apply(file: QueueFileResult, inUse: readonly ConfigInUse[]): Promise<() => Promise<void>> {
     const { context, loops } = this.#parts;
-    const { store } = context.ledger;
+    const { store } = context;
     this.#readable = file.readable;
     this.#standing = new Set(file.verdicts.filter(({ state }) => state !== 'ready').map(({ name }) => name));
     const renewed = this.#renew(file.queues);
@@ -240,14 +240,10 @@ export class Assembly {
         log.error('workers are where no configuration leads', { code: 'worker-unreachable', ...place });
         continue;
       }
-      const moved = await ledger.store.workers.moveConfig(place, configId);
-      for (const workerId of moved) {
-        const worker = ledger.live.get(workerId);
-        if (worker !== undefined) worker.configId = configId;
-      }
+      const workers = await ledger.moveConfig(place, configId);
       log.warn('workers get another configuration, which leads to where they are', {
         ...place,
-        workers: moved.length,
+        workers,
         to: configId,
       });
     }

@@ -1,10 +1,11 @@
 import { type Loop, Progress } from '../agents/loop.ts';
-import { MonitorAgent } from '../agents/monitor.ts';
-import type { ObservationWriter } from '../agents/observations.ts';
+import { MonitorAgent } from '../agents/observation/monitor-agent.ts';
+import type { ObservationWriter } from '../agents/observation/observation-writer.ts';
 import type { ConnectedPlugins } from '../agents/queue-runtime.ts';
-import { ReconcilerAgent, type ReconcilerOptions } from '../agents/reconciler.ts';
+import { ReconcilerAgent, type ReconcilerOptions } from '../agents/reconciling/reconciler-agent.ts';
 import type { QueueConfig } from '../config/queues/queues.ts';
-import { followed, type LoopParts, watched } from './queue-loops.ts';
+import { contextFor } from './agent-context.ts';
+import { type LoopParts, watched } from './queue-loops.ts';
 
 /** A connection at work: one monitor and one listing, whoever shares it. */
 export interface ConnectionLoops {
@@ -24,14 +25,9 @@ export function makeConnectionLoops(
 ): ConnectionLoops {
   const { settings, context, writer, loops } = parts;
   const progress = new Progress(context.clock);
-  const options = {
-    missingGrace: settings.monitor.missingGrace * 1000,
-    onStranger: () => {
-      listing.wake();
-    },
-  };
-  const agent = new MonitorAgent(monitor, connection, context, options, writer);
-  const reconciler = new ReconcilerAgent(sweeper, connection, followed(context, progress), {
+  const options = { missingGrace: settings.monitor.missingGrace * 1000 };
+  const agent = new MonitorAgent(monitor, connection, { ...contextFor(context), writer }, options);
+  const reconciler = new ReconcilerAgent(sweeper, connection, contextFor(context, progress), {
     homes,
     notListed: (workerIds) => {
       agent.suspect(workerIds);
@@ -47,9 +43,6 @@ export function makeConnectionLoops(
     name: `monitor ${name}`,
     interval: monitorInterval,
     pass: (signal) => agent.pass(signal),
-  });
-  connection.onOpen(() => {
-    loops.wakeAll('submit');
   });
   return { reconciler, all: [listing, monitoring] };
 }

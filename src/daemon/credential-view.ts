@@ -1,5 +1,5 @@
 import { harvesterIdOf } from '../config/settings/machine.ts';
-import { judgeOne, nameOf } from '../agents/credential-board.ts';
+import { judgeOne, nameOf } from '../agents/credentials/credential-board.ts';
 import { allManagers, managersOf } from '../config/queues/credential-managers.ts';
 import { readQueueFile } from '../config/queues/queues.ts';
 import type { LoadedSettings } from '../config/settings/settings.ts';

@@ -1,7 +1,6 @@
-import type { CredentialBoard } from '../agents/credential-board.ts';
-import { CredentialAgent } from '../agents/credentials.ts';
+import type { CredentialBoard } from '../agents/credentials/credential-board.ts';
+import { CredentialAgent } from '../agents/credentials/credential-agent.ts';
 import type { Loop } from '../agents/loop.ts';
-import type { AgentContext } from '../agents/queue-runtime.ts';
 import { allManagers, keyOf, managersOf } from '../config/queues/credential-managers.ts';
 import type { CredentialManagerChoice, PluginCatalogue, QueueFileResult } from '../config/queues/queues.ts';
 import { isError, type LoadedSettings } from '../config/settings/settings.ts';
@@ -9,6 +8,7 @@ import type { Settings } from '../config/settings/settings-schema.ts';
 import type { CredentialManager } from '../plugins/contracts/index.ts';
 import type { OperatorFiles } from '../util/operator-files.ts';
 import { toReason } from '../worker/errors.ts';
+import type { AgentContext } from './agent-context.ts';
 import type { ConfigInUse } from './configuration.ts';
 import type { LoopSet } from './loop-set.ts';
 import { logProblem } from './problem-log.ts';
@@ -71,9 +71,6 @@ export class Credentials {
   constructor(parts: CredentialParts, board: CredentialBoard) {
     this.#parts = parts;
     this.#board = board;
-    board.onBetter(() => {
-      parts.loops.wakeAll('submit');
-    });
   }
 
   /** Those of the settings, and of every queue that runs. A queue file that cannot be read changes nothing. */
@@ -131,7 +128,7 @@ export class Credentials {
 
   #start(name: string, choice: CredentialManagerChoice): Loop | undefined {
     const { settings, context, wiring, loops } = this.#parts;
-    const { clock, log, giveUp } = context;
+    const { clock, log, giveUp, events } = context;
     let manager: CredentialManager;
     try {
       manager = wiring.credentialManager(choice);
@@ -151,6 +148,7 @@ export class Credentials {
       clock,
       log,
       giveUp,
+      events,
       timeout,
     });
     return loops.add({

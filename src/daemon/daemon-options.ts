@@ -1,8 +1,9 @@
-import type { Metrics } from '../agents/metrics.ts';
+import type { FactoryEvents } from '../agents/events.ts';
 import type { Step } from '../agents/queue-runtime.ts';
 import type { LoadedSettings } from '../config/settings/settings.ts';
 import type { Log } from '../plugins/contracts/index.ts';
 import type { Clock } from '../util/clock.ts';
+import type { Events } from '../util/events.ts';
 import type { OperatorFiles } from '../util/operator-files.ts';
 
 /** All that a daemon is given from outside. */
@@ -13,8 +14,8 @@ export interface DaemonParts {
   readonly log: Log;
   /** Shared with all else in this process that reads files of operators; default: its own. */
   readonly files?: OperatorFiles;
-  /** Who counts; default: nobody. */
-  readonly metrics?: Metrics;
+  /** Tells what happens to those who subscribed before the start, such as metrics; default: the daemon's own. */
+  readonly events?: Events<FactoryEvents>;
   /** For tests that stop the daemon dead at a certain moment. */
   readonly step?: (step: Step) => void;
 }

@@ -2,18 +2,19 @@ import { hostname } from 'node:os';
 import { dirname } from 'node:path';
 import { schedule, type ScheduledTask } from 'node-cron';
 import { harvesterIdOf } from '../config/settings/machine.ts';
-import { CredentialBoard, type KnownCredential } from '../agents/credential-board.ts';
-import { Ledger } from '../agents/ledger.ts';
-import { FactoryLimits } from '../agents/factory-limits.ts';
+import { CredentialBoard, type KnownCredential } from '../agents/credentials/credential-board.ts';
+import { Ledger } from '../agents/ledger/ledger.ts';
+import { FactoryLimits } from '../agents/submission/factory-limits.ts';
 import { type Loop, type LoopHealth } from '../agents/loop.ts';
 import { ThresherError, toReason } from '../worker/errors.ts';
-import { noMetrics } from '../agents/metrics.ts';
-import { ObservationWriter } from '../agents/observations.ts';
+import { type FactoryEvents, factoryEvents } from '../agents/events.ts';
+import { ObservationWriter } from '../agents/observation/observation-writer.ts';
 import { logServerOf } from '../config/settings/log-server.ts';
 import { modulesOf } from '../config/queues/queues.ts';
 import type { LogReader } from '../plugins/contracts/index.ts';
 import type { WorkerRecord } from '../store/rows.ts';
 import { openStore, type Store } from '../store/store.ts';
+import type { Events } from '../util/events.ts';
 import { OperatorFiles } from '../util/operator-files.ts';
 import { within } from '../util/within.ts';
 import { workerIdFloor } from '../worker/identity.ts';
@@ -31,6 +32,7 @@ import { logProblems, logReload, logStart } from './problem-log.ts';
 import { factoryIdAtStart, writeFactoryId } from './factory-file.ts';
 import { prepareStateDir } from './state-dir.ts';
 import { readVersion } from './version.ts';
+import { wakeLoops } from './wake-loops.ts';
 import { Wiring } from './wiring.ts';
 
 export interface DaemonOptions extends DaemonParts {
@@ -46,6 +48,8 @@ const settleTime = 500;
 /** The running factory: everything wired together, started, and stopped in bounded time. */
 export class Daemon {
   readonly factoryId: string;
+  /** Tells what happens in this factory. */
+  readonly events: Events<FactoryEvents>;
   readonly #options: DaemonOptions;
   readonly #lock: Lock;
   readonly #store: Store;
@@ -63,7 +67,6 @@ export class Daemon {
   #logs: LogReaders | undefined;
   #reloads: Promise<void> = Promise.resolve();
   #stopping = false;
-  readonly #onPass = new Set<() => void>();
   #cron: ScheduledTask | undefined;
 
   /**
@@ -100,7 +103,8 @@ export class Daemon {
 
   private constructor(options: DaemonOptions, lock: Lock, store: Store, factoryId: string) {
     this.factoryId = factoryId;
-    const { clock, random, log, metrics = noMetrics } = options;
+    const { clock, random, log } = options;
+    this.events = options.events ?? factoryEvents(log);
     this.#options = options;
     this.#files = options.files ?? new OperatorFiles({ clock });
     this.#watch = new FileWatch(options.settings.queueFile, {
@@ -110,37 +114,15 @@ export class Daemon {
     });
     this.#lock = lock;
     this.#store = store;
-    this.#loops = new LoopSet({
-      clock,
-      random,
-      log,
-      passed: (pass) => {
-        metrics.passDone(pass);
-        for (const tell of this.#onPass) tell();
-      },
-    });
-    this.#ledger = new Ledger(store, clock, log, {
-      roomMade: (queue) => {
-        this.#loops.wake('submit', queue);
-      },
-      killRequested: (queue) => {
-        this.#loops.wake('sweep', queue);
-      },
-      ended: (queue, status, code) => {
-        metrics.ended(queue, status, code);
-      },
-    });
-    this.#writer = new ObservationWriter(this.#ledger, clock, log, metrics);
+    this.#loops = new LoopSet({ clock, random, log, events: this.events });
+    wakeLoops(this.events, this.#loops);
+    this.#ledger = new Ledger(store, clock, log, this.events);
+    this.#writer = new ObservationWriter(this.#ledger, clock, log, this.events);
   }
 
   /** Loops with their last pass, for health checks. */
   get health(): LoopHealth[] {
     return this.#loops.health;
-  }
-
-  /** Calls `tell` after every pass of any loop: how a watchdog knows that they get on. */
-  onPass(tell: () => void): void {
-    this.#onPass.add(tell);
   }
 
   /** All credentials that are kept or watched here. */
@@ -149,7 +131,7 @@ export class Daemon {
   }
 
   /** How many queues are run, or followed to the end of their workers. */
-  get queues(): number {
+  get queueCount(): number {
     return this.#loops.queues;
   }
 
@@ -242,7 +224,7 @@ export class Daemon {
   }
 
   async #run(id: string, idFloor: number): Promise<void> {
-    const { settings, clock, random, log, step, metrics = noMetrics, beforeLoops } = this.#options;
+    const { settings, clock, random, log, step, beforeLoops } = this.#options;
     const { master, monitor, submitter, sweeper, qconf, credmanager } = settings.values;
     await this.#watch.use();
     const read = await readForRun(settings, this.#store, this.#files);
@@ -255,13 +237,13 @@ export class Daemon {
       ...shared,
       idFloor,
       ledger: this.#ledger,
+      store: this.#store,
+      events: this.events,
       factoryLimits: new FactoryLimits(submitter.submissionRate, submitter.submissionBurst, clock),
-      metrics,
       credentials: this.#board,
       credentialLifetime: credmanager.minLifetime * 1000,
       pluginTimeout: master.pluginTimeout * 1000,
       giveUp: this.#giveUp.signal,
-      progress: () => undefined,
       step: step ?? (() => undefined),
     };
     const maxStatusAge = monitor.maxStatusAge * 1000;

@@ -1,5 +1,5 @@
 import type { QueueRuntime } from '../agents/queue-runtime.ts';
-import type { PassHomes } from '../agents/reconciler.ts';
+import type { PassHomes } from '../agents/reconciling/reconciler-agent.ts';
 import { parseSnapshot, type QueueConfig } from '../config/queues/queues.ts';
 import type { Log } from '../plugins/contracts/index.ts';
 import type { QueueStore } from '../store/queues.ts';

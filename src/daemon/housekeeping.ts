@@ -1,10 +1,10 @@
-import { CommandAgent, type CommandTargets, type SweepResult } from '../agents/commands.ts';
+import { CommandAgent, type CommandTargets, type SweepResult } from '../agents/commands/command-agent.ts';
 import { Progress } from '../agents/loop.ts';
-import { PrunerAgent, retentionAt } from '../agents/pruner.ts';
-import type { ReconcilerAgent } from '../agents/reconciler.ts';
-import type { SweeperAgent } from '../agents/sweeper.ts';
+import { PrunerAgent, retentionAt } from '../agents/sweeping/pruner-agent.ts';
+import type { ReconcilerAgent } from '../agents/reconciling/reconciler-agent.ts';
+import type { SweeperAgent } from '../agents/sweeping/sweeper-agent.ts';
 import { messageOf } from '../worker/errors.ts';
-import { followed, type LoopParts, watched } from './queue-loops.ts';
+import { type LoopParts, watched } from './queue-loops.ts';
 
 /** What commands act on: as it is when they come. */
 export interface Housekept extends Pick<CommandTargets, 'queues' | 'leads'> {
@@ -19,7 +19,7 @@ const commandInterval = 300;
 export function makeCommandLoop(parts: LoopParts, kept: Housekept): CommandAgent {
   const { context, loops } = parts;
   const progress = new Progress(context.clock);
-  const commands = new CommandAgent(followed(context, progress), {
+  const commands = new CommandAgent(context, {
     queues: () => kept.queues(),
     leads: (worker) => kept.leads(worker),
     wakeSubmitter: (queue) => {
@@ -48,7 +48,7 @@ export function makePruneLoop(parts: LoopParts, currentConfigs: () => ReadonlySe
   const { settings, context, loops } = parts;
   const progress = new Progress(context.clock);
   const retention = (now: number) => retentionAt(now, settings, currentConfigs());
-  const pruner = new PrunerAgent(followed(context, progress), retention);
+  const pruner = new PrunerAgent({ ...context, progress }, retention);
   loops.add({
     ...watched(parts, progress),
     name: 'prune',

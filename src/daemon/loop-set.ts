@@ -3,7 +3,7 @@ import { Loop, type LoopHealth, type LoopOptions } from '../agents/loop.ts';
 export type QueueLoopKind = 'submit' | 'sweep';
 
 /** What all loops of a daemon have in common. */
-type Shared = Pick<LoopOptions, 'clock' | 'random' | 'log' | 'passed'>;
+type Shared = Pick<LoopOptions, 'clock' | 'random' | 'log' | 'events'>;
 
 /** All loops of a daemon, and which to wake for which queue. */
 export class LoopSet {
@@ -36,6 +36,11 @@ export class LoopSet {
 
   wake(kind: QueueLoopKind, queue: string): void {
     for (const loop of this.#byQueue[kind].get(queue) ?? []) loop.wake();
+  }
+
+  /** Wakes the loop of this name, if there is one. */
+  wakeNamed(name: string): void {
+    for (const loop of this.#loops) if (loop.name === name) loop.wake();
   }
 
   wakeAll(kind: QueueLoopKind): void {

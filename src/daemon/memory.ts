@@ -1,12 +1,13 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import type { Subscribe } from '../agents/events.ts';
 import type { Clock } from '../util/clock.ts';
 
 /** What is waited for: a daemon. */
 export interface Started {
   /** Whether each connection was listed, and has shown its workers or said why it cannot. */
   readonly heard: boolean;
-  onPass(tell: () => void): void;
+  readonly events: Subscribe;
 }
 
 /** A connection that is not heard of for so long keeps nobody waiting, ms. */
@@ -20,7 +21,7 @@ const patience = 120_000;
 export function saveMemory(daemon: Started, clock: Clock, save: () => void = saveNow): void {
   let waitingSince: number | undefined = clock.monotonic();
   let wasHeard = false;
-  daemon.onPass(() => {
+  daemon.events.on('passEnded', () => {
     const { heard } = daemon;
     if (wasHeard && !heard) waitingSince = clock.monotonic();
     wasHeard = heard;

@@ -1,14 +1,12 @@
 import { statSync } from 'node:fs';
-import { judgeOne, type KnownCredential } from '../agents/credential-board.ts';
+import { judgeOne, type KnownCredential } from '../agents/credentials/credential-board.ts';
 import type { LoopHealth } from '../agents/loop.ts';
-import type { Metrics, PassDone } from '../agents/metrics.ts';
-import type { SubmitOutcome } from '../plugins/contracts/index.ts';
+import type { FactoryEvents, PassEnded, Subscribe, WorkerChanged } from '../agents/events.ts';
 import type { QueueReport } from '../store/queues.ts';
 import type { AliveCount } from '../store/figures.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../util/clock.ts';
-import type { Observation } from '../worker/observation.ts';
-import { type FinalStatus, finalStatuses, isFinal, workerStatuses } from '../worker/status.ts';
+import { finalStatuses, isFinal, workerStatuses } from '../worker/status.ts';
 import { type Families, makeFamilies } from './metric-families.ts';
 import { codeLabels, type LoopLabels, loopLabels } from './metric-labels.ts';
 import { processMetrics } from './process-metrics.ts';
@@ -33,7 +31,7 @@ class QueueCounts {
 }
 
 /** Counts what agents do, and renders it with what the database and the loops say, in Prometheus' text format. */
-export class DaemonMetrics implements Metrics {
+export class DaemonMetrics {
   readonly #clock: Clock;
   readonly #families: Families = makeFamilies();
   readonly #queues = new Map<string, QueueCounts>();
@@ -45,11 +43,22 @@ export class DaemonMetrics implements Metrics {
     this.#clock = clock;
   }
 
-  submitted(
-    queue: string,
-    workers: readonly { readonly workerId: number }[],
-    results: ReadonlyMap<number, SubmitOutcome>,
-  ): void {
+  subscribeTo(events: Subscribe): void {
+    events.on('submissionAnswered', (facts) => {
+      this.#submitted(facts);
+    });
+    events.on('workersChanged', ({ workers }) => {
+      for (const worker of workers) if (isFinal(worker.to)) this.#ended(worker);
+    });
+    events.on('observationsWritten', (facts) => {
+      this.#observed(facts);
+    });
+    events.on('passEnded', (pass) => {
+      this.#passEnded(pass);
+    });
+  }
+
+  #submitted({ queue, workers, outcomes: results }: FactoryEvents['submissionAnswered']): void {
     const { submissions, failures } = this.#of(queue);
     for (const { workerId } of workers) {
       const outcome = results.get(workerId);
@@ -58,22 +67,22 @@ export class DaemonMetrics implements Metrics {
     }
   }
 
-  ended(queue: string, status: FinalStatus, code: string | undefined): void {
+  #ended({ queue, to: status, code }: WorkerChanged): void {
     const { ended, failures } = this.#of(queue);
     count(ended, status);
-    // What an operator ended is no failure.
+    // A worker that an operator ended is no failure.
     if (status === 'failed' || status === 'missed') count(failures, this.#code(code));
   }
 
-  observed(observations: readonly Observation[], now: number): void {
+  #observed({ observations, at }: FactoryEvents['observationsWritten']): void {
     for (const { observedAt } of observations) {
-      const delay = (now - observedAt) / 1000;
+      const delay = (at - observedAt) / 1000;
       // A plugin may have left the time out, and clocks of backends go wrong.
       if (Number.isFinite(delay)) this.#families.delay.observe(Math.max(0, delay));
     }
   }
 
-  passDone({ loop, duration, failed }: PassDone): void {
+  #passEnded({ loop, duration, failed }: PassEnded): void {
     let labels = this.#loops.get(loop);
     if (labels === undefined) {
       labels = loopLabels(loop);

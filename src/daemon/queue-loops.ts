@@ -1,10 +1,11 @@
 import { Progress } from '../agents/loop.ts';
 import type { Loop } from '../agents/loop.ts';
-import type { AgentContext, QueueRuntime } from '../agents/queue-runtime.ts';
-import { SubmitterAgent } from '../agents/submitter.ts';
-import { SweeperAgent } from '../agents/sweeper.ts';
+import type { QueueRuntime } from '../agents/queue-runtime.ts';
+import { SubmitterAgent } from '../agents/submission/submitter-agent.ts';
+import { SweeperAgent } from '../agents/sweeping/sweeper-agent.ts';
 import type { Settings } from '../config/settings/settings-schema.ts';
 import type { Reason } from '../worker/reason.ts';
+import { type AgentContext, contextFor } from './agent-context.ts';
 import type { LoopSet } from './loop-set.ts';
 
 export interface LoopParts {
@@ -24,16 +25,6 @@ export interface QueueLoops {
 export const stuckGrace = 60_000;
 const hour = 3_600_000;
 
-/** The context of an agent whose loop notices whether it gets on. */
-export function followed(context: AgentContext, progress: Progress): AgentContext {
-  return {
-    ...context,
-    progress: () => {
-      progress.made();
-    },
-  };
-}
-
 /** Options of a loop whose passes consist of calls that are bounded in time. */
 export function watched({ settings }: LoopParts, progress: Progress) {
   return { progress, stuckAfter: settings.master.pluginTimeout * 1000 + stuckGrace };
@@ -50,7 +41,7 @@ export function makeQueueLoops(
   const { config, configId, current } = runtime;
   const title = current ? config.name : `${config.name} (configuration ${configId})`;
   const submitProgress = new Progress(context.clock);
-  const submitAgent = new SubmitterAgent(runtime, followed(context, submitProgress), {
+  const submitAgent = new SubmitterAgent(runtime, contextFor(context, submitProgress), {
     maxNewWorkers: submitter.maxNewWorkers,
     // A little less than the pause between passes, which is jittered.
     cycle: submitter.sleepTime * 900,
@@ -60,12 +51,9 @@ export function makeQueueLoops(
       pause: submitter.blackHolePause * 1000,
     },
     report,
-    again: (ms) => {
-      submitting.wakeIn(ms);
-    },
   });
   const sweepProgress = new Progress(context.clock);
-  const sweepAgent = new SweeperAgent(runtime, followed(context, sweepProgress), {
+  const sweepAgent = new SweeperAgent(runtime, contextFor(context, sweepProgress), {
     keep: {
       finished: sweeper.keepFinished * hour,
       failed: sweeper.keepFailed * hour,
@@ -77,7 +65,10 @@ export function makeQueueLoops(
     ...watched(parts, submitProgress),
     name: `submit ${title}`,
     interval: submitter.sleepTime * 1000,
-    pass: () => submitAgent.pass(),
+    pass: async () => {
+      const nextIn = await submitAgent.pass();
+      if (nextIn !== undefined) submitting.wakeIn(nextIn);
+    },
   });
   const sweeping = loops.addForQueue('sweep', config.name, {
     ...watched(parts, sweepProgress),

@@ -1,6 +1,6 @@
 import pMap from 'p-map';
 import { harvesterIdOf } from '../config/settings/machine.ts';
-import { makeWorker } from '../agents/worker-maker.ts';
+import { makeWorker } from '../agents/submission/worker-maker.ts';
 import type { PluginCatalogue, QueueConfig } from '../config/queues/queues.ts';
 import { logServerOf } from '../config/settings/log-server.ts';
 import type { LoadedSettings } from '../config/settings/settings.ts';

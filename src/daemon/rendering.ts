@@ -1,5 +1,5 @@
 import { dirname } from 'node:path';
-import { makeWorker, requirementsOf } from '../agents/worker-maker.ts';
+import { makeWorker, requirementsOf } from '../agents/submission/worker-maker.ts';
 import { modulesOf, parseSnapshot, type PluginCatalogue, type QueueConfig } from '../config/queues/queues.ts';
 import { logServerOf } from '../config/settings/log-server.ts';
 import { harvesterIdOf } from '../config/settings/machine.ts';

@@ -1,3 +1,4 @@
+import type { Subscribe } from '../agents/events.ts';
 import type { LoopHealth } from '../agents/loop.ts';
 import type { Log } from '../plugins/contracts/index.ts';
 import type { Clock } from '../util/clock.ts';
@@ -7,9 +8,9 @@ import type { Notifier } from './notify.ts';
 /** What the watchdog looks at: a daemon. */
 export interface Watched {
   readonly health: readonly LoopHealth[];
-  readonly queues: number;
+  readonly queueCount: number;
   readonly liveWorkers: number;
-  onPass(tell: () => void): void;
+  readonly events: Subscribe;
 }
 
 export interface WatchdogOptions {
@@ -40,7 +41,7 @@ export function watchOver(daemon: Watched, options: WatchdogOptions): void {
   let told = { at: -Infinity, status: '' };
   let stuck = new Set<string>();
 
-  daemon.onPass(() => {
+  daemon.events.on('passEnded', () => {
     const now = clock.monotonic();
     if (now - lookedAt < pause) return;
     lookedAt = now;
@@ -61,11 +62,11 @@ export function watchOver(daemon: Watched, options: WatchdogOptions): void {
 
 /** The daemon in one line, for `systemctl status`. */
 export function describeStatus(
-  { queues, liveWorkers }: Pick<Watched, 'queues' | 'liveWorkers'>,
+  { queueCount, liveWorkers }: Pick<Watched, 'queueCount' | 'liveWorkers'>,
   { stuck }: Health,
 ): string {
   const loops = stuck.map(({ loop, seconds }) => `${loop} (${seconds} s)`).join(', ');
-  const counts = `${counted(queues, 'queue')}, ${counted(liveWorkers, 'live worker')}`;
+  const counts = `${counted(queueCount, 'queue')}, ${counted(liveWorkers, 'live worker')}`;
   return stuck.length === 0 ? counts : `${counts}; stuck: ${loops}`;
 }
 

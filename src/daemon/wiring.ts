@@ -1,7 +1,7 @@
-import { Connection } from '../agents/connection.ts';
+import { Connection } from '../agents/observation/connection.ts';
 import type { ConnectedPlugins, QueueRuntime } from '../agents/queue-runtime.ts';
-import { requirementsOf } from '../agents/worker-maker.ts';
-import { noLoad, workerBound } from '../config/queues/limit-formulas.ts';
+import { requirementsOf } from '../agents/submission/worker-maker.ts';
+import { noLoad, workerBound } from '../limits/formulas.ts';
 import type {
   CredentialManagerChoice,
   PluginCatalogue,

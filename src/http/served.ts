@@ -1,4 +1,4 @@
-import type { KnownCredential } from '../agents/credential-board.ts';
+import type { KnownCredential } from '../agents/credentials/credential-board.ts';
 import type { LoopHealth } from '../agents/loop.ts';
 import type { DaemonMetrics } from '../daemon/metrics.ts';
 import type { Log, LogReader } from '../plugins/contracts/index.ts';

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { factoryEvents } from '../../src/agents/events.ts';
 import { Loop, Progress } from '../../src/agents/loop.ts';
 import { ThresherError, toReason } from '../../src/worker/errors.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -263,12 +264,13 @@ describe('a loop', () => {
   it('says after each pass how long it took and whether it failed', async () => {
     const told: unknown[] = [];
     const random = () => 0.5;
-    const passed = (pass: unknown) => told.push(pass);
+    const events = factoryEvents(log);
+    events.on('passEnded', (pass) => told.push(pass));
     const pass = async () => {
       await clock.sleep(20);
       if (told.length === 1) throw new Error('no route to host');
     };
-    loop = new Loop({ name: 'x', interval: 1000, clock, random, log, pass, passed });
+    loop = new Loop({ name: 'x', interval: 1000, clock, random, log, pass, events });
     loop.start();
     await clock.advance(2000);
     expect(told).to.deep.equal([

@@ -376,6 +376,8 @@ describe('planted violations: layers', () => {
     imports('src/clients/planted.ts', '../store/store.ts', 'layer-clients'),
     imports('src/plugins/contracts/planted-store.ts', '../../store/store.ts', 'layer-plugins-contracts'),
     imports('src/plugins/contracts/planted-plugin.ts', '../local/index.ts', 'layer-plugins-contracts'),
+    imports('src/limits/planted-config.ts', '../config/queues/limits.ts', 'layer-limits'),
+    imports('src/limits/planted-store.ts', '../store/store.ts', 'layer-limits'),
     imports('src/config/planted.ts', '../store/store.ts', 'layer-config'),
     imports('src/store/planted.ts', '../config/settings/settings.ts', 'layer-store'),
     imports('src/agents/planted-daemon.ts', '../daemon/lock.ts', 'layer-agents'),

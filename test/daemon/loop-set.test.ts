@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { factoryEvents } from '../../src/agents/events.ts';
 import type { Loop } from '../../src/agents/loop.ts';
 import { LoopSet } from '../../src/daemon/loop-set.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -159,12 +160,10 @@ describe('a set of loops', () => {
 
   it('tells of each pass', async () => {
     const told: string[] = [];
-    loops = new LoopSet({
-      clock,
-      random: () => 0.5,
-      log: recordingLog(),
-      passed: ({ loop, failed }) => told.push(`${loop} ${String(failed)}`),
-    });
+    const log = recordingLog();
+    const events = factoryEvents(log);
+    events.on('passEnded', ({ loop, failed }) => told.push(`${loop} ${String(failed)}`));
+    loops = new LoopSet({ clock, random: () => 0.5, log, events });
     loops.add(lasting('a', 0));
     loops.start();
     await clock.settle();

@@ -3,6 +3,9 @@ import { resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { saveMemory } from '../../src/daemon/memory.ts';
+import { type FactoryEvents, factoryEvents } from '../../src/agents/events.ts';
+import type { Events } from '../../src/util/events.ts';
+import { recordingLog } from '../support/samples.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 const module = resolve(import.meta.dirname, '../../src/daemon/memory.ts');
@@ -17,23 +20,25 @@ for (let round = 0; round < 6; round++) {
 }
 kept.length = 1000;
 const before = process.memoryUsage.rss();
-saveMemory({ heard: true, onPass: (tell) => tell() }, { monotonic: () => 0 });
+saveMemory({ heard: true, events: { on: (event, tell) => tell() } }, { monotonic: () => 0 });
 process.stdout.write(JSON.stringify({ before, after: process.memoryUsage.rss(), kept: kept.length, gc: typeof globalThis.gc }));
 `;
 
 describe('the memory of a daemon', () => {
   let clock: ManualClock;
-  let daemon: { heard: boolean; onPass(tell: () => void): void };
-  let pass: () => void;
+  let daemon: { heard: boolean; events: Events<FactoryEvents> };
   let saved: number;
 
   beforeEach(() => {
     clock = new ManualClock();
     saved = 0;
-    pass = () => undefined;
-    daemon = { heard: false, onPass: (tell) => (pass = tell) };
+    daemon = { heard: false, events: factoryEvents(recordingLog()) };
     saveMemory(daemon, clock, () => saved++);
   });
+
+  const pass = () => {
+    daemon.events.emit('passEnded', { loop: 'x', duration: 1, failed: false });
+  };
 
   it('is saved once, when all connections were heard of', () => {
     pass();

@@ -5,6 +5,7 @@ import { codeLabels, loopLabels } from '../../src/daemon/metric-labels.ts';
 import { makeFamilies } from '../../src/daemon/metric-families.ts';
 import { processMetrics } from '../../src/daemon/process-metrics.ts';
 import type { SubmitOutcome } from '../../src/plugins/contracts/index.ts';
+import type { FinalStatus } from '../../src/worker/status.ts';
 import { workerOf } from '../support/samples.ts';
 import { loopHealth, ServedSample } from '../support/served.ts';
 
@@ -29,6 +30,10 @@ describe('metrics', () => {
     kind === 'accepted'
       ? { kind, handle: { batchID: 'b' } }
       : { kind, permanent: false, error: { code, message: 'm' } };
+  const ended = (queue: string, to: FinalStatus, code?: string) => {
+    const workers = [{ workerId: 1, queue, from: 'running' as const, to, code }];
+    served.events.emit('workersChanged', { workers });
+  };
   const observation = (observedAt: number) => ({
     ...({ workerId: 1, status: 'running', nativeStatus: 'running' } as const),
     observedAt,
@@ -56,21 +61,18 @@ describe('metrics', () => {
       'thresher_submissions_total{queue="Q",outcome="accepted"} 0',
     ]);
     const workers = [1, 2, 3, 4].map((id) => workerOf(id));
-    served.metrics.submitted(
-      'Q',
-      workers,
-      new Map([
-        [1, outcome('accepted')],
-        [2, outcome('rejected', 'submit-failed')],
-        [3, outcome('unknown', 'plugin-timeout')],
-      ]),
-    );
-    served.metrics.ended('Q', 'finished', undefined);
-    served.metrics.ended('Q', 'failed', 'exit-status');
-    served.metrics.ended('Q', 'failed', 'exit-status');
-    served.metrics.ended('Q', 'missed', undefined);
+    const outcomes = new Map([
+      [1, outcome('accepted')],
+      [2, outcome('rejected', 'submit-failed')],
+      [3, outcome('unknown', 'plugin-timeout')],
+    ]);
+    served.events.emit('submissionAnswered', { queue: 'Q', workers, outcomes });
+    ended('Q', 'finished');
+    ended('Q', 'failed', 'exit-status');
+    ended('Q', 'failed', 'exit-status');
+    ended('Q', 'missed');
     // Ended by an operator: no failure.
-    served.metrics.ended('Q', 'cancelled', 'killed');
+    ended('Q', 'cancelled', 'killed');
     const shown = await lines();
     expect(shown).to.include.members([
       'thresher_submissions_total{queue="Q",outcome="accepted"} 1',
@@ -88,10 +90,10 @@ describe('metrics', () => {
   });
 
   it('forget a queue that vanished, and a loop that did', async () => {
-    served.metrics.ended('GONE', 'failed', 'exit-status');
-    served.metrics.ended('Q', 'failed', 'exit-status');
+    ended('GONE', 'failed', 'exit-status');
+    ended('Q', 'failed', 'exit-status');
     for (const loop of ['submit GONE', 'submit Q', 'submit Q (configuration 3)']) {
-      served.metrics.passDone({ loop, duration: 1, failed: true });
+      served.events.emit('passEnded', { loop, duration: 1, failed: true });
     }
     const shown = (await lines()).join('\n');
     expect(shown).not.to.contain('GONE');
@@ -113,7 +115,7 @@ describe('metrics', () => {
       loopHealth('monitor local:/work', { endedAt: undefined }),
       loopHealth('commands', { endedAt: now + 5 }),
     ];
-    served.metrics.passDone({ loop: 'sweep Q', duration: 30, failed: false });
+    served.events.emit('passEnded', { loop: 'sweep Q', duration: 30, failed: false });
     const shown = await lines();
     expect(shown).to.include.members([
       'thresher_loop_age_seconds{kind="submit",target="Q"} 7',
@@ -131,7 +133,8 @@ describe('metrics', () => {
   it('measure how long an observation took into the database, whatever a plugin calls a time', async () => {
     const now = served.clock.now();
     const odd = [NaN, undefined as unknown as number, now + 60_000];
-    served.metrics.observed([now - 40, ...odd].map(observation), now);
+    const observations = [now - 40, ...odd].map(observation);
+    served.events.emit('observationsWritten', { observations, at: now });
     const shown = await lines();
     expect(shown).to.include.members([
       'thresher_observation_to_database_seconds_bucket{le="0.025"} 1',

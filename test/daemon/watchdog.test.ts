@@ -1,7 +1,9 @@
 import { expect } from 'chai';
+import { factoryEvents } from '../../src/agents/events.ts';
 import type { LoopHealth } from '../../src/agents/loop.ts';
 import { describeStatus, watchOver } from '../../src/daemon/watchdog.ts';
 import { ManualClock } from '../support/manual-clock.ts';
+import { recordingLog } from '../support/samples.ts';
 
 const loop = (name: string, stuckFor?: number): LoopHealth => ({
   name,
@@ -15,12 +17,12 @@ const loop = (name: string, stuckFor?: number): LoopHealth => ({
 /** A daemon whose loops pass when the test says so. */
 function setUp(interval: number | undefined) {
   const clock = new ManualClock();
-  const passes: (() => void)[] = [];
+  const events = factoryEvents(recordingLog());
   const daemon = {
     health: [loop('submit Q'), loop('sweep Q')],
-    queues: 1,
+    queueCount: 1,
     liveWorkers: 5,
-    onPass: (tell: () => void) => void passes.push(tell),
+    events,
   };
   const fed: number[] = [];
   const said: string[] = [];
@@ -39,7 +41,7 @@ function setUp(interval: number | undefined) {
   const run = async (ms: number, step = 100) => {
     for (let gone = 0; gone < ms; gone += step) {
       await clock.advance(step);
-      for (const pass of passes) pass();
+      events.emit('passEnded', { loop: 'submit Q', duration: 1, failed: false });
     }
   };
   return { clock, daemon, fed, said, lines, run };
@@ -95,7 +97,7 @@ describe('watchdog', () => {
   });
 
   it('describes a daemon in one line', () => {
-    expect(describeStatus({ queues: 0, liveWorkers: 1 }, { ok: true, stuck: [] })).to.equal(
+    expect(describeStatus({ queueCount: 0, liveWorkers: 1 }, { ok: true, stuck: [] })).to.equal(
       '0 queues, 1 live worker',
     );
   });

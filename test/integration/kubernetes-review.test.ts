@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { judge } from '../../src/agents/reconciler.ts';
+import { judge } from '../../src/agents/reconciling/reconciler-agent.ts';
 import type { Observation, Worker } from '../../src/plugins/contracts/index.ts';
 import { type Clock, systemClock } from '../../src/util/clock.ts';
 import { FaultProxy } from '../support/fault-proxy.ts';

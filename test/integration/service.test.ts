@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { expect } from 'chai';
+import { factoryEvents } from '../../src/agents/events.ts';
 import type { LoopHealth } from '../../src/agents/loop.ts';
 import { Notifier, systemdNotify } from '../../src/daemon/notify.ts';
 import { watchOver } from '../../src/daemon/watchdog.ts';
@@ -72,19 +73,19 @@ describe('as a service of systemd', () => {
 
   it('a stuck loop starves the watchdog', async () => {
     const health: { name: string; stuckFor: number | undefined } = { name: 'submit Q', stuckFor: undefined };
-    const passes: (() => void)[] = [];
+    const events = factoryEvents(silent);
     const daemon = {
-      queues: 1,
+      queueCount: 1,
       liveWorkers: 0,
       get health(): LoopHealth[] {
         return [{ ...health, startedAt: 0, endedAt: undefined, failures: 0, lastError: undefined }];
       },
-      onPass: (tell: () => void) => void passes.push(tell),
+      events,
     };
     const notifier = new Notifier(systemdNotify(listener.socket), { clock: systemClock, log: silent });
     watchOver(daemon, { clock: systemClock, log: silent, notifier, interval: 300 });
     const pass = () => {
-      for (const tell of passes) tell();
+      events.emit('passEnded', { loop: 'submit Q', duration: 1, failed: false });
     };
     await until('it is fed', () => {
       pass();

@@ -1,9 +1,11 @@
-import { CredentialBoard } from '../../src/agents/credential-board.ts';
-import { Connection } from '../../src/agents/connection.ts';
-import { FactoryLimits } from '../../src/agents/factory-limits.ts';
-import { Ledger } from '../../src/agents/ledger.ts';
-import { noMetrics } from '../../src/agents/metrics.ts';
-import type { AgentContext } from '../../src/agents/queue-runtime.ts';
+import { CredentialBoard } from '../../src/agents/credentials/credential-board.ts';
+import { Connection } from '../../src/agents/observation/connection.ts';
+import { FactoryLimits } from '../../src/agents/submission/factory-limits.ts';
+import { Ledger } from '../../src/agents/ledger/ledger.ts';
+import { type FactoryEvents, factoryEvents } from '../../src/agents/events.ts';
+import type { PluginCalls } from '../../src/agents/plugin-calls.ts';
+import { type AgentContext, contextFor } from '../../src/daemon/agent-context.ts';
+import type { Events } from '../../src/util/events.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { ManualClock } from './manual-clock.ts';
 import { recordingLog, workerOf } from './samples.ts';
@@ -15,10 +17,13 @@ export class AgentParts implements AsyncDisposable {
   readonly placement = workerOf(1).placement;
   readonly connection = new Connection(this.placement, this.clock, 60_000);
   readonly ledger: Ledger;
-  readonly context: AgentContext;
+  readonly events: Events<FactoryEvents>;
+  readonly context: AgentContext & { readonly calls: PluginCalls };
+  readonly store: Store;
+  /** Aborts as the daemon's own does when a stop takes too long. */
+  readonly giveUp = new AbortController();
   /** How many workers each change of the ledger was of. */
   readonly changes: number[] = [];
-  readonly #store: Store;
   #lastId = 0;
 
   static async open(): Promise<AgentParts> {
@@ -27,15 +32,15 @@ export class AgentParts implements AsyncDisposable {
 
   private constructor(store: Store) {
     const { clock, log } = this;
-    const nothing = () => undefined;
-    this.#store = store;
-    this.ledger = new Ledger(store, clock, log, { roomMade: nothing, killRequested: nothing });
+    this.store = store;
+    this.events = factoryEvents(log);
+    this.ledger = new Ledger(store, clock, log, this.events);
     const change = this.ledger.change.bind(this.ledger);
     this.ledger.change = (changes) => {
       this.changes.push(changes.length);
       return change(changes);
     };
-    this.context = {
+    this.context = contextFor({
       factoryId: 'factory',
       harvesterId: 'harvester',
       idFloor: 1,
@@ -43,15 +48,15 @@ export class AgentParts implements AsyncDisposable {
       random: () => 0.5,
       log,
       ledger: this.ledger,
+      store,
+      events: this.events,
       factoryLimits: new FactoryLimits(undefined, 1, clock),
-      metrics: noMetrics,
       credentials: new CredentialBoard(),
       credentialLifetime: 0,
       pluginTimeout: 60_000,
-      giveUp: new AbortController().signal,
-      progress: nothing,
-      step: nothing,
-    };
+      giveUp: this.giveUp.signal,
+      step: () => undefined,
+    });
   }
 
   /** Ids of so many workers of queue Q that were submitted. */
@@ -68,12 +73,12 @@ export class AgentParts implements AsyncDisposable {
 
   /** Workers by status, of these. */
   async statuses(ids: readonly number[]): Promise<Record<string, number>> {
-    const records = await this.#store.workers.byIds(ids);
+    const records = await this.store.workers.byIds(ids);
     const groups = Map.groupBy(records, ({ status }) => status);
     return Object.fromEntries([...groups].map(([status, some]) => [status, some.length]));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#store.close();
+    await this.store.close();
   }
 }

@@ -1,4 +1,5 @@
-import type { KnownCredential } from '../../src/agents/credential-board.ts';
+import type { KnownCredential } from '../../src/agents/credentials/credential-board.ts';
+import { factoryEvents } from '../../src/agents/events.ts';
 import type { LoopHealth } from '../../src/agents/loop.ts';
 import { DaemonMetrics } from '../../src/daemon/metrics.ts';
 import type { Served } from '../../src/http/served.ts';
@@ -20,6 +21,7 @@ export class ServedSample implements Served {
   readonly clock = new ManualClock();
   readonly log = recordingLog();
   readonly metrics = new DaemonMetrics(this.clock);
+  readonly events = factoryEvents(this.log);
   readonly factoryId = 'factory';
   readonly version = '1.2.3';
   readonly store: Store;
@@ -38,6 +40,7 @@ export class ServedSample implements Served {
 
   private constructor(store: Store) {
     this.store = store;
+    this.metrics.subscribeTo(this.events);
   }
 
   async logsOf(): Promise<LogReader> {

@@ -1,7 +1,15 @@
 import type { AnyDefinition } from '../../plugins/contracts/index.ts';
 import type { Reason } from '../../worker/reason.ts';
-import { type Bound, coresBound, memoryBound, noLoad, workerBound } from './limit-formulas.ts';
-import type { Limits } from './limits.ts';
+import {
+  type Bound,
+  coresBound,
+  memoryBound,
+  noLoad,
+  whyNoneStarts,
+  workerBound,
+} from '../../limits/formulas.ts';
+import { whyClosed } from '../../limits/limiters.ts';
+import type { Limits } from '../../limits/limits.ts';
 import { type ChosenDemand, coresOf } from './queue-config.ts';
 import type { QueueOptions, WorkerOptions } from './queue-schema.ts';
 
@@ -16,16 +24,6 @@ export function demandOf(
   if (submitter?.defaultDemand !== undefined)
     return { demand: submitter.defaultDemand, why: `the default of ${submitter.name}` };
   return { demand: 'none', why: 'neither the queue (demand) nor submitter.defaultDemand says otherwise' };
-}
-
-/** States of a queue in which Harvester's operators expect new workers. */
-const workingStates = ['online', 'test'];
-
-/** Why a queue in this state gets no new workers; undefined where it does. The daemon's gate asks the same. */
-export function whyClosed(queueStatus: string): Reason | undefined {
-  if (workingStates.includes(queueStatus)) return undefined;
-  const message = `queueStatus is ${queueStatus}: set it to "online" for new workers`;
-  return { code: 'queue-status', message };
 }
 
 /**
@@ -98,11 +96,9 @@ function tooLittle(
 ): string | undefined {
   // What costs nothing is stopped only by a limit of 0.
   if (bound === undefined || bound.atMost >= Math.max(1, each)) return undefined;
-  const { name, atMost, from } = bound;
-  if (name.endsWith('Ratio')) {
-    const min = name.replace(/Ratio$/, 'Min');
-    return `${name} gives ${atMost} (${from ?? ''}): nothing starts from none unless ${min} is above 0`;
-  }
+  const noneStarts = whyNoneStarts(bound);
+  if (noneStarts !== undefined) return noneStarts;
+  const { name, atMost } = bound;
   const counts =
     atMost === 0
       ? atMost

@@ -3,7 +3,7 @@ import { fromPointer, type Located, toPointer } from '../../util/located.ts';
 import { readJsonFile } from '../../util/located-file.ts';
 import { withoutSecrets } from '../../util/secrets.ts';
 import { connectionsOf } from './connections.ts';
-import type { Limits } from './limits.ts';
+import type { Limits } from '../../limits/limits.ts';
 import { isObject, type JsonObject } from '../../util/json.ts';
 import { type MergedQueue, mergeQueues } from './merge.ts';
 import { runsManagers } from './credential-managers.ts';

@@ -1,6 +1,6 @@
 import type { AnyDefinition, PluginKind } from '../../plugins/contracts/index.ts';
 import type { Problem } from '../../util/located.ts';
-import type { Limits } from './limits.ts';
+import type { Limits } from '../../limits/limits.ts';
 import type { JsonObject } from '../../util/json.ts';
 import type { QueueOptions, SectionName, WorkerMakerOptions, WorkerOptions } from './queue-schema.ts';
 

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { applyLimits, caps, total } from '../../../src/agents/limiters.ts';
-import { requirementsOf } from '../../../src/agents/worker-maker.ts';
+import { applyLimits, caps, total } from '../../../src/limits/limiters.ts';
+import { requirementsOf } from '../../../src/agents/submission/worker-maker.ts';
 import { whyStanding } from '../../../src/config/queues/demand.ts';
-import { noLoad } from '../../../src/config/queues/limit-formulas.ts';
+import { noLoad } from '../../../src/limits/formulas.ts';
 import { clampLimits } from '../../../src/config/queues/limits.ts';
 import { QueueOptions, type WorkerOptions } from '../../../src/config/queues/queue-schema.ts';
 import { check } from '../../../src/util/schema.ts';

@@ -1,0 +1,9 @@
+import type { Store } from '../store/store.ts';
+
+/** The store as agents have it: they read workers here, and write them only through the ledger. */
+export type AgentStore = Omit<Store, 'workers'> & {
+  readonly workers: Pick<
+    Store['workers'],
+    'byIds' | 'fates' | 'lastEnded' | 'missedSince' | 'toKill' | 'toSweep'
+  >;
+};

@@ -1,0 +1,171 @@
+import type { Log } from '../../plugins/contracts/index.ts';
+import type { Command, CommandResult, OpenCommand } from '../../store/commands.ts';
+import type { Clock } from '../../util/clock.ts';
+import { queuedStatuses } from '../../worker/status.ts';
+import { toReason } from '../../worker/errors.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { LiveWorker } from '../ledger/live-table.ts';
+import type { AgentStore } from '../agent-store.ts';
+
+type KillFilter = Parameters<Ledger['requestKill']>[0];
+
+export interface SweepResult {
+  readonly count: number;
+  /** What kept some queues or connections from being swept. */
+  readonly errors: readonly string[];
+  /** What was left in its place on purpose, and why. */
+  readonly kept: readonly string[];
+}
+
+export interface CommandTargets {
+  /** Names of queues that are configured or still have workers. */
+  queues(): ReadonlySet<string>;
+  /** Whether the configuration that a worker is followed with leads to where it is. */
+  leads(worker: LiveWorker): boolean;
+  /** Something about this queue changed that its submitter should look at. */
+  wakeSubmitter(queue: string): void;
+  /** Sweeps all queues now; @returns how many workers were removed. */
+  sweepNow(): Promise<SweepResult>;
+  /** Removes what the last listings called orphans; @returns how many are gone. */
+  removeOrphans(): Promise<SweepResult>;
+}
+
+export interface CommandParts {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly ledger: Ledger;
+  readonly store: AgentStore;
+}
+
+/** Carries out what operators ask on the command line. */
+export class CommandAgent {
+  readonly #parts: CommandParts;
+  readonly #targets: CommandTargets;
+  /** Whether commands may be open without a sign of it: at the start, and after a failed pass. */
+  #lookAnyway = true;
+  /** Sweeps under way, by their command. */
+  readonly #sweeping = new Set<number>();
+
+  constructor(parts: CommandParts, targets: CommandTargets) {
+    this.#parts = parts;
+    this.#targets = targets;
+  }
+
+  /** Only what steers queues, before anything runs: the rest needs running agents. */
+  async carryOutControls(): Promise<void> {
+    for (const open of await this.#parts.store.commands.open()) {
+      if (['pause', 'drain', 'resume'].includes(open.command.kind)) await this.#finish(open);
+    }
+  }
+
+  async pass(): Promise<void> {
+    const { store } = this.#parts;
+    // Another process writes here only to leave a command.
+    if (!store.changedElsewhere() && !this.#lookAnyway) return;
+    this.#lookAnyway = true;
+    for (const open of await store.commands.open()) {
+      // A sweep waits for backends, some of which may be dead: nobody else's command waits for it.
+      if (open.command.kind === 'sweep') this.#sweepBeside(open);
+      else await this.#finish(open);
+    }
+    this.#lookAnyway = false;
+  }
+
+  #sweepBeside(open: OpenCommand): void {
+    if (this.#sweeping.has(open.id)) return;
+    this.#sweeping.add(open.id);
+    this.#finish(open)
+      .catch((error: unknown) => {
+        this.#lookAnyway = true;
+        this.#parts.log.error('sweep failed', { ...toReason(error) });
+      })
+      .finally(() => this.#sweeping.delete(open.id));
+  }
+
+  async #finish({ id, command }: OpenCommand): Promise<void> {
+    const { clock, log, store } = this.#parts;
+    await store.commands.take(id, clock.now());
+    const { ok, message } = await this.#carryOut(command);
+    log.info('command carried out', { ...command, ok, result: message });
+    await store.commands.finish(id, { ok, message });
+  }
+
+  async #carryOut(command: Command): Promise<CommandResult> {
+    try {
+      return await this.#do(command);
+    } catch (error) {
+      return { ok: false, message: toReason(error).message };
+    }
+  }
+
+  async #do(command: Command): Promise<CommandResult> {
+    switch (command.kind) {
+      case 'pause':
+        return this.#control(command.queue, { mode: 'paused', reason: command.reason });
+      case 'drain': {
+        const result = await this.#control(command.queue, { mode: 'draining', reason: command.reason });
+        if (!result.ok) return result;
+        // What has not begun is not begun any more; what runs may end by itself.
+        const filter = { queue: command.queue, statuses: queuedStatuses };
+        const asked = await this.#parts.ledger.requestKill(filter, `drain: ${command.reason}`);
+        return { ok: true, message: `${result.message}; ${asked} queued workers are cancelled` };
+      }
+      case 'resume':
+        return this.#control(command.queue, null);
+      case 'kill': {
+        const { ids } = command;
+        const { live } = this.#parts.ledger;
+        const these = ids.flatMap((id) => live.get(id) ?? []);
+        return this.#kill(these, { ids }, (asked) => `${asked} of ${ids.length} workers`);
+      }
+      case 'kill-queue': {
+        const { queue, statuses } = command;
+        const isMeant = (worker: LiveWorker) =>
+          worker.queue === queue && (statuses?.includes(worker.status) ?? true);
+        const these = [...this.#parts.ledger.live.all()].filter(isMeant);
+        return this.#kill(these, { queue, statuses }, (asked) => `${asked} workers of ${queue}`);
+      }
+      case 'sweep': {
+        const { count, errors, kept } = await (command.orphans
+          ? this.#targets.removeOrphans()
+          : this.#targets.sweepNow());
+        const done = command.orphans ? `${count} orphans were removed` : `${count} workers were swept`;
+        return { ok: errors.length === 0, message: [done, ...kept, ...errors].join('; ') };
+      }
+    }
+  }
+
+  /** Asks for these ends. What no configuration leads to is not said to be under way: nothing can end it. */
+  async #kill(
+    workers: readonly LiveWorker[],
+    filter: KillFilter,
+    what: (asked: number) => string,
+  ): Promise<CommandResult> {
+    const { ledger } = this.#parts;
+    const reason = 'killed by an operator';
+    const beyond = workers.filter((worker) => !this.#targets.leads(worker));
+    // It is written down: should a configuration lead there again, these end.
+    const beyondIds = beyond.map(({ workerId }) => workerId);
+    if (beyond.length > 0) await ledger.requestKill({ ids: beyondIds }, reason);
+    const asked = await ledger.requestKill(filter, reason);
+    const message = `${what(asked)} are being ended`;
+    if (beyond.length === 0) return { ok: true, message };
+    const places = [...new Set(beyond.map(({ placement }) => placement))];
+    const which = beyondIds.length > 5 ? `${beyondIds.slice(0, 5).join(', ')} ...` : beyondIds.join(', ');
+    const why = `${beyond.length} cannot be ended (${which}): no configuration leads to ${places.join(', ')} any more; put a queue with this connection into the queue file, or end them there by hand`;
+    return { ok: false, code: 'worker-unreachable', message: `${message}; ${why}` };
+  }
+
+  async #control(
+    queue: string,
+    control: { readonly mode: 'paused' | 'draining'; readonly reason: string } | null,
+  ): Promise<CommandResult> {
+    const { store, clock } = this.#parts;
+    const known = this.#targets.queues().has(queue);
+    const done =
+      known && (await store.queues.setControl(queue, control && { ...control, since: clock.now() }));
+    if (!done) return { ok: false, message: `there is no queue ${queue}` };
+    this.#targets.wakeSubmitter(queue);
+    return { ok: true, message: `${queue} is ${control?.mode ?? 'resumed'}` };
+  }
+}

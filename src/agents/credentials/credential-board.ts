@@ -1,0 +1,121 @@
+import type { CredentialState } from '../../plugins/contracts/index.ts';
+import { isoTime } from '../../util/clock.ts';
+import type { Reason } from '../../worker/reason.ts';
+
+/** A credential as it was last seen, and who keeps it. */
+export interface KnownCredential {
+  readonly name: string;
+  /** Name of its manager. */
+  readonly manager: string;
+  readonly state: CredentialState;
+  /** Why its last renewal failed, as long as it does. */
+  readonly trouble?: Reason;
+}
+
+/** What is known of all credentials that somebody keeps or watches here. */
+export class CredentialBoard {
+  /** By manager and name: several may look at one file, and none of them hides what another one says. */
+  readonly #known = new Map<string, KnownCredential>();
+  /** Managers that did not look yet, and what keeps them from it: what is not known may be bad. */
+  readonly #awaited = new Map<string, string | undefined>();
+
+  get all(): readonly KnownCredential[] {
+    return [...this.#known.values()];
+  }
+
+  /**
+   * Takes what a manager saw, and forgets what it no longer shows.
+   * @param troubles by name
+   * @returns whether a credential is good, or good for longer, that was not: queues may be waiting to submit
+   */
+  show(manager: string, states: readonly CredentialState[], troubles: ReadonlyMap<string, Reason>): boolean {
+    const before = new Map(this.#known);
+    let better = this.#awaited.has(manager);
+    this.forget(manager);
+    for (const state of states) {
+      const name = nameOf(state);
+      const trouble = troubles.get(name);
+      const key = keyOf(manager, name);
+      this.#known.set(key, { name, manager, state, ...(trouble && { trouble }) });
+      const earlier = before.get(key)?.state;
+      better ||= endOf(state) > (earlier === undefined ? -Infinity : endOf(earlier));
+    }
+    return better;
+  }
+
+  /** Somebody is about to look, nobody knows yet at what; or cannot look, and why. */
+  expect(manager: string, why?: string): void {
+    this.#awaited.set(manager, why);
+  }
+
+  forget(manager: string): void {
+    this.#awaited.delete(manager);
+    for (const [key, known] of this.#known) if (known.manager === manager) this.#known.delete(key);
+  }
+
+  /**
+   * Why nothing may be submitted with these, if so. Of one that was only found (in a template) and that nobody keeps here
+   * nothing is known, and nothing is said, once all have looked; one that the queue names must be known.
+   * @param minLifetime ms
+   */
+  judge(
+    { names, named }: { readonly names: readonly string[]; readonly named: boolean },
+    minLifetime: number,
+    now: number,
+  ): Reason | undefined {
+    const wanted = new Set(names);
+    const reasons = this.all
+      .filter(({ name }) => wanted.has(name))
+      // Who fails to renew it says more than who only looks at it.
+      .toSorted((a, b) => Number(a.trouble === undefined) - Number(b.trouble === undefined))
+      .map((known) => judgeOne(known, minLifetime, now));
+    const reason = reasons.find((one) => one !== undefined);
+    if (reason !== undefined) return reason;
+    const unknown = names.find((name) => !this.all.some((known) => known.name === name));
+    if (unknown === undefined) return undefined;
+    const [why] = [...this.#awaited.values()].filter((one) => one !== undefined);
+    if (why !== undefined) return { code: 'credential-unknown', message: `${unknown} is not known: ${why}` };
+    if (this.#awaited.size > 0)
+      return { code: 'credential-unknown', message: `${unknown} was not looked at yet` };
+    if (!named) return undefined;
+    const message = `no credential manager keeps or watches ${unknown}: name one that does, or a file by its path`;
+    return { code: 'credential-unknown', message };
+  }
+}
+
+/** Of a credential that lasts short from the beginning no more can be asked than this part of its life. */
+const leastPart = 0.25;
+
+/** Why it is not good for `minLifetime` (ms) from now on, or a quarter of all its life if that is less; undefined: it is. */
+export function judgeOne(
+  { name, state, trouble }: KnownCredential,
+  minLifetime: number,
+  now: number,
+): Reason | undefined {
+  const why = trouble === undefined ? '' : `; its renewal fails: ${trouble.message}`;
+  if (state.kind === 'broken') return { code: 'credential-bad', message: `${state.error.message}${why}` };
+  const { expiresAt = Infinity, notBefore } = state.facts;
+  if (notBefore !== undefined && notBefore > now)
+    return { code: 'credential-bad', message: `${name} is not valid before ${isoTime(notBefore)}${why}` };
+  const least =
+    notBefore === undefined ? minLifetime : Math.min(minLifetime, (expiresAt - notBefore) * leastPart);
+  if (expiresAt > now && expiresAt - now >= least) return undefined;
+  const seconds = Math.round((expiresAt - now) / 1000);
+  const left =
+    seconds <= 0
+      ? 'has expired'
+      : `ends in ${seconds} s, less than the ${Math.round(least / 1000)} s that are wanted (credmanager.minLifetime)`;
+  return { code: 'credential-ending', message: `${name} ${left} (${isoTime(expiresAt)})${why}` };
+}
+
+function keyOf(manager: string, name: string): string {
+  return `${manager}\n${name}`;
+}
+
+export function nameOf(state: CredentialState): string {
+  return state.kind === 'there' ? state.facts.name : state.name;
+}
+
+function endOf(state: CredentialState): number {
+  return state.kind === 'there' ? (state.facts.expiresAt ?? Infinity) : -Infinity;
+}

@@ -1,0 +1,100 @@
+import type { LiveRow } from '../../store/workers.ts';
+import type { Observation } from '../../worker/observation.ts';
+import { isFinal, type WorkerStatus } from '../../worker/status.ts';
+
+/** `seenIn` of a worker of which only the database tells: since the start of this daemon no monitor has shown it. */
+export const notSeenYet = -2;
+/** `seenIn` of a worker that a monitor showed and then called gone. */
+export const goneSinceSeen = -1;
+
+/** What is kept in memory of a living worker. Small: there may be 100,000. */
+export interface LiveWorker {
+  readonly workerId: number;
+  readonly queue: string;
+  readonly placement: string;
+  /** By which it is followed: another one where its own leads elsewhere. */
+  configId: number;
+  status: WorkerStatus;
+  killed: boolean;
+  /** Digest of the last observation written, so that an equal one costs nothing. */
+  fingerprint: number;
+  /** The listing of its connection in which it was last shown. */
+  seenIn: number;
+}
+
+/**
+ * The living workers of this factory, as the database has them: changed only after the database was. Lets a monitor's pass
+ * over unchanged workers do without SQL.
+ */
+export class LiveTable {
+  readonly #workers = new Map<number, LiveWorker>();
+  /** Ids of those of which no handle is known: few, and asked for in every pass. */
+  readonly #unconfirmed = new Set<number>();
+
+  get size(): number {
+    return this.#workers.size;
+  }
+
+  load(rows: readonly LiveRow[]): void {
+    for (const row of rows) {
+      const { workerId, queue, placement, configId, status, killed } = row;
+      const fingerprint = digest(status, row.nativeStatus ?? '', row.node ?? '', row.startTime ?? 0);
+      this.add(
+        { workerId, queue, placement, configId, status, killed, fingerprint, seenIn: notSeenYet },
+        row.confirmed,
+      );
+    }
+  }
+
+  get(workerId: number): LiveWorker | undefined {
+    return this.#workers.get(workerId);
+  }
+
+  add(worker: LiveWorker, confirmed: boolean): void {
+    this.#workers.set(worker.workerId, worker);
+    if (!confirmed) this.#unconfirmed.add(worker.workerId);
+  }
+
+  /** Follows a change that is in the database; a worker that ended is forgotten. */
+  update(workerId: number, status: WorkerStatus, confirmed: boolean): void {
+    if (confirmed || isFinal(status)) this.#unconfirmed.delete(workerId);
+    if (isFinal(status)) this.#workers.delete(workerId);
+    else {
+      const worker = this.#workers.get(workerId);
+      if (worker !== undefined) worker.status = status;
+    }
+  }
+
+  /**
+   * Workers of this configuration of which the submitter does not know what became of them. A monitor may have seen them
+   * meanwhile; what the backend calls them is still to be asked.
+   */
+  unconfirmed(queue: string, configId: number): LiveWorker[] {
+    return [...this.#unconfirmed]
+      .map((workerId) => this.#workers.get(workerId))
+      .filter((worker) => worker?.queue === queue && worker.configId === configId) as LiveWorker[];
+  }
+
+  /** Only ever called for what an operator asks. */
+  all(): Iterable<LiveWorker> {
+    return this.#workers.values();
+  }
+
+  /** Only ever called after a pass over a whole connection: everything else asks by id. */
+  *on(placement: string): Iterable<LiveWorker> {
+    for (const worker of this.#workers.values()) if (worker.placement === placement) yield worker;
+  }
+}
+
+export function fingerprintOf(observation: Observation): number {
+  const { status, nativeStatus, node, startTime } = observation;
+  return digest(status, nativeStatus, node ?? '', startTime ?? 0);
+}
+
+/** FNV-1a over the facts that are worth a write. 31 bits, so that it is stored without a heap object. */
+function digest(status: string, nativeStatus: string, node: string, startTime: number): number {
+  let hash = 0x811c9dc5;
+  const text = `${status}\0${nativeStatus}\0${node}\0${startTime}`;
+  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
+  return hash & 0x3fffffff;
+}

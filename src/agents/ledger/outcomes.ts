@@ -1,0 +1,115 @@
+import type { FindOutcome, SubmitOutcome } from '../../plugins/contracts/index.ts';
+import type { Observation } from '../../worker/observation.ts';
+import { endedUnseen } from '../../worker/ended-unseen.ts';
+import { mayBecome, type WorkerStatus } from '../../worker/status.ts';
+import type { Handle, WorkerError } from '../../worker/worker.ts';
+import type { Change } from './ledger.ts';
+
+/** What a submission's outcome means for the worker's row. `status` is what it is by now: a monitor may be faster. */
+export function submitChange(
+  worker: { readonly workerId: number; readonly attempt: number },
+  status: WorkerStatus,
+  outcome: SubmitOutcome,
+  maxAttempts: number,
+  now: number,
+): Change {
+  const { workerId, attempt } = worker;
+  switch (outcome.kind) {
+    case 'accepted':
+      return accepted(workerId, status, outcome.handle, now);
+    case 'rejected': {
+      const { error, permanent } = outcome;
+      const to = permanent || attempt >= maxAttempts ? 'missed' : 'pending';
+      return { workerId, to, source: 'submitter', error, ...(to === 'missed' && { endTime: now }) };
+    }
+    case 'unknown':
+      return { workerId, to: status, source: 'submitter', error: outcome.error };
+  }
+}
+
+/** What the search for an unconfirmed intent means; undefined: it is to be tried again. */
+export function findChange(
+  worker: { readonly workerId: number; readonly attempt: number },
+  status: WorkerStatus,
+  outcome: FindOutcome,
+  retry: {
+    readonly allowed: boolean;
+    readonly maxAttempts: number;
+    readonly lastError: WorkerError | undefined;
+  },
+  now: number,
+): Change | undefined {
+  const { workerId, attempt } = worker;
+  switch (outcome.kind) {
+    case 'found':
+      return accepted(workerId, status, outcome.handle, now);
+    case 'unknown':
+      return { workerId, to: status, source: 'submitter', error: outcome.error };
+    case 'absent': {
+      if (retry.allowed && attempt < retry.maxAttempts) return undefined;
+      const message = `not on the backend after attempt ${attempt}; nothing of it can start any more`;
+      const error = retry.lastError ?? { code: 'never-started', message };
+      return { workerId, to: 'missed', source: 'submitter', error, endTime: now };
+    }
+  }
+}
+
+function accepted(workerId: number, status: WorkerStatus, handle: Handle, now: number): Change {
+  return {
+    workerId,
+    to: mayBecome(status, 'submitted') ? 'submitted' : status,
+    source: 'submitter',
+    submitTime: now,
+    handle: JSON.stringify(handle),
+    batchId: handle.batchID,
+    error: null,
+  };
+}
+
+/** Longest `detail` that is kept, characters of JSON. */
+const maxDetail = 20_000;
+/** Longest sentence that is kept; PanDA takes 500 characters. */
+const maxMessage = 500;
+
+/** What an observation means for the worker's row. A worker whose end was asked for is cancelled, not failed. */
+export function observationChange(observation: Observation, killed: boolean): Change {
+  const { workerId, status, nativeStatus, exitCode, error, node, startTime, endTime, detail } = observation;
+  const json = detail === undefined ? undefined : JSON.stringify(detail);
+  return {
+    workerId,
+    to: killed && status === 'failed' ? 'cancelled' : status,
+    source: 'monitor',
+    nativeStatus,
+    ...(exitCode !== undefined && { exitCode }),
+    ...(error !== undefined && { error: { code: error.code, message: error.message.slice(0, maxMessage) } }),
+    ...(node !== undefined && { node }),
+    ...(startTime !== undefined && { startTime }),
+    ...(endTime !== undefined && { endTime }),
+    ...(json !== undefined && json.length <= maxDetail && { detail: json }),
+  };
+}
+
+/**
+ * A worker that the backend does not know any more.
+ * @param seen whether the backend showed it since the start of this daemon, or this daemon submitted it
+ */
+export function absenceChange(workerId: number, killed: boolean, seen: boolean, now: number): Change {
+  const common = { workerId, source: 'monitor', endTime: now };
+  if (killed) return { ...common, to: 'cancelled', error: { code: 'killed', message: 'ended on request' } };
+  if (!seen) {
+    const message =
+      'the backend did not know the worker at the start of this daemon: the worker ended, or another client removed it from the backend, while no daemon ran or after the backup that the database is of';
+    return { ...common, to: 'missed', error: { ...endedUnseen, message } };
+  }
+  return {
+    ...common,
+    to: 'missed',
+    error: { code: 'lost', message: 'the backend does not know the worker any more' },
+  };
+}
+
+/** Stands for the outcome that a plugin gave no word of. */
+export const noOutcome = {
+  kind: 'unknown',
+  error: { code: 'plugin-failed', message: 'the plugin gave no outcome for this worker' },
+} as const;

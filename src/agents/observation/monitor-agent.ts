@@ -1,0 +1,255 @@
+import type { Log, Monitor, ObservationSink } from '../../plugins/contracts/index.ts';
+import { ThresherError, toReason } from '../../worker/errors.ts';
+import type { Observation } from '../../worker/observation.ts';
+import type { WorkerError } from '../../worker/worker.ts';
+import type { Connection } from './connection.ts';
+import type { Clock } from '../../util/clock.ts';
+import type { Change, Ledger } from '../ledger/ledger.ts';
+import type { ObservationWriter } from './observation-writer.ts';
+import { goneSinceSeen, notSeenYet } from '../ledger/live-table.ts';
+import { absenceChange } from '../ledger/outcomes.ts';
+import type { PluginCalls } from '../plugin-calls.ts';
+import type { AgentStore } from '../agent-store.ts';
+import type { Emit } from '../events.ts';
+
+export interface MonitorOptions {
+  /** How long a worker must be missing before it is looked up by name, ms. */
+  readonly missingGrace: number;
+}
+
+export interface MonitorParts {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly ledger: Ledger;
+  readonly store: AgentStore;
+  readonly calls: PluginCalls;
+  readonly events: Emit;
+  readonly writer: ObservationWriter;
+  /** Aborts when look-ups under way are to be given up. */
+  readonly giveUp: AbortSignal;
+}
+
+/** Missing workers looked up in one call. */
+const checkAtOnce = 500;
+
+/** Follows all workers of one connection. */
+export class MonitorAgent {
+  readonly #monitor: Monitor;
+  readonly #connection: Connection;
+  readonly #parts: MonitorParts;
+  readonly #options: MonitorOptions;
+  /** Workers that were not shown, and since when (monotonic ms). */
+  readonly #missing = new Map<number, number>();
+  #checking = false;
+  #waiting = false;
+  /** Seen without being ours to follow: told once each. */
+  readonly #strangers = new Set<number>();
+
+  constructor(monitor: Monitor, connection: Connection, parts: MonitorParts, options: MonitorOptions) {
+    this.#monitor = monitor;
+    this.#connection = connection;
+    this.#parts = parts;
+    this.#options = options;
+  }
+
+  /** Observes until `signal` aborts. @throws when the plugin stops before; the connection then counts as unknown. */
+  async pass(signal: AbortSignal): Promise<void> {
+    try {
+      await untilAborted(this.#monitor.observe(this.#sink(), signal), signal);
+    } catch (error) {
+      this.#connection.troubled(toReason(error));
+      throw error;
+    }
+    if (signal.aborted) return;
+    const error = new ThresherError(
+      'plugin-failed',
+      `the monitor of ${this.#connection.name} stopped by itself`,
+    );
+    this.#connection.troubled(toReason(error));
+    throw error;
+  }
+
+  /** A listing lacks these, which were here before it began: each is looked up by name before anything is concluded. */
+  suspect(workerIds: readonly number[]): void {
+    const now = this.#parts.clock.monotonic();
+    for (const workerId of workerIds) if (!this.#missing.has(workerId)) this.#missing.set(workerId, now);
+    if (workerIds.length > 0) this.#lookLater();
+  }
+
+  #sink(): ObservationSink {
+    return {
+      begin: () => {
+        this.#connection.beginListing();
+      },
+      observe: (observation) => {
+        this.#observe(observation);
+      },
+      complete: () => {
+        this.#completed();
+        this.#findMissing();
+      },
+      gone: (workerId) => {
+        const worker = this.#parts.ledger.live.get(workerId);
+        if (worker === undefined) return;
+        // It was shown in this listing, and is not there any more.
+        worker.seenIn = goneSinceSeen;
+        if (!this.#missing.has(workerId)) this.#missing.set(workerId, this.#parts.clock.monotonic());
+        this.#lookLater();
+      },
+      trouble: (reason) => {
+        this.#connection.troubled(reason);
+      },
+    };
+  }
+
+  #observe(observation: Observation): void {
+    this.#missing.delete(observation.workerId);
+    const worker = this.#parts.ledger.live.get(observation.workerId);
+    // Of a worker placed elsewhere (the same place by another name) only what it does counts.
+    if (worker?.placement === this.#connection.name) worker.seenIn = this.#connection.listing;
+    if (
+      this.#parts.writer.add(observation) ||
+      isOver(observation) ||
+      this.#strangers.has(observation.workerId)
+    )
+      return;
+    this.#strangers.add(observation.workerId);
+    this.#parts.events.emit('strangerSeen', {
+      connection: this.#connection.name,
+      workerId: observation.workerId,
+    });
+  }
+
+  #completed(): void {
+    const { name: connection } = this.#connection;
+    if (this.#connection.completed()) this.#parts.events.emit('connectionOpened', { connection });
+  }
+
+  /** Only now does absence mean something, and even now it is only a suspicion. */
+  #findMissing(): void {
+    const now = this.#parts.clock.monotonic();
+    for (const worker of this.#parts.ledger.live.on(this.#connection.name)) {
+      // What is not confirmed yet is the submitter's affair.
+      if (worker.seenIn === this.#connection.listing || worker.status === 'pending') continue;
+      if (!this.#missing.has(worker.workerId)) this.#missing.set(worker.workerId, now);
+    }
+    this.#checkDue();
+  }
+
+  /** What a watch called gone is not left until the next listing, which may be far. */
+  #lookLater(): void {
+    if (this.#waiting) return;
+    this.#waiting = true;
+    const { clock, giveUp } = this.#parts;
+    const later = async () => {
+      await clock.sleep(this.#options.missingGrace, giveUp);
+      this.#waiting = false;
+      if (giveUp.aborted) return;
+      this.#checkDue();
+      if (this.#missing.size > 0) this.#lookLater();
+    };
+    later().catch((error: unknown) => {
+      this.#parts.log.error('missing workers are not looked up', { ...toReason(error) });
+    });
+  }
+
+  /** Looks up what has been missing for the grace. */
+  #checkDue(): void {
+    const now = this.#parts.clock.monotonic();
+    const { live } = this.#parts.ledger;
+    const due: number[] = [];
+    for (const [workerId, since] of this.#missing) {
+      const worker = live.get(workerId);
+      // It ended meanwhile, or is the submitter's affair again.
+      if (worker === undefined || worker.status === 'pending') this.#missing.delete(workerId);
+      else if (now - since >= this.#options.missingGrace) due.push(workerId);
+    }
+    if (due.length === 0 || this.#checking) return;
+    this.#checking = true;
+    this.#checkAll(due)
+      .catch((error: unknown) => {
+        this.#parts.log.warn('missing workers could not be looked up', { ...toReason(error) });
+      })
+      .finally(() => {
+        this.#checking = false;
+      });
+  }
+
+  async #checkAll(due: readonly number[]): Promise<void> {
+    const { clock, giveUp, log } = this.#parts;
+    for (let first = 0; first < due.length && !giveUp.aborted; first += checkAtOnce) {
+      const some = due.slice(first, first + checkAtOnce);
+      try {
+        await this.#check(some);
+      } catch (error) {
+        // A call that fails as a whole keeps no others from theirs, either.
+        for (const workerId of some)
+          if (this.#missing.has(workerId)) this.#missing.set(workerId, clock.monotonic());
+        const { name: connection } = this.#connection;
+        log.warn('missing workers could not be looked up', {
+          connection,
+          workers: some.length,
+          ...toReason(error),
+        });
+      }
+    }
+  }
+
+  async #check(workerIds: readonly number[]): Promise<void> {
+    const { ledger, store, clock, log, calls } = this.#parts;
+    const records = await store.workers.byIds(workerIds);
+    const what = `check of ${this.#connection.name}`;
+    const results = await calls.call(what, (signal) => this.#monitor.check(records, signal));
+    const absent: Change[] = [];
+    const unknown: WorkerError[] = [];
+    for (const { workerId } of records) {
+      const result = results.get(workerId);
+      const worker = ledger.live.get(workerId);
+      if (worker === undefined) continue;
+      switch (result?.kind) {
+        case 'observed':
+          this.#observe(result.observation);
+          break;
+        case 'absent':
+          this.#missing.delete(workerId);
+          absent.push(absenceChange(workerId, worker.killed, worker.seenIn !== notSeenYet, clock.now()));
+          break;
+        case 'unknown':
+        case undefined:
+          // It waits for its next turn, and does not keep others from theirs.
+          this.#missing.set(workerId, clock.monotonic());
+          unknown.push(result?.error ?? noResult);
+      }
+    }
+    const { name: connection } = this.#connection;
+    if (absent.length > 0) {
+      const workerIds = absent.slice(0, 10).map(({ workerId }) => workerId);
+      log.warn('workers are gone from their backend', { connection, workers: absent.length, workerIds });
+      await ledger.change(absent);
+    }
+    if (unknown.length > 0) {
+      log.warn('missing workers could not be looked up', {
+        connection,
+        workers: unknown.length,
+        ...unknown[0],
+      });
+    }
+  }
+}
+
+const noResult: WorkerError = { code: 'plugin-failed', message: 'the plugin said nothing of this worker' };
+
+/** Ended workers stay on the backend until they are swept: they are no strangers. */
+function isOver(observation: Observation): boolean {
+  return observation.endTime !== undefined;
+}
+
+/** A plugin that does not come back after the abort is left behind. */
+async function untilAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
+  const aborted = new Promise<void>((resolve) => {
+    signal.addEventListener('abort', () => {
+      resolve();
+    });
+  });
+  await Promise.race([work, aborted]);
+}

@@ -1,0 +1,112 @@
+import type { Log } from '../../plugins/contracts/index.ts';
+import { type Clock, nextTurn } from '../../util/clock.ts';
+import { messageOf } from '../../worker/errors.ts';
+import type { Observation } from '../../worker/observation.ts';
+import { fingerprintOf } from '../ledger/live-table.ts';
+import type { Change, Ledger } from '../ledger/ledger.ts';
+import type { Emit } from '../events.ts';
+import { observationChange } from '../ledger/outcomes.ts';
+
+/** A batch is written when it is this old, ms, or this large. */
+const flushAfter = 50;
+const flushAt = 500;
+/** After a failed write, ms: the batch is kept. */
+const retryAfter = 1000;
+
+/**
+ * Collects observations and writes them in batches. Of a worker seen twice before a write only the last counts. Nothing
+ * is dropped: what cannot be written (a full disk) stays and is written later.
+ */
+export class ObservationWriter {
+  readonly #ledger: Ledger;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #events: Emit;
+  #batch = new Map<number, Observation>();
+  /**
+   * That a worker is submitted, of those whose submission is under way: its outcome is about to say so, and more. Of
+   * thousands that are submitted at once each would otherwise be written twice, a few in each transaction.
+   */
+  readonly #afterOutcome = new Map<number, Observation>();
+  #writing: Promise<void> | undefined;
+  #full = new AbortController();
+
+  constructor(ledger: Ledger, clock: Clock, log: Log, events: Emit) {
+    this.#ledger = ledger;
+    this.#clock = clock;
+    this.#log = log;
+    this.#events = events;
+  }
+
+  /** @returns whether the worker is one we know to be alive. */
+  add(observation: Observation): boolean {
+    const { workerId, status } = observation;
+    const worker = this.#ledger.live.get(workerId);
+    if (worker === undefined) return false;
+    const waiting = this.#batch.get(workerId) ?? this.#afterOutcome.get(workerId);
+    const known = waiting === undefined ? worker.fingerprint : fingerprintOf(waiting);
+    if (known === fingerprintOf(observation)) return true;
+    const isForLater = status === 'submitted' && this.#ledger.inFlight.has(workerId);
+    const [into, other] = isForLater ? [this.#afterOutcome, this.#batch] : [this.#batch, this.#afterOutcome];
+    into.set(workerId, observation);
+    other.delete(workerId);
+    if (this.#batch.size >= flushAt) this.#full.abort();
+    this.#writing ??= this.#write().finally(() => {
+      this.#writing = undefined;
+    });
+    return true;
+  }
+
+  /** Waits until everything added so far is written. */
+  async flushed(): Promise<void> {
+    this.#full.abort();
+    await this.#writing;
+  }
+
+  async #write(): Promise<void> {
+    while (this.#batch.size + this.#afterOutcome.size > 0) {
+      await nextTurn();
+      if (this.#batch.size < flushAt) await this.#clock.sleep(flushAfter, this.#full.signal);
+      this.#full = new AbortController();
+      this.#takeAfterOutcome();
+      if (this.#batch.size === 0) continue;
+      const batch = this.#batch.values().take(flushAt).toArray();
+      try {
+        const changed = await this.#ledger.change(batch.flatMap((one) => this.#toChange(one)));
+        this.#events.emit('observationsWritten', { observations: batch, at: this.#clock.now() });
+        for (const one of batch) {
+          // A newer one may have come in meanwhile.
+          if (this.#batch.get(one.workerId) === one) this.#batch.delete(one.workerId);
+          const worker = this.#ledger.live.get(one.workerId);
+          // What was refused is judged anew when it is seen again.
+          if (worker !== undefined && changed.has(one.workerId)) worker.fingerprint = fingerprintOf(one);
+        }
+      } catch (error) {
+        this.#log.error('observations could not be written', {
+          waiting: this.#batch.size,
+          error: messageOf(error),
+        });
+        await this.#clock.sleep(retryAfter);
+      }
+    }
+  }
+
+  #takeAfterOutcome(): void {
+    for (const [workerId, observation] of this.#afterOutcome) {
+      if (this.#ledger.inFlight.has(workerId)) continue;
+      this.#afterOutcome.delete(workerId);
+      this.#batch.set(workerId, observation);
+    }
+  }
+
+  /** An observation that no change can be made of (a plugin's mistake) must not stop the others. */
+  #toChange(observation: Observation): Change[] {
+    try {
+      return [observationChange(observation, this.#ledger.live.get(observation.workerId)?.killed ?? false)];
+    } catch (error) {
+      const { workerId } = observation;
+      this.#log.error('observation cannot be used', { workerId, error: messageOf(error) });
+      return [];
+    }
+  }
+}

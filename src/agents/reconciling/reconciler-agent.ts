@@ -1,0 +1,247 @@
+import type { Found, Log, Sweeper } from '../../plugins/contracts/index.ts';
+import type { Orphan } from '../../store/orphans.ts';
+import type { Fate } from '../../store/workers.ts';
+import { isFinal } from '../../worker/status.ts';
+import type { Worker } from '../../worker/worker.ts';
+import type { Connection } from '../observation/connection.ts';
+import { toReason } from '../../worker/errors.ts';
+import { observationChange } from '../ledger/outcomes.ts';
+import type { PluginCalls } from '../plugin-calls.ts';
+import type { AgentStore } from '../agent-store.ts';
+import type { Emit } from '../events.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { Clock } from '../../util/clock.ts';
+import { SharedFactory } from './shared-factory.ts';
+
+/** What is done with something that carries our mark. */
+export type Verdict =
+  /** Its row knows it. */
+  | { readonly kind: 'known' }
+  /** It has no row: it gets one. */
+  | { readonly kind: 'adopt'; readonly worker: Worker }
+  | { readonly kind: 'orphan'; readonly why: string };
+
+/**
+ * Holds what lives on a connection against the rows. `configId` gives a configuration of the queue that leads to this connection.
+ * An ended worker that waits for its sweep is known; one that was swept and is still there is an orphan.
+ */
+export function judge(
+  found: Found,
+  row: Fate | undefined,
+  placement: string,
+  configId: (queue: string) => number | undefined,
+): Verdict {
+  const { identity, handle, observation } = found;
+  if (identity === undefined)
+    return { kind: 'orphan', why: found.damage ?? 'its mark does not say which worker it is' };
+  if (row !== undefined) {
+    const over = observation !== undefined && isFinal(observation.status);
+    if (row.swept) return { kind: 'orphan', why: `its worker was ${row.status} and swept` };
+    if (isFinal(row.status) && observation !== undefined && !over) {
+      return { kind: 'orphan', why: `its worker is ${row.status}, but it lives` };
+    }
+    return { kind: 'known' };
+  }
+  const config = configId(identity.queue);
+  if (config === undefined) return { kind: 'orphan', why: `its queue ${identity.queue} is not configured` };
+  return { kind: 'adopt', worker: { ...identity, placement, configId: config, handle } };
+}
+
+/** The configurations that one pass adopts workers with. Each is followed until the pass releases it. */
+export interface PassHomes {
+  /**
+   * A configuration of this queue by which what is found on the connection can be ended and removed; undefined where the
+   * queue is not configured. Its current one may lead elsewhere: an operator moved the queue.
+   */
+  configFor(queue: string): Promise<number | undefined>;
+  release(): void;
+}
+
+export interface ReconcilerParts {
+  readonly factoryId: string;
+  /** Below all ids that were given out since the start. */
+  readonly idFloor: number;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly ledger: Ledger;
+  readonly store: AgentStore;
+  readonly calls: PluginCalls;
+  readonly events: Emit;
+}
+
+export interface ReconcilerOptions {
+  /** For a pass that begins. */
+  homes(): PassHomes;
+  /** These workers lived here before the listing began, and it does not show them. */
+  notListed(workerIds: readonly number[]): void;
+}
+
+/** Matches everything with our mark to rows: at the start, before anything is submitted, and from time to time. */
+export class ReconcilerAgent {
+  readonly #sweeper: Sweeper;
+  readonly #connection: Connection;
+  readonly #parts: ReconcilerParts;
+  readonly #options: ReconcilerOptions;
+  readonly #shared: SharedFactory;
+  /** How many the last listing found: only a change is news. */
+  #orphans = 0;
+
+  constructor(sweeper: Sweeper, connection: Connection, parts: ReconcilerParts, options: ReconcilerOptions) {
+    this.#sweeper = sweeper;
+    this.#connection = connection;
+    this.#parts = parts;
+    this.#options = options;
+    this.#shared = new SharedFactory(connection.name, parts.factoryId);
+  }
+
+  async pass(): Promise<void> {
+    try {
+      await this.#withHomes((homes) => this.#reconcile(homes));
+    } catch (error) {
+      this.#connection.listFailed(toReason(error));
+      throw error;
+    }
+  }
+
+  /** The orphans of the last listing, freshly listed, for their removal. */
+  async orphans(): Promise<readonly { found: Found; why: string }[]> {
+    return this.#withHomes(async (homes) =>
+      (await this.#judgeAll(homes)).flatMap(({ found, verdict }) =>
+        verdict.kind === 'orphan' ? [{ found, why: verdict.why }] : [],
+      ),
+    );
+  }
+
+  /** @returns how many orphans are gone. */
+  async removeOrphans(): Promise<number> {
+    let removed = 0;
+    for (const { found, why } of await this.orphans()) {
+      const what = `removal of orphan ${found.place}`;
+      const outcome = await this.#parts.calls.call(what, (signal) =>
+        this.#sweeper.removeOrphan(found, signal),
+      );
+      if (outcome.kind === 'gone') removed++;
+      this.#parts.log.info('orphan removed', { place: found.place, why, outcome: outcome.kind });
+    }
+    await this.#withHomes((homes) => this.#reconcile(homes));
+    return removed;
+  }
+
+  async #withHomes<T>(pass: (homes: PassHomes) => Promise<T>): Promise<T> {
+    const homes = this.#options.homes();
+    try {
+      return await pass(homes);
+    } finally {
+      homes.release();
+    }
+  }
+
+  async #judgeAll(homes: PassHomes): Promise<{ found: Found; verdict: Verdict }[]> {
+    const { store } = this.#parts;
+    const { live } = this.#parts.ledger;
+    // What is confirmed only while the listing is under way may be younger than what it shows.
+    const before = [...live.on(this.#connection.name)].filter(({ status }) => status !== 'pending');
+    const first = await this.#list();
+    const shown = new Set(first.map(({ identity }) => identity?.workerId));
+    this.#options.notListed(before.flatMap(({ workerId }) => (shown.has(workerId) ? [] : [workerId])));
+    const ids = first.flatMap(({ identity }) => (identity === undefined ? [] : [identity.workerId]));
+    // Ids given out from now on are above everything that was ever seen.
+    await store.ids.raise(ids.reduce((highest, id) => Math.max(highest, id), 0) + 1);
+    const rows = await store.workers.fates(ids);
+    const rowOf = ({ identity }: Found) => identity && rows.get(identity.workerId);
+    const configs = await configsOf(
+      first.filter((found) => rowOf(found) === undefined),
+      homes,
+    );
+    const judgeOne = (found: Found) => ({
+      found,
+      verdict: judge(found, rowOf(found), this.#connection.name, (queue) => configs.get(queue)),
+    });
+    this.#lookForAnother(first.map((found) => ({ found, hasRow: rowOf(found) !== undefined })));
+    const judged = first.map(judgeOne);
+    // The rows were read after the listing: who ended or was swept in between only looks like an orphan. What is listed
+    // again, after the rows, is one.
+    const suspects = judged.filter(
+      ({ found, verdict }) => verdict.kind === 'orphan' && rowOf(found) !== undefined,
+    );
+    if (suspects.length === 0) return judged;
+    const second = new Map((await this.#list()).map((found) => [found.place, judgeOne(found)]));
+    return judged.flatMap((one) => (suspects.includes(one) ? (second.get(one.found.place) ?? []) : [one]));
+  }
+
+  /** A second daemon of this factory is told of, and nothing else: its workers are followed like all others. */
+  #lookForAnother(listed: readonly { readonly found: Found; readonly hasRow: boolean }[]): void {
+    const { clock, idFloor, log } = this.#parts;
+    const workerIds = this.#shared.take(listed, idFloor, clock.monotonic());
+    if (workerIds.length === 0) return;
+    log.warn('another daemon with our factory id makes workers', {
+      code: 'factory-shared',
+      connection: this.#connection.name,
+      factory: this.#parts.factoryId,
+      workerIds: workerIds.slice(0, 10),
+    });
+  }
+
+  #list(): Promise<readonly Found[]> {
+    const what = `list of ${this.#connection.name}`;
+    const isAlive = (workerId: number) => this.#parts.ledger.live.get(workerId) !== undefined;
+    return this.#parts.calls.call(what, (signal) => this.#sweeper.list(signal, isAlive));
+  }
+
+  async #reconcile(homes: PassHomes): Promise<void> {
+    const { ledger, store, log, clock, events } = this.#parts;
+    const judged = await this.#judgeAll(homes);
+    const adopted = judged.flatMap(({ found: { observation }, verdict }) =>
+      verdict.kind === 'adopt' ? [{ worker: verdict.worker, seen: observation !== undefined }] : [],
+    );
+    const workers = (seen: boolean) => adopted.filter((one) => one.seen === seen).map(({ worker }) => worker);
+    await ledger.adopt(workers(true), 'submitted');
+    // The submitter settles these: a late start of them must be fenced before anything is concluded.
+    await ledger.adopt(workers(false), 'pending');
+    if (adopted.length > 0) {
+      log.warn('adopted workers without a row', {
+        connection: this.#connection.name,
+        workers: adopted.length,
+      });
+    }
+    const observed = judged.flatMap(({ found, verdict }) =>
+      verdict.kind === 'adopt' && found.observation !== undefined
+        ? [observationChange(found.observation, false)]
+        : [],
+    );
+    await ledger.change(observed);
+    const orphans = judged.flatMap(({ found, verdict }): Orphan[] => {
+      if (verdict.kind !== 'orphan') return [];
+      const { workerId = null, queue = null } = found.identity ?? {};
+      const { place } = found;
+      return [
+        {
+          connection: this.#connection.name,
+          place,
+          workerId,
+          queue,
+          why: verdict.why,
+          seenTime: clock.now(),
+        },
+      ];
+    });
+    await store.orphans.replace(this.#connection.name, orphans);
+    if (orphans.length > 0 && orphans.length !== this.#orphans) {
+      log.warn('orphans found', { connection: this.#connection.name, orphans: orphans.length });
+    }
+    this.#orphans = orphans.length;
+    const opened = this.#connection.listed(() => this.#shared.note(clock.monotonic()));
+    if (opened) events.emit('connectionOpened', { connection: this.#connection.name });
+  }
+}
+
+/** By queue, the configuration that workers without a row are adopted with. */
+async function configsOf(
+  strangers: readonly Found[],
+  homes: PassHomes,
+): Promise<ReadonlyMap<string, number | undefined>> {
+  const configs = new Map<string, number | undefined>();
+  for (const queue of new Set(strangers.flatMap(({ identity }) => identity?.queue ?? [])))
+    configs.set(queue, await homes.configFor(queue));
+  return configs;
+}

@@ -1,0 +1,56 @@
+import type { Group } from '../../plugins/contracts/index.ts';
+import type { Allowed } from '../../limits/limiters.ts';
+import type { Reason } from '../../worker/reason.ts';
+
+/** The workers that a demand asks for, before any limit. */
+export interface Wanted {
+  readonly groups: readonly Group[];
+  /** Why the demand asks for no more. */
+  readonly reasons: readonly Reason[];
+}
+
+/**
+ * One submission pass: what it looks at, and when.
+ *
+ * 1. Settle. Unknown outcomes of earlier passes come before anything new, or their workers would be counted twice or lost.
+ * 2. `wanted`: the demand is asked.
+ * 3. `first`: the limits are looked at before any call of the backend, so that a full queue costs the backend nothing.
+ * 4. The backend's preflight says what would stop a submission, and how much room there is.
+ * 5. `final`: the limits are looked at again, right before the intents are recorded. The calls may have taken long: an operator's
+ *    word and the workers of other queues count as they are by then. Where queues share a limit, one at a time looks and records.
+ * 6. The operator's control is read a last time, between the intents and their submission.
+ * 7. `closing`: after the submission the limits say what holds back the next worker.
+ *
+ * A pass ends early where a look allows no worker; later looks are then not there.
+ */
+export interface Pass {
+  readonly wanted: Wanted;
+  readonly first: Allowed;
+  readonly final?: Allowed;
+  readonly closing?: Allowed;
+}
+
+export interface Conclusion {
+  readonly reasons: readonly Reason[];
+  /** In how many ms the next pass is due, where that is sooner than usual. */
+  readonly nextIn: number | undefined;
+}
+
+/**
+ * What a pass has to say. Where a rate cut deepest, the next pass is due as soon as the rate lets one more worker through (`rateNextIn`,
+ * ms). Where another limit cut deeper, that limit would hold this worker back, and pass would follow pass without a pause.
+ * @param notes what stands beside the reasons
+ */
+export function concludePass(
+  { wanted, first, final, closing }: Pass,
+  notes: readonly Reason[],
+  rateNextIn: number | undefined,
+): Conclusion {
+  // After a submission the queue is described as it is now; the demand spoke of it as it was before.
+  const limits = closing?.reasons ?? [...(final?.reasons ?? []), ...first.reasons];
+  const demand = closing === undefined ? wanted.reasons : [];
+  return {
+    reasons: [...limits, ...demand, ...notes],
+    nextIn: limits[0]?.code === 'submission-rate' ? (rateNextIn ?? 0) : undefined,
+  };
+}

@@ -1,0 +1,115 @@
+import type { FindOutcome } from '../../plugins/contracts/index.ts';
+import type { WorkerRecord } from '../../store/rows.ts';
+import type { Clock } from '../../util/clock.ts';
+import type { Log } from '../../plugins/contracts/index.ts';
+import type { AgentStore } from '../agent-store.ts';
+import type { Change, Ledger } from '../ledger/ledger.ts';
+import type { LiveWorker } from '../ledger/live-table.ts';
+import { findChange, noOutcome } from '../ledger/outcomes.ts';
+import type { PluginCalls } from '../plugin-calls.ts';
+import type { QueueRuntime } from '../queue-runtime.ts';
+import type { QueueLimits } from './limit.ts';
+import { isOpen } from './open-connections.ts';
+import type { IntentSender } from './submit.ts';
+
+export interface SettlerParts {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly ledger: Ledger;
+  readonly store: AgentStore;
+  readonly calls: PluginCalls;
+}
+
+/** Open intents settled in one call: where a call takes too long, nothing is known of all of them, and all are asked again. */
+const settledAtOnce = 200;
+
+/**
+ * Settles intents whose outcome is unknown: (1) the daemon died during the submission, (2) the call timed out, (3) the answer was
+ * lost. The submitter fences each, searches for it, and then the intent is confirmed, tried again or given up.
+ */
+export class IntentSettler {
+  readonly #runtime: QueueRuntime;
+  readonly #parts: SettlerParts;
+  readonly #limits: QueueLimits;
+  readonly #sender: IntentSender;
+
+  constructor(runtime: QueueRuntime, parts: SettlerParts, limits: QueueLimits, sender: IntentSender) {
+    this.#runtime = runtime;
+    this.#parts = parts;
+    this.#limits = limits;
+    this.#sender = sender;
+  }
+
+  async settle(): Promise<void> {
+    const { ledger } = this.#parts;
+    const { config, configId, current } = this.#runtime;
+    const all = ledger.live.unconfirmed(config.name, configId).filter((worker) => this.#isDue(worker));
+    for (let first = 0; first < all.length; first += settledAtOnce) {
+      // Calls take their time: an operator's word, and workers that ended meanwhile, count.
+      const open = all.slice(first, first + settledAtOnce).filter((worker) => this.#isDue(worker));
+      if (open.length === 0) continue;
+      const { closed, unknown } = await this.#limits.closed();
+      if (unknown !== undefined) return;
+      const mayRetry = current && closed === undefined;
+      const ids = open.map(({ workerId }) => workerId);
+      await ledger.inFlight.during(open, () => this.#settleThese(ids, mayRetry));
+    }
+  }
+
+  /** A worker that is to be killed is the sweeper's; a worker that is settled here is out of the sweeper's reach meanwhile. */
+  #isDue({ workerId, killed, placement }: LiveWorker): boolean {
+    const { live, inFlight } = this.#parts.ledger;
+    return (
+      !killed &&
+      !inFlight.has(workerId) &&
+      live.get(workerId) !== undefined &&
+      isOpen(this.#runtime, placement)
+    );
+  }
+
+  async #settleThese(ids: readonly number[], mayRetry: boolean): Promise<void> {
+    const { ledger, store, calls, log } = this.#parts;
+    const { config, submitter } = this.#runtime;
+    const records = await store.workers.byIds(ids);
+    const found = await calls.call(`find of ${config.name}`, (signal) => submitter.find(records, signal));
+    const { changes, toRetry } = this.#judge(records, found, mayRetry);
+    await ledger.change(changes);
+    if (changes.length > 0) log.info('settled open intents', { queue: config.name, settled: changes.length });
+    if (toRetry.length > 0) await this.#retry(toRetry);
+  }
+
+  #judge(
+    records: readonly WorkerRecord[],
+    found: ReadonlyMap<number, FindOutcome>,
+    mayRetry: boolean,
+  ): { readonly changes: readonly Change[]; readonly toRetry: readonly WorkerRecord[] } {
+    const { ledger, clock } = this.#parts;
+    const { config, current } = this.#runtime;
+    const changes: Change[] = [];
+    const toRetry: WorkerRecord[] = [];
+    for (const record of records) {
+      const outcome = found.get(record.workerId) ?? noOutcome;
+      const status = ledger.live.get(record.workerId)?.status ?? record.status;
+      const lastError =
+        record.errorCode === null ? undefined : { code: record.errorCode, message: record.diagMessage ?? '' };
+      const retry = { allowed: mayRetry, maxAttempts: config.options.maxSubmissionAttempts, lastError };
+      // While the queue is closed an absent intent waits: it is no failure of its own.
+      if (outcome.kind === 'absent' && !mayRetry && current) continue;
+      // A worker that a monitor saw and that is gone now is the monitor's to judge.
+      if (outcome.kind === 'absent' && status !== 'pending') continue;
+      const change = findChange(record, status, outcome, retry, clock.now());
+      if (change === undefined) toRetry.push(record);
+      else changes.push(change);
+    }
+    return { changes, toRetry };
+  }
+
+  async #retry(toRetry: readonly WorkerRecord[]): Promise<void> {
+    const ids = toRetry.slice(0, this.#limits.retries).map(({ workerId }) => workerId);
+    // A worker whose end was asked for meanwhile gets no further attempt.
+    const counted = await this.#parts.ledger.attemptAgain(ids);
+    const retried = toRetry.filter(({ workerId }) => counted.has(workerId));
+    this.#limits.intentsRetried(retried.length);
+    await this.#sender.send(retried.map((worker) => ({ ...worker, attempt: worker.attempt + 1 })));
+  }
+}

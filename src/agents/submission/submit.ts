@@ -1,0 +1,112 @@
+import type { Log, SubmitOutcome } from '../../plugins/contracts/index.ts';
+import type { Clock } from '../../util/clock.ts';
+import { ThresherError, toReason } from '../../worker/errors.ts';
+import type { Worker, WorkerError } from '../../worker/worker.ts';
+import type { AgentStore } from '../agent-store.ts';
+import type { Emit } from '../events.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import { noOutcome, submitChange } from '../ledger/outcomes.ts';
+import type { PluginCalls } from '../plugin-calls.ts';
+import type { QueueRuntime, Step } from '../queue-runtime.ts';
+import type { QueueLimits } from './limit.ts';
+
+export interface SenderParts {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly ledger: Ledger;
+  readonly store: AgentStore;
+  readonly calls: PluginCalls;
+  readonly events: Emit;
+  /** Does nothing outside of tests. */
+  readonly step: (step: Step) => void;
+}
+
+/** Sends recorded intents to the backend, and writes down what became of each. */
+export class IntentSender {
+  readonly #runtime: QueueRuntime;
+  readonly #parts: SenderParts;
+  readonly #limits: QueueLimits;
+
+  constructor(runtime: QueueRuntime, parts: SenderParts, limits: QueueLimits) {
+    this.#runtime = runtime;
+    this.#parts = parts;
+    this.#limits = limits;
+  }
+
+  /** Sends new intents, unless an operator closed the queue since the last look at the limits. */
+  async sendNew(workers: readonly Worker[]): Promise<void> {
+    const control = await this.#parts.store.queues.control(this.#runtime.config.name);
+    if (control === undefined) await this.send(workers);
+    else await this.#withdraw(workers, control.mode);
+  }
+
+  /** Sends workers whose intents are committed and that are held. @throws ThresherError `submit-failed` where none was accepted */
+  async send(workers: readonly Worker[]): Promise<void> {
+    const { ledger, clock, log, events, step } = this.#parts;
+    const { config } = this.#runtime;
+    if (workers.length === 0) return;
+    const outcomes = await this.#call(workers);
+    events.emit('submissionAnswered', { queue: config.name, workers, outcomes });
+    step('submit:before-outcome');
+    const maxAttempts = config.options.maxSubmissionAttempts;
+    const changes = workers.map((worker) => {
+      const status = ledger.live.get(worker.workerId)?.status ?? 'pending';
+      const outcome = outcomes.get(worker.workerId) ?? noOutcome;
+      return submitChange(worker, status, outcome, maxAttempts, clock.now());
+    });
+    await ledger.change(changes);
+    step('submit:after-outcome');
+    const accepted = workers.filter((worker) => outcomes.get(worker.workerId)?.kind === 'accepted').length;
+    log.info('submitted workers', { queue: config.name, wanted: workers.length, accepted });
+    const error = changes.find((change) => change.error)?.error;
+    this.#limits.answered(workers.length, accepted, error?.message ?? '');
+    if (accepted === 0 && error) {
+      // Counted as a failure of the pass, so that the next one waits.
+      throw new ThresherError('submit-failed', `none of ${workers.length} was accepted: ${error.message}`);
+    }
+  }
+
+  /** Nothing was sent of these intents. */
+  async #withdraw(workers: readonly Worker[], mode: string): Promise<void> {
+    const { ledger, clock } = this.#parts;
+    const error = { code: 'killed', message: `the queue was ${mode} before it was submitted` };
+    const endTime = clock.now();
+    await ledger.change(
+      workers.map(({ workerId }) => ({ workerId, to: 'cancelled', source: 'submitter', error, endTime })),
+    );
+  }
+
+  async #call(workers: readonly Worker[]): Promise<ReadonlyMap<number, SubmitOutcome>> {
+    const { config, submitter } = this.#runtime;
+    const outcomes = new Map<number, SubmitOutcome>();
+    const paths = workers.flatMap(({ accessPoint }) => (accessPoint === undefined ? [] : [accessPoint]));
+    const failed = await this.#setUp(paths);
+    const ready = workers.filter((worker) => {
+      const error = worker.accessPoint === undefined ? undefined : failed.get(worker.accessPoint);
+      if (error !== undefined) outcomes.set(worker.workerId, { kind: 'rejected', permanent: false, error });
+      return error === undefined;
+    });
+    if (ready.length === 0) return outcomes;
+    try {
+      const what = `submit of ${config.name}`;
+      const sent = await this.#parts.calls.call(what, (signal) => submitter.submit(ready, signal));
+      for (const [workerId, outcome] of sent) outcomes.set(workerId, outcome);
+    } catch (error) {
+      // A call that timed out or broke may have reached the backend: unknown, until it was fenced and searched.
+      for (const { workerId } of ready) outcomes.set(workerId, { kind: 'unknown', error: toReason(error) });
+    }
+    return outcomes;
+  }
+
+  /** Access points, by path what failed. A file system that hangs is as bad as an endpoint that does. */
+  async #setUp(paths: readonly string[]): Promise<ReadonlyMap<string, WorkerError>> {
+    const { messenger, config } = this.#runtime;
+    if (messenger === undefined || paths.length === 0) return new Map();
+    try {
+      return await this.#parts.calls.call(`access points of ${config.name}`, () => messenger.setUp(paths));
+    } catch (error) {
+      const failure = { code: 'access-point-failed', message: toReason(error).message };
+      return new Map(paths.map((path) => [path, failure]));
+    }
+  }
+}

@@ -1,0 +1,218 @@
+import type { GoneOutcome, Log } from '../../plugins/contracts/index.ts';
+import type { Clock } from '../../util/clock.ts';
+import type { WorkerRecord } from '../../store/rows.ts';
+import type { SweepBefore } from '../../store/workers.ts';
+import { messageOf } from '../../worker/errors.ts';
+import { absenceChange, observationChange } from '../ledger/outcomes.ts';
+import type { AgentStore } from '../agent-store.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { PluginCalls } from '../plugin-calls.ts';
+import type { ConnectedPlugins, QueueRuntime, Step } from '../queue-runtime.ts';
+
+export interface SweeperParts {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly ledger: Ledger;
+  readonly store: AgentStore;
+  readonly calls: PluginCalls;
+  /** Does nothing outside of tests. */
+  readonly step: (step: Step) => void;
+}
+
+export interface SweeperOptions {
+  /** How long ended workers are kept, ms, by final status. */
+  readonly keep: SweepBefore;
+}
+
+/** Workers in one call. */
+const atOnce = 500;
+/** How often, and with what pause (ms), a pass asks again for ends that are not there yet. */
+const killTurns = 20;
+const killPause = 500;
+/** Workers that would not go, after which a pass looks for no others. */
+const mostStuck = 2000;
+
+/** Ends the workers of one queue that are to end, and removes what ended ones left. */
+export class SweeperAgent {
+  readonly #runtime: QueueRuntime;
+  readonly #parts: SweeperParts;
+  readonly #options: SweeperOptions;
+  /** Asked to end in the last turn, and not gone by then. */
+  readonly #late = new Set<number>();
+
+  /** Workers that the backend keeps in their place on purpose, and why. */
+  readonly #kept = new Map<number, string>();
+  /** Connections of workers to which this configuration does not lead: told once each. */
+  readonly #beyond = new Set<string>();
+
+  constructor(runtime: QueueRuntime, parts: SweeperParts, options: SweeperOptions) {
+    this.#runtime = runtime;
+    this.#parts = parts;
+    this.#options = options;
+  }
+
+  async pass(signal: AbortSignal): Promise<void> {
+    // What takes its time to end is not left until the next full pass; what does not end at all is.
+    try {
+      for (let turn = 0; turn < killTurns && !signal.aborted; turn++) {
+        // Where all fail the backend is in trouble: the next pass asks again.
+        if ((await this.#endSome()) !== 'more') break;
+        await this.#parts.clock.sleep(killPause, signal);
+      }
+    } finally {
+      await this.sweep();
+    }
+  }
+
+  /** Ends workers that are to end, as many as one call takes. @returns what is left: nothing, more to come, or nothing but failures. */
+  async #endSome(): Promise<'none' | 'more' | 'failures'> {
+    const { ledger, store, calls, clock, log, step } = this.#parts;
+    const { config, configId } = this.#runtime;
+    // Those that take their time (a node that is lost) do not keep others from their turn.
+    const late = new Set(this.#late);
+    const wanted = await store.workers.toKill(config.name, configId, atOnce + late.size);
+    const ready = wanted
+      .filter(({ workerId }) => !ledger.inFlight.has(workerId))
+      .toSorted((a, b) => Number(late.has(a.workerId)) - Number(late.has(b.workerId)))
+      .slice(0, atOnce);
+    let all = ready.length === wanted.length && wanted.length < atOnce;
+    let failed = 0;
+    this.#late.clear();
+    for (const [{ monitor, sweeper }, workers] of this.#byConnection(ready)) {
+      const outcomes = await calls.call(`kill of ${config.name}`, (signal) => sweeper.kill(workers, signal));
+      step('kill:after-kill');
+      const gone = workers.filter(({ workerId }) => outcomes.get(workerId)?.kind === 'gone');
+      all &&= gone.length === workers.length;
+      for (const { workerId } of workers)
+        if (outcomes.get(workerId)?.kind !== 'gone') this.#late.add(workerId);
+      failed += this.#tell('workers could not be ended', workers, outcomes);
+      if (gone.length === 0) continue;
+      // How it ended is looked up freshly: the monitor may be late, and what never started is seen by none.
+      const results = await calls.call(`check of ${config.name}`, (signal) => monitor.check(gone, signal));
+      await ledger.change(
+        gone.flatMap(({ workerId }) => {
+          const result = results.get(workerId);
+          if (result?.kind === 'observed') return [observationChange(result.observation, true)];
+          return result?.kind === 'absent' ? [absenceChange(workerId, true, true, clock.now())] : [];
+        }),
+      );
+      log.info('ended workers on request', { queue: config.name, workers: gone.length });
+    }
+    if (all) return 'none';
+    return ready.length > 0 && failed === ready.length ? 'failures' : 'more';
+  }
+
+  /** One line for all that failed alike. @returns how many failed. */
+  #tell(
+    message: string,
+    workers: readonly WorkerRecord[],
+    outcomes: ReadonlyMap<number, GoneOutcome>,
+  ): number {
+    const failures = workers.flatMap(({ workerId }) => {
+      const outcome = outcomes.get(workerId);
+      return outcome?.kind === 'failed' ? [{ workerId, error: outcome.error }] : [];
+    });
+    for (const [, some] of Map.groupBy(failures, ({ error }) => error.code)) {
+      const workerIds = some.slice(0, 10).map(({ workerId }) => workerId);
+      this.#parts.log.warn(message, { workers: some.length, workerIds, ...some[0]?.error });
+    }
+    return failures.length;
+  }
+
+  /** Why workers whose keep time is over were kept by the last sweep; undefined where none was. */
+  get kept(): string | undefined {
+    const [reason] = this.#kept.values();
+    return reason && `${this.#kept.size} workers of ${this.#runtime.config.name} are kept for now: ${reason}`;
+  }
+
+  /** Removes the traces of workers whose keep time is over; @returns how many. */
+  async sweep(): Promise<number> {
+    const { ledger, store, clock } = this.#parts;
+    const { config, configId } = this.#runtime;
+    let swept = 0;
+    const before = new Set(this.#kept.keys());
+    this.#kept.clear();
+    const stuck = new Set<number>();
+    for (;;) {
+      const now = clock.now();
+      const { finished, failed, cancelled, missed } = this.#options.keep;
+      const endedBefore = {
+        finished: now - finished,
+        failed: now - failed,
+        cancelled: now - cancelled,
+        missed: now - missed,
+      };
+      const found = await store.workers.toSweep(config.name, configId, endedBefore, atOnce + stuck.size);
+      // A submission under way may still bring about more of what it was seen to have made.
+      const isDue = ({ workerId }: WorkerRecord) => !stuck.has(workerId) && !ledger.inFlight.has(workerId);
+      const due = found.filter(isDue).slice(0, atOnce);
+      const gone = new Set(await this.#remove(due));
+      swept += gone.size;
+      // What would not go is tried again in the next pass, and keeps nothing else from going.
+      for (const { workerId } of due) if (!gone.has(workerId)) stuck.add(workerId);
+      if (due.length < atOnce || stuck.size > mostStuck) break;
+    }
+    const kept = [...this.#kept.keys()].filter((workerId) => !before.has(workerId));
+    if (kept.length > 0) {
+      const facts = { code: 'late-creation', workers: kept.length, workerIds: kept.slice(0, 10) };
+      this.#parts.log.info('ended workers are kept for now', { ...facts, reason: this.kept });
+    }
+    return swept;
+  }
+
+  /** Keeps in mind what stays on purpose. */
+  #keep(workers: readonly WorkerRecord[], outcomes: ReadonlyMap<number, GoneOutcome>): void {
+    for (const { workerId } of workers) {
+      const outcome = outcomes.get(workerId);
+      if (outcome?.kind === 'pending' && outcome.reason !== undefined)
+        this.#kept.set(workerId, outcome.reason.message);
+    }
+  }
+
+  /** @returns ids of those of which nothing is left. */
+  async #remove(due: readonly WorkerRecord[]): Promise<readonly number[]> {
+    const { ledger, calls, log, step } = this.#parts;
+    const { config, messenger } = this.#runtime;
+    const removed: number[] = [];
+    for (const [{ sweeper }, workers] of this.#byConnection(due)) {
+      step('sweep:before-remove');
+      const outcomes = await calls.call(`remove of ${config.name}`, (signal) =>
+        sweeper.remove(workers, signal),
+      );
+      step('sweep:after-remove');
+      this.#tell('workers could not be removed', workers, outcomes);
+      this.#keep(workers, outcomes);
+      const swept: number[] = [];
+      for (const { workerId, accessPoint } of workers) {
+        if (outcomes.get(workerId)?.kind !== 'gone') continue;
+        try {
+          if (accessPoint !== undefined && messenger !== undefined) {
+            const what = `access point of ${workerId}`;
+            await calls.call(what, () => messenger.remove(accessPoint, workerId));
+          }
+          swept.push(workerId);
+        } catch (error) {
+          log.warn('access point could not be removed', { workerId, accessPoint, error: messageOf(error) });
+        }
+      }
+      step('sweep:after-access-point');
+      await ledger.markSwept(swept);
+      step('sweep:after-mark');
+      removed.push(...swept);
+    }
+    if (removed.length > 0) log.info('swept workers', { queue: config.name, workers: removed.length });
+    return removed;
+  }
+
+  #byConnection(workers: readonly WorkerRecord[]): Map<ConnectedPlugins, WorkerRecord[]> {
+    const { connected } = this.#runtime;
+    const known = workers.filter(({ placement }) => connected.has(placement));
+    for (const placement of new Set(workers.map((worker) => worker.placement))) {
+      if (connected.has(placement) || this.#beyond.has(placement)) continue;
+      this.#beyond.add(placement);
+      const facts = { code: 'worker-unreachable', queue: this.#runtime.config.name, placement };
+      this.#parts.log.error('workers are where no configuration leads', facts);
+    }
+    return Map.groupBy(known, ({ placement }) => connected.get(placement) as ConnectedPlugins);
+  }
+}

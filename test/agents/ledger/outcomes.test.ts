@@ -1,0 +1,193 @@
+import { expect } from 'chai';
+import {
+  absenceChange,
+  findChange,
+  observationChange,
+  submitChange,
+} from '../../../src/agents/ledger/outcomes.ts';
+import type { Observation } from '../../../src/worker/observation.ts';
+
+const now = 1000;
+const error = { code: 'no-free-slot', message: 'taken' };
+const handle = { batchID: '17', pid: 17 };
+const accepted = {
+  workerId: 1,
+  source: 'submitter',
+  submitTime: now,
+  handle: '{"batchID":"17","pid":17}',
+  batchId: '17',
+  error: null,
+};
+
+describe('what becomes of a submission', () => {
+  const submit = (
+    attempt: number,
+    outcome: Parameters<typeof submitChange>[2],
+    status = 'pending' as const,
+  ) => submitChange({ workerId: 1, attempt }, status, outcome, 3, now);
+
+  it('accepted: submitted, with the handle, and an earlier error forgotten', () => {
+    expect(submit(2, { kind: 'accepted', handle })).to.deep.equal({ ...accepted, to: 'submitted' });
+  });
+
+  for (const status of ['submitted', 'idle', 'ready', 'running'] as const) {
+    it(`accepted, but the monitor was faster: it stays ${status} and gets the handle`, () => {
+      const change = submitChange({ workerId: 1, attempt: 1 }, status, { kind: 'accepted', handle }, 3, now);
+      expect(change).to.deep.equal({ ...accepted, to: status });
+    });
+  }
+
+  for (const [attempt, permanent, to] of [
+    [1, false, 'pending'],
+    [2, false, 'pending'],
+    [3, false, 'missed'],
+    [4, false, 'missed'],
+    [1, true, 'missed'],
+  ] as const) {
+    it(`rejected in attempt ${attempt} of 3${permanent ? ' for good' : ''}: ${to}`, () => {
+      expect(submit(attempt, { kind: 'rejected', error, permanent })).to.deep.equal({
+        workerId: 1,
+        to,
+        source: 'submitter',
+        error,
+        ...(to === 'missed' && { endTime: now }),
+      });
+    });
+  }
+
+  it('unknown: nothing is concluded, the error is kept', () => {
+    expect(submit(3, { kind: 'unknown', error })).to.deep.equal({
+      workerId: 1,
+      to: 'pending',
+      source: 'submitter',
+      error,
+    });
+  });
+});
+
+describe('what the search for an intent means', () => {
+  const find = (
+    outcome: Parameters<typeof findChange>[2],
+    { attempt = 1, allowed = true, lastError = undefined as typeof error | undefined } = {},
+  ) => findChange({ workerId: 1, attempt }, 'pending', outcome, { allowed, maxAttempts: 3, lastError }, now);
+
+  it('found: as if it had been accepted', () => {
+    expect(find({ kind: 'found', handle })).to.deep.equal({ ...accepted, to: 'submitted' });
+  });
+
+  it('unknown: nothing is concluded, however often', () => {
+    expect(find({ kind: 'unknown', error }, { attempt: 9 })).to.deep.equal({
+      workerId: 1,
+      to: 'pending',
+      source: 'submitter',
+      error,
+    });
+  });
+
+  it('absent with attempts left: it is tried again', () => {
+    expect(find({ kind: 'absent' }, { attempt: 2 })).to.equal(undefined);
+  });
+
+  it('absent after the last attempt: missed with the error of that attempt', () => {
+    expect(find({ kind: 'absent' }, { attempt: 3, lastError: error })).to.deep.equal({
+      workerId: 1,
+      to: 'missed',
+      source: 'submitter',
+      error,
+      endTime: now,
+    });
+  });
+
+  it('absent where nothing may be submitted any more: missed, and it says that it never started', () => {
+    expect(find({ kind: 'absent' }, { allowed: false })?.error).to.deep.equal({
+      code: 'never-started',
+      message: 'not on the backend after attempt 1; nothing of it can start any more',
+    });
+  });
+});
+
+describe('what an observation means', () => {
+  const seen = (changes: Partial<Observation> = {}): Observation => ({
+    workerId: 1,
+    status: 'running',
+    nativeStatus: 'R',
+    observedAt: now,
+    ...changes,
+  });
+
+  it('is no more than it says', () => {
+    expect(observationChange(seen(), false)).to.deep.equal({
+      workerId: 1,
+      to: 'running',
+      source: 'monitor',
+      nativeStatus: 'R',
+    });
+  });
+
+  it('is all that it says, also an exit code of 0', () => {
+    const facts = { exitCode: 0, node: 'n1', startTime: 1, endTime: 2 };
+    const change = observationChange(seen({ status: 'finished', ...facts, error, detail: { a: 1 } }), false);
+    expect(change).to.deep.equal({
+      workerId: 1,
+      to: 'finished',
+      source: 'monitor',
+      nativeStatus: 'R',
+      ...facts,
+      error,
+      detail: '{"a":1}',
+    });
+  });
+
+  for (const [status, to] of [
+    ['failed', 'cancelled'],
+    ['finished', 'finished'],
+    ['missed', 'missed'],
+    ['running', 'running'],
+  ] as const) {
+    it(`is ${to} for one whose end was asked for and that is ${status}`, () => {
+      expect(observationChange(seen({ status }), true).to).to.equal(to);
+    });
+  }
+
+  it('is failed for one whose end nobody asked for', () => {
+    expect(observationChange(seen({ status: 'failed' }), false).to).to.equal('failed');
+  });
+
+  it('keeps a sentence as long as PanDA takes it', () => {
+    const long = { code: 'exit-status', message: 'x'.repeat(2000) };
+    expect(observationChange(seen({ error: long }), false).error?.message).to.have.length(500);
+  });
+
+  it('drops a detail that is too long rather than cut JSON in two', () => {
+    expect(observationChange(seen({ detail: { text: 'x'.repeat(30_000) } }), false)).not.to.have.property(
+      'detail',
+    );
+  });
+});
+
+describe('a worker that the backend does not know any more', () => {
+  it('is missed, and lost', () => {
+    expect(absenceChange(1, false, true, now)).to.deep.equal({
+      workerId: 1,
+      to: 'missed',
+      source: 'monitor',
+      endTime: now,
+      error: { code: 'lost', message: 'the backend does not know the worker any more' },
+    });
+  });
+
+  it('is missed, and its end unseen, where this daemon never saw it', () => {
+    expect(absenceChange(1, false, false, now)).to.deep.include({ to: 'missed', endTime: now });
+    expect(absenceChange(1, false, false, now).error).to.have.property('code', 'ended-unseen');
+  });
+
+  it('is cancelled where its end was asked for', () => {
+    expect(absenceChange(1, true, false, now)).to.deep.equal({
+      workerId: 1,
+      to: 'cancelled',
+      source: 'monitor',
+      endTime: now,
+      error: { code: 'killed', message: 'ended on request' },
+    });
+  });
+});

@@ -1,0 +1,181 @@
+import { expect } from 'chai';
+import { MonitorAgent } from '../../../src/agents/observation/monitor-agent.ts';
+import { ObservationWriter } from '../../../src/agents/observation/observation-writer.ts';
+import type { CheckResult, ObservationSink, Worker } from '../../../src/plugins/contracts/index.ts';
+import { AgentParts } from '../../support/agent-context.ts';
+
+const grace = 1000;
+const absent: CheckResult = { kind: 'absent' };
+const unknown: CheckResult = { kind: 'unknown', error: { code: 'plugin-failed', message: 'ask me later' } };
+
+describe('workers that a monitor misses', () => {
+  let parts: AgentParts;
+  let stop: AbortController;
+  /** Ids of each look-up. */
+  let checks: number[][];
+  let agent: MonitorAgent | undefined;
+  let result: (worker: Worker) => CheckResult | undefined;
+
+  beforeEach(async () => {
+    parts = await AgentParts.open();
+    stop = new AbortController();
+    checks = [];
+    result = () => absent;
+  });
+
+  afterEach(async () => {
+    stop.abort();
+    await parts[Symbol.asyncDispose]();
+  });
+
+  /** A monitor of the one connection; a reload of its options makes another one. */
+  function start(signal = stop.signal): ObservationSink {
+    const { clock, ledger, log, connection, context } = parts;
+    let told: ObservationSink | undefined;
+    const monitor = {
+      observe: async (sink: ObservationSink) => {
+        told = sink;
+        await new Promise(() => undefined);
+      },
+      check: async (workers: readonly Worker[]) => {
+        checks.push(workers.map(({ workerId }) => workerId));
+        const results = workers.map((worker) => [worker.workerId, result(worker)] as const);
+        return new Map(results.filter((one): one is [number, CheckResult] => one[1] !== undefined));
+      },
+    };
+    const writer = new ObservationWriter(ledger, clock, log, parts.events);
+    agent = new MonitorAgent(monitor, connection, { ...context, writer }, { missingGrace: grace });
+    agent.pass(signal).catch((error: unknown) => {
+      told = undefined;
+      log.error('the monitor ended', { error });
+    });
+    if (told === undefined) throw new Error('it was not asked to observe');
+    return told;
+  }
+
+  function list(sink: ObservationSink, ...shown: number[]): void {
+    sink.begin();
+    for (const workerId of shown)
+      sink.observe({ workerId, status: 'running', nativeStatus: 'Running', observedAt: parts.clock.now() });
+    sink.complete();
+  }
+
+  it('are worked off in one go, however many, with one change of the ledger for 500', async () => {
+    const ids = await parts.submitted(1200);
+    const sink = start();
+    list(sink);
+    await parts.clock.advance(grace);
+    sink.complete();
+    await parts.clock.settle();
+    expect(checks.map(({ length }) => length)).to.deep.equal([500, 500, 200]);
+    expect(parts.changes).to.deep.equal([500, 500, 200]);
+    expect(await parts.statuses(ids)).to.deep.equal({ missed: 1200 });
+    expect(parts.log.lines.map(({ message, facts }) => [message, facts.workers])).to.deep.equal([
+      ['workers are gone from their backend', 500],
+      ['workers are gone from their backend', 500],
+      ['workers are gone from their backend', 200],
+    ]);
+  });
+
+  it('end although one among them is unknown, which waits for its next turn', async () => {
+    const ids = await parts.submitted(600);
+    result = ({ workerId }) => (workerId === 1 ? unknown : workerId === 2 ? undefined : absent);
+    const sink = start();
+    list(sink);
+    await parts.clock.advance(grace);
+    sink.complete();
+    await parts.clock.settle();
+    expect(await parts.statuses(ids)).to.deep.equal({ missed: 598, submitted: 2 });
+    const told = parts.log.lines.filter(
+      ({ message }) => message === 'missing workers could not be looked up',
+    );
+    expect(told.map(({ facts }) => facts.workers)).to.deep.equal([2]);
+    await parts.clock.advance(grace - 1);
+    sink.complete();
+    await parts.clock.settle();
+    expect(checks).to.have.length(2);
+    result = () => absent;
+    await parts.clock.advance(1);
+    sink.complete();
+    await parts.clock.settle();
+    expect(checks.at(-1)).to.deep.equal([1, 2]);
+    expect(await parts.statuses(ids)).to.deep.equal({ missed: 600 });
+  });
+
+  it('have their turn although the look-up of others fails as a whole, each time', async () => {
+    const ids = await parts.submitted(700);
+    result = ({ workerId }) => {
+      if (workerId <= 500) throw new Error('hangs');
+      return absent;
+    };
+    const sink = start();
+    list(sink);
+    await parts.clock.advance(grace);
+    sink.complete();
+    await parts.clock.settle();
+    expect(await parts.statuses(ids)).to.deep.equal({ submitted: 500, missed: 200 });
+  });
+
+  it('are looked up by name when a listing lacks them, although the monitor goes on showing nothing', async () => {
+    const [stays = 0, lost = 0] = await parts.submitted(2);
+    result = ({ workerId }) =>
+      workerId === lost
+        ? absent
+        : {
+            kind: 'observed',
+            observation: { workerId, status: 'running', nativeStatus: 'Running', observedAt: 5 },
+          };
+    const sink = start();
+    list(sink, stays, lost);
+    agent?.suspect([stays, lost]);
+    await parts.clock.advance(grace - 1);
+    expect(checks).to.deep.equal([]);
+    await parts.clock.advance(1);
+    await parts.clock.settle();
+    expect(checks).to.deep.equal([[stays, lost]]);
+    expect(await parts.statuses([lost])).to.deep.equal({ missed: 1 });
+    expect((await parts.store.workers.byId(lost))?.errorCode).to.equal('lost');
+    await parts.clock.advance(grace);
+    await parts.clock.settle();
+    expect(checks).to.have.length(1);
+  });
+
+  it('are believed to have ended unseen where only the database knew them since the start', async () => {
+    const [seen = 0, unseen = 0] = await parts.submitted(2);
+    await parts.ledger.load();
+    const sink = start();
+    list(sink, seen);
+    list(sink);
+    await parts.clock.advance(grace);
+    sink.complete();
+    await parts.clock.settle();
+    const codeOf = async (id: number) => (await parts.store.workers.byId(id))?.errorCode;
+    expect([await codeOf(seen), await codeOf(unseen)]).to.deep.equal(['lost', 'ended-unseen']);
+  });
+
+  it('are found missing by the monitor that comes after a reload of its options', async () => {
+    const [stays = 0, lost = 0] = await parts.submitted(2);
+    const first = new AbortController();
+    const before = start(first.signal);
+    list(before, stays, lost);
+    first.abort();
+    // Meanwhile one of them goes, and nobody looks.
+    const after = start();
+    list(after, stays);
+    await parts.clock.advance(grace);
+    after.complete();
+    await parts.clock.settle();
+    expect(checks).to.deep.equal([[lost]]);
+    expect(await parts.statuses([lost])).to.deep.equal({ missed: 1 });
+    expect(await parts.statuses([stays])).to.deep.equal({ running: 1 });
+  });
+
+  it('are nobody that another monitor shows who knows the place by another name', async () => {
+    const [lost = 0] = await parts.submitted(1);
+    const sink = start();
+    const worker = parts.ledger.live.get(lost);
+    Object.assign(worker ?? {}, { placement: 'elsewhere' });
+    list(sink, lost);
+    expect(worker?.seenIn).to.equal(0);
+  });
+});

@@ -1,0 +1,71 @@
+import { expect } from 'chai';
+import { factoryEvents } from '../../../src/agents/events.ts';
+import { Ledger } from '../../../src/agents/ledger/ledger.ts';
+import { ObservationWriter } from '../../../src/agents/observation/observation-writer.ts';
+import { openStore, type Store } from '../../../src/store/store.ts';
+import { systemClock } from '../../../src/util/clock.ts';
+import type { Observation } from '../../../src/worker/observation.ts';
+import { recordingLog, workerOf } from '../../support/samples.ts';
+import { until } from '../../support/until.ts';
+
+const seen = (workerId: number, changes: Partial<Observation> = {}): Observation => ({
+  workerId,
+  status: 'submitted',
+  nativeStatus: 'NoPod',
+  observedAt: 1,
+  ...changes,
+});
+
+describe('observations of workers whose submission is under way', () => {
+  let store: Store;
+  let ledger: Ledger;
+  let writer: ObservationWriter;
+
+  beforeEach(async () => {
+    store = await openStore(':memory:', 'factory');
+    const log = recordingLog();
+    const events = factoryEvents(log);
+    ledger = new Ledger(store, systemClock, log, events);
+    writer = new ObservationWriter(ledger, systemClock, log, events);
+    await ledger.intend([workerOf(1), workerOf(2)]);
+    ledger.inFlight.hold([{ workerId: 1 }]);
+  });
+
+  afterEach(async () => {
+    ledger.inFlight.letGo([{ workerId: 1 }]);
+    await writer.flushed();
+    await store.close();
+  });
+
+  const statusOf = async (workerId: number) => {
+    const { status, nativeStatus } = (await store.workers.byId(workerId)) ?? {};
+    return { status, nativeStatus };
+  };
+  const becomes = (workerId: number, wanted: string) =>
+    until(`worker ${workerId} is ${wanted}`, async () => (await statusOf(workerId)).nativeStatus === wanted);
+
+  it('are left to its outcome where they say no more, and written after it', async () => {
+    expect(writer.add(seen(1))).to.equal(true);
+    writer.add(seen(2));
+    await becomes(2, 'NoPod');
+    expect(await statusOf(1)).to.deep.equal({ status: 'pending', nativeStatus: null });
+    await ledger.change([{ workerId: 1, to: 'submitted', source: 'submitter' }]);
+    ledger.inFlight.letGo([{ workerId: 1 }]);
+    await becomes(1, 'NoPod');
+    const history = await store.workers.history(1);
+    expect(history.map(({ source }) => source)).to.deep.equal(['submitter', 'submitter']);
+  });
+
+  it('are written at once where they say more', async () => {
+    writer.add(seen(1));
+    writer.add(seen(1, { status: 'running', nativeStatus: 'Running' }));
+    await becomes(1, 'Running');
+    expect((await statusOf(1)).status).to.equal('running');
+  });
+
+  it('wait for nobody else', async () => {
+    writer.add(seen(1));
+    writer.add(seen(2, { status: 'running', nativeStatus: 'Running' }));
+    await becomes(2, 'Running');
+  });
+});

@@ -1,0 +1,183 @@
+import { expect } from 'chai';
+import type { QueueRuntime } from '../../../src/agents/queue-runtime.ts';
+import { judge, ReconcilerAgent } from '../../../src/agents/reconciling/reconciler-agent.ts';
+import { SweeperAgent } from '../../../src/agents/sweeping/sweeper-agent.ts';
+import type { Found, Sweeper, Worker, WorkerStatus } from '../../../src/plugins/contracts/index.ts';
+import type { Fate } from '../../../src/store/workers.ts';
+import { messageOf } from '../../../src/worker/errors.ts';
+import { finalStatuses, isFinal, workerStatuses } from '../../../src/worker/status.ts';
+import { AgentParts } from '../../support/agent-context.ts';
+import { workerOf } from '../../support/samples.ts';
+
+const { workerId, name, queue, computingSite, origin, requirements, attempt } = workerOf(1);
+const identity = { workerId, name, queue, computingSite, origin, requirements, attempt };
+const handle = { batchID: '17' };
+
+function found(status?: WorkerStatus): Found {
+  const observation = { workerId: 1, status: status!, nativeStatus: 'x', observedAt: 5 };
+  return { place: '/pilots/1', handle, identity, ...(status !== undefined && { observation }) };
+}
+
+const row = (status: WorkerStatus, sweptTime: number | null = null): Fate => ({
+  status,
+  swept: sweptTime !== null,
+});
+const configId = (queue: string) => (queue === 'Q' ? 3 : undefined);
+const verdict = (one: Found, record?: Fate) => judge(one, record, 'local:/pilots', configId);
+
+describe('what carries our mark', () => {
+  it('and does not say who it is, is an orphan', () => {
+    expect(verdict({ place: '/pilots/x', handle }, row('running'))).to.deep.equal({
+      kind: 'orphan',
+      why: 'its mark does not say which worker it is',
+    });
+  });
+
+  for (const status of workerStatuses.filter((one) => !isFinal(one))) {
+    it(`and is ${status} by its row, is known, whatever is seen of it`, () => {
+      for (const seen of [undefined, ...workerStatuses]) {
+        expect(verdict(found(seen), row(status))).to.deep.equal({ kind: 'known' });
+      }
+    });
+  }
+
+  for (const status of finalStatuses) {
+    it(`and was ${status}, is known while it waits for its sweep, and an orphan if it lives`, () => {
+      expect(verdict(found('finished'), row(status))).to.deep.equal({ kind: 'known' });
+      expect(verdict(found(), row(status))).to.deep.equal({ kind: 'known' });
+      expect(verdict(found('running'), row(status))).to.deep.equal({
+        kind: 'orphan',
+        why: `its worker is ${status}, but it lives`,
+      });
+    });
+
+    it(`and was ${status} and swept, is an orphan, whatever is seen of it`, () => {
+      for (const seen of [undefined, 'finished', 'running'] as const) {
+        expect(verdict(found(seen), row(status, 9))).to.deep.equal({
+          kind: 'orphan',
+          why: `its worker was ${status} and swept`,
+        });
+      }
+    });
+  }
+
+  it('and has no row, is adopted where it is, with the current configuration of its queue', () => {
+    expect(verdict(found('running'))).to.deep.equal({
+      kind: 'adopt',
+      worker: { ...identity, placement: 'local:/pilots', configId: 3, handle },
+    });
+  });
+
+  it('and has no row and no queue either, is an orphan', () => {
+    const stranger = { ...found('running'), identity: { ...identity, queue: 'GONE' } };
+    expect(verdict(stranger)).to.deep.equal({ kind: 'orphan', why: 'its queue GONE is not configured' });
+  });
+});
+
+describe('the listing of a connection', () => {
+  let parts: AgentParts;
+  let listed: readonly Found[];
+  /** What happens while a listing is under way. */
+  let meanwhile: () => Promise<unknown>;
+  let notListed: number[][];
+  let asked: string[];
+  let release: () => void;
+  const sweeper = {
+    list: async () => {
+      await meanwhile();
+      return listed;
+    },
+  } as unknown as Sweeper;
+
+  beforeEach(async () => {
+    parts = await AgentParts.open();
+    listed = [];
+    meanwhile = async () => undefined;
+    notListed = [];
+    asked = [];
+    release = () => undefined;
+  });
+
+  afterEach(() => parts[Symbol.asyncDispose]());
+
+  const reconcile = () =>
+    new ReconcilerAgent(sweeper, parts.connection, parts.context, {
+      homes: () => ({
+        configFor: async (queue) => {
+          asked.push(queue);
+          return 7;
+        },
+        release: () => {
+          release();
+        },
+      }),
+      notListed: (ids) => notListed.push([...ids]),
+    }).pass();
+
+  const shown = (id: number): Found => {
+    const { name, queue, computingSite, origin, requirements, attempt } = workerOf(id);
+    const who = { workerId: id, name, queue, computingSite, origin, requirements, attempt };
+    const observation = { workerId: id, status: 'running', nativeStatus: 'x', observedAt: 5 } as const;
+    return { place: `/pilots/${id}`, handle, identity: who, observation };
+  };
+
+  it('is held against the rows: what it does not show is looked up', async () => {
+    const ids = await parts.submitted(3);
+    listed = [shown(ids[1] ?? 0)];
+    await reconcile();
+    expect(notListed).to.deep.equal([[ids[0], ids[2]]]);
+  });
+
+  it('lacks nobody who came while it was under way, or is not confirmed yet, or lives elsewhere', async () => {
+    await parts.ledger.intend([workerOf(100), workerOf(101, { placement: 'elsewhere' })]);
+    await parts.ledger.change([{ workerId: 101, to: 'submitted', source: 'test' }]);
+    meanwhile = () => parts.submitted(1);
+    await reconcile();
+    expect(notListed).to.deep.equal([[]]);
+  });
+
+  it('releases the configurations that it was given after the adoption, and after a failure', async () => {
+    const released: (number | undefined)[] = [];
+    release = () => released.push(parts.context.ledger.live.get(10)?.configId);
+    listed = [shown(10)];
+    await reconcile();
+    expect(released).to.deep.equal([7]);
+    meanwhile = async () => {
+      throw new Error('the backend fails');
+    };
+    expect(await reconcile().catch(messageOf)).to.contain('the backend fails');
+    expect(released).to.have.length(2);
+  });
+
+  it('adopts with a configuration that leads there, so that the worker can be ended and swept', async () => {
+    listed = [shown(5)];
+    await reconcile();
+    expect(asked).to.deep.equal(['Q']);
+    expect(parts.ledger.live.get(5)).to.deep.include({ placement: parts.placement, configId: 7 });
+    const done: string[] = [];
+    const gone = (verb: string) => async (workers: readonly Worker[]) => {
+      done.push(verb);
+      return new Map(workers.map((worker) => [worker.workerId, { kind: 'gone' }]));
+    };
+    const monitor = { check: async () => new Map([[5, { kind: 'absent' }]]) };
+    const connected = {
+      connection: parts.connection,
+      monitor,
+      sweeper: { kill: gone('kill'), remove: gone('remove') },
+    };
+    const runtime = {
+      config: { name: 'Q' },
+      configId: 7,
+      current: false,
+      messenger: undefined,
+      connected: new Map([[parts.placement, connected]]),
+    } as unknown as QueueRuntime;
+    const keep = { finished: 0, failed: 0, cancelled: 0, missed: 0 };
+    const agent = new SweeperAgent(runtime, parts.context, { keep });
+    await parts.ledger.requestKill({ ids: [5] }, 'test');
+    await agent.pass(new AbortController().signal);
+    await parts.clock.advance(1000);
+    expect(await agent.sweep()).to.equal(1);
+    expect(done).to.deep.equal(['kill', 'remove']);
+  });
+});

@@ -1,0 +1,138 @@
+import { expect } from 'chai';
+import type { QueueRuntime } from '../../../src/agents/queue-runtime.ts';
+import { SweeperAgent } from '../../../src/agents/sweeping/sweeper-agent.ts';
+import type { GoneOutcome, Worker } from '../../../src/plugins/contracts/index.ts';
+import { AgentParts } from '../../support/agent-context.ts';
+
+const gone: GoneOutcome = { kind: 'gone' };
+const pending: GoneOutcome = { kind: 'pending' };
+const failed: GoneOutcome = { kind: 'failed', error: { code: 'kubernetes-server-error', message: 'broken' } };
+
+describe('the sweeper of a queue', () => {
+  let parts: AgentParts;
+  let agent: SweeperAgent;
+  let outcome: (worker: Worker) => GoneOutcome;
+  let calls: { kill: number[][]; remove: number[][] };
+
+  beforeEach(async () => {
+    parts = await AgentParts.open();
+    calls = { kill: [], remove: [] };
+    outcome = () => gone;
+    const answer = (verb: 'kill' | 'remove') => async (workers: readonly Worker[]) => {
+      calls[verb].push(workers.map(({ workerId }) => workerId));
+      return new Map(workers.map((worker) => [worker.workerId, outcome(worker)]));
+    };
+    const sweeper = { kill: answer('kill'), remove: answer('remove') };
+    const monitor = {
+      check: async (workers: readonly Worker[]) =>
+        new Map(workers.map(({ workerId }) => [workerId, { kind: 'absent' }])),
+    };
+    const runtime = {
+      config: { name: 'Q' },
+      configId: 1,
+      current: true,
+      messenger: undefined,
+      connected: new Map([[parts.placement, { connection: parts.connection, monitor, sweeper }]]),
+    } as unknown as QueueRuntime;
+    const keep = { finished: 0, failed: 0, cancelled: 0, missed: 0 };
+    agent = new SweeperAgent(runtime, parts.context, { keep });
+  });
+
+  afterEach(() => parts[Symbol.asyncDispose]());
+
+  const toEnd = async (count: number) => {
+    const ids = await parts.submitted(count);
+    await parts.ledger.requestKill({ ids }, 'test');
+    return ids;
+  };
+  const ended = async (count: number) => {
+    const ids = await parts.submitted(count);
+    for (let first = 0; first < count; first += 500)
+      await parts.ledger.change(
+        ids.slice(first, first + 500).map((workerId) => ({ workerId, to: 'failed', source: 'test' })),
+      );
+    await parts.clock.advance(1000);
+    return ids;
+  };
+  /** A whole pass, however long its pauses are. */
+  const pass = async () => {
+    let over = false;
+    const work = agent.pass(new AbortController().signal).finally(() => (over = true));
+    while (!over) await parts.clock.advance(500);
+    await work;
+  };
+  const told = (message: string) => parts.log.lines.filter((line) => line.message === message);
+
+  it('ends its turns where all kills fail, with one line for all of them', async () => {
+    const ids = await toEnd(300);
+    outcome = () => failed;
+    await pass();
+    expect(calls.kill.map(({ length }) => length)).to.deep.equal([300]);
+    const [line, ...others] = told('workers could not be ended');
+    expect(others).to.deep.equal([]);
+    expect(line?.facts).to.deep.include({
+      workers: 300,
+      workerIds: ids.slice(0, 10),
+      code: 'kubernetes-server-error',
+    });
+    expect(await parts.statuses(ids)).to.deep.equal({ submitted: 300 });
+    // The next pass asks again.
+    outcome = () => gone;
+    await pass();
+    expect(await parts.statuses(ids)).to.deep.equal({ cancelled: 300 });
+  });
+
+  it('goes on where only some fail, and asks again for what takes its time', async () => {
+    const ids = await toEnd(3);
+    outcome = ({ workerId }) => (workerId === 1 ? failed : calls.kill.length < 3 ? pending : gone);
+    await pass();
+    expect(await parts.statuses(ids)).to.deep.equal({ submitted: 1, cancelled: 2 });
+  });
+
+  it('kills others although five hundred before them do not end', async () => {
+    const ids = await toEnd(700);
+    outcome = ({ workerId }) => (workerId <= 500 ? pending : gone);
+    await pass();
+    expect(await parts.statuses(ids)).to.deep.equal({ submitted: 500, cancelled: 200 });
+    // From the second turn on, and not in the last one.
+    expect(calls.kill[1]?.slice(0, 2)).to.deep.equal([501, 502]);
+  });
+
+  it('says once of what its backend keeps in place that it is kept, and why', async () => {
+    await ended(3);
+    const reason = { code: 'late-creation', message: 'it may still arrive' };
+    outcome = ({ workerId }) => (workerId === 1 ? gone : { kind: 'pending', reason });
+    for (const swept of [1, 0]) {
+      expect(await agent.sweep()).to.equal(swept);
+      expect(agent.kept).to.equal('2 workers of Q are kept for now: it may still arrive');
+    }
+    expect(told('ended workers are kept for now').map(({ facts }) => facts.workerIds)).to.deep.equal([
+      [2, 3],
+    ]);
+    outcome = () => gone;
+    expect(await agent.sweep()).to.equal(2);
+    expect(agent.kept).to.equal(undefined);
+  });
+
+  it('removes nothing of a worker whose submission is under way, though it has ended', async () => {
+    const [first = 0, second = 0] = await ended(2);
+    parts.ledger.inFlight.hold([{ workerId: first }]);
+    expect(await agent.sweep()).to.equal(1);
+    parts.ledger.inFlight.letGo([{ workerId: first }]);
+    expect(await agent.sweep()).to.equal(1);
+    expect(calls.remove).to.deep.equal([[second], [first]]);
+  });
+
+  it('removes what others left although five hundred before them cannot be removed', async () => {
+    const ids = await ended(1100);
+    outcome = ({ workerId }) => (workerId <= 500 ? failed : gone);
+    expect(await agent.sweep()).to.equal(600);
+    expect(calls.remove.map(({ length }) => length)).to.deep.equal([500, 500, 100]);
+    expect(told('workers could not be removed').map(({ facts }) => facts.workers)).to.deep.equal([500]);
+    expect(agent.kept).to.equal(undefined);
+    // Each was asked for once in this pass, and is asked for again in the next.
+    outcome = () => gone;
+    expect(await agent.sweep()).to.equal(500);
+    expect(new Set(calls.remove.slice(3).flat())).to.deep.equal(new Set(ids.slice(0, 500)));
+  });
+});
