@@ -1,5 +1,4 @@
 import type { Log } from '../plugins/contracts/index.ts';
-import { storeError } from '../store/failures.ts';
 import type { Store } from '../store/store.ts';
 import type { WorkerChange } from '../store/worker-changes.ts';
 import type { WorkerFilter } from '../store/workers.ts';
@@ -136,7 +135,7 @@ export class Ledger {
     try {
       return await work;
     } catch (error) {
-      throw storeError(error, this.store.file);
+      throw this.store.errorOf(error);
     }
   }
 }

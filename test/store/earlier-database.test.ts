@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import Database from 'better-sqlite3';
 import { expect } from 'chai';
-import { checkDatabase } from '../../src/store/check.ts';
+import { checkDatabase } from '../../src/store/sqlite/check.ts';
 import { openStore, openStoreBeside, type Store } from '../../src/store/store.ts';
 import { workerStatuses } from '../../src/worker/status.ts';
 import { requirements } from '../support/samples.ts';
