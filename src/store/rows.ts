@@ -2,7 +2,7 @@ import type { Insertable, Selectable } from 'kysely';
 import type { WorkerStatus } from '../worker/status.ts';
 import type { Handle, Worker } from '../worker/worker.ts';
 import type { WorkersTable } from './tables.ts';
-import { factsOf, type WorkerFacts } from './worker-facts.ts';
+import { setFacts, type WorkerFacts } from './worker-facts.ts';
 
 /** A worker with all that is known of it. */
 export interface WorkerRecord extends Worker, WorkerFacts {
@@ -18,7 +18,7 @@ export interface WorkerRecord extends Worker, WorkerFacts {
 }
 
 export function toRecord(row: Selectable<WorkersTable>): WorkerRecord {
-  return {
+  const record: Omit<WorkerRecord, keyof WorkerFacts> = {
     workerId: row.worker_id,
     name: row.name,
     queue: row.queue,
@@ -40,7 +40,6 @@ export function toRecord(row: Selectable<WorkersTable>): WorkerRecord {
     ...(row.access_point === null ? {} : { accessPoint: row.access_point }),
     ...(row.handle === null ? {} : { handle: JSON.parse(row.handle) as Handle }),
     status: row.status,
-    ...factsOf(row),
     errorCode: row.error_code,
     diagMessage: row.diag_message,
     detail: row.detail === null ? null : (JSON.parse(row.detail) as unknown),
@@ -50,6 +49,8 @@ export function toRecord(row: Selectable<WorkersTable>): WorkerRecord {
     killReason: row.kill_reason,
     sweptTime: row.swept_time,
   };
+  setFacts(record, row);
+  return record;
 }
 
 /** The row of a new worker: nothing is known of it but its intent, and the other columns are null. */

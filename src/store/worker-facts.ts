@@ -20,8 +20,10 @@ export type WorkerFacts = {
   readonly [Fact in keyof typeof factColumns]: WorkersTable[(typeof factColumns)[Fact]];
 };
 
-const facts = Object.entries(factColumns);
+const facts = Object.entries(factColumns) as readonly (readonly [keyof WorkerFacts, keyof WorkersTable])[];
 
-export function factsOf(row: Selectable<WorkersTable>): WorkerFacts {
-  return Object.fromEntries(facts.map(([fact, column]) => [fact, row[column]])) as unknown as WorkerFacts;
+/** Fills in the facts of a row. They are set one by one: a list may have every worker there is. */
+export function setFacts(record: object, row: Selectable<WorkersTable>): asserts record is WorkerFacts {
+  const known = record as Record<string, unknown>;
+  for (const [fact, column] of facts) known[fact] = row[column];
 }
