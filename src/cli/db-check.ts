@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { stateDirAt } from '../daemon/state-dir.ts';
-import { checkDatabase } from '../store/check.ts';
+import { checkDatabase } from '../store/sqlite/check.ts';
 import { ThresherError } from '../worker/errors.ts';
 import type { Environment, GlobalOptions } from './environment.ts';
 import { loadSettings } from './opened.ts';

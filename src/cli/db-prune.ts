@@ -4,7 +4,6 @@ import { retentionAt } from '../agents/sweeping/pruner-agent.ts';
 import { runningDaemon, takeLock } from '../daemon/lock.ts';
 import type { StateDir } from '../daemon/state-dir.ts';
 import { readVersion } from '../daemon/version.ts';
-import { storeError } from '../store/failures.ts';
 import type { Pruned } from '../store/retention.ts';
 import { ThresherError } from '../worker/errors.ts';
 import { finalStatuses } from '../worker/status.ts';
@@ -54,7 +53,7 @@ async function prune(global: GlobalOptions, { dryRun, vacuum }: PruneOptions, en
       out.write(`deleted: ${describe(pruned)}\n`);
       if (vacuum) await store.retention.vacuum();
     } catch (error) {
-      throw storeError(error, store.file);
+      throw store.errorOf(error);
     } finally {
       lock?.release();
     }

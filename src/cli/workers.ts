@@ -1,7 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { type WorkerView, workerView } from '../daemon/view.ts';
-import { parseStatuses } from '../store/commands.ts';
-import { type WorkerStatus, workerStatuses } from '../worker/status.ts';
+import { parseStatuses, type WorkerStatus, workerStatuses } from '../worker/status.ts';
 import { requireQueue } from './ask-daemon.ts';
 import type { Environment, GlobalOptions } from './environment.ts';
 import { withStore } from './opened.ts';

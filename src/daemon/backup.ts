@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { closeSync, existsSync, lstatSync, openSync, readSync, realpathSync, statSync } from 'node:fs';
+import { existsSync, lstatSync, realpathSync, statSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { copyDatabase } from '../store/backup.ts';
-import { hasCode, syncToDisk } from '../util/files.ts';
+import { copyDatabase } from '../store/sqlite/backup.ts';
+import { isDamage } from '../store/sqlite/errors.ts';
+import { filesOf, isDatabase } from '../store/sqlite/files.ts';
+import { syncToDisk } from '../util/files.ts';
 import { messageOf, ThresherError } from '../worker/errors.ts';
 import type { StateDir } from './state-dir.ts';
 
@@ -12,9 +14,6 @@ export interface Backup {
   readonly workers: number;
   readonly bytes: number;
 }
-
-/** What SQLite puts beside a database. */
-const besides = ['', '-wal', '-shm', '-journal'];
 
 /**
  * Writes a backup of the database to `path`, as a whole or not at all, readable by its owner only.
@@ -36,7 +35,7 @@ export async function backUp(dir: StateDir, path: string, force: boolean): Promi
     return { file: target, workers, bytes };
   } catch (error) {
     if (error instanceof ThresherError) throw error;
-    if (hasCode(error, 'SQLITE_CORRUPT', 'SQLITE_NOTADB')) {
+    if (isDamage(error)) {
       const file = dir.database;
       throw new ThresherError(
         'store-corrupt',
@@ -48,7 +47,7 @@ export async function backUp(dir: StateDir, path: string, force: boolean): Promi
     const message = `the backup ${target} could not be written: ${messageOf(error)}; nothing was left of it`;
     throw new ThresherError('backup-failed', message, { target }, { cause: error });
   } finally {
-    for (const suffix of besides) await rm(`${temporary}${suffix}`, { force: true });
+    for (const file of filesOf(temporary)) await rm(file, { force: true });
   }
 }
 
@@ -67,11 +66,7 @@ function backupTarget(dir: StateDir, path: string, force: boolean): string {
   if (!statSync(real).isDirectory()) throw wrong(`${parent} is not a directory`);
   const target = join(real, basename(resolve(path)));
   const state = realpathSync(dir.path);
-  const own = [
-    dir.factory,
-    dir.holder,
-    ...[dir.database, dir.lock].flatMap((file) => besides.map((end) => file + end)),
-  ];
+  const own = [dir.factory, dir.holder, ...[dir.database, dir.lock].flatMap(filesOf)];
   if (own.some((file) => join(state, basename(file)) === target)) {
     throw wrong('it is a file of the state directory itself');
   }
@@ -94,17 +89,5 @@ async function makeEmpty(temporary: string, target: string): Promise<void> {
   } catch (error) {
     const message = `${target} cannot be a backup: no file can be made beside it: ${messageOf(error)}`;
     throw new ThresherError('backup-target', message, { target }, { cause: error });
-  }
-}
-
-/** By the words that every SQLite database begins with. */
-function isDatabase(file: string): boolean {
-  const magic = 'SQLite format 3\0';
-  const start = Buffer.alloc(magic.length);
-  const opened = openSync(file, 'r');
-  try {
-    return readSync(opened, start, 0, magic.length, 0) === magic.length && start.toString('latin1') === magic;
-  } finally {
-    closeSync(opened);
   }
 }

@@ -1,5 +1,5 @@
 import type { LoadedSettings } from '../config/settings/settings.ts';
-import { type Instance, instancesIn } from '../store/database.ts';
+import { type Instance, instancesIn } from '../store/sqlite/instances.ts';
 import { hasCode, writeFileAtomically } from '../util/files.ts';
 import { NotPlainFile, readPlainFileSync } from '../util/plain-file.ts';
 import { messageOf, ThresherError } from '../worker/errors.ts';

@@ -1,7 +1,6 @@
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import Database from 'better-sqlite3';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { type FileLock, isLocked, lockFile } from '../store/sqlite/file-lock.ts';
 import { isoTime } from '../util/clock.ts';
-import { hasCode } from '../util/files.ts';
 import { messageOf, ThresherError } from '../worker/errors.ts';
 import type { StateDir } from './state-dir.ts';
 
@@ -19,28 +18,24 @@ export interface Lock {
 }
 
 /**
- * Takes the state directory for this process. The lock is an exclusive transaction in a database of its own: SQLite's
- * locks are the kernel's, so it vanishes with the process however that ends, and no pid is ever guessed at.
+ * Takes the state directory for this process, by a lock that vanishes with the process however that ends.
  * @throws ThresherError `already-running`, which says who; `state-dir-unusable`
  */
 export function takeLock(dir: StateDir, holder: Holder): Lock {
-  let db: Database.Database | undefined;
+  let lock: FileLock | undefined;
   try {
-    // A command line that asks whether the daemon runs holds the lock for a moment.
-    db = new Database(dir.lock, { timeout: 1000 });
-    db.pragma('journal_mode = DELETE');
-    db.exec('BEGIN EXCLUSIVE');
-    writeFileSync(dir.holder, JSON.stringify(holder));
+    lock = lockFile(dir.lock, () => {
+      writeFileSync(dir.holder, JSON.stringify(holder));
+    });
   } catch (error) {
-    db?.close();
-    if (hasCode(error, 'SQLITE_BUSY')) throw alreadyRunning(dir);
     const message = `the state directory ${dir.path} cannot be locked: ${messageOf(error)}`;
     throw new ThresherError('state-dir-unusable', message, { path: dir.path }, { cause: error });
   }
-  const held = db;
+  if (lock === undefined) throw alreadyRunning(dir);
+  const held = lock;
   return {
     release() {
-      held.close();
+      held.release();
       try {
         rmSync(dir.holder, { force: true });
       } catch {
@@ -53,17 +48,7 @@ export function takeLock(dir: StateDir, holder: Holder): Lock {
 
 /** Who runs on a state directory now; undefined when nobody does. */
 export function runningDaemon(dir: StateDir): Holder | 'unknown' | undefined {
-  if (!existsSync(dir.lock)) return undefined;
-  const db = new Database(dir.lock, { readonly: true, timeout: 0 });
-  try {
-    db.prepare('SELECT count(*) FROM sqlite_master').get();
-    return undefined;
-  } catch (error) {
-    if (hasCode(error, 'SQLITE_BUSY')) return readHolder(dir) ?? 'unknown';
-    throw error;
-  } finally {
-    db.close();
-  }
+  return isLocked(dir.lock) ? (readHolder(dir) ?? 'unknown') : undefined;
 }
 
 function readHolder(dir: StateDir): Holder | undefined {

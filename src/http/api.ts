@@ -3,10 +3,10 @@ import type { Static } from 'typebox';
 import Type from 'typebox';
 import { judgeHealth } from '../daemon/health.ts';
 import { workerDetails, workerView } from '../daemon/view.ts';
-import { parseStatuses } from '../store/commands.ts';
 import type { WorkerRecord } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import { ThresherError } from '../worker/errors.ts';
+import { parseStatuses } from '../worker/status.ts';
 import { judgeReadiness } from './readiness.ts';
 import {
   Failure,

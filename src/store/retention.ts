@@ -1,8 +1,4 @@
-import { type Kysely, type RawBuilder, sql } from 'kysely';
-import { type FinalStatus, finalStatuses } from '../worker/status.ts';
-import { endedAt } from './conditions.ts';
-import type { Tables } from './tables.ts';
-import { inTransaction } from './transaction.ts';
+import type { FinalStatus } from '../worker/status.ts';
 
 /** What may be deleted. All times are ms UTC, and what is older goes. */
 export interface Retention {
@@ -26,125 +22,14 @@ export interface Pruned {
 /** Called after each transaction, so that others have their turn; false ends the work early. */
 export type Between = () => Promise<boolean>;
 
-/** Workers in one transaction: short enough that nobody waits for it noticeably. */
-const batch = 500;
-/** Transitions that are looked at in one transaction. */
-const transitionBatch = 5000;
-
 /**
  * Deletes what is over. A worker goes with its history only when it ended and nothing of it is left on its backend, so
  * that a living or unswept one is never touched, whatever the times say.
  */
-export class RetentionStore {
-  readonly #db: Kysely<Tables>;
-  readonly #instance: string;
-
-  constructor(db: Kysely<Tables>, instance: string) {
-    this.#db = db;
-    this.#instance = instance;
-  }
-
+export interface RetentionStore {
   /** What `prune` would delete now. */
-  async due(retention: Retention): Promise<Pruned> {
-    const count = async (status: FinalStatus): Promise<[FinalStatus, number]> => [
-      status,
-      await this.#count(sql`workers WHERE ${this.#over(status, retention)}`),
-    ];
-    const workers = Object.fromEntries(await Promise.all(finalStatuses.map(count)));
-    const going = finalStatuses.map(
-      (status) => sql`SELECT worker_id FROM workers WHERE ${this.#over(status, retention)}`,
-    );
-    return {
-      workers: workers as Record<FinalStatus, number>,
-      // Also those whose last workers would go.
-      configs: await this.#count(sql`configs WHERE ${this.#unused(retention)} AND NOT EXISTS (
-        SELECT 1 FROM workers WHERE workers.config_id = configs.config_id
-          AND worker_id NOT IN (${sql.join(going, sql` UNION ALL `)}))`),
-      commands: await this.#count(sql`commands WHERE ${this.#answered(retention)}`),
-    };
-  }
-
-  async prune(retention: Retention, between: Between): Promise<Pruned> {
-    const workers = { finished: 0, failed: 0, cancelled: 0, missed: 0 };
-    for (const status of finalStatuses) {
-      for (;;) {
-        const deleted = await this.#deleteWorkers(status, retention);
-        workers[status] += deleted;
-        if (!(await between())) return { workers, configs: 0, commands: 0 };
-        if (deleted < batch) break;
-      }
-    }
-    const configs = await this.#delete(sql`configs WHERE ${this.#unused(retention)}
-      AND NOT EXISTS (SELECT 1 FROM workers WHERE workers.config_id = configs.config_id)`);
-    const commands = await this.#delete(sql`commands WHERE ${this.#answered(retention)}`);
-    await this.#deleteLostTransitions(between);
-    return { workers, configs, commands };
-  }
-
+  due(retention: Retention): Promise<Pruned>;
+  prune(retention: Retention, between: Between): Promise<Pruned>;
   /** Gives the space of deleted rows back to the disk. Needs the database for itself, and as much space again. */
-  async vacuum(): Promise<void> {
-    await sql`VACUUM`.execute(this.#db);
-  }
-
-  async #deleteWorkers(status: FinalStatus, retention: Retention): Promise<number> {
-    return inTransaction(this.#db, async (tx) => {
-      const deleted = await sql<{ worker_id: number }>`
-        DELETE FROM workers WHERE worker_id IN (
-          SELECT worker_id FROM workers WHERE ${this.#over(status, retention)} ORDER BY ${endedAt} LIMIT ${batch}
-        ) RETURNING worker_id`.execute(tx);
-      const ids = JSON.stringify(deleted.rows.map((row) => row.worker_id));
-      await sql`
-        DELETE FROM transitions WHERE worker_id IN (SELECT value FROM json_each(${ids}))`.execute(tx);
-      return deleted.rows.length;
-    });
-  }
-
-  /** None is left behind by the above; what a damaged or mended database has of them goes too. */
-  async #deleteLostTransitions(between: Between): Promise<void> {
-    // What comes meanwhile is not looked at: new ones may come faster than this goes.
-    const last = await this.#max(sql`transitions`);
-    for (let from = 0; from < last;) {
-      const next = sql`SELECT id FROM transitions WHERE id > ${from} AND id <= ${last} ORDER BY id LIMIT ${transitionBatch}`;
-      // None are left where another process deleted them meanwhile.
-      const to = (await this.#max(sql`(${next})`)) || last;
-      await this.#delete(sql`transitions WHERE id > ${from} AND id <= ${to}
-        AND NOT EXISTS (SELECT 1 FROM workers WHERE workers.worker_id = transitions.worker_id)`);
-      if (!(await between())) return;
-      from = to;
-    }
-  }
-
-  /** Something that still carries the mark of an orphan's row would be adopted as a new worker without that row. */
-  #over(status: FinalStatus, { endedBefore, sweptBefore }: Retention) {
-    return sql`instance = ${this.#instance} AND status = ${status} AND ${endedAt} < ${endedBefore[status]}
-      AND swept_time IS NOT NULL AND swept_time < ${sweptBefore} AND worker_id NOT IN (
-        SELECT worker_id FROM orphans WHERE instance = ${this.#instance} AND worker_id IS NOT NULL)`;
-  }
-
-  #unused({ unusedBefore, currentConfigs }: Retention) {
-    if (currentConfigs === undefined) return sql`false`;
-    return sql`instance = ${this.#instance} AND used_time < ${unusedBefore}
-      AND config_id NOT IN (SELECT value FROM json_each(${JSON.stringify([...currentConfigs])}))`;
-  }
-
-  #answered({ unusedBefore }: Retention) {
-    return sql`instance = ${this.#instance} AND result IS NOT NULL
-      AND coalesce(taken_time, creation_time) < ${unusedBefore}`;
-  }
-
-  async #count(from: RawBuilder<unknown>): Promise<number> {
-    const { rows } = await sql<{ count: number }>`SELECT count(*) AS count FROM ${from}`.execute(this.#db);
-    return rows[0]?.count ?? 0;
-  }
-
-  /** The highest id; 0 where there is none. */
-  async #max(from: RawBuilder<unknown>): Promise<number> {
-    const { rows } = await sql<{ id: number | null }>`SELECT max(id) AS id FROM ${from}`.execute(this.#db);
-    return rows[0]?.id ?? 0;
-  }
-
-  async #delete(from: RawBuilder<unknown>): Promise<number> {
-    const { numAffectedRows = 0n } = await sql`DELETE FROM ${from}`.execute(this.#db);
-    return Number(numAffectedRows);
-  }
+  vacuum(): Promise<void>;
 }

@@ -1,30 +1,24 @@
-import type { Selectable } from 'kysely';
+import type { Insertable, Selectable } from 'kysely';
 import type { WorkerStatus } from '../worker/status.ts';
 import type { Handle, Worker } from '../worker/worker.ts';
 import type { WorkersTable } from './tables.ts';
+import { setFacts, type WorkerFacts } from './worker-facts.ts';
 
 /** A worker with all that is known of it. */
-export interface WorkerRecord extends Worker {
+export interface WorkerRecord extends Worker, WorkerFacts {
   readonly status: WorkerStatus;
-  readonly nativeStatus: string | null;
-  readonly exitCode: number | null;
   readonly errorCode: string | null;
   readonly diagMessage: string | null;
-  readonly node: string | null;
   readonly detail: unknown;
   readonly creationTime: number;
-  readonly submitTime: number | null;
-  readonly startTime: number | null;
-  readonly endTime: number | null;
   readonly modificationTime: number;
   readonly killTime: number | null;
   readonly killReason: string | null;
   readonly sweptTime: number | null;
-  readonly computingElement: string | null;
 }
 
 export function toRecord(row: Selectable<WorkersTable>): WorkerRecord {
-  return {
+  const record: Omit<WorkerRecord, keyof WorkerFacts> = {
     workerId: row.worker_id,
     name: row.name,
     queue: row.queue,
@@ -46,26 +40,26 @@ export function toRecord(row: Selectable<WorkersTable>): WorkerRecord {
     ...(row.access_point === null ? {} : { accessPoint: row.access_point }),
     ...(row.handle === null ? {} : { handle: JSON.parse(row.handle) as Handle }),
     status: row.status,
-    nativeStatus: row.native_status,
-    exitCode: row.native_exit_code,
     errorCode: row.error_code,
     diagMessage: row.diag_message,
-    node: row.node_id,
     detail: row.detail === null ? null : (JSON.parse(row.detail) as unknown),
     creationTime: row.creation_time,
-    submitTime: row.submit_time,
-    startTime: row.start_time,
-    endTime: row.end_time,
     modificationTime: row.modification_time,
     killTime: row.kill_time,
     killReason: row.kill_reason,
     sweptTime: row.swept_time,
-    computingElement: row.computing_element,
   };
+  setFacts(record, row);
+  return record;
 }
 
-/** The row of a new worker, before anything is known of it but its intent. */
-export function toNewRow(worker: Worker, instance: string, status: WorkerStatus, at: number): WorkersTable {
+/** The row of a new worker: nothing is known of it but its intent, and the other columns are null. */
+export function toNewRow(
+  worker: Worker,
+  instance: string,
+  status: WorkerStatus,
+  at: number,
+): Insertable<WorkersTable> {
   return {
     worker_id: worker.workerId,
     instance,
@@ -90,20 +84,7 @@ export function toNewRow(worker: Worker, instance: string, status: WorkerStatus,
     pilot_type: worker.requirements.pilotType,
     prod_source_label: worker.requirements.prodSourceLabel,
     access_point: worker.accessPoint ?? null,
-    native_status: null,
-    native_exit_code: null,
-    error_code: null,
-    diag_message: null,
-    node_id: null,
-    detail: null,
     creation_time: at,
-    submit_time: null,
-    start_time: null,
-    end_time: null,
     modification_time: at,
-    kill_time: null,
-    kill_reason: null,
-    swept_time: null,
-    computing_element: null,
   };
 }

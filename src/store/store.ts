@@ -1,14 +1,24 @@
-import { CommandStore } from './commands.ts';
-import { type OpenDatabase, openBeside, openForDaemon } from './database.ts';
-import { LoadStore } from './load.ts';
-import { FigureStore } from './figures.ts';
-import { OrphanStore } from './orphans.ts';
-import { QueueStore } from './queues.ts';
-import { RetentionStore } from './retention.ts';
-import { WorkerIds } from './worker-ids.ts';
-import { WorkerStore } from './workers.ts';
+import type { ThresherError } from '../worker/errors.ts';
+import type { CommandStore } from './commands.ts';
+import type { FigureStore } from './figures.ts';
+import type { LoadStore } from './load.ts';
+import type { OrphanStore } from './orphans.ts';
+import type { QueueStore } from './queues.ts';
+import type { RetentionStore } from './retention.ts';
+import { SqlCommandStore } from './sql/commands.ts';
+import type { Connection } from './sql/connection.ts';
+import { SqlFigureStore } from './sql/figures.ts';
+import { SqlLoadStore } from './sql/load.ts';
+import { SqlOrphanStore } from './sql/orphans.ts';
+import { SqlQueueStore } from './sql/queues.ts';
+import { SqlRetentionStore } from './sql/retention.ts';
+import { SqlWorkerIds } from './sql/worker-ids.ts';
+import { SqlWorkerStore } from './sql/workers.ts';
+import { openBeside, openForDaemon } from './sqlite/database.ts';
+import type { WorkerIds } from './worker-ids.ts';
+import type { WorkerStore } from './workers.ts';
 
-/** All that is kept, of one factory. The only place with SQL is this folder. */
+/** Everything that is kept, of one factory. The only place with SQL is this folder. */
 export interface Store {
   readonly file: string;
   readonly workers: WorkerStore;
@@ -21,12 +31,14 @@ export interface Store {
   readonly figures: FigureStore;
   /** Whether another process wrote since the last call: nearly free. */
   changedElsewhere(): boolean;
+  /** An error that one of these threw as one with a stable code. */
+  errorOf(error: unknown): ThresherError;
   close(): Promise<void>;
 }
 
 /** For the daemon: creates and migrates. `instance` is the factory's id; rows of others are never touched. */
 export async function openStore(file: string, instance: string): Promise<Store> {
-  return assemble(await openForDaemon(file), instance);
+  return storeOn(await openForDaemon(file), instance);
 }
 
 /** For the command line, beside a daemon that may or may not run. */
@@ -35,21 +47,24 @@ export async function openStoreBeside(
   instance: string,
   access: 'read' | 'write',
 ): Promise<Store> {
-  return assemble(await openBeside(file, access), instance);
+  return storeOn(await openBeside(file, access), instance);
 }
 
-function assemble(open: OpenDatabase, instance: string): Store {
+/** The store of one factory on an open database, whichever kind of database that is. */
+export function storeOn(connection: Connection, instance: string): Store {
+  const rows = { db: connection.db, dialect: connection.dialect, instance };
   return {
-    file: open.file,
-    workers: new WorkerStore(open.db, instance),
-    load: new LoadStore(open.db, instance),
-    ids: new WorkerIds(open.db, instance),
-    queues: new QueueStore(open.db, instance),
-    commands: new CommandStore(open.db, instance),
-    orphans: new OrphanStore(open.db, instance),
-    retention: new RetentionStore(open.db, instance),
-    figures: new FigureStore(open.db, instance),
-    changedElsewhere: () => open.changedElsewhere(),
-    close: () => open.close(),
+    file: connection.file,
+    workers: new SqlWorkerStore(rows),
+    load: new SqlLoadStore(rows),
+    ids: new SqlWorkerIds(rows),
+    queues: new SqlQueueStore(rows),
+    commands: new SqlCommandStore(rows),
+    orphans: new SqlOrphanStore(rows),
+    retention: new SqlRetentionStore(rows, () => connection.vacuum()),
+    figures: new SqlFigureStore(rows),
+    changedElsewhere: () => connection.changedElsewhere(),
+    errorOf: (error) => connection.errorOf(error),
+    close: () => connection.close(),
   };
 }

@@ -1,4 +1,4 @@
-import type { Generated } from 'kysely';
+import type { Generated, Selectable } from 'kysely';
 import type { WorkerStatus } from '../worker/status.ts';
 
 /** The tables as Kysely sees them. Times are integers (ms UTC), structured fields JSON text, booleans 0 or 1. */
@@ -12,60 +12,84 @@ export interface Tables {
   counters: CountersTable;
 }
 
-export interface WorkersTable {
-  worker_id: number;
-  instance: string;
-  name: string;
-  queue: string;
-  computing_site: string;
-  origin_kind: string;
-  origin_uid: string;
-  origin_index: number;
-  placement: string;
-  config_id: number;
-  status: WorkerStatus;
-  attempt: number;
-  batch_id: string | null;
-  handle: string | null;
-  n_core: number;
-  min_ram_count: number;
-  max_disk_count: number;
-  max_walltime: number;
-  resource_type: string;
-  job_type: string;
-  pilot_type: string;
-  prod_source_label: string;
-  access_point: string | null;
-  native_status: string | null;
-  native_exit_code: number | null;
-  error_code: string | null;
-  diag_message: string | null;
-  node_id: string | null;
-  detail: string | null;
-  creation_time: number;
-  submit_time: number | null;
-  start_time: number | null;
-  end_time: number | null;
-  modification_time: number;
-  /** When an end was asked for, and why. */
-  kill_time: number | null;
-  kill_reason: string | null;
-  /** When nothing of it was left on the backend any more. */
-  swept_time: number | null;
-  computing_element: string | null;
+/** How a database keeps a value. */
+export type ColumnType = 'integer' | 'text';
+
+/** A column of a table that is written in bulk: the statement has to name its type. `value` is there for the compiler alone. */
+export interface Column<Value> {
+  readonly type: ColumnType;
+  readonly value?: Value;
 }
 
-export interface TransitionsTable {
-  id: Generated<number>;
-  worker_id: number;
-  at: number;
-  from_status: WorkerStatus | null;
-  to_status: WorkerStatus;
+type TableOf<Columns> = {
+  -readonly [Name in keyof Columns]: Columns[Name] extends Column<infer Value> ? Value : never;
+};
+
+const integer: Column<number> = { type: 'integer' };
+const text: Column<string> = { type: 'text' };
+const integerOrNull: Column<number | null> = { type: 'integer' };
+const textOrNull: Column<string | null> = { type: 'text' };
+const status: Column<WorkerStatus> = { type: 'text' };
+const statusOrNull: Column<WorkerStatus | null> = { type: 'text' };
+const generatedId: Column<Generated<number>> = { type: 'integer' };
+
+export const workerColumns = {
+  worker_id: integer,
+  instance: text,
+  name: text,
+  queue: text,
+  computing_site: text,
+  origin_kind: text,
+  origin_uid: text,
+  origin_index: integer,
+  placement: text,
+  config_id: integer,
+  status,
+  attempt: integer,
+  batch_id: textOrNull,
+  handle: textOrNull,
+  n_core: integer,
+  min_ram_count: integer,
+  max_disk_count: integer,
+  max_walltime: integer,
+  resource_type: text,
+  job_type: text,
+  pilot_type: text,
+  prod_source_label: text,
+  access_point: textOrNull,
+  native_status: textOrNull,
+  native_exit_code: integerOrNull,
+  error_code: textOrNull,
+  diag_message: textOrNull,
+  node_id: textOrNull,
+  detail: textOrNull,
+  creation_time: integer,
+  submit_time: integerOrNull,
+  start_time: integerOrNull,
+  end_time: integerOrNull,
+  modification_time: integer,
+  /** When an end was asked for, and why. */
+  kill_time: integerOrNull,
+  kill_reason: textOrNull,
+  /** When nothing of it was left on the backend any more. */
+  swept_time: integerOrNull,
+  computing_element: textOrNull,
+} as const;
+export type WorkersTable = TableOf<typeof workerColumns>;
+
+export const transitionColumns = {
+  id: generatedId,
+  worker_id: integer,
+  at: integer,
+  from_status: statusOrNull,
+  to_status: status,
   /** Which part of the daemon saw or caused it: submitter, monitor, sweeper, adoption. */
-  source: string;
-  native_status: string | null;
-  message: string | null;
-}
+  source: text,
+  native_status: textOrNull,
+  message: textOrNull,
+} as const;
+export type TransitionsTable = TableOf<typeof transitionColumns>;
+export type TransitionRow = Selectable<TransitionsTable>;
 
 export interface ConfigsTable {
   config_id: Generated<number>;

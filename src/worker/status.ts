@@ -51,3 +51,9 @@ export function mayBecome(from: WorkerStatus, to: WorkerStatus): boolean {
 export function isWorkerStatus(text: string): text is WorkerStatus {
   return (workerStatuses as readonly string[]).includes(text);
 }
+
+/** "submitted,running" to statuses; undefined when one is none. */
+export function parseStatuses(text: string): WorkerStatus[] | undefined {
+  const parts = text.split(',').map((part) => part.trim());
+  return parts.every(isWorkerStatus) ? parts : undefined;
+}

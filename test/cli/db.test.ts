@@ -15,7 +15,7 @@ import {
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect } from 'chai';
-import { checkDatabase } from '../../src/store/check.ts';
+import { checkDatabase } from '../../src/store/sqlite/check.ts';
 import { openStore } from '../../src/store/store.ts';
 import { insertEnded } from '../support/ended-workers.ts';
 import { type CommandResult, makeDirectory, runProgram, Site } from '../support/site.ts';

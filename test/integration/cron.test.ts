@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect } from 'chai';
 import { validate } from 'node-cron';
-import { checkDatabase } from '../../src/store/check.ts';
+import { checkDatabase } from '../../src/store/sqlite/check.ts';
 import { makeDirectory, Site } from '../support/site.ts';
 import { until } from '../support/until.ts';
 

@@ -1,7 +1,7 @@
 import { copyFileSync, existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { checkDatabase } from '../../src/store/check.ts';
+import { checkDatabase } from '../../src/store/sqlite/check.ts';
 import { countStarts, type RunningDaemon, Site } from '../support/site.ts';
 import { until } from '../support/until.ts';
 

@@ -5,8 +5,8 @@ import Database from 'better-sqlite3';
 import { expect } from 'chai';
 import { Kysely, SqliteDialect } from 'kysely';
 import { Migrator } from 'kysely/migration';
-import { checkDatabase } from '../../src/store/check.ts';
-import { migrations } from '../../src/store/migrations.ts';
+import { checkDatabase } from '../../src/store/sqlite/check.ts';
+import { migrations } from '../../src/store/sqlite/migrations.ts';
 import { openStore, openStoreBeside } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 

@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import { parseStatuses } from '../../src/store/commands.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 
 describe('the store of queues', () => {
@@ -84,12 +83,6 @@ describe('the store of commands', () => {
     expect(await store.commands.open()).to.deep.equal([{ id: second, command: kill }]);
     expect(await store.commands.result(first)).to.deep.equal({ ok: true, message: 'paused' });
     await store.close();
-  });
-
-  it('reads a list of statuses, or none at all', () => {
-    expect(parseStatuses('submitted, running')).to.deep.equal(['submitted', 'running']);
-    expect(parseStatuses('submitted,runing')).to.equal(undefined);
-    expect(parseStatuses('')).to.equal(undefined);
   });
 });
 

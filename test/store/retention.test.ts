@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { checkDatabase } from '../../src/store/check.ts';
+import { checkDatabase } from '../../src/store/sqlite/check.ts';
 import type { Retention } from '../../src/store/retention.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { nextTurn } from '../../src/util/clock.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import Database from 'better-sqlite3';
-import { KeptStatements } from '../../src/store/statements.ts';
+import { KeptStatements } from '../../src/store/sqlite/statements.ts';
 
 describe('statements of a database', () => {
   let prepared: string[];

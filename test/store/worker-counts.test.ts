@@ -2,13 +2,10 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { type CompiledQuery, Kysely, SqliteDialect } from 'kysely';
 import { openStore, type Store } from '../../src/store/store.ts';
-import { RetentionStore } from '../../src/store/retention.ts';
-import type { Tables } from '../../src/store/tables.ts';
-import { WorkerStore } from '../../src/store/workers.ts';
 import { finalStatuses, type WorkerStatus, workerStatuses } from '../../src/worker/status.ts';
 import { workerOf } from '../support/samples.ts';
+import { type Queries, recordingStore } from '../support/recording-store.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 interface Row {
@@ -139,14 +136,10 @@ describe('counts of workers', () => {
 describe('the plan of', () => {
   const past = { finished: 1, failed: 1, cancelled: 1, missed: 1 };
   const retention = { endedBefore: past, sweptBefore: 1, unusedBefore: 1, currentConfigs: new Set([1]) };
-  const queries: [
-    what: string,
-    run: (workers: WorkerStore, retention: RetentionStore) => Promise<unknown>,
-    searches: RegExp[],
-  ][] = [
+  const queries: [what: string, run: (store: Queries) => Promise<unknown>, searches: RegExp[]][] = [
     [
       'counting all workers',
-      (workers) => workers.countAll(),
+      ({ workers }) => workers.countAll(),
       [
         /SEARCH workers USING COVERING INDEX workers_alive \(instance=\?\)/,
         /SEARCH workers USING COVERING INDEX workers_ended \(instance=\?\)/,
@@ -154,29 +147,29 @@ describe('the plan of', () => {
     ],
     [
       'the last ends of a queue',
-      (workers) => workers.lastEnded('Q', 20),
+      ({ workers }) => workers.lastEnded('Q', 20),
       [/SEARCH workers USING INDEX workers_ended \(instance=\? AND queue=\? AND status=\?\)/],
     ],
     [
       'the missed of a queue',
-      (workers) => workers.missedSince({ queue: 'Q' }, 5),
+      ({ workers }) => workers.missedSince({ queue: 'Q' }, 5),
       [/INDEX workers_ended \(instance=\? AND queue=\? AND status=\? AND <expr>>\?\)/],
     ],
     [
       'the missed of a site',
-      (workers) => workers.missedSince({ computingSite: 'S' }, 5),
+      ({ workers }) => workers.missedSince({ computingSite: 'S' }, 5),
       [/INDEX workers_missed_by_site \(instance=\? AND computing_site=\? AND status=\? AND <expr>>\?\)/],
     ],
     [
       'the missed of a computing element',
-      (workers) => workers.missedSince({ computingElement: 'C' }, 5),
+      ({ workers }) => workers.missedSince({ computingElement: 'C' }, 5),
       [
         /INDEX workers_missed_by_element \(instance=\? AND computing_element=\? AND status=\? AND <expr>>\?\)/,
       ],
     ],
     [
       'a deletion',
-      (_, store) => store.prune(retention, async () => true),
+      (store) => store.retention.prune(retention, async () => true),
       [
         /COVERING INDEX workers_swept \(instance=\? AND status=\? AND <expr><\?\)/,
         /SEARCH transitions USING (COVERING )?INDEX transitions_by_worker \(worker_id=\?\)/,
@@ -185,29 +178,20 @@ describe('the plan of', () => {
     ],
     [
       'what a deletion would delete',
-      (_, store) => store.due(retention),
+      (store) => store.retention.due(retention),
       [/COVERING INDEX workers_swept \(instance=\? AND status=\? AND <expr><\?\)/],
     ],
   ];
 
   for (const [what, run, searches] of queries) {
     it(`${what} reads by index, and never all workers or all transitions`, async () => {
-      const file = join(temporaryDirectory(), 'thresher.db');
-      await (await openStore(file, 'factory')).close();
-      const sqlite = new Database(file);
-      const ran: CompiledQuery[] = [];
-      const db = new Kysely<Tables>({
-        dialect: new SqliteDialect({ database: sqlite }),
-        log: ({ query }) => {
-          ran.push(query);
-        },
-      });
-      await run(new WorkerStore(db, 'factory'), new RetentionStore(db, 'factory'));
-      const plans = ran
+      const { store, sqlite, ran, close } = await recordingStore();
+      await run(store);
+      const plans = ran()
         .filter(({ sql }) => !/^(BEGIN|COMMIT)/.test(sql))
         .flatMap(({ sql, parameters }) => sqlite.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...parameters))
         .map((step) => (step as { detail: string }).detail);
-      await db.destroy();
+      await close();
       for (const search of searches)
         expect(
           plans.some((plan) => search.test(plan)),

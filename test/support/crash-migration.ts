@@ -1,5 +1,5 @@
 /** Dies by SIGKILL when a migration has done all its work: `node crash-migration.ts DATABASE MIGRATION`. */
-import { migrations } from '../../src/store/migrations.ts';
+import { migrations } from '../../src/store/sqlite/migrations.ts';
 import { openStore } from '../../src/store/store.ts';
 
 const [file = '', name = ''] = process.argv.slice(2);

@@ -6,6 +6,7 @@ import {
   isQueued,
   isWorkerStatus,
   mayBecome,
+  parseStatuses,
   transitions,
   type WorkerStatus,
   workerStatuses,
@@ -78,5 +79,13 @@ describe('the transition table', () => {
   it('knows its own words and no others', () => {
     expect(workerStatuses.every(isWorkerStatus)).to.equal(true);
     for (const text of ['', 'Running', 'lost', 'toString']) expect(isWorkerStatus(text)).to.equal(false);
+  });
+});
+
+describe('a list of statuses', () => {
+  it('is read from text, unless one of its words is no status', () => {
+    expect(parseStatuses('submitted, running')).to.deep.equal(['submitted', 'running']);
+    expect(parseStatuses('submitted,runing')).to.equal(undefined);
+    expect(parseStatuses('')).to.equal(undefined);
   });
 });

@@ -1,6 +1,5 @@
 import type { Log } from '../../plugins/contracts/index.ts';
 import type { ConfigPlace } from '../../store/config-places.ts';
-import { storeError } from '../../store/failures.ts';
 import type { Store } from '../../store/store.ts';
 import type { WorkerChange } from '../../store/worker-changes.ts';
 import type { WorkerFilter } from '../../store/workers.ts';
@@ -155,7 +154,7 @@ export class Ledger {
     try {
       return await work;
     } catch (error) {
-      throw storeError(error, this.#store.file);
+      throw this.#store.errorOf(error);
     }
   }
 }

@@ -1,7 +1,7 @@
 import type Database from 'better-sqlite3';
-import { hasCode } from '../util/files.ts';
-import { messageOf } from '../worker/errors.ts';
-import { workerStatuses } from '../worker/status.ts';
+import { messageOf } from '../../worker/errors.ts';
+import { workerStatuses } from '../../worker/status.ts';
+import { isDamage } from './errors.ts';
 import { damagesOf, openReadOnly, type Version, versionOf } from './raw.ts';
 
 /** Something that is wrong with a database. */
@@ -86,7 +86,7 @@ export function checkDatabase(file: string): CheckResult {
     db.exec('BEGIN');
     return checkOpen(db);
   } catch (error) {
-    if (!hasDamage(error)) throw error;
+    if (!isDamage(error)) throw error;
     return { findings: [{ check: 'integrity', message: messageOf(error) }], counts: {} };
   } finally {
     db.close();
@@ -114,7 +114,7 @@ function checkOpen(db: Database.Database): CheckResult {
     return { findings: [...findings, ...broken], counts };
   } catch (error) {
     // Of a damaged file what was found so far is worth more than the place where reading ended.
-    if (damages.length === 0 || !hasDamage(error)) throw error;
+    if (damages.length === 0 || !isDamage(error)) throw error;
     return { findings, counts: {} };
   }
 }
@@ -127,8 +127,4 @@ function versionFindings({ unknown, pending }: Version): Finding[] {
   if (pending.length === 0) return [];
   const message = `it was not brought up to date yet: the daemon of this version does that at its start (${pending.join(', ')})`;
   return [{ check: 'migration-pending', message }];
-}
-
-function hasDamage(error: unknown): boolean {
-  return hasCode(error, 'SQLITE_NOTADB', 'SQLITE_CORRUPT', 'SQLITE_CORRUPT_VTAB', 'SQLITE_CORRUPT_INDEX');
 }

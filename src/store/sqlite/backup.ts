@@ -1,5 +1,5 @@
 import Database from 'better-sqlite3';
-import { ThresherError } from '../worker/errors.ts';
+import { ThresherError } from '../../worker/errors.ts';
 import { damagesOf, openReadOnly, versionOf } from './raw.ts';
 
 /** How long a writer in the copy's way is waited for, ms: there should be none. */

@@ -1,5 +1,6 @@
-import type { ErrorCode } from '../codes/codes.ts';
-import { messageOf, ThresherError } from '../worker/errors.ts';
+import type { ErrorCode } from '../../codes/codes.ts';
+import { hasCode } from '../../util/files.ts';
+import { messageOf, ThresherError } from '../../worker/errors.ts';
 
 /** What SQLite's result codes mean for an operator. The first that the code begins with counts. */
 const meanings: readonly (readonly [prefix: string, code: ErrorCode, what: string])[] = [
@@ -18,4 +19,9 @@ export function storeError(error: unknown, file: string): ThresherError {
   const known = meanings.find(([prefix]) => native.startsWith(prefix));
   const [, code, what] = known ?? ['', 'store-failed' as const, 'the database refused'];
   return new ThresherError(code, `${what}: ${messageOf(error)}`, { file, native }, { cause: error });
+}
+
+/** Whether SQLite says that the file itself is damaged, or no database. */
+export function isDamage(error: unknown): boolean {
+  return hasCode(error, 'SQLITE_NOTADB', 'SQLITE_CORRUPT', 'SQLITE_CORRUPT_VTAB', 'SQLITE_CORRUPT_INDEX');
 }

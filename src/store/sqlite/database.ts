@@ -1,57 +1,14 @@
 import { existsSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { CompiledQuery, Kysely, sql, SqliteDialect } from 'kysely';
-import { Migrator } from 'kysely/migration';
-import { ThresherError } from '../worker/errors.ts';
-import { aliveWords } from './conditions.ts';
-import { storeError } from './failures.ts';
+import { ThresherError } from '../../worker/errors.ts';
+import type { Connection } from '../sql/connection.ts';
+import { inTransaction } from '../sql/transaction.ts';
+import type { Tables } from '../tables.ts';
+import { sqliteDialect } from './dialect.ts';
+import { storeError } from './errors.ts';
 import { migrations } from './migrations.ts';
 import { KeptStatements } from './statements.ts';
-import { inTransaction } from './transaction.ts';
-import type { Tables } from './tables.ts';
-
-export interface OpenDatabase {
-  readonly db: Kysely<Tables>;
-  readonly file: string;
-  /** Changes whenever another process committed: costs no query plan and no disk. */
-  changedElsewhere(): boolean;
-  close(): Promise<void>;
-}
-
-/** A factory that has used a database. */
-export interface Instance {
-  readonly id: string;
-  readonly living: number;
-}
-
-/** Counts the living alone: a factory may have millions of ended workers. */
-export const instancesQuery = `
-  SELECT instance AS id, count(worker_id) AS living
-  FROM (SELECT DISTINCT instance FROM counters)
-  LEFT JOIN (
-    SELECT instance, worker_id FROM workers WHERE ${aliveWords}
-  ) USING (instance)
-  GROUP BY instance ORDER BY instance`;
-
-/**
- * The factories that have used this database; empty when there is none, or nothing in it.
- * @throws ThresherError as `openBeside`: a database that cannot be read is no empty one
- */
-export function instancesIn(file: string): Instance[] {
-  if (!existsSync(file)) return [];
-  let db: Database.Database | undefined;
-  try {
-    db = new Database(file, { readonly: true, timeout: busyTimeout });
-    const tables = db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'counters'").all();
-    // Nothing was put into it yet.
-    if (tables.length === 0) return [];
-    return db.prepare(instancesQuery).all() as Instance[];
-  } catch (error) {
-    throw storeError(error, file);
-  } finally {
-    db?.close();
-  }
-}
 
 /** Pages that SQLite keeps, KiB. better-sqlite3 would have it keep 16 MiB; the kernel has them all anyway. */
 const pageCache = 4096;
@@ -63,7 +20,7 @@ const busyTimeout = 10_000;
  * Opens the database of a daemon, creates it where there is none, and brings it up to date in one transaction.
  * @throws ThresherError `store-newer`, `store-corrupt`, `store-readonly`, `store-full`
  */
-export async function openForDaemon(file: string): Promise<OpenDatabase> {
+export async function openForDaemon(file: string): Promise<Connection> {
   const open = connect(file, {});
   try {
     await migrate(open);
@@ -78,7 +35,7 @@ export async function openForDaemon(file: string): Promise<OpenDatabase> {
  * Opens the database beside a daemon that may or may not run. Nothing is created or migrated.
  * @throws ThresherError `store-missing`, `store-newer` and as above
  */
-export async function openBeside(file: string, access: 'read' | 'write'): Promise<OpenDatabase> {
+export async function openBeside(file: string, access: 'read' | 'write'): Promise<Connection> {
   if (!existsSync(file)) throw new ThresherError('store-missing', `there is no database ${file}`, { file });
   const open = connect(file, { readonly: access === 'read', fileMustExist: true });
   try {
@@ -96,7 +53,7 @@ export async function openBeside(file: string, access: 'read' | 'write'): Promis
   }
 }
 
-function connect(file: string, options: Database.Options): OpenDatabase {
+function connect(file: string, options: Database.Options): Connection {
   let opened: Database.Database | undefined;
   let version: unknown;
   try {
@@ -116,14 +73,20 @@ function connect(file: string, options: Database.Options): OpenDatabase {
   const sqlite = opened;
   const db = new Kysely<Tables>({ dialect: new SqliteDialect({ database: new KeptStatements(sqlite) }) });
   return {
-    db,
     file,
+    db,
+    dialect: sqliteDialect,
+    // The number changes whenever another process commits: it costs no query plan and no disk.
     changedElsewhere() {
       const now = dataVersion(sqlite);
       const changed = now !== version;
       version = now;
       return changed;
     },
+    async vacuum() {
+      await sql`VACUUM`.execute(db);
+    },
+    errorOf: (error) => storeError(error, file),
     close: () => db.destroy(),
   };
 }
@@ -132,10 +95,11 @@ function dataVersion(sqlite: Database.Database): unknown {
   return sqlite.pragma('data_version', { simple: true });
 }
 
-async function migrate(open: OpenDatabase): Promise<void> {
+async function migrate(open: Connection): Promise<void> {
   const unknown = await unknownMigrations(open.db);
   if (unknown.length > 0) throw newer(open.file, unknown);
   // Kysely's own migrator opens no transaction on SQLite: a stop in the middle would leave half a migration, for ever.
+  const { Migrator } = await import('kysely/migration');
   await inTransaction(open.db, async (tx) => {
     const migrator = new Migrator({
       db: tx,

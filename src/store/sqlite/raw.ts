@@ -1,8 +1,8 @@
 import { statSync } from 'node:fs';
 import Database from 'better-sqlite3';
-import { hasCode } from '../util/files.ts';
-import { ThresherError } from '../worker/errors.ts';
-import { storeError } from './failures.ts';
+import { hasCode } from '../../util/files.ts';
+import { ThresherError } from '../../worker/errors.ts';
+import { storeError } from './errors.ts';
 import { migrations } from './migrations.ts';
 
 /** How the migrations in a database file stand to those of this version. */

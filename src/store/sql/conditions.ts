@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import type { Dialect } from '../dialect.ts';
 
 /** The living, in SQL. Written out, since SQLite uses a partial index only for the very words of its condition. */
 export const aliveWords = `status IN ('pending', 'submitted', 'idle', 'ready', 'running')`;
@@ -9,8 +10,8 @@ export const ended = sql.raw(`status NOT IN ('pending', 'submitted', 'idle', 're
 export const endedAt = sql.raw(`coalesce(end_time, modification_time)`);
 
 /** Ids as one bound value, however many. */
-export function isIn(workerIds: readonly number[]) {
-  return sql<boolean>`worker_id IN (SELECT value FROM json_each(${JSON.stringify(workerIds)}))`;
+export function isIn(dialect: Dialect, workerIds: readonly number[]) {
+  return sql<boolean>`worker_id IN (${dialect.values(workerIds, 'integer')})`;
 }
 
 /** When a worker began to run: as the backend says, or else when it was first seen running. */

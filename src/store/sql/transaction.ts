@@ -1,5 +1,5 @@
 import { type Kysely, sql } from 'kysely';
-import type { Tables } from './tables.ts';
+import type { Tables } from '../tables.ts';
 
 /**
  * Runs `work` in one transaction. @throws what went wrong first: on a full disk SQLite fails in the commit and rolls back

@@ -1,0 +1,128 @@
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { type FinalStatus, finalStatuses } from '../../worker/status.ts';
+import type { Dialect } from '../dialect.ts';
+import type { Between, Pruned, Retention, RetentionStore } from '../retention.ts';
+import type { Tables } from '../tables.ts';
+import { endedAt, isIn } from './conditions.ts';
+import type { FactoryRows } from './connection.ts';
+import { inTransaction } from './transaction.ts';
+
+/** Workers in one transaction: short enough that nobody waits for it noticeably. */
+const batch = 500;
+/** Transitions that are looked at in one transaction. */
+const transitionBatch = 5000;
+
+export class SqlRetentionStore implements RetentionStore {
+  readonly #db: Kysely<Tables>;
+  readonly #dialect: Dialect;
+  readonly #instance: string;
+  readonly #vacuum: () => Promise<void>;
+
+  constructor({ db, dialect, instance }: FactoryRows, vacuum: () => Promise<void>) {
+    this.#db = db;
+    this.#dialect = dialect;
+    this.#instance = instance;
+    this.#vacuum = vacuum;
+  }
+
+  async due(retention: Retention): Promise<Pruned> {
+    const count = async (status: FinalStatus): Promise<[FinalStatus, number]> => [
+      status,
+      await this.#count(sql`workers WHERE ${this.#over(status, retention)}`),
+    ];
+    const workers = Object.fromEntries(await Promise.all(finalStatuses.map(count)));
+    const going = finalStatuses.map(
+      (status) => sql`SELECT worker_id FROM workers WHERE ${this.#over(status, retention)}`,
+    );
+    return {
+      workers: workers as Record<FinalStatus, number>,
+      // Also those whose last workers would go.
+      configs: await this.#count(sql`configs WHERE ${this.#unused(retention)} AND NOT EXISTS (
+        SELECT 1 FROM workers WHERE workers.config_id = configs.config_id
+          AND worker_id NOT IN (${sql.join(going, sql` UNION ALL `)}))`),
+      commands: await this.#count(sql`commands WHERE ${this.#answered(retention)}`),
+    };
+  }
+
+  async prune(retention: Retention, between: Between): Promise<Pruned> {
+    const workers = { finished: 0, failed: 0, cancelled: 0, missed: 0 };
+    for (const status of finalStatuses) {
+      for (;;) {
+        const deleted = await this.#deleteWorkers(status, retention);
+        workers[status] += deleted;
+        if (!(await between())) return { workers, configs: 0, commands: 0 };
+        if (deleted < batch) break;
+      }
+    }
+    const configs = await this.#delete(sql`configs WHERE ${this.#unused(retention)}
+      AND NOT EXISTS (SELECT 1 FROM workers WHERE workers.config_id = configs.config_id)`);
+    const commands = await this.#delete(sql`commands WHERE ${this.#answered(retention)}`);
+    await this.#deleteLostTransitions(between);
+    return { workers, configs, commands };
+  }
+
+  async vacuum(): Promise<void> {
+    await this.#vacuum();
+  }
+
+  async #deleteWorkers(status: FinalStatus, retention: Retention): Promise<number> {
+    return inTransaction(this.#db, async (tx) => {
+      const deleted = await sql<{ worker_id: number }>`
+        DELETE FROM workers WHERE worker_id IN (
+          SELECT worker_id FROM workers WHERE ${this.#over(status, retention)} ORDER BY ${endedAt} LIMIT ${batch}
+        ) RETURNING worker_id`.execute(tx);
+      const ids = deleted.rows.map((row) => row.worker_id);
+      await sql`DELETE FROM transitions WHERE ${isIn(this.#dialect, ids)}`.execute(tx);
+      return deleted.rows.length;
+    });
+  }
+
+  /** None is left behind by the above; what a damaged or mended database has of them goes too. */
+  async #deleteLostTransitions(between: Between): Promise<void> {
+    // What comes meanwhile is not looked at: new ones may come faster than this goes.
+    const last = await this.#max(sql`transitions`);
+    for (let from = 0; from < last;) {
+      const next = sql`SELECT id FROM transitions WHERE id > ${from} AND id <= ${last} ORDER BY id LIMIT ${transitionBatch}`;
+      // None are left where another process deleted them meanwhile.
+      const to = (await this.#max(sql`(${next}) AS next`)) || last;
+      await this.#delete(sql`transitions WHERE id > ${from} AND id <= ${to}
+        AND NOT EXISTS (SELECT 1 FROM workers WHERE workers.worker_id = transitions.worker_id)`);
+      if (!(await between())) return;
+      from = to;
+    }
+  }
+
+  /** Something that still carries the mark of an orphan's row would be adopted as a new worker without that row. */
+  #over(status: FinalStatus, { endedBefore, sweptBefore }: Retention) {
+    return sql`instance = ${this.#instance} AND status = ${status} AND ${endedAt} < ${endedBefore[status]}
+      AND swept_time IS NOT NULL AND swept_time < ${sweptBefore} AND worker_id NOT IN (
+        SELECT worker_id FROM orphans WHERE instance = ${this.#instance} AND worker_id IS NOT NULL)`;
+  }
+
+  #unused({ unusedBefore, currentConfigs }: Retention) {
+    if (currentConfigs === undefined) return sql`false`;
+    return sql`instance = ${this.#instance} AND used_time < ${unusedBefore}
+      AND config_id NOT IN (${this.#dialect.values([...currentConfigs], 'integer')})`;
+  }
+
+  #answered({ unusedBefore }: Retention) {
+    return sql`instance = ${this.#instance} AND result IS NOT NULL
+      AND coalesce(taken_time, creation_time) < ${unusedBefore}`;
+  }
+
+  async #count(from: RawBuilder<unknown>): Promise<number> {
+    const { rows } = await sql<{ count: number }>`SELECT count(*) AS count FROM ${from}`.execute(this.#db);
+    return rows[0]?.count ?? 0;
+  }
+
+  /** The highest id; 0 where there is none. */
+  async #max(from: RawBuilder<unknown>): Promise<number> {
+    const { rows } = await sql<{ id: number | null }>`SELECT max(id) AS id FROM ${from}`.execute(this.#db);
+    return rows[0]?.id ?? 0;
+  }
+
+  async #delete(from: RawBuilder<unknown>): Promise<number> {
+    const { numAffectedRows = 0n } = await sql`DELETE FROM ${from}`.execute(this.#db);
+    return Number(numAffectedRows);
+  }
+}

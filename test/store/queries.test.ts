@@ -1,0 +1,232 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import {
+  type CompiledQuery,
+  DummyDriver,
+  Kysely,
+  PostgresAdapter,
+  PostgresIntrospector,
+  PostgresQueryCompiler,
+  sql,
+} from 'kysely';
+import type { Dialect } from '../../src/store/dialect.ts';
+import { storeOn } from '../../src/store/store.ts';
+import type { Tables } from '../../src/store/tables.ts';
+import { ThresherError } from '../../src/worker/errors.ts';
+import { parts, type Queries, recordingStore } from '../support/recording-store.ts';
+import { workerOf } from '../support/samples.ts';
+import { sqliteWords } from './sqlite-words.ts';
+
+const texts = join(import.meta.dirname, 'fixtures/sqlite-queries.sql');
+
+const past = { finished: 30, failed: 30, cancelled: 30, missed: 30 };
+const retention = { endedBefore: past, sweptBefore: 30, unusedBefore: 30, currentConfigs: new Set([1]) };
+const step = { at: 20, source: 'monitor' } as const;
+const place = { queue: 'Q', configId: 1, placement: 'local:/work' };
+const report = { queue: 'Q', queueStatus: 'online', limits: {}, reasons: [], reportTime: 1 };
+const orphan = { connection: 'c', place: 'p', workerId: 5, queue: 'Q', why: 'x', seenTime: 1 };
+
+/** One call of everything that asks the database, and variants where these have a text of their own; in this order. */
+const calls: readonly (readonly [name: string, call: (store: Queries) => Promise<unknown>])[] = [
+  ['ids.raise', ({ ids }) => ids.raise(100)],
+  ['ids.take', ({ ids }) => ids.take(5)],
+  ['queues.configId', ({ queues }) => queues.configId('Q', '{}', 1)],
+  ['queues.snapshot', ({ queues }) => queues.snapshot(1)],
+  ['queues.snapshotsOf', ({ queues }) => queues.snapshotsOf('Q')],
+  ['queues.report', ({ queues }) => queues.report(report)],
+  ['queues.all', ({ queues }) => queues.all()],
+  ['queues.setControl', ({ queues }) => queues.setControl('Q', { mode: 'paused', reason: 'x', since: 1 })],
+  ['queues.control', ({ queues }) => queues.control('Q')],
+  ['queues.forget', ({ queues }) => queues.forget('R')],
+  ['commands.add', ({ commands }) => commands.add({ kind: 'sweep', orphans: true }, 1)],
+  ['commands.open', ({ commands }) => commands.open()],
+  ['commands.take', ({ commands }) => commands.take(1, 2)],
+  ['commands.finish', ({ commands }) => commands.finish(1, { ok: true, message: 'done' })],
+  ['commands.result', ({ commands }) => commands.result(1)],
+  [
+    'workers.insert',
+    ({ workers }) =>
+      workers.insert(
+        [1, 2, 3].map((id) => workerOf(id)),
+        'pending',
+        10,
+        'x',
+      ),
+  ],
+  ['workers.nextAttempt', ({ workers }) => workers.nextAttempt([1, 2], 11)],
+  [
+    'workers.apply',
+    ({ workers }) =>
+      workers.apply([
+        { ...step, workerId: 1, from: 'pending', to: 'running', node: 'n', startTime: 15 },
+        { ...step, workerId: 2, from: 'pending', to: 'missed', error: { code: 'lost', message: 'x' } },
+      ]),
+  ],
+  ['workers.liveRows', ({ workers }) => workers.liveRows()],
+  ['workers.byId', ({ workers }) => workers.byId(1)],
+  ['workers.byIds', ({ workers }) => workers.byIds([1, 2])],
+  ['workers.fates', ({ workers }) => workers.fates([1, 2])],
+  ['workers.list', ({ workers }) => workers.list({})],
+  [
+    'workers.list of a queue, in statuses, so many',
+    ({ workers }) => workers.list({ queue: 'Q', statuses: ['running', 'missed'], limit: 5 }),
+  ],
+  ['workers.countAll', ({ workers }) => workers.countAll()],
+  ['workers.lastEnded', ({ workers }) => workers.lastEnded('Q', 5)],
+  ['workers.missedSince of a queue', ({ workers }) => workers.missedSince({ queue: 'Q' }, 5)],
+  ['workers.missedSince of a site', ({ workers }) => workers.missedSince({ computingSite: 'S' }, 5)],
+  [
+    'workers.missedSince of a computing element',
+    ({ workers }) => workers.missedSince({ computingElement: 'C' }, 5),
+  ],
+  ['workers.history', ({ workers }) => workers.history(1)],
+  ['workers.transitionsSince', ({ workers }) => workers.transitionsSince(0, 5)],
+  ['workers.configsInUse', ({ workers }) => workers.configsInUse()],
+  ['workers.moveConfig', ({ workers }) => workers.moveConfig(place, 1)],
+  ['workers.requestKill by ids', ({ workers }) => workers.requestKill({ ids: [3] }, 'x', 30)],
+  [
+    'workers.requestKill of a queue in statuses',
+    ({ workers }) => workers.requestKill({ queue: 'Q', statuses: ['running'] }, 'x', 30),
+  ],
+  ['workers.toKill', ({ workers }) => workers.toKill('Q', 1, 5)],
+  ['workers.toSweep', ({ workers }) => workers.toSweep('Q', 1, past, 5)],
+  ['workers.markSwept', ({ workers }) => workers.markSwept([2], 25)],
+  ['load.alive', ({ load }) => load.alive(['Q', 'R'])],
+  ['load.runningSince', ({ load }) => load.runningSince('Q', 20)],
+  ['load.lastMade', ({ load }) => load.lastMade('Q')],
+  ['figures.alive', ({ figures }) => figures.alive()],
+  ['figures.orphans', ({ figures }) => figures.orphans()],
+  ['orphans.replace', ({ orphans }) => orphans.replace('c', [orphan])],
+  ['orphans.keepOnly', ({ orphans }) => orphans.keepOnly(['c'])],
+  ['orphans.all', ({ orphans }) => orphans.all()],
+  ['retention.due', (store) => store.retention.due(retention)],
+  [
+    'retention.due where the configurations are unknown',
+    (store) => store.retention.due({ ...retention, currentConfigs: undefined }),
+  ],
+  ['retention.prune', (store) => store.retention.prune(retention, async () => true)],
+];
+
+/** Another database, as far as texts go: PostgreSQL's words, and none of a driver. */
+const otherDialect: Dialect = {
+  values: (values, type) => sql`SELECT unnest(${values}::${sql.raw(type)}[])`,
+  rows: (alias, columns, rows) => ({
+    from: sql`«rows ${sql.raw(JSON.stringify(Object.keys(columns)))} ${rows.length}» AS ${sql.raw(alias)}`,
+    column: (name) => sql.raw(`${alias}.${name}`),
+  }),
+  tableBy: (table) => sql.raw(table),
+  unindexed: (column) => sql.raw(column),
+  greatest: (one, other) => sql`greatest(${one}, ${other})`,
+};
+
+/** The texts that a store sends to a database that answers nothing. */
+async function textsOfOther(): Promise<Map<string, string[]>> {
+  let queries: CompiledQuery[] = [];
+  const db = new Kysely<Tables>({
+    dialect: {
+      createAdapter: () => new PostgresAdapter(),
+      createDriver: () => new DummyDriver(),
+      createIntrospector: (kysely) => new PostgresIntrospector(kysely),
+      createQueryCompiler: () => new PostgresQueryCompiler(),
+    },
+    log: ({ query }) => {
+      queries.push(query);
+    },
+  });
+  const none = {
+    file: 'none',
+    db,
+    dialect: otherDialect,
+    changedElsewhere: () => false,
+    vacuum: async () => undefined,
+    errorOf: (error: unknown) => new ThresherError('store-failed', String(error)),
+    close: () => db.destroy(),
+  };
+  const store = storeOn(none, 'factory');
+  const found = new Map<string, string[]>();
+  for (const [name, call] of calls) {
+    // A query that must give a row finds none here; its text was sent all the same.
+    await call(store).catch(() => undefined);
+    found.set(
+      name,
+      queries.map((query) => query.sql),
+    );
+    queries = [];
+  }
+  await none.close();
+  return found;
+}
+
+describe('the queries of the store', () => {
+  it('are all asked here', async () => {
+    const { store, close } = await recordingStore();
+    const methods = parts.flatMap((part) =>
+      Object.getOwnPropertyNames(Object.getPrototypeOf(store[part]))
+        .filter((name) => name !== 'constructor')
+        .map((name) => `${part}.${name}`),
+    );
+    await close();
+    const asked = new Set(calls.map(([name]) => name.split(' ')[0]));
+    expect([...asked].sort()).to.deep.equal(methods.filter((name) => name !== 'retention.vacuum').sort());
+  });
+
+  // A text that changes unseen may read every worker where an index has the answer. WRITE_QUERIES=1 writes the file anew.
+  it('have the texts on SQLite that are written down, and SQLite carries out each', async () => {
+    const { store, ran, close } = await recordingStore();
+    const sections: string[] = [];
+    for (const [name, call] of calls) {
+      await call(store);
+      const own = [...new Set(ran().map((query) => query.sql.trim()))];
+      sections.push(`-- ${name}\n${own.join(';\n')};\n`);
+    }
+    await close();
+    const found = sections.join('\n');
+    if (process.env.WRITE_QUERIES === '1') writeFileSync(texts, found);
+    expect(found).to.equal(readFileSync(texts, 'utf8'));
+  });
+
+  it('have one text however many values a call brings', async () => {
+    const { store, ran, close } = await recordingStore();
+    const many = Array.from({ length: 700 }, (_, at) => at + 1);
+    const once = async (call: () => Promise<unknown>) => {
+      await call();
+      return [...new Set(ran().map((query) => query.sql))];
+    };
+    const pairs = [
+      (ids: number[]) =>
+        store.workers.insert(
+          ids.map((id) => workerOf(ids.length * 1000 + id)),
+          'pending',
+          1,
+          'x',
+        ),
+      (ids: number[]) => store.workers.byIds(ids),
+      (ids: number[]) => store.workers.markSwept(ids, 1),
+      (ids: number[]) =>
+        store.workers.apply(
+          ids.map((id) => ({ ...step, workerId: ids.length * 1000 + id, from: 'pending', to: 'running' })),
+        ),
+      (ids: number[]) => store.load.alive(ids.map(String)),
+    ];
+    for (const call of pairs) expect(await once(() => call(many))).to.deep.equal(await once(() => call([1])));
+    await close();
+  });
+
+  it('have nothing of SQLite in them where another dialect speaks', async () => {
+    const found = await textsOfOther();
+    const guilty = [...found].flatMap(([name, own]) =>
+      own.flatMap((text) => sqliteWords(text).map((word) => `${name}: ${word} in ${text}`)),
+    );
+    expect(guilty).to.deep.equal([]);
+    const without = [...found].filter(([, own]) => own.length === 0).map(([name]) => name);
+    expect(without).to.deep.equal([]);
+  });
+
+  it('quote names with capitals, which another database would not keep', async () => {
+    const found = [...(await textsOfOther()).values()].flat();
+    const bare = found.flatMap((text) => text.match(/\bAS [a-z]+[A-Z]\w*/g) ?? []);
+    expect(bare).to.deep.equal([]);
+    expect(found.join('\n')).to.contain('AS "endTime"');
+  });
+});
