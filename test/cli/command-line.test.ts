@@ -1,9 +1,11 @@
 import { spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import type { QueueView, WorkerView } from '../../src/daemon/view.ts';
-import { runProgram, Site } from '../support/site.ts';
+import { runHere } from '../support/command-line.ts';
+import { program } from '../support/program.ts';
+import { Site } from '../support/site.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 import { until } from '../support/until.ts';
 
@@ -145,8 +147,7 @@ describe('command line, on a running daemon', () => {
   });
 
   it('survives a reader that closes early', async () => {
-    const program = resolve(import.meta.dirname, '../../bin/thresher');
-    const shell = spawn('sh', ['-c', `"${program}" --config "${site.config}" workers | head -1`]);
+    const shell = spawn('sh', ['-c', `"${program()}" --config "${site.config}" workers | head -1`]);
     let stdout = '';
     shell.stdout.on('data', (piece: Buffer) => (stdout += piece.toString()));
     const status = await new Promise((done) => shell.once('close', done));
@@ -246,7 +247,7 @@ describe('command line, used wrongly', () => {
 
   it('a settings file that is not there', async () => {
     const missing = join(temporaryDirectory(), 'none.yaml');
-    const { status, stderr } = await runProgram('--config', missing, 'queues');
+    const { status, stderr } = await runHere('--config', missing, 'queues');
     expect(status).to.equal(1);
     expect(stderr).to.match(
       /^thresher: \S*none\.yaml: error: cannot read the file: [^\n]* \[file-unreadable\]\n$/,
@@ -262,7 +263,7 @@ describe('command line, used wrongly', () => {
   });
 
   it('version works without any configuration', async () => {
-    const { status, stdout } = await runProgram('version');
+    const { status, stdout } = await runHere('version');
     expect(status).to.equal(0);
     expect(stdout).to.match(/^thresher \d+\.\d+\.\d+ \(Node 24\.\d+\.\d+\)\n$/);
   });
