@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { expect } from 'chai';
-import { generatePages } from '../../scripts/generate-docs.ts';
+import { generatePages, settingsSchemaText } from '../../scripts/generate-docs.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const pages = [
@@ -24,6 +24,11 @@ describe('documents', () => {
       expect(readFileSync(join(root, 'docs', name), 'utf8')).to.equal(text);
     });
   }
+
+  it('src/config/settings/settings-schema.json says what settings-schema.ts says (else: npm run docs)', () => {
+    const text = readFileSync(join(root, 'src/config/settings/settings-schema.json'), 'utf8');
+    expect(text).to.equal(settingsSchemaText());
+  });
 
   for (const page of [...pages, 'docs/errors.md', 'docs/configuration.md']) {
     it(`${page} links only to what exists`, () => {

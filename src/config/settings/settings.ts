@@ -6,7 +6,8 @@ import { check } from '../../util/schema.ts';
 import { findQueueFile } from './harvester-file/places.ts';
 import { parseHarvesterSettings } from './harvester-file/harvester-settings.ts';
 import { type Machine, thisMachine } from './machine.ts';
-import { Settings } from './settings-schema.ts';
+import { settingsSchema } from './schema-data.ts';
+import type { Settings } from './settings-schema.ts';
 import { parseYamlSettings } from './yaml-settings.ts';
 
 /** The daemon's settings with every path absolute. */
@@ -45,7 +46,7 @@ export function readSettings(
   });
   const { value, problems: found } = located;
   if (value === undefined) return { ok: false, problems: found };
-  const checked = check(Settings, value);
+  const checked = check(settingsSchema, value);
   const wrong = (pointer: string, code: Problem['code'], message: string): Problem => ({
     ...placeOf(located, pointer),
     severity: 'error',
