@@ -336,14 +336,7 @@ function cell(text: string): string {
   return text.replaceAll('|', '\\|');
 }
 
-/** The settings' schema without the library that it is written with. */
-export function settingsSchemaText(): string {
-  return `${JSON.stringify(Settings, null, 2)}\n`;
-}
-
 if (import.meta.main) {
-  const schema = join(import.meta.dirname, '../src/config/settings/settings-schema.json');
-  writeFileSync(schema, settingsSchemaText());
   for (const [name, text] of Object.entries(generatePages())) {
     writeFileSync(join(import.meta.dirname, '../docs', name), text);
   }
