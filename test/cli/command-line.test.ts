@@ -163,9 +163,13 @@ describe('command line, while no daemon runs', () => {
       queues: { Q: { maxWorkers: 1, nQueueLimitWorker: 1 }, BAD: { maxWorkers: 'x' } },
     });
     try {
-      const daemon = site.start(['--for', '2.5s']);
+      const daemon = site.start();
+      const [worker] = await until('a worker has finished', async () => {
+        const finished = await site.workers({ status: 'finished' }).catch((): WorkerView[] => []);
+        return finished.length > 0 && finished;
+      });
+      daemon.process.kill('SIGTERM');
       expect(await daemon.ended, daemon.output()).to.equal(0);
-      const [worker] = await site.workers({ status: 'finished' });
       expect(worker).to.include({ nativeExitCode: 0 });
       expect((await site.run('logs', String(worker?.workerID))).stdout).to.equal('done\n');
       const queue = await site.queue('Q');
