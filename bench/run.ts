@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util';
 import { benchCore } from './core/index.ts';
 import { benchHTCondor, parts as partsOfHTCondor } from './htcondor/index.ts';
 import { benchKubernetes, parts as partsOfKubernetes } from './kubernetes/index.ts';
+import { benchStart } from './start/index.ts';
 import type { Options } from './shared/parts.ts';
 
 interface Benchmark {
@@ -13,6 +14,7 @@ interface Benchmark {
 }
 
 const benchmarks: Readonly<Record<string, Benchmark>> = {
+  start: { run: ({ resultsDirectory }) => benchStart(resultsDirectory), parts: [] },
   core: { run: ({ resultsDirectory }) => benchCore(resultsDirectory), parts: [] },
   kubernetes: { run: benchKubernetes, parts: partsOfKubernetes },
   htcondor: { run: benchHTCondor, parts: partsOfHTCondor },

@@ -37,7 +37,6 @@ export async function campaign(arena: Arena, plan: Plan): Promise<Report> {
   const observer = new Observer(arena);
   const struck = new Map<string, number>();
   const all = [...keeper.faults, ...arena.faults];
-  const begin = performance.now();
   try {
     await until(
       'the first workers live',
@@ -45,6 +44,7 @@ export async function campaign(arena: Arena, plan: Plan): Promise<Report> {
       longestRecovery,
     );
     observer.begin();
+    const begin = performance.now();
     while (performance.now() - begin < plan.forMs) {
       await sleep(dice.between(0, 1500));
       const fault = dice.pickByWeight(all);

@@ -18,7 +18,7 @@ const configuration = [
   '.c8rc.json',
   '.dependency-cruiser.cjs',
   '.gitignore',
-  '.mocharc.json',
+  '.mocharc.cjs',
   '.prettierignore',
   '.prettierrc.json',
   'eslint.config.js',
@@ -51,7 +51,7 @@ export function plant(tree: string, files: Files): void {
 export function steps(): Map<string, string[]> {
   const script = readFileSync(join(root, 'scripts/test'), 'utf8');
   return new Map(
-    [...script.matchAll(/^step (\S+) (.+)$/gm)].map(([, name = '', command = '']) => [
+    [...script.matchAll(/^(?:step|aside) (\S+) (.+)$/gm)].map(([, name = '', command = '']) => [
       name,
       command.split(' '),
     ]),
@@ -84,6 +84,8 @@ export async function run(
     FORCE_COLOR: undefined,
     // Nor are they the run that made an environment of its own.
     THRESHER_OWN_ENVIRONMENT: undefined,
+    THRESHER_TEST_TIER: undefined,
+    THRESHER_TEST_DURATIONS: undefined,
   };
   const options = {
     cwd,

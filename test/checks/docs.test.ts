@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { expect } from 'chai';
 import { generatePages } from '../../scripts/generate-docs.ts';
+import { generateSettings } from '../../scripts/generate-settings.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const pages = [
@@ -22,6 +23,12 @@ describe('documents', () => {
   for (const [name, text] of Object.entries(generatePages())) {
     it(`docs/${name} says what the sources say (else: npm run docs)`, () => {
       expect(readFileSync(join(root, 'docs', name), 'utf8')).to.equal(text);
+    });
+  }
+
+  for (const [name, text] of Object.entries(generateSettings())) {
+    it(`src/config/settings/${name} says what settings-schema.ts says (else: npm run docs)`, () => {
+      expect(readFileSync(join(root, 'src/config/settings', name), 'utf8')).to.equal(text);
     });
   }
 

@@ -33,7 +33,7 @@ const lines = (plants: readonly Planted[]): string[] =>
 
 describe('scripts/test', () => {
   it('has no check without a planted violation here', () => {
-    expect([...steps().keys()]).to.deep.equal(['format', 'types', 'lint', 'layers', 'build', 'tests']);
+    expect([...steps().keys()]).to.deep.equal(['lint', 'format', 'types', 'layers', 'build', 'tests']);
   });
 
   const stops = ['kubernetes stop', 'htcondor stop'];
@@ -102,6 +102,29 @@ describe('scripts/test', () => {
     expect(failed.called.slice(-2)).to.deep.equal(stops);
   });
 
+  it('starts no real systems for the tiers that need none, and runs neither checks nor coverage', async () => {
+    for (const [tier, called] of [
+      ['unit', ['mocha']],
+      ['promises', ['tsc', 'mocha']],
+    ] as const) {
+      const passed = await runWith(bareTree(), '', [tier]);
+      expect(passed.status, passed.output).to.equal(0);
+      expect(passed.called).to.deep.equal(called);
+      const failed = await runWith(bareTree(), 'mocha ', [tier]);
+      expect(failed.status, failed.output).to.equal(1);
+    }
+  });
+
+  it('runs the tier of the real systems on them, and fails when it fails', async () => {
+    const { called, output } = await runWith(bareTree(), '', ['--durations', 'systems']);
+    const relevant = called.filter((name) => /^(kubernetes|htcondor|mocha|c8|eslint)\b/.test(name));
+    expect(relevant, output).to.deep.equal([
+      ...['htcondor start', 'kubernetes build', 'kubernetes start', 'mocha'],
+      ...stops,
+    ]);
+    expect((await runWith(bareTree(), 'mocha ', ['systems'])).status).to.equal(1);
+  });
+
   for (const action of ['htcondor start', 'kubernetes build', 'kubernetes start']) {
     it(`fails when ${action} of the real systems fails, shows why, and tests nothing`, async () => {
       const tree = bareTree();
@@ -123,7 +146,10 @@ describe('scripts/test', () => {
     const slow = '#!/bin/sh\necho "$1 $2" >>called\n[ "$2" = stop ] || exec sleep 1000\n';
     plant(tree, { 'scripts/test-env': slow });
     const { status, output, called } = await runWith(tree, steps().get('lint')?.join(' ') ?? '');
-    expect({ status, output }).to.deep.equal({ status: 1, output: '== format\n== types\n== lint\n' });
+    expect({ status, output }).to.deep.equal({
+      status: 1,
+      output: '== format\n== types\n== layers\n== build\n== lint\n',
+    });
     expect(called.slice(-2)).to.deep.equal(stops);
   });
 });
@@ -503,8 +529,11 @@ describe('twice', () => {
 });
 `,
   };
-  const tree = (planted: Files = {}): string =>
-    copiedTree(['test/support/temporary.ts'], { ...covered, ...planted });
+  /** The parts of the suite that Mocha's configuration names. */
+  const suite = ['temporary.ts', 'tiers.ts', 'durations.json', 'durations.ts', 'durations-reporter.ts'].map(
+    (name) => `test/support/${name}`,
+  );
+  const tree = (planted: Files = {}): string => copiedTree(suite, { ...covered, ...planted });
 
   it('passes on an unviolated copy', async () => {
     const { status, output } = await runStep('tests', tree());

@@ -2,7 +2,6 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join, relative, resolve } from 'node:path';
 import { expect } from 'chai';
 import { runHere } from '../support/command-line.ts';
-import { runProgram } from '../support/site.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 type Json = Record<string, unknown>;
@@ -696,7 +695,7 @@ describe('check-config', () => {
   it('makes nothing, also as the real program', async () => {
     write({ Q: good() });
     const before = readdirSync(directory);
-    const { status, stdout, stderr } = await runProgram('--config', settings, 'check-config');
+    const { status, stdout, stderr } = await runHere('--config', settings, 'check-config');
     expect({ status, stderr }).to.deep.equal({ status: 0, stderr: '' });
     expect(stdout).to.match(/^Q  ready\n1 queue: 1 ready/);
     expect(readdirSync(directory)).to.deep.equal(before);

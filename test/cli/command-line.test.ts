@@ -1,9 +1,11 @@
 import { spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import type { QueueView, WorkerView } from '../../src/daemon/view.ts';
-import { runProgram, Site } from '../support/site.ts';
+import { runHere } from '../support/command-line.ts';
+import { program } from '../support/program.ts';
+import { Site } from '../support/site.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 import { until } from '../support/until.ts';
 
@@ -145,8 +147,7 @@ describe('command line, on a running daemon', () => {
   });
 
   it('survives a reader that closes early', async () => {
-    const program = resolve(import.meta.dirname, '../../bin/thresher');
-    const shell = spawn('sh', ['-c', `"${program}" --config "${site.config}" workers | head -1`]);
+    const shell = spawn('sh', ['-c', `"${program()}" --config "${site.config}" workers | head -1`]);
     let stdout = '';
     shell.stdout.on('data', (piece: Buffer) => (stdout += piece.toString()));
     const status = await new Promise((done) => shell.once('close', done));
@@ -162,9 +163,13 @@ describe('command line, while no daemon runs', () => {
       queues: { Q: { maxWorkers: 1, nQueueLimitWorker: 1 }, BAD: { maxWorkers: 'x' } },
     });
     try {
-      const daemon = site.start(['--for', '2.5s']);
+      const daemon = site.start();
+      const [worker] = await until('a worker has finished', async () => {
+        const finished = await site.workers({ status: 'finished' }).catch((): WorkerView[] => []);
+        return finished.length > 0 && finished;
+      });
+      daemon.process.kill('SIGTERM');
       expect(await daemon.ended, daemon.output()).to.equal(0);
-      const [worker] = await site.workers({ status: 'finished' });
       expect(worker).to.include({ nativeExitCode: 0 });
       expect((await site.run('logs', String(worker?.workerID))).stdout).to.equal('done\n');
       const queue = await site.queue('Q');
@@ -246,7 +251,7 @@ describe('command line, used wrongly', () => {
 
   it('a settings file that is not there', async () => {
     const missing = join(temporaryDirectory(), 'none.yaml');
-    const { status, stderr } = await runProgram('--config', missing, 'queues');
+    const { status, stderr } = await runHere('--config', missing, 'queues');
     expect(status).to.equal(1);
     expect(stderr).to.match(
       /^thresher: \S*none\.yaml: error: cannot read the file: [^\n]* \[file-unreadable\]\n$/,
@@ -262,7 +267,7 @@ describe('command line, used wrongly', () => {
   });
 
   it('version works without any configuration', async () => {
-    const { status, stdout } = await runProgram('version');
+    const { status, stdout } = await runHere('version');
     expect(status).to.equal(0);
     expect(stdout).to.match(/^thresher \d+\.\d+\.\d+ \(Node 24\.\d+\.\d+\)\n$/);
   });

@@ -1,13 +1,14 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { workerStatuses } from '../../src/worker/status.ts';
-import { runProgram, Site } from '../support/site.ts';
+import { runHere } from '../support/command-line.ts';
+import { program } from '../support/program.ts';
+import { Site } from '../support/site.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 import { until } from '../support/until.ts';
 
-const program = resolve(import.meta.dirname, '../../bin/thresher');
 
 let script = '';
 
@@ -21,7 +22,7 @@ function complete(...words: string[]): string[] {
     _thresher
     printf '%s\\n' "\${COMPREPLY[@]}"
   `;
-  const text = execFileSync('bash', ['-euc', ask, program, script, ...words], {
+  const text = execFileSync('bash', ['-euc', ask, program(), script, ...words], {
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -34,7 +35,7 @@ describe('completion in bash', () => {
 
   before(async () => {
     script = join(temporaryDirectory(), 'completion');
-    writeFileSync(script, (await runProgram('completion', 'bash')).stdout);
+    writeFileSync(script, (await runHere('completion', 'bash')).stdout);
     const queues = ['CERN_PROD', 'CERN_TEST', 'RAL $(touch OOPS)'];
     site = new Site({
       pilot: 'exit 0',
@@ -102,7 +103,7 @@ describe('completion in bash', () => {
   });
 
   it('is refused for another shell, in one line', async () => {
-    const { status, stderr } = await runProgram('completion', 'tcsh');
+    const { status, stderr } = await runHere('completion', 'tcsh');
     expect(status).to.equal(2);
     expect(stderr).to.match(/^thresher: [^\n]*'tcsh' is invalid[^\n]*Allowed choices are bash\.[^\n]*\n$/);
   });

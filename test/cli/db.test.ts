@@ -18,7 +18,9 @@ import { expect } from 'chai';
 import { checkDatabase } from '../../src/store/sqlite/check.ts';
 import { openStore } from '../../src/store/store.ts';
 import { insertEnded } from '../support/ended-workers.ts';
-import { type CommandResult, makeDirectory, runProgram, Site } from '../support/site.ts';
+import { type CommandResult, runHere } from '../support/command-line.ts';
+import { program } from '../support/program.ts';
+import { makeDirectory, Site } from '../support/site.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 import { until } from '../support/until.ts';
 
@@ -261,8 +263,7 @@ describe('db backup, to where none can go', () => {
     const small = makeDirectory(site.path('small'));
     const older = site.path('older.db');
     inDatabase(older, (db) => db.exec('CREATE TABLE t (x)'));
-    const program = join(import.meta.dirname, '../../bin/thresher');
-    const command = [program, '--config', site.config, 'db', 'backup', '--force', join(small, 'old.db')];
+    const command = [program(), '--config', site.config, 'db', 'backup', '--force', join(small, 'old.db')];
     const child = spawn('unshare', ['-rm', 'sh', '-c', script, 'sh', small, older, ...command], {
       env: { ...process.env, SMALL: small },
     });
@@ -401,7 +402,7 @@ describe('db check', () => {
       const damaged = join(temporaryDirectory(), 'damaged.db');
       copyFileSync(file, damaged);
       truncateSync(damaged, statSync(damaged).size - 4096 * pages);
-      const { status, stdout, stderr } = await runProgram('db', 'check', damaged);
+      const { status, stdout, stderr } = await runHere('db', 'check', damaged);
       expect(stdout).to.match(/^integrity: /);
       expect(stderr).to.equal(`thresher: ${damaged} is not as it should be [store-inconsistent]\n`);
       expect(status).to.equal(1);
@@ -414,15 +415,15 @@ describe('db check', () => {
     writeFileSync(path('text'), 'this is no database. '.repeat(100));
     writeFileSync(path('empty'), '');
     inDatabase(path('other.db'), (db) => db.exec('CREATE TABLE workers (x)'));
-    const findings = async (name: string) => (await runProgram('db', 'check', path(name))).stdout;
+    const findings = async (name: string) => (await runHere('db', 'check', path(name))).stdout;
     expect(await findings('text')).to.equal('integrity: file is not a database\n');
     expect(await findings('empty')).to.equal('not-thresher: this is a database, but none of thresher\n');
     expect(await findings('other.db')).to.equal('not-thresher: this is a database, but none of thresher\n');
     failsWith(
-      await runProgram('db', 'check', path('none.db')),
+      await runHere('db', 'check', path('none.db')),
       `there is no database ${path('none.db')} [store-missing]`,
     );
-    failsWith(await runProgram('db', 'check', dir), `${dir} is a directory, not a database [store-missing]`);
+    failsWith(await runHere('db', 'check', dir), `${dir} is a directory, not a database [store-missing]`);
     expect(readdirSync(dir).sort()).to.deep.equal(['empty', 'other.db', 'text']);
   });
 });

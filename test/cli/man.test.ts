@@ -6,7 +6,7 @@ import { realEnvironment } from '../../src/cli/environment.ts';
 import { escape, manPage } from '../../src/cli/man-page.ts';
 import { makeProgram } from '../../src/cli/program.ts';
 import { allCommands, commandTree } from '../../src/cli/tree.ts';
-import { runProgram } from '../support/site.ts';
+import { runHere } from '../support/command-line.ts';
 
 const tree = commandTree(await makeProgram(realEnvironment));
 /** `groff` is no part of every system: the page is formatted where it exists. */
@@ -16,7 +16,7 @@ describe('manual page', () => {
   const page = manPage(tree);
 
   it('is what `thresher man` prints, and what the package gives to man', async () => {
-    expect((await runProgram('man')).stdout).to.equal(page);
+    expect((await runHere('man')).stdout).to.equal(page);
     const text = readFileSync(resolve(import.meta.dirname, '../../package.json'), 'utf8');
     expect((JSON.parse(text) as { man: string }).man).to.equal('docs/thresher.8');
   });

@@ -17,6 +17,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { expect } from 'chai';
 import { LogFile } from '../../src/daemon/log-file.ts';
 import { createLog, formatInUse, isJournal } from '../../src/daemon/logging.ts';
+import { program } from '../support/program.ts';
 import { Site } from '../support/site.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 import { until } from '../support/until.ts';
@@ -195,8 +196,7 @@ describe('log of a running daemon', () => {
     const file = openSync(path, 'w');
     try {
       const { dev, ino } = fstatSync(file);
-      const program = resolve(import.meta.dirname, '../../bin/thresher');
-      execFileSync(program, ['--config', site.config, 'run', '--for', '0.5s'], {
+      execFileSync(program(), ['--config', site.config, 'run', '--for', '0.5s'], {
         stdio: ['ignore', 'ignore', file],
         env: { ...process.env, JOURNAL_STREAM: `${dev}:${ino}` },
       });

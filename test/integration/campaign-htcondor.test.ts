@@ -1,7 +1,7 @@
 import { HTCondorArena } from '../campaign/htcondor.ts';
 import { keepsItsPromises } from '../campaign/promises.ts';
 
-describe('through two minutes of random faults on HTCondor', function () {
+describe('through random faults on HTCondor', function () {
   this.timeout(900_000);
 
   it('thresher starts no worker twice, exceeds no limit, forgets none and fills its queues again', async () => {

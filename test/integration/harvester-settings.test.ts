@@ -3,12 +3,11 @@ import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from '
 import { join, relative, resolve } from 'node:path';
 import { expect } from 'chai';
 import type { WorkerView } from '../../src/daemon/view.ts';
+import { program } from '../support/program.ts';
 import { Site } from '../support/site.ts';
 import { until } from '../support/until.ts';
 
-const checkout = resolve(import.meta.dirname, '../..');
 const template = resolve(import.meta.dirname, '../fixtures/harvester/panda_harvester.cfg');
-const program = join(checkout, 'bin/thresher');
 
 /** The template as a site would fill it in, and what thresher needs beside. */
 function filledIn(site: Site): string {
@@ -68,7 +67,7 @@ describe("Harvester's own settings file", () => {
   });
 
   it('is refused for its placeholders, one line each', () => {
-    const result = spawnSync(program, ['--config', template, 'run', '--for', '1s'], { encoding: 'utf8' });
+    const result = spawnSync(program(), ['--config', template, 'run', '--for', '1s'], { encoding: 'utf8' });
     const shown = relative(process.cwd(), template);
     const right = "a placeholder of Harvester's template; write what your site has [template-placeholder]";
     expect(result.stderr.trimEnd().split('\n')).to.deep.equal([
@@ -82,7 +81,7 @@ describe("Harvester's own settings file", () => {
   it('is found where Harvester looks, and a line says which it is', () => {
     const home = site.path('panda');
     const env = { ...process.env, HOME: site.path('nobody'), PANDA_HOME: home, HARVESTER_ID: 'A' };
-    const run = () => spawnSync(program, ['queues', '--output', 'json'], { encoding: 'utf8', env });
+    const run = () => spawnSync(program(), ['queues', '--output', 'json'], { encoding: 'utf8', env });
     expect(run().stderr).to.match(
       /^thresher: there is no settings file; looked for \/etc\/.* \[settings-missing\]\n$/,
     );

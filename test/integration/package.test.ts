@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect } from 'chai';
+import { copiedTree } from '../checks/copied-tree.ts';
 import { Site } from '../support/site.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
@@ -13,7 +14,10 @@ describe('the published package', () => {
   before(function () {
     this.timeout(240_000);
     const directory = temporaryDirectory();
-    execFileSync('npm', ['pack', '--pack-destination', directory, '--loglevel=error'], { cwd: checkout });
+    // Packing builds `dist/`: in a copy, since other tests run the program from the one of the checkout meanwhile.
+    const { files } = JSON.parse(readFileSync(join(checkout, 'package.json'), 'utf8')) as { files: string[] };
+    const tree = copiedTree(['src', ...files.filter((path) => path !== 'dist')]);
+    execFileSync('npm', ['pack', '--pack-destination', directory, '--loglevel=error'], { cwd: tree });
     mkdirSync(join(directory, 'node_modules'));
     execFileSync('sh', ['-c', 'tar xzf *.tgz && mv package node_modules/thresher'], { cwd: directory });
     installed = join(directory, 'node_modules/thresher');

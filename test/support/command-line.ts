@@ -1,7 +1,12 @@
 import { Writable } from 'node:stream';
 import { runProgram } from '../../src/cli/program.ts';
 import { realEnvironment } from '../../src/cli/environment.ts';
-import type { CommandResult } from './site.ts';
+
+export interface CommandResult {
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
 
 /** Runs one command line in this process: for subcommands that read files and print, many times over. */
 export async function runHere(...args: string[]): Promise<CommandResult> {

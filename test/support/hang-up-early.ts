@@ -4,7 +4,7 @@ import { registerHooks } from 'node:module';
 let sent = false;
 registerHooks({
   resolve(specifier, context, next) {
-    if (!sent && specifier.endsWith('/program.ts')) {
+    if (!sent && /\/program\.[jt]s$/.test(specifier)) {
       sent = true;
       process.kill(process.pid, 'SIGHUP');
     }

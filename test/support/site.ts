@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { stringify } from 'yaml';
+import { namedCommand } from '../../src/cli/named-command.ts';
 import { readSettings } from '../../src/config/settings/settings.ts';
 import { runningDaemon } from '../../src/daemon/lock.ts';
 import { openBesideDaemon } from '../../src/daemon/reader.ts';
@@ -10,11 +11,13 @@ import type { StateDir } from '../../src/daemon/state-dir.ts';
 import { type QueueView, queueViews, type WorkerView, workerView } from '../../src/daemon/view.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { WorkerStatus } from '../../src/worker/status.ts';
+import { type CommandResult, runHere } from './command-line.ts';
+import { modules, program } from './program.ts';
 import { temporaryDirectory } from './temporary.ts';
 import { until } from './until.ts';
 
 const checkout = resolve(import.meta.dirname, '../..');
-const crashDaemon = join(checkout, 'test/support/crash-daemon.ts');
+const crashDaemon = join(import.meta.dirname, 'crash-daemon.ts');
 
 export interface RunningDaemon {
   readonly pid: number;
@@ -23,12 +26,6 @@ export interface RunningDaemon {
   output(): string;
   /** Resolves with its end: exit code or signal. */
   readonly ended: Promise<number | NodeJS.Signals>;
-}
-
-export interface CommandResult {
-  readonly status: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
 }
 
 export interface SiteOptions {
@@ -89,12 +86,12 @@ export class Site {
 
   /** Starts the real daemon. */
   start(args: string[] = [], env: Record<string, string> = {}): RunningDaemon {
-    return this.#spawn(join(checkout, 'bin/thresher'), ['--config', this.config, 'run', ...args], env);
+    return this.#spawn(program(), ['--config', this.config, 'run', ...args], env);
   }
 
   /** Starts the real program with a command line of its own, followed and ended as a daemon is. */
   startWith(args: string[], env: Record<string, string> = {}): RunningDaemon {
-    return this.#spawn(join(checkout, 'bin/thresher'), args, env);
+    return this.#spawn(program(), args, env);
   }
 
   /**
@@ -104,10 +101,10 @@ export class Site {
   startOnSmallDisk(size: string) {
     mkdirSync(this.stateDir, { recursive: true });
     const script = 'mount -t tmpfs -o size="$1" tmpfs "$2" && shift 2 && exec "$@"';
-    const program = [join(checkout, 'bin/thresher'), '--config', this.config];
-    const inside = ['-rm', 'sh', '-c', script, 'sh', size, this.stateDir, ...program, 'run'];
+    const command = [program(), '--config', this.config];
+    const inside = ['-rm', 'sh', '-c', script, 'sh', size, this.stateDir, ...command, 'run'];
     const daemon = this.#spawn('unshare', inside, {});
-    const enter = ['-t', String(daemon.pid), '-U', '-m', '--preserve-credentials', '--', ...program];
+    const enter = ['-t', String(daemon.pid), '-U', '-m', '--preserve-credentials', '--', ...command];
     return {
       daemon,
       stateDir: `/proc/${daemon.pid}/root${this.stateDir}`,
@@ -127,20 +124,26 @@ export class Site {
     const reach = as.length > 0 ? `mkdir -p "$inside" && mount --bind "$outside" "$inside" && ` : '';
     const again = 'while :; do setsid "$@" & wait "$!"; echo a daemon ended; done';
     const script = `outside=$1 inside=$2; shift 2; ${reach}${again}`;
-    const program = [join(checkoutInside, 'bin/thresher'), '--config', this.config, 'run'];
-    const inside = ['sh', '-c', script, 'sh', checkout, checkoutInside, ...as, ...program];
+    const started = as.length > 0 ? join(checkoutInside, 'bin/thresher') : program();
+    const command = [started, '--config', this.config, 'run'];
+    const inside = ['sh', '-c', script, 'sh', checkout, checkoutInside, ...as, ...command];
     // A session of its own: a signal to "the group of PID 1" stays inside.
     return this.#spawn('setsid', ['unshare', ...fence, ...inside], {});
   }
 
   /** Starts a daemon that kills itself with SIGKILL at a step. */
   startCrashingAt(step: string, env: Record<string, string> = {}): RunningDaemon {
-    return this.#spawn(process.execPath, [crashDaemon, this.config, step], env);
+    const { directory, extension } = modules();
+    return this.#spawn(process.execPath, [crashDaemon, this.config, step, directory, extension], env);
   }
 
-  /** Runs one subcommand of the real program. */
-  async run(...args: string[]): Promise<CommandResult> {
-    return runProgram('--config', this.config, ...args);
+  /**
+   * Runs one subcommand, in this process: a program would take ten times as long. A daemon has a process of its own, which it may
+   * end by force.
+   */
+  run(...args: string[]): Promise<CommandResult> {
+    const run = namedCommand(args) === 'run' ? runProgram : runHere;
+    return run('--config', this.config, ...args);
   }
 
   /** The workers as the command line prints them, newest first. Read in this process: polling by a program is dear. */
@@ -252,7 +255,7 @@ export class Site {
 export const countStarts = 'mkdir -p $SITE_DIR/starts; echo start >> $SITE_DIR/starts/$HARVESTER_WORKER_ID;';
 
 export function runProgram(...args: string[]): Promise<CommandResult> {
-  return runCommand(join(checkout, 'bin/thresher'), args);
+  return runCommand(program(), args);
 }
 
 async function runCommand(command: string, args: readonly string[]): Promise<CommandResult> {

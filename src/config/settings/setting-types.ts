@@ -1,4 +1,4 @@
-import { Settings } from './settings-schema.ts';
+import { settingsSchema } from './schema-data.ts';
 
 /** The parts of a JSON schema that decide how a text becomes a value. */
 export interface SettingSchema {
@@ -9,7 +9,7 @@ export interface SettingSchema {
 
 /** The schema of one section; undefined where thresher has no such section. */
 export function sectionSchema(section: string): SettingSchema | undefined {
-  return propertyOf(Settings as unknown as SettingSchema, section);
+  return propertyOf(settingsSchema as unknown as SettingSchema, section);
 }
 
 /** The schema of one key of a section; undefined where thresher has no such key. */

@@ -1,12 +1,14 @@
 import { dirname, extname, resolve } from 'node:path';
+import type { ValidateFunction } from 'ajv';
 import { validate as isCron } from 'node-cron';
 import type { Located, Problem } from '../../util/located.ts';
 import { readLocatedSync } from '../../util/located-file.ts';
-import { check } from '../../util/schema.ts';
+import { verdict } from '../../util/verdict.ts';
 import { findQueueFile } from './harvester-file/places.ts';
 import { parseHarvesterSettings } from './harvester-file/harvester-settings.ts';
 import { type Machine, thisMachine } from './machine.ts';
-import { Settings } from './settings-schema.ts';
+import type { Settings } from './settings-schema.ts';
+import { validate } from './settings-validator.ts';
 import { parseYamlSettings } from './yaml-settings.ts';
 
 /** The daemon's settings with every path absolute. */
@@ -45,7 +47,7 @@ export function readSettings(
   });
   const { value, problems: found } = located;
   if (value === undefined) return { ok: false, problems: found };
-  const checked = check(Settings, value);
+  const checked = verdict<Settings>(validate as ValidateFunction, value);
   const wrong = (pointer: string, code: Problem['code'], message: string): Problem => ({
     ...placeOf(located, pointer),
     severity: 'error',

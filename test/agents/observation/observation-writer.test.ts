@@ -5,6 +5,7 @@ import { ObservationWriter } from '../../../src/agents/observation/observation-w
 import { openStore, type Store } from '../../../src/store/store.ts';
 import { systemClock } from '../../../src/util/clock.ts';
 import type { Observation } from '../../../src/worker/observation.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 import { recordingLog, workerOf } from '../../support/samples.ts';
 import { until } from '../../support/until.ts';
 
@@ -63,9 +64,16 @@ describe('observations of workers whose submission is under way', () => {
     expect((await statusOf(1)).status).to.equal('running');
   });
 
-  it('wait for nobody else', async () => {
-    writer.add(seen(1));
-    writer.add(seen(2, { status: 'running', nativeStatus: 'Running' }));
+  it('hold up no observation of another worker', async () => {
+    const clock = new ManualClock();
+    const own = new ObservationWriter(ledger, clock, recordingLog());
+    own.add(seen(1));
+    own.add(seen(2, { status: 'running', nativeStatus: 'Running' }));
+    await clock.advance(100);
+    // The clock stands still from here on: nothing that is written later is waited for.
     await becomes(2, 'Running');
+    expect(await statusOf(1)).to.deep.equal({ status: 'pending', nativeStatus: null });
+    ledger.inFlight.clear();
+    await own.flushed();
   });
 });

@@ -6,7 +6,7 @@ import { type Override, readOverride } from './override.ts';
 import { typedValue, type TypedValue } from './values.ts';
 import type { Machine } from '../machine.ts';
 import { fit, propertyOf, sectionSchema, type SettingSchema } from '../setting-types.ts';
-import { Settings } from '../settings-schema.ts';
+import { settingsSchema } from '../schema-data.ts';
 
 type Report = (
   severity: Problem['severity'],
@@ -193,7 +193,7 @@ function reportUnread(
   const pointer = toPointer([name]);
   const known = harvesterKeys(name);
   if (schema === undefined && !harvesterSections.includes(name)) {
-    const sections = [...harvesterSections, ...Object.keys(Settings.properties)];
+    const sections = [...harvesterSections, ...Object.keys(settingsSchema.properties)];
     const meant = similar(name, sections)[0];
     const message = `[${name}] is a section of neither Harvester nor thresher${meant === undefined ? '' : `; is [${meant}] meant?`}`;
     report('warning', 'unknown-setting', { pointer, line }, message);

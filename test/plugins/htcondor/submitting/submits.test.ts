@@ -91,11 +91,18 @@ describe('the record of submissions under way', () => {
     expect(await ended).to.deep.equal([null, 'SIGKILL']);
   });
 
-  it('takes half a file for what it is: the process never got anything to submit', async () => {
-    mkdirSync(directory);
-    for (const content of ['', '{"pid": 1', '[]', '{"pid": 1}']) {
+  for (const content of ['', '{"pid": 1', '[]', '{"pid": 1}']) {
+    it(`takes a file with ${content === '' ? 'nothing' : content} for no process, and ends those of the other files`, async () => {
+      const { pid, ended } = hanging();
+      (await submits.begin([1])).onStart(pid);
       writeFileSync(join(directory, 'half.json'), content);
-      await submits.end(new Set([1]), signal);
-    }
-  });
+      expect([...(await submits.unfinished(new Set([1]))).keys()], 'the process that hangs').to.deep.equal([
+        1,
+      ]);
+      expect(await submits.end(new Set([1]), signal)).to.deep.equal(new Map());
+      expect(await ended).to.deep.equal([null, 'SIGKILL']);
+      expect(await submits.unfinished(new Set([1]))).to.deep.equal(new Map());
+      expect(readdirSync(directory)).to.deep.equal(['half.json']);
+    });
+  }
 });

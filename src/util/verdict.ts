@@ -1,0 +1,124 @@
+import type { ErrorObject, ValidateFunction } from 'ajv';
+import type { Problem } from './located.ts';
+import { toPointer } from './located.ts';
+import { whatIsMeant } from './nearest.ts';
+import { hidden, withoutSecrets } from './secrets.ts';
+
+/** A value checked against its schema: either usable, or the list of what is wrong with it. */
+export type Checked<T> =
+  { readonly ok: true; readonly value: T } | { readonly ok: false; readonly problems: SchemaProblem[] };
+
+/** A mistake found by a schema; the caller knows file and line. */
+export interface SchemaProblem {
+  readonly pointer: string;
+  readonly code: Extract<Problem['code'], 'wrong-type' | 'unknown-setting'>;
+  readonly message: string;
+}
+
+/** Has a copy of `value` judged by a function that Ajv made of a schema, which fills in the schema's defaults. */
+export function verdict<T>(validate: ValidateFunction, value: unknown): Checked<T> {
+  const copy: unknown = structuredClone(value);
+  if (validate(copy)) return { ok: true, value: copy as T };
+  return { ok: false, problems: describe(validate.errors ?? []) };
+}
+
+function describe(errors: readonly ErrorObject[]): SchemaProblem[] {
+  // An `anyOf` reports every branch and then itself; the last says it best when its schema has a description.
+  const unions = errors.filter((error) => error.keyword === 'anyOf').map((error) => error.schemaPath);
+  return errors
+    .filter((error) => !unions.some((path) => error.schemaPath.startsWith(`${path}/`)))
+    .map((error) => {
+      if (error.keyword === 'additionalProperties') {
+        const key = (error.params as { additionalProperty: string }).additionalProperty;
+        const pointer = `${error.instancePath}${toPointer([key])}`;
+        const { properties = {}, patternProperties } = (error.parentSchema ?? {}) as Record<string, object>;
+        const message =
+          patternProperties === undefined
+            ? `"${key}" is not a known setting here; ${whatIsMeant(key, Object.keys(properties))}`
+            : `"${key}" is no name that may stand here: it must fit ${Object.keys(patternProperties).join(' or ')}`;
+        return { pointer, code: 'unknown-setting', message };
+      }
+      return { pointer: error.instancePath, code: 'wrong-type', message: sentence(error) };
+    });
+}
+
+function sentence(error: ErrorObject): string {
+  const params = error.params as Record<string, unknown>;
+  const parts = error.instancePath.split('/');
+  const last = parts.at(-1) ?? '';
+  // An item of a list is named with its list.
+  const key = /^\d+$/.test(last) ? `${parts.at(-2) ?? ''}[${last}]` : last;
+  const subject = key === '' ? 'it' : key;
+  const shown = shownAt(parts, error.data);
+  const is = `${subject} is ${show(shown)}`;
+  switch (error.keyword) {
+    case 'required':
+      return `"${String(params.missingProperty)}" is missing here`;
+    case 'type':
+      return `${is}; it must be ${article(String(params.type))}${hint(String(params.type), shown)}`;
+    case 'enum':
+      return `${is}; it must be one of ${(params.allowedValues as unknown[]).map(show).join(', ')}`;
+    case 'const':
+      return `${is}; it must be ${show(params.allowedValue)}`;
+    case 'minimum':
+    case 'maximum':
+    case 'exclusiveMinimum':
+      return `${is}; it must be ${String(params.comparison)} ${String(params.limit)}`;
+    case 'pattern':
+      return `${is}; it must match ${String(params.pattern)}`;
+    case 'anyOf': {
+      const branches = (error.parentSchema?.anyOf ?? []) as Form[];
+      return `${is}; it must be one of ${branches.map((branch) => formOf(branch)).join(', ')}`;
+    }
+    default:
+      return `${is}: ${error.message ?? 'it is not allowed'}`;
+  }
+}
+
+/** An item of a list, or a part of an object, is as secret as all of it. */
+function shownAt(path: readonly string[], data: unknown): unknown {
+  return path.some((key) => withoutSecrets(key, data) === hidden) ? hidden : withoutSecrets('', data);
+}
+
+function show(value: unknown): string {
+  // JSON has no word for these, and would say null.
+  if (typeof value === 'number' && !Number.isFinite(value)) return String(value);
+  const text = JSON.stringify(value) as string | undefined;
+  if (text === undefined) return 'nothing';
+  return text.length > 80 ? `${text.slice(0, 77)}...` : text;
+}
+
+/** The parts of a schema that say what a value looks like. */
+interface Form {
+  readonly const?: unknown;
+  readonly type?: string;
+  readonly properties?: Readonly<Record<string, Form>>;
+  readonly patternProperties?: Readonly<Record<string, Form>>;
+}
+
+/** What to write for it. An object is said by its keys: of several objects nothing else tells them apart. */
+function formOf(form: Form): string {
+  if ('const' in form) return show(form.const);
+  const keys = Object.entries(form.properties ?? {});
+  const [any] = Object.values(form.patternProperties ?? {});
+  if (keys.length === 0 && any === undefined) return article(form.type ?? 'value');
+  const named = keys.map(([key, inner]) =>
+    'const' in inner ? `"${key}": ${show(inner.const)}` : `"${key}"`,
+  );
+  return `{ ${[...named, ...(any === undefined ? [] : [`NAME: ${formOf(any)}`])].join(', ')} }`;
+}
+
+function article(type: string): string {
+  if (type === 'object') return 'an object { ... }';
+  if (type === 'array') return 'a list [ ... ]';
+  if (type === 'boolean') return 'true or false';
+  return type === 'integer' ? 'an integer' : `a ${type}`;
+}
+
+/** The commonest slip, a number in quotes; and a number too large to be one. */
+function hint(type: string, data: unknown): string {
+  const wantsNumber = type === 'integer' || type === 'number';
+  if (!wantsNumber) return '';
+  if (typeof data === 'number' && !Number.isFinite(data)) return ' that a computer can count to';
+  return typeof data === 'string' && /^\d+$/.test(data) ? `: write ${data} without quotes` : '';
+}
