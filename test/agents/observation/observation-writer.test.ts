@@ -66,14 +66,14 @@ describe('observations of workers whose submission is under way', () => {
 
   it('hold up no observation of another worker', async () => {
     const clock = new ManualClock();
-    const own = new ObservationWriter(ledger, clock, recordingLog());
+    const own = new ObservationWriter(ledger, clock, recordingLog(), () => undefined);
     own.add(seen(1));
     own.add(seen(2, { status: 'running', nativeStatus: 'Running' }));
     await clock.advance(100);
     // The clock stands still from here on: nothing that is written later is waited for.
     await becomes(2, 'Running');
     expect(await statusOf(1)).to.deep.equal({ status: 'pending', nativeStatus: null });
-    ledger.inFlight.clear();
+    ledger.inFlight.letGo([{ workerId: 1 }]);
     await own.flushed();
   });
 });
