@@ -66,7 +66,8 @@ describe('observations of workers whose submission is under way', () => {
 
   it('hold up no observation of another worker', async () => {
     const clock = new ManualClock();
-    const own = new ObservationWriter(ledger, clock, recordingLog(), () => undefined);
+    const log = recordingLog();
+    const own = new ObservationWriter(ledger, clock, log, factoryEvents(log));
     own.add(seen(1));
     own.add(seen(2, { status: 'running', nativeStatus: 'Running' }));
     await clock.advance(100);
@@ -74,6 +75,8 @@ describe('observations of workers whose submission is under way', () => {
     await becomes(2, 'Running');
     expect(await statusOf(1)).to.deep.equal({ status: 'pending', nativeStatus: null });
     ledger.inFlight.letGo([{ workerId: 1 }]);
-    await own.flushed();
+    const flushed = own.flushed();
+    await clock.advance(1000);
+    await flushed;
   });
 });
