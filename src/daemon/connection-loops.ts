@@ -3,7 +3,6 @@ import { MonitorAgent } from '../agents/monitor.ts';
 import type { ObservationWriter } from '../agents/observations.ts';
 import type { ConnectedPlugins } from '../agents/queue-runtime.ts';
 import { ReconcilerAgent, type ReconcilerOptions } from '../agents/reconciler.ts';
-import type { QueueConfig } from '../config/queues/queues.ts';
 import { followed, type LoopParts, watched } from './queue-loops.ts';
 
 /** A connection at work: one monitor and one listing, whoever shares it. */
@@ -52,17 +51,4 @@ export function makeConnectionLoops(
     loops.wakeAll('submit');
   });
   return { reconciler, all: [listing, monitoring] };
-}
-
-/** By connection, what of the configurations that use it makes its monitor and sweeper. */
-export function madeOf(
-  users: readonly { readonly config: QueueConfig; readonly connections: readonly string[] }[],
-): ReadonlyMap<string, string> {
-  const made = new Map<string, Set<string>>();
-  for (const { config, connections } of users) {
-    const { monitor, sweeper } = config.plugins;
-    const text = JSON.stringify([monitor, sweeper]);
-    for (const name of connections) made.set(name, (made.get(name) ?? new Set()).add(text));
-  }
-  return new Map([...made].map(([name, texts]) => [name, [...texts].sort().join()]));
 }

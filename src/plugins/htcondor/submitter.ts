@@ -10,7 +10,8 @@ import type { FindOutcome, Preflight, SubmitOutcome, Submitter } from '../contra
 import type { Rendered } from '../contracts/rendered.ts';
 import type { CeTally } from './place/ce-tally.ts';
 import { find } from './submitting/fence.ts';
-import { connectionName, type HTCondorHub, hubOf } from './hub.ts';
+import type { HTCondorHub } from './hub.ts';
+import { connectionName } from './where.ts';
 import { cesOf } from './place/ce-list.ts';
 import { shareAmongCes } from './place/ce-weight.ts';
 import { type Schedd, shareAmong } from './place/schedds.ts';
@@ -29,6 +30,8 @@ export interface SubmitterParts {
   readonly context: Context;
   readonly tally: CeTally;
   readonly schedds: readonly Schedd[];
+  /** The schedd of a connection. */
+  readonly hubAt: (connection: string) => HTCondorHub;
 }
 
 interface Sending {
@@ -49,17 +52,16 @@ export class HTCondorSubmitter implements Submitter {
   readonly #tally: CeTally;
   readonly #texts: SubmitTexts;
   readonly #schedds: readonly Schedd[];
+  readonly #hubAt: (connection: string) => HTCondorHub;
 
-  constructor({ config, context, tally, schedds }: SubmitterParts) {
+  constructor({ config, context, tally, schedds, hubAt }: SubmitterParts) {
     this.#schedds = schedds;
+    this.#hubAt = hubAt;
     // Relative paths count from the queue file, and not from wherever the daemon was started.
     this.#config = absolutePaths(config, context.configDir);
     this.#context = context;
     this.#tally = tally;
     this.#texts = new SubmitTexts(this.#config, context);
-    const { eventLog: poolLog, useSpool: spooled } = this.#config;
-    for (const schedd of schedds)
-      hubOf(connectionName(schedd), context).followLog(context, { poolLog, spooled });
   }
 
   async preflight(): Promise<Preflight> {
@@ -77,7 +79,7 @@ export class HTCondorSubmitter implements Submitter {
     const { files } = this.#context;
     for (const reason of await missingNow(this.#config, [...templates.values()], files))
       problems.set(reason.message, reason);
-    const hubs = this.#schedds.map((schedd) => hubOf(connectionName(schedd), this.#context));
+    const hubs = this.#schedds.map((schedd) => this.#hubAt(connectionName(schedd)));
     const held = hubs.reduce((sum, hub) => sum + (hub.held.get(queue) ?? 0), 0);
     if (maxHeldJobs !== undefined && held > 0 && held >= maxHeldJobs) {
       const message = `${held} jobs of ${queue} are held, and maxHeldJobs is ${maxHeldJobs}`;
@@ -97,9 +99,7 @@ export class HTCondorSubmitter implements Submitter {
     const outcomes: Outcomes = new Map();
     const places = [...Map.groupBy(workers, ({ placement }) => placement)];
     // Side by side: a schedd that hangs delays only its own.
-    await pMap(places, ([placement, some]) =>
-      this.#submitTo(hubOf(placement, this.#context), some, outcomes, signal),
-    );
+    await pMap(places, ([placement, some]) => this.#submitTo(this.#hubAt(placement), some, outcomes, signal));
     return outcomes;
   }
 
@@ -108,14 +108,14 @@ export class HTCondorSubmitter implements Submitter {
     const outcomes = new Map<number, FindOutcome>();
     const places = [...Map.groupBy(workers, ({ placement }) => placement)];
     await pMap(places, async ([placement, some]) => {
-      for (const [workerId, outcome] of await find(hubOf(placement, this.#context), some, clock, signal))
+      for (const [workerId, outcome] of await find(this.#hubAt(placement), some, clock, signal))
         outcomes.set(workerId, outcome);
     });
     return outcomes;
   }
 
   rehearse(worker: Worker, signal: AbortSignal): Promise<readonly DefinitionProblem[]> {
-    const hubs = this.#schedds.map((schedd) => hubOf(connectionName(schedd), this.#context));
+    const hubs = this.#schedds.map((schedd) => this.#hubAt(connectionName(schedd)));
     return rehearse(hubs, worker, (hub, stage) => this.#texts.texts(hub, worker, stage), {
       signal,
       now: this.#context.clock.now(),
@@ -124,7 +124,7 @@ export class HTCondorSubmitter implements Submitter {
 
   render(worker: Worker): Promise<Rendered> {
     const { queue } = this.#context;
-    const hub = hubOf(worker.placement, this.#context);
+    const hub = this.#hubAt(worker.placement);
     return renderText(this.#texts, this.#config, { hub, queue }, worker);
   }
 

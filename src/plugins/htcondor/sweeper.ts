@@ -4,19 +4,17 @@ import { type JobId, jobIdText, parseJobId, whereJobs } from '../../clients/htco
 import { toReason } from '../../worker/errors.ts';
 import { isFinal } from '../../worker/status.ts';
 import type { Worker, WorkerError } from '../../worker/worker.ts';
-import type { Context } from '../contracts/context.ts';
 import type { Found, GoneOutcome, Sweeper } from '../contracts/sweeper.ts';
 import type { HTCondorHub } from './hub.ts';
 import { followed, inQueue, isHalf, whereWorkers } from './look-up.ts';
 import { type Job, marks } from './marks.ts';
 import type { OptionsOf } from './monitor.ts';
-import type { HTCondorSweeperConfig } from './schema.ts';
+import type { HTCondorDaemon } from './schema.ts';
 import { stateOf } from './state/job-state.ts';
 
 export interface SweeperParts {
   readonly hub: HTCondorHub;
-  readonly config: HTCondorSweeperConfig;
-  readonly context: Context;
+  readonly daemon: HTCondorDaemon;
   readonly options: OptionsOf;
 }
 
@@ -64,7 +62,7 @@ export class HTCondorSweeper implements Sweeper {
   }
 
   async remove(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, GoneOutcome>> {
-    const { hub, config, context } = this.#parts;
+    const { hub, daemon } = this.#parts;
     // What it submits after the removal would run: it has to have ended first.
     const unfinished = await hub.submits.unfinished(new Set(workers.map(({ workerId }) => workerId)));
     const over = workers.filter(({ workerId }) => !unfinished.has(workerId));
@@ -72,11 +70,12 @@ export class HTCondorSweeper implements Sweeper {
     const how = { which: 'true', patience: patience.remove };
     const outcomes = new Map(await this.#removeAll(over, how, signal));
     for (const [workerId, reason] of unfinished) outcomes.set(workerId, keptOr(reason));
-    for (const { workerId } of over) {
+    for (const { workerId, queue, configId } of over) {
       if (outcomes.get(workerId)?.kind !== 'gone') continue;
       hub.refused.delete(workerId);
-      if (config.preparatorBasePath === undefined) continue;
-      const directory = join(resolve(context.configDir, config.preparatorBasePath), String(workerId));
+      const { configDir = '', sweeper } = daemon.queue(queue, configId) ?? {};
+      if (sweeper?.preparatorBasePath === undefined) continue;
+      const directory = join(resolve(configDir, sweeper.preparatorBasePath), String(workerId));
       try {
         await rm(directory, { recursive: true, force: true });
       } catch (error) {
@@ -87,9 +86,9 @@ export class HTCondorSweeper implements Sweeper {
   }
 
   async list(signal: AbortSignal): Promise<readonly Found[]> {
-    const { hub, context, options } = this.#parts;
+    const { hub, daemon, options } = this.#parts;
     const jobs = await inQueue(hub, 'true', signal, [...followed, marks.identity]);
-    const now = context.clock.now();
+    const now = daemon.clock.now();
     return jobs
       .filter((job) => job.ad.JobStatus !== removed)
       .map((job): Found => {
@@ -164,7 +163,7 @@ export class HTCondorSweeper implements Sweeper {
     longest: number,
     signal: AbortSignal,
   ): Promise<readonly Job[]> {
-    const { clock } = this.#parts.context;
+    const { clock } = this.#parts.daemon;
     const deadline = clock.monotonic() + longest;
     for (let pause = pauses.first; ; pause = Math.min(pause * 2, pauses.longest)) {
       const left = await look();
@@ -175,7 +174,7 @@ export class HTCondorSweeper implements Sweeper {
 
   /** The output of spooled jobs goes with them. */
   async #fetch(workers: readonly Worker[], signal: AbortSignal): Promise<void> {
-    const { hub, context, options } = this.#parts;
+    const { hub, daemon, options } = this.#parts;
     const ids = workers.map(({ workerId }) => workerId);
     for (let first = 0; first < ids.length && !signal.aborted; first += fetchedAtOnce) {
       const these = `${whereWorkers(ids.slice(first, first + fetchedAtOnce))} && JobStatus == ${completed} && StageInFinish > 0`;
@@ -184,7 +183,7 @@ export class HTCondorSweeper implements Sweeper {
         const over = spooled.filter(({ ad, workerId = 0, queue, configId }) => {
           const { heldTimeout } = options(queue, configId);
           return isFinal(
-            stateOf(workerId, ad, context.clock.now(), { heldTimeout })?.observation.status ?? 'idle',
+            stateOf(workerId, ad, daemon.clock.now(), { heldTimeout })?.observation.status ?? 'idle',
           );
         });
         if (over.length === 0) continue;
@@ -192,7 +191,7 @@ export class HTCondorSweeper implements Sweeper {
         await hub.client.transferData(`${hub.mine} && (${which})`, signal);
       } catch (error) {
         // A log that cannot be had must not keep its job for ever.
-        context.log.warn('output of spooled jobs could not be fetched', {
+        daemon.log.warn('output of spooled jobs could not be fetched', {
           schedd: hub.submissionHost,
           workers: ids.length,
           ...toReason(error),

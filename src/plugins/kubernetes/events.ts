@@ -1,6 +1,6 @@
 import { toReason } from '../../worker/errors.ts';
 import { collectionPath } from '../../clients/kubernetes/paths.ts';
-import type { Context } from '../contracts/context.ts';
+import type { Host } from '../contracts/context.ts';
 import type { KubernetesHub } from './hub.ts';
 
 const kind = { group: '', version: 'v1', resource: 'events' };
@@ -20,7 +20,7 @@ const longestWarning = 300;
 /** Tells, and goes on at once: an Event that is not written changes nothing. */
 export function tell(
   hub: KubernetesHub,
-  { clock, random, log }: Context,
+  { clock, random, log }: Pick<Host, 'clock' | 'random' | 'log'>,
   { job, reason, message }: Decision,
   signal: AbortSignal,
 ): void {

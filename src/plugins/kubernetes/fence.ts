@@ -2,8 +2,9 @@ import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
 import type { KubernetesObject } from '../../clients/kubernetes/objects.ts';
 import type { Handle, Worker } from '../../worker/worker.ts';
 import type { FilledJob } from './template/fill.ts';
-import type { BatchJobMaker, KubernetesHub } from './hub.ts';
+import type { KubernetesHub } from './hub.ts';
 import { identityOf, isOurs, marksOf } from './marks.ts';
+import type { JobMaker } from './queue-template.ts';
 import type { ObjectMeta } from './state/types.ts';
 
 /** Annotation of a fence: up to which attempt nothing of this worker may begin. */
@@ -18,7 +19,7 @@ const noPods = { suspend: true, parallelism: 0 };
  * it is there no late creation of that name succeeds. The sweeper removes it with the worker, and not before every such
  * request has come or is lost (late-creation.ts).
  */
-async function fenceJob(hub: KubernetesHub, worker: Worker, makeJob: BatchJobMaker) {
+async function fenceJob(hub: KubernetesHub, worker: Worker, makeJob: JobMaker) {
   const marks = marksOf(worker, hub.factoryId);
   const own = await makeJob(worker);
   if (own !== undefined) return asFence(own, worker.attempt);
@@ -104,7 +105,7 @@ const turns = 3;
 export async function fence(
   hub: KubernetesHub,
   worker: Worker,
-  makeJob: BatchJobMaker,
+  makeJob: JobMaker,
   signal: AbortSignal,
 ): Promise<Handle | undefined> {
   // The server said no to it, and was not asked since.

@@ -4,7 +4,7 @@ import { collectionPath, objectPath } from '../../clients/kubernetes/paths.ts';
 import type { Clock } from '../../util/clock.ts';
 import { type OperatorFiles, whyUnreadable } from '../../util/operator-files.ts';
 import { ThresherError } from '../../worker/errors.ts';
-import type { Context } from '../contracts/context.ts';
+import type { Host } from '../contracts/context.ts';
 import type { KubernetesHub } from './hub.ts';
 import { factoryLabel, labelOf, proxySecretLabel, queueLabel } from './marks.ts';
 import type { ObjectMeta } from './state/types.ts';
@@ -34,7 +34,7 @@ export class ProxySecrets {
   /** Deletions under way: what is wanted meanwhile is made again when they are through. */
   readonly #leaving = new Map<string, Promise<void>>();
 
-  constructor(hub: KubernetesHub, { clock, files }: Pick<Context, 'clock' | 'files'>) {
+  constructor(hub: KubernetesHub, { clock, files }: Pick<Host, 'clock' | 'files'>) {
     this.#hub = hub;
     this.#clock = clock;
     this.#files = files;

@@ -76,7 +76,7 @@ export class SubmitTexts {
     ce: ChosenCe | undefined,
   ): DescribedBatch {
     const { factoryId, harvesterId, clock, random, queue, configId } = this.#context;
-    const factoryLog = hub.logOfJobs({ spooled: this.#config.useSpool });
+    const factoryLog = hub.logOfJobs({ spooled: this.#config.useSpool, poolLog: this.#config.eventLog });
     return describeBatch(template, workers, {
       factoryId,
       harvesterId,
