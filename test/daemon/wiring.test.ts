@@ -157,7 +157,7 @@ describe('connections of backends', () => {
     const { wiring, read } = wiringOf(recorder);
     const two = { common: { place: 'one,two' } };
     const runtime = wiring.runtime(await read('A', two), 1, true);
-    const shared = () => recorder.hosts.map(({ share }) => share('cluster', () => ({})));
+    const shared = () => recorder.hosts.map((host) => host.share('cluster', () => ({})));
     wiring.run([runtime]);
     const [one, other] = shared();
     expect(one).to.equal(other);
@@ -183,9 +183,9 @@ describe('connections of backends', () => {
     const config = await read('A', {});
     const submitter = { module: 'Recorder', name: 'RecorderSubmitter', config: { place: 5 } };
     const broken = { ...config, plugins: { ...config.plugins, submitter } };
-    expect(() => wiring.runtime(broken as QueueConfig, 1, true)).to.throw();
+    expect(() => wiring.runtime(broken, 1, true)).to.throw();
     const gone = { ...config, plugins: { ...config.plugins, monitor: { ...submitter, name: 'Gone' } } };
-    expect(() => wiring.runtime(gone as QueueConfig, 1, true))
+    expect(() => wiring.runtime(gone, 1, true))
       .to.throw(ThresherError)
       .with.property('code', 'unknown-plugin');
   });

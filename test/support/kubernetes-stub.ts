@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import type { Context } from '../../src/plugins/contracts/index.ts';
-import type { K8sConnection } from '../../src/plugins/kubernetes/connection.ts';
+import { K8sConnection } from '../../src/plugins/kubernetes/connection.ts';
 import { builtInPlugins, Registry } from '../../src/plugins/registry.ts';
 import { type BackendParts, connectionAt, partOf } from './backend-parts.ts';
 import { type KubeRequest, readKubeRequest } from './kube-request.ts';
@@ -75,7 +75,9 @@ export class KubernetesStub {
   connection(): K8sConnection {
     const definition = new Registry(builtInPlugins).find('monitor', 'thresher/kubernetes', names.monitor);
     if (definition === undefined) throw new Error('the backend is not there');
-    return connectionAt(definition, this.#where, this.context) as K8sConnection;
+    const connection = connectionAt(definition, this.#where, this.context);
+    if (connection instanceof K8sConnection) return connection;
+    throw new Error('it is of another backend');
   }
 
   get #where() {

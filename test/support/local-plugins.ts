@@ -51,7 +51,9 @@ export class LocalBackend {
 
   /** The host that its plugins share. */
   host(): LocalHost {
-    return (connectionAt(this.#definition('monitor'), options, this.context) as LocalConnection).host;
+    const connection = connectionAt(this.#definition('monitor'), options, this.context);
+    if (connection instanceof LocalConnection) return connection.host;
+    throw new Error('it is of another backend');
   }
 
   get root(): string {

@@ -39,9 +39,9 @@ describe('the sweeper of HTCondor', () => {
   function remove(workerId: number) {
     const queueAs = async () => [];
     const hub = { submits, refused: new Map(), mine: 'true', client: { queueAs } } as unknown as HTCondorHub;
+    const daemon = { ...pluginContext(), queue: () => undefined };
     const options = () => ({ heldTimeout: 60 });
-    const config = { preparatorBasePath: undefined } as never;
-    const sweeper = new HTCondorSweeper({ hub, config, context: pluginContext(), options } as never);
+    const sweeper = new HTCondorSweeper({ hub, daemon, options } as never);
     return sweeper.remove([workerOf(workerId)], signal);
   }
 
