@@ -1,7 +1,7 @@
 import type { BackendConnection } from '../contracts/backend.ts';
 import type { Context } from '../contracts/context.ts';
 import { defaultsOf } from '../../util/schema.ts';
-import { HTCondorHub } from './hub.ts';
+import { HTCondorSchedd } from './schedd.ts';
 import { HTCondorMonitor, type OptionsOf } from './monitor.ts';
 import { absolutePaths } from './paths.ts';
 import { CeTally } from './place/ce-tally.ts';
@@ -18,7 +18,7 @@ const onlyLook: HTCondorMonitorConfig = {
 
 /** One schedd with all that submits, follows and ends jobs there. */
 export class HTCondorConnection implements BackendConnection<HTCondorSubmitterConfig, HTCondorConnection> {
-  readonly hub: HTCondorHub;
+  readonly schedd: HTCondorSchedd;
   readonly monitor: HTCondorMonitor;
   readonly sweeper: HTCondorSweeper;
   readonly #daemon: HTCondorDaemon;
@@ -27,11 +27,11 @@ export class HTCondorConnection implements BackendConnection<HTCondorSubmitterCo
   constructor(name: string, daemon: HTCondorDaemon) {
     this.#daemon = daemon;
     this.#tally = daemon.share(everywhere, () => new CeTally());
-    const hub = new HTCondorHub(scheddOfConnection(name), daemon);
-    this.hub = hub;
+    const schedd = new HTCondorSchedd(scheddOfConnection(name), daemon);
+    this.schedd = schedd;
     const options: OptionsOf = (queue, configId) => daemon.queue(queue, configId)?.monitor ?? onlyLook;
-    this.monitor = new HTCondorMonitor({ hub, daemon, options, tally: this.#tally });
-    this.sweeper = new HTCondorSweeper({ hub, daemon, options });
+    this.monitor = new HTCondorMonitor({ schedd, daemon, options, tally: this.#tally });
+    this.sweeper = new HTCondorSweeper({ schedd, daemon, options });
   }
 
   submitter(
@@ -42,18 +42,18 @@ export class HTCondorConnection implements BackendConnection<HTCondorSubmitterCo
     const read = schedds(config, context);
     const named = read.ok ? read.schedds : [];
     // All of them from the beginning, those with weight 0 among them: jobs of the queue may still be there.
-    const hubs = new Map(named.map((schedd) => [connectionName(schedd), at(connectionName(schedd)).hub]));
+    const reached = new Map(named.map((one) => [connectionName(one), at(connectionName(one)).schedd]));
     return new HTCondorSubmitter({
       config,
       context,
       tally: this.#tally,
       schedds: named,
-      hubAt: (name) => hubs.get(name) ?? at(name).hub,
+      scheddAt: (name) => reached.get(name) ?? at(name).schedd,
     });
   }
 
   queuesChanged(): void {
-    this.hub.followLogs(
+    this.schedd.followLogs(
       this.#daemon.queues.flatMap(({ submitter, configDir }) => {
         if (submitter === undefined) return [];
         const { eventLog: poolLog, useSpool: spooled } = absolutePaths(submitter, configDir);

@@ -10,7 +10,7 @@ import type { FindOutcome, Preflight, SubmitOutcome, Submitter } from '../contra
 import type { Rendered } from '../contracts/rendered.ts';
 import type { CeTally } from './place/ce-tally.ts';
 import { find } from './submitting/fence.ts';
-import type { HTCondorHub } from './hub.ts';
+import type { HTCondorSchedd } from './schedd.ts';
 import { connectionName } from './where.ts';
 import { cesOf } from './place/ce-list.ts';
 import { shareAmongCes } from './place/ce-weight.ts';
@@ -31,7 +31,7 @@ export interface SubmitterParts {
   readonly tally: CeTally;
   readonly schedds: readonly Schedd[];
   /** The schedd of a connection. */
-  readonly hubAt: (connection: string) => HTCondorHub;
+  readonly scheddAt: (connection: string) => HTCondorSchedd;
 }
 
 interface Sending {
@@ -52,11 +52,11 @@ export class HTCondorSubmitter implements Submitter {
   readonly #tally: CeTally;
   readonly #texts: SubmitTexts;
   readonly #schedds: readonly Schedd[];
-  readonly #hubAt: (connection: string) => HTCondorHub;
+  readonly #scheddAt: (connection: string) => HTCondorSchedd;
 
-  constructor({ config, context, tally, schedds, hubAt }: SubmitterParts) {
+  constructor({ config, context, tally, schedds, scheddAt }: SubmitterParts) {
     this.#schedds = schedds;
-    this.#hubAt = hubAt;
+    this.#scheddAt = scheddAt;
     // Relative paths count from the queue file, and not from wherever the daemon was started.
     this.#config = absolutePaths(config, context.configDir);
     this.#context = context;
@@ -79,8 +79,8 @@ export class HTCondorSubmitter implements Submitter {
     const { files } = this.#context;
     for (const reason of await missingNow(this.#config, [...templates.values()], files))
       problems.set(reason.message, reason);
-    const hubs = this.#schedds.map((schedd) => this.#hubAt(connectionName(schedd)));
-    const held = hubs.reduce((sum, hub) => sum + (hub.held.get(queue) ?? 0), 0);
+    const schedds = this.#schedds.map((named) => this.#scheddAt(connectionName(named)));
+    const held = schedds.reduce((sum, schedd) => sum + (schedd.held.get(queue) ?? 0), 0);
     if (maxHeldJobs !== undefined && held > 0 && held >= maxHeldJobs) {
       const message = `${held} jobs of ${queue} are held, and maxHeldJobs is ${maxHeldJobs}`;
       problems.set(message, { code: 'htcondor-held-limit', message });
@@ -99,7 +99,9 @@ export class HTCondorSubmitter implements Submitter {
     const outcomes: Outcomes = new Map();
     const places = [...Map.groupBy(workers, ({ placement }) => placement)];
     // Side by side: a schedd that hangs delays only its own.
-    await pMap(places, ([placement, some]) => this.#submitTo(this.#hubAt(placement), some, outcomes, signal));
+    await pMap(places, ([placement, some]) =>
+      this.#submitTo(this.#scheddAt(placement), some, outcomes, signal),
+    );
     return outcomes;
   }
 
@@ -108,15 +110,15 @@ export class HTCondorSubmitter implements Submitter {
     const outcomes = new Map<number, FindOutcome>();
     const places = [...Map.groupBy(workers, ({ placement }) => placement)];
     await pMap(places, async ([placement, some]) => {
-      for (const [workerId, outcome] of await find(this.#hubAt(placement), some, clock, signal))
+      for (const [workerId, outcome] of await find(this.#scheddAt(placement), some, clock, signal))
         outcomes.set(workerId, outcome);
     });
     return outcomes;
   }
 
   rehearse(worker: Worker, signal: AbortSignal): Promise<readonly DefinitionProblem[]> {
-    const hubs = this.#schedds.map((schedd) => this.#hubAt(connectionName(schedd)));
-    return rehearse(hubs, worker, (hub, stage) => this.#texts.texts(hub, worker, stage), {
+    const schedds = this.#schedds.map((named) => this.#scheddAt(connectionName(named)));
+    return rehearse(schedds, worker, (schedd, stage) => this.#texts.texts(schedd, worker, stage), {
       signal,
       now: this.#context.clock.now(),
     });
@@ -124,8 +126,8 @@ export class HTCondorSubmitter implements Submitter {
 
   render(worker: Worker): Promise<Rendered> {
     const { queue } = this.#context;
-    const hub = this.#hubAt(worker.placement);
-    return renderText(this.#texts, this.#config, { hub, queue }, worker);
+    const schedd = this.#scheddAt(worker.placement);
+    return renderText(this.#texts, this.#config, { schedd, queue }, worker);
   }
 
   credentials(): readonly string[] {
@@ -134,19 +136,19 @@ export class HTCondorSubmitter implements Submitter {
   }
 
   async #submitTo(
-    hub: HTCondorHub,
+    schedd: HTCondorSchedd,
     workers: readonly Worker[],
     outcomes: Outcomes,
     signal: AbortSignal,
   ): Promise<void> {
     const reject: Reject = (some, error) => {
       for (const { workerId, attempt } of some) {
-        hub.refused.set(workerId, attempt);
+        schedd.refused.set(workerId, attempt);
         outcomes.set(workerId, { kind: 'rejected', permanent: false, error });
       }
     };
     const [late, due] = partition(workers, ({ workerId, attempt }) => {
-      return (hub.fenced.get(workerId) ?? 0) >= attempt;
+      return (schedd.fenced.get(workerId) ?? 0) >= attempt;
     });
     for (const worker of late) {
       const message = `attempt ${worker.attempt} had been given up before it was sent`;
@@ -154,14 +156,14 @@ export class HTCondorSubmitter implements Submitter {
     }
     if (due.length === 0) return;
     const { ces } = cesOf(this.#config);
-    if (ces.length === 0) await this.#submitBatch(hub, undefined, due, reject, outcomes, signal);
+    if (ces.length === 0) await this.#submitBatch(schedd, undefined, due, reject, outcomes, signal);
     for (const [ce, some] of this.#shared(ces, due))
-      await this.#submitBatch(hub, ce, some, reject, outcomes, signal);
+      await this.#submitBatch(schedd, ce, some, reject, outcomes, signal);
   }
 
   /** One submission: all workers of it have the same description, and so the same CE. */
   async #submitBatch(
-    hub: HTCondorHub,
+    schedd: HTCondorSchedd,
     ce: ChosenCe | undefined,
     due: readonly Worker[],
     reject: Reject,
@@ -176,8 +178,8 @@ export class HTCondorSubmitter implements Submitter {
     let batch: DescribedBatch;
     let directory: string;
     try {
-      directory = await this.#texts.directory(hub);
-      batch = this.#texts.describe(hub, template, due, ce);
+      directory = await this.#texts.directory(schedd);
+      batch = this.#texts.describe(schedd, template, due, ce);
     } catch (error) {
       reject(due, toReason(error));
       return;
@@ -190,7 +192,7 @@ export class HTCondorSubmitter implements Submitter {
     }
     if (batch.workers.length === 0) return;
     const { environment } = template;
-    await this.#send(hub, batch, { directory, environment, ce }, reject, outcomes, signal);
+    await this.#send(schedd, batch, { directory, environment, ce }, reject, outcomes, signal);
     if (ce !== undefined) this.#countAt(ce, batch.workers, outcomes);
   }
 
@@ -205,7 +207,7 @@ export class HTCondorSubmitter implements Submitter {
   }
 
   async #send(
-    hub: HTCondorHub,
+    schedd: HTCondorSchedd,
     { description, workers }: DescribedBatch,
     { directory, environment, ce }: Sending,
     reject: Reject,
@@ -213,14 +215,14 @@ export class HTCondorSubmitter implements Submitter {
     signal: AbortSignal,
   ): Promise<void> {
     for (const { workerId } of workers) {
-      hub.refused.delete(workerId);
-      hub.fenced.delete(workerId);
+      schedd.refused.delete(workerId);
+      schedd.fenced.delete(workerId);
     }
     try {
-      const submit = await hub.submits.begin(workers.map(({ workerId }) => workerId));
+      const submit = await schedd.submits.begin(workers.map(({ workerId }) => workerId));
       const { onStart } = submit;
       const spool = this.#config.useSpool;
-      const jobs = await hub.client
+      const jobs = await schedd.client
         .submit(description, { spool, directory, environment, onStart }, signal)
         .finally(submit.over);
       if (jobs.length !== workers.length) {
@@ -230,8 +232,8 @@ export class HTCondorSubmitter implements Submitter {
       for (const [index, { workerId }] of workers.entries()) {
         const id = jobs[index];
         if (id === undefined) continue;
-        const handle = { batchID: jobIdText(id), submissionHost: hub.submissionHost };
-        hub.fresh.set(handle.batchID, this.#freshJob(id, workerId, ce));
+        const handle = { batchID: jobIdText(id), submissionHost: schedd.submissionHost };
+        schedd.fresh.set(handle.batchID, this.#freshJob(id, workerId, ce));
         outcomes.set(workerId, { kind: 'accepted', handle });
       }
     } catch (error) {

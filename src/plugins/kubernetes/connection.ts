@@ -4,7 +4,7 @@ import type { CheckContext } from '../contracts/definition.ts';
 import type { Context } from '../contracts/context.ts';
 import { Cluster } from './cluster.ts';
 import type { OptionsOf } from './following/following.ts';
-import { KubernetesHub } from './hub.ts';
+import { K8sNamespace } from './namespace.ts';
 import { K8sMonitor } from './monitor.ts';
 import { ProxySecrets } from './proxy-secrets.ts';
 import { jobMaker } from './queue-template.ts';
@@ -26,7 +26,7 @@ const onlyLook = {
 
 /** One namespace of one cluster with all that makes, follows and ends workers there. */
 export class K8sConnection implements BackendConnection<K8sSubmitterConfig> {
-  readonly hub: KubernetesHub;
+  readonly namespace: K8sNamespace;
   readonly monitor: K8sMonitor;
   readonly sweeper: K8sSweeper;
   readonly #daemon: K8sDaemon;
@@ -39,20 +39,20 @@ export class K8sConnection implements BackendConnection<K8sSubmitterConfig> {
     const { config, configDir } = place;
     this.#daemon = daemon;
     this.cluster = daemon.share(clusterName(config, configDir), () => new Cluster(place, daemon));
-    const hub = new KubernetesHub(this.cluster, namespaceOf(config), daemon);
-    this.hub = hub;
-    this.#rights = new Rights(hub, daemon.clock);
-    this.#proxies = new ProxySecrets(hub, daemon);
-    this.#starter = new PilotsStarter(hub, daemon.clock);
+    const namespace = new K8sNamespace(this.cluster, namespaceOf(config), daemon);
+    this.namespace = namespace;
+    this.#rights = new Rights(namespace, daemon.clock);
+    this.#proxies = new ProxySecrets(namespace, daemon);
+    this.#starter = new PilotsStarter(namespace, daemon.clock);
     const options: OptionsOf = (queue, configId) => daemon.queue(queue, configId)?.monitor ?? onlyLook;
-    this.monitor = new K8sMonitor({ hub, context: daemon, options });
+    this.monitor = new K8sMonitor({ namespace, context: daemon, options });
     const beside = { proxies: this.#proxies, starter: this.#starter };
-    this.sweeper = new K8sSweeper({ hub, daemon, options, ...beside });
+    this.sweeper = new K8sSweeper({ namespace, daemon, options, ...beside });
   }
 
   submitter(config: K8sSubmitterConfig, context: Context): K8sSubmitter {
     return new K8sSubmitter({
-      hub: this.hub,
+      namespace: this.namespace,
       rights: this.#rights,
       proxies: this.#proxies,
       starter: this.#starter,

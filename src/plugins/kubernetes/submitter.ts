@@ -14,7 +14,7 @@ import type { FindOutcome, Preflight, SubmitOutcome, Submitter } from '../contra
 import { dryRun } from './dry-run.ts';
 import { fence, handleOf, removeFence, standingOf } from './fence.ts';
 import { type FilledJob, starterIn } from './template/fill.ts';
-import type { KubernetesHub } from './hub.ts';
+import type { K8sNamespace } from './namespace.ts';
 import { type JobMaker, QueueTemplate } from './queue-template.ts';
 import type { PilotsStarter } from './starter/pilots-starter.ts';
 import type { ProxySecret, ProxySecrets } from './proxy-secrets.ts';
@@ -25,7 +25,7 @@ import { type K8sSubmitterConfig, namespaceOf } from './schema.ts';
 import type { KubernetesTemplate } from './template/template.ts';
 
 export interface SubmitterParts {
-  readonly hub: KubernetesHub;
+  readonly namespace: K8sNamespace;
   readonly rights: Rights;
   readonly proxies: ProxySecrets;
   readonly starter: PilotsStarter;
@@ -117,11 +117,11 @@ export class K8sSubmitter implements Submitter {
   }
 
   async find(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, FindOutcome>> {
-    const { hub, config, jobMaker } = this.#parts;
+    const { namespace, config, jobMaker } = this.#parts;
     const outcomes = new Map<number, FindOutcome>();
     const makeJob = jobMaker();
     const findOne = async (worker: Worker) => {
-      outcomes.set(worker.workerId, await findOutcome(hub, worker, makeJob, signal));
+      outcomes.set(worker.workerId, await findOutcome(namespace, worker, makeJob, signal));
     };
     await pMap(workers, findOne, { concurrency: config.nProcesses });
     return outcomes;
@@ -134,8 +134,8 @@ export class K8sSubmitter implements Submitter {
     // The Secret is made with the first worker; the server does not ask for it before its Pod starts.
     const proxySecret = this.#proxyFile() === undefined ? undefined : { name: 'not-made-yet', key: 'proxy' };
     const job = this.#template.jobOf(template, worker, proxySecret);
-    const { hub, rights } = this.#parts;
-    return dryRun({ hub, rights, needs: this.#needs(template) }, template, job, signal);
+    const { namespace, rights } = this.#parts;
+    return dryRun({ namespace, rights, needs: this.#needs(template) }, template, job, signal);
   }
 
   async render(worker: Worker): Promise<Rendered> {
@@ -156,20 +156,20 @@ export class K8sSubmitter implements Submitter {
   }
 
   async #submitOne(job: FilledJob, worker: Worker, signal: AbortSignal): Promise<SubmitOutcome> {
-    const { hub } = this.#parts;
-    hub.refused.delete(worker.workerId);
+    const { namespace } = this.#parts;
+    namespace.refused.delete(worker.workerId);
     try {
       return accepted(worker, await this.#create(job, signal));
     } catch (error) {
       if (!isKubernetesError(error, 'kubernetes-already-exists')) return this.#refusal(error, worker);
     }
     try {
-      const standing = await standingOf(hub, worker, signal);
+      const standing = await standingOf(namespace, worker, signal);
       switch (standing.kind) {
         case 'worker':
           return { kind: 'accepted', handle: standing.handle };
         case 'stranger': {
-          const message = `there is a Job ${worker.name} in ${hub.namespace} that is not this worker's: remove it, or give this factory another id`;
+          const message = `there is a Job ${worker.name} in ${namespace.name} that is not this worker's: remove it, or give this factory another id`;
           return { kind: 'rejected', permanent: true, error: { code: 'k8s-name-taken', message } };
         }
         case 'fence':
@@ -177,7 +177,7 @@ export class K8sSubmitter implements Submitter {
             const message = `attempt ${worker.attempt} had been given up before it arrived`;
             return { kind: 'rejected', permanent: false, error: { code: 'k8s-fenced', message } };
           }
-          await removeFence(hub, worker.name, standing.uid, signal);
+          await removeFence(namespace, worker.name, standing.uid, signal);
           return accepted(worker, await this.#create(job, signal));
         case 'nothing': {
           const message = `the Job ${worker.name} was there a moment ago, and is gone`;
@@ -191,14 +191,14 @@ export class K8sSubmitter implements Submitter {
   }
 
   async #create(job: FilledJob, signal: AbortSignal): Promise<string | undefined> {
-    const { hub } = this.#parts;
+    const { namespace } = this.#parts;
     const options = { signal, metadataOnly: true };
-    return (await hub.client.create<KubernetesObject>(hub.jobs, job, options)).metadata?.uid;
+    return (await namespace.client.create<KubernetesObject>(namespace.jobs, job, options)).metadata?.uid;
   }
 
   #refusal(error: unknown, worker: Worker): SubmitOutcome {
     if (isKubernetesError(error) && error.maybeDone) return { kind: 'unknown', error: toReason(error) };
-    this.#parts.hub.refused.set(worker.workerId, worker.attempt);
+    this.#parts.namespace.refused.set(worker.workerId, worker.attempt);
     const permanent = isKubernetesError(error, 'kubernetes-invalid');
     return { kind: 'rejected', permanent, error: toReason(error) };
   }
@@ -246,13 +246,13 @@ function accepted({ name }: Worker, uid: string | undefined): SubmitOutcome {
 }
 
 async function findOutcome(
-  hub: KubernetesHub,
+  namespace: K8sNamespace,
   worker: Worker,
   makeJob: JobMaker,
   signal: AbortSignal,
 ): Promise<FindOutcome> {
   try {
-    const handle = await fence(hub, worker, makeJob, signal);
+    const handle = await fence(namespace, worker, makeJob, signal);
     return handle === undefined ? { kind: 'absent' } : { kind: 'found', handle };
   } catch (error) {
     return { kind: 'unknown', error: toReason(error) };

@@ -9,7 +9,7 @@ import type { Found, GoneOutcome, Sweeper } from '../contracts/sweeper.ts';
 import { tell } from './events.ts';
 import { fence, removeFence, standingOf } from './fence.ts';
 import type { Following, ObjectName, OptionsOf } from './following/following.ts';
-import type { KubernetesHub } from './hub.ts';
+import type { K8sNamespace } from './namespace.ts';
 import { jobMaker, type JobMaker } from './queue-template.ts';
 import { keptFor } from './late-creation.ts';
 import { listAll } from './following/listing.ts';
@@ -19,7 +19,7 @@ import type { ProxySecrets } from './proxy-secrets.ts';
 import { type K8sDaemon, K8sSweeperConfig } from './schema.ts';
 
 export interface SweeperParts {
-  readonly hub: KubernetesHub;
+  readonly namespace: K8sNamespace;
   readonly proxies: ProxySecrets;
   readonly starter: PilotsStarter;
   readonly daemon: K8sDaemon;
@@ -49,11 +49,11 @@ export class K8sSweeper implements Sweeper {
   }
 
   async kill(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, GoneOutcome>> {
-    const { hub, daemon, options } = this.#parts;
+    const { namespace, daemon, options } = this.#parts;
     // Looked at first: what has ended by itself is not to be deleted before that was seen.
     const ids = workers.map(({ workerId }) => workerId);
-    const found = await lookUp(hub, ids, signal);
-    const now = hub.now();
+    const found = await lookUp(namespace, ids, signal);
+    const now = namespace.now();
     const over = new Set(
       ids.filter((workerId) =>
         isFinal(found.stateOf(workerId, now, options)?.observation.status ?? 'pending'),
@@ -65,11 +65,12 @@ export class K8sSweeper implements Sweeper {
       const { job, pods } = found.objectsOf(workerId);
       // What has not begun must not begin any more.
       const known = job?.uid ?? handle?.uid;
-      const uid = known ?? (pods.length > 0 ? undefined : (await fence(hub, worker, makeJob, signal))?.uid);
+      const uid =
+        known ?? (pods.length > 0 ? undefined : (await fence(namespace, worker, makeJob, signal))?.uid);
       if (typeof uid !== 'string' || job?.leaving === true) return undefined;
       const message = `worker ${workerId} of ${worker.queue} was ended by thresher`;
       if (await this.#deleteJob({ name, uid }, signal))
-        tell(hub, daemon, { job: { name, uid }, reason: 'Killed', message }, signal);
+        tell(namespace, daemon, { job: { name, uid }, reason: 'Killed', message }, signal);
       return undefined;
     };
     const ending = workers.filter(({ workerId }) => !over.has(workerId));
@@ -85,18 +86,18 @@ export class K8sSweeper implements Sweeper {
   }
 
   async remove(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, GoneOutcome>> {
-    const { hub } = this.#parts;
+    const { namespace } = this.#parts;
     const ask: Ask = async (worker) => {
       const { workerId, name, handle } = worker;
-      hub.refused.delete(workerId);
+      namespace.refused.delete(workerId);
       const own = handle?.uid;
       // A first attempt was one request, and this Job is what became of it: nobody has to look.
       const first = worker.attempt === 1 && typeof own === 'string';
       if (first && (await this.#deleteJob({ name, uid: own }, signal))) return undefined;
-      const standing = await standingOf(hub, worker, signal);
-      const kept = keptFor(worker, standing, hub.now());
+      const standing = await standingOf(namespace, worker, signal);
+      const kept = keptFor(worker, standing, namespace.now());
       if (kept !== undefined) return kept;
-      if (standing.kind === 'fence') await removeFence(hub, name, standing.uid, signal);
+      if (standing.kind === 'fence') await removeFence(namespace, name, standing.uid, signal);
       if (standing.kind !== 'worker') return undefined;
       const uid = String(standing.handle.uid);
       if (own === undefined || own === uid) {
@@ -110,8 +111,8 @@ export class K8sSweeper implements Sweeper {
   }
 
   async list(signal: AbortSignal, isAlive?: (workerId: number) => boolean): Promise<readonly Found[]> {
-    const { hub, daemon, options, proxies, starter } = this.#parts;
-    const found = await listAll(hub, hub.now(), options, signal, isAlive);
+    const { namespace, daemon, options, proxies, starter } = this.#parts;
+    const found = await listAll(namespace, namespace.now(), options, signal, isAlive);
     try {
       await proxies.sweep(signal);
     } catch (error) {
@@ -128,12 +129,12 @@ export class K8sSweeper implements Sweeper {
   }
 
   async removeOrphan({ place, handle, identity }: Found, signal: AbortSignal): Promise<GoneOutcome> {
-    const { hub } = this.#parts;
+    const { namespace } = this.#parts;
     const [, kind, name = ''] = place.split('/');
     const uid = String(kind === 'pods' ? handle.podUid : handle.uid);
     try {
       if (kind === 'jobs' && identity !== undefined) {
-        const reason = keptFor(identity, await standingOf(hub, identity, signal), hub.now());
+        const reason = keptFor(identity, await standingOf(namespace, identity, signal), namespace.now());
         if (reason !== undefined) return { kind: 'pending', reason };
       }
       if (kind === 'pods') await this.#deletePod({ name, uid }, undefined, signal);
@@ -154,14 +155,14 @@ export class K8sSweeper implements Sweeper {
     makeJob: JobMaker,
     signal: AbortSignal,
   ): Promise<ReadonlyMap<number, GoneOutcome>> {
-    const { hub } = this.#parts;
+    const { namespace } = this.#parts;
     const failures = new Map<number, GoneOutcome>();
     const due = workers.filter(
       ({ workerId, attempt }) => attempt > 1 && outcomes.get(workerId)?.kind === 'gone',
     );
     const fenceOne = async (worker: Worker) => {
       try {
-        const late = await fence(hub, worker, makeJob, signal);
+        const late = await fence(namespace, worker, makeJob, signal);
         // One came in between: it is the next call's to end.
         if (late !== undefined) failures.set(worker.workerId, { kind: 'pending' });
       } catch (error) {
@@ -221,9 +222,9 @@ export class K8sSweeper implements Sweeper {
     shortened: Set<string>,
     signal: AbortSignal,
   ): Promise<Following> {
-    const { hub } = this.#parts;
+    const { namespace } = this.#parts;
     const ids = workers.map(({ workerId }) => workerId);
-    const left = await lookUp(hub, ids, signal, { namesOnly: true });
+    const left = await lookUp(namespace, ids, signal, { namesOnly: true });
     const due = left.workerIds
       .toArray()
       .map((workerId) => ({ ...left.objectsOf(workerId), grace: graceOf(workerId) }))
@@ -248,10 +249,10 @@ export class K8sSweeper implements Sweeper {
 
   /** @returns whether it was there. @throws KubernetesError */
   async #deleteJob({ name, uid }: Pick<ObjectName, 'name' | 'uid'>, signal: AbortSignal): Promise<boolean> {
-    const { hub } = this.#parts;
+    const { namespace } = this.#parts;
     try {
       // At once, and not after its Pods: those are deleted here, since the cluster's own collector takes ten a second.
-      await hub.client.delete(hub.job(name), { signal, uid, propagationPolicy: 'Background' });
+      await namespace.client.delete(namespace.job(name), { signal, uid, propagationPolicy: 'Background' });
       return true;
     } catch (error) {
       // Gone, or another one of the same name by now.
@@ -265,9 +266,9 @@ export class K8sSweeper implements Sweeper {
     grace: number | undefined,
     signal: AbortSignal,
   ): Promise<void> {
-    const { hub } = this.#parts;
+    const { namespace } = this.#parts;
     try {
-      await hub.client.delete(hub.pod(name), {
+      await namespace.client.delete(namespace.pod(name), {
         signal,
         uid,
         ...(grace !== undefined && { gracePeriodSeconds: grace }),

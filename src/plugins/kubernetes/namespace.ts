@@ -11,10 +11,10 @@ import { factoryLabel, labelOf } from './marks.ts';
 const eventRate = { perSecond: 5, burst: 25 };
 
 /** What the submitter, monitor and sweeper of all queues in one namespace of one cluster share. */
-export class KubernetesHub {
+export class K8sNamespace {
   readonly #clock: Clock;
   readonly client: KubernetesClient;
-  readonly namespace: string;
+  readonly name: string;
   readonly factoryId: string;
   /** How many Events may be written. */
   readonly events: TokenBucket;
@@ -33,18 +33,18 @@ export class KubernetesHub {
 
   constructor(
     { client, pin }: { readonly client: KubernetesClient; readonly pin: ClusterPin },
-    namespace: string,
+    name: string,
     { factoryId, clock }: Pick<Host, 'factoryId' | 'clock'>,
   ) {
     this.#clock = clock;
     this.events = new TokenBucket(eventRate.perSecond, eventRate.burst, clock);
     this.client = client;
     this.pin = pin;
-    this.namespace = namespace;
+    this.name = name;
     this.factoryId = factoryId;
     this.selector = `${factoryLabel}=${labelOf(factoryId)}`;
-    this.jobs = collectionPath(jobs, namespace);
-    this.pods = collectionPath(pods, namespace);
+    this.jobs = collectionPath(jobs, name);
+    this.pods = collectionPath(pods, name);
   }
 
   /** ms UTC by the cluster's clock: that is whose times are compared with it. */
@@ -53,10 +53,10 @@ export class KubernetesHub {
   }
 
   job(name: string): string {
-    return objectPath(jobs, this.namespace, name);
+    return objectPath(jobs, this.name, name);
   }
 
   pod(name: string, subresource?: string): string {
-    return objectPath(pods, this.namespace, name, subresource);
+    return objectPath(pods, this.name, name, subresource);
   }
 }

@@ -24,7 +24,7 @@ export interface QueueLog {
 }
 
 /** What the submitter, monitor and sweeper of all queues on one schedd share. */
-export class HTCondorHub {
+export class HTCondorSchedd {
   readonly client: HTCondorClient;
   /** Harvester's name of the schedd. */
   readonly submissionHost: string;
