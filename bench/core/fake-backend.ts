@@ -4,9 +4,11 @@
  * the same instance the daemon got, and says through `backend` what happens when.
  */
 import Type from 'typebox';
-import { definePlugin } from '../../src/plugins/contracts/index.ts';
+import { defineBackend } from '../../src/plugins/contracts/index.ts';
 import type {
+  BackendConnection,
   CheckResult,
+  ConnectionHost,
   Context,
   FindOutcome,
   Found,
@@ -261,12 +263,11 @@ function doubled(array: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   return larger;
 }
 
-class Fake implements Submitter, Monitor, Sweeper {
+class FakeSubmitter implements Submitter {
   readonly #context: Context;
 
-  constructor(connection: string, context: Context) {
+  constructor(context: Context) {
     this.#context = context;
-    backend.join(context.queue, `fake:${connection}`);
   }
 
   async preflight(): Promise<Preflight> {
@@ -294,9 +295,24 @@ class Fake implements Submitter, Monitor, Sweeper {
       ),
     );
   }
+}
+
+class FakeConnection implements BackendConnection, Monitor, Sweeper {
+  readonly monitor = this;
+  readonly sweeper = this;
+  readonly #daemon: ConnectionHost;
+
+  constructor(daemon: ConnectionHost) {
+    this.#daemon = daemon;
+  }
+
+  submitter(_config: unknown, context: Context): Submitter {
+    backend.join(context.queue, this.#daemon.connection);
+    return new FakeSubmitter(context);
+  }
 
   async observe(sink: ObservationSink, signal: AbortSignal) {
-    await backend.watch(this.#context.connection, sink, signal);
+    await backend.watch(this.#daemon.connection, sink, signal);
   }
 
   async check(workers: readonly Worker[]) {
@@ -319,8 +335,8 @@ class Fake implements Submitter, Monitor, Sweeper {
   }
 
   async list(): Promise<Found[]> {
-    const found = backend.list(this.#context.connection, this.#context.factoryId);
-    backend.onList(this.#context.connection);
+    const found = backend.list(this.#daemon.connection, this.#daemon.factoryId);
+    backend.onList(this.#daemon.connection);
     return found;
   }
 
@@ -329,16 +345,16 @@ class Fake implements Submitter, Monitor, Sweeper {
   }
 }
 
-const Config = Type.Object({ connection: Type.String() });
-const shared = {
-  module: 'fake',
-  config: Config,
+const section = {
+  config: Type.Object({ connection: Type.String() }),
   connections: ({ connection }: { connection: string }) => [`fake:${connection}`],
-  create: ({ connection }: { connection: string }, context: Context) => new Fake(connection, context),
-} as const;
+};
 
-export const plugins = [
-  definePlugin({ ...shared, kind: 'submitter', name: 'FakeSubmitter' }),
-  definePlugin({ ...shared, kind: 'monitor', name: 'FakeMonitor' }),
-  definePlugin({ ...shared, kind: 'sweeper', name: 'FakeSweeper' }),
-];
+export const plugins = defineBackend({
+  name: 'Fake',
+  module: 'fake',
+  submitter: section,
+  monitor: section,
+  sweeper: section,
+  connect: (_place, daemon) => new FakeConnection(daemon),
+});

@@ -122,7 +122,13 @@ export const configurationErrors = {
   },
   'plugin-not-loaded': {
     meaning: "A third-party plugin's module could not be imported, or exports no matching definition.",
-    remedy: 'See docs/plugins.md: the module must export what definePlugin() returned.',
+    remedy: 'See docs/plugins.md: the module must export what definePlugin() or defineBackend() returned.',
+  },
+  'plugin-outdated': {
+    meaning:
+      'A third-party backend was written for an earlier version: its module exports a submitter, monitor or sweeper that definePlugin() returned.',
+    remedy:
+      'Define the backend by defineBackend(), as docs/plugins.md shows: `connect` replaces the three functions `create`, and `host` of the connection replaces `context.share` and `context.connection`.',
   },
   'throttler-without-rules': {
     meaning: 'The queue names a throttler and gives it no rules.',

@@ -4,15 +4,14 @@ import type { QueueConfig, QueueFileResult } from '../config/queues/queues.ts';
 import type { ConfigPlace } from '../store/config-places.ts';
 import { messageOf, toReason } from '../worker/errors.ts';
 import type { Reason } from '../worker/reason.ts';
-import { type ConnectionLoops, madeOf, makeConnectionLoops } from './connection-loops.ts';
+import { type ConnectionLoops, makeConnectionLoops } from './connection-loops.ts';
 import type { ConfigInUse, RunConfiguration } from './configuration.ts';
 import { Homes } from './homes.ts';
 import { makeCommandLoop, makePruneLoop } from './housekeeping.ts';
 import { type LoopParts, makeQueueLoops, type QueueLoops } from './queue-loops.ts';
 import { placed, QueueReports } from './queue-reports.ts';
+import { keyOf, planReload, type PlannedVersion, type ReloadPlan } from './reload-plan.ts';
 import type { Wiring } from './wiring.ts';
-
-const noConnections: ReadonlySet<string> = new Set();
 
 type Read = Pick<RunConfiguration, 'queueFile' | 'inUse' | 'places'>;
 
@@ -30,7 +29,7 @@ export class Assembly {
   readonly #current = new Map<string, QueueLoops>();
   /** Earlier configurations whose workers are followed to their end, by their ids. */
   readonly #older = new Map<number, QueueLoops>();
-  readonly #connections = new Map<string, ConnectionLoops & { readonly made: string }>();
+  readonly #connections = new Map<string, ConnectionLoops & { readonly plugins: ConnectedPlugins }>();
   /** Whether the last file could be read: else nothing is known of what should run. */
   #readable = false;
   /** Queues that have errors to show instead of what is followed of them. */
@@ -113,44 +112,27 @@ export class Assembly {
 
   /** @returns what is to be written down of it, which may fail without harm to what runs. */
   async #apply(file: QueueFileResult, inUse: readonly ConfigInUse[]): Promise<() => Promise<void>> {
-    const { context, loops } = this.#parts;
+    const { context, loops, wiring } = this.#parts;
     const { store } = context;
     this.#readable = file.readable;
     this.#standing = new Set(file.verdicts.filter(({ state }) => state !== 'ready').map(({ name }) => name));
-    const renewed = this.#renew(file.queues);
-    const wanted = new Map<string, QueueRuntime>();
-    for (const config of file.queues) {
-      const configId = await store.queues.configId(config.name, JSON.stringify(config), context.clock.now());
-      const now = this.#current.get(config.name)?.runtime;
-      const touched = now !== undefined && [...now.connected.keys()].some((name) => renewed.has(name));
-      const asItWas = now?.configId === configId && !touched;
-      // A plugin that cannot be made leaves the queue as it was.
-      const runtime = asItWas ? now : (this.#runtime(config, configId, true) ?? now);
-      if (runtime !== undefined) wanted.set(config.name, runtime);
-    }
-    const replaced = [...this.#current.values()].filter(
-      ({ runtime }) => wanted.get(runtime.config.name) !== runtime,
-    );
-    const older = this.#toFollow(inUse, wanted, replaced);
-    const outdated = [...this.#older.values()].filter(
-      ({ runtime }) => older.get(runtime.configId) !== runtime,
-    );
+    const { plan, made } = this.#prepare(await this.#versionsOf(file.queues), inUse);
     // From here on nothing may fail or wait until everything is in its place again.
-    const outgoing = [...replaced, ...outdated];
-    for (const { runtime } of replaced) this.#current.delete(runtime.config.name);
-    for (const { runtime } of outdated) this.#older.delete(runtime.configId);
-    const incoming = [...wanted.values(), ...older.values()]
-      .filter((runtime) =>
-        runtime.current ? !this.#current.has(runtime.config.name) : !this.#older.has(runtime.configId),
-      )
-      .map((runtime) => this.#add(runtime));
-    const loopsOf = (made: readonly QueueLoops[], queue: string) =>
-      made.filter(({ runtime }) => runtime.config.name === queue).flatMap(({ all }) => all);
+    const outgoing = plan.leave.flatMap((version) => this.#loopsOf(version) ?? []);
+    for (const { current, config, configId } of plan.leave) {
+      if (current) this.#current.delete(config.name);
+      else this.#older.delete(configId);
+    }
+    const incoming = made.map((runtime) => this.#add(runtime));
+    const loopsOf = (some: readonly QueueLoops[], queue: string) =>
+      some.filter(({ runtime }) => runtime.config.name === queue).flatMap(({ all }) => all);
     for (const queue of new Set([...outgoing, ...incoming].map(({ runtime }) => runtime.config.name))) {
       loops.succeed(`queue ${queue}`, loopsOf(outgoing, queue), loopsOf(incoming, queue));
     }
-    this.#connect(renewed);
-    const configs = [...wanted.values(), ...older.values()].map(({ config }) => config);
+    this.#sort(file.queues);
+    wiring.run(this.running);
+    this.#connect();
+    const configs = this.running.map(({ config }) => config);
     // Of a queue with several configurations the current one counts; the others are there for those that have none.
     context.factoryLimits.configure([
       ...new Map(configs.reverse().map((config) => [config.name, config])).values(),
@@ -166,41 +148,58 @@ export class Assembly {
     };
   }
 
-  /** Connections whose monitor or sweeper is configured otherwise now. */
-  #renew(queues: readonly QueueConfig[]): ReadonlySet<string> {
-    const { wiring } = this.#parts;
-    const made = madeOf(queues.map((config) => ({ config, connections: wiring.placementsOf(config) })));
-    const renewed = [...this.#connections].filter(([name, connection]) => {
-      const now = made.get(name);
-      return now !== undefined && now !== connection.made;
-    });
-    return new Set(renewed.map(([name]) => name));
-  }
-
-  /** The configurations with workers that are not gone yet, other than those that are wanted. */
-  #toFollow(
-    inUse: readonly ConfigInUse[],
-    wanted: ReadonlyMap<string, QueueRuntime>,
-    replaced: readonly QueueLoops[],
-  ): ReadonlyMap<number, QueueRuntime> {
-    const follow = new Map<number, QueueRuntime>();
-    // A pass under way may still submit with what is replaced, and a listing adopt with what it was given for that: these are
-    // followed, whatever is in use.
-    const held = this.#homes.held.take();
-    const adopting = [...this.#older.values()].filter(({ runtime }) => held.has(runtime.configId));
-    const last = [...replaced, ...adopting].map(({ runtime: { config, configId } }) => ({
-      config,
-      configId,
-    }));
-    for (const { config, configId } of [...inUse, ...last]) {
-      if (wanted.get(config.name)?.configId === configId || follow.has(configId)) continue;
-      const runtime = this.#older.get(configId)?.runtime ?? this.#runtime(config, configId, false);
-      if (runtime !== undefined) follow.set(configId, runtime);
+  /** The queues of the file with the numbers of their configurations. */
+  async #versionsOf(queues: readonly QueueConfig[]): Promise<ConfigInUse[]> {
+    const { clock, store } = this.#parts.context;
+    const versions: ConfigInUse[] = [];
+    for (const config of queues) {
+      const configId = await store.queues.configId(config.name, JSON.stringify(config), clock.now());
+      versions.push({ config, configId });
     }
-    return follow;
+    return versions;
   }
 
-  #runtime(config: QueueConfig, configId: number, current: boolean): QueueRuntime | undefined {
+  /** Makes the plugins of all that is to come. A queue whose plugins cannot be made stays as it was. */
+  #prepare(
+    file: readonly ConfigInUse[],
+    inUse: readonly ConfigInUse[],
+  ): { plan: ReloadPlan; made: readonly QueueRuntime[] } {
+    const current = [...this.#current.values()].map(({ runtime }) => runtime);
+    const older = [...this.#older.values()].map(({ runtime }) => runtime);
+    const state = { current, older, file, inUse, held: this.#homes.held.take() };
+    const first = planReload(state);
+    const made = new Map(
+      first.come
+        .filter((version) => version.current)
+        .map((version) => [keyOf(version), this.#runtime(version)]),
+    );
+    const failed = new Set(
+      first.come
+        .filter((version) => version.current && !made.get(keyOf(version)))
+        .map(({ config }) => config.name),
+    );
+    const usable = file.filter(({ config }) => !failed.has(config.name));
+    const kept = current.filter(({ config }) => failed.has(config.name));
+    const plan = failed.size === 0 ? first : planReload({ ...state, file: [...usable, ...kept] });
+    const runtimes = plan.come.flatMap((version) => made.get(keyOf(version)) ?? this.#runtime(version) ?? []);
+    return { plan, made: runtimes };
+  }
+
+  #loopsOf({ current, config, configId }: PlannedVersion): QueueLoops | undefined {
+    return current ? this.#current.get(config.name) : this.#older.get(configId);
+  }
+
+  /** Of queues that share a connection the first in the file says how it is watched. */
+  #sort(queues: readonly QueueConfig[]): void {
+    for (const { name } of queues) {
+      const made = this.#current.get(name);
+      if (made === undefined) continue;
+      this.#current.delete(name);
+      this.#current.set(name, made);
+    }
+  }
+
+  #runtime({ config, configId, current }: PlannedVersion): QueueRuntime | undefined {
     try {
       return this.#parts.wiring.runtime(config, configId, current);
     } catch (error) {
@@ -222,12 +221,13 @@ export class Assembly {
   }
 
   #follow(config: QueueConfig, configId: number): QueueRuntime | undefined {
-    const runtime = this.#older.get(configId)?.runtime ?? this.#runtime(config, configId, false);
+    const runtime = this.#older.get(configId)?.runtime ?? this.#runtime({ config, configId, current: false });
     if (runtime === undefined) return undefined;
     if (this.#older.has(configId)) return runtime;
     this.#parts.loops.succeed(`queue ${config.name}`, [], this.#add(runtime).all);
+    this.#parts.wiring.run(this.running);
     // It may lead where no other configuration does: its workers are observed and listed from now on.
-    this.#connect(noConnections);
+    this.#connect();
     return runtime;
   }
 
@@ -265,28 +265,29 @@ export class Assembly {
     return now === undefined && this.#readable && !this.#standing.has(config.name);
   }
 
-  /** One monitor and one listing per connection in use, made from the current configurations first. */
-  #connect(renewed: ReadonlySet<string>): void {
+  /** One monitor and one listing per connection in use, those of the first configuration that leads there. */
+  #connect(): void {
     const { loops } = this.#parts;
-    const plugins = new Map<string, ConnectedPlugins>();
-    const current = [...this.#current.values()].map(({ runtime }) => runtime);
-    for (const { connected } of this.running) {
-      for (const [name, its] of connected) if (!plugins.has(name)) plugins.set(name, its);
-    }
-    const users = current.map(({ config, connected }) => ({ config, connections: [...connected.keys()] }));
-    const made = madeOf(users);
-    for (const name of new Set([...this.#connections.keys(), ...plugins.keys()])) {
+    const inUse = new Map<string, ConnectedPlugins>();
+    for (const { connected } of this.running)
+      for (const [name, plugins] of connected) if (!inUse.has(name)) inUse.set(name, plugins);
+    for (const name of new Set([...this.#connections.keys(), ...inUse.keys()])) {
       const now = this.#connections.get(name);
-      const connected = plugins.get(name);
-      if (now !== undefined && connected !== undefined && !renewed.has(name)) continue;
+      const plugins = inUse.get(name);
+      if (now !== undefined && plugins !== undefined && areSame(now.plugins, plugins)) continue;
       const next =
-        connected &&
-        makeConnectionLoops(this.#parts, name, connected, () =>
+        plugins &&
+        makeConnectionLoops(this.#parts, name, plugins, () =>
           this.#homes.forPass(name, (queue) => this.#current.has(queue)),
         );
-      if (next === undefined) this.#connections.delete(name);
-      else this.#connections.set(name, { ...next, made: made.get(name) ?? '' });
+      if (next === undefined || plugins === undefined) this.#connections.delete(name);
+      else this.#connections.set(name, { ...next, plugins });
       loops.succeed(`connection ${name}`, now?.all ?? [], next?.all ?? []);
     }
   }
+}
+
+/** Whether a connection goes on with what it has: queues may take their monitor from different backends. */
+function areSame(a: ConnectedPlugins, b: ConnectedPlugins): boolean {
+  return a.connection === b.connection && a.monitor === b.monitor && a.sweeper === b.sweeper;
 }

@@ -3,7 +3,6 @@ import { MonitorAgent } from '../agents/observation/monitor-agent.ts';
 import type { ObservationWriter } from '../agents/observation/observation-writer.ts';
 import type { ConnectedPlugins } from '../agents/queue-runtime.ts';
 import { ReconcilerAgent, type ReconcilerOptions } from '../agents/reconciling/reconciler-agent.ts';
-import type { QueueConfig } from '../config/queues/queues.ts';
 import { contextFor } from './agent-context.ts';
 import { type LoopParts, watched } from './queue-loops.ts';
 
@@ -45,17 +44,4 @@ export function makeConnectionLoops(
     pass: (signal) => agent.pass(signal),
   });
   return { reconciler, all: [listing, monitoring] };
-}
-
-/** By connection, what of the configurations that use it makes its monitor and sweeper. */
-export function madeOf(
-  users: readonly { readonly config: QueueConfig; readonly connections: readonly string[] }[],
-): ReadonlyMap<string, string> {
-  const made = new Map<string, Set<string>>();
-  for (const { config, connections } of users) {
-    const { monitor, sweeper } = config.plugins;
-    const text = JSON.stringify([monitor, sweeper]);
-    for (const name of connections) made.set(name, (made.get(name) ?? new Set()).add(text));
-  }
-  return new Map([...made].map(([name, texts]) => [name, [...texts].sort().join()]));
 }

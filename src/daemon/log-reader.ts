@@ -42,7 +42,7 @@ export async function logReaderOf(
     stateDir: settings.stateDir,
     maxStatusAge: 0,
   });
-  return logsOf(wiring.monitorAt(config, worker.configId, worker.placement), worker);
+  return logsOf(wiring.monitorAt(config, worker.placement), worker);
 }
 
 export interface LogReadersParts {
@@ -86,7 +86,7 @@ export class LogReaders {
       const config = await configOf(worker, store);
       const catalogue = await this.#parts.cataloguePastOf(config);
       // Another request for the same log may have come first meanwhile.
-      if (!this.#past.has(key)) this.#past.set(key, wiring.monitorAt(config, configId, placement, catalogue));
+      if (!this.#past.has(key)) this.#past.set(key, wiring.monitorAt(config, placement, catalogue));
     }
     const monitor = this.#past.get(key);
     this.#past.delete(key);

@@ -45,18 +45,32 @@ export async function rehearse(
   const parts = { factoryId, harvesterId, stateDir, maxStatusAge: 0, clock, files, random, log };
   const logServer = logServerOf(values);
   const wiring = new Wiring(catalogue, { ...parts, logServer });
-  const asked = await pMap(
-    configs,
-    async (config): Promise<readonly (readonly [string, readonly Problem[]])[]> => {
+  const told = new Map<string, readonly Problem[]>();
+  const failed = (config: QueueConfig, error: unknown) => {
+    const problem = { pointer: '', code: 'server-unknown', message: messageOf(error) } as const;
+    told.set(config.name, [toProblem(problem, config.name, options)]);
+  };
+  const runtimes = configs.flatMap((config) => {
+    try {
+      return [wiring.runtime(config, 0, true)];
+    } catch (error) {
+      failed(config, error);
+      return [];
+    }
+  });
+  // Each connection keeps to what all of its queues say, such as a rate of requests.
+  wiring.run(runtimes);
+  await pMap(
+    runtimes,
+    async ({ config, submitter, messenger, requirements, connected }) => {
       const deadline = {
         clock,
         what: `rehearsal of ${config.name}`,
         signal: options.signal,
         timeoutMs: values.master.pluginTimeout * 1000,
       };
+      if (submitter.rehearse === undefined) return;
       try {
-        const { submitter, messenger, requirements, connected } = wiring.runtime(config, 0, true);
-        if (submitter.rehearse === undefined) return [];
         const [placement = ''] = connected.keys();
         const make = { factoryId, harvesterId, config, configId: 0, placement, originKind: config.demand };
         const worker = makeWorker(rehearsedId, { ...make, requirements, messenger });
@@ -64,15 +78,17 @@ export async function rehearse(
           deadline,
           async (signal) => submitter.rehearse?.(worker, signal) ?? [],
         );
-        return [[config.name, found.map((one) => toProblem(one, config.name, options))]];
+        told.set(
+          config.name,
+          found.map((one) => toProblem(one, config.name, options)),
+        );
       } catch (error) {
-        const problem = { pointer: '', code: 'server-unknown', message: messageOf(error) } as const;
-        return [[config.name, [toProblem(problem, config.name, options)]]];
+        failed(config, error);
       }
     },
     { concurrency: atOnce },
   );
-  return new Map(asked.flat());
+  return told;
 }
 
 function toProblem(

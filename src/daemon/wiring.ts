@@ -10,28 +10,29 @@ import type {
 } from '../config/queues/queues.ts';
 import { type SectionName, sections } from '../config/queues/queue-schema.ts';
 import type {
-  AnyDefinition,
+  BackendDefinition,
+  BackendKind,
+  ConnectedQueue,
+  ConnectionPlace,
   Context,
   CredentialManager,
   DemandSource,
-  Log,
-  LogServer,
+  Host,
   Messenger,
   Monitor,
+  PluginDefinition,
   Submitter,
   Sweeper,
   Throttler,
 } from '../plugins/contracts/index.ts';
-import type { Clock } from '../util/clock.ts';
-import type { OperatorFiles } from '../util/operator-files.ts';
 import { check } from '../util/schema.ts';
 import { ThresherError } from '../worker/errors.ts';
+import { BackendConnections, type ConnectionUse } from './backend-connections.ts';
 
 /** What serves no queue has no workers. */
 const ofNoQueue = {
   queue: '',
   configId: 0,
-  connection: '',
   queueLimit: () => 0,
   slave: false,
   requirements: {
@@ -46,34 +47,53 @@ const ofNoQueue = {
   },
 };
 
-export interface WiringOptions {
-  readonly factoryId: string;
-  readonly harvesterId: string;
-  readonly logServer?: LogServer | undefined;
-  readonly stateDir: string;
+export interface WiringOptions extends Omit<Host, 'logServer'> {
+  readonly logServer?: Host['logServer'] | undefined;
   /** ms. */
   readonly maxStatusAge: number;
-  readonly clock: Clock;
-  readonly files: OperatorFiles;
-  readonly random: () => number;
-  readonly log: Log;
 }
+
+/** A section of a queue that names a backend, with its options. */
+interface BackendChoice {
+  readonly section: BackendKind;
+  readonly definition: BackendDefinition;
+  readonly config: PluginChoice['config'];
+}
+
+const backendSections: readonly BackendKind[] = ['submitter', 'monitor', 'sweeper'];
 
 /** Makes plugins from configurations, and keeps what queues share. */
 export class Wiring {
   readonly #options: WiringOptions;
+  readonly #host: Host;
+  readonly #backends: BackendConnections;
   #catalogue: PluginCatalogue;
-  readonly #shared = new Map<string, unknown>();
   readonly #connections = new Map<string, Connection>();
+  /** What each runtime that was made leads to. */
+  readonly #usesOf = new WeakMap<QueueRuntime, readonly ConnectionUse[]>();
 
   constructor(catalogue: PluginCatalogue, options: WiringOptions) {
     this.#catalogue = catalogue;
     this.#options = options;
+    const { factoryId, harvesterId, logServer, stateDir, clock, files, random, log } = options;
+    const host = { factoryId, harvesterId, stateDir, clock, files, random, log };
+    this.#host = logServer === undefined ? host : { ...host, logServer };
+    this.#backends = new BackendConnections(this.#host);
   }
 
   /** What plugins are made from from now on. */
   use(catalogue: PluginCatalogue): void {
     this.#catalogue = catalogue;
+  }
+
+  /**
+   * These run from now on, and no others, in the order of the queue file: connections are told of their queues, and those
+   * without any are dropped.
+   */
+  run(runtimes: readonly QueueRuntime[]): void {
+    this.#backends.use(runtimes.flatMap((runtime) => this.#usesOf.get(runtime) ?? []));
+    const used = new Set(runtimes.flatMap(({ connected }) => [...connected.keys()]));
+    for (const name of this.#connections.keys()) if (!used.has(name)) this.#connections.delete(name);
   }
 
   /** Whether each connection was listed, and has shown its workers or said why it cannot. */
@@ -83,54 +103,54 @@ export class Wiring {
 
   /** The connections of a queue's workers. */
   placementsOf(config: QueueConfig): readonly string[] {
-    const { definition, choice } = this.#choose(config, 'submitter');
-    return definition.connections(choice.config, this.#context(config, 0, ''));
+    const submitter = this.#backend(config, 'submitter');
+    return submitter.definition.connections(submitter.config, this.#context(config, 0));
   }
 
-  /** @throws ThresherError `unknown-plugin` when a snapshot names a plugin that is gone. */
+  /**
+   * Makes the plugins of a queue, and the connections that it is the first to lead to. Connections know of it once it runs.
+   * @throws ThresherError `unknown-plugin` when a snapshot names a plugin that is gone.
+   */
   runtime(config: QueueConfig, configId: number, current: boolean): QueueRuntime {
     const demand = this.#catalogue.find('demand', 'thresher/demand', config.demand);
     if (demand === undefined)
       throw new ThresherError('unknown-plugin', `no demand is called ${config.demand}`);
+    const context = this.#context(config, configId);
+    const choices = backendSections.map((section) => this.#backend(config, section));
     const placements = this.placementsOf(config);
     const connected = new Map(
-      placements.map((placement) => [placement, this.#connected(config, configId, placement)]),
+      placements.map((placement) => [placement, this.#connected(config, choices, placement)]),
     );
-    return {
+    const { submitter, reached } = this.#submitter(config, choices, placements, context);
+    const runtime = {
       config,
       configId,
       current,
       requirements: requirementsOf(config),
-      submitter: this.#create(config, configId, 'submitter', placements[0] ?? '') as Submitter,
-      demand: demand.create({}, this.#context(config, configId, '')) as DemandSource,
-      messenger:
-        config.plugins.messenger === undefined
-          ? undefined
-          : (this.#create(config, configId, 'messenger', '') as Messenger),
-      throttler:
-        config.plugins.throttler === undefined
-          ? undefined
-          : (this.#create(config, configId, 'throttler', '') as Throttler),
+      submitter,
+      demand: demand.create({}, context) as DemandSource,
+      messenger: this.#plugin(config, 'messenger', context) as Messenger | undefined,
+      throttler: this.#plugin(config, 'throttler', context) as Throttler | undefined,
       connected,
     };
+    const queue = { queue: config.name, configId, current, configDir: config.configDir };
+    this.#usesOf.set(runtime, usesOf(choices, new Set([...placements, ...reached]), queue));
+    return runtime;
   }
 
   /**
-   * A monitor for the logs of a configuration that does not run, with what its connection shares here; undefined where the
-   * configuration does not lead there. Its connection is neither listed nor observed.
+   * A monitor for the logs of a configuration that does not run; undefined where the configuration does not lead there. Its
+   * connection is neither listed nor observed.
    * @throws ThresherError `unknown-plugin`
    */
-  monitorAt(
-    config: QueueConfig,
-    configId: number,
-    placement: string,
-    catalogue = this.#catalogue,
-  ): Monitor | undefined {
-    const { definition, choice } = this.#choose(config, 'submitter', catalogue);
-    const leads = definition
-      .connections(choice.config, this.#context(config, configId, ''))
-      .includes(placement);
-    return leads ? (this.#create(config, configId, 'monitor', placement, catalogue) as Monitor) : undefined;
+  monitorAt(config: QueueConfig, placement: string, catalogue = this.#catalogue): Monitor | undefined {
+    const choices = backendSections.map((section) => this.#backend(config, section, catalogue));
+    const leads = choices.some(
+      ({ section, definition, config: options }) =>
+        section === 'submitter' &&
+        definition.connections(options, this.#context(config, 0)).includes(placement),
+    );
+    return leads ? this.#at(config, choices, 'monitor', placement).monitor : undefined;
   }
 
   /** @throws ThresherError `unknown-plugin` */
@@ -138,90 +158,111 @@ export class Wiring {
     const definition = this.#catalogue.find('credmanager', module, name);
     if (definition === undefined)
       throw new ThresherError('unknown-plugin', `no credential manager is called ${name} of ${module}`);
-    const { factoryId, harvesterId, stateDir, clock, files, random, log } = this.#options;
-    return definition.create(config, {
-      factoryId,
-      harvesterId,
-      stateDir,
-      clock,
-      files,
-      random,
-      log,
-      configDir,
-      ...ofNoQueue,
-      share: <T>(key: string, make: () => T): T => this.#share(key, make),
-    }) as CredentialManager;
+    return definition.create(config, { ...this.#host, ...ofNoQueue, configDir }) as CredentialManager;
   }
 
-  #share<T>(key: string, make: () => T): T {
-    if (!this.#shared.has(key)) this.#shared.set(key, make());
-    return this.#shared.get(key) as T;
-  }
-
-  #connected(config: QueueConfig, configId: number, placement: string): ConnectedPlugins {
+  #connected(config: QueueConfig, choices: readonly BackendChoice[], placement: string): ConnectedPlugins {
     const { clock, maxStatusAge } = this.#options;
-    let connection = this.#connections.get(placement);
-    if (connection === undefined) {
-      connection = new Connection(placement, clock, maxStatusAge);
-      this.#connections.set(placement, connection);
-    }
+    const connection = this.#connections.get(placement) ?? new Connection(placement, clock, maxStatusAge);
+    this.#connections.set(placement, connection);
+    const { monitor } = this.#at(config, choices, 'monitor', placement);
+    const { sweeper } = this.#at(config, choices, 'sweeper', placement);
     return {
       connection,
-      monitor: this.#create(config, configId, 'monitor', placement) as Monitor,
-      sweeper: this.#create(config, configId, 'sweeper', placement) as Sweeper,
+      monitor: given<Monitor>(monitor, config, 'monitor'),
+      sweeper: given<Sweeper>(sweeper, config, 'sweeper'),
     };
   }
 
-  #create(
+  /** @returns also the connections that it reaches beside the placements */
+  #submitter(
     config: QueueConfig,
-    configId: number,
-    section: SectionName,
-    connection: string,
-    catalogue = this.#catalogue,
-  ): unknown {
-    const { definition, choice } = this.#choose(config, section, catalogue);
-    return definition.create(choice.config, this.#context(config, configId, connection));
+    choices: readonly BackendChoice[],
+    [placement]: readonly string[],
+    context: Context,
+  ): { submitter: Submitter; reached: readonly string[] } {
+    if (placement === undefined)
+      throw new ThresherError('worker-unreachable', `${config.name} leads nowhere: it has no connection`);
+    const reached: string[] = [];
+    const at = (name: string) => {
+      reached.push(name);
+      return this.#at(config, choices, 'submitter', name);
+    };
+    const options = choices.find(({ section }) => section === 'submitter')?.config;
+    const submitter = at(placement).submitter?.(options, context, at);
+    return { submitter: given<Submitter>(submitter, config, 'submitter'), reached };
   }
 
-  #choose(
-    config: QueueConfig,
-    section: SectionName,
-    catalogue = this.#catalogue,
-  ): { definition: AnyDefinition; choice: PluginChoice } {
+  /** The connection of a section's backend. */
+  #at(config: QueueConfig, choices: readonly BackendChoice[], section: BackendKind, name: string) {
+    const backend = choices.find((choice) => choice.section === section)?.definition.backend;
+    if (backend === undefined) throw missing(config, section);
+    // The submitter is the first of the sections: it says where the others look, too.
+    const first = choices.find(({ definition }) => definition.backend === backend);
+    const place: ConnectionPlace = { name, config: first?.config, configDir: config.configDir };
+    return this.#backends.at(backend, place);
+  }
+
+  #backend(config: QueueConfig, section: BackendKind, catalogue = this.#catalogue): BackendChoice {
     const choice = config.plugins[section];
-    if (choice === undefined) throw new ThresherError('missing-section', `${config.name} has no ${section}`);
-    const definition = catalogue.find(sections[section].kind, choice.module, choice.name);
-    if (definition === undefined) {
-      const message = `${config.name}: no ${section} is called ${choice.name} of ${choice.module} any more`;
-      throw new ThresherError('unknown-plugin', message);
-    }
-    // A snapshot may be older than an option: it gets the option's default.
-    const checked = check(definition.config, choice.config);
-    return {
-      definition,
-      choice: checked.ok ? { ...choice, config: checked.value as PluginChoice['config'] } : choice,
-    };
+    if (choice === undefined) throw missing(config, section);
+    const definition = catalogue.find(section, choice.module, choice.name);
+    if (definition === undefined) throw unknown(config, section, choice);
+    return { section, definition, config: optionsOf(definition, choice) };
   }
 
-  #context(config: QueueConfig, configId: number, connection: string): Context {
-    const { factoryId, harvesterId, logServer, stateDir, clock, files, random, log } = this.#options;
+  #plugin(config: QueueConfig, section: SectionName, context: Context): unknown {
+    const choice = config.plugins[section];
+    if (choice === undefined) return undefined;
+    const definition = this.#catalogue.find(sections[section].kind, choice.module, choice.name);
+    if (definition === undefined || !('create' in definition)) throw unknown(config, section, choice);
+    return definition.create(optionsOf(definition, choice), context);
+  }
+
+  #context(config: QueueConfig, configId: number): Context {
     return {
-      ...(logServer && { logServer }),
-      factoryId,
-      harvesterId,
-      connection,
-      stateDir,
-      clock,
-      files,
-      random,
-      log,
+      ...this.#host,
       queue: config.name,
       configId,
       requirements: requirementsOf(config),
       queueLimit: (workers) => workerBound(config.limits, { ...noLoad, workers }).atMost,
       slave: config.options.runMode === 'slave',
       configDir: config.configDir,
-      share: <T>(key: string, make: () => T): T => this.#share(key, make),
     };
   }
+}
+
+/** Each backend hears of its own sections only. */
+function usesOf(
+  choices: readonly BackendChoice[],
+  connections: ReadonlySet<string>,
+  queue: Pick<ConnectedQueue, 'queue' | 'configId' | 'current' | 'configDir'>,
+): ConnectionUse[] {
+  return [...Map.groupBy(choices, ({ definition }) => definition.backend)].flatMap(([backend, own]) => {
+    const options = Object.fromEntries(own.map(({ section, config }) => [section, config]));
+    const connected: ConnectedQueue = { ...queue, ...options };
+    return [...connections].map((connection) => ({ backend, connection, queue: connected }));
+  });
+}
+
+/** A snapshot may be older than an option: it gets the option's default. */
+function optionsOf({ config }: BackendDefinition | PluginDefinition, choice: PluginChoice) {
+  const checked = check(config, choice.config);
+  return checked.ok ? (checked.value as PluginChoice['config']) : choice.config;
+}
+
+function given<Part>(part: Part | undefined, config: QueueConfig, section: BackendKind): Part {
+  if (part !== undefined) return part;
+  const { name = '', module = '' } = config.plugins[section] ?? {};
+  const message = `${config.name}: ${name} of ${module} is defined, and its connection gives no ${section}`;
+  throw new ThresherError('unknown-plugin', message);
+}
+
+function missing(config: QueueConfig, section: SectionName): ThresherError {
+  return new ThresherError('missing-section', `${config.name} has no ${section}`);
+}
+
+function unknown(config: QueueConfig, section: SectionName, { name, module }: PluginChoice): ThresherError {
+  const message = `${config.name}: no ${section} is called ${name} of ${module} any more`;
+  return new ThresherError('unknown-plugin', message);
 }

@@ -1,5 +1,11 @@
 import { messageOf } from '../worker/errors.ts';
-import type { AnyDefinition, PluginKind } from './contracts/index.ts';
+import type {
+  AnyDefinition,
+  BackendKind,
+  DefinitionOf,
+  PluginFailure,
+  PluginKind,
+} from './contracts/index.ts';
 import { CondorTokenCredManager } from './credentials/condor-idtoken/index.ts';
 import { FileCredManager } from './credentials/file/index.ts';
 import { IamTokenCredManager } from './credentials/iam-token/index.ts';
@@ -8,18 +14,18 @@ import { KerberosCredManager } from './credentials/kerberos/index.ts';
 import { ArcproxyCredManager, NoVomsCredManager } from './credentials/grid-proxy/index.ts';
 import { FillDemand } from './demand/fill/index.ts';
 import { NoDemand } from './demand/none/index.ts';
-import { htcondorPlugins } from './htcondor/index.ts';
+import { htcondorBackend } from './htcondor/index.ts';
 import { inertPlugins } from './inert/index.ts';
-import { kubernetesPlugins } from './kubernetes/index.ts';
-import { localPlugins } from './local/index.ts';
+import { kubernetesBackend } from './kubernetes/index.ts';
+import { localBackend } from './local/index.ts';
 import { SharedFileMessenger } from './messengers/shared-file/index.ts';
 import { SimpleThrottler, TinyThrottler } from './throttlers/rules/index.ts';
 
 /** Every plugin there is. Nothing is found by scanning: what is not in this list does not exist. */
 export const builtInPlugins: readonly AnyDefinition[] = [
-  ...localPlugins,
-  ...kubernetesPlugins,
-  ...htcondorPlugins,
+  ...localBackend,
+  ...kubernetesBackend,
+  ...htcondorBackend,
   ...inertPlugins,
   SharedFileMessenger,
   ArcproxyCredManager,
@@ -43,9 +49,9 @@ export class Registry {
     this.#definitions = definitions;
   }
 
-  find(kind: PluginKind, module: string, name: string): AnyDefinition | undefined {
+  find<Kind extends PluginKind>(kind: Kind, module: string, name: string): DefinitionOf<Kind> | undefined {
     return this.#definitions.find(
-      (definition) =>
+      (definition): definition is DefinitionOf<Kind> =>
         definition.kind === kind &&
         [[definition.module, definition.name] as const, ...definition.aliases].some(
           ([itsModule, itsName]) => itsModule === module && itsName === name,
@@ -71,8 +77,8 @@ export class Registry {
 
 export interface ThirdParty {
   readonly definitions: readonly AnyDefinition[];
-  /** By module: why it could not be had. */
-  readonly failures: ReadonlyMap<string, string>;
+  /** By module: why it could not be had, or not all of it. */
+  readonly failures: ReadonlyMap<string, PluginFailure>;
 }
 
 /** Whether a section's `module` is a path or package of a third party, and not one of Harvester's or ours. */
@@ -80,40 +86,61 @@ export function isThirdParty(module: string): boolean {
   return !module.startsWith('pandaharvester.') && !module.startsWith('thresher/');
 }
 
+const nothingFound = 'it exports nothing that definePlugin() or defineBackend() returned';
+const outdated =
+  'it exports a submitter, monitor or sweeper of definePlugin(): a backend is made by defineBackend() now, which connects once and gives all three (docs/plugins.md)';
+
 /**
- * Imports third-party plugins. Each module exports, under any names, what `definePlugin` returned, or lists of it; it
- * is known here by the `module` the queue file names it with. All are imported side by side: one that hangs must not add
- * its deadline to that of others.
+ * Imports third-party plugins. Each module exports, under any names, what `definePlugin` and `defineBackend` returned, or lists
+ * of it; it is known here by the `module` the queue file names it with. All are imported side by side: one that hangs must not
+ * add its deadline to that of others.
  */
 export async function loadThirdParty(
   modules: ReadonlySet<string>,
   importModule: (module: string) => Promise<object>,
 ): Promise<ThirdParty> {
   const definitions: AnyDefinition[] = [];
-  const failures = new Map<string, string>();
+  const failures = new Map<string, PluginFailure>();
   const names = [...modules];
   const imports = await Promise.allSettled(names.map(importModule));
   for (const [at, module] of names.entries()) {
     const imported = imports[at];
     if (imported?.status === 'fulfilled') {
-      const exported: unknown[] = Object.values(imported.value);
-      const found = exported.flat().filter(isDefinition);
-      if (found.length === 0) failures.set(module, 'it exports nothing that definePlugin() returned');
+      const exported: unknown[] = Object.values(imported.value).flat();
+      const found = exported.filter(isDefinition);
+      if (exported.some(isOutdated)) failures.set(module, { code: 'plugin-outdated', message: outdated });
+      else if (found.length === 0) failures.set(module, { code: 'plugin-not-loaded', message: nothingFound });
       definitions.push(...found.map((definition) => ({ ...definition, module })));
     } else {
       // Below its first line Node lists who required it, which is thresher itself.
-      failures.set(module, messageOf(imported?.reason).split('\n')[0] ?? '');
+      const message = messageOf(imported?.reason).split('\n')[0] ?? '';
+      failures.set(module, { code: 'plugin-not-loaded', message });
     }
   }
   return { definitions, failures };
 }
 
-function isDefinition(value: unknown): value is AnyDefinition {
+const ofBackends: ReadonlySet<unknown> = new Set<BackendKind>(['submitter', 'monitor', 'sweeper']);
+
+interface Exported {
+  readonly kind: unknown;
+  readonly create?: unknown;
+  readonly backend?: { readonly connect?: unknown };
+}
+
+function isNamed(value: unknown): value is Exported {
   if (typeof value !== 'object' || value === null) return false;
-  const candidate = value as Partial<AnyDefinition>;
-  return (
-    typeof candidate.kind === 'string' &&
-    typeof candidate.name === 'string' &&
-    typeof candidate.create === 'function'
-  );
+  const { kind, name } = value as Partial<Record<'kind' | 'name', unknown>>;
+  return typeof kind === 'string' && typeof name === 'string';
+}
+
+function isDefinition(value: unknown): value is AnyDefinition {
+  if (!isNamed(value)) return false;
+  if (ofBackends.has(value.kind)) return typeof value.backend?.connect === 'function';
+  return typeof value.create === 'function';
+}
+
+/** Versions before 0.9 made each section of a backend by itself. */
+function isOutdated(value: unknown): boolean {
+  return isNamed(value) && ofBackends.has(value.kind) && typeof value.create === 'function';
 }

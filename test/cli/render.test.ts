@@ -162,10 +162,11 @@ describe('thresher render', () => {
     writeFileSync(
       site.path('third.mjs'),
       `const kinds = ['submitter', 'monitor', 'sweeper'];
+       const backend = { name: 'Scripted', connect: () => ({ submitter: () => ({}), monitor: {}, sweeper: {} }) };
        export const plugins = kinds.map((kind) => ({
          kind, name: 'Scripted' + kind[0].toUpperCase() + kind.slice(1), module: './third.mjs', aliases: [],
          config: { type: 'object' }, connections: () => ['third:'], check: () => [], withFiles: (config) => config,
-         create: () => ({}),
+         backend,
        }));\n`,
     );
   });

@@ -139,6 +139,7 @@ describe('what a start writes before anything is submitted', () => {
       const [options, targets] = expected[definition.name] ?? [{}, ['unknown to this test']];
       const checked = check(definition.config, options);
       if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
+      if (!('targets' in definition)) throw new Error(definition.name);
       const named = await definition.targets(checked.value, { configDir: directory, files });
       const found = named.map((target) => {
         const { kind } = target;

@@ -31,13 +31,13 @@ describe('the logs that a daemon reads', () => {
     running = [];
     made = [];
     const snapshot = async (configId: number) =>
-      configId === 404 ? undefined : { snapshot: JSON.stringify({ name: 'Q' }) };
+      configId === 404 ? undefined : { snapshot: JSON.stringify({ name: String(configId) }) };
     readers = new LogReaders({
       store: { queues: { snapshot } } as unknown as Pick<Store, 'queues'>,
       running: () => running,
       wiring: {
-        monitorAt: (_config: QueueConfig, configId: number, placement: string) => {
-          made.push(`${configId} ${placement}`);
+        monitorAt: ({ name }: QueueConfig, placement: string) => {
+          made.push(`${name} ${placement}`);
           return placement === 'nowhere' ? undefined : monitor(placement !== 'silent');
         },
       },

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { expect } from 'chai';
 import { loadPlugins } from '../../src/daemon/plugins.ts';
 import { OperatorFiles } from '../../src/util/operator-files.ts';
@@ -10,8 +10,9 @@ import { files } from '../support/operator-files.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 import { until } from '../support/until.ts';
 
+const contracts = resolve(import.meta.dirname, '../../src/plugins/contracts/index.ts');
 const good = `export const Own = {
-  kind: 'sweeper', name: 'Own', module: '', aliases: [], config: {},
+  kind: 'messenger', name: 'Own', module: '', aliases: [], config: {},
   connections: () => [], check: async () => [], withFiles: async (config) => config, create: () => null,
 };\n`;
 
@@ -26,11 +27,11 @@ describe('modules of plugins', () => {
   it('are not imported where no file stands in their place', async () => {
     execFileSync('mkfifo', [join(directory, 'pipe.mjs')]);
     const catalogue = await loadPlugins(['./pipe.mjs', '/dev/zero', './good.mjs'], directory, files);
-    expect(catalogue.failure('./pipe.mjs')).to.equal(
+    expect(catalogue.failure('./pipe.mjs')?.message).to.equal(
       `${join(directory, 'pipe.mjs')}: it is a pipe, not a regular file: name the file of the plugin module`,
     );
-    expect(catalogue.failure('/dev/zero')).to.contain('it is a device');
-    expect(catalogue.find('sweeper', './good.mjs', 'Own')).to.have.property('name', 'Own');
+    expect(catalogue.failure('/dev/zero')?.message).to.contain('it is a device');
+    expect(catalogue.find('messenger', './good.mjs', 'Own')).to.have.property('name', 'Own');
   });
 
   it('are not looked for as packages where the directory of packages does not answer', async () => {
@@ -47,10 +48,25 @@ describe('modules of plugins', () => {
     }
     const dead = await loadPlugins(['own'], directory, new DeadFiles({ clock: new ManualClock() }));
     expect(looked).to.deep.equal([own]);
-    expect(dead.failure('own')).to.equal(`a look at ${own} did not come back within 10 s`);
-    expect(dead.find('sweeper', 'own', 'Own')).to.equal(undefined);
+    expect(dead.failure('own')?.message).to.equal(`a look at ${own} did not come back within 10 s`);
+    expect(dead.find('messenger', 'own', 'Own')).to.equal(undefined);
     const answering = await loadPlugins(['own'], directory, files);
-    expect(answering.find('sweeper', 'own', 'Own')).to.have.property('name', 'Own');
+    expect(answering.find('messenger', 'own', 'Own')).to.have.property('name', 'Own');
+  });
+
+  it('that define a backend as earlier versions wanted it are refused, and say what changed', async () => {
+    writeFileSync(
+      join(directory, 'old.mjs'),
+      `import { definePlugin } from ${JSON.stringify(contracts)};
+      const shared = { module: 'old', config: {}, connections: () => ['old:'], create: () => ({}) };
+      export const all = ['submitter', 'monitor', 'sweeper'].map((kind) =>
+        definePlugin({ ...shared, kind, name: 'Old' + kind }));\n`,
+    );
+    const catalogue = await loadPlugins(['./old.mjs'], directory, files);
+    expect(catalogue.failure('./old.mjs')).to.include({ code: 'plugin-outdated' });
+    expect(catalogue.failure('./old.mjs')?.message).to.contain('defineBackend()');
+    for (const kind of ['submitter', 'monitor', 'sweeper'] as const)
+      expect(catalogue.find(kind, './old.mjs', `Old${kind}`), kind).to.equal(undefined);
   });
 
   it('have a deadline for what they wait for, side by side with the others', async () => {
@@ -66,10 +82,10 @@ describe('modules of plugins', () => {
       await clock.advance(10_000);
       return loaded;
     });
-    expect((await catalogue).failure('./a.mjs')).to.equal(
+    expect((await catalogue).failure('./a.mjs')?.message).to.equal(
       'its top level did not come to its end within 10 s: leave what waits to create()',
     );
-    expect((await catalogue).failure('./b.mjs')).to.contain('did not come to its end');
-    expect((await catalogue).find('sweeper', './good.mjs', 'Own')).to.have.property('name', 'Own');
+    expect((await catalogue).failure('./b.mjs')?.message).to.contain('did not come to its end');
+    expect((await catalogue).find('messenger', './good.mjs', 'Own')).to.have.property('name', 'Own');
   });
 });

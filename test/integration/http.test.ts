@@ -36,17 +36,21 @@ describe('a daemon over HTTP', () => {
         kind: 'monitor', name: 'Counting', module: '', aliases: [], config: {},
         connections: (config, { stateDir }) => ['local:' + stateDir + '/local'],
         check: async () => [], withFiles: async (config) => config,
-        create: () => {
-          appendFileSync(${JSON.stringify(site.path('made'))}, 'a monitor\\n');
-          return {
-            observe: async (sink, signal) => {
-              sink.begin();
-              sink.complete();
-              await new Promise((done) => signal.addEventListener('abort', done));
-            },
-            check: async () => new Map(),
-            logs: { async *read() { yield Buffer.from('a log\\n'); } },
-          };
+        backend: {
+          name: 'Counting',
+          connect: () => {
+            appendFileSync(${JSON.stringify(site.path('made'))}, 'a monitor\\n');
+            const monitor = {
+              observe: async (sink, signal) => {
+                sink.begin();
+                sink.complete();
+                await new Promise((done) => signal.addEventListener('abort', done));
+              },
+              check: async () => new Map(),
+              logs: { async *read() { yield Buffer.from('a log\\n'); } },
+            };
+            return { monitor };
+          },
         },
       };\n`,
     );

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import type { Context } from '../../src/plugins/contracts/index.ts';
 import { Registry, builtInPlugins } from '../../src/plugins/registry.ts';
-import type { Monitor, Submitter, Sweeper, Worker } from '../../src/plugins/contracts/index.ts';
-import { check } from '../../src/util/schema.ts';
+import type { Submitter, Worker } from '../../src/plugins/contracts/index.ts';
 import { type BackendUnderTest, type Behaviour, describeBackendContract } from '../contract/suite.ts';
+import { type BackendParts, partOf } from '../support/backend-parts.ts';
 import { controlPlane, type KubeObject } from '../support/kubernetes.ts';
 import { pluginContext } from '../support/plugin-context.ts';
 import { jobTemplate, untilGone } from '../support/kubernetes-site.ts';
@@ -28,17 +28,15 @@ async function makeBackend(): Promise<BackendUnderTest> {
   for (const [name, play] of Object.entries(templates))
     writeFileSync(join(directory, `${name}.yaml`), stringify(jobTemplate(play)));
   const registry = new Registry(builtInPlugins);
-  const make = (kind: 'submitter' | 'monitor' | 'sweeper', context: Context, more: object = {}) => {
+  const make = <K extends keyof BackendParts>(kind: K, context: Context, more: object = {}) => {
     const names = { submitter: 'K8sSubmitter', monitor: 'K8sMonitor', sweeper: 'K8sSweeper' };
     const definition = registry.find(kind, 'thresher/kubernetes', names[kind]);
-    const checked = definition && check(definition.config, { ...where, ...more });
-    if (definition === undefined || checked?.ok !== true) throw new Error(JSON.stringify(checked));
-    return definition.create(checked.value, context);
+    return partOf(definition, kind, { ...where, ...more }, context);
   };
   const factory = (factoryId: string) => {
     const context = pluginContext({ factoryId, configDir: directory });
     const submitters = Object.keys(templates).map(
-      (name) => [name, make('submitter', context, { k8s_yaml_file: `${name}.yaml` }) as Submitter] as const,
+      (name) => [name, make('submitter', context, { k8s_yaml_file: `${name}.yaml` })] as const,
     );
     const byBehaviour = Object.fromEntries(submitters) as Record<Behaviour, Submitter>;
     const submitter: Submitter = {
@@ -54,8 +52,8 @@ async function makeBackend(): Promise<BackendUnderTest> {
     };
     return {
       submitter,
-      monitor: make('monitor', context) as Monitor,
-      sweeper: make('sweeper', context) as Sweeper,
+      monitor: make('monitor', context),
+      sweeper: make('sweeper', context),
     };
   };
   let id = 1000;

@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import { join } from 'node:path';
 import type { Observation } from '../../src/worker/observation.ts';
 import type { Reason } from '../../src/worker/reason.ts';
-import { hubOf } from '../../src/plugins/kubernetes/hub.ts';
+import { Cluster } from '../../src/plugins/kubernetes/cluster.ts';
+import { K8sNamespace } from '../../src/plugins/kubernetes/namespace.ts';
 import { K8sMonitor } from '../../src/plugins/kubernetes/monitor.ts';
 import { K8sMonitorConfig } from '../../src/plugins/kubernetes/schema.ts';
 import { check } from '../../src/util/schema.ts';
@@ -115,7 +116,11 @@ describe('on Kubernetes a watch that breaks', () => {
     const config = check(K8sMonitorConfig, { k8s_config_file: 'kubeconfig', k8s_namespace: space.name });
     if (!config.ok) throw new Error(JSON.stringify(config));
     const monitor = new K8sMonitor({
-      hub: hubOf(config.value, context),
+      namespace: new K8sNamespace(
+        new Cluster({ name: 'half-open', config: config.value, configDir: directory }, context),
+        space.name,
+        context,
+      ),
       context,
       silence: 1500,
       options: () => config.value,

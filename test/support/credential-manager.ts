@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import type {
-  AnyDefinition,
   Context,
   CredentialFacts,
   CredentialManager,
   CredentialState,
+  PluginDefinition,
   RenewOutcome,
 } from '../../src/plugins/contracts/index.ts';
 import { check } from '../../src/util/schema.ts';
@@ -13,7 +13,7 @@ import { pluginContext } from './plugin-context.ts';
 
 /** A manager as the daemon makes it of the options of a section. */
 export function makeManager(
-  definition: AnyDefinition,
+  definition: PluginDefinition,
   options: unknown,
   context: Partial<Context> = {},
 ): CredentialManager {
@@ -24,7 +24,7 @@ export function makeManager(
 
 /** What is wrong with options, as "/pointer: message", after file and line where it is another file's. */
 export async function mistakes(
-  definition: AnyDefinition,
+  definition: PluginDefinition,
   options: unknown,
   { configDir = '/etc/site' }: { readonly configDir?: string } = {},
 ): Promise<string[]> {

@@ -1,20 +1,15 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import type { Context, Monitor, Submitter, Sweeper, Worker } from '../../src/plugins/contracts/index.ts';
+import type { Context, Submitter, Worker } from '../../src/plugins/contracts/index.ts';
 import { builtInPlugins, Registry } from '../../src/plugins/registry.ts';
-import { check } from '../../src/util/schema.ts';
+import { type BackendParts, partOf } from './backend-parts.ts';
 import { clearSpaces, type CondorSpace, condorSpace, type Pool, type ScheddKind } from './htcondor.ts';
 import { condorEnvironment, shellTemplate, whereOf } from './htcondor-site.ts';
 import { pluginContext } from './plugin-context.ts';
 import { workerOf } from './samples.ts';
 import { temporaryDirectory } from './temporary.ts';
 
-interface Kinds {
-  readonly submitter: Submitter;
-  readonly monitor: Monitor;
-  readonly sweeper: Sweeper;
-}
 const names = {
   submitter: 'HTCondorSubmitter',
   monitor: 'HTCondorMonitor',
@@ -48,23 +43,20 @@ export class HTCondorBackend {
     return pluginContext({
       factoryId: this.space.factory,
       configDir: this.directory,
-      connection: this.connection,
       stateDir: join(this.directory, 'state'),
       ...changes,
     });
   }
 
   /** A plugin as a queue's section makes it. @throws if the section is not sound. */
-  plugin<K extends keyof Kinds>(
+  plugin<K extends keyof BackendParts>(
     kind: K,
     context: Context,
     section: Readonly<Record<string, unknown>> = {},
-  ): Kinds[K] {
+  ): BackendParts[K] {
     const definition = new Registry(builtInPlugins).find(kind, 'thresher/htcondor', names[kind]);
-    const checked =
-      definition && check(definition.config, { ...whereOf(this.#pool, this.#kind), ...section });
-    if (definition === undefined || checked?.ok !== true) throw new Error(JSON.stringify(checked));
-    return definition.create(checked.value, context) as Kinds[K];
+    const whole = { ...whereOf(this.#pool, this.#kind), ...section };
+    return partOf(definition, kind, whole, context, kind === 'submitter' ? undefined : this.connection);
   }
 
   /** Writes a template; `script` is what its pilots do. */

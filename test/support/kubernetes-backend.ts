@@ -1,28 +1,15 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import type {
-  Context,
-  Monitor,
-  Observation,
-  Submitter,
-  Sweeper,
-  Worker,
-} from '../../src/plugins/contracts/index.ts';
+import type { Context, Observation, Worker } from '../../src/plugins/contracts/index.ts';
 import { builtInPlugins, Registry } from '../../src/plugins/registry.ts';
-import { check } from '../../src/util/schema.ts';
+import { type BackendParts, partOf } from './backend-parts.ts';
 import type { ControlPlane, KubeObject, Namespace } from './kubernetes.ts';
 import { pluginContext } from './plugin-context.ts';
 import { workerOf } from './samples.ts';
 import { temporaryDirectory } from './temporary.ts';
 
 export { watch, type Watched } from './watched.ts';
-
-interface Kinds {
-  readonly submitter: Submitter;
-  readonly monitor: Monitor;
-  readonly sweeper: Sweeper;
-}
 
 const names = { submitter: 'K8sSubmitter', monitor: 'K8sMonitor', sweeper: 'K8sSweeper' } as const;
 
@@ -40,16 +27,14 @@ export class KubernetesBackend {
   }
 
   /** A plugin as a queue's section makes it. @throws if the section is not sound. */
-  plugin<K extends keyof Kinds>(
+  plugin<K extends keyof BackendParts>(
     kind: K,
     section: Readonly<Record<string, unknown>> = {},
     queue = 'Q',
-  ): Kinds[K] {
+  ): BackendParts[K] {
     const where = { k8s_config_file: 'kubeconfig', k8s_namespace: this.space.name };
     const definition = new Registry(builtInPlugins).find(kind, 'thresher/kubernetes', names[kind]);
-    const checked = definition && check(definition.config, { ...where, ...section });
-    if (definition === undefined || checked?.ok !== true) throw new Error(JSON.stringify(checked));
-    return definition.create(checked.value, { ...this.context, queue }) as Kinds[K];
+    return partOf(definition, kind, { ...where, ...section }, { ...this.context, queue });
   }
 
   /** A file in the directory that queues count paths from: text, or a value as YAML. */

@@ -1,8 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
-import type { Context, Monitor, Submitter, Sweeper } from '../../src/plugins/contracts/index.ts';
+import type { Context } from '../../src/plugins/contracts/index.ts';
+import { K8sConnection } from '../../src/plugins/kubernetes/connection.ts';
 import { builtInPlugins, Registry } from '../../src/plugins/registry.ts';
-import { check } from '../../src/util/schema.ts';
+import { type BackendParts, connectionAt, partOf } from './backend-parts.ts';
 import { type KubeRequest, readKubeRequest } from './kube-request.ts';
 import { kubeconfig, writeKubeconfig } from './kubernetes-client.ts';
 import { pluginContext } from './plugin-context.ts';
@@ -14,12 +15,6 @@ import {
   status,
 } from './scripted-server.ts';
 import { temporaryDirectory } from './temporary.ts';
-
-interface Plugins {
-  readonly submitter: Submitter;
-  readonly monitor: Monitor;
-  readonly sweeper: Sweeper;
-}
 
 const names = { submitter: 'K8sSubmitter', monitor: 'K8sMonitor', sweeper: 'K8sSweeper' } as const;
 
@@ -67,16 +62,26 @@ export class KubernetesStub {
   }
 
   /** A plugin as a queue's section makes it. @throws if the section is not sound. */
-  plugin<K extends keyof Plugins>(
+  plugin<K extends keyof BackendParts>(
     kind: K,
     section: Readonly<Record<string, unknown>> = {},
     changes: Partial<Context> = {},
-  ): Plugins[K] {
-    const where = { k8s_config_file: join(this.directory, 'kubeconfig'), k8s_namespace: 'grid' };
+  ): BackendParts[K] {
     const definition = new Registry(builtInPlugins).find(kind, 'thresher/kubernetes', names[kind]);
-    const checked = definition && check(definition.config, { ...where, ...section });
-    if (definition === undefined || checked?.ok !== true) throw new Error(JSON.stringify(checked));
-    return definition.create(checked.value, { ...this.context, ...changes }) as Plugins[K];
+    return partOf(definition, kind, { ...this.#where, ...section }, { ...this.context, ...changes });
+  }
+
+  /** The connection that these plugins are of. */
+  connection(): K8sConnection {
+    const definition = new Registry(builtInPlugins).find('monitor', 'thresher/kubernetes', names.monitor);
+    if (definition === undefined) throw new Error('the backend is not there');
+    const connection = connectionAt(definition, this.#where, this.context);
+    if (connection instanceof K8sConnection) return connection;
+    throw new Error('it is of another backend');
+  }
+
+  get #where() {
+    return { k8s_config_file: join(this.directory, 'kubeconfig'), k8s_namespace: 'grid' };
   }
 
   get url(): string {

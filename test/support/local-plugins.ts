@@ -2,6 +2,8 @@ import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import type {
+  AnyBackend,
+  BackendDefinition,
   Context,
   Monitor,
   Observation,
@@ -10,10 +12,13 @@ import type {
   Sweeper,
   Worker,
 } from '../../src/plugins/contracts/index.ts';
-import type { LocalHost } from '../../src/plugins/local/host.ts';
-import { localPlugins } from '../../src/plugins/local/index.ts';
+import { LocalHost } from '../../src/plugins/local/host.ts';
+import { LocalConnection } from '../../src/plugins/local/connection.ts';
+import { localBackend } from '../../src/plugins/local/index.ts';
 import { readProcesses, signalProcess } from '../../src/plugins/local/processes.ts';
-import { check } from '../../src/util/schema.ts';
+import type { LocalDaemon } from '../../src/plugins/local/schema.ts';
+import type { Uptime } from '../../src/plugins/local/uptime.ts';
+import { type BackendParts, connectionAt, partOf } from './backend-parts.ts';
 import { pluginContext } from './plugin-context.ts';
 import { recordingLog, workerOf } from './samples.ts';
 import { temporaryDirectory } from './temporary.ts';
@@ -27,15 +32,17 @@ export class LocalBackend {
   readonly submitter: Submitter;
   readonly monitor: Monitor;
   readonly sweeper: Sweeper;
+  readonly #definitions: readonly BackendDefinition[];
   readonly #signal = new AbortController().signal;
 
-  constructor(changes: Partial<Context> = {}, directory = temporaryDirectory()) {
+  constructor(changes: Partial<Context> = {}, directory = temporaryDirectory(), uptime?: Uptime) {
     this.directory = directory;
+    this.#definitions = uptime === undefined ? localBackend : this.#aging(uptime);
     const stateDir = join(directory, 'state');
     this.context = pluginContext({ stateDir, configDir: directory, log: this.log, ...changes });
-    this.submitter = this.#make('submitter') as Submitter;
-    this.monitor = this.#make('monitor') as Monitor;
-    this.sweeper = this.#make('sweeper') as Sweeper;
+    this.submitter = this.#make('submitter');
+    this.monitor = this.#make('monitor');
+    this.sweeper = this.#make('sweeper');
   }
 
   restarted(changes: Partial<Context> = {}): LocalBackend {
@@ -44,9 +51,9 @@ export class LocalBackend {
 
   /** The host that its plugins share. */
   host(): LocalHost {
-    return this.context.share(`local:${this.root}`, (): LocalHost => {
-      throw new Error('no plugin was made');
-    });
+    const connection = connectionAt(this.#definition('monitor'), options, this.context);
+    if (connection instanceof LocalConnection) return connection.host;
+    throw new Error('it is of another backend');
   }
 
   get root(): string {
@@ -129,15 +136,29 @@ export class LocalBackend {
     });
   }
 
-  #make(kind: string): unknown {
-    const definition = localPlugins.find((plugin) => plugin.kind === kind);
+  #make<K extends keyof BackendParts>(kind: K): BackendParts[K] {
+    return partOf(this.#definition(kind), kind, options, this.context);
+  }
+
+  #definition(kind: keyof BackendParts): BackendDefinition {
+    const definition = this.#definitions.find((one) => one.kind === kind);
     if (definition === undefined) throw new Error(kind);
-    const options = { workDir: 'work', templateFile: 'pilot.yaml', pollInterval: 0.05, killGrace: 0.5 };
-    const checked = check(definition.config, options);
-    if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
-    return definition.create(checked.value, this.context);
+    return definition;
+  }
+
+  /** The backend on a machine that says to be up for so long. */
+  #aging(uptime: Uptime): BackendDefinition[] {
+    const { root } = this;
+    const backend: AnyBackend = {
+      name: 'Local',
+      connect: (_place, daemon) =>
+        new LocalConnection(new LocalHost(root, daemon, uptime), daemon as LocalDaemon),
+    };
+    return localBackend.map((definition) => ({ ...definition, backend }));
   }
 }
+
+const options = { workDir: 'work', templateFile: 'pilot.yaml', pollInterval: 0.05, killGrace: 0.5 };
 
 export interface Shown {
   readonly seen: ReadonlyMap<number, Observation>;

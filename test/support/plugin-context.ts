@@ -5,9 +5,8 @@ import { systemClock } from '../../src/util/clock.ts';
 
 /** A context as the daemon gives it to plugins; each call is a daemon of its own. */
 export function pluginContext(changes: Partial<Context> = {}): Context {
-  const shared = new Map<string, unknown>();
   const nothing = () => undefined;
-  return {
+  const context: Context = {
     factoryId: 'thresher-test',
     harvesterId: 'test-harvester',
     queue: 'Q',
@@ -15,17 +14,14 @@ export function pluginContext(changes: Partial<Context> = {}): Context {
     requirements,
     queueLimit: () => 100,
     slave: false,
-    connection: '',
     stateDir: '/nonexistent',
     configDir: '/nonexistent',
     clock: systemClock,
     files,
     random: Math.random,
     log: { debug: nothing, info: nothing, warn: nothing, error: nothing },
-    share: <T>(key: string, make: () => T): T => {
-      if (!shared.has(key)) shared.set(key, make());
-      return shared.get(key) as T;
-    },
     ...changes,
   };
+  // By this `partOf` knows contexts of one daemon, however often they were spread.
+  return { ...context, daemon: {} } as Context;
 }

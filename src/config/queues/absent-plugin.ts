@@ -65,8 +65,8 @@ function unknown(
   const modules = [...own, ...harvesters].map((plugin) => plugin.module);
   // A module that could not be imported is a third party's, unless it is one of ours or Harvester's with a slip in it.
   if (failure !== undefined && nearest(module, modules) === undefined) {
-    const message = `the module ${module} could not be used: ${failure}`;
-    return { pointer: '/module', severity: 'error', code: 'plugin-not-loaded', message };
+    const message = `the module ${module} could not be used: ${failure.message}`;
+    return { pointer: '/module', severity: 'error', code: failure.code, message };
   }
   const error = { pointer: '/name', severity: 'error', code: 'unknown-plugin' } as const;
   const asked = `${name} of ${module}`;

@@ -1,4 +1,4 @@
-import type { AnyDefinition, PluginKind } from '../../plugins/contracts/index.ts';
+import type { DefinitionOf, PluginFailure, PluginKind } from '../../plugins/contracts/index.ts';
 import type { Problem } from '../../util/located.ts';
 import type { Limits } from '../../limits/limits.ts';
 import type { JsonObject } from '../../util/json.ts';
@@ -44,12 +44,12 @@ export interface QueueConfig {
 
 /** What the configuration needs to know of the plugins, without knowing the plugins. */
 export interface PluginCatalogue {
-  find(kind: PluginKind, module: string, name: string): AnyDefinition | undefined;
+  find<Kind extends PluginKind>(kind: Kind, module: string, name: string): DefinitionOf<Kind> | undefined;
   names(kind: PluginKind): string[];
   /** The same as data. */
   choices(kind: PluginKind): readonly { readonly module: string; readonly name: string }[];
-  /** Why a third-party module could not be imported. */
-  failure(module: string): string | undefined;
+  /** Why a third-party module could not be imported, or is of no use. */
+  failure(module: string): PluginFailure | undefined;
 }
 
 /** A configuration that was written down, perhaps by an earlier version that knew less of a queue. */

@@ -18,14 +18,25 @@ export interface LogServer {
   readonly read: string;
 }
 
-/** What a plugin gets instead of reaching for it: a plugin reads neither the clock nor the daemon's settings itself. */
-export interface Context {
+/** What every plugin gets instead of reaching for it: a plugin reads neither the clock nor the daemon's settings itself. */
+export interface Host {
   /** Our mark. What carries another factory's is not ours. */
   readonly factoryId: string;
   /** Harvester's instance name, for the worker's environment. Never says whose an object is. */
   readonly harvesterId: string;
   /** Where pilots leave their logs, as the settings have it; absent where they say nothing. */
   readonly logServer?: LogServer;
+  /** The daemon's state directory: a plugin keeps its files in a folder of its own in it. Absolute. */
+  readonly stateDir: string;
+  readonly clock: Clock;
+  /** Reads what the queue's options name: a template, a kubeconfig. One for the daemon, which a dead file system cannot stop. */
+  readonly files: OperatorFiles;
+  readonly random: () => number;
+  readonly log: Log;
+}
+
+/** What the plugin of one configuration of a queue gets. */
+export interface Context extends Host {
   readonly queue: string;
   /** Which configuration of the queue it is made for, as its workers carry it (`Worker.configId`). */
   readonly configId: number;
@@ -35,22 +46,6 @@ export interface Context {
   readonly queueLimit: (running: number) => number;
   /** Whether a server says how many workers there are to be: `runMode: slave`. */
   readonly slave: boolean;
-  /** The connection it is made for: monitors and sweepers are made once per connection. "" for plugins without any. */
-  readonly connection: string;
-  /** The daemon's state directory: a plugin keeps its files in a folder of its own in it. Absolute. */
-  readonly stateDir: string;
   /** Relative paths in the queue's options count from here. Absolute. */
   readonly configDir: string;
-  readonly clock: Clock;
-  /** Reads what the queue's options name: a template, a kubeconfig. One for the daemon, which a dead file system cannot stop. */
-  readonly files: OperatorFiles;
-  readonly random: () => number;
-  readonly log: Log;
-  /**
-   * The one thing of this key in this daemon, made when first asked for: how the submitter, monitor and sweeper of
-   * all queues on one connection share its state and its limits. The key is the connection's name, or begins with it; or
-   * the connection's name begins with the key, where several connections share something (namespaces of one cluster).
-   * It outlives reloads, so that what it counts is never counted in two places: options that may change are not kept in it.
-   */
-  share<T>(key: string, make: () => T): T;
 }

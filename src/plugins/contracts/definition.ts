@@ -4,24 +4,27 @@ import type { CredentialManager, WriteTarget } from './credential-manager.ts';
 import type { DefinitionProblem } from './definition-problem.ts';
 import type { DemandSource } from './demand.ts';
 import type { Messenger } from './messenger.ts';
-import type { Monitor } from './monitor.ts';
 import type { Sizes } from './sizes.ts';
-import type { Submitter } from './submitter.ts';
-import type { Sweeper } from './sweeper.ts';
 import type { Throttler } from './throttler.ts';
 
-/** What each kind of plugin makes. `inert`: accepted for Harvester's sake (preparator, stager ...), does nothing. */
+/** The sections by which a queue names backends: `defineBackend` of `backend.ts` brings them. */
+export type BackendKind = 'submitter' | 'monitor' | 'sweeper';
+
+/** What each other kind of plugin makes. `inert`: accepted for Harvester's sake (preparator, stager ...), does nothing. */
 export interface PluginOf {
-  submitter: Submitter;
-  monitor: Monitor;
-  sweeper: Sweeper;
   messenger: Messenger;
   demand: DemandSource;
   throttler: Throttler;
   credmanager: CredentialManager;
   inert: null;
 }
-export type PluginKind = keyof PluginOf;
+export type PluginKind = BackendKind | keyof PluginOf;
+
+/** Why a third-party module is of no use, or not all of it. */
+export interface PluginFailure {
+  readonly code: 'plugin-not-loaded' | 'plugin-outdated';
+  readonly message: string;
+}
 
 /** What `connections` and `check` may use: the daemon's directories, before anything is started. */
 export type CheckContext = Pick<Context, 'queue' | 'stateDir' | 'configDir' | 'files'> & {
@@ -34,31 +37,17 @@ export type CheckContext = Pick<Context, 'queue' | 'stateDir' | 'configDir' | 'f
 /** What `targets` may use. */
 export type TargetContext = Pick<CheckContext, 'configDir' | 'files'>;
 
-/** A plugin as data. */
-export interface Definition<Kind extends PluginKind, Config extends TSchema> {
+/** A plugin other than a backend, as data. */
+export interface Definition<Kind extends keyof PluginOf, Config extends TSchema> {
   readonly kind: Kind;
   /** `name` and `module` as a queue's section gives them. */
   readonly name: string;
   readonly module: string;
   /** Other [module, name] pairs it answers to: Harvester's Python modules. */
   readonly aliases?: readonly (readonly [module: string, name: string])[];
-  /** Demand of queues with this submitter where neither they nor the daemon's settings say one. Default: `none`. */
-  readonly defaultDemand?: 'fill';
   /** Options of the section with defaults, units and bounds. Keys it does not have are kept and reported. */
   readonly config: Config;
-  /**
-   * Names of what it speaks to (which cluster, schedd, directory). Queues with the same name share one monitor. The
-   * submitter's are the placements its workers can have. Empty for plugins that speak to nothing. `backend:*` of a
-   * monitor or sweeper: wherever the submitter is; it is told by `Context.connection`.
-   */
-  connections(config: Static<Config>, context: CheckContext): readonly string[];
-  /**
-   * The options with what other files say of where workers go, as it is now. That is kept with the configuration: so a file
-   * that changes makes another configuration, and the workers of this one are followed where they are. Called after a `check`
-   * without errors.
-   */
-  withFiles?(config: Static<Config>, context: CheckContext): Static<Config> | Promise<Static<Config>>;
-  /** Mistakes a schema cannot see (a missing or wrong template file), found before anything starts. */
+  /** Mistakes a schema cannot see (a missing file), found before anything starts. */
   check?(
     config: Static<Config>,
     context: CheckContext,
@@ -74,36 +63,41 @@ export interface Definition<Kind extends PluginKind, Config extends TSchema> {
   create(config: Static<Config>, context: Context): PluginOf[Kind];
 }
 
-/** A definition whose config type is forgotten, as the registry keeps them. */
-export interface AnyDefinition {
+/** What the registry, and whoever reads a queue file, knows of a section's plugin. */
+export interface SectionDefinition {
   readonly kind: PluginKind;
   readonly name: string;
   readonly module: string;
   readonly aliases: readonly (readonly [module: string, name: string])[];
   readonly defaultDemand: 'fill' | undefined;
   readonly config: TSchema;
+  /** Empty for plugins that speak to nothing. */
   connections(config: unknown, context: CheckContext): readonly string[];
   check(config: unknown, context: CheckContext): Promise<readonly DefinitionProblem[]>;
   withFiles(config: unknown, context: CheckContext): Promise<unknown>;
+}
+
+/** A plugin whose types are forgotten, as the daemon uses it. */
+export interface PluginDefinition extends SectionDefinition {
+  readonly kind: keyof PluginOf;
   targets(config: unknown, context: TargetContext): Promise<readonly WriteTarget[]>;
-  create(config: unknown, context: Context): PluginOf[PluginKind];
+  create(config: unknown, context: Context): PluginOf[keyof PluginOf];
 }
 
 /** Makes a definition usable by the daemon. Configs reach it only after they passed its own schema. */
-export function definePlugin<Kind extends PluginKind, Config extends TSchema>(
+export function definePlugin<Kind extends keyof PluginOf, Config extends TSchema>(
   definition: Definition<Kind, Config>,
-): AnyDefinition {
+): PluginDefinition {
   return {
     kind: definition.kind,
     name: definition.name,
     module: definition.module,
     aliases: definition.aliases ?? [],
-    defaultDemand: definition.defaultDemand,
+    defaultDemand: undefined,
     config: definition.config,
-    connections: (config, context) => definition.connections(config as Static<Config>, context),
+    connections: () => [],
     check: async (config, context) => (await definition.check?.(config as Static<Config>, context)) ?? [],
-    withFiles: async (config, context) =>
-      (await definition.withFiles?.(config as Static<Config>, context)) ?? config,
+    withFiles: async (config) => config,
     targets: async (config, context) => (await definition.targets?.(config as Static<Config>, context)) ?? [],
     create: (config, context) => definition.create(config as Static<Config>, context),
   };

@@ -3,7 +3,20 @@
  * plugin may import (as `thresher/plugin`). docs/plugins.md shows how to write one; test/contract/ holds the suite
  * that every backend passes.
  */
-export type { Context, Log, LogServer } from './context.ts';
+export {
+  type AnyBackend,
+  type AnyDefinition,
+  type Backend,
+  type BackendConnection,
+  type BackendDefinition,
+  type BackendSection,
+  type ConnectedQueue,
+  type ConnectionHost,
+  type ConnectionPlace,
+  defineBackend,
+  type DefinitionOf,
+} from './backend.ts';
+export type { Context, Host, Log, LogServer } from './context.ts';
 export type {
   CredentialFacts,
   CredentialManager,
@@ -16,10 +29,12 @@ export type { LogReader, LogRequest } from './log-reader.ts';
 export { accessPointPlaceholders, type AccessPointValues, type Messenger } from './messenger.ts';
 export type { CheckResult, Monitor, ObservationSink } from './monitor.ts';
 export {
-  type AnyDefinition,
+  type BackendKind,
   type CheckContext,
   definePlugin,
   type Definition,
+  type PluginDefinition,
+  type PluginFailure,
   type PluginKind,
   type PluginOf,
 } from './definition.ts';

@@ -6,7 +6,7 @@ import type { Clock } from '../../util/clock.ts';
 import { ThresherError } from '../../worker/errors.ts';
 import type { Worker } from '../../worker/worker.ts';
 import type { LogReader, LogRequest } from '../contracts/log-reader.ts';
-import type { HTCondorHub } from './hub.ts';
+import type { HTCondorSchedd } from './schedd.ts';
 import { jobOfWorker, whereWorkers } from './look-up.ts';
 import { jobOf } from './marks.ts';
 import { endOfFile, type OutputFile } from './output-file.ts';
@@ -39,11 +39,11 @@ const attributes = [
 
 /** Reads the output of a job: from its file, or through `condor_tail` while it runs, or from the spool. */
 export class HTCondorLogs implements LogReader {
-  readonly #hub: HTCondorHub;
+  readonly #schedd: HTCondorSchedd;
   readonly #clock: Clock;
 
-  constructor(hub: HTCondorHub, clock: Clock) {
-    this.#hub = hub;
+  constructor(schedd: HTCondorSchedd, clock: Clock) {
+    this.#schedd = schedd;
     this.#clock = clock;
   }
 
@@ -67,7 +67,7 @@ export class HTCondorLogs implements LogReader {
   }
 
   async #source(worker: Worker, stream: LogRequest['stream'], signal: AbortSignal): Promise<Source> {
-    const { client, mine, submissionHost } = this.#hub;
+    const { client, mine, submissionHost } = this.#schedd;
     const constraint = `${mine} && (${whereWorkers([worker.workerId])})`;
     const queued = await client.queue(constraint, attributes, signal);
     const ads = queued.length > 0 ? queued : await client.history(constraint, attributes, 2, signal);
@@ -100,7 +100,7 @@ export class HTCondorLogs implements LogReader {
     stream: LogRequest['stream'],
     signal: AbortSignal,
   ): Promise<string | undefined> {
-    const { client, mine } = this.#hub;
+    const { client, mine } = this.#schedd;
     // HTCondor writes the job's log where the schedd is.
     if (runs && stream !== 'job-log') {
       try {
@@ -127,7 +127,7 @@ export class HTCondorLogs implements LogReader {
 
   #endOf(file: OutputFile): Promise<string | undefined> {
     const path = resolve(file.directory, file.name);
-    return this.#hub.files.run(`reading ${path}`, () => endOfFile(file, mostRead));
+    return this.#schedd.files.run(`reading ${path}`, () => endOfFile(file, mostRead));
   }
 
   /** One whose job ends meanwhile may hang: its machine has nobody who would answer. */
@@ -138,7 +138,7 @@ export class HTCondorLogs implements LogReader {
     });
     const either = AbortSignal.any([signal, patience.signal]);
     try {
-      return await this.#hub.client.tail(job, { stream, maxBytes: mostRead }, either);
+      return await this.#schedd.client.tail(job, { stream, maxBytes: mostRead }, either);
     } finally {
       over.abort();
       await waiting;

@@ -1,6 +1,6 @@
 import { type JobId, jobIdText } from '../../clients/htcondor/classad.ts';
 import type { Worker } from '../../worker/worker.ts';
-import type { HTCondorHub } from './hub.ts';
+import type { HTCondorSchedd } from './schedd.ts';
 import { type Job, jobOf, marks } from './marks.ts';
 import { jobAttributes } from './state/types.ts';
 
@@ -21,12 +21,17 @@ export function portions<T>(all: readonly T[]): T[][] {
 
 /** Jobs in the queue of the schedd by a constraint beside that they are ours. @throws HTCondorError */
 export async function inQueue(
-  hub: HTCondorHub,
+  schedd: HTCondorSchedd,
   constraint: string,
   signal: AbortSignal,
   attributes: readonly string[] = followed,
 ): Promise<Job[]> {
-  return hub.client.queueAs((ad) => jobOf(ad, true), `${hub.mine} && (${constraint})`, attributes, signal);
+  return schedd.client.queueAs(
+    (ad) => jobOf(ad, true),
+    `${schedd.mine} && (${constraint})`,
+    attributes,
+    signal,
+  );
 }
 
 /** The jobs of workers. */
@@ -41,7 +46,7 @@ export function whereWorkers(workerIds: readonly number[]): string {
  * leaves the queue. @throws HTCondorError where not all of it can be said.
  */
 export async function lookUp(
-  hub: HTCondorHub,
+  schedd: HTCondorSchedd,
   workerIds: readonly number[],
   signal: AbortSignal,
   options: { readonly history: boolean },
@@ -53,13 +58,13 @@ export async function lookUp(
     }
   };
   for (const some of portions(workerIds)) {
-    add(await inQueue(hub, whereWorkers(some), signal));
+    add(await inQueue(schedd, whereWorkers(some), signal));
     let missing = some.filter((id) => !found.has(id));
     while (options.history && missing.length > 0) {
       // One job for each is the rule; where one has several, they take the places of others, who are asked for again.
       const limit = missing.length;
-      const constraint = `${hub.mine} && ${whereWorkers(missing)}`;
-      const ads = await hub.client.history(constraint, followed, limit, signal);
+      const constraint = `${schedd.mine} && ${whereWorkers(missing)}`;
+      const ads = await schedd.client.history(constraint, followed, limit, signal);
       add(ads.flatMap((ad) => jobOf(ad, false) ?? []));
       missing = ads.length < limit ? [] : missing.filter((id) => !found.has(id));
     }

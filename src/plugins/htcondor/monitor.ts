@@ -1,25 +1,24 @@
 import { jobIdText, parseJobId, whereJobs } from '../../clients/htcondor/classad.ts';
+import { defaultsOf } from '../../util/schema.ts';
 import { toReason } from '../../worker/errors.ts';
 import type { Observation } from '../../worker/observation.ts';
 import { isFinal, type WorkerStatus } from '../../worker/status.ts';
 import type { Worker } from '../../worker/worker.ts';
-import type { Context } from '../contracts/context.ts';
 import type { CheckResult, Monitor, ObservationSink } from '../contracts/monitor.ts';
 import type { CeTally } from './place/ce-tally.ts';
-import type { HTCondorHub } from './hub.ts';
+import type { HTCondorSchedd } from './schedd.ts';
 import { HTCondorLogs } from './logs.ts';
 import { byId, followed, inQueue, isHalf, jobOfWorker, lookUp, portions, wasNeverWhole } from './look-up.ts';
 import { type Job, jobOf } from './marks.ts';
-import type { HTCondorMonitorConfig } from './schema.ts';
+import { type HTCondorDaemon, HTCondorMonitorConfig } from './schema.ts';
 import { type JobState, stateOf } from './state/job-state.ts';
 
 /** What the queue of a job says of it: `undefined` where nobody knows the queue here. */
 export type OptionsOf = (queue: string | undefined, configId: number | undefined) => HTCondorMonitorConfig;
 
 export interface MonitorParts {
-  readonly hub: HTCondorHub;
-  readonly config: HTCondorMonitorConfig;
-  readonly context: Context;
+  readonly schedd: HTCondorSchedd;
+  readonly daemon: HTCondorDaemon;
   readonly options: OptionsOf;
   readonly tally: CeTally;
 }
@@ -28,6 +27,8 @@ export interface MonitorParts {
 const mostOfHistory = 20_000;
 /** How often logs of job events are read on, ms. */
 const logInterval = 200;
+
+const defaults = defaultsOf(HTCondorMonitorConfig);
 
 /**
  * Looks at all jobs of a schedd by one `condor_q`, and asks the history only for those that left since. Between two looks it
@@ -41,25 +42,27 @@ export class HTCondorMonitor implements Monitor {
 
   constructor(parts: MonitorParts) {
     this.#parts = parts;
-    this.logs = new HTCondorLogs(parts.hub, parts.context.clock);
+    this.logs = new HTCondorLogs(parts.schedd, parts.daemon.clock);
   }
 
   async observe(sink: ObservationSink, signal: AbortSignal): Promise<void> {
-    const { hub, config, context } = this.#parts;
-    const { clock } = context;
+    const { schedd, daemon } = this.#parts;
+    const { clock } = daemon;
     let lookedAt = -Infinity;
     // The log cannot say it, or something has to be done about it.
     let soon = false;
     while (!signal.aborted) {
       // Before the question: what comes after it is read when it is answered, and is never older than the answer.
       soon = (await this.#followLogs(sink)) || soon;
-      const { pollInterval, listInterval } = config;
-      const trusted = hub.logs.any && hub.jobs.logIsTrusted && !soon;
+      const { pollInterval, listInterval } = this.#options;
+      const trusted = schedd.logs.any && schedd.jobs.logIsTrusted && !soon;
       const interval = 1000 * (trusted ? Math.max(pollInterval, listInterval) : pollInterval);
-      const wait = lookedAt + interval - clock.monotonic();
+      const now = clock.monotonic();
+      const wait = lookedAt + interval - now;
       if (wait > 0) {
-        const followed = hub.logs.any;
-        await clock.sleep(followed ? Math.min(wait, logInterval) : wait, signal);
+        const followed = schedd.logs.any;
+        const unfollowed = () => lookedAt + 1000 * this.#options.pollInterval - now;
+        await daemon.pause(followed ? () => Math.min(wait, logInterval) : unfollowed, signal);
         if (followed || isOver(signal)) continue;
       }
       soon = false;
@@ -70,18 +73,18 @@ export class HTCondorMonitor implements Monitor {
         soon = true;
       }
       lookedAt = clock.monotonic();
-      await hub.logs.keep().catch((error: unknown) => {
-        context.log.warn('how far logs of job events were read is not kept', { ...toReason(error) });
+      await schedd.logs.keep().catch((error: unknown) => {
+        daemon.log.warn('how far logs of job events were read is not kept', { ...toReason(error) });
       });
     }
   }
 
   async check(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, CheckResult>> {
-    const { hub, config, options } = this.#parts;
+    const { schedd, options } = this.#parts;
     const results = new Map<number, CheckResult>();
     try {
       const ids = workers.map(({ workerId }) => workerId);
-      const jobs = await lookUp(hub, ids, signal, { history: config.useCondorHistory });
+      const jobs = await lookUp(schedd, ids, signal, { history: this.#options.useCondorHistory });
       for (const worker of workers) {
         const { workerId, queue, configId } = worker;
         const job = jobOfWorker(worker, jobs.get(workerId)) ?? this.#endedByLog(worker);
@@ -99,13 +102,19 @@ export class HTCondorMonitor implements Monitor {
     return results;
   }
 
+  /** Of queues that share the schedd the first one says it. */
+  get #options(): HTCondorMonitorConfig {
+    const { queues } = this.#parts.daemon;
+    return queues.find(({ monitor }) => monitor !== undefined)?.monitor ?? defaults;
+  }
+
   /** Shows what the logs said since. @returns whether the schedd must be asked. */
   async #followLogs(sink: ObservationSink): Promise<boolean> {
-    const { hub, config, context } = this.#parts;
-    if (!hub.logs.any) return false;
-    const { events, missed } = await hub.logs.read(context.log);
+    const { schedd, daemon } = this.#parts;
+    if (!schedd.logs.any) return false;
+    const { events, missed } = await schedd.logs.read(daemon.log);
     let soon = missed;
-    const changed = hub.jobs.apply(events, hub.fresh);
+    const changed = schedd.jobs.apply(events, schedd.fresh);
     for (const job of changed) {
       const state = wasNeverWhole(job) ? undefined : this.#stateOf(job);
       if (state === undefined) continue;
@@ -113,21 +122,22 @@ export class HTCondorMonitor implements Monitor {
       else soon = true;
       this.#countEnded(job, state.observation.status);
     }
-    const now = context.clock.monotonic();
-    if (changed.length > 0 && hub.jobs.living && this.#countedAt + config.pollInterval * 1000 < now)
-      this.#count(hub.jobs.living.values());
+    const now = daemon.clock.monotonic();
+    const { pollInterval } = this.#options;
+    if (changed.length > 0 && schedd.jobs.living && this.#countedAt + pollInterval * 1000 < now)
+      this.#count(schedd.jobs.living.values());
     return soon;
   }
 
   async #look(sink: ObservationSink, signal: AbortSignal): Promise<void> {
-    const { hub } = this.#parts;
+    const { schedd } = this.#parts;
     // What was submitted before the question is among those who may have left by the answer.
-    const fresh = new Map(hub.fresh);
-    const { living } = hub.jobs;
-    const queued = await inQueue(hub, 'true', signal);
+    const fresh = new Map(schedd.fresh);
+    const { living } = schedd.jobs;
+    const queued = await inQueue(schedd, 'true', signal);
     const inQueueNow = new Set(queued.map(({ id }) => jobIdText(id)));
     const before = living && new Map([...fresh, ...living]);
-    const left = before && [...before].filter(([id]) => !inQueueNow.has(id) && !hub.jobs.endOf(id));
+    const left = before && [...before].filter(([id]) => !inQueueNow.has(id) && !schedd.jobs.endOf(id));
     const ended = await this.#ended(
       left?.map(([, job]) => job),
       signal,
@@ -149,7 +159,7 @@ export class HTCondorMonitor implements Monitor {
       }
       const { observation, verdict } = state;
       // The log was quicker: it has ended, and HTCondor is about to write that down.
-      if (!isFinal(observation.status) && hub.jobs.endOf(id) !== undefined) continue;
+      if (!isFinal(observation.status) && schedd.jobs.endOf(id) !== undefined) continue;
       if (verdict !== undefined) givenUp.push({ job, verdict });
       else sink.observe(observation);
       if (!isFinal(observation.status)) alive.set(id, job);
@@ -162,15 +172,15 @@ export class HTCondorMonitor implements Monitor {
         for (const [id, one] of alive) if (one.workerId === observation.workerId) alive.delete(id);
       }
     }
-    for (const id of fresh.keys()) hub.fresh.delete(id);
+    for (const id of fresh.keys()) schedd.fresh.delete(id);
     const gone = left?.map(([id]) => id) ?? [];
-    hub.jobs.see(alive, gone, inQueueNow);
+    schedd.jobs.see(alive, gone, inQueueNow);
     sink.complete();
   }
 
   /** A job whose end the log told, though the schedd has forgotten it. */
   #endedByLog({ workerId, queue, configId, handle }: Worker): Job | undefined {
-    const { jobs } = this.#parts.hub;
+    const { jobs } = this.#parts.schedd;
     const id = handle && parseJobId(handle.batchID);
     if (id === undefined) return undefined;
     const known = jobs.endOf(jobIdText(id));
@@ -183,19 +193,20 @@ export class HTCondorMonitor implements Monitor {
 
   /** Those that left the queue, from the history; at the first look all that ended of late. @throws HTCondorError */
   async #ended(left: readonly Job[] | undefined, signal: AbortSignal): Promise<Job[]> {
-    const { hub, config, context } = this.#parts;
+    const { schedd, daemon } = this.#parts;
+    const config = this.#options;
     if (!config.useCondorHistory || left?.length === 0) return [];
     // What is further back, or left late, is found when it is looked up by name.
-    const seconds = Math.floor(context.clock.now() / 1000) - config.useCondorHistoryMaxAge;
+    const seconds = Math.floor(daemon.clock.now() / 1000) - config.useCondorHistoryMaxAge;
     const since = `EnteredCurrentStatus < ${seconds}`;
     const ask = async (these: string, limit: number) => {
-      const ads = await hub.client.history(these, followed, limit, signal, since);
+      const ads = await schedd.client.history(these, followed, limit, signal, since);
       return ads.flatMap((ad) => jobOf(ad, false) ?? []);
     };
-    if (left === undefined) return ask(hub.mine, mostOfHistory);
+    if (left === undefined) return ask(schedd.mine, mostOfHistory);
     const jobs: Job[] = [];
     for (const some of portions(left))
-      jobs.push(...(await ask(`${hub.mine} && (${whereJobs(some.map(({ id }) => id))})`, some.length)));
+      jobs.push(...(await ask(`${schedd.mine} && (${whereJobs(some.map(({ id }) => id))})`, some.length)));
     return jobs;
   }
 
@@ -204,15 +215,15 @@ export class HTCondorMonitor implements Monitor {
     givenUp: readonly { readonly job: Job; readonly verdict: Observation }[],
     signal: AbortSignal,
   ): Promise<Observation[]> {
-    const { hub } = this.#parts;
+    const { schedd } = this.#parts;
     if (givenUp.length === 0) return [];
     const left: Job[] = [];
     for (const some of portions(givenUp)) {
       const these = whereJobs(some.map(({ job }) => job.id));
       // Who was released in this moment goes on.
-      const constraint = `${hub.mine} && JobStatus == 5 && (${these})`;
-      await hub.client.act('remove', constraint, 'held for too long: given up by thresher', signal);
-      left.push(...(await inQueue(hub, `(${these}) && JobStatus =!= 3`, signal)));
+      const constraint = `${schedd.mine} && JobStatus == 5 && (${these})`;
+      await schedd.client.act('remove', constraint, 'held for too long: given up by thresher', signal);
+      left.push(...(await inQueue(schedd, `(${these}) && JobStatus =!= 3`, signal)));
     }
     const still = new Map(left.map((job) => [jobIdText(job.id), job]));
     return givenUp.flatMap(({ job, verdict }) => {
@@ -222,16 +233,16 @@ export class HTCondorMonitor implements Monitor {
   }
 
   #stateOf(job: Job): JobState | undefined {
-    const { options, context } = this.#parts;
+    const { options, daemon } = this.#parts;
     if (job.workerId === undefined) return undefined;
     const { heldTimeout, payloadType } = options(job.queue, job.configId);
     const how = { heldTimeout, queued: job.queued, ...(payloadType !== undefined && { payloadType }) };
-    return stateOf(job.workerId, job.ad, context.clock.now(), how);
+    return stateOf(job.workerId, job.ad, daemon.clock.now(), how);
   }
 
   /** For those who submit: how many are held, and who is at which CE. */
   #count(jobs: Iterable<Job>): void {
-    const { hub, tally, context } = this.#parts;
+    const { schedd, tally, daemon } = this.#parts;
     const held = new Map<string, number>();
     const living = [...jobs].flatMap((job) => {
       const { workerId = 0, queue, ce, ad, queuedAt = 0 } = job;
@@ -243,9 +254,9 @@ export class HTCondorMonitor implements Monitor {
       this.#countEnded(job, status);
       return isFinal(status) ? [] : [{ workerId, queue, ce, status, queuedAt: queuedAt * 1000 }];
     });
-    this.#countedAt = context.clock.monotonic();
-    hub.held = held;
-    tally.see(context.connection, living);
+    this.#countedAt = daemon.clock.monotonic();
+    schedd.held = held;
+    tally.see(daemon.connection, living);
   }
 
   /** What ended counts at its CE for a while, too. */
@@ -256,7 +267,7 @@ export class HTCondorMonitor implements Monitor {
 
   /** Harvester's `cancelUnknown`. */
   #cancelled(workerId: number): Observation {
-    const now = this.#parts.context.clock.now();
+    const now = this.#parts.daemon.clock.now();
     const error = { code: 'lost', message: 'neither the queue nor the history of the schedd knows its job' };
     return { workerId, status: 'cancelled', nativeStatus: 'unknown', error, endTime: now, observedAt: now };
   }

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox';
+import type { ConnectionHost } from '../contracts/backend.ts';
 import { withoutEffect } from '../contracts/without-effect.ts';
 
 const filled = (description: string) => Type.Optional(Type.String({ minLength: 1, description }));
@@ -238,6 +239,13 @@ export const HTCondorSweeperConfig = Type.Object({
   ),
 });
 export type HTCondorSweeperConfig = Static<typeof HTCondorSweeperConfig>;
+
+/** The daemon as one schedd sees it. */
+export type HTCondorDaemon = ConnectionHost<
+  HTCondorSubmitterConfig,
+  HTCondorMonitorConfig,
+  HTCondorSweeperConfig
+>;
 
 /** Which schedds. */
 export type Where = Pick<HTCondorSubmitterConfig, keyof typeof where>;

@@ -4,19 +4,17 @@ import { type JobId, jobIdText, parseJobId, whereJobs } from '../../clients/htco
 import { toReason } from '../../worker/errors.ts';
 import { isFinal } from '../../worker/status.ts';
 import type { Worker, WorkerError } from '../../worker/worker.ts';
-import type { Context } from '../contracts/context.ts';
 import type { Found, GoneOutcome, Sweeper } from '../contracts/sweeper.ts';
-import type { HTCondorHub } from './hub.ts';
+import type { HTCondorSchedd } from './schedd.ts';
 import { followed, inQueue, isHalf, whereWorkers } from './look-up.ts';
 import { type Job, marks } from './marks.ts';
 import type { OptionsOf } from './monitor.ts';
-import type { HTCondorSweeperConfig } from './schema.ts';
+import type { HTCondorDaemon } from './schema.ts';
 import { stateOf } from './state/job-state.ts';
 
 export interface SweeperParts {
-  readonly hub: HTCondorHub;
-  readonly config: HTCondorSweeperConfig;
-  readonly context: Context;
+  readonly schedd: HTCondorSchedd;
+  readonly daemon: HTCondorDaemon;
   readonly options: OptionsOf;
 }
 
@@ -46,15 +44,15 @@ export class HTCondorSweeper implements Sweeper {
   }
 
   async kill(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, GoneOutcome>> {
-    const { hub } = this.#parts;
+    const { schedd } = this.#parts;
     // What has not begun must not begin any more.
     const open = workers.filter(({ handle }) => handle === undefined);
     for (const { workerId, attempt } of open)
-      hub.fenced.set(workerId, Math.max(attempt, hub.fenced.get(workerId) ?? 0));
+      schedd.fenced.set(workerId, Math.max(attempt, schedd.fenced.get(workerId) ?? 0));
     const living =
       open.length === 0
         ? new Map<number, WorkerError>()
-        : await hub.submits.end(new Set(open.map(({ workerId }) => workerId)), signal);
+        : await schedd.submits.end(new Set(open.map(({ workerId }) => workerId)), signal);
     const sure = workers.filter(({ workerId }) => !living.has(workerId));
     // One that has ended by itself is not to be removed before its end was seen.
     const lives = `JobStatus =!= ${completed}`;
@@ -64,19 +62,20 @@ export class HTCondorSweeper implements Sweeper {
   }
 
   async remove(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, GoneOutcome>> {
-    const { hub, config, context } = this.#parts;
+    const { schedd, daemon } = this.#parts;
     // What it submits after the removal would run: it has to have ended first.
-    const unfinished = await hub.submits.unfinished(new Set(workers.map(({ workerId }) => workerId)));
+    const unfinished = await schedd.submits.unfinished(new Set(workers.map(({ workerId }) => workerId)));
     const over = workers.filter(({ workerId }) => !unfinished.has(workerId));
     await this.#fetch(over, signal);
     const how = { which: 'true', patience: patience.remove };
     const outcomes = new Map(await this.#removeAll(over, how, signal));
     for (const [workerId, reason] of unfinished) outcomes.set(workerId, keptOr(reason));
-    for (const { workerId } of over) {
+    for (const { workerId, queue, configId } of over) {
       if (outcomes.get(workerId)?.kind !== 'gone') continue;
-      hub.refused.delete(workerId);
-      if (config.preparatorBasePath === undefined) continue;
-      const directory = join(resolve(context.configDir, config.preparatorBasePath), String(workerId));
+      schedd.refused.delete(workerId);
+      const { configDir = '', sweeper } = daemon.queue(queue, configId) ?? {};
+      if (sweeper?.preparatorBasePath === undefined) continue;
+      const directory = join(resolve(configDir, sweeper.preparatorBasePath), String(workerId));
       try {
         await rm(directory, { recursive: true, force: true });
       } catch (error) {
@@ -87,15 +86,15 @@ export class HTCondorSweeper implements Sweeper {
   }
 
   async list(signal: AbortSignal): Promise<readonly Found[]> {
-    const { hub, context, options } = this.#parts;
-    const jobs = await inQueue(hub, 'true', signal, [...followed, marks.identity]);
-    const now = context.clock.now();
+    const { schedd, daemon, options } = this.#parts;
+    const jobs = await inQueue(schedd, 'true', signal, [...followed, marks.identity]);
+    const now = daemon.clock.now();
     return jobs
       .filter((job) => job.ad.JobStatus !== removed)
       .map((job): Found => {
         const { id, identity, ad, workerId, queue, configId } = job;
-        const place = `${hub.submissionHost} ${jobIdText(id)}`;
-        const handle = { batchID: jobIdText(id), submissionHost: hub.submissionHost };
+        const place = `${schedd.submissionHost} ${jobIdText(id)}`;
+        const handle = { batchID: jobIdText(id), submissionHost: schedd.submissionHost };
         if (identity === undefined || workerId === undefined) return { place, handle };
         // Its files may never come: whether it is one at all is for the submitter to say.
         if (isHalf(job)) return { place, handle, identity };
@@ -108,10 +107,10 @@ export class HTCondorSweeper implements Sweeper {
   async removeOrphan({ handle }: Found, signal: AbortSignal): Promise<GoneOutcome> {
     const id = parseJobId(handle.batchID);
     if (id === undefined) return { kind: 'gone' };
-    const { hub } = this.#parts;
+    const { schedd } = this.#parts;
     try {
       const these = whereJobs([id]);
-      const jobs = () => inQueue(hub, these, signal, ['ClusterId', 'ProcId', 'JobStatus', marks.worker]);
+      const jobs = () => inQueue(schedd, these, signal, ['ClusterId', 'ProcId', 'JobStatus', marks.worker]);
       await this.#act(await jobs(), signal);
       const left = await this.#untilGone(jobs, patience.kill, signal);
       return left.length === 0 ? { kind: 'gone' } : { kind: 'pending' };
@@ -126,13 +125,13 @@ export class HTCondorSweeper implements Sweeper {
     how: { readonly which: string; readonly patience: number },
     signal: AbortSignal,
   ): Promise<ReadonlyMap<number, GoneOutcome>> {
-    const { hub } = this.#parts;
+    const { schedd } = this.#parts;
     const outcomes = new Map<number, GoneOutcome>();
     for (let first = 0; first < workers.length; first += atOnce) {
       const some = workers.slice(first, first + atOnce);
       const these = `${whereWorkers(some.map(({ workerId }) => workerId))} && ${how.which}`;
       const attributes = ['ClusterId', 'ProcId', 'JobStatus', marks.worker];
-      const jobs = () => inQueue(hub, these, signal, attributes);
+      const jobs = () => inQueue(schedd, these, signal, attributes);
       let left: readonly Job[] = [];
       let failure: WorkerError | undefined;
       try {
@@ -153,10 +152,10 @@ export class HTCondorSweeper implements Sweeper {
 
   /** One command for all; what was removed before, and is still on its way out, is not told again. */
   async #act(jobs: readonly Job[], signal: AbortSignal): Promise<void> {
-    const { hub } = this.#parts;
+    const { schedd } = this.#parts;
     const ids: JobId[] = jobs.filter(({ ad }) => ad.JobStatus !== removed).map(({ id }) => id);
     if (ids.length === 0) return;
-    await hub.client.act('remove', `${hub.mine} && (${whereJobs(ids)})`, 'ended by thresher', signal);
+    await schedd.client.act('remove', `${schedd.mine} && (${whereJobs(ids)})`, 'ended by thresher', signal);
   }
 
   async #untilGone(
@@ -164,7 +163,7 @@ export class HTCondorSweeper implements Sweeper {
     longest: number,
     signal: AbortSignal,
   ): Promise<readonly Job[]> {
-    const { clock } = this.#parts.context;
+    const { clock } = this.#parts.daemon;
     const deadline = clock.monotonic() + longest;
     for (let pause = pauses.first; ; pause = Math.min(pause * 2, pauses.longest)) {
       const left = await look();
@@ -175,25 +174,25 @@ export class HTCondorSweeper implements Sweeper {
 
   /** The output of spooled jobs goes with them. */
   async #fetch(workers: readonly Worker[], signal: AbortSignal): Promise<void> {
-    const { hub, context, options } = this.#parts;
+    const { schedd, daemon, options } = this.#parts;
     const ids = workers.map(({ workerId }) => workerId);
     for (let first = 0; first < ids.length && !signal.aborted; first += fetchedAtOnce) {
       const these = `${whereWorkers(ids.slice(first, first + fetchedAtOnce))} && JobStatus == ${completed} && StageInFinish > 0`;
       try {
-        const spooled = await inQueue(hub, these, signal);
+        const spooled = await inQueue(schedd, these, signal);
         const over = spooled.filter(({ ad, workerId = 0, queue, configId }) => {
           const { heldTimeout } = options(queue, configId);
           return isFinal(
-            stateOf(workerId, ad, context.clock.now(), { heldTimeout })?.observation.status ?? 'idle',
+            stateOf(workerId, ad, daemon.clock.now(), { heldTimeout })?.observation.status ?? 'idle',
           );
         });
         if (over.length === 0) continue;
         const which = whereJobs(over.map(({ id }) => id));
-        await hub.client.transferData(`${hub.mine} && (${which})`, signal);
+        await schedd.client.transferData(`${schedd.mine} && (${which})`, signal);
       } catch (error) {
         // A log that cannot be had must not keep its job for ever.
-        context.log.warn('output of spooled jobs could not be fetched', {
-          schedd: hub.submissionHost,
+        daemon.log.warn('output of spooled jobs could not be fetched', {
+          schedd: schedd.submissionHost,
           workers: ids.length,
           ...toReason(error),
         });

@@ -19,7 +19,6 @@ export const inertPlugins = accepted.map(([module, name]) =>
     module,
     // Their options are Harvester's affair and are not reported as unread.
     config: Type.Object({}),
-    connections: () => [],
     create: () => null,
   }),
 );

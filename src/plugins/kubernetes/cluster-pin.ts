@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { readOperatorFileSync } from '../../util/operator-files.ts';
 import { NotPlainFile } from '../../util/plain-file.ts';
 import { ThresherError } from '../../worker/errors.ts';
-import type { Context } from '../contracts/context.ts';
+import type { Host } from '../contracts/context.ts';
 
 /** How a cluster is told from another one. */
 export interface ClusterIdentity {
@@ -26,7 +26,7 @@ export class ClusterPin {
   #found: ClusterIdentity | undefined;
   #keeping = false;
 
-  constructor(name: string, { stateDir }: Pick<Context, 'stateDir'>) {
+  constructor(name: string, { stateDir }: Pick<Host, 'stateDir'>) {
     this.#name = name;
     this.#stateDir = stateDir;
     const digest = createHash('sha256').update(name).digest('hex').slice(0, 16);

@@ -4,7 +4,7 @@ import { toPointer } from '../../util/located.ts';
 import type { DefinitionProblem } from '../contracts/definition-problem.ts';
 import { asFence } from './fence.ts';
 import type { FilledJob } from './template/fill.ts';
-import type { KubernetesHub } from './hub.ts';
+import type { K8sNamespace } from './namespace.ts';
 import type { Needs, Rights } from './rights.ts';
 import type { KubernetesTemplate } from './template/template.ts';
 
@@ -12,14 +12,14 @@ import type { KubernetesTemplate } from './template/template.ts';
 const field = /\b(?:spec|metadata)(?:\.[A-Za-z]\w*|\[\d+\])+/;
 
 export interface DryRunParts {
-  readonly hub: KubernetesHub;
+  readonly namespace: K8sNamespace;
   readonly rights: Rights;
   readonly needs: Needs;
 }
 
 /** What the API server says to a Job by its own schema and admission, without keeping it. */
 export async function dryRun(
-  { hub, rights, needs }: DryRunParts,
+  { namespace, rights, needs }: DryRunParts,
   template: KubernetesTemplate,
   job: FilledJob,
   signal: AbortSignal,
@@ -29,9 +29,9 @@ export async function dryRun(
     if (missing.length > 0)
       return missing.map(({ message }) => ({ pointer: '/k8s_config_file', code: 'server-refused', message }));
     const missed = await rights.missed(signal);
-    const { warnings } = await hub.client.dryRun(hub.jobs, job, { signal });
+    const { warnings } = await namespace.client.dryRun(namespace.jobs, job, { signal });
     // What takes a worker's place after a crash must get in, too.
-    await hub.client.dryRun(hub.jobs, asFence(job, 1), { signal });
+    await namespace.client.dryRun(namespace.jobs, asFence(job, 1), { signal });
     const warned = { severity: 'warning', code: 'server-warned' } as const;
     return [
       ...missed.map(({ message }) => ({ ...warned, pointer: '/k8s_config_file', message })),
@@ -43,7 +43,7 @@ export async function dryRun(
     ];
   } catch (error) {
     const { code, message } = toReason(error);
-    const where = `namespace ${hub.namespace}: ${message} (${code})`;
+    const where = `namespace ${namespace.name}: ${message} (${code})`;
     if (isKubernetesError(error, 'kubernetes-quota')) {
       const warned = `the API server would not take its Job now: ${where}`;
       return [{ ...placeOf('', template), severity: 'warning', code: 'server-warned', message: warned }];

@@ -1,7 +1,7 @@
 import { toReason } from '../../worker/errors.ts';
 import { collectionPath } from '../../clients/kubernetes/paths.ts';
-import type { Context } from '../contracts/context.ts';
-import type { KubernetesHub } from './hub.ts';
+import type { Host } from '../contracts/context.ts';
+import type { K8sNamespace } from './namespace.ts';
 
 const kind = { group: '', version: 'v1', resource: 'events' };
 
@@ -19,22 +19,22 @@ const longestWarning = 300;
 
 /** Tells, and goes on at once: an Event that is not written changes nothing. */
 export function tell(
-  hub: KubernetesHub,
-  { clock, random, log }: Context,
+  namespace: K8sNamespace,
+  { clock, random, log }: Pick<Host, 'clock' | 'random' | 'log'>,
   { job, reason, message }: Decision,
   signal: AbortSignal,
 ): void {
-  const { client, namespace, factoryId } = hub;
-  if (hub.events.available < 1) return;
-  hub.events.take(1);
+  const { client, factoryId } = namespace;
+  if (namespace.events.available < 1) return;
+  namespace.events.take(1);
   const at = new Date(clock.now()).toISOString().replace(/\.\d+Z$/, 'Z');
   const unique = Math.floor(random() * 2 ** 48).toString(16);
   const { name, uid } = job;
   const event = {
     apiVersion: 'v1',
     kind: 'Event',
-    metadata: { name: `${name}.${unique}`, namespace },
-    involvedObject: { apiVersion: 'batch/v1', kind: 'Job', namespace, name, uid },
+    metadata: { name: `${name}.${unique}`, namespace: namespace.name },
+    involvedObject: { apiVersion: 'batch/v1', kind: 'Job', namespace: namespace.name, name, uid },
     type: reason === 'GivenUp' ? 'Warning' : 'Normal',
     reason,
     message: message.slice(0, longest),
@@ -45,9 +45,11 @@ export function tell(
     reportingComponent: 'thresher',
     reportingInstance: factoryId,
   };
-  client.create(collectionPath(kind, namespace), event, { signal, once: true }).catch((error: unknown) => {
-    log.debug('event not written', { job: name, ...toReason(error) });
-  });
+  client
+    .create(collectionPath(kind, namespace.name), event, { signal, once: true })
+    .catch((error: unknown) => {
+      log.debug('event not written', { job: name, ...toReason(error) });
+    });
 }
 
 interface EventObject {
@@ -63,7 +65,7 @@ interface EventObject {
  * question for all of them, since the server looks at every Event of the namespace for each.
  */
 export async function lastWarnings(
-  { client, namespace }: KubernetesHub,
+  { client, name: namespace }: K8sNamespace,
   uids: readonly string[],
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, string>> {

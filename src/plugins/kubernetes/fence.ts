@@ -2,8 +2,9 @@ import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
 import type { KubernetesObject } from '../../clients/kubernetes/objects.ts';
 import type { Handle, Worker } from '../../worker/worker.ts';
 import type { FilledJob } from './template/fill.ts';
-import type { BatchJobMaker, KubernetesHub } from './hub.ts';
+import type { K8sNamespace } from './namespace.ts';
 import { identityOf, isOurs, marksOf } from './marks.ts';
+import type { JobMaker } from './queue-template.ts';
 import type { ObjectMeta } from './state/types.ts';
 
 /** Annotation of a fence: up to which attempt nothing of this worker may begin. */
@@ -18,8 +19,8 @@ const noPods = { suspend: true, parallelism: 0 };
  * it is there no late creation of that name succeeds. The sweeper removes it with the worker, and not before every such
  * request has come or is lost (late-creation.ts).
  */
-async function fenceJob(hub: KubernetesHub, worker: Worker, makeJob: BatchJobMaker) {
-  const marks = marksOf(worker, hub.factoryId);
+async function fenceJob(namespace: K8sNamespace, worker: Worker, makeJob: JobMaker) {
+  const marks = marksOf(worker, namespace.factoryId);
   const own = await makeJob(worker);
   if (own !== undefined) return asFence(own, worker.attempt);
   const resources = { requests: { cpu: '1m', memory: '4Mi' }, limits: { cpu: '1m', memory: '4Mi' } };
@@ -35,7 +36,7 @@ async function fenceJob(hub: KubernetesHub, worker: Worker, makeJob: BatchJobMak
     kind: 'Job',
     metadata: {
       name: worker.name,
-      namespace: hub.namespace,
+      namespace: namespace.name,
       labels: marks.labels,
       annotations: { ...marks.annotations, [fenceAnnotation]: String(worker.attempt) },
     },
@@ -70,17 +71,25 @@ export type Standing =
 type Named = Pick<Worker, 'workerId' | 'name'>;
 
 /** @throws KubernetesError */
-export async function standingOf(hub: KubernetesHub, worker: Named, signal: AbortSignal): Promise<Standing> {
+export async function standingOf(
+  namespace: K8sNamespace,
+  worker: Named,
+  signal: AbortSignal,
+): Promise<Standing> {
   try {
-    return judgeStanding(hub, worker, await hub.client.get(hub.job(worker.name), { signal }));
+    return judgeStanding(
+      namespace,
+      worker,
+      await namespace.client.get(namespace.job(worker.name), { signal }),
+    );
   } catch (error) {
     if (isKubernetesError(error, 'kubernetes-not-found')) return { kind: 'nothing' };
     throw error;
   }
 }
 
-function judgeStanding(hub: KubernetesHub, worker: Named, { metadata }: KubernetesObject): Standing {
-  const identity = isOurs(metadata, hub.factoryId) ? identityOf(metadata) : undefined;
+function judgeStanding(namespace: K8sNamespace, worker: Named, { metadata }: KubernetesObject): Standing {
+  const identity = isOurs(metadata, namespace.factoryId) ? identityOf(metadata) : undefined;
   if (identity?.workerId !== worker.workerId) return { kind: 'stranger' };
   const uid = metadata?.uid ?? '';
   const attempt = fencedAttempt(metadata);
@@ -102,16 +111,16 @@ const turns = 3;
  * @throws KubernetesError when that could not be made sure.
  */
 export async function fence(
-  hub: KubernetesHub,
+  namespace: K8sNamespace,
   worker: Worker,
-  makeJob: BatchJobMaker,
+  makeJob: JobMaker,
   signal: AbortSignal,
 ): Promise<Handle | undefined> {
   // The server said no to it, and was not asked since.
-  if (hub.refused.get(worker.workerId) === worker.attempt) return undefined;
+  if (namespace.refused.get(worker.workerId) === worker.attempt) return undefined;
   for (let turn = 1; ; turn++) {
     // First, since quotas, policies and a namespace on its way out refuse what is there already, too.
-    const standing = await standingOf(hub, worker, signal);
+    const standing = await standingOf(namespace, worker, signal);
     switch (standing.kind) {
       case 'worker':
         return standing.handle;
@@ -120,14 +129,14 @@ export async function fence(
         return undefined;
       case 'fence':
         if (standing.attempt >= worker.attempt) return undefined;
-        await removeFence(hub, worker.name, standing.uid, signal);
+        await removeFence(namespace, worker.name, standing.uid, signal);
         break;
       case 'nothing':
         break;
     }
     try {
-      const job = await fenceJob(hub, worker, makeJob);
-      await hub.client.create(hub.jobs, job, { signal, metadataOnly: true });
+      const job = await fenceJob(namespace, worker, makeJob);
+      await namespace.client.create(namespace.jobs, job, { signal, metadataOnly: true });
       return undefined;
     } catch (error) {
       // A namespace that is not there, or on its way out, takes in nothing any more.
@@ -139,13 +148,13 @@ export async function fence(
 
 /** Opens the way for a further attempt. @throws KubernetesError */
 export async function removeFence(
-  hub: KubernetesHub,
+  namespace: K8sNamespace,
   name: string,
   uid: string,
   signal: AbortSignal,
 ): Promise<void> {
   try {
-    await hub.client.delete(hub.job(name), { signal, uid, propagationPolicy: 'Background' });
+    await namespace.client.delete(namespace.job(name), { signal, uid, propagationPolicy: 'Background' });
   } catch (error) {
     if (!isKubernetesError(error, 'kubernetes-not-found', 'kubernetes-conflict')) throw error;
   }

@@ -3,7 +3,7 @@ import type { Clock } from '../../util/clock.ts';
 import { ThresherError } from '../../worker/errors.ts';
 import type { Worker } from '../../worker/worker.ts';
 import type { LogReader, LogRequest } from '../contracts/log-reader.ts';
-import type { KubernetesHub } from './hub.ts';
+import type { K8sNamespace } from './namespace.ts';
 import { pilotAnnotation, workerIdLabel } from './marks.ts';
 import { factsOf, hasBegun } from './state/pod-facts.ts';
 import { keepPod } from './following/records.ts';
@@ -27,11 +27,11 @@ const beginInterval = 1000;
 
 /** Reads the pilot's log from its Pod, through the API server. */
 export class K8sLogs implements LogReader {
-  readonly #hub: KubernetesHub;
+  readonly #namespace: K8sNamespace;
   readonly #clock: Clock;
 
-  constructor(hub: KubernetesHub, clock: Clock) {
-    this.#hub = hub;
+  constructor(namespace: K8sNamespace, clock: Clock) {
+    this.#namespace = namespace;
     this.#clock = clock;
   }
 
@@ -47,7 +47,7 @@ export class K8sLogs implements LogReader {
     }
     const encoder = new TextEncoder();
     const { follow, tail } = request;
-    const now = () => this.#clock.now() + this.#hub.client.clockOffset;
+    const now = () => this.#clock.now() + this.#namespace.client.clockOffset;
     let sinceTime: number | undefined;
     while (!signal.aborted) {
       let lastAt = sinceTime;
@@ -56,7 +56,7 @@ export class K8sLogs implements LogReader {
         if (source === undefined) {
           // It was read to its end before the Pod went.
           if (sinceTime !== undefined) return;
-          const message = `worker ${workerId} has no Pod in ${this.#hub.namespace}: none was made yet, or its log went with it`;
+          const message = `worker ${workerId} has no Pod in ${this.#namespace.name}: none was made yet, or its log went with it`;
           throw new ThresherError('no-log', message);
         }
         if (source.waits && !follow) {
@@ -111,9 +111,9 @@ export class K8sLogs implements LogReader {
       readonly signal: AbortSignal;
     },
   ): AsyncGenerator<string> {
-    const { client } = this.#hub;
+    const { client } = this.#namespace;
     try {
-      yield* client.logs(this.#hub.pod(pod, 'log'), { container, ...options });
+      yield* client.logs(this.#namespace.pod(pod, 'log'), { container, ...options });
     } catch (error) {
       // Whoever asked does not want any more.
       if (options.signal.aborted) return;
@@ -125,7 +125,7 @@ export class K8sLogs implements LogReader {
 
   /** The newest Pod of the worker. */
   async #source(workerId: number, signal: AbortSignal): Promise<Source | undefined> {
-    const { client, factoryId, selector, pods } = this.#hub;
+    const { client, factoryId, selector, pods } = this.#namespace;
     const labelSelector = `${selector},${workerIdLabel}=${workerId}`;
     const { items } = await client.list(pods, { labelSelector, signal }, (object) =>
       keepPod(object, factoryId) === undefined ? undefined : (object as Pod),

@@ -21,35 +21,35 @@ export class K8sMonitor implements Monitor {
 
   constructor(parts: MonitorParts) {
     this.#parts = parts;
-    this.logs = new K8sLogs(parts.hub, parts.context.clock);
+    this.logs = new K8sLogs(parts.namespace, parts.context.clock);
   }
 
   async observe(sink: ObservationSink, signal: AbortSignal): Promise<void> {
-    const { hub, context, silence } = this.#parts;
+    const { namespace, context, silence } = this.#parts;
     const { clock, random } = context;
     // Its workers are followed there: from now on this is its cluster.
-    hub.pin.keep();
+    namespace.pin.keep();
     const follower = new Follower(this.#parts, this.logs, sink, signal);
     const common = {
-      client: hub.client,
-      labelSelector: hub.selector,
+      client: namespace.client,
+      labelSelector: namespace.selector,
       clock,
       random,
       ...(silence !== undefined && { silence }),
     };
     const jobs = new Reflector({
       ...common,
-      path: hub.jobs,
+      path: namespace.jobs,
       handlers: follower.ofJobs,
-      record: (object) => keepJob(object, hub.factoryId),
+      record: (object) => keepJob(object, namespace.factoryId),
     });
     const pods = new Reflector({
       ...common,
-      path: hub.pods,
+      path: namespace.pods,
       handlers: follower.ofPods,
-      record: (object) => keepPod(object, hub.factoryId),
+      record: (object) => keepPod(object, namespace.factoryId),
     });
-    hub.followed.set(hub.jobs, jobs).set(hub.pods, pods);
+    namespace.followed.set(namespace.jobs, jobs).set(namespace.pods, pods);
     const ticking = async () => {
       while (!signal.aborted) {
         follower.tick([jobs.state, pods.state]);
@@ -60,14 +60,14 @@ export class K8sMonitor implements Monitor {
   }
 
   async check(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, CheckResult>> {
-    const { hub, options } = this.#parts;
+    const { namespace, options } = this.#parts;
     const results = new Map<number, CheckResult>();
     const unknown = ({ workerId }: Worker, error: unknown) =>
       results.set(workerId, { kind: 'unknown', error: toReason(error) });
     try {
       const ids = workers.map(({ workerId }) => workerId);
-      const found = await lookUp(hub, ids, signal);
-      const now = hub.now();
+      const found = await lookUp(namespace, ids, signal);
+      const now = namespace.now();
       const checkOne = async (worker: Worker) => {
         const { workerId } = worker;
         const observation = found.stateOf(workerId, now, options)?.observation;
@@ -91,9 +91,9 @@ export class K8sMonitor implements Monitor {
 
   /** Labels say nothing of it; what took them away need not have ended it. */
   async #byName(worker: Worker, signal: AbortSignal): Promise<CheckResult> {
-    const { hub } = this.#parts;
-    if (!(await isThere(hub, worker, signal))) return { kind: 'absent' };
-    const message = `the Job ${worker.name} in ${hub.namespace} has lost its label thresher/factory or thresher/worker-id: put it back, or delete the Job`;
+    const { namespace } = this.#parts;
+    if (!(await isThere(namespace, worker, signal))) return { kind: 'absent' };
+    const message = `the Job ${worker.name} in ${namespace.name} has lost its label thresher/factory or thresher/worker-id: put it back, or delete the Job`;
     return { kind: 'unknown', error: { code: 'k8s-marks-lost', message } };
   }
 }

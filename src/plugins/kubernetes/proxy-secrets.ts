@@ -4,8 +4,8 @@ import { collectionPath, objectPath } from '../../clients/kubernetes/paths.ts';
 import type { Clock } from '../../util/clock.ts';
 import { type OperatorFiles, whyUnreadable } from '../../util/operator-files.ts';
 import { ThresherError } from '../../worker/errors.ts';
-import type { Context } from '../contracts/context.ts';
-import type { KubernetesHub } from './hub.ts';
+import type { Host } from '../contracts/context.ts';
+import type { K8sNamespace } from './namespace.ts';
 import { factoryLabel, labelOf, proxySecretLabel, queueLabel } from './marks.ts';
 import type { ObjectMeta } from './state/types.ts';
 
@@ -26,7 +26,7 @@ const keepUnused = 3_600_000;
  * where everybody who may read Pods reads it.
  */
 export class ProxySecrets {
-  readonly #hub: KubernetesHub;
+  readonly #namespace: K8sNamespace;
   readonly #clock: Clock;
   readonly #files: OperatorFiles;
   /** By name: when it was last given to a Job, and when it was made or found, monotonic ms. */
@@ -34,8 +34,8 @@ export class ProxySecrets {
   /** Deletions under way: what is wanted meanwhile is made again when they are through. */
   readonly #leaving = new Map<string, Promise<void>>();
 
-  constructor(hub: KubernetesHub, { clock, files }: Pick<Context, 'clock' | 'files'>) {
-    this.#hub = hub;
+  constructor(namespace: K8sNamespace, { clock, files }: Pick<Host, 'clock' | 'files'>) {
+    this.#namespace = namespace;
     this.#clock = clock;
     this.#files = files;
   }
@@ -59,14 +59,14 @@ export class ProxySecrets {
 
   /** Which Secret `ensure` would make, without making it. @throws ThresherError as `read` does */
   async secretOf(queue: string, file: string): Promise<ProxySecret> {
-    return { name: secretName(this.#hub.factoryId, queue, await this.read(file)), key };
+    return { name: secretName(this.#namespace.factoryId, queue, await this.read(file)), key };
   }
 
   /** The Secret with what the file has now. @throws ThresherError as `read` does, KubernetesError */
   async ensure(queue: string, file: string, signal: AbortSignal): Promise<ProxySecret> {
     const content = await this.read(file);
-    const name = secretName(this.#hub.factoryId, queue, content);
-    const { client, namespace } = this.#hub;
+    const name = secretName(this.#namespace.factoryId, queue, content);
+    const { client, name: namespace } = this.#namespace;
     await this.#leaving.get(name)?.catch(() => undefined);
     const now = this.#clock.monotonic();
     const made = this.#known.get(name)?.made ?? -Infinity;
@@ -74,7 +74,7 @@ export class ProxySecrets {
       this.#known.set(name, { used: now, made });
       return { name, key };
     }
-    const labels = { [factoryLabel]: labelOf(this.#hub.factoryId), [queueLabel]: labelOf(queue) };
+    const labels = { [factoryLabel]: labelOf(this.#namespace.factoryId), [queueLabel]: labelOf(queue) };
     const metadata = { name, namespace, labels: { ...labels, [proxySecretLabel]: name } };
     const secret = { apiVersion: 'v1', kind: 'Secret', type: 'Opaque', immutable: true, metadata };
     const data = { [key]: Buffer.from(content).toString('base64') };
@@ -89,7 +89,7 @@ export class ProxySecrets {
 
   /** Removes those that no Job has any more. @throws KubernetesError */
   async sweep(signal: AbortSignal): Promise<void> {
-    const { client, namespace, selector, jobs } = this.#hub;
+    const { client, name: namespace, selector, jobs } = this.#namespace;
     const { items } = await client.list(
       collectionPath(kind, namespace),
       { labelSelector: `${selector},${proxySecretLabel}`, signal, metadataOnly: true },

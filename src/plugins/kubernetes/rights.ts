@@ -2,7 +2,7 @@ import { collectionPath } from '../../clients/kubernetes/paths.ts';
 import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { Reason } from '../../worker/reason.ts';
-import type { KubernetesHub } from './hub.ts';
+import type { K8sNamespace } from './namespace.ts';
 import { starterName } from './template/starter.ts';
 
 /** What a queue needs beside the rights of every queue. */
@@ -60,13 +60,13 @@ const keepDenied = 10_000;
 
 /** Which rights the daemon's user lacks in one namespace, as the API server says. */
 export class Rights {
-  readonly #hub: KubernetesHub;
+  readonly #namespace: K8sNamespace;
   readonly #clock: Clock;
   /** By "verb resource name": whether it is given, and until when that counts, monotonic ms. */
   readonly #known = new Map<string, { readonly allowed: boolean; readonly until: number }>();
 
-  constructor(hub: KubernetesHub, clock: Clock) {
-    this.#hub = hub;
+  constructor(namespace: K8sNamespace, clock: Clock) {
+    this.#namespace = namespace;
     this.#clock = clock;
   }
 
@@ -96,7 +96,7 @@ export class Rights {
     const lacking = (await Promise.all(asked)).flat();
     return [...Map.groupBy(lacking, ({ resource }) => resource)].map(([resource, verbs]): Reason => {
       const what = `${verbs.map(({ verb }) => verb).join(', ')} ${resource}`;
-      const message = `the user lacks the right to ${what} in namespace "${this.#hub.namespace}"; templates/kubernetes/rbac.yaml gives it`;
+      const message = `the user lacks the right to ${what} in namespace "${this.#namespace.name}"; templates/kubernetes/rbac.yaml gives it`;
       return { code: 'kubernetes-forbidden', message };
     });
   }
@@ -111,7 +111,7 @@ export class Rights {
   }
 
   async #may({ group, resource, name }: Right, verb: string, signal: AbortSignal): Promise<boolean> {
-    const { client, namespace } = this.#hub;
+    const { client, name: namespace } = this.#namespace;
     const review = {
       apiVersion: 'authorization.k8s.io/v1',
       kind: 'SelfSubjectAccessReview',

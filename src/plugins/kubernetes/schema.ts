@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox';
+import type { ConnectionHost } from '../contracts/backend.ts';
 import { withoutEffect } from '../contracts/without-effect.ts';
 
 const text = (description: string) => Type.Optional(Type.String({ description }));
@@ -186,6 +187,9 @@ export const K8sSweeperConfig = Type.Object({
   ),
 });
 export type K8sSweeperConfig = Static<typeof K8sSweeperConfig>;
+
+/** The daemon as one namespace sees it. */
+export type K8sDaemon = ConnectionHost<K8sSubmitterConfig, K8sMonitorConfig, K8sSweeperConfig>;
 
 /** Which cluster and namespace, by any of the three sections. */
 export type Where = Pick<K8sSweeperConfig, keyof typeof where>;

@@ -12,23 +12,25 @@ import type { DefinitionProblem } from '../contracts/definition-problem.ts';
 import type { Rendered } from '../contracts/rendered.ts';
 import type { FindOutcome, Preflight, SubmitOutcome, Submitter } from '../contracts/submitter.ts';
 import { dryRun } from './dry-run.ts';
-import type { FillOptions } from './template/environment.ts';
 import { fence, handleOf, removeFence, standingOf } from './fence.ts';
-import { fill, type FilledJob, starterIn } from './template/fill.ts';
-import type { BatchJobMaker, KubernetesHub } from './hub.ts';
+import { type FilledJob, starterIn } from './template/fill.ts';
+import type { K8sNamespace } from './namespace.ts';
+import { type JobMaker, QueueTemplate } from './queue-template.ts';
 import type { PilotsStarter } from './starter/pilots-starter.ts';
 import type { ProxySecret, ProxySecrets } from './proxy-secrets.ts';
 import { renderJob } from './render.ts';
 import type { Needs, Rights } from './rights.ts';
 import { secretAt } from './template/mounted-secret.ts';
 import { type K8sSubmitterConfig, namespaceOf } from './schema.ts';
-import { type KubernetesTemplate, loadTemplate } from './template/template.ts';
+import type { KubernetesTemplate } from './template/template.ts';
 
 export interface SubmitterParts {
-  readonly hub: KubernetesHub;
+  readonly namespace: K8sNamespace;
   readonly rights: Rights;
   readonly proxies: ProxySecrets;
   readonly starter: PilotsStarter;
+  /** For workers of all queues of the namespace. */
+  readonly jobMaker: () => JobMaker;
   readonly config: K8sSubmitterConfig;
   readonly context: Context;
 }
@@ -36,22 +38,19 @@ export interface SubmitterParts {
 /** Creates a Job for each worker. Its name is the worker's, so that the server itself refuses a second one. */
 export class K8sSubmitter implements Submitter {
   readonly #parts: SubmitterParts;
+  readonly #template: QueueTemplate;
   /** What `credentials` found in the template as it was: it is asked for several times in a pass. */
   #mounted: { readonly version: string; readonly names: readonly string[] } | undefined;
 
   constructor(parts: SubmitterParts) {
+    const { config, context } = parts;
     this.#parts = parts;
-    parts.hub.jobMakers.set(parts.context.queue, async () => {
-      const template = await this.#template();
-      if (Array.isArray(template)) return undefined;
-      const options = this.#fillOptions(undefined);
-      return (worker) => fill(template, worker, options);
-    });
+    this.#template = new QueueTemplate({ config, configDir: context.configDir }, context);
   }
 
   async preflight(signal: AbortSignal): Promise<Preflight> {
     const { rights } = this.#parts;
-    const template = await this.#template();
+    const template = await this.#template.read();
     const problems: Reason[] = Array.isArray(template) ? template : [];
     const proxyFile = this.#proxyFile();
     try {
@@ -74,7 +73,7 @@ export class K8sSubmitter implements Submitter {
         outcomes.set(workerId, { kind: 'rejected', permanent: false, error });
       return outcomes;
     };
-    const template = await this.#template();
+    const template = await this.#template.read();
     if (Array.isArray(template)) {
       return refuseAll({ code: 'preflight', message: template.map(({ message }) => message).join('; ') });
     }
@@ -85,10 +84,12 @@ export class K8sSubmitter implements Submitter {
     } catch (error) {
       return refuseAll(toReason(error));
     }
-    const options = this.#fillOptions(proxySecret);
     const { nProcesses } = this.#parts.config;
     const submitOne = async (worker: Worker) => {
-      outcomes.set(worker.workerId, await this.#submitOne(fill(template, worker, options), worker, signal));
+      outcomes.set(
+        worker.workerId,
+        await this.#submitOne(this.#template.jobOf(template, worker, proxySecret), worker, signal),
+      );
     };
     await pMap(workers, submitOne, { concurrency: nProcesses });
     return outcomes;
@@ -99,7 +100,7 @@ export class K8sSubmitter implements Submitter {
     if (file !== undefined) return [file];
     const { proxySecretPath } = this.#parts.config;
     if (proxySecretPath === undefined) return [];
-    const version = await this.#versionOf(this.#templateFile());
+    const version = await this.#versionOf(this.#template.file);
     if (this.#mounted?.version !== version)
       this.#mounted = { version, names: await this.#mountedAt(proxySecretPath) };
     return this.#mounted.names;
@@ -107,7 +108,7 @@ export class K8sSubmitter implements Submitter {
 
   async #mountedAt(path: string): Promise<readonly string[]> {
     const { config, context } = this.#parts;
-    const template = await this.#template();
+    const template = await this.#template.read();
     if (Array.isArray(template)) return [];
     const mounted = secretAt(template, path);
     if (mounted === undefined) return [];
@@ -116,36 +117,36 @@ export class K8sSubmitter implements Submitter {
   }
 
   async find(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, FindOutcome>> {
-    const { hub, config } = this.#parts;
+    const { namespace, config, jobMaker } = this.#parts;
     const outcomes = new Map<number, FindOutcome>();
-    const makeJob = hub.jobsOfBatch();
+    const makeJob = jobMaker();
     const findOne = async (worker: Worker) => {
-      outcomes.set(worker.workerId, await findOutcome(hub, worker, makeJob, signal));
+      outcomes.set(worker.workerId, await findOutcome(namespace, worker, makeJob, signal));
     };
     await pMap(workers, findOne, { concurrency: config.nProcesses });
     return outcomes;
   }
 
   async rehearse(worker: Worker, signal: AbortSignal): Promise<readonly DefinitionProblem[]> {
-    const template = await this.#template();
+    const template = await this.#template.read();
     // What is wrong with the file was said before.
     if (Array.isArray(template)) return [];
     // The Secret is made with the first worker; the server does not ask for it before its Pod starts.
     const proxySecret = this.#proxyFile() === undefined ? undefined : { name: 'not-made-yet', key: 'proxy' };
-    const job = fill(template, worker, this.#fillOptions(proxySecret));
-    const { hub, rights } = this.#parts;
-    return dryRun({ hub, rights, needs: this.#needs(template) }, template, job, signal);
+    const job = this.#template.jobOf(template, worker, proxySecret);
+    const { namespace, rights } = this.#parts;
+    return dryRun({ namespace, rights, needs: this.#needs(template) }, template, job, signal);
   }
 
   async render(worker: Worker): Promise<Rendered> {
     const { proxies, config, context } = this.#parts;
-    const template = await this.#template();
+    const template = await this.#template.read();
     if (!isTemplate(template))
       throw new ThresherError('preflight', template.map(({ message }) => message).join('; '));
     const file = this.#proxyFile();
     const secret = file === undefined ? undefined : await proxies.secretOf(context.queue, file);
     return renderJob({
-      job: fill(template, worker, this.#fillOptions(secret)),
+      job: this.#template.jobOf(template, worker, secret),
       pilot: template.pilot,
       template: template.file,
       kubeconfig: config.k8s_config_file && resolve(context.configDir, config.k8s_config_file),
@@ -155,20 +156,20 @@ export class K8sSubmitter implements Submitter {
   }
 
   async #submitOne(job: FilledJob, worker: Worker, signal: AbortSignal): Promise<SubmitOutcome> {
-    const { hub } = this.#parts;
-    hub.refused.delete(worker.workerId);
+    const { namespace } = this.#parts;
+    namespace.refused.delete(worker.workerId);
     try {
       return accepted(worker, await this.#create(job, signal));
     } catch (error) {
       if (!isKubernetesError(error, 'kubernetes-already-exists')) return this.#refusal(error, worker);
     }
     try {
-      const standing = await standingOf(hub, worker, signal);
+      const standing = await standingOf(namespace, worker, signal);
       switch (standing.kind) {
         case 'worker':
           return { kind: 'accepted', handle: standing.handle };
         case 'stranger': {
-          const message = `there is a Job ${worker.name} in ${hub.namespace} that is not this worker's: remove it, or give this factory another id`;
+          const message = `there is a Job ${worker.name} in ${namespace.name} that is not this worker's: remove it, or give this factory another id`;
           return { kind: 'rejected', permanent: true, error: { code: 'k8s-name-taken', message } };
         }
         case 'fence':
@@ -176,7 +177,7 @@ export class K8sSubmitter implements Submitter {
             const message = `attempt ${worker.attempt} had been given up before it arrived`;
             return { kind: 'rejected', permanent: false, error: { code: 'k8s-fenced', message } };
           }
-          await removeFence(hub, worker.name, standing.uid, signal);
+          await removeFence(namespace, worker.name, standing.uid, signal);
           return accepted(worker, await this.#create(job, signal));
         case 'nothing': {
           const message = `the Job ${worker.name} was there a moment ago, and is gone`;
@@ -190,29 +191,16 @@ export class K8sSubmitter implements Submitter {
   }
 
   async #create(job: FilledJob, signal: AbortSignal): Promise<string | undefined> {
-    const { hub } = this.#parts;
+    const { namespace } = this.#parts;
     const options = { signal, metadataOnly: true };
-    return (await hub.client.create<KubernetesObject>(hub.jobs, job, options)).metadata?.uid;
+    return (await namespace.client.create<KubernetesObject>(namespace.jobs, job, options)).metadata?.uid;
   }
 
   #refusal(error: unknown, worker: Worker): SubmitOutcome {
     if (isKubernetesError(error) && error.maybeDone) return { kind: 'unknown', error: toReason(error) };
-    this.#parts.hub.refused.set(worker.workerId, worker.attempt);
+    this.#parts.namespace.refused.set(worker.workerId, worker.attempt);
     const permanent = isKubernetesError(error, 'kubernetes-invalid');
     return { kind: 'rejected', permanent, error: toReason(error) };
-  }
-
-  #fillOptions(proxySecret: ProxySecret | undefined): FillOptions {
-    const { hub, config, context } = this.#parts;
-    const { factoryId, harvesterId, logServer } = context;
-    return {
-      factoryId,
-      harvesterId,
-      hostname: hub.hostname,
-      config,
-      ...(logServer && { logServer }),
-      ...(proxySecret && { proxySecret }),
-    };
   }
 
   /** Path of the proxy whose content the pilots get. */
@@ -234,11 +222,6 @@ export class K8sSubmitter implements Submitter {
     return { secrets: this.#proxyFile() !== undefined, starter };
   }
 
-  #templateFile(): string {
-    const { config, context } = this.#parts;
-    return resolve(context.configDir, config.k8s_yaml_file);
-  }
-
   /** Another text whenever the file is written or replaced. */
   async #versionOf(file: string): Promise<string> {
     try {
@@ -252,27 +235,6 @@ export class K8sSubmitter implements Submitter {
       return '';
     }
   }
-
-  /** Read anew each time: an operator's edit counts at once, and a broken one stops the queue with its reason. */
-  async #template(): Promise<KubernetesTemplate | Reason[]> {
-    const { config, context } = this.#parts;
-    const loaded = await loadTemplate(context.files, this.#templateFile(), templateOptions(config));
-    if (loaded.ok) return loaded.template;
-    return loaded.problems.map(({ file, line, message }) => ({
-      code: 'preflight',
-      message: `${file ?? ''}:${line ?? 0}: ${message}`,
-    }));
-  }
-}
-
-export function templateOptions(config: K8sSubmitterConfig) {
-  const { pilotContainer, pilotsStarterConfigMap } = config;
-  const hostImage = config['k8s.host_image'];
-  return {
-    ...(pilotContainer !== undefined && { pilotContainer }),
-    ...(hostImage !== undefined && { hostImage }),
-    ...(pilotsStarterConfigMap !== undefined && { pilotsStarterConfigMap }),
-  };
 }
 
 function isTemplate(read: KubernetesTemplate | readonly Reason[]): read is KubernetesTemplate {
@@ -284,13 +246,13 @@ function accepted({ name }: Worker, uid: string | undefined): SubmitOutcome {
 }
 
 async function findOutcome(
-  hub: KubernetesHub,
+  namespace: K8sNamespace,
   worker: Worker,
-  makeJob: BatchJobMaker,
+  makeJob: JobMaker,
   signal: AbortSignal,
 ): Promise<FindOutcome> {
   try {
-    const handle = await fence(hub, worker, makeJob, signal);
+    const handle = await fence(namespace, worker, makeJob, signal);
     return handle === undefined ? { kind: 'absent' } : { kind: 'found', handle };
   } catch (error) {
     return { kind: 'unknown', error: toReason(error) };

@@ -1,28 +1,28 @@
 import pMap from 'p-map';
 import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
+import { defaultsOf } from '../../util/schema.ts';
 import { ThresherError, toReason } from '../../worker/errors.ts';
 import { isFinal } from '../../worker/status.ts';
 import type { Reason } from '../../worker/reason.ts';
 import type { Worker, WorkerError } from '../../worker/worker.ts';
-import type { Context } from '../contracts/context.ts';
 import type { Found, GoneOutcome, Sweeper } from '../contracts/sweeper.ts';
 import { tell } from './events.ts';
 import { fence, removeFence, standingOf } from './fence.ts';
 import type { Following, ObjectName, OptionsOf } from './following/following.ts';
-import type { BatchJobMaker, KubernetesHub } from './hub.ts';
+import type { K8sNamespace } from './namespace.ts';
+import { jobMaker, type JobMaker } from './queue-template.ts';
 import { keptFor } from './late-creation.ts';
 import { listAll } from './following/listing.ts';
 import { lookUp } from './following/look-up.ts';
 import type { PilotsStarter } from './starter/pilots-starter.ts';
 import type { ProxySecrets } from './proxy-secrets.ts';
-import type { K8sSweeperConfig } from './schema.ts';
+import { type K8sDaemon, K8sSweeperConfig } from './schema.ts';
 
 export interface SweeperParts {
-  readonly hub: KubernetesHub;
+  readonly namespace: K8sNamespace;
   readonly proxies: ProxySecrets;
   readonly starter: PilotsStarter;
-  readonly config: K8sSweeperConfig;
-  readonly context: Context;
+  readonly daemon: K8sDaemon;
   readonly options: OptionsOf;
 }
 
@@ -34,6 +34,12 @@ const pauses = { first: 20, longest: 1000 };
 /** What is asked of the cluster for one worker. @returns why it stays for now, if so */
 type Ask = (worker: Worker) => Promise<Reason | undefined>;
 
+/** Between TERM and KILL for the Pods of a worker, s; undefined: as long as each Pod says itself. */
+type GraceOf = (workerId: number) => number | undefined;
+const podsOwn: GraceOf = () => undefined;
+
+const defaults = defaultsOf(K8sSweeperConfig);
+
 /** Deletes Jobs and their Pods, each only while it is the one that was meant, and says gone when both are. */
 export class K8sSweeper implements Sweeper {
   readonly #parts: SweeperParts;
@@ -43,31 +49,34 @@ export class K8sSweeper implements Sweeper {
   }
 
   async kill(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, GoneOutcome>> {
-    const { hub, context, config, options } = this.#parts;
+    const { namespace, daemon, options } = this.#parts;
     // Looked at first: what has ended by itself is not to be deleted before that was seen.
     const ids = workers.map(({ workerId }) => workerId);
-    const found = await lookUp(hub, ids, signal);
-    const now = hub.now();
+    const found = await lookUp(namespace, ids, signal);
+    const now = namespace.now();
     const over = new Set(
       ids.filter((workerId) =>
         isFinal(found.stateOf(workerId, now, options)?.observation.status ?? 'pending'),
       ),
     );
-    const makeJob = hub.jobsOfBatch();
+    const makeJob = jobMaker(daemon);
     const ask: Ask = async (worker) => {
       const { workerId, name, handle } = worker;
       const { job, pods } = found.objectsOf(workerId);
       // What has not begun must not begin any more.
       const known = job?.uid ?? handle?.uid;
-      const uid = known ?? (pods.length > 0 ? undefined : (await fence(hub, worker, makeJob, signal))?.uid);
+      const uid =
+        known ?? (pods.length > 0 ? undefined : (await fence(namespace, worker, makeJob, signal))?.uid);
       if (typeof uid !== 'string' || job?.leaving === true) return undefined;
       const message = `worker ${workerId} of ${worker.queue} was ended by thresher`;
       if (await this.#deleteJob({ name, uid }, signal))
-        tell(hub, context, { job: { name, uid }, reason: 'Killed', message }, signal);
+        tell(namespace, daemon, { job: { name, uid }, reason: 'Killed', message }, signal);
       return undefined;
     };
     const ending = workers.filter(({ workerId }) => !over.has(workerId));
-    const outcomes = await this.#end(ending, ask, patience.kill, config.killGrace, signal);
+    const graces = new Map(ending.map((worker) => [worker.workerId, this.#optionsOf(worker).killGrace]));
+    const graceOf: GraceOf = (workerId) => graces.get(workerId);
+    const outcomes = await this.#end(ending, ask, { wait: patience.kill, graceOf }, signal);
     const fences = await this.#fenceEarlier(ending, outcomes, makeJob, signal);
     return new Map([
       ...outcomes,
@@ -77,18 +86,18 @@ export class K8sSweeper implements Sweeper {
   }
 
   async remove(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, GoneOutcome>> {
-    const { hub } = this.#parts;
+    const { namespace } = this.#parts;
     const ask: Ask = async (worker) => {
       const { workerId, name, handle } = worker;
-      hub.refused.delete(workerId);
+      namespace.refused.delete(workerId);
       const own = handle?.uid;
       // A first attempt was one request, and this Job is what became of it: nobody has to look.
       const first = worker.attempt === 1 && typeof own === 'string';
       if (first && (await this.#deleteJob({ name, uid: own }, signal))) return undefined;
-      const standing = await standingOf(hub, worker, signal);
-      const kept = keptFor(worker, standing, hub.now());
+      const standing = await standingOf(namespace, worker, signal);
+      const kept = keptFor(worker, standing, namespace.now());
       if (kept !== undefined) return kept;
-      if (standing.kind === 'fence') await removeFence(hub, name, standing.uid, signal);
+      if (standing.kind === 'fence') await removeFence(namespace, name, standing.uid, signal);
       if (standing.kind !== 'worker') return undefined;
       const uid = String(standing.handle.uid);
       if (own === undefined || own === uid) {
@@ -98,41 +107,41 @@ export class K8sSweeper implements Sweeper {
       const message = `the Job ${name} has the uid ${uid} now, and the worker's had ${String(own)}: another client created it anew; delete it if it is not needed`;
       throw new ThresherError('k8s-name-taken', message);
     };
-    return this.#end(workers, ask, patience.remove, undefined, signal);
+    return this.#end(workers, ask, { wait: patience.remove, graceOf: podsOwn }, signal);
   }
 
   async list(signal: AbortSignal, isAlive?: (workerId: number) => boolean): Promise<readonly Found[]> {
-    const { hub, context, options, proxies, starter } = this.#parts;
-    const found = await listAll(hub, hub.now(), options, signal, isAlive);
+    const { namespace, daemon, options, proxies, starter } = this.#parts;
+    const found = await listAll(namespace, namespace.now(), options, signal, isAlive);
     try {
       await proxies.sweep(signal);
     } catch (error) {
       // Most queues have none, and their daemon no right to look.
       const expected = isKubernetesError(error, 'kubernetes-forbidden') && !proxies.areUsed;
-      if (!expected) context.log.warn('unused proxy Secrets could not be removed', { ...toReason(error) });
+      if (!expected) daemon.log.warn('unused proxy Secrets could not be removed', { ...toReason(error) });
     }
     try {
       await starter.tend(signal);
     } catch (error) {
-      context.log.warn('the ConfigMap that pilots start from could not be seen to', { ...toReason(error) });
+      daemon.log.warn('the ConfigMap that pilots start from could not be seen to', { ...toReason(error) });
     }
     return found;
   }
 
   async removeOrphan({ place, handle, identity }: Found, signal: AbortSignal): Promise<GoneOutcome> {
-    const { hub } = this.#parts;
+    const { namespace } = this.#parts;
     const [, kind, name = ''] = place.split('/');
     const uid = String(kind === 'pods' ? handle.podUid : handle.uid);
     try {
       if (kind === 'jobs' && identity !== undefined) {
-        const reason = keptFor(identity, await standingOf(hub, identity, signal), hub.now());
+        const reason = keptFor(identity, await standingOf(namespace, identity, signal), namespace.now());
         if (reason !== undefined) return { kind: 'pending', reason };
       }
       if (kind === 'pods') await this.#deletePod({ name, uid }, undefined, signal);
       else await this.#deleteJob({ name, uid }, signal);
       if (identity === undefined) return { kind: 'gone' };
       const { workerId } = identity;
-      const left = await this.#left([workerId], undefined, new Set(), signal);
+      const left = await this.#left([identity], podsOwn, new Set(), signal);
       return { kind: left.has(workerId) ? 'pending' : 'gone' };
     } catch (error) {
       return { kind: 'failed', error: toReason(error) };
@@ -143,24 +152,24 @@ export class K8sSweeper implements Sweeper {
   async #fenceEarlier(
     workers: readonly Worker[],
     outcomes: ReadonlyMap<number, GoneOutcome>,
-    makeJob: BatchJobMaker,
+    makeJob: JobMaker,
     signal: AbortSignal,
   ): Promise<ReadonlyMap<number, GoneOutcome>> {
-    const { hub, config } = this.#parts;
+    const { namespace } = this.#parts;
     const failures = new Map<number, GoneOutcome>();
     const due = workers.filter(
       ({ workerId, attempt }) => attempt > 1 && outcomes.get(workerId)?.kind === 'gone',
     );
     const fenceOne = async (worker: Worker) => {
       try {
-        const late = await fence(hub, worker, makeJob, signal);
+        const late = await fence(namespace, worker, makeJob, signal);
         // One came in between: it is the next call's to end.
         if (late !== undefined) failures.set(worker.workerId, { kind: 'pending' });
       } catch (error) {
         failures.set(worker.workerId, { kind: 'failed', error: toReason(error) });
       }
     };
-    await pMap(due, fenceOne, { concurrency: config.nProcesses });
+    await pMap(due, fenceOne, { concurrency: this.#atOnce(due) });
     return failures;
   }
 
@@ -168,11 +177,10 @@ export class K8sSweeper implements Sweeper {
   async #end(
     workers: readonly Worker[],
     ask: Ask,
-    wait: number,
-    grace: number | undefined,
+    { wait, graceOf }: { readonly wait: number; readonly graceOf: GraceOf },
     signal: AbortSignal,
   ): Promise<ReadonlyMap<number, GoneOutcome>> {
-    const { clock } = this.#parts.context;
+    const { clock } = this.#parts.daemon;
     const outcomes = new Map<number, GoneOutcome>();
     const askOne = async (worker: Worker) => {
       try {
@@ -182,24 +190,24 @@ export class K8sSweeper implements Sweeper {
         outcomes.set(worker.workerId, { kind: 'failed', error: toReason(error) });
       }
     };
-    await pMap(workers, askOne, { concurrency: this.#parts.config.nProcesses });
+    await pMap(workers, askOne, { concurrency: this.#atOnce(workers) });
     const asked = workers.filter(({ workerId }) => !outcomes.has(workerId));
-    let open = asked.map(({ workerId }) => workerId);
+    let open = asked;
     const deadline = clock.monotonic() + wait;
     let failure: WorkerError | undefined;
     const shortened = new Set<string>();
     for (let pause = pauses.first; open.length > 0; pause = Math.min(pause * 2, pauses.longest)) {
       try {
-        const left = await this.#left(open, grace, shortened, signal);
+        const left = await this.#left(open, graceOf, shortened, signal);
         failure = undefined;
-        open = open.filter((workerId) => left.has(workerId));
+        open = open.filter(({ workerId }) => left.has(workerId));
       } catch (error) {
         failure = toReason(error);
       }
       if (open.length === 0 || signal.aborted || clock.monotonic() + pause > deadline) break;
       await clock.sleep(pause, signal);
     }
-    const late = new Set(open);
+    const late = new Set(open.map(({ workerId }) => workerId));
     for (const { workerId } of asked) {
       if (!late.has(workerId)) outcomes.set(workerId, { kind: 'gone' });
       else outcomes.set(workerId, failure ? { kind: 'failed', error: failure } : { kind: 'pending' });
@@ -209,31 +217,42 @@ export class K8sSweeper implements Sweeper {
 
   /** What is still there of these workers; Pods whose Job is gone are deleted here, since the cluster takes its time. */
   async #left(
-    workerIds: readonly number[],
-    grace: number | undefined,
+    workers: readonly Pick<Worker, 'workerId' | 'queue'>[],
+    graceOf: GraceOf,
     shortened: Set<string>,
     signal: AbortSignal,
   ): Promise<Following> {
-    const { hub, config } = this.#parts;
-    const left = await lookUp(hub, workerIds, signal, { namesOnly: true });
+    const { namespace } = this.#parts;
+    const ids = workers.map(({ workerId }) => workerId);
+    const left = await lookUp(namespace, ids, signal, { namesOnly: true });
     const due = left.workerIds
       .toArray()
-      .map((workerId) => left.objectsOf(workerId))
+      .map((workerId) => ({ ...left.objectsOf(workerId), grace: graceOf(workerId) }))
       .filter(({ job }) => job === undefined)
-      .flatMap(({ pods }) => pods)
+      .flatMap(({ pods, grace }) => pods.map((pod) => ({ ...pod, grace })))
       // One that leaves already has a grace of its own, which a second deletion can shorten.
-      .filter(({ uid, leaving }) => !leaving || (grace !== undefined && !shortened.has(uid)));
+      .filter(({ uid, leaving, grace }) => !leaving || (grace !== undefined && !shortened.has(uid)));
     for (const { uid } of due) shortened.add(uid);
-    await pMap(due, (pod) => this.#deletePod(pod, grace, signal), { concurrency: config.nProcesses });
+    const deleteOne = (pod: (typeof due)[number]) => this.#deletePod(pod, pod.grace, signal);
+    await pMap(due, deleteOne, { concurrency: this.#atOnce(workers) });
     return left;
+  }
+
+  /** Jobs deleted at once: as many as the queue of the first of these workers says. */
+  #atOnce([first]: readonly Pick<Worker, 'queue'>[]): number {
+    return (first === undefined ? defaults : this.#optionsOf(first)).nProcesses;
+  }
+
+  #optionsOf({ queue, configId }: Pick<Worker, 'queue'> & { readonly configId?: number }): K8sSweeperConfig {
+    return this.#parts.daemon.queue(queue, configId)?.sweeper ?? defaults;
   }
 
   /** @returns whether it was there. @throws KubernetesError */
   async #deleteJob({ name, uid }: Pick<ObjectName, 'name' | 'uid'>, signal: AbortSignal): Promise<boolean> {
-    const { hub } = this.#parts;
+    const { namespace } = this.#parts;
     try {
       // At once, and not after its Pods: those are deleted here, since the cluster's own collector takes ten a second.
-      await hub.client.delete(hub.job(name), { signal, uid, propagationPolicy: 'Background' });
+      await namespace.client.delete(namespace.job(name), { signal, uid, propagationPolicy: 'Background' });
       return true;
     } catch (error) {
       // Gone, or another one of the same name by now.
@@ -247,9 +266,9 @@ export class K8sSweeper implements Sweeper {
     grace: number | undefined,
     signal: AbortSignal,
   ): Promise<void> {
-    const { hub } = this.#parts;
+    const { namespace } = this.#parts;
     try {
-      await hub.client.delete(hub.pod(name), {
+      await namespace.client.delete(namespace.pod(name), {
         signal,
         uid,
         ...(grace !== undefined && { gracePeriodSeconds: grace }),

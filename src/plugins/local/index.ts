@@ -1,13 +1,10 @@
 import { resolve } from 'node:path';
-import { type CheckContext, definePlugin } from '../contracts/definition.ts';
-import type { Context } from '../contracts/context.ts';
-import { checkSizes } from '../contracts/sizes.ts';
+import { type CheckContext } from '../contracts/definition.ts';
+import { defineBackend } from '../contracts/backend.ts';
+import { checkTemplateFile } from './check.ts';
+import { LocalConnection } from './connection.ts';
 import { LocalHost } from './host.ts';
-import { LocalMonitor } from './monitor.ts';
 import { LocalMonitorConfig, LocalSubmitterConfig, LocalSweeperConfig } from './schema.ts';
-import { LocalSubmitter } from './submitter.ts';
-import { LocalSweeper } from './sweeper.ts';
-import { loadTemplate } from './template.ts';
 
 interface Where {
   readonly workDir?: string;
@@ -17,11 +14,12 @@ interface Where {
 const dummy = (kind: string, ...pairs: [module: string, name: string][]) =>
   pairs.map(([module, name]) => [`pandaharvester.harvester${kind}.${module}`, name] as const);
 
-export const localPlugins = [
-  definePlugin({
-    kind: 'submitter',
-    name: 'LocalSubmitter',
-    module: 'thresher/local',
+const connections = (config: Where, context: CheckContext) => [`local:${rootOf(config, context)}`];
+
+export const localBackend = defineBackend({
+  name: 'Local',
+  module: 'thresher/local',
+  submitter: {
     aliases: dummy(
       'submitter',
       ['dummy_submitter', 'DummySubmitter'],
@@ -31,55 +29,28 @@ export const localPlugins = [
     // Pilots of this machine harm nobody else by being started.
     defaultDemand: 'fill',
     config: LocalSubmitterConfig,
-    connections: connection,
-    check: async (config, context) => {
-      if (config.templateFile === undefined) return [];
-      const file = resolve(context.configDir, config.templateFile);
-      const loaded = await loadTemplate(context.files, file);
-      if (loaded.ok) return checkSizes(JSON.stringify(loaded.template), file, context);
-      return loaded.problems.map((problem) =>
-        problem.code === 'file-unreadable'
-          ? {
-              pointer: '/templateFile',
-              code: problem.code,
-              message: `${problem.file ?? ''}: ${problem.message}`,
-            }
-          : problem,
-      );
-    },
-    create: (config, context) => new LocalSubmitter(host(config, context), config, context),
-  }),
-  definePlugin({
-    kind: 'monitor',
-    name: 'LocalMonitor',
-    module: 'thresher/local',
+    connections,
+    check: checkTemplateFile,
+  },
+  monitor: {
     aliases: dummy('monitor', ['dummy_monitor', 'DummyMonitor']),
     config: LocalMonitorConfig,
-    connections: connection,
-    create: (config, context) => new LocalMonitor(host(config, context), config, context),
-  }),
-  definePlugin({
-    kind: 'sweeper',
-    name: 'LocalSweeper',
-    module: 'thresher/local',
+    connections,
+  },
+  sweeper: {
     aliases: dummy('sweeper', ['dummy_sweeper', 'DummySweeper']),
     config: LocalSweeperConfig,
-    connections: connection,
-    create: (config, context) => new LocalSweeper(host(config, context), config, context),
-  }),
-];
+    connections,
+  },
+  connect: ({ config, configDir }, daemon) => {
+    const root = rootOf(config, { configDir, stateDir: daemon.stateDir });
+    return new LocalConnection(new LocalHost(root, daemon), daemon);
+  },
+});
 
-function root(config: Where, context: CheckContext): string {
-  return config.workDir === undefined
-    ? resolve(context.stateDir, 'local')
-    : resolve(context.configDir, config.workDir);
-}
-
-function connection(config: Where, context: CheckContext): string[] {
-  return [`local:${root(config, context)}`];
-}
-
-function host(config: Where, context: Context): LocalHost {
-  const directory = root(config, context);
-  return context.share(`local:${directory}`, () => new LocalHost(directory, context));
+function rootOf(
+  { workDir }: Where,
+  { configDir, stateDir }: Pick<CheckContext, 'configDir' | 'stateDir'>,
+): string {
+  return workDir === undefined ? resolve(stateDir, 'local') : resolve(configDir, workDir);
 }

@@ -1,34 +1,34 @@
+import { defaultsOf } from '../../util/schema.ts';
 import { messageOf, toReason } from '../../worker/errors.ts';
 import type { Worker } from '../../worker/worker.ts';
-import type { Context } from '../contracts/context.ts';
 import type { CheckResult, Monitor, ObservationSink } from '../contracts/monitor.ts';
 import type { BegunState, LocalHost, LocalState } from './host.ts';
 import { LocalLogs } from './logs.ts';
 import { toObservation } from './observation.ts';
 import { takeSnapshot } from './processes.ts';
 import { scan } from './scan.ts';
-import type { LocalMonitorConfig } from './schema.ts';
+import { type LocalDaemon, LocalMonitorConfig } from './schema.ts';
 
 /** How long processes may take to vanish after KILL, ms: the kernel may first have to end a disk access. */
 const killWait = 5000;
+
+const defaults = defaultsOf(LocalMonitorConfig);
 
 /** Looks at the living workers of one directory, and ends those over their wall time, as a batch system does. */
 export class LocalMonitor implements Monitor {
   readonly logs: LocalLogs;
   readonly #host: LocalHost;
-  readonly #config: LocalMonitorConfig;
-  readonly #context: Context;
+  readonly #daemon: LocalDaemon;
   readonly #ending = new Set<number>();
 
-  constructor(host: LocalHost, config: LocalMonitorConfig, context: Context) {
+  constructor(host: LocalHost, daemon: LocalDaemon) {
     this.#host = host;
-    this.#config = config;
-    this.#context = context;
-    this.logs = new LocalLogs(host, context.clock, context.log);
+    this.#daemon = daemon;
+    this.logs = new LocalLogs(host, daemon.clock, daemon.log);
   }
 
   async observe(sink: ObservationSink, signal: AbortSignal): Promise<void> {
-    const { clock } = this.#context;
+    const interval = () => this.#options.pollInterval * 1000;
     // Ended workers are shown once; only what may live is looked at again.
     let scanned = false;
     do {
@@ -43,7 +43,7 @@ export class LocalMonitor implements Monitor {
         // The next look may be better, and until then nothing is concluded.
         sink.trouble(toReason(error));
       }
-      await clock.sleep(this.#config.pollInterval * 1000, signal);
+      await this.#daemon.pause(interval, signal);
     } while (!signal.aborted);
   }
 
@@ -72,6 +72,11 @@ export class LocalMonitor implements Monitor {
     return results;
   }
 
+  /** Of queues that share the directory the first one says it. */
+  get #options(): LocalMonitorConfig {
+    return this.#daemon.queues.find(({ monitor }) => monitor !== undefined)?.monitor ?? defaults;
+  }
+
   /** @returns the worker when it has ended by itself. */
   #show(worker: Worker, state: LocalState, sink: ObservationSink, signal: AbortSignal): Worker[] {
     const { workerId } = worker;
@@ -97,7 +102,7 @@ export class LocalMonitor implements Monitor {
   }
 
   #observation(workerId: number, state: BegunState) {
-    return toObservation(workerId, state, this.#host.hostname, this.#context.clock.now());
+    return toObservation(workerId, state, this.#host.hostname, this.#daemon.clock.now());
   }
 
   /** Ends workers beside the looking, which must not wait for their grace. */
@@ -105,13 +110,13 @@ export class LocalMonitor implements Monitor {
     const due = workers.filter(({ workerId }) => !this.#ending.has(workerId));
     if (due.length === 0) return;
     for (const { workerId } of due) this.#ending.add(workerId);
-    const grace = this.#config.killGrace * 1000;
+    const grace = this.#options.killGrace * 1000;
     const how = { grace, patience: grace + killWait, ...(reason && { reason }) };
     this.#host.endings
       .end(due, how, signal)
       .catch((error: unknown) => {
         const workerIds = due.map(({ workerId }) => workerId);
-        this.#context.log.warn('workers could not be ended', { workerIds, error: messageOf(error) });
+        this.#daemon.log.warn('workers could not be ended', { workerIds, error: messageOf(error) });
       })
       .finally(() => {
         for (const { workerId } of due) this.#ending.delete(workerId);

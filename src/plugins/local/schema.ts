@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox';
+import type { ConnectionHost } from '../contracts/backend.ts';
 
 /** Options of the local backend. Those that say where must be equal for submitter, monitor and sweeper: put them into `common`. */
 const where = {
@@ -61,6 +62,9 @@ export const LocalSweeperConfig = Type.Object({
   killGrace: Type.Number({ default: 10, minimum: 0, description: 'Between TERM and KILL, s.' }),
 });
 export type LocalSweeperConfig = Static<typeof LocalSweeperConfig>;
+
+/** The daemon as a work directory sees it. */
+export type LocalDaemon = ConnectionHost<LocalSubmitterConfig, LocalMonitorConfig, LocalSweeperConfig>;
 
 const text = Type.String();
 const scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean()]);

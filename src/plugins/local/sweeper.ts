@@ -1,29 +1,28 @@
 import pMap from 'p-map';
+import { defaultsOf } from '../../util/schema.ts';
 import { toReason } from '../../worker/errors.ts';
 import type { Worker } from '../../worker/worker.ts';
-import type { Context } from '../contracts/context.ts';
 import type { Found, GoneOutcome, Sweeper } from '../contracts/sweeper.ts';
 import { fence } from './fence.ts';
 import type { LocalHost } from './host.ts';
 import { toHandle } from './host.ts';
 import { toObservation } from './observation.ts';
 import { scan } from './scan.ts';
-import type { LocalSweeperConfig } from './schema.ts';
-import type { EndReason } from './worker-files.ts';
+import { type LocalDaemon, LocalSweeperConfig } from './schema.ts';
 
 const removalsAtOnce = 16;
 /** How long one call waits for ends, ms. What needs longer is `pending`, and the next call goes on with its grace. */
 const patience = 2000;
 
+const defaults = defaultsOf(LocalSweeperConfig);
+
 export class LocalSweeper implements Sweeper {
   readonly #host: LocalHost;
-  readonly #config: LocalSweeperConfig;
-  readonly #context: Context;
+  readonly #daemon: LocalDaemon;
 
-  constructor(host: LocalHost, config: LocalSweeperConfig, context: Context) {
+  constructor(host: LocalHost, daemon: LocalDaemon) {
     this.#host = host;
-    this.#config = config;
-    this.#context = context;
+    this.#daemon = daemon;
   }
 
   async kill(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, GoneOutcome>> {
@@ -36,16 +35,19 @@ export class LocalSweeper implements Sweeper {
       if (one?.kind === 'failed') outcomes.set(worker.workerId, failed(one.error));
       else fenced.push(worker);
     }
-    const gone = await this.#host.endings.end(fenced, this.#how('killed'), signal);
-    for (const { workerId } of fenced)
-      outcomes.set(workerId, { kind: gone.has(workerId) ? 'gone' : 'pending' });
+    for (const [grace, some] of Map.groupBy(fenced, (worker) => this.#graceOf(worker))) {
+      const gone = await this.#host.endings.end(some, { grace, patience, reason: 'killed' }, signal);
+      for (const { workerId } of some)
+        outcomes.set(workerId, { kind: gone.has(workerId) ? 'gone' : 'pending' });
+    }
     return outcomes;
   }
 
   async remove(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, GoneOutcome>> {
     const outcomes = new Map<number, GoneOutcome>();
     // An ended worker may have left processes behind that still write into its directory.
-    const gone = await this.#host.endings.end(workers, this.#how(), signal);
+    // Each ended long ago: a process that it left behind gets no grace.
+    const gone = await this.#host.endings.end(workers, { grace: 0, patience }, signal);
     await pMap(
       workers,
       async ({ workerId }) => outcomes.set(workerId, await this.#removeOne(workerId, gone)),
@@ -57,7 +59,7 @@ export class LocalSweeper implements Sweeper {
   }
 
   async list(): Promise<readonly Found[]> {
-    const now = this.#context.clock.now();
+    const now = this.#daemon.clock.now();
     const { workers, damaged } = await scan(this.#host);
     const listed = workers.map(({ marked, state }): Found => {
       const { workerId, name, queue, computingSite, origin, requirements, attempt, accessPoint } =
@@ -94,7 +96,8 @@ export class LocalSweeper implements Sweeper {
       return { kind: 'failed', error: { code: 'local-directory-damaged', message } };
     }
     const known = { ...found.identity, handle: found.handle };
-    const gone = await this.#host.endings.end([known], this.#how('killed'), signal);
+    const how = { grace: this.#graceOf(found.identity), patience, reason: 'killed' } as const;
+    const gone = await this.#host.endings.end([known], how, signal);
     return this.#removeOne(found.identity.workerId, gone);
   }
 
@@ -110,11 +113,10 @@ export class LocalSweeper implements Sweeper {
     }
   }
 
-  #how(reason?: EndReason) {
-    // What is removed ended long ago: what still runs of it gets no grace.
-    return reason === undefined
-      ? { grace: 0, patience }
-      : { grace: this.#config.killGrace * 1000, patience, reason };
+  /** Between TERM and KILL, ms. */
+  #graceOf({ queue, configId }: Pick<Worker, 'queue'> & Partial<Pick<Worker, 'configId'>>): number {
+    const { killGrace } = this.#daemon.queue(queue, configId)?.sweeper ?? defaults;
+    return killGrace * 1000;
   }
 }
 

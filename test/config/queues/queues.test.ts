@@ -241,7 +241,7 @@ const mistakes: readonly Mistake[] = [
     pointer: '/BAD/submitter/module',
     at: './empty.mjs',
     code: 'plugin-not-loaded',
-    message: 'the module ./empty.mjs could not be used: it exports nothing that definePlugin() returned',
+    message: 'the module ./empty.mjs could not be used: it exports nothing that definePlugin() or defineBackend() returned',
   },
   {
     what: 'a module that fails',

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { HTCondorHub } from '../../../src/plugins/htcondor/hub.ts';
+import type { HTCondorSchedd } from '../../../src/plugins/htcondor/schedd.ts';
 import { Submits } from '../../../src/plugins/htcondor/submitting/submits.ts';
 import { HTCondorSweeper } from '../../../src/plugins/htcondor/sweeper.ts';
 import { systemClock } from '../../../src/util/clock.ts';
@@ -38,10 +38,15 @@ describe('the sweeper of HTCondor', () => {
 
   function remove(workerId: number) {
     const queueAs = async () => [];
-    const hub = { submits, refused: new Map(), mine: 'true', client: { queueAs } } as unknown as HTCondorHub;
+    const schedd = {
+      submits,
+      refused: new Map(),
+      mine: 'true',
+      client: { queueAs },
+    } as unknown as HTCondorSchedd;
+    const daemon = { ...pluginContext(), queue: () => undefined };
     const options = () => ({ heldTimeout: 60 });
-    const config = { preparatorBasePath: undefined } as never;
-    const sweeper = new HTCondorSweeper({ hub, config, context: pluginContext(), options } as never);
+    const sweeper = new HTCondorSweeper({ schedd, daemon, options } as never);
     return sweeper.remove([workerOf(workerId)], signal);
   }
 

@@ -3,7 +3,7 @@ import type { KubernetesClient } from '../../../src/clients/kubernetes/client.ts
 import { Pacer } from '../../../src/clients/kubernetes/pacer.ts';
 import { type Decision, tell } from '../../../src/plugins/kubernetes/events.ts';
 import { ClusterPin } from '../../../src/plugins/kubernetes/cluster-pin.ts';
-import { KubernetesHub } from '../../../src/plugins/kubernetes/hub.ts';
+import { K8sNamespace } from '../../../src/plugins/kubernetes/namespace.ts';
 import type { Clock } from '../../../src/util/clock.ts';
 import { kubeconfig, makeClient, writeKubeconfig } from '../../support/kubernetes-client.ts';
 import { KubernetesStub, marked } from '../../support/kubernetes-stub.ts';
@@ -16,9 +16,9 @@ import { until } from '../../support/until.ts';
 const { signal } = new AbortController();
 const decision: Decision = { job: { name: 'factory-1', uid: 'a' }, reason: 'Killed', message: 'ended' };
 
-function hubWith(client: KubernetesClient, clock: Clock): KubernetesHub {
+function namespaceWith(client: KubernetesClient, clock: Clock): K8sNamespace {
   const pin = new ClusterPin('test', { stateDir: '/nonexistent' });
-  return new KubernetesHub({ client, pin }, 'grid', { factoryId: 'factory', clock });
+  return new K8sNamespace({ client, pin }, 'grid', { factoryId: 'factory', clock });
 }
 
 describe('the Events that thresher writes', () => {
@@ -26,11 +26,11 @@ describe('the Events that thresher writes', () => {
     const clock = new ManualClock();
     const created: object[] = [];
     const client = { create: async (_path: string, event: object) => created.push(event) };
-    const hub = hubWith(client as unknown as KubernetesClient, clock);
+    const namespace = namespaceWith(client as unknown as KubernetesClient, clock);
     const context = pluginContext({ clock });
     const told = (count: number) => {
       created.length = 0;
-      for (let turn = 0; turn < count; turn++) tell(hub, context, decision, signal);
+      for (let turn = 0; turn < count; turn++) tell(namespace, context, decision, signal);
       return created.length;
     };
     return clock
@@ -78,9 +78,9 @@ describe('the Events that thresher writes', () => {
         (seen.method === 'POST' ? busy : json(200, { metadata: {} }))(response, seen);
       });
       await clock.advance(1000);
-      const hub = hubWith(client, clock);
+      const namespace = namespaceWith(client, clock);
       await clock.advance(1000);
-      tell(hub, pluginContext({ clock }), decision, signal);
+      tell(namespace, pluginContext({ clock }), decision, signal);
       await until('it was asked', () => server.requests.length > 0);
       await client.get('/api/v1/namespaces/grid/pods/a', { signal });
       expect(pacer.pausedFor).to.equal(0);

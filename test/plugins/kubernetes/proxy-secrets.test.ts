@@ -5,7 +5,7 @@ import type { KubernetesClient } from '../../../src/clients/kubernetes/client.ts
 import { KubernetesError } from '../../../src/clients/kubernetes/errors.ts';
 import type { KubernetesObject } from '../../../src/clients/kubernetes/objects.ts';
 import { ClusterPin } from '../../../src/plugins/kubernetes/cluster-pin.ts';
-import { KubernetesHub } from '../../../src/plugins/kubernetes/hub.ts';
+import { K8sNamespace } from '../../../src/plugins/kubernetes/namespace.ts';
 import { ProxySecrets } from '../../../src/plugins/kubernetes/proxy-secrets.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { files } from '../../support/operator-files.ts';
@@ -61,8 +61,8 @@ describe('the Secret of a proxy that is swept while somebody wants it again', ()
     };
     const pin = new ClusterPin('test', { stateDir: '/nonexistent' });
     const cluster = { client: client as unknown as KubernetesClient, pin };
-    const hub = new KubernetesHub(cluster, 'grid', { factoryId: 'factory', clock });
-    secrets = new ProxySecrets(hub, { clock, files });
+    const namespace = new K8sNamespace(cluster, 'grid', { factoryId: 'factory', clock });
+    secrets = new ProxySecrets(namespace, { clock, files });
     await secrets.ensure('Q', file, signal);
     await clock.advance(2 * hour);
     asked = [];

@@ -1,12 +1,12 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import type { Monitor, Submitter, Sweeper, Worker } from '../../../src/plugins/contracts/index.ts';
-import { localPlugins } from '../../../src/plugins/local/index.ts';
+import type { Worker } from '../../../src/plugins/contracts/index.ts';
+import { localBackend } from '../../../src/plugins/local/index.ts';
 import { LocalHost } from '../../../src/plugins/local/host.ts';
 import { groupMembers } from '../../../src/plugins/local/processes.ts';
-import { check } from '../../../src/util/schema.ts';
 import { type Behaviour, describeBackendContract } from '../../contract/suite.ts';
+import { type BackendParts, partOf } from '../../support/backend-parts.ts';
 import { pluginContext } from '../../support/plugin-context.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 import { until } from '../../support/until.ts';
@@ -43,18 +43,18 @@ describeBackendContract('local', async () => {
 
 function plugins(directory: string, factoryId: string) {
   const context = pluginContext({ factoryId, stateDir: directory, configDir: directory });
-  const make = (kind: string): unknown => {
-    const definition = localPlugins.find((plugin) => plugin.kind === kind);
-    if (definition === undefined) throw new Error(kind);
-    const options = { workDir: 'work', templateFile: 'pilot.yaml', pollInterval: 0.05, killGrace: 0.5 };
-    const checked = check(definition.config, options);
-    if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
-    return definition.create(checked.value, context);
-  };
+  const options = { workDir: 'work', templateFile: 'pilot.yaml', pollInterval: 0.05, killGrace: 0.5 };
+  const make = <K extends keyof BackendParts>(kind: K) =>
+    partOf(
+      localBackend.find((part) => part.kind === kind),
+      kind,
+      options,
+      context,
+    );
   return {
-    submitter: make('submitter') as Submitter,
-    monitor: make('monitor') as Monitor,
-    sweeper: make('sweeper') as Sweeper,
+    submitter: make('submitter'),
+    monitor: make('monitor'),
+    sweeper: make('sweeper'),
   };
 }
 

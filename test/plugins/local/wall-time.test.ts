@@ -1,11 +1,9 @@
 import { utimesSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { LocalHost } from '../../../src/plugins/local/host.ts';
 import { systemUptime } from '../../../src/plugins/local/uptime.ts';
 import { systemClock } from '../../../src/util/clock.ts';
 import { LocalBackend } from '../../support/local-plugins.ts';
-import { pluginContext } from '../../support/plugin-context.ts';
 import { workerOf } from '../../support/samples.ts';
 
 const hour = 3_600_000;
@@ -42,10 +40,8 @@ describe('the wall time of a local worker', () => {
   ] as const)
     it(`is over by the age of its process, ${where}`, async () => {
       let slept = 0;
-      const { root, directory, context } = backend;
-      const shared = pluginContext();
-      shared.share(`local:${root}`, () => new LocalHost(root, context, () => systemUptime() + slept));
-      const aging = new LocalBackend({ clock, share: (key, make) => shared.share(key, make) }, directory);
+      const uptime = () => systemUptime() + slept;
+      const aging = new LocalBackend({ clock }, backend.directory, uptime);
       await aging.start(7, 'exec sleep 1000', limited);
       step = jump;
       await aging.observe(({ over }) => over >= 2);

@@ -16,7 +16,6 @@ export const HangingThrottler = definePlugin({
     /** The threads that work on files at once, and the main thread too where a stop begins, or a defect comes. */
     then: Type.Optional(Type.Union([Type.Literal('main-thread'), Type.Literal('defect')])),
   }),
-  connections: () => [],
   create: ({ pipe, then }) => ({
     countsFamily: false,
     judge() {

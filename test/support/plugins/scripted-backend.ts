@@ -6,10 +6,11 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Type, { type Static } from 'typebox';
-import { definePlugin } from '../../../src/plugins/contracts/index.ts';
+import { defineBackend } from '../../../src/plugins/contracts/index.ts';
 import type {
   CheckResult,
-  Context,
+  BackendConnection,
+  ConnectionHost,
   FindOutcome,
   Found,
   GoneOutcome,
@@ -123,11 +124,11 @@ const alive = (worker: ScriptedWorker) => worker.status === 'submitted' || worke
 
 class Scripted implements Submitter, Monitor, Sweeper {
   readonly #backend: ScriptedBackend;
-  readonly #context: Context;
+  readonly #daemon: ConnectionHost;
 
-  constructor(directory: string, context: Context) {
-    this.#backend = new ScriptedBackend(resolve(context.configDir, directory));
-    this.#context = context;
+  constructor(directory: string, daemon: ConnectionHost) {
+    this.#backend = new ScriptedBackend(directory);
+    this.#daemon = daemon;
   }
 
   async preflight() {
@@ -192,7 +193,7 @@ class Scripted implements Submitter, Monitor, Sweeper {
           sink.trouble({ code: 'status-unknown', message: 'the listing was cut short' });
         else sink.complete();
       }
-      await this.#context.clock.sleep(50, signal);
+      await this.#daemon.clock.sleep(50, signal);
     }
   }
 
@@ -244,12 +245,12 @@ class Scripted implements Submitter, Monitor, Sweeper {
 
   #mine(): ScriptedWorker[] {
     return [...this.#backend.workers.values()].filter(
-      ({ worker, starts }) => starts > 0 && worker.name.startsWith(`${this.#context.factoryId}-`),
+      ({ worker, starts }) => starts > 0 && worker.name.startsWith(`${this.#daemon.factoryId}-`),
     );
   }
 
   #observation({ worker, status }: ScriptedWorker): Observation {
-    const now = this.#context.clock.now();
+    const now = this.#daemon.clock.now();
     const common = {
       workerId: worker.workerId,
       status,
@@ -262,20 +263,28 @@ class Scripted implements Submitter, Monitor, Sweeper {
   }
 }
 
-const shared = { module: 'scripted', config: Config } as const;
-const connections = ({ directory, other }: Config) =>
-  [directory, ...(other === undefined ? [] : [other])].map((one) => `scripted:${one}`);
-const directoryOf = (connection: string) => connection.slice('scripted:'.length);
-const create = (_: Config, context: Context) => new Scripted(directoryOf(context.connection), context);
+class ScriptedConnection implements BackendConnection<Config, ScriptedConnection> {
+  readonly monitor: Scripted;
+  readonly sweeper: Scripted;
+
+  constructor(scripted: Scripted) {
+    this.monitor = scripted;
+    this.sweeper = scripted;
+  }
+
+  submitter(_config: Config, _context: unknown, at: (name: string) => ScriptedConnection): Submitter {
+    return new ScriptedSubmitter(this.monitor, (placement) => at(placement).monitor);
+  }
+}
 
 /** A submitter for the backends of several placements. */
 class ScriptedSubmitter implements Submitter {
-  readonly #context: Context;
   readonly #first: Scripted;
+  readonly #at: (placement: string) => Scripted;
 
-  constructor({ directory }: Config, context: Context) {
-    this.#context = context;
-    this.#first = new Scripted(directory, context);
+  constructor(first: Scripted, at: (placement: string) => Scripted) {
+    this.#first = first;
+    this.#at = at;
   }
 
   preflight() {
@@ -296,24 +305,29 @@ class ScriptedSubmitter implements Submitter {
   ): Promise<ReadonlyMap<number, T>> {
     const answers = await Promise.all(
       [...Map.groupBy(workers, ({ placement }) => placement)].map(([placement, some]) =>
-        ask(new Scripted(directoryOf(placement), this.#context), some),
+        ask(this.#at(placement), some),
       ),
     );
     return new Map(answers.flatMap((answer) => [...answer]));
   }
 }
 
-export const plugins = [
-  definePlugin({
-    ...shared,
-    kind: 'submitter',
-    name: 'ScriptedSubmitter',
-    connections,
-    create: (config, context) => new ScriptedSubmitter(config, context),
-  }),
-  definePlugin({ ...shared, kind: 'monitor', name: 'ScriptedMonitor', connections, create }),
-  definePlugin({ ...shared, kind: 'sweeper', name: 'ScriptedSweeper', connections, create }),
-];
+const prefix = 'scripted:';
+const section = {
+  config: Config,
+  connections: ({ directory, other }: Config) =>
+    [directory, ...(other === undefined ? [] : [other])].map((one) => `${prefix}${one}`),
+};
+
+export const plugins = defineBackend({
+  name: 'Scripted',
+  module: 'scripted',
+  submitter: section,
+  monitor: section,
+  sweeper: section,
+  connect: ({ name, configDir }, daemon) =>
+    new ScriptedConnection(new Scripted(resolve(configDir, name.slice(prefix.length)), daemon)),
+});
 
 /** The sections of a queue on this backend. */
 export function scriptedSections(directory: string): Record<string, Record<string, unknown>> {

@@ -8,7 +8,6 @@ export const SlowThrottler = definePlugin({
   name: 'SlowThrottler',
   module: 'slow',
   config: Type.Object({ seconds: Type.Number() }),
-  connections: () => [],
   create: ({ seconds }) => ({
     countsFamily: false,
     async judge() {

@@ -10,7 +10,6 @@ export const CondorTokenCredManager = definePlugin({
   name: 'CondorTokenCredManager',
   module: 'thresher/credentials',
   config: CondorTokenConfig,
-  connections: () => [],
   check: ({ create }) =>
     create.flatMap(({ name }, at) =>
       create.findIndex((other) => other.name === name) === at

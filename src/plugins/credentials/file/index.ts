@@ -9,7 +9,6 @@ export const FileCredManager = definePlugin({
   name: 'FileCredManager',
   module: 'thresher/credentials',
   config: FileConfig,
-  connections: () => [],
   create: ({ files }, context) =>
     new FileManager([...new Set(files.map((file) => resolve(context.configDir, file)))], context),
 });

@@ -15,7 +15,6 @@ export const IamTokenCredManager = definePlugin({
   module: 'thresher/credentials',
   aliases: [['pandaharvester.harvestercredmanager.iam_token_cred_manager', 'IamTokenCredManager']],
   config: IamTokenConfig,
-  connections: () => [],
   check: async (config, context) => {
     const loaded = await loadOptions(config, context);
     return loaded.ok ? [] : loaded.problems;

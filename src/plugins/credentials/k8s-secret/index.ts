@@ -23,7 +23,6 @@ export const K8sSecretCredManager = definePlugin({
   module: 'thresher/credentials',
   aliases: [['pandaharvester.harvestercredmanager.k8s_secret_cred_manager', 'K8sSecretCredManager']],
   config: K8sSecretConfig,
-  connections: () => [],
   check: async (config, context) => {
     const loaded = await loadPlan(config, context);
     return loaded.ok ? loaded.warnings : loaded.problems;

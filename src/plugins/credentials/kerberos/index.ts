@@ -10,7 +10,6 @@ export const KerberosCredManager = definePlugin({
   name: 'KerberosCredManager',
   module: 'thresher/credentials',
   config: KerberosConfig,
-  connections: () => [],
   check: ({ keytab, passwordFile, ccache, lifetime, renewBelow, minNewLifetime }, { configDir }) => {
     const same = (path: string | undefined) =>
       path !== undefined && resolve(configDir, path) === resolve(configDir, ccache);

@@ -11,7 +11,6 @@ export const FillDemand = definePlugin({
   name: 'fill',
   module: 'thresher/demand',
   config: Type.Object({}),
-  connections: () => [],
   create: (): DemandSource => ({
     kind: 'fill',
     groups: async ({ requirements }) => ({ groups: [{ requirements, count: Infinity }], reasons: [] }),

@@ -8,6 +8,5 @@ export const NoDemand = definePlugin({
   name: 'none',
   module: 'thresher/demand',
   config: Type.Object({}),
-  connections: () => [],
   create: (): DemandSource => ({ kind: 'none', groups: async () => ({ groups: [], reasons: [] }) }),
 });

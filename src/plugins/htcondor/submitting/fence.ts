@@ -3,7 +3,7 @@ import type { Clock } from '../../../util/clock.ts';
 import { ThresherError, toReason } from '../../../worker/errors.ts';
 import type { Worker } from '../../../worker/worker.ts';
 import type { FindOutcome } from '../../contracts/submitter.ts';
-import type { HTCondorHub } from '../hub.ts';
+import type { HTCondorSchedd } from '../schedd.ts';
 import { halfReason, inQueue, isHalf, jobOfWorker, lookUp, portions } from '../look-up.ts';
 import type { Job } from '../marks.ts';
 
@@ -20,32 +20,32 @@ const spoolInterval = 300;
  *    that hangs does not answer, and then nothing is absent.
  */
 export async function find(
-  hub: HTCondorHub,
+  schedd: HTCondorSchedd,
   workers: readonly Worker[],
   clock: Clock,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<number, FindOutcome>> {
   const outcomes = new Map<number, FindOutcome>();
   for (const { workerId, attempt } of workers)
-    hub.fenced.set(workerId, Math.max(attempt, hub.fenced.get(workerId) ?? 0));
+    schedd.fenced.set(workerId, Math.max(attempt, schedd.fenced.get(workerId) ?? 0));
   // The schedd said no to it, and was not asked since.
-  const refused = ({ workerId, attempt }: Worker) => hub.refused.get(workerId) === attempt;
+  const refused = ({ workerId, attempt }: Worker) => schedd.refused.get(workerId) === attempt;
   for (const { workerId } of workers.filter(refused)) outcomes.set(workerId, { kind: 'absent' });
   let open = workers.filter((worker) => !refused(worker));
   if (open.length === 0) return outcomes;
   try {
-    const living = await hub.submits.end(new Set(open.map(({ workerId }) => workerId)), signal);
+    const living = await schedd.submits.end(new Set(open.map(({ workerId }) => workerId)), signal);
     for (const [workerId, error] of living) outcomes.set(workerId, { kind: 'unknown', error });
     open = open.filter(({ workerId }) => !living.has(workerId));
     const ids = open.map(({ workerId }) => workerId);
-    const jobs = await settled(hub, ids, clock, signal);
-    await removeHalves(hub, [...jobs.values()].flat().filter(isHalf), signal);
+    const jobs = await settled(schedd, ids, clock, signal);
+    await removeHalves(schedd, [...jobs.values()].flat().filter(isHalf), signal);
     for (const worker of open) {
       const whole = (jobs.get(worker.workerId) ?? []).filter((job) => !isHalf(job));
       const job = jobOfWorker(worker, whole);
       if (job === undefined) outcomes.set(worker.workerId, { kind: 'absent' });
       else {
-        const handle = { batchID: jobIdText(job.id), submissionHost: hub.submissionHost };
+        const handle = { batchID: jobIdText(job.id), submissionHost: schedd.submissionHost };
         outcomes.set(worker.workerId, { kind: 'found', handle });
       }
     }
@@ -57,14 +57,14 @@ export async function find(
 
 /** The jobs of workers, once the schedd knows of those whose files came in the last moment that they are whole. */
 async function settled(
-  hub: HTCondorHub,
+  schedd: HTCondorSchedd,
   workerIds: readonly number[],
   clock: Clock,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<number, readonly Job[]>> {
   const deadline = clock.monotonic() + spoolWait;
   for (;;) {
-    const jobs = await lookUp(hub, workerIds, signal, { history: true });
+    const jobs = await lookUp(schedd, workerIds, signal, { history: true });
     const late = signal.aborted || clock.monotonic() > deadline;
     if (late || ![...jobs.values()].flat().some(isHalf)) return jobs;
     await clock.sleep(spoolInterval, signal);
@@ -72,13 +72,17 @@ async function settled(
 }
 
 /** @throws what keeps them: until they are removed somebody could release them. */
-async function removeHalves(hub: HTCondorHub, halves: readonly Job[], signal: AbortSignal): Promise<void> {
+async function removeHalves(
+  schedd: HTCondorSchedd,
+  halves: readonly Job[],
+  signal: AbortSignal,
+): Promise<void> {
   for (const some of portions(halves)) {
     const these = whereJobs(some.map(({ id }) => id));
-    await hub.client.act('remove', `${hub.mine} && (${these})`, halfReason, signal);
-    const left = await inQueue(hub, `(${these}) && JobStatus =!= 3`, signal);
+    await schedd.client.act('remove', `${schedd.mine} && (${these})`, halfReason, signal);
+    const left = await inQueue(schedd, `(${these}) && JobStatus =!= 3`, signal);
     if (left.length > 0) {
-      const message = `${left.length} jobs whose submission was cut off could not be removed from ${hub.submissionHost}`;
+      const message = `${left.length} jobs whose submission was cut off could not be removed from ${schedd.submissionHost}`;
       throw new ThresherError('htcondor-submit-lives', message);
     }
   }

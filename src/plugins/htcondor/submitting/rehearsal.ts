@@ -6,7 +6,7 @@ import { isHTCondorError } from '../../../clients/htcondor/errors.ts';
 import { toReason } from '../../../worker/errors.ts';
 import type { Worker } from '../../../worker/worker.ts';
 import type { DefinitionProblem } from '../../contracts/definition-problem.ts';
-import type { HTCondorHub } from '../hub.ts';
+import type { HTCondorSchedd } from '../schedd.ts';
 import { logSubdirOf } from '../template/placeholders.ts';
 
 export interface Rehearsed {
@@ -27,21 +27,21 @@ export interface Stage {
 
 /** What each schedd says, and `condor_submit` to each text. */
 export async function rehearse(
-  hubs: readonly HTCondorHub[],
+  schedds: readonly HTCondorSchedd[],
   worker: Worker,
-  textsAt: (hub: HTCondorHub, stage: Stage) => Promise<readonly Rehearsed[]>,
+  textsAt: (schedd: HTCondorSchedd, stage: Stage) => Promise<readonly Rehearsed[]>,
   { signal, now }: { readonly signal: AbortSignal; readonly now: number },
 ): Promise<DefinitionProblem[]> {
-  const said = await pMap(hubs, (hub) => askSchedd(hub, signal));
+  const said = await pMap(schedds, (schedd) => askSchedd(schedd, signal));
   // condor_submit looks for the schedd first.
-  const hub = hubs.find((_, index) => said[index]?.length === 0);
-  if (hub === undefined) return said.flat();
+  const schedd = schedds.find((_, index) => said[index]?.length === 0);
+  if (schedd === undefined) return said.flat();
   const root = await mkdtemp(join(tmpdir(), 'thresher-rehearsal-'));
   try {
     const stage = { accessPoint: join(root, 'access-point'), logDir: join(root, 'logs') };
     await mkdir(stage.accessPoint);
     await mkdir(join(stage.logDir, logSubdirOf(now)), { recursive: true });
-    const dry = await pMap(await textsAt(hub, stage), (text) => drySubmit(hub, text, signal));
+    const dry = await pMap(await textsAt(schedd, stage), (text) => drySubmit(schedd, text, signal));
     // An operator knows the worker's own directory, and not that of the rehearsal.
     const own = ({ message, ...rest }: DefinitionProblem): DefinitionProblem => ({
       ...rest,
@@ -54,9 +54,9 @@ export async function rehearse(
 }
 
 /** Whether a schedd is there and lets us submit. */
-async function askSchedd(hub: HTCondorHub, signal: AbortSignal): Promise<DefinitionProblem[]> {
+async function askSchedd(schedd: HTCondorSchedd, signal: AbortSignal): Promise<DefinitionProblem[]> {
   try {
-    await hub.client.ping(signal);
+    await schedd.client.ping(signal);
     return [];
   } catch (error) {
     const { code, message } = toReason(error);
@@ -73,13 +73,13 @@ async function askSchedd(hub: HTCondorHub, signal: AbortSignal): Promise<Definit
 
 /** What `condor_submit` itself says to the text that a worker would be submitted with. */
 async function drySubmit(
-  hub: HTCondorHub,
+  schedd: HTCondorSchedd,
   { file, description, directory, environment }: Rehearsed,
   signal: AbortSignal,
 ): Promise<DefinitionProblem[]> {
   const place = { pointer: '', file, line: 0 };
   try {
-    const warnings = await hub.client.dryRun(description, { directory, environment }, signal);
+    const warnings = await schedd.client.dryRun(description, { directory, environment }, signal);
     // Of a line that it does not use it says so as well, and that is in the template.
     const told = warnings.filter((warning) => !warning.includes("Queue variable 'thresher"));
     return told.map((warning) => ({

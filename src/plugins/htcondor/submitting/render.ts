@@ -1,7 +1,7 @@
 import { ThresherError } from '../../../worker/errors.ts';
 import type { Worker } from '../../../worker/worker.ts';
 import type { Rendered, RenderedFile } from '../../contracts/rendered.ts';
-import type { HTCondorHub } from '../hub.ts';
+import type { HTCondorSchedd } from '../schedd.ts';
 import { cesOf } from '../place/ce-list.ts';
 import type { HTCondorSubmitterConfig } from '../schema.ts';
 import type { SubmitTexts } from './submit-texts.ts';
@@ -20,7 +20,7 @@ const named = [
 export async function renderText(
   texts: SubmitTexts,
   config: HTCondorSubmitterConfig,
-  { hub, queue }: { readonly hub: HTCondorHub; readonly queue: string },
+  { schedd, queue }: { readonly schedd: HTCondorSchedd; readonly queue: string },
   worker: Worker,
 ): Promise<Rendered> {
   const { ces } = cesOf(config);
@@ -28,7 +28,7 @@ export async function renderText(
   const template = await texts.template(ce);
   if (Array.isArray(template))
     throw new ThresherError('preflight', template.map(({ message }) => message).join('; '));
-  const { description, rejected } = texts.describe(hub, template, [worker], ce);
+  const { description, rejected } = texts.describe(schedd, template, [worker], ce);
   const [refusal] = rejected.values();
   if (refusal !== undefined) throw new ThresherError('htcondor-value', refusal.message);
   const files = named.flatMap((role): RenderedFile[] => {

@@ -5,7 +5,7 @@ import type { Reason } from '../../../worker/reason.ts';
 import type { Worker } from '../../../worker/worker.ts';
 import type { Context } from '../../contracts/context.ts';
 import type { DefinitionProblem } from '../../contracts/definition-problem.ts';
-import type { HTCondorHub } from '../hub.ts';
+import type { HTCondorSchedd } from '../schedd.ts';
 import { cesOf } from '../place/ce-list.ts';
 import type { Rehearsed, Stage } from './rehearsal.ts';
 import type { HTCondorSubmitterConfig } from '../schema.ts';
@@ -32,7 +32,7 @@ export class SubmitTexts {
   }
 
   /** What a worker would be submitted with: by each template that may be chosen, and with the directories of a rehearsal. */
-  async texts(hub: HTCondorHub, worker: Worker, { accessPoint, logDir }: Stage): Promise<Rehearsed[]> {
+  async texts(schedd: HTCondorSchedd, worker: Worker, { accessPoint, logDir }: Stage): Promise<Rehearsed[]> {
     const { ces } = cesOf(this.#config);
     const staged = new SubmitTexts({ ...this.#config, logDir }, this.#context);
     const actor = worker.accessPoint === undefined ? worker : { ...worker, accessPoint };
@@ -42,7 +42,7 @@ export class SubmitTexts {
       // What is wrong with the file was said before.
       if (Array.isArray(template)) continue;
       const { file, environment } = template;
-      const { description } = staged.describe(hub, template, [actor], ce);
+      const { description } = staged.describe(schedd, template, [actor], ce);
       texts.set(file, { file, description, environment, directory: this.#context.configDir });
     }
     return [...texts.values()];
@@ -70,13 +70,13 @@ export class SubmitTexts {
   }
 
   describe(
-    hub: HTCondorHub,
+    schedd: HTCondorSchedd,
     template: CondorTemplate,
     workers: readonly Worker[],
     ce: ChosenCe | undefined,
   ): DescribedBatch {
     const { factoryId, harvesterId, clock, random, queue, configId } = this.#context;
-    const factoryLog = hub.logOfJobs({ spooled: this.#config.useSpool });
+    const factoryLog = schedd.logOfJobs({ spooled: this.#config.useSpool, poolLog: this.#config.eventLog });
     return describeBatch(template, workers, {
       factoryId,
       harvesterId,
@@ -87,7 +87,7 @@ export class SubmitTexts {
       configId,
       // It is read from standard input; this is where Harvester's templates look for the text.
       sdfPath: template.file,
-      submissionHost: hub.submissionHost,
+      submissionHost: schedd.submissionHost,
       now: clock.now(),
       ...(factoryLog !== undefined && { factoryLog }),
       ...(ce && { ce }),
@@ -95,12 +95,12 @@ export class SubmitTexts {
   }
 
   /** The directory of the hour: the logs are there, and what jobs bring back that say no `initialdir`. Made if it is not there. */
-  async directory(hub: HTCondorHub): Promise<string> {
+  async directory(schedd: HTCondorSchedd): Promise<string> {
     const { clock } = this.#context;
     const directory = join(this.#config.logDir, logSubdirOf(clock.now()));
     const { files } = this.#context;
     await files.run(directory, 'the making of', () => ensureDirectory(directory));
-    if (hub.ownLog !== undefined) await ensureDirectory(dirname(hub.ownLog));
+    if (schedd.ownLog !== undefined) await ensureDirectory(dirname(schedd.ownLog));
     return directory;
   }
 }

@@ -63,7 +63,7 @@ export class Follower {
     };
     const release = (workerId: number) => {
       this.#busy.delete(workerId);
-      this.#lookAgain.set(workerId, this.#parts.hub.now() + retryAfter);
+      this.#lookAgain.set(workerId, this.#parts.namespace.now() + retryAfter);
     };
     this.#givingUp = new GivingUp(parts, this.#following, { show, release }, signal);
   }
@@ -108,7 +108,7 @@ export class Follower {
 
   /** Time has gone by. */
   tick(states: readonly ReflectorState[]): void {
-    const now = this.#parts.hub.now();
+    const now = this.#parts.namespace.now();
     for (const [workerId, at] of this.#lookAgain) if (at <= now) this.#look(workerId);
     if (!states.every(({ synced }) => synced)) return;
     if (now >= this.#askAt) this.#askWhy(now);
@@ -124,7 +124,7 @@ export class Follower {
   #askWhy(now: number): void {
     const without = this.#following.withoutPod(now - withoutPod.noticed);
     this.#askAt = now + (without.size === 0 ? withoutPod.noticed : withoutPod.again);
-    lastWarnings(this.#parts.hub, [...without.keys()], this.#signal)
+    lastWarnings(this.#parts.namespace, [...without.keys()], this.#signal)
       .then((warnings) => {
         for (const [uid, warning] of warnings) {
           const workerId = without.get(uid);
@@ -163,7 +163,7 @@ export class Follower {
 
   #look(workerId: number, listed = false): void {
     if (this.#listed.size < 2 || this.#signal.aborted) return;
-    const now = this.#parts.hub.now();
+    const now = this.#parts.namespace.now();
     const state = this.#following.stateOf(workerId, now, this.#parts.options);
     if (state === undefined) {
       for (const map of [this.#lookAgain, this.#settling, this.#busy]) map.delete(workerId);
@@ -194,7 +194,7 @@ export class Follower {
   }
 
   #show(observation: Observation): void {
-    const { clockOffset } = this.#parts.hub.client;
+    const { clockOffset } = this.#parts.namespace.client;
     // When we saw it is by our own clock.
     const observedAt = this.#parts.context.clock.now();
     this.#sink.observe(clockOffset === 0 ? observation : { ...observation, observedAt });

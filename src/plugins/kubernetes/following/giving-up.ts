@@ -66,11 +66,11 @@ export class GivingUp {
   }
 
   async #giveUp(workerIds: readonly number[]): Promise<void> {
-    const { hub, context } = this.#parts;
-    const fresh = await lookUp(hub, workerIds, this.#signal);
+    const { namespace, context } = this.#parts;
+    const fresh = await lookUp(namespace, workerIds, this.#signal);
     // Why a volume is not mounted, or no Pod is made, stands in events alone.
     const subjects = workerIds.flatMap((workerId) => subjectOf(fresh.objectsOf(workerId)) ?? []);
-    const warnings = await lastWarnings(hub, subjects, this.#signal);
+    const warnings = await lastWarnings(namespace, subjects, this.#signal);
     // Of those that failed one is told, for all.
     const failures: unknown[] = [];
     let given = 0;
@@ -102,9 +102,9 @@ export class GivingUp {
     fresh: Following,
     warnings: ReadonlyMap<string, string>,
   ): Promise<boolean> {
-    const { hub, context, options } = this.#parts;
+    const { namespace, context, options } = this.#parts;
     const signal = this.#signal;
-    const observation = fresh.stateOf(workerId, hub.now(), options)?.verdict?.observation;
+    const observation = fresh.stateOf(workerId, namespace.now(), options)?.verdict?.observation;
     const objects = fresh.objectsOf(workerId);
     const { job, pods } = objects;
     if (observation?.error === undefined) return false;
@@ -112,12 +112,16 @@ export class GivingUp {
     const message =
       warning === undefined ? observation.error.message : `${observation.error.message}; ${warning}`;
     if (job !== undefined) {
-      await hub.client.delete(hub.job(job.name), { signal, uid: job.uid, propagationPolicy: 'Background' });
+      await namespace.client.delete(namespace.job(job.name), {
+        signal,
+        uid: job.uid,
+        propagationPolicy: 'Background',
+      });
     } else {
-      for (const { name, uid } of pods) await hub.client.delete(hub.pod(name), { signal, uid });
+      for (const { name, uid } of pods) await namespace.client.delete(namespace.pod(name), { signal, uid });
     }
     this.#outcomes.show({ ...observation, error: { ...observation.error, message } });
-    if (job !== undefined) tell(hub, context, { job, reason: 'GivenUp', message }, signal);
+    if (job !== undefined) tell(namespace, context, { job, reason: 'GivenUp', message }, signal);
     return true;
   }
 }

@@ -2,7 +2,7 @@ import type { Handle } from '../../../worker/worker.ts';
 import type { Found } from '../../contracts/sweeper.ts';
 import { fencedAttempt, handleOf } from '../fence.ts';
 import type { OptionsOf } from './following.ts';
-import type { KubernetesHub } from '../hub.ts';
+import type { K8sNamespace } from '../namespace.ts';
 import { identityOf, isOurs, workerIdOf } from '../marks.ts';
 import { lookUpMany } from './look-up.ts';
 import { jobOf } from './records.ts';
@@ -18,26 +18,26 @@ interface Listed {
  * @throws KubernetesError when not all of it can be said.
  */
 export async function listAll(
-  hub: KubernetesHub,
+  namespace: K8sNamespace,
   now: number,
   options: OptionsOf,
   signal: AbortSignal,
   isAlive: (workerId: number) => boolean = () => false,
 ): Promise<readonly Found[]> {
-  const { client, factoryId, namespace, selector } = hub;
+  const { client, factoryId, selector } = namespace;
   const list = async (path: string) => {
     const selection = { labelSelector: selector, signal, metadataOnly: true };
-    const told = hub.followed.get(path)?.version;
+    const told = namespace.followed.get(path)?.version;
     const listed = await client.list(path, selection, ({ metadata }): Listed | undefined => {
       if (metadata === undefined || !isOurs(metadata, factoryId)) return undefined;
       return { metadata, workerId: workerIdOf(metadata) };
     });
-    hub.followed.get(path)?.listed(listed.resourceVersion, told);
+    namespace.followed.get(path)?.listed(listed.resourceVersion, told);
     return listed;
   };
   // Jobs after Pods: a Job that is made between the two shows no Pod yet, and not a Pod no Job.
-  const pods = await list(hub.pods);
-  const jobs = await list(hub.jobs);
+  const pods = await list(namespace.pods);
+  const jobs = await list(namespace.jobs);
   const withJob = new Set(jobs.items.map(({ metadata }) => metadata.name));
   // A Pod on its way out follows its Job, or was told to go: nobody has to do anything about it.
   const alone = pods.items.filter(
@@ -46,7 +46,7 @@ export async function listAll(
   const asked = [...jobs.items, ...alone].flatMap(({ workerId, metadata }) =>
     workerId === undefined || isAlive(workerId) || fencedAttempt(metadata) !== undefined ? [] : [workerId],
   );
-  const following = await lookUpMany(hub, [...new Set(asked)], signal);
+  const following = await lookUpMany(namespace, [...new Set(asked)], signal);
   const found = (
     { metadata, workerId }: Listed,
     place: string,
@@ -63,14 +63,14 @@ export async function listAll(
   return [
     ...jobs.items.map((job) => {
       const { name = '', uid } = job.metadata;
-      return found(job, `${namespace}/jobs/${name}`, name, handleOf(name, uid));
+      return found(job, `${namespace.name}/jobs/${name}`, name, handleOf(name, uid));
     }),
     ...alone.map((pod) => {
       const { name = '', uid } = pod.metadata;
       const jobName = jobOf(pod.metadata);
       // Its uid is not that of the Job which the worker had.
       const handle = { ...handleOf(jobName ?? name, undefined), ...(uid && { podUid: uid }) };
-      return found(pod, `${namespace}/pods/${name}`, jobName, handle);
+      return found(pod, `${namespace.name}/pods/${name}`, jobName, handle);
     }),
   ];
 }

@@ -1,7 +1,7 @@
 import pMap from 'p-map';
 import { isKubernetesError } from '../../../clients/kubernetes/errors.ts';
 import type { Worker } from '../../../worker/worker.ts';
-import type { KubernetesHub } from '../hub.ts';
+import type { K8sNamespace } from '../namespace.ts';
 import { workerIdLabel } from '../marks.ts';
 import { keepJob, keepPod, type Kept } from './records.ts';
 import { Following } from './following.ts';
@@ -21,17 +21,17 @@ const listedWhole = 1000;
 
 /** What is there of these workers, or of more, now, past every cache: for those who ask about a large part of all. */
 export async function lookUpMany(
-  hub: KubernetesHub,
+  namespace: K8sNamespace,
   workerIds: readonly number[],
   signal: AbortSignal,
 ): Promise<Following> {
-  if (workerIds.length < listedWhole) return lookUp(hub, workerIds, signal);
-  return followed([await select(hub, hub.selector, signal, {})]);
+  if (workerIds.length < listedWhole) return lookUp(namespace, workerIds, signal);
+  return followed([await select(namespace, namespace.selector, signal, {})]);
 }
 
 /** What is there of these workers now, past every cache. @throws KubernetesError when not all of it can be said. */
 export async function lookUp(
-  hub: KubernetesHub,
+  namespace: K8sNamespace,
   workerIds: readonly number[],
   signal: AbortSignal,
   options: LookUpOptions = {},
@@ -40,8 +40,9 @@ export async function lookUp(
     workerIds.slice(part * perRequest, (part + 1) * perRequest),
   );
   // Side by side: a server that lists from its cache waits each time until that is fresh.
-  const selectorOf = (ids: readonly number[]) => `${hub.selector},${workerIdLabel} in (${ids.join(',')})`;
-  const listed = (ids: readonly number[]) => select(hub, selectorOf(ids), signal, options);
+  const selectorOf = (ids: readonly number[]) =>
+    `${namespace.selector},${workerIdLabel} in (${ids.join(',')})`;
+  const listed = (ids: readonly number[]) => select(namespace, selectorOf(ids), signal, options);
   return followed(await pMap(parts, listed, { concurrency: partsAtOnce }));
 }
 
@@ -56,24 +57,28 @@ function followed(found: readonly (readonly [Kept[], Kept[]])[]): Following {
 
 /** Jobs and Pods with these labels. */
 async function select(
-  hub: KubernetesHub,
+  namespace: K8sNamespace,
   labelSelector: string,
   signal: AbortSignal,
   { namesOnly = false }: LookUpOptions,
 ): Promise<readonly [Kept[], Kept[]]> {
-  const { client, factoryId } = hub;
+  const { client, factoryId } = namespace;
   const options = { labelSelector, signal, metadataOnly: namesOnly };
   const [jobs, pods] = await Promise.all([
-    client.list(hub.jobs, options, (object) => keepJob(object, factoryId)),
-    client.list(hub.pods, options, (object) => keepPod(object, factoryId)),
+    client.list(namespace.jobs, options, (object) => keepJob(object, factoryId)),
+    client.list(namespace.pods, options, (object) => keepPod(object, factoryId)),
   ]);
   return [jobs.items, pods.items];
 }
 
 /** Whether a Job of this name and uid is there, whatever became of its labels. @throws KubernetesError */
-export async function isThere(hub: KubernetesHub, worker: Worker, signal: AbortSignal): Promise<boolean> {
+export async function isThere(
+  namespace: K8sNamespace,
+  worker: Worker,
+  signal: AbortSignal,
+): Promise<boolean> {
   try {
-    const { metadata } = await hub.client.get(hub.job(worker.name), { signal });
+    const { metadata } = await namespace.client.get(namespace.job(worker.name), { signal });
     return worker.handle?.uid !== undefined && metadata?.uid === worker.handle.uid;
   } catch (error) {
     if (isKubernetesError(error, 'kubernetes-not-found')) return false;

@@ -1,10 +1,10 @@
-import type { Context } from '../../contracts/context.ts';
+import type { Host } from '../../contracts/context.ts';
 import type { OptionsOf } from './following.ts';
-import type { KubernetesHub } from '../hub.ts';
+import type { K8sNamespace } from '../namespace.ts';
 
 export interface MonitorParts {
-  readonly hub: KubernetesHub;
-  readonly context: Context;
+  readonly namespace: K8sNamespace;
+  readonly context: Host;
   /** Longest time without a byte before a watch counts as dead, ms. Default: the reflector's. */
   readonly silence?: number;
   /** One monitor follows the workers of all queues in its namespace. */

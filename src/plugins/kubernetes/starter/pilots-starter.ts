@@ -4,7 +4,7 @@ import { isKubernetesError } from '../../../clients/kubernetes/errors.ts';
 import { collectionPath, objectPath } from '../../../clients/kubernetes/paths.ts';
 import type { Clock } from '../../../util/clock.ts';
 import { ThresherError } from '../../../worker/errors.ts';
-import type { KubernetesHub } from '../hub.ts';
+import type { K8sNamespace } from '../namespace.ts';
 import { labelOf, starterLabel } from '../marks.ts';
 import { starterName } from '../template/starter.ts';
 import {
@@ -41,7 +41,7 @@ export function readStarter(): { readonly script: string; readonly version: numb
  * share it: each writes its name on it while it has Jobs, the newest script wins, and the last user removes it.
  */
 export class PilotsStarter {
-  readonly #hub: KubernetesHub;
+  readonly #namespace: K8sNamespace;
   readonly #clock: Clock;
   /** When a Job last needed it, monotonic ms; undefined: since this daemon began nothing has. */
   #used: number | undefined;
@@ -52,8 +52,8 @@ export class PilotsStarter {
   /** One change at a time: a removal must not meet a creation. */
   #turn: Promise<void> = Promise.resolve();
 
-  constructor(hub: KubernetesHub, clock: Clock) {
-    this.#hub = hub;
+  constructor(namespace: K8sNamespace, clock: Clock) {
+    this.#namespace = namespace;
     this.#clock = clock;
   }
 
@@ -67,7 +67,7 @@ export class PilotsStarter {
 
   /** Keeps it while Jobs of this factory need it, and removes it some time after the last. @throws KubernetesError */
   async tend(signal: AbortSignal): Promise<void> {
-    const { client, jobs, selector } = this.#hub;
+    const { client, jobs, selector } = this.#namespace;
     if (this.#left) return;
     if (await client.exists(jobs, { labelSelector: `${selector},${starterLabel}`, signal })) {
       await this.ensure(signal);
@@ -84,7 +84,7 @@ export class PilotsStarter {
   }
 
   async #make(signal: AbortSignal): Promise<void> {
-    const { client, namespace, factoryId } = this.#hub;
+    const { client, name: namespace, factoryId } = this.#namespace;
     const own = { ...readStarter(), user: userAnnotation(labelOf(factoryId)) };
     for (let turn = 1; ; turn++) {
       const there = await this.#look(signal);
@@ -118,7 +118,7 @@ export class PilotsStarter {
   /** Takes our name off it, and removes it where no other is on it. Whatever changed meanwhile is looked at the next time. */
   async #leave(signal: AbortSignal): Promise<void> {
     if (this.#isUsed()) return;
-    const { client, factoryId } = this.#hub;
+    const { client, factoryId } = this.#namespace;
     const user = userAnnotation(labelOf(factoryId));
     const there = await this.#look(signal).catch((error: unknown) => {
       // Without the right to look this factory never made one: most queues need none.
@@ -147,7 +147,7 @@ export class PilotsStarter {
 
   async #look(signal: AbortSignal): Promise<StarterMap | undefined> {
     try {
-      return await this.#hub.client.get(this.#path, { signal });
+      return await this.#namespace.client.get(this.#path, { signal });
     } catch (error) {
       if (isKubernetesError(error, 'kubernetes-not-found')) return undefined;
       throw error;
@@ -155,7 +155,7 @@ export class PilotsStarter {
   }
 
   #newMap({ script, version, user }: { script: string; version: number; user: string }) {
-    const { namespace } = this.#hub;
+    const { name: namespace } = this.#namespace;
     return {
       apiVersion: 'v1',
       kind: 'ConfigMap',
@@ -170,7 +170,7 @@ export class PilotsStarter {
   }
 
   get #path(): string {
-    return objectPath(kind, this.#hub.namespace, starterName);
+    return objectPath(kind, this.#namespace.name, starterName);
   }
 
   #isUsed(): boolean {

@@ -32,7 +32,6 @@ export const SharedFileMessenger = definePlugin({
   module: 'thresher/shared-file',
   aliases: [['pandaharvester.harvestermessenger.shared_file_messenger', 'SharedFileMessenger']],
   config: SharedFileConfig,
-  connections: () => [],
   check: ({ accessPoint }) => {
     if (accessPoint === undefined) return [];
     const place = { pointer: '/accessPoint', severity: 'warning' } as const;

@@ -10,7 +10,6 @@ export const SimpleThrottler = definePlugin({
   module: 'thresher/throttlers',
   aliases: [['pandaharvester.harvesterthrottler.simple_throttler', 'SimpleThrottler']],
   config: SimpleThrottlerConfig,
-  connections: () => [],
   check: ({ rulesForMissed }) => (rulesForMissed.length > 0 ? idleRules(rulesForMissed) : [noRules]),
   create: (config) => new RuleThrottler({ ...noFamily, ...config }),
 });
@@ -22,7 +21,6 @@ export const TinyThrottler = definePlugin({
   module: 'thresher/throttlers',
   aliases: [['pandaharvester.harvesterthrottler.tiny_throttler', 'TinyThrottler']],
   config: TinyThrottlerConfig,
-  connections: () => [],
   check: (config) =>
     Object.values(config).some((rules) => Array.isArray(rules) && rules.length > 0)
       ? idleRules(config.rulesForMissed)

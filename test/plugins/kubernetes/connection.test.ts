@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Pacer } from '../../../src/clients/kubernetes/pacer.ts';
+import { leaveQueue } from '../../support/backend-parts.ts';
 import { KubernetesStub } from '../../support/kubernetes-stub.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 const other = (queue: string, configId = 1) => ({ queue, configId });
@@ -17,12 +17,7 @@ describe('the pace of requests to one cluster', () => {
 
   /** Requests that go at once after a long rest: twice the rate. */
   async function burst(): Promise<number> {
-    const { pacer } = stub.context.share<{ readonly pacer: Pacer }>(
-      `kubernetes:${stub.directory}/kubeconfig`,
-      () => {
-        throw new Error('nobody made it');
-      },
-    );
+    const { pacer } = stub.connection().cluster;
     await clock.advance(600_000);
     const stop = new AbortController();
     const asked = Array.from({ length: 1000 }, () => pacer.admitted(Infinity, stop.signal));
@@ -50,6 +45,22 @@ describe('the pace of requests to one cluster', () => {
     stub.plugin('monitor', { requestsPerSecond: 25 }, other('A', 2));
     stub.plugin('sweeper', { requestsPerSecond: 10 }, other('A', 1));
     expect(await burst()).to.equal(50);
+  });
+
+  it('is no longer bound by a queue that was removed', async () => {
+    stub.plugin('monitor', { requestsPerSecond: 5 }, other('A'));
+    stub.plugin('monitor', { requestsPerSecond: 20 }, other('B'));
+    expect(await burst()).to.equal(10);
+    leaveQueue('A', stub.context);
+    expect(await burst()).to.equal(40);
+  });
+
+  it('is no longer bound by a removed queue of another namespace of the cluster', async () => {
+    stub.plugin('monitor', { requestsPerSecond: 5, k8s_namespace: 'other' }, other('A'));
+    stub.plugin('monitor', {}, other('B'));
+    expect(await burst()).to.equal(10);
+    leaveQueue('A', stub.context);
+    expect(await burst()).to.equal(400);
   });
 
   it('is 200 again when nobody says anything any more', async () => {

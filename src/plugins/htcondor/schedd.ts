@@ -2,37 +2,29 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { whereIs } from '../../clients/htcondor/classad.ts';
 import { HTCondorClient } from '../../clients/htcondor/client.ts';
-import type { Context } from '../contracts/context.ts';
+import type { Host } from '../contracts/context.ts';
 import { FileLane } from '../../util/file-lane.ts';
 import { EventLogs } from './following/event-logs.ts';
 import { KnownJobs } from './following/known-jobs.ts';
 import { type Job, marks } from './marks.ts';
 import { isOfMachine, type Schedd, submissionHostOf } from './place/schedds.ts';
+import { everywhere } from './where.ts';
 import { Submits } from './submitting/submits.ts';
-
-/** What connections begin with. */
-const prefix = 'htcondor:';
 
 /** Calls for files of one schedd that may be under way in Node's threads. */
 const filesAtOnce = 2;
 /** How long one may take, ms. */
 const fileTimeout = 10_000;
 
-export function connectionName(schedd: Pick<Schedd, 'name' | 'pool'>): string {
-  return `${prefix}${submissionHostOf(schedd)}`;
-}
-
-/** Which schedd a connection is: also one that the queue does not name any more, where its workers of before are. */
-export function scheddOfConnection(connection: string): Pick<Schedd, 'name' | 'pool'> {
-  const host = connection.slice(prefix.length);
-  if (host === 'LOCAL') return {};
-  const comma = host.indexOf(',');
-  const [name, pool] = [host.slice(0, comma), host.slice(comma + 1)];
-  return { ...(name !== 'None' && { name }), ...(pool !== 'None' && { pool }) };
+/** Which log tells of a queue's jobs. */
+export interface QueueLog {
+  /** `eventLog` of the queue: it is read instead of one of our own. */
+  readonly poolLog: string | undefined;
+  readonly spooled: boolean;
 }
 
 /** What the submitter, monitor and sweeper of all queues on one schedd share. */
-export class HTCondorHub {
+export class HTCondorSchedd {
   readonly client: HTCondorClient;
   /** Harvester's name of the schedd. */
   readonly submissionHost: string;
@@ -52,8 +44,8 @@ export class HTCondorHub {
   readonly fresh = new Map<string, Job>();
   readonly jobs = new KnownJobs();
   readonly logs: EventLogs;
-  /** By queue: the log that tells of its jobs. */
-  readonly #logsOfQueues = new Map<string, { path: string | undefined; own: boolean; configId: number }>();
+  /** A queue names the pool's log, which tells of all jobs. */
+  #poolLog = false;
   /** The factory's own log of job events (`dagman_log`). Undefined where the schedd cannot write to this machine. */
   readonly ownLog: string | undefined;
   /** By queue: how many of its jobs were held when the monitor last looked. */
@@ -61,9 +53,8 @@ export class HTCondorHub {
 
   constructor(
     schedd: Pick<Schedd, 'name' | 'pool'>,
-    context: Pick<Context, 'factoryId' | 'stateDir' | 'clock'>,
+    { factoryId, stateDir, clock }: Pick<Host, 'factoryId' | 'stateDir' | 'clock'>,
   ) {
-    const { factoryId, stateDir, clock } = context;
     this.client = new HTCondorClient({ place: schedd, clock, environment: process.env });
     this.submissionHost = submissionHostOf(schedd);
     this.factoryId = factoryId;
@@ -71,39 +62,26 @@ export class HTCondorHub {
     const directory = join(stateDir, 'htcondor');
     this.submits = new Submits(join(directory, 'submits'), clock);
     const name = this.submissionHost.replaceAll(/[^\w.@-]/g, '_');
-    const lane = `${prefix}${this.submissionHost}`;
+    const lane = `${everywhere}${this.submissionHost}`;
     this.files = new FileLane({ clock, name: lane, atOnce: filesAtOnce, timeoutMs: fileTimeout });
     const positionsFile = join(directory, 'positions', `${name}.json`);
     this.logs = new EventLogs({ positionsFile, clock, files: this.files });
     this.ownLog = isOfMachine(schedd, this.hostname) ? join(directory, 'events', `${name}.log`) : undefined;
   }
 
-  /**
-   * Reads from now on the events of a queue's jobs, where there is a log of them.
-   * @param poolLog of the queue's section; it is read instead of one of our own
-   */
-  followLog(
-    { queue, configId }: Pick<Context, 'queue' | 'configId'>,
-    { poolLog, spooled }: { readonly poolLog: string | undefined; readonly spooled: boolean },
-  ): void {
-    const path = poolLog ?? (spooled ? undefined : this.ownLog);
-    // A plugin of an earlier configuration may be made later.
-    if (configId < (this.#logsOfQueues.get(queue)?.configId ?? 0)) return;
-    this.#logsOfQueues.set(queue, { path, own: poolLog === undefined, configId });
+  /** Reads from now on the events of these queues' jobs, where there is a log of them. */
+  followLogs(queues: readonly QueueLog[]): void {
+    this.#poolLog = queues.some(({ poolLog }) => poolLog !== undefined);
     this.logs.follow(
-      [...this.#logsOfQueues.values()].flatMap(({ path, own }) =>
-        path === undefined ? [] : [{ path, own }],
-      ),
+      queues.flatMap(({ poolLog, spooled }) => {
+        const path = poolLog ?? (spooled ? undefined : this.ownLog);
+        return path === undefined ? [] : [{ path, own: poolLog === undefined }];
+      }),
     );
   }
 
   /** The log that HTCondor shall write for a queue's jobs. None beside the pool's: what is told twice is told too late. */
-  logOfJobs({ spooled }: { readonly spooled: boolean }): string | undefined {
-    const others = [...this.#logsOfQueues.values()].some(({ own }) => !own);
-    return spooled || others ? undefined : this.ownLog;
+  logOfJobs({ spooled, poolLog }: QueueLog): string | undefined {
+    return spooled || poolLog !== undefined || this.#poolLog ? undefined : this.ownLog;
   }
-}
-
-export function hubOf(connection: string, context: Context): HTCondorHub {
-  return context.share(connection, () => new HTCondorHub(scheddOfConnection(connection), context));
 }

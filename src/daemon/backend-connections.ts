@@ -1,0 +1,162 @@
+import type {
+  AnyBackend,
+  BackendConnection,
+  ConnectedQueue,
+  ConnectionHost,
+  ConnectionPlace,
+  Host,
+} from '../plugins/contracts/index.ts';
+import type { Clock } from '../util/clock.ts';
+import { toReason } from '../worker/errors.ts';
+
+/** That a configuration of a queue leads to a connection of a backend. */
+export interface ConnectionUse {
+  readonly backend: AnyBackend;
+  readonly connection: string;
+  readonly queue: ConnectedQueue;
+}
+
+/** The connections of all backends: each is made once, told of the queues that lead to it, and dropped after the last one. */
+export class BackendConnections {
+  readonly #host: Host;
+  readonly #made = new Map<AnyBackend, Map<string, Made>>();
+  /** By key, with the connections that asked for it. */
+  readonly #shared = new Map<string, { readonly value: unknown; readonly by: Set<QueuesOfConnection> }>();
+
+  constructor(host: Host) {
+    this.#host = host;
+  }
+
+  /** Made when it is first asked for. Until `use` says that a queue leads there, it knows of none. */
+  at(backend: AnyBackend, place: ConnectionPlace): BackendConnection {
+    const ofBackend = this.#made.get(backend) ?? new Map<string, Made>();
+    const known = ofBackend.get(place.name);
+    if (known !== undefined) return known.connection;
+    const queues = new QueuesOfConnection();
+    const connection = backend.connect(place, this.#hostOf(place.name, queues));
+    this.#made.set(backend, ofBackend.set(place.name, { connection, queues }));
+    return connection;
+  }
+
+  /** From now on these lead to connections, and no others, in the order of the queue file. */
+  use(uses: readonly ConnectionUse[]): void {
+    const byBackend = Map.groupBy(uses, ({ backend }) => backend);
+    for (const [backend, ofBackend] of this.#made) {
+      const byName = Map.groupBy(byBackend.get(backend) ?? [], ({ connection }) => connection);
+      for (const [name, { connection, queues }] of ofBackend) {
+        const all = byName.get(name)?.map(({ queue }) => queue) ?? [];
+        if (queues.change(all)) this.#tell(name, connection);
+        if (all.length > 0) continue;
+        ofBackend.delete(name);
+        this.#leave(queues);
+      }
+      if (ofBackend.size === 0) this.#made.delete(backend);
+    }
+  }
+
+  /** A backend that fails here keeps no other from being told. */
+  #tell(name: string, connection: BackendConnection): void {
+    try {
+      connection.queuesChanged?.();
+    } catch (error) {
+      this.#host.log.error('a connection cannot take up its queues', {
+        connection: name,
+        ...toReason(error),
+      });
+    }
+  }
+
+  #hostOf(connection: string, queues: QueuesOfConnection): ConnectionHost {
+    const { factoryId, harvesterId, logServer, stateDir, clock, files, random, log } = this.#host;
+    return {
+      ...(logServer && { logServer }),
+      factoryId,
+      harvesterId,
+      stateDir,
+      clock,
+      files,
+      random,
+      log,
+      connection,
+      get queues() {
+        return queues.each;
+      },
+      queue: (name, configId) => queues.find(name, configId),
+      pause: (howLong, signal) => queues.pause(howLong, clock, signal),
+      share: (key, make) => this.#share(key, make, queues),
+    };
+  }
+
+  #share<T>(key: string, make: () => T, by: QueuesOfConnection): T {
+    const shared = this.#shared.get(key) ?? { value: make(), by: new Set<QueuesOfConnection>() };
+    shared.by.add(by);
+    this.#shared.set(key, shared);
+    return shared.value as T;
+  }
+
+  #leave(queues: QueuesOfConnection): void {
+    for (const [key, { by }] of this.#shared) {
+      by.delete(queues);
+      if (by.size === 0) this.#shared.delete(key);
+    }
+  }
+}
+
+interface Made {
+  readonly connection: BackendConnection;
+  readonly queues: QueuesOfConnection;
+}
+
+/** The configurations of queues that lead to one connection now. */
+class QueuesOfConnection {
+  #all: readonly ConnectedQueue[] = [];
+  #each: readonly ConnectedQueue[] = [];
+  /** Ends the waits under way, so that each asks anew how long it is. */
+  readonly #waits = new Set<() => void>();
+
+  /** One configuration of each queue: the current one, or the newest that is followed. */
+  get each(): readonly ConnectedQueue[] {
+    return this.#each;
+  }
+
+  /** @returns whether these are others than before */
+  change(all: readonly ConnectedQueue[]): boolean {
+    if (all.length === this.#all.length && all.every((queue, index) => queue === this.#all[index]))
+      return false;
+    this.#all = all;
+    this.#each = [...Map.groupBy(all, ({ queue }) => queue).values()].flatMap((ofQueue) => decisive(ofQueue));
+    for (const end of this.#waits) end();
+    return true;
+  }
+
+  find(name: string | undefined, configId: number | undefined): ConnectedQueue | undefined {
+    return (
+      this.#all.find((one) => one.queue === name && one.configId === configId) ??
+      this.#each.find(({ queue }) => queue === name)
+    );
+  }
+
+  async pause(howLong: () => number, clock: Clock, signal: AbortSignal): Promise<void> {
+    const begun = clock.monotonic();
+    while (!signal.aborted) {
+      const left = begun + howLong() - clock.monotonic();
+      if (left <= 0) return;
+      const wait = new AbortController();
+      const end = () => {
+        wait.abort();
+      };
+      this.#waits.add(end);
+      signal.addEventListener('abort', end);
+      await clock.sleep(left, wait.signal);
+      signal.removeEventListener('abort', end);
+      this.#waits.delete(end);
+    }
+  }
+}
+
+/** The configuration that speaks for its queue. */
+function decisive(ofQueue: readonly ConnectedQueue[]): ConnectedQueue[] {
+  const newestFirst = ofQueue.toSorted((a, b) => b.configId - a.configId);
+  const current = newestFirst.find((one) => one.current);
+  return current === undefined ? newestFirst.slice(0, 1) : [current];
+}

@@ -1,0 +1,175 @@
+import { type JobId, jobIdText } from '../../../clients/htcondor/classad.ts';
+import { isHTCondorError } from '../../../clients/htcondor/errors.ts';
+import { ThresherError, toReason } from '../../../worker/errors.ts';
+import type { Worker, WorkerError } from '../../../worker/worker.ts';
+import type { Context } from '../../contracts/context.ts';
+import type { SubmitOutcome } from '../../contracts/submitter.ts';
+import type { Job } from '../marks.ts';
+import { cesOf } from '../place/ce-list.ts';
+import type { CeTally } from '../place/ce-tally.ts';
+import { shareAmongCes } from '../place/ce-weight.ts';
+import type { HTCondorSchedd } from '../schedd.ts';
+import type { HTCondorSubmitterConfig } from '../schema.ts';
+import type { DescribedBatch } from '../template/describe.ts';
+import type { ChosenCe } from '../template/placeholders.ts';
+import type { ReadyTemplate, SubmitTexts } from './submit-texts.ts';
+
+export interface SubmissionParts {
+  readonly schedd: HTCondorSchedd;
+  /** With absolute paths. */
+  readonly config: HTCondorSubmitterConfig;
+  readonly context: Context;
+  readonly tally: CeTally;
+  readonly texts: SubmitTexts;
+  readonly signal: AbortSignal;
+}
+
+/** The workers of one call that go to the same schedd: one `condor_submit` for all of them that have the same CE. */
+export class Submission {
+  readonly #parts: SubmissionParts;
+  readonly #outcomes = new Map<number, SubmitOutcome>();
+
+  constructor(parts: SubmissionParts) {
+    this.#parts = parts;
+  }
+
+  async submit(workers: readonly Worker[]): Promise<ReadonlyMap<number, SubmitOutcome>> {
+    const due = workers.filter((worker) => !this.#isFenced(worker));
+    for (const worker of workers.filter((one) => this.#isFenced(one))) {
+      const message = `attempt ${worker.attempt} had been given up before it was sent`;
+      this.#reject([worker], { code: 'htcondor-fenced', message });
+    }
+    if (due.length === 0) return this.#outcomes;
+    const { ces } = cesOf(this.#parts.config);
+    if (ces.length === 0) await this.#submitBatch(due, undefined);
+    for (const [ce, some] of this.#sharedAmong(ces, due)) await this.#submitBatch(some, ce);
+    return this.#outcomes;
+  }
+
+  #isFenced({ workerId, attempt }: Worker): boolean {
+    return (this.#parts.schedd.fenced.get(workerId) ?? 0) >= attempt;
+  }
+
+  /** The schedd does not have them, and never will. */
+  #reject(workers: readonly Worker[], error: WorkerError, permanent = false): void {
+    for (const { workerId, attempt } of workers) {
+      this.#parts.schedd.refused.set(workerId, attempt);
+      this.#outcomes.set(workerId, { kind: 'rejected', permanent, error });
+    }
+  }
+
+  /** One `condor_submit`: all its workers have the same description, and so the same CE. */
+  async #submitBatch(due: readonly Worker[], ce: ChosenCe | undefined): Promise<void> {
+    const { schedd, texts } = this.#parts;
+    const template = await texts.template(ce);
+    if (Array.isArray(template)) {
+      const message = template.map((problem) => problem.message).join('; ');
+      this.#reject(due, { code: 'preflight', message });
+      return;
+    }
+    let batch: DescribedBatch;
+    let directory: string;
+    try {
+      directory = await texts.directory(schedd);
+      batch = texts.describe(schedd, template, due, ce);
+    } catch (error) {
+      this.#reject(due, toReason(error));
+      return;
+    }
+    // The same values would be refused again.
+    for (const worker of due) {
+      const error = batch.rejected.get(worker.workerId);
+      if (error !== undefined) this.#reject([worker], error, true);
+    }
+    if (batch.workers.length === 0) return;
+    await this.#send(batch, directory, template, ce);
+    if (ce !== undefined) this.#countAt(ce, batch.workers);
+  }
+
+  async #send(
+    { description, workers }: DescribedBatch,
+    directory: string,
+    { environment }: ReadyTemplate,
+    ce: ChosenCe | undefined,
+  ): Promise<void> {
+    const { schedd, config, signal } = this.#parts;
+    for (const { workerId } of workers) {
+      schedd.refused.delete(workerId);
+      schedd.fenced.delete(workerId);
+    }
+    try {
+      const submit = await schedd.submits.begin(workers.map(({ workerId }) => workerId));
+      const { onStart } = submit;
+      const jobs = await schedd.client
+        .submit(description, { spool: config.useSpool, directory, environment, onStart }, signal)
+        .finally(submit.over);
+      if (jobs.length !== workers.length) {
+        const message = `${workers.length} workers were submitted, and condor_submit speaks of ${jobs.length} jobs`;
+        throw new ThresherError('condor-answer', message);
+      }
+      for (const [index, { workerId }] of workers.entries()) {
+        const id = jobs[index];
+        if (id === undefined) continue;
+        const handle = { batchID: jobIdText(id), submissionHost: schedd.submissionHost };
+        schedd.fresh.set(handle.batchID, this.#freshJob(id, workerId, ce));
+        this.#outcomes.set(workerId, { kind: 'accepted', handle });
+      }
+    } catch (error) {
+      const reason = toReason(error);
+      if (isHTCondorError(error) && !error.maybeDone) this.#reject(workers, reason);
+      else
+        for (const { workerId } of workers) this.#outcomes.set(workerId, { kind: 'unknown', error: reason });
+    }
+  }
+
+  /** The next submission may come before the monitor has seen this one: it must not find the CE as empty as before. */
+  #countAt({ endpoint: ce }: ChosenCe, workers: readonly Worker[]): void {
+    const { context, tally } = this.#parts;
+    const { queue, clock } = context;
+    const queuedAt = clock.now();
+    for (const { workerId, placement } of workers) {
+      if (this.#outcomes.get(workerId)?.kind !== 'accepted') continue;
+      tally.submitted(placement, { workerId, queue, ce, status: 'submitted', queuedAt });
+    }
+  }
+
+  /** As the schedd will show it. */
+  #freshJob(id: JobId, workerId: number, ce: ChosenCe | undefined): Job {
+    const { queue, configId, clock } = this.#parts.context;
+    const queuedAt = Math.floor(clock.now() / 1000);
+    const ad = { ClusterId: id.cluster, ProcId: id.proc, JobStatus: 1, EnteredCurrentStatus: queuedAt };
+    return {
+      id,
+      workerId,
+      queue,
+      configId,
+      ce: ce?.endpoint,
+      queuedAt,
+      identity: undefined,
+      ad,
+      queued: true,
+    };
+  }
+
+  #sharedAmong(
+    ces: readonly ChosenCe[],
+    workers: readonly Worker[],
+  ): ReadonlyMap<ChosenCe, readonly Worker[]> {
+    const { context, tally, config } = this.#parts;
+    const { queue, queueLimit, slave, random, clock } = context;
+    const { counts, running } = tally.of(queue, clock.now());
+    const options = {
+      queueLimit: queueLimit(running),
+      newWorkers: workers.length,
+      slave,
+      fairsharePercent: config.ce_fairshare_percent,
+    };
+    const chosen = shareAmongCes(ces, counts, options, random);
+    const pairs = chosen.flatMap((ce, index) => {
+      const worker = workers[index];
+      return worker === undefined ? [] : [{ ce, worker }];
+    });
+    const byCe = Map.groupBy(pairs, ({ ce }) => ce);
+    return new Map([...byCe].map(([ce, some]) => [ce, some.map(({ worker }) => worker)]));
+  }
+}
