@@ -6,7 +6,7 @@ import { stateRows } from '../src/plugins/htcondor/state/job-state.ts';
 export function htcondorStatesPage(): string {
   const row = (...cells: string[]) => `| ${cells.map((text) => text.replaceAll('|', '\\|')).join(' | ')} |`;
   return [
-    '# What jobs of HTCondor mean',
+    '# States of jobs of HTCondor',
     '',
     '<!-- Generated from the sources by `npm run docs`. -->',
     '',

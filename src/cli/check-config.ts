@@ -43,7 +43,7 @@ export function addCheckConfig(command: Command, environment: Environment): void
     .option('--strict', 'exit status 1 also with a warning')
     .option(
       '--server',
-      'also ask the API server of each Kubernetes queue whether it would take its Job; nothing is kept there',
+      'also ask the API server of each Kubernetes queue whether it would take its Job; it keeps nothing',
     )
     .addOption(outputOption())
     .action(async (queues: string[], { output, strict, server }: CheckOptions) => {

@@ -21,10 +21,8 @@ const breath = 20;
 
 export function addDbPrune(db: Command, environment: Environment): void {
   db.command('prune')
-    .description(
-      'delete workers that ended, were swept and whose keep time is over, as the daemon does by itself',
-    )
-    .option('--dry-run', 'only say what would be deleted')
+    .description('delete rows of swept workers whose keep time is over, as the daemon does by itself')
+    .option('--dry-run', 'only show the rows to delete')
     .option('--vacuum', 'give the space back to the disk; only while no daemon runs')
     .action(async (options: PruneOptions, command: Command) => {
       if (options.dryRun && options.vacuum) {

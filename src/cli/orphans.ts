@@ -9,7 +9,7 @@ import { type OutputFormat, outputOption, printJson, printTable } from './output
 
 export function addOrphans(command: Command, environment: Environment): void {
   command
-    .option('--remove', 'list again, and end and remove them')
+    .option('--remove', 'list again, then end and remove them')
     .addOption(outputOption())
     .action(async ({ remove, output }: { remove?: true; output: OutputFormat }) => {
       const options = command.optsWithGlobals<GlobalOptions>();

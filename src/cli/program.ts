@@ -19,7 +19,7 @@ export async function makeProgram(
     .description('a pilot factory: keeps the right number of pilots alive for every queue')
     .option(
       '--config <file>',
-      `the daemon's settings: thresher.yaml, or Harvester's panda_harvester.cfg (default: ${ownSettings}, else where Harvester has its own)`,
+      `the daemon's settings: thresher.yaml, or Harvester's panda_harvester.cfg (default: ${ownSettings}, else Harvester's own)`,
     )
     .option('--state-dir <dir>', 'its state directory, instead of the one in the settings')
     .addOption(globalOutputOption())

@@ -45,7 +45,7 @@ function portArgument(text: string): number {
 export function addRun(command: Command, environment: Environment): void {
   command
     .option('--for <duration>', 'stop by itself after this time, as on SIGTERM', durationArgument)
-    .option('--live', 'show on the standard output what happens')
+    .option('--live', 'show events on the standard output')
     .option('--http-port <port>', 'serve HTTP on this port instead of the one in the settings', portArgument)
     .action(async (options: RunOptions) => {
       await run(command.optsWithGlobals<GlobalOptions>(), options, environment);
