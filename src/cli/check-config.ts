@@ -27,13 +27,13 @@ interface CheckOptions {
   readonly server?: true;
 }
 
-/** What was found, as far as it was asked for. */
+/** The requested part of the findings. */
 interface Report extends Found {
   /** Each template as a queue that used it; only of a file that has templates and no queue. */
   readonly templates: readonly QueueVerdict[];
   /** Undefined where the settings do not even say which the queue file is. */
   readonly queueFile: QueueFileResult | undefined;
-  /** What credential managers would write when a daemon started with these queues. */
+  /** Files and Secrets that credential managers would write if a daemon started with these queues. */
   readonly writes: readonly StartWrite[];
 }
 
@@ -62,14 +62,14 @@ export function addCheckConfig(command: Command, environment: Environment): void
     });
 }
 
-/** What is wrong with the credential managers of the settings; those of queues are checked with their queues. */
+/** Mistakes of the credential managers of the settings; those of queues are checked with their queues. */
 async function ofManagers({ settings, queueFile }: Configuration): Promise<readonly Problem[]> {
   if (settings === undefined || queueFile === undefined) return [];
   const { catalogue, options } = queueFile;
   return (await managersOf(settings, catalogue, options.files)).problems;
 }
 
-/** Of the settings' managers and of those of the queues that are ready. */
+/** The writes of the settings' managers and of those of ready queues. */
 async function writesOf(
   { verdicts }: Pick<Report, 'verdicts'>,
   { settings, queueFile }: Configuration,
@@ -126,7 +126,7 @@ async function withServers(
   const said = await rehearse(configs, options);
   const verdicts = report.verdicts.map((verdict) => {
     const problems = [...verdict.problems, ...(said.get(verdict.name) ?? [])];
-    // Whoever could not be asked has refused nothing.
+    // A server that did not answer has refused nothing.
     const answers = problems.filter(({ code }) => code !== 'server-unknown');
     return { ...verdict, problems, state: stateOf(answers) };
   });
@@ -202,7 +202,7 @@ function textOf(report: Report, inFull: boolean): string[] {
       const isTemplate = report.templates.some(({ name }) => name === verdict.name);
       const template = isTemplate ? ['a template, checked as a queue that used it'] : [];
       const standing = [...template, ...unlisted, ...(verdict.standing?.slice(0, 1) ?? [])].join('; ');
-      // Of a queue that does not run this is not the first reason.
+      // For a queue that does not run, this is not the first reason.
       const remark =
         standing === '' ? '' : state === 'ready' ? `submits nothing: ${standing}` : `(${standing})`;
       lines.push(`${oneLine(verdict.name).padEnd(width)}  ${state.padEnd(10)}  ${oneLine(remark)}`.trimEnd());
@@ -220,7 +220,7 @@ function bySeverityUp(problems: readonly Problem[]): Problem[][] {
   );
 }
 
-/** What a queue has in common with one above, by way of their template, is not said again. */
+/** A remark that a queue shares with one above, through their template, is not repeated. */
 function unseen({ name, problems }: QueueVerdict, shown: Map<string, string>): string[] {
   const lines: string[] = [];
   const before = new Map<string, string[]>();

@@ -143,7 +143,7 @@ function capitalised(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** What troff would take for its own, and what it would print as another character. Source: groff_char(7). */
+/** Characters that troff would interpret, or print as other ones. Source: groff_char(7). */
 const special: Readonly<Record<string, string>> = {
   '\\': '\\e',
   '-': '\\-',

@@ -1,9 +1,9 @@
 import type { QueueVerdict } from '../config/queues/queues.ts';
 import { fromPointer, type Problem } from '../util/located.ts';
 
-/** What was found, by what it belongs to. */
+/** Findings, by their owner. */
 export interface Found {
-  /** Of the settings, of the queue file as a whole, and of templates. */
+  /** Problems of the settings, of the queue file as a whole, and of templates. */
   readonly general: readonly Problem[];
   readonly verdicts: readonly QueueVerdict[];
 }

@@ -73,7 +73,7 @@ async function collect(
     if (signal.aborted) break;
     pieces.push(piece);
     size += piece.length;
-    // What lies wholly before the end that is kept.
+    // Drops pieces that lie wholly before the end to keep.
     for (let first = pieces[0]; first && size - first.length >= maxBytes; first = pieces[0]) {
       size -= first.length;
       pieces.shift();

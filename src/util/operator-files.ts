@@ -59,7 +59,10 @@ export class OperatorFiles {
     );
   }
 
-  /** What stands there; undefined for nothing, and where this user may not look. @throws ThresherError `file-timeout` */
+  /**
+   * Type of the file at this path; undefined for no file, and for one that this user may not look at. @throws
+   * ThresherError `file-timeout`
+   */
   stat(path: string): Promise<Stats | undefined> {
     return this.run(path, 'a look at', () => stat(path).catch(() => undefined));
   }
@@ -111,8 +114,8 @@ export class OperatorFiles {
   }
 
   /**
-   * Where a path leads. Each link is read in the lane of the file system that has it: `realpath` would hang in the lane of a
-   * living one when a link leads to a dead one.
+   * The target of a path. Each link is read in the lane of the file system that holds it: `realpath` would hang in the
+   * lane of a living one when a link leads to a dead one.
    */
   async #target(path: string): Promise<string> {
     const known = this.#targets.get(path);

@@ -113,7 +113,7 @@ interface Form {
   readonly patternProperties?: Readonly<Record<string, Form>>;
 }
 
-/** What to write for it. An object is said by its keys: of several objects nothing else tells them apart. */
+/** The form to write. An object is described by its keys: nothing else distinguishes several objects. */
 function formOf(form: Form): string {
   if ('const' in form) return show(form.const);
   const keys = Object.entries(form.properties ?? {});

@@ -49,7 +49,9 @@ export class ThresherError extends Error {
   }
 }
 
-/** Whether a reason is a fault that somebody has to mend, and not in the course of things. Unknown codes may be one. */
+/**
+ * Whether a reason is a fault that an operator has to fix, and not in the course of things. An unknown code may be one.
+ */
 export function isTrouble({ code }: Reason): boolean {
   const explanation = explanationOf(code);
   return explanation?.ordinary !== true && explanation?.note !== true;
@@ -70,7 +72,7 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Whatever was thrown, as a reason or as a worker's error. */
+/** Converts any thrown value to a reason or a worker's error. */
 export function toReason(error: unknown): Reason {
   return { code: error instanceof ThresherError ? error.code : 'plugin-failed', message: messageOf(error) };
 }

@@ -49,8 +49,8 @@ export function dueAt(
 }
 
 /**
- * What a renewal comes to where nothing can be renewed: whoever asks for a new one, or needs one, learns that none comes
- * from here.
+ * The result of a renewal by a manager that only watches: a caller who asks for a new credential, or needs one, learns
+ * that this manager makes none.
  * @param now ms UTC
  */
 export function watchedOutcome(state: FileState, force: boolean, now: number): RenewedFile {

@@ -9,7 +9,7 @@ export interface ToolCall {
   readonly args: readonly string[];
   /** All of it: nothing of the daemon's own is added. */
   readonly environment: Readonly<Record<string, string>>;
-  /** What it reads; then its input ends, so that none waits for an answer. Never shown. */
+  /** Its standard input, which then ends, so that no program waits for an answer. Never shown. */
   readonly input?: string;
   /** Other texts that are never shown. */
   readonly secrets?: readonly string[];

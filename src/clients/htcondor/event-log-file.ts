@@ -30,7 +30,7 @@ export interface LogRead {
 /** Bytes of one reading: parsing them keeps others waiting for some 30 ms. Longer than any record. */
 const chunk = 2 * 1024 * 1024;
 const headBytes = 256;
-/** EVENT_LOG_MAX_ROTATIONS of HTCondor is 1 by default; more than this nobody keeps. */
+/** EVENT_LOG_MAX_ROTATIONS of HTCondor is 1 by default; no site keeps more than this. */
 const mostRotations = 20;
 
 interface LogFile {
@@ -53,7 +53,7 @@ export async function readLog(
   const files = await logFiles(path);
   const nothing = { events: [], garbage: [], position, more: false, gap: false };
   if (files.length === 0) return { ...nothing, gap: position !== undefined && position.offset > 0 };
-  // What is usual, many times a second: one that was replaced meanwhile shows as soon as something stands in it.
+  // The usual case, many times a second: a log that was replaced meanwhile differs as soon as it has content.
   const [newest] = files;
   if (newest?.inode === position?.inode && newest?.size === position?.offset) return nothing;
   const at = position === undefined ? -1 : await indexOf(files, position);
@@ -92,7 +92,7 @@ export async function readLog(
   }
 }
 
-/** Where a log ends now, for who wants what comes after it. Undefined if there is none: all that it will ever have is new. */
+/** The present end of a log, for a reader of later events. Undefined if there is no log: all its content will be new. */
 export async function endOfLog(path: string): Promise<LogPosition | undefined> {
   const [file] = await logFiles(path);
   if (file === undefined) return undefined;
@@ -136,7 +136,7 @@ async function indexOf(files: readonly LogFile[], position: LogPosition): Promis
 }
 
 async function openSame({ path, inode }: LogFile): Promise<FileHandle | undefined> {
-  // Who writes the log may put a pipe into its place at any moment, also between the look and this.
+  // The writer of the log may put a pipe into its place at any moment, also between the check and this call.
   const handle = await openPlainFile(path, 'follow').catch((error: unknown) => {
     if (hasCode(error, 'ENOENT')) return undefined;
     throw error;

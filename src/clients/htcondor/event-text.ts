@@ -58,7 +58,7 @@ function ending(lines: readonly string[]): EventAd {
   return signal === undefined ? {} : { TerminatedNormally: false, TerminatedBySignal: Number(signal) };
 }
 
-/** What stands behind the head, by the number of the event. Source: `formatBody` in `condor_utils/condor_event.cpp`. */
+/** The text behind the head, by the number of the event. Source: `formatBody` in `condor_utils/condor_event.cpp`. */
 const bodies: Readonly<Record<number, Body>> = {
   0: (title, lines) => ({
     ...some('SubmitHost', /from host: (.*)$/.exec(title)?.[1]),

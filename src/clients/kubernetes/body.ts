@@ -16,7 +16,7 @@ export interface Exchange {
 /** Bytes of a stream that may wait for a slow reader. */
 const mostWaiting = 1024 * 1024;
 
-/** What came of a stream and was not read yet. */
+/** The part of a stream that arrived and was not read yet. */
 export class Body {
   exchange: Exchange | undefined;
   readonly #clock: Clock;

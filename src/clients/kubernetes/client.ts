@@ -45,7 +45,7 @@ export interface DeleteOptions extends CallOptions {
 
 export interface PatchOptions extends CallOptions {
   readonly kind: 'apply' | 'merge' | 'strategic' | 'json';
-  /** Who owns the fields; `apply` cannot do without. */
+  /** Owner of the fields; `apply` requires it. */
   readonly fieldManager?: string;
   /** Takes fields from other managers. */
   readonly force?: boolean;
@@ -57,7 +57,7 @@ export interface LogOptions extends CallOptions {
   readonly tailLines?: number;
   /** ms UTC */
   readonly sinceTime?: number;
-  /** Of the container before its restart. */
+  /** The log of the container before its restart. */
   readonly previous?: boolean;
   readonly limitBytes?: number;
 }
@@ -100,7 +100,7 @@ export class KubernetesClient {
     this.#requests = new Requests(options);
   }
 
-  /** What the server's clock is ahead of ours, ms, as its last answer said; 0 while they agree within two seconds. */
+  /** How far the server's clock is ahead of ours, ms, by its last answer; 0 while they agree within two seconds. */
   get clockOffset(): number {
     return this.#requests.clockOffset;
   }
@@ -111,7 +111,9 @@ export class KubernetesClient {
     return this.#call({ ...request('POST', path, options), accept, content: json(object) }) as Promise<T>;
   }
 
-  /** What `create` would do, by the server's own schema and admission, strictly; nothing is kept. */
+  /**
+   * The result that `create` would have, by the server's own schema and admission, strictly; the server keeps nothing.
+   */
   async dryRun<T extends KubernetesObject>(
     path: string,
     object: T,
@@ -195,9 +197,10 @@ export class KubernetesClient {
   }
 
   /**
-   * What changes after a version, until the server ends it or the loop is left. Lines that were cut off are thrown away.
-   * @param opened called when the server has taken it on.
-   * @throws KubernetesError also for what the watch itself reports as an error: `kubernetes-gone` and others.
+   * The changes after a version, until the server ends the watch or the caller leaves the loop. Truncated lines are
+   * dropped.
+   * @param opened called when the server has accepted the watch.
+   * @throws KubernetesError also for an error that the watch itself reports: `kubernetes-gone` and others.
    */
   async *watch(path: string, options: WatchOptions, opened?: () => void): AsyncGenerator<WatchEvent> {
     const { labelSelector, fieldSelector, resourceVersion, timeoutSeconds, silence } = options;

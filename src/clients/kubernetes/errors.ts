@@ -54,8 +54,8 @@ const missingRight =
   /User "([^"]*)" cannot (\S+) (?:resource "([^"]*)" in API group "([^"]*)"|path "([^"]*)")(?: in the namespace "([^"]*)")?/;
 
 /**
- * What an API server's refusal means. The first match counts. Sources: apimachinery `api/errors`, the ResourceQuota and
- * NamespaceLifecycle admission plugins, apiserver `admission/plugin/webhook`; Kubernetes 1.36.
+ * Meanings of an API server's refusals. The first match counts. Sources: apimachinery `api/errors`, the ResourceQuota
+ * and NamespaceLifecycle admission plugins, apiserver `admission/plugin/webhook`; Kubernetes 1.36.
  */
 const rules: readonly Rule[] = [
   { status: 401, code: 'kubernetes-unauthorized' },
@@ -161,7 +161,7 @@ function foreign(asked: Asked, http: number, body: string, retryAfter: number | 
   const text = body.replaceAll(/\s+/g, ' ').trim();
   const shown = text.length > excerpt ? `${text.slice(0, excerpt)}...` : text;
   const said = shown === '' ? '' : `: ${shown}`;
-  // What a load balancer says while no API server is behind it, and what the API server's own filters say in plain text.
+  // Answers of a load balancer without an API server behind it, and plain texts of the API server's own filters.
   const known: Partial<Record<number, KubernetesCode>> = {
     401: 'kubernetes-unauthorized',
     429: 'kubernetes-too-many-requests',

@@ -16,7 +16,7 @@ export interface KubernetesObject {
   readonly metadata?: ObjectMeta;
 }
 
-/** What the API says when it says no. Source: `metav1.Status`. */
+/** The form in which the API refuses. Source: `metav1.Status`. */
 export interface ApiStatus {
   readonly kind?: string;
   readonly message?: string;

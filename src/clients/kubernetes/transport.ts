@@ -48,7 +48,7 @@ export interface Opened extends Answer {
   readonly chunks: AsyncIterable<Buffer>;
 }
 
-/** What is told of an answer as it comes in. One of `end` and `lost` comes last, once. */
+/** The events of an answer as it comes in. One of `end` and `lost` comes last, once. */
 interface Sink {
   start(status: number, headers: IncomingHttpHeaders): void;
   data(chunk: Buffer): void;

@@ -1,6 +1,6 @@
 /**
- * What Harvester's own `panda_harvester.cfg` may hold, so that a key that thresher does not read can be told from a slip of
- * the pen. Source: Harvester 0.7.5, its template of the file and every place in its code that reads a setting.
+ * The keys of Harvester's own `panda_harvester.cfg`, which distinguish a key that thresher does not read from a
+ * spelling mistake. Source: Harvester 0.7.5, its template of the file and every place in its code that reads a setting.
  */
 
 /** Keys of the sections that thresher has too. */

@@ -1,7 +1,7 @@
 import type { ChoiceProblem, ManagerEntry } from './manager-entry.ts';
 import type { JsonObject } from './merge.ts';
 
-/** What stands where a list needs an item and the manager none. */
+/** Stands for an empty item of a list that needs one for each manager. */
 const placeholders = ['dummy', 'none', ''];
 
 /** The options that Harvester takes from its lists; `certFile` is the older name of `inCertFile`. */

@@ -96,7 +96,7 @@ function tooLittle(
   unit: string,
   options: QueueOptions,
 ): string | undefined {
-  // What costs nothing is stopped only by a limit of 0.
+  // Workers without this cost are stopped only by a limit of 0.
   if (bound === undefined || bound.atMost >= Math.max(1, each)) return undefined;
   const { name, atMost, from } = bound;
   if (name.endsWith('Ratio')) {

@@ -69,7 +69,10 @@ function percent(ratio: number, of: number): number {
   return Math.floor((of * ratio) / 100);
 }
 
-/** Of several resource types each gets its part of `Min`; without `Min` each may take what all may. Source: as above. */
+/**
+ * If there are several resource types, each gets its part of `Min`; without `Min` each may take the whole. Source: as
+ * above.
+ */
 export function perResourceType(limits: Limits, running: Load, resourceTypes: number): number {
   const all = workerBound(limits, running).atMost;
   const { nQueueLimitWorker: most, nQueueLimitWorkerRatio: ratio, nQueueLimitWorkerMin: min } = limits;
@@ -108,7 +111,7 @@ interface Resource {
   readonly most: number | undefined;
   readonly ratio: number | undefined;
   readonly min: number;
-  /** What `nQueueLimitWorkerMin` comes to, and how it was counted. */
+  /** The value of `nQueueLimitWorkerMin`, and how it was counted. */
   readonly workersMin: number;
   readonly each: string;
 }

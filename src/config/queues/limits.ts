@@ -8,7 +8,7 @@ export interface Limits {
   readonly nQueueLimitWorker: number;
   /** Queued at most, in per cent of the running. */
   readonly nQueueLimitWorkerRatio?: number;
-  /** What `nQueueLimitWorkerRatio` counts as at least. */
+  /** The minimum for `nQueueLimitWorkerRatio`. */
   readonly nQueueLimitWorkerMin?: number;
   /** Queued cores at most. */
   readonly nQueueLimitWorkerCores?: number;

@@ -67,7 +67,7 @@ export function mergeQueues(located: Located): MergeResult {
   for (const [name, { isTemplateQueue }] of entries) {
     if (isTemplateQueue === undefined || isTemplateQueue === null || typeof isTemplateQueue === 'boolean')
       continue;
-    // Nobody can say whether it is to submit: it must not.
+    // Nothing tells whether it is a queue or a template, so it must not submit.
     const message = `isTemplateQueue is ${JSON.stringify(isTemplateQueue)}; it must be true or false`;
     problem(toPointer([name, 'isTemplateQueue']), 'error', 'wrong-type', message);
   }
@@ -121,7 +121,7 @@ function isTemplate(name: string, value: JsonObject): boolean {
 
 interface FoundTemplates {
   readonly templates: ReadonlySet<string>;
-  /** Of each that does not say so itself, the first queue that uses it. */
+  /** For each template without a mark of its own, the first queue that uses it. */
   readonly users: ReadonlyMap<string, string>;
   /** Entries that name each other, so that none can be told to be the template. */
   readonly circles: readonly (readonly string[])[];
@@ -156,7 +156,7 @@ function findTemplates(entries: ReadonlyMap<string, JsonObject>): FoundTemplates
   return { templates, users, circles: circlesOf(waiting) };
 }
 
-/** Whoever still waits is named by another one that does: all of them are parts of circles. */
+/** An entry that still waits is named by another that does: all of them are parts of circles. */
 function circlesOf(waiting: ReadonlyMap<string, JsonObject>): string[][] {
   const seen = new Set<string>();
   const circles: string[][] = [];

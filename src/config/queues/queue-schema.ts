@@ -2,8 +2,8 @@ import Type, { type Static } from 'typebox';
 import { withoutEffect } from '../../plugins/contracts/without-effect.ts';
 
 /**
- * A limit. Harvester takes one that is not an integer as unset, without a word; here it is an error. Below 0 counts as 0,
- * as there. A larger one would be rounded, and is a slip of the pen.
+ * A limit. Harvester silently takes one that is not an integer as unset; here it is an error. Below 0 counts as 0, as
+ * there. A larger one would be rounded, and is a mistake.
  */
 const limit = (description: string) =>
   Type.Optional(Type.Integer({ maximum: Number.MAX_SAFE_INTEGER, description }));
@@ -132,7 +132,7 @@ export const WorkerMakerOptions = Type.Object({
 });
 export type WorkerMakerOptions = Static<typeof WorkerMakerOptions>;
 
-/** What every plugin section has. */
+/** Options of every plugin section. */
 export const SectionHead = Type.Object({
   name: Type.String({ minLength: 1 }),
   module: Type.String({ minLength: 1 }),

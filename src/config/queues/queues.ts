@@ -112,14 +112,14 @@ export async function judgeTemplates(
   return verdicts;
 }
 
-/** A problem of the file is the queue's in whose entry it stands; one in a template is nobody's alone. */
+/** A problem of the file belongs to the queue whose entry has it; a problem in a template belongs to no single queue. */
 function withQueue(problem: Problem, names: ReadonlySet<string>): Problem {
   const { queue: before, ...rest } = problem;
   const queue = before ?? fromPointer(problem.pointer)[0];
   return queue !== undefined && names.has(queue) ? { ...rest, queue } : rest;
 }
 
-/** Names in `qconf.queueList` that no queue has: a slip of the pen that would otherwise only be silence. */
+/** Names in `qconf.queueList` that no queue has: a misspelt name would otherwise stay unnoticed. */
 function unknownNames(
   { queueList = [], placeOfListed }: QueueFileOptions,
   names: ReadonlySet<string>,

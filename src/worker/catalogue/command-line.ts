@@ -1,6 +1,6 @@
 import type { Explanation } from './explanation.ts';
 
-/** What the command line says. */
+/** Errors of the command line. */
 export const commandLineErrors = {
   'command-refused': {
     meaning: 'The daemon could not carry out the command.',

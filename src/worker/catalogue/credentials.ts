@@ -1,6 +1,6 @@
 import type { Explanation } from './explanation.ts';
 
-/** What is wrong with a credential, or kept it from being renewed. */
+/** Faults of a credential, or of its renewal. */
 export const credentialErrors = {
   'credential-missing': {
     meaning: 'The file of a credential does not exist, or thresher cannot read it.',

@@ -1,6 +1,6 @@
 import type { Explanation } from './explanation.ts';
 
-/** What keeps a daemon from starting. */
+/** Errors that keep a daemon from starting. */
 export const daemonErrors = {
   'already-running': {
     meaning: 'Another daemon works on this state directory.',

@@ -1,6 +1,6 @@
 import type { Explanation } from './explanation.ts';
 
-/** What became of a worker on HTCondor; what other backends have too is in workers.ts. */
+/** Errors of workers on HTCondor; workers.ts has those that backends share. */
 export const htcondorWorkerErrors = {
   'htcondor-value': {
     meaning: 'A value cannot stand in a submit description: HTCondor cannot quote a character in it.',

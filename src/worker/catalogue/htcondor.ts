@@ -1,6 +1,6 @@
 import type { Explanation } from './explanation.ts';
 
-/** What HTCondor's tools say, or why they say nothing. */
+/** Errors of HTCondor's tools. */
 export const htcondorErrors = {
   'condor-no-tool': {
     meaning: 'A command of HTCondor is missing, or the daemon may not execute it.',

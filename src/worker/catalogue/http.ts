@@ -1,6 +1,6 @@
 import type { Explanation } from './explanation.ts';
 
-/** What the HTTP server says: at start, and in answers. */
+/** Errors of the HTTP server: at start, and in answers. */
 export const httpErrors = {
   'http-port-in-use': {
     meaning: 'Another program already listens on `http.host` and `http.port`; the daemon did not start.',

@@ -1,6 +1,6 @@
 import type { Explanation } from './explanation.ts';
 
-/** What became of a worker on Kubernetes; what other backends have too is in workers.ts. */
+/** Errors of workers on Kubernetes; workers.ts has those that backends share. */
 export const kubernetesWorkerErrors = {
   'k8s-image': {
     meaning: 'The node could not pull the image of a container, or the name of the image is invalid.',

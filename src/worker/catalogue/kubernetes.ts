@@ -1,6 +1,6 @@
 import type { Explanation } from './explanation.ts';
 
-/** What a Kubernetes API server says, or keeps from being asked. */
+/** Errors of a Kubernetes API server, or of the way to it. */
 export const kubernetesErrors = {
   'kubeconfig-missing': {
     meaning:

@@ -1,6 +1,6 @@
 import type { Explanation } from './explanation.ts';
 
-/** What keeps the state from being kept. */
+/** Faults of the state directory and the database. */
 export const storeErrors = {
   'state-dir-network': {
     meaning: 'The state directory is on a network file system, where SQLite loses data.',

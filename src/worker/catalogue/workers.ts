@@ -1,6 +1,6 @@
 import type { Explanation } from './explanation.ts';
 
-/** What became of a worker. */
+/** Errors of workers of any backend. */
 export const workerErrors = {
   'submit-failed': {
     meaning: 'The backend refused the worker `maxSubmissionAttempts` times.',

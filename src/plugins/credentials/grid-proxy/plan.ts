@@ -10,7 +10,7 @@ type Config = NoVomsConfig | ArcproxyConfig;
 
 /** How one program is told what is wanted. */
 interface Telling {
-  /** Of which proxies are made. */
+  /** The file from which the program makes proxies. */
   readonly source: string;
   /** A proxy with less left is made anew, h. */
   readonly renewBelow: number;
@@ -18,7 +18,7 @@ interface Telling {
   readonly args: (temporary: string, vos: readonly string[]) => readonly string[];
 }
 
-/** What is to be called, from the options. Source: Harvester's no_voms_cred_manager.py. */
+/** The command, from the options. Source: Harvester's no_voms_cred_manager.py. */
 export function noVomsPlan(config: NoVomsConfig, configDir: string, environment: Environment): ProxyPlan {
   const { certificate, key } = noVomsSource(config, configDir);
   const { genFromKeyCert, lifetime, checkPeriod, lifetimeOptFormat } = config;

@@ -6,7 +6,7 @@ const path = (description: string) =>
     Type.String({ minLength: 1, description: `${description} Relative paths count from the queue file.` }),
   );
 
-/** What both programs are told. Harvester's names, units and defaults. */
+/** The options of both programs. Harvester's names, units and defaults. */
 const shared = {
   inCertFile: path(
     'Long-lived proxy, or certificate with its key, in one PEM file, from which the manager makes short-lived proxies.',
@@ -57,7 +57,7 @@ export const NoVomsConfig = Type.Object({
 });
 export type NoVomsConfig = Static<typeof NoVomsConfig>;
 
-/** What Harvester has fixed are the defaults. */
+/** The defaults are the values that Harvester has fixed. */
 export const ArcproxyConfig = Type.Object({
   ...shared,
   renewBelow: Type.Number({

@@ -79,7 +79,7 @@ const options = {
   }),
 } as const;
 
-/** What a section says: all options, or a file with them. */
+/** The content of a section: all options, or a file with them. */
 export const IamTokenConfig = Type.Object({
   inFile: Type.Optional(path('JSON file with the options below; it replaces those of the section.')),
   ...options,

@@ -18,7 +18,7 @@ const computeScopes = 'compute.read compute.modify compute.create compute.cancel
 const defaultPorts: Readonly<Record<string, number>> = { 'htcondor-ce': 9619, 'arc-ce': 443 };
 const gridFtpPort = '2811';
 
-/** What is wanted of the targets of the options and of `lines`, those of a file with more. One token per file. */
+/** The tokens for the targets of the options and of `lines`, those of a file with more. One token per file. */
 export function wantedTokens(options: IamTokenOptions, lines: readonly string[]): WantedToken[] {
   const { target_type, target_list, panda_token_filename } = options;
   const scope = options.scope ?? (target_type === 'ce' ? computeScopes : '');

@@ -34,7 +34,7 @@ const lifetime = Type.Number({
   description: 'The manager does not push a file that ends within this many seconds; the last one stays.',
 });
 
-/** What is to be kept where: keys of the section, or of the JSON file that it names. */
+/** The files to keep and their Secrets: keys of the section, or of the JSON file that it names. */
 export const K8sSecretPlan = Type.Object({ ...place, proxy_files: files, minLifetime: lifetime });
 export type K8sSecretPlan = Static<typeof K8sSecretPlan>;
 

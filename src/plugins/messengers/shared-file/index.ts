@@ -75,7 +75,7 @@ class SharedFiles implements Messenger {
   }
 
   async remove(accessPoint: string, workerId: number): Promise<void> {
-    // A directory that others may share, or somebody's mistake such as "/data", is not ours to remove.
+    // A directory that others may share, or a mistake such as "/data", is not ours to remove.
     if (!basename(accessPoint).includes(String(workerId))) return;
     await rm(accessPoint, { recursive: true, force: true });
   }
