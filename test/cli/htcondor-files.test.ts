@@ -66,7 +66,7 @@ describe('check-config of an HTCondor queue', () => {
     ]);
   });
 
-  it('says that a relative program would be looked for where none is', async () => {
+  it('check-config reports a relative program, which condor_submit would look for in the wrong directory', async () => {
     writeFileSync(join(directory, 'pilot.sh'), '#!/bin/sh\n', { mode: 0o755 });
     const [state, line] = await check('executable = pilot.sh\n');
     expect(state).to.equal('Q refused');
@@ -74,7 +74,7 @@ describe('check-config of an HTCondor queue', () => {
     expect(line).to.match(/write the whole path \[template-wrong\]$/);
   });
 
-  it('only warns of a program that a branch of its template may leave out', async () => {
+  it('check-config only warns of a missing program that a branch of its template may leave out', async () => {
     const [state, line] = await check('if defined X\nexecutable = /none/pilot.sh\nendif\n');
     expect(state).to.equal('Q ready');
     expect(line).to.contain('pilot.sdf:2: warning: the executable /none/pilot.sh does not exist');

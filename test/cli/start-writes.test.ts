@@ -34,7 +34,7 @@ const queue = (own: Json = {}): Json => ({
 });
 const statuses = ['offline', 'standby', 'maintenance', 'brokeroff', 'test', 'online'];
 
-describe('what a start writes before anything is submitted', () => {
+describe('files and Secrets that a start writes before it submits anything', () => {
   let directory: string;
   let settings: string;
   let queueFile: string;

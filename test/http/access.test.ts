@@ -94,7 +94,7 @@ describe('access over HTTP', () => {
       readonly challenge: unknown;
     }
 
-    it('lets in who brings it, under whatever name, and asks everybody else for it', async () => {
+    it('a client with the token gets in under any user name, and every other client is asked for it', async () => {
       await asking(async (ask) => {
         for (const url of ['/', '/metrics', '/readyz', '/api/queues', '/api/openapi.json', '/nothing']) {
           const refused = await ask(url);
@@ -115,7 +115,7 @@ describe('access over HTTP', () => {
       });
     });
 
-    it('is asked about its health by anybody', async () => {
+    it('a client without the token may ask for the health', async () => {
       await asking(async (ask) => {
         expect((await ask('/healthz')).status).to.equal(200);
       });
@@ -132,7 +132,7 @@ describe('access over HTTP', () => {
       });
     });
 
-    it('opens to nobody when the token was taken away, and says so', async () => {
+    it('every client is refused when the token was taken away, and the answer says so', async () => {
       await asking(async (ask) => {
         rmSync(file);
         const { status, body } = await ask('/api/queues', 'Bearer secret-1');

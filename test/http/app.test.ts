@@ -68,7 +68,7 @@ describe('the HTTP server', () => {
     );
   });
 
-  it('counts queues once however many ask, and anew a second later', async () => {
+  it('the HTTP server counts queues once for many requests, and again a second later', async () => {
     await json('/api/queues');
     await served.store.queues.forget('Q');
     expect(await json('/api/queues')).to.have.length(2);
@@ -167,13 +167,13 @@ describe('the HTTP server', () => {
     });
   }
 
-  it('says why a log cannot be read', async () => {
+  it('the HTTP server says why it cannot read a log', async () => {
     served.logs = (await ServedSample.make()).logs;
     const { status, body } = await get('/api/workers/1/log');
     expect([status, JSON.parse(body)]).to.deep.equal([404, { code: 'no-log', message: 'there is none' }]);
   });
 
-  it('says that a backend failed where its plugin did', async () => {
+  it('the HTTP server reports a failed plugin as a failure of the backend', async () => {
     served.logs = {
       async *read() {
         throw new TypeError('no such thing');

@@ -30,7 +30,7 @@ describe('the end of a log', () => {
     expect([bytes.toString(), cut]).to.deep.equal(['three\n', true]);
   });
 
-  it('of one endless line begins with a whole character', async () => {
+  it('the end of a log that is one endless line begins with a whole character', async () => {
     const { bytes, cut } = await tail([Buffer.from('€'.repeat(100))], 10);
     expect([bytes.toString(), cut]).to.deep.equal(['€€€', true]);
   });

@@ -14,7 +14,7 @@ describe('a duration', () => {
     ['2d', 172_800_000],
     ['1m500ms', 60_500],
   ] as const) {
-    it(`of "${text}" is ${ms} ms`, () => {
+    it(`"${text}" is a duration of ${ms} ms`, () => {
       expect(parseDuration(text)).to.equal(ms);
     });
   }

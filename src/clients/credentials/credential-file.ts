@@ -59,7 +59,7 @@ export function watchedOutcome(state: FileState, force: boolean, now: number): R
   const over = expiresAt <= now;
   if (!force && !over) return { kind: 'unchanged', name };
   const ended = over ? `ended at ${isoTime(expiresAt)}, and ` : '';
-  const message = `${name} ${ended}is only watched: what made it must renew it`;
+  const message = `${name} ${ended}is only watched: the program that made it must renew it`;
   return { kind: 'failed', name, error: { code: 'credential-only-watched', message } };
 }
 

@@ -59,7 +59,7 @@ export function readX509(text: string, source: string): X509Credential {
   if (leaf === undefined) throw wrong('has no certificate in PEM (-----BEGIN CERTIFICATE-----)');
   const hasKey = checkKey(text, leaf.certificate, wrong);
   if (!hasKey && leaf.kind !== 'certificate')
-    throw wrong('has no whole private key, without which nobody can use the proxy');
+    throw wrong('has no whole private key, without which the proxy cannot be used');
   const chain = chainOf(leaf, links, wrong);
   const last = chain.at(-1);
   if (last === undefined || last.kind !== 'certificate')

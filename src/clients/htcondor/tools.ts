@@ -96,7 +96,7 @@ export class CondorTools {
     } catch (error) {
       if (error instanceof NotStarted) throw notStarted(tool.command, error, signal);
       if (error instanceof SyntaxError) {
-        const message = `${what} wrote what is no list of ads: ${error.message}`;
+        const message = `${what} wrote no list of ads: ${error.message}`;
         throw new HTCondorError(
           { code: 'condor-answer', message, maybeDone: tool.changes },
           {},

@@ -151,7 +151,7 @@ function settingValue(
     : [['', key, fitting]];
   const placeholders = items.filter(([, , item]) => typeof item === 'string' && item.includes('FIXME'));
   for (const [at, what, item] of placeholders) {
-    const message = `${what} is ${JSON.stringify(item)}, a placeholder of Harvester's template; write what your site has`;
+    const message = `${what} is ${JSON.stringify(item)}, a placeholder of Harvester's template; write the value of your site`;
     report('error', 'template-placeholder', { file, pointer: pointer + at, line: typed.lineOf(at) }, message);
   }
   if (placeholders.length > 0) return undefined;

@@ -127,7 +127,7 @@ function resourceBound(running: number, perWorker: number, resource: Resource): 
     share >= floor.atMost
       ? { atMost: share, name: `${name}Ratio`, from: `${ratio} % of ${running} running` }
       : floor.atMost < perWorker
-        ? { atMost: perWorker, name: floor.name, from: 'raised to what one worker takes' }
+        ? { atMost: perWorker, name: floor.name, from: 'raised to the size of one worker' }
         : floor;
   return whole !== undefined && whole.atMost <= bound.atMost ? whole : bound;
 }

@@ -51,7 +51,7 @@ export const configurationErrors = {
   },
   'wrong-type': {
     meaning: 'A value has the wrong type or is out of bounds.',
-    remedy: 'Write what the message asks for.',
+    remedy: 'Write the value that the message asks for.',
   },
   'unknown-setting': {
     meaning: 'The settings have a key that this version does not know.',
@@ -125,7 +125,7 @@ export const configurationErrors = {
   'plugin-not-loaded': {
     meaning:
       'thresher could not import the module of a third-party plugin, or the module exports no matching definition.',
-    remedy: 'See docs/plugins.md: the module must export what definePlugin() returned.',
+    remedy: 'See docs/plugins.md: the module must export the result of definePlugin().',
   },
   'throttler-without-rules': {
     meaning: 'The queue names a throttler without any rules.',
@@ -190,7 +190,7 @@ export const configurationErrors = {
   'template-risky': {
     meaning:
       'A worker template has an effect that is wrong for a worker: several Pods of one worker, or a part that thresher replaces.',
-    remedy: 'Write what the message asks for.',
+    remedy: 'Write the value that the message asks for.',
   },
   'variable-passed': {
     meaning:

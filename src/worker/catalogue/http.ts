@@ -37,7 +37,7 @@ export const httpErrors = {
   },
   'http-request-wrong': {
     meaning: 'A parameter of a request is wrong or unknown (400).',
-    remedy: 'Write what the message asks for; `/api/openapi.json` has all parameters.',
+    remedy: 'Write the value that the message asks for; `/api/openapi.json` has all parameters.',
   },
   'http-failed': {
     meaning: 'The server could not answer a request because of a defect (500).',

@@ -65,7 +65,7 @@ export const kubernetesWorkerErrors = {
   'k8s-pod-gone': {
     meaning:
       'The Job failed with its Pod, and the Pod is gone, so the cause is unknown; or a client deleted the Pod before its pilot began.',
-    remedy: 'Find out what removes Pods: Pod garbage collection, a drained node, an operator.',
+    remedy: 'Find the cause that removes Pods: Pod garbage collection, a drained node, an operator.',
   },
   'k8s-name-taken': {
     meaning: 'A Job that does not belong to this worker has its name.',

@@ -128,7 +128,7 @@ describe('a program that makes a credential', () => {
     expect(await complaint(sh('true', { signal: abort.signal }))).to.contain('was not started');
   });
 
-  it('keeps nobody waiting by leaving a child behind that holds its output', async () => {
+  it('a program that leaves a child behind which holds its output blocks no caller', async () => {
     expect(await sh('sleep 1000 & echo done')).to.equal('done\n');
   });
 

@@ -154,7 +154,7 @@ describe('a client of the Kubernetes API', () => {
     expect(new Set(server.requests.map(({ connection }) => connection)).size).to.be.at.most(2);
   });
 
-  it('never deletes a collection', async () => {
+  it('the client of the Kubernetes API never deletes a collection', async () => {
     const error = await rejection(connect().delete(path, { signal }));
     expect(error)
       .to.be.instanceOf(TypeError)
@@ -186,7 +186,7 @@ describe('a client of the Kubernetes API', () => {
     expect(server.requests[0]!.url).to.equal(`${path}?dryRun=All&fieldValidation=Strict`);
   });
 
-  it('says no with the words of the API, once', async () => {
+  it('a refusal has the words of the API, once', async () => {
     server.always(status(422, 'Invalid', 'Job.batch "a" is invalid: spec.template: Required value'));
     const error = await failure(connect().create(path, job, { signal }));
     expect(error).to.include({
@@ -217,7 +217,7 @@ describe('a client of the Kubernetes API', () => {
     expect(await failure(client.get(one, { signal }))).to.have.property('code', 'kubernetes-no-api');
   });
 
-  describe('whose credentials are refused', () => {
+  describe('with credentials that are refused', () => {
     it('reads them again and asks once more', async () => {
       const token = join(temporaryDirectory(), 'token');
       writeFileSync(token, 'old');
@@ -265,7 +265,7 @@ describe('a client of the Kubernetes API', () => {
   describe('that is asked for patience', () => {
     const full = status(429, 'TooManyRequests', 'slow down', {}, { 'retry-after': '7' });
 
-    it('waits as long as it was told, and so does everybody of that cluster', async () => {
+    it('the client waits as long as the server says, and so do all callers of that cluster', async () => {
       const clock = new ManualClock();
       const pacer = new Pacer({ perSecond: 1000, burst: 1000 }, clock, () => 0);
       await clock.advance(1000);
@@ -299,7 +299,7 @@ describe('a client of the Kubernetes API', () => {
   });
 
   describe('that gets no answer', () => {
-    it('says that nothing was done where nobody listens', async () => {
+    it('the error says that nothing was done when no server listens', async () => {
       const { url } = server;
       await server.stop();
       const error = await failure(
@@ -309,14 +309,14 @@ describe('a client of the Kubernetes API', () => {
       expect(error.message).to.equal(`${url} refuses connections: nothing listens there`);
     });
 
-    it('says that there is no such name', async () => {
+    it('the error says that the name of the server does not exist', async () => {
       const client = connect(writeKubeconfig(kubeconfig({ server: 'http://no-such-name.invalid' })));
       const error = await failure(client.create(path, job, { signal }));
       expect(error).to.include({ code: 'kubernetes-unreachable', maybeDone: false });
       expect(error.message).to.contain('http://no-such-name.invalid cannot be found');
     });
 
-    it('says that it may be done where the connection broke after it was sent', async () => {
+    it('the error says that the request may be done when the connection broke after it was sent', async () => {
       server.always(cut);
       const error = await failure(connect().create(path, job, { signal }));
       expect(error).to.include({ code: 'kubernetes-unreachable', maybeDone: true });
@@ -324,7 +324,7 @@ describe('a client of the Kubernetes API', () => {
       expect(server.requests, 'it is not sent twice').to.have.length(1);
     });
 
-    it('says that it may be done where the answer was cut off', async () => {
+    it('the error says that the request may be done when the answer was cut off', async () => {
       server.always((response) => {
         response.writeHead(201, { 'content-length': '1000' });
         response.write('{"kind":', () => response.destroy());
@@ -447,14 +447,14 @@ describe('a client of the Kubernetes API', () => {
       expect(server.requests).to.have.length(2);
     });
 
-    it('begins anew when the version of its first page is gone', async () => {
+    it('a listing begins again when the version of its first page is gone', async () => {
       const gone = status(410, 'Expired', 'the provided continue parameter is too old');
       server.next(page(['a', 'b'], 'x'), gone, page(['b', 'c'], 'y'), page(['d']));
       expect((await names(connect())).items).to.deep.equal(['b', 'c', 'd']);
       expect(server.requests[2]!.url).not.to.contain('continue');
     });
 
-    it('does not begin anew for ever', async () => {
+    it('a listing does not begin again for ever', async () => {
       const gone = status(410, 'Expired', 'too old');
       server.always((response, request) => {
         (request.url.includes('continue') ? gone : page(['a'], 'x'))(response, request);
@@ -520,7 +520,7 @@ describe('a client of the Kubernetes API', () => {
       expect(read).to.equal(megabytes * 1024 * 1024);
     });
 
-    it('says why there is none', async () => {
+    it('a failed read of a log says why', async () => {
       server.next(
         status(400, 'BadRequest', 'container "pilot" in pod "a" is waiting to start: ContainerCreating'),
       );
@@ -544,7 +544,7 @@ describe('a client of the Kubernetes API', () => {
       expect(await followed).to.have.property('code', 'kubernetes-given-up');
     });
 
-    it('says that it was cut off', async () => {
+    it('a log that was cut off ends with an error', async () => {
       server.always(lines(['line\n'], cut));
       expect(await failure(all(connect().logs(log, { signal })))).to.have.property(
         'code',
@@ -609,7 +609,7 @@ describe('a client of the Kubernetes API', () => {
       await Promise.all(watching);
     });
 
-    it('finds out that nobody is at the other end any more', async () => {
+    it('a watch notices that the other end is gone', async () => {
       const clock = new ManualClock();
       server.next(lines([event('ADDED', 'a')]));
       const client = connect(undefined, { clock });
@@ -670,7 +670,7 @@ describe('the TLS of a client', () => {
     expect(await against('server', ca, user)).to.deep.equal({ peer: 'jane' });
   });
 
-  it('says what is wrong with the certificate of the server', async () => {
+  it('the error names the fault of the certificate of the server', async () => {
     const message = async (...args: Parameters<typeof against>) => (await against(...args)).error?.message;
     expect(await message('server', {})).to.contain(
       'certificate of an unknown CA; name that in `certificate-authority`',

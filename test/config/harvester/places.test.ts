@@ -18,7 +18,7 @@ function failure(call: () => unknown): [string, string] {
   throw new Error('nothing was thrown');
 }
 
-describe('the settings file that nobody named', () => {
+describe('the settings file when the command line names none', () => {
   it("is thresher's own where there is one", () => {
     const files = { '/etc/thresher/thresher.yaml': null, '/etc/panda/panda_harvester.cfg': null };
     expect(findSettings(machine, only(files))).to.equal('/etc/thresher/thresher.yaml');

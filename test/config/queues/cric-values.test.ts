@@ -191,7 +191,7 @@ describe('CEs that Harvester takes from CRIC', () => {
     ['CEtemplateDir and a ceList', { CEtemplateDir: 'ces', ...list }, 'ready', []],
     ['ceEndpoint alone', { ...template, ...endpoint }, 'ready', []],
   ] as const) {
-    it(`with ${what}: the queue is ${state}${problems.length > 0 ? `, ${problems.join(', ')}` : ''}`, async () => {
+    it(`a queue with ${what} is ${state}${problems.length > 0 ? `, ${problems.join(', ')}` : ''}`, async () => {
       const verdict = await judge(condor(submitter));
       expect(ofCes(verdict)).to.deep.equal(problems);
       expect(verdict.state).to.equal(state);

@@ -75,7 +75,7 @@ describe('a queue and its template', () => {
   });
 
   for (const wrong of [1, 'true', {}]) {
-    it(`says so with true and not with ${JSON.stringify(wrong)}, or nobody knows whether it may submit`, () => {
+    it(`isTemplateQueue must be true and not ${JSON.stringify(wrong)}, or the entry must not submit`, () => {
       expect(brief({ T: { isTemplateQueue: wrong } })).to.deep.equal([
         {
           pointer: '/T/isTemplateQueue',
@@ -98,7 +98,7 @@ describe('a queue and its template', () => {
     ['is called one', 'TEMPLATE_QUEUE', plugins, 'notice'],
     ['cannot run', 'CERN', { submitter: {}, isTemplateQueue: null }, 'notice'],
   ] as const) {
-    it(`that ${what} and is used as one is worth a ${severity}`, () => {
+    it(`an entry that ${what} and is used as a template gets a ${severity}`, () => {
       expect(told({ [name]: value, Q: { templateQueueName: name } })).to.deep.equal([
         [`/${name}`, severity, 'implicit-template'],
       ]);
@@ -129,7 +129,7 @@ describe('a queue and its template', () => {
     });
   }
 
-  it('that names the queue that names it makes a circle, and neither is lost', () => {
+  it('two queues that name each other as template make a circle, and neither is lost', () => {
     const { queues, templates } = merge({ A: { templateQueueName: 'B' }, B: { templateQueueName: 'A' } });
     expect([queues.map(({ name }) => name), templates]).to.deep.equal([['A', 'B'], []]);
     const circle = {
@@ -195,7 +195,7 @@ describe('a queue and its template', () => {
   });
 });
 
-describe('what is common to all plugins of a queue', () => {
+describe('options in common of a queue', () => {
   it('is copied into each section there is, where the section does not say otherwise', () => {
     const Q = { common: { x: 1, y: 1 }, submitter: { name: 'S', y: 2 }, monitor: {}, extractor: { z: 3 } };
     expect(valuesOf({ Q })).to.deep.equal({
@@ -241,14 +241,14 @@ describe('the place a merged value came from', () => {
     ['/nothing', '/Q/nothing'],
     ['', '/Q'],
   ] as const) {
-    it(`of "${pointer}" is ${source}`, () => {
+    it(`the value at "${pointer}" comes from ${source}`, () => {
       expect(sourceOf(pointer)).to.equal(source);
     });
   }
 });
 
 describe('a queue file', () => {
-  it('that is no object has no queues', () => {
+  it('a queue file that is no object has no queues', () => {
     expect(merge([]).queues).to.deep.equal([]);
     expect(brief([])).to.deep.equal([
       {

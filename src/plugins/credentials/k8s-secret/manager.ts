@@ -164,7 +164,7 @@ export class K8sSecretManager implements CredentialManager {
     const after = await this.#read(namespace, signal);
     for (const [key, content] of data) {
       if (after?.data?.[key] === content) continue;
-      const message = `${namespace}/${secret} was applied, and its key ${key} is not what was sent: something else changes it`;
+      const message = `${namespace}/${secret} was applied, and its key ${key} differs from the one sent: another client changes it`;
       throw new ThresherError('credential-secret', message);
     }
   }

@@ -45,7 +45,7 @@ const rulesForMissed = Type.Array(MissedRule, {
 const familyRules = (what: string) =>
   Type.Array(FamilyRule, {
     default: [],
-    description: `What ${what} workers of all queues of the same \`siteFamily\` may be together; cores are counted by \`nCoreFactor\`.`,
+    description: `Maxima of ${what} workers of all queues of the same \`siteFamily\` together; a worker counts as \`nCoreFactor\` cores.`,
   });
 
 export const SimpleThrottlerConfig = Type.Object({ logicType, rulesForMissed });
