@@ -149,7 +149,7 @@ async function readWanted(
   return { ...result, unlisted: all.unlisted };
 }
 
-/** For a name that is no queue: a template, or what it may have been meant to be. */
+/** A hint for a name that is no queue: the name is a template, or probably a misspelt queue. */
 export function whatIsIt(
   name: string,
   file: string,
@@ -182,7 +182,10 @@ function jsonOf({ general, verdicts, templates, writes }: Report) {
   ];
 }
 
-/** The worst at the end, where a terminal stands still; who asks for single queues gets every problem on its own line. */
+/**
+ * The worst comes at the end, where a terminal stands still. A user who names queues gets every problem on its own
+ * line.
+ */
 function textOf(report: Report, inFull: boolean): string[] {
   const { queueFile, writes } = report;
   const judged = { general: report.general, verdicts: [...report.templates, ...report.verdicts] };

@@ -7,7 +7,7 @@ type Complete = (command: Command, environment: Environment) => void;
 export interface Subcommand {
   readonly name: string;
   readonly summary: string;
-  /** As the help shows it behind the options; default: nothing. The module says what it means. */
+  /** The arguments, as the help shows them behind the options; default: none. The module defines them. */
   readonly takes?: string;
   readonly hidden?: true;
   /** Imports its module, and so all that it needs: a command pays for nothing that only others use. */

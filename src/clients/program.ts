@@ -8,7 +8,7 @@ import { messageOf } from '../worker/errors.ts';
 export interface ProgramCall {
   readonly command: string;
   readonly args: readonly string[];
-  /** All of it: nothing of the daemon's own is added. */
+  /** The whole environment: the program gets nothing of the daemon's own. */
   readonly environment: Readonly<Record<string, string>>;
   /** Its standard input, which then ends, so that no program waits for an answer. */
   readonly input?: string;
@@ -16,7 +16,10 @@ export interface ProgramCall {
   readonly directory?: string;
   /** ms */
   readonly timeLimit: number;
-  /** Characters that are kept of its standard output; it is killed at more. Nothing is kept with `onOutput`. */
+  /**
+   * Maximum of characters of its standard output; a program that writes more is killed. With `onOutput` nothing is
+   * kept.
+   */
   readonly outputLimit: number;
   /** Takes the standard output piece by piece. An error that it throws ends the program. */
   readonly onOutput?: (text: string) => void;

@@ -51,7 +51,7 @@ export class LogTails {
         const message = `${what} could not be read: ${messageOf(error)}`;
         throw new ThresherError('plugin-failed', message, { workerId }, { cause: error });
       } finally {
-        // Only now: a read that ignores its signal goes on behind our back.
+        // Only now, since a read that ignores its signal goes on in the background.
         const left = (this.#underWay.get(placement) ?? 1) - 1;
         if (left > 0) this.#underWay.set(placement, left);
         else this.#underWay.delete(placement);

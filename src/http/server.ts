@@ -82,7 +82,7 @@ export class HttpServer {
     log.info('listening', { url: this.#url });
   }
 
-  /** Says so to who asks whether it is ready. */
+  /** Makes `/readyz` answer that the daemon stops. */
   stopping(): void {
     this.#stopping = true;
   }
@@ -143,7 +143,7 @@ function needsToken(settings: LoadedSettings): boolean {
   return settings.tokenFile === undefined && !isLoopback(hostOf(settings));
 }
 
-/** As Node wants it: an IPv6 address may be written in brackets, as in a URL. */
+/** Node wants this form: an IPv6 address may be written in brackets, as in a URL. */
 function hostOf({ values }: Pick<LoadedSettings, 'values'>): string {
   return values.http.host.replace(/^\[(.*)\]$/, '$1');
 }

@@ -100,7 +100,7 @@ function readSections(text: string, mistakes: ConfigMistake[]): Map<string, RawS
       continue;
     }
     indent = depth;
-    // As greedy as Python's: whatever follows the last bracket is ignored.
+    // As greedy as Python's: the reader ignores text after the last bracket.
     const header = /^\[([^]+)\]/.exec(value)?.[1];
     if (header !== undefined) {
       option = undefined;

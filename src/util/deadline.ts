@@ -6,7 +6,7 @@ export interface Deadline {
   /** Name of the call, for the message: "submit of queue CERN_PROD". */
   readonly what: string;
   readonly timeoutMs: number;
-  /** How long a call may take to bring in what it has so far, after its signal aborted at the deadline, ms. Default 0. */
+  /** Time that a call has to report its results so far, after its signal aborted at the deadline, ms. Default 0. */
   readonly graceMs?: number;
   readonly signal: AbortSignal;
 }

@@ -39,7 +39,7 @@ export interface Located {
 const deepest = 100;
 export const endless = `the file is nested too deeply (over ${deepest} levels), or refers to itself`;
 
-/** A file of which nothing can be used. */
+/** A file without any usable content. */
 export function broken(
   file: string,
   line: number,

@@ -22,7 +22,7 @@ const usualTimeout = 10_000;
 const atOnce = 2;
 /** How long the list of mounts is used, ms. */
 const mountsKept = 5000;
-/** As many links one behind the other as Linux follows. */
+/** Linux follows the same number of links in a row. */
 const mostLinks = 40;
 
 interface FileSystem {
@@ -32,9 +32,9 @@ interface FileSystem {
 }
 
 /**
- * The files that operators name in configurations: read without a pause of the event loop, whole, within the bound of
- * their kind and a deadline. All calls about one file system share a lane, so that a dead mount delays only the queues
- * that have something on it.
+ * Reads the files that operators name in configurations: without a pause of the event loop, whole, within the bound of
+ * their kind and a deadline. All calls to one file system share a lane, so that a dead mount delays only the queues
+ * with a file on it.
  */
 export class OperatorFiles {
   /** By which its deadlines go. */

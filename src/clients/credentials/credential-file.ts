@@ -18,7 +18,7 @@ export type RenewedFile =
   | { readonly kind: 'renewed' | 'unchanged'; readonly name: string }
   | { readonly kind: 'failed'; readonly name: string; readonly error: WorkerError };
 
-/** Looks at a credential file afresh. Never throws for what is wrong with it. */
+/** Reads a credential file again. It never throws for a fault of the file. */
 export async function inspectFile(path: string): Promise<FileState> {
   try {
     const file = await readSecretFile(path);
@@ -35,8 +35,8 @@ export async function inspectFile(path: string): Promise<FileState> {
 }
 
 /**
- * When a credential is due that should have `left` of its `lifetime`: a VO or issuer may give less than was asked for, and
- * then it is due at the same part of what it has. All in ms.
+ * The time at which a credential is due that should have `left` of its `lifetime`: a VO or issuer may give less than
+ * requested, and then the credential is due at the same part of its life. All in ms.
  * @returns ms UTC; undefined: never, since it has no end.
  */
 export function dueAt(
@@ -63,7 +63,7 @@ export function watchedOutcome(state: FileState, force: boolean, now: number): R
   return { kind: 'failed', name, error: { code: 'credential-only-watched', message } };
 }
 
-/** The outcome of a renewal; what it throws on purpose is one too. */
+/** The outcome of a renewal; an error that it throws on purpose is one, too. */
 export async function outcomeOf(
   name: string,
   renew: () => Promise<'renewed' | 'unchanged'>,

@@ -18,8 +18,8 @@ export interface ReadCredential {
 }
 
 /**
- * Finds out what a file holds, and reads it.
- * @param source what it is called in messages.
+ * Detects the kind of a credential file, and reads it.
+ * @param source name of the file in messages.
  * @throws ThresherError `credential-wrong`. Nothing of the content is in its message.
  */
 export function readCredential(bytes: Buffer, source: string): ReadCredential {

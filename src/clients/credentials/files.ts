@@ -87,7 +87,7 @@ export function exposure(
   return { code: 'credential-exposed', message: `${path} holds a secret and ${faults.join(' and ')}` };
 }
 
-/** Changes whenever the file is changed or replaced; says so too if it is not there. Cheap: nothing is read. */
+/** Changes whenever the file is changed, replaced or removed. Cheap: it reads nothing. */
 export async function fileVersion(path: string): Promise<string> {
   try {
     const { mtimeNs, ctimeNs, ino, size } = await stat(path, { bigint: true });
@@ -156,7 +156,7 @@ async function ownerOf(target: string): Promise<Owner | undefined> {
   return { uid: found.uid, gid: found.gid };
 }
 
-/** Gives what was written its owner and mode and brings it to the disk; @returns what it holds. */
+/** Gives the new file its owner and mode and brings it to the disk; @returns its content. */
 async function settle(temporary: string, owner: Owner | undefined): Promise<Buffer> {
   let file: FileHandle;
   try {

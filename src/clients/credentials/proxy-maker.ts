@@ -51,7 +51,7 @@ export class ProxyMaker {
     return `${await fileVersion(this.#plan.source)}, ${await fileVersion(this.#plan.path)}`;
   }
 
-  /** Makes the proxy anew if it is due, or with `force`. The last good one stays unless the new one is good. */
+  /** Makes a new proxy if it is due, or with `force`. The last good one stays unless the new one is good. */
   async renew({ force }: { readonly force: boolean }, signal: AbortSignal): Promise<RenewedFile[]> {
     const { path } = this.#plan;
     const outcome = await outcomeOf(path, async () => {

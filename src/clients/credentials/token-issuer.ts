@@ -95,7 +95,7 @@ export class TokenIssuer {
 
 type RequestInit = NonNullable<Parameters<typeof fetch>[1]>;
 
-/** Nothing of an answer's body but what an issuer says of an error. */
+/** An error shows nothing of an answer's body but the issuer's own error. */
 function whyFailed(error: unknown): string {
   if (error instanceof oidc.ResponseBodyError) {
     const { status, error: code, error_description: more } = error;

@@ -74,8 +74,8 @@ export class HTCondorClient {
   }
 
   /**
-   * Has `condor_submit` read a text without submitting anything; the schedd is not asked.
-   * @returns what it warns of. @throws HTCondorError `condor-submit-wrong` if it would refuse it
+   * Lets `condor_submit` read a text without submitting anything; it does not ask the schedd.
+   * @returns its warnings. @throws HTCondorError `condor-submit-wrong` if it would refuse the text
    */
   async dryRun(
     text: string,
@@ -141,7 +141,7 @@ export class HTCondorClient {
     );
   }
 
-  /** Does the same to all jobs of a constraint. That there are none is no error. */
+  /** Does the same to all jobs of a constraint. A constraint without jobs is no error. */
   async act(
     action: JobAction,
     constraint: string,
@@ -242,7 +242,7 @@ function projection(attributes: readonly string[]): string[] {
   return attributes.length === 0 ? [] : ['-attributes', attributes.map(classAdName).join(',')];
 }
 
-/** `-terse` writes one line for each cluster: "1.0 - 1.9". @returns undefined if that is not what it is */
+/** `-terse` writes one line for each cluster: "1.0 - 1.9". @returns undefined for any other text */
 function submittedJobs(stdout: string): JobId[] | undefined {
   const jobs: JobId[] = [];
   for (const line of stdout.split('\n').filter((line) => line.trim() !== '')) {

@@ -120,7 +120,7 @@ const afterwards = /Failed to (spool|commit)/i;
 /** Characters of a tool's words that are shown. */
 const shownLength = 400;
 
-/** The failure that the standard error of a tool tells of. */
+/** The failure that the standard error of a tool reports. */
 export function failureOf(called: Called, stderr: string, status: string): HTCondorError {
   const words = wordsOf(stderr);
   const text = words.join('\n');

@@ -81,7 +81,7 @@ export async function readLog(
       const next = await positionAt(handle, file.inode, end);
       return { ...there, position: next, more: bytes.length === chunk };
     }
-    // Nothing is added to a rotated file any more: half a record at its end stays one.
+    // HTCondor adds nothing to a rotated file: half a record at its end stays half.
     const half = rest.toString('utf8').trim();
     const lost =
       half === '' ? [] : [{ at: end, bytes: rest.length, excerpt: half.slice(0, 80), file: file.path }];
@@ -128,7 +128,7 @@ async function indexOf(files: readonly LogFile[], position: LogPosition): Promis
   if (handle === undefined) return -1;
   try {
     const same = digest(await readAt(handle, 0, position.headLength)) === position.head;
-    // One that is shorter now was cut, which is told otherwise.
+    // A file that is shorter now was cut, which another check reports.
     return same || file.size < position.headLength ? index : -1;
   } finally {
     await handle.close();

@@ -15,7 +15,7 @@ export interface Garbage {
 export interface EventsRead {
   readonly events: readonly JobEvent[];
   readonly garbage: readonly Garbage[];
-  /** So many bytes are done with; the rest is the beginning of a record whose end is not written yet. */
+  /** Number of bytes that are done; the rest is the beginning of a record whose end is not written yet. */
   readonly consumed: number;
 }
 

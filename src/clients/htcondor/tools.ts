@@ -76,7 +76,7 @@ export class CondorTools {
   }
 
   /**
-   * Waits for its turn and runs a command, which is told of the schedd. A status other than 0 is not a failure yet.
+   * Waits for its turn and runs a command with the schedd as its target. A status other than 0 is not a failure yet.
    * @throws HTCondorError `condor-no-tool`, `condor-timeout`, `condor-given-up`, `condor-failed`, `condor-answer`.
    */
   async run(tool: Tool, signal: AbortSignal): Promise<ProgramEnd> {

@@ -52,7 +52,7 @@ export class Access {
   #lookedAt = -Infinity;
   #readAt = -Infinity;
   #reading: Promise<Current> | undefined;
-  /** Why what the files say now is not used at all: not even the last login is then what they mean. */
+  /** The error that forbids the use of the files' present content. The last login then no longer counts either. */
   #refused: { readonly error: unknown } | undefined;
 
   /** @param confirm throws where what was read now must not be used: for another cluster than the one so far. */
@@ -108,7 +108,7 @@ export class Access {
     return this.#refused !== undefined || (await fingerprint(this.#from, this.#files)) !== this.#fingerprint;
   }
 
-  /** One reading serves all who ask meanwhile; who gives up leaves it to the others. */
+  /** One reading serves all callers meanwhile; a caller that gives up leaves it to the others. */
   async #read(signal: AbortSignal): Promise<Current> {
     this.#reading ??= this.#readOnce().finally(() => (this.#reading = undefined));
     return unlessAborted(this.#reading, signal);
@@ -183,7 +183,7 @@ export async function readAccess(files: OperatorFiles, source: AccessSource): Pr
   };
 }
 
-/** Symbolic links are followed: that is how Kubernetes replaces what it mounts. */
+/** Symbolic links are followed: Kubernetes replaces a mounted file through one. */
 async function fingerprint(from: OperatorFiles, files: readonly string[]): Promise<string> {
   const stats = await Promise.all(
     files.map(async (file) => {

@@ -7,7 +7,7 @@ export type Ending = (asked: Asked, sent: boolean) => KubernetesError;
 
 /** A request on its way. */
 export interface Exchange {
-  /** The sink is told at once, also where the request still waits for a connection. */
+  /** The sink gets the failure at once, even while the request still waits for a connection. */
   end(why: Ending): void;
   pause(): void;
   resume(): void;

@@ -9,7 +9,7 @@ export interface CallOptions {
   readonly signal: AbortSignal;
   /** Longest wait for an answer, ms; default: the client's. */
   readonly timeout?: number;
-  /** Not worth a second try: what the server says of patience (429) then holds up nothing else. */
+  /** A call that is not worth a second try: a 429 of the server then delays no other caller. */
   readonly once?: boolean;
 }
 
@@ -78,7 +78,7 @@ const metadataTypes = {
   list: 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json',
 } as const;
 
-/** How often a list begins anew that outlived its version. */
+/** Number of times that a list begins again after it outlived its version. */
 const listAttempts = 3;
 
 const contentTypes: Readonly<Record<PatchOptions['kind'], string>> = {
@@ -89,13 +89,13 @@ const contentTypes: Readonly<Record<PatchOptions['kind'], string>> = {
 };
 
 /**
- * One cluster's API as plain JSON. All calls reject with a KubernetesError, whose code says what is the matter and whose
- * `maybeDone` whether it may have happened; or with what `Access.current` throws.
+ * One cluster's API as plain JSON. All calls reject with a KubernetesError, whose code names the failure and whose
+ * `maybeDone` says whether the server may have acted; or with the error of `Access.current`.
  */
 export class KubernetesClient {
   readonly #requests: Requests;
 
-  /** Nothing is read or connected before the first call. */
+  /** The client reads and connects nothing before the first call. */
   constructor(options: RequestsOptions) {
     this.#requests = new Requests(options);
   }
@@ -158,8 +158,8 @@ export class KubernetesClient {
   }
 
   /**
-   * All objects as of one version, however many pages that takes. Objects in lists have no `kind` and `apiVersion`.
-   * @param record makes of each object what is kept of it; undefined leaves it out.
+   * All objects as of one version, however many pages they take. Objects in lists have no `kind` and `apiVersion`.
+   * @param record gives the part of each object to keep; undefined leaves the object out.
    */
   async list<R>(
     path: string,

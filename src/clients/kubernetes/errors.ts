@@ -97,7 +97,7 @@ export interface Asked {
 }
 
 /**
- * The failure that an answer tells of. An answer that is no Status is not the API's: a proxy's 404 must not pass for "no
+ * The failure that an answer reports. An answer that is no Status is not the API's: a proxy's 404 must not pass for "no
  * such Job".
  * @param headerRetryAfter of the header `Retry-After`, ms.
  */
@@ -112,7 +112,7 @@ export function failureOf(
   return statusFailure(asked, { ...status, code: http }, headerRetryAfter);
 }
 
-/** The failure that a Status object tells of; it is also what an ERROR event of a watch holds. */
+/** The failure that a Status object reports; an ERROR event of a watch holds one, too. */
 export function statusFailure(asked: Asked, status: ApiStatus, headerRetryAfter?: number): KubernetesError {
   const http = status.code ?? 500;
   const rule = rules.find((rule) => covers(rule.status, http) && (rule.when?.(status) ?? true));

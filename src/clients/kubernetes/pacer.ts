@@ -9,8 +9,8 @@ export interface Rate {
 }
 
 /**
- * When requests to one cluster may go: no faster than its rate, and not at all while the server asks for patience. All
- * callers of a cluster share one, whichever queue they work for.
+ * Paces the requests to one cluster: no faster than its rate, and none while the server asks for patience. All callers
+ * of a cluster share one, for whichever queue they work.
  */
 export class Pacer {
   readonly #bucket: TokenBucket;

@@ -7,7 +7,7 @@ import { isOlder } from './versions.ts';
 
 /** Receivers of the changes of objects, in their order. None of these may throw. */
 export interface Handlers<R> {
-  /** All there are: what is not among them is gone. */
+  /** All present objects: any other is gone. */
   replace(all: readonly R[]): void;
   upsert(record: R): void;
   /** It is gone; the record is of its last state. */
@@ -17,7 +17,7 @@ export interface Handlers<R> {
 }
 
 export interface ReflectorState {
-  /** All that exists was told, and its changes are being followed. */
+  /** All present objects were reported, and the reflector follows their changes. */
   readonly synced: boolean;
   /** Monotonic ms up to which what was told is known to be right: the last sign of the server's life; -Infinity: none yet. */
   readonly aliveAt: number;
@@ -83,13 +83,13 @@ function isLogin(error: unknown): boolean {
 }
 
 /**
- * Follows a collection: lists it, then watches what changes, for ever. It keeps the version and nothing of the objects.
- * Each `replace` is all there is at that moment, and from then on no change is left out: after a break the watch goes on
- * from the last change that was told, or everything is listed again.
- *
- * A server whose etcd was restored to an older revision accepts a watch from a version that it has not reached yet, and tells
- * nothing for as long. So each version that the server names is held against the last one that it told: those of events and
- * bookmarks, the one it is at before a watch goes on after a failure, and those of others who list the collection.
+ * Follows a collection: lists it, then watches its changes, for ever. It keeps the version and nothing of the objects.
+ * Each `replace` has all objects of that moment, and from then on the reflector leaves no change out: after a break it
+ * goes on from the last change that the server reported, or lists everything again.
+ * A server whose etcd was restored to an older revision accepts a watch from a version that it has not reached yet, and
+ * reports nothing for as long. So the reflector compares each version that the server names with the last one that it
+ * reported: those of events and bookmarks, the one it is at before a watch goes on after a failure, and those of others
+ * who list the collection.
  */
 export class Reflector<R> {
   readonly #options: ReflectorOptions<R>;
@@ -123,7 +123,7 @@ export class Reflector<R> {
     this.#version = undefined;
   }
 
-  /** Resolves when `signal` aborts. Never rejects: what is the matter is in the state. */
+  /** Resolves when `signal` aborts. Never rejects: the state holds the error. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, random } = this.#options;
     const ended = () => signal.aborted;
@@ -205,7 +205,7 @@ export class Reflector<R> {
       const kept = type === 'BOOKMARK' ? undefined : record(object);
       if (kept !== undefined && type === 'DELETED') handlers.remove(kept);
       else if (kept !== undefined) handlers.upsert(kept);
-      // Only when it was told: from here the next watch goes on.
+      // Only a reported version counts: from here the next watch goes on.
       this.#version = version ?? this.#version;
       this.#events++;
       alive();

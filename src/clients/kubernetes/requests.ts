@@ -147,7 +147,7 @@ export class Requests {
     return { current, transport };
   }
 
-  /** New connections, for a new server or certificate; what goes on over the old ones ends by itself. */
+  /** New connections, for a new server or certificate; calls on the old ones end by themselves. */
   async #replaced(
     current: Current,
     options: { readonly origin: string; readonly connections: number; readonly clock: Clock },

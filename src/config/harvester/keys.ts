@@ -58,7 +58,7 @@ const sharedSections: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** Sections of which thresher reads nothing. */
+/** Sections that thresher does not read at all. */
 export const unreadSections: readonly string[] = [
   ...['db', 'fifo', 'communicator', 'commandmanager', 'jobfetcher', 'propagator', 'preparator'],
   ...['stager', 'zipper', 'eventfeeder', 'cacher', 'payload_interaction', 'frontend', 'watcher', 'apfmon'],

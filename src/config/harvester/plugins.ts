@@ -167,7 +167,7 @@ const dropped: Partial<Record<HarvesterKind, Readonly<Record<string, string>>>> 
 /** Folders whose name is not "harvester" and the section's name. */
 const folders: Partial<Record<HarvesterKind, string>> = { workerMaker: 'workermaker' };
 
-/** All plugins of Harvester, those it dropped at the end. */
+/** All plugins of Harvester; the dropped ones come last. */
 export const harvesterPlugins: readonly HarvesterPlugin[] = [
   ...listed(present, false),
   ...listed(dropped, true),

@@ -2,7 +2,7 @@ import type { AnyDefinition, CheckContext } from '../../plugins/contracts/index.
 import type { PluginChoice } from './queue-config.ts';
 import type { SectionName } from './queue-schema.ts';
 
-/** A section's plugin with what it is made from. */
+/** The plugin of a section, with its options. */
 export interface ChosenPlugin {
   readonly choice: PluginChoice;
   readonly definition: AnyDefinition;

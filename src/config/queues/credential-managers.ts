@@ -81,7 +81,7 @@ export async function chooseOfQueue(
   if (chosen !== undefined) return chosen;
   const finding = judgeAbsent({ ...managerSection, name, module }, catalogue);
   if (finding === undefined) return { problems: [] };
-  // Only Harvester's names and our own can be told from slips of the pen.
+  // Only Harvester's names and our own can be told from misspelt ones.
   if (/^(pandaharvester\.|thresher\/)/.test(module)) return { problems: [finding] };
   const message = `thresher does not run ${name} of ${module}, a credential manager of a third party: keep its credentials fresh by other means`;
   const notice = { pointer: '', code: 'credmanager-not-applied', message } as const;

@@ -132,7 +132,7 @@ function writtenValues(
 
 /** The effective value of a limit, if that differs from the written one. */
 function limitNote(key: string, value: unknown, limits: Limits): string {
-  // It has no number of its own afterwards: it is one of those that nQueueLimitWorker is the least of.
+  // `nQueueLimitWorkerMax` is folded into `nQueueLimitWorker` and no longer has a value of its own.
   const name = key === 'nQueueLimitWorkerMax' ? 'nQueueLimitWorker' : key;
   const effective = Object.hasOwn(limits, name) ? limits[name as keyof Limits] : undefined;
   if (value === null || effective === value) return '';

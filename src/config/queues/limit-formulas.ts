@@ -42,7 +42,7 @@ function sum(counts: readonly KindLoad[]): Load {
   );
 }
 
-/** How much may be queued now, and which limit says so. */
+/** The number that may be queued now, and the limit that decides it. */
 export interface Bound {
   readonly atMost: number;
   /** The option. */

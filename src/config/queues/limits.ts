@@ -27,7 +27,7 @@ export interface Limits {
 /**
  * Brings limits into a form that does not contradict itself. Below 0 counts as 0; `maxWorkers` unset is 0;
  * `nQueueLimitWorker` and its `Max` both become the least of the two and `maxWorkers`, and `Max` alone sets
- * `nQueueLimitWorker`; a `Min` is no more than what it is the least of. Source: Harvester's queue_config_mapper.
+ * `nQueueLimitWorker`; a `Min` never exceeds its limit. Source: Harvester's queue_config_mapper.
  */
 export function clampLimits(options: QueueOptions): Limits {
   const pull = options.mapType === 'NoJob';

@@ -7,7 +7,7 @@ export type JsonObject = Readonly<Record<string, unknown>>;
 /** A queue after its template was merged in, and where each of its values came from. */
 export interface MergedQueue {
   readonly name: string;
-  /** The entry it took what it does not say itself from. */
+  /** The template, from which the queue takes the values that it does not set itself. */
   readonly template: string | undefined;
   readonly values: JsonObject;
   /** From where a pointer inside `values` was taken: a pointer into the file. */
@@ -128,8 +128,8 @@ interface FoundTemplates {
 }
 
 /**
- * Which entries are templates. Only what a queue names is one: a template's own is not followed, so it makes none of another.
- * Therefore an entry is judged after all that name it.
+ * The entries that are templates. Only an entry that a queue names is one: a template's own `templateQueueName` is not
+ * followed, so it makes no other entry a template. Therefore each entry is judged after all entries that name it.
  */
 function findTemplates(entries: ReadonlyMap<string, JsonObject>): FoundTemplates {
   const namers = new Map<string, string[]>();
@@ -171,7 +171,7 @@ function circlesOf(waiting: ReadonlyMap<string, JsonObject>): string[][] {
   return circles;
 }
 
-/** Whether an entry would run by itself and does not say that it is a template: then its owner may not expect that it is. */
+/** Whether an entry would run by itself and has no mark of a template: its owner may not expect that it is one. */
 function looksLikeQueue(name: string, value: JsonObject): boolean {
   if (/template/i.test(name)) return false;
   const whole = Object.entries(sections).every(

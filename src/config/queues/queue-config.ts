@@ -96,8 +96,8 @@ export interface QueueVerdict {
   readonly problems: readonly Problem[];
   readonly template?: string;
   /**
-   * Why it submits nothing even where it is ready, as far as its configuration says so; what is to be changed first is at
-   * the front. Empty where it submits; undefined where one of its own options is wrong.
+   * The reasons for which it submits nothing even if it is ready, as far as its configuration tells; the first thing to
+   * change comes first. Empty if it submits; undefined if one of its own options is wrong.
    */
   readonly standing?: readonly string[];
   /** Its demand, and the file or default that chose it; unless one of its own options is wrong. */

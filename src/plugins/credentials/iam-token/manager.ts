@@ -55,7 +55,7 @@ export class IamTokenManager implements CredentialManager {
     const due = await Promise.all(wanted.map(async (one) => force || (await this.#isDue(one))));
     if (!due.includes(true))
       return wanted.map((one) => ({ kind: 'unchanged' as const, name: this.#path(one) }));
-    // All of them learn it if the client's own file is wrong.
+    // Made outside of the loop, so that every target reports a wrong client file.
     const issuer = this.#issuer();
     try {
       return await pMap(

@@ -67,7 +67,9 @@ function endpointOf(given: string, flavour: string): string {
   return port === undefined || /:\w*$/.test(bare) ? bare : `${bare}:${port}`;
 }
 
-/** ARC wants a URL, without the port where it is that of HTTPS; the one of its old GridFTP interface is none. */
+/**
+ * ARC wants a URL, without the port if that is the one of HTTPS; the port of its old GridFTP interface does not count.
+ */
 function arcAudience(endpoint: string): string {
   const [, host = endpoint, port = '443'] = /^(.*):(\d+)$/.exec(endpoint) ?? [];
   return port === '443' || port === gridFtpPort ? `https://${host}` : `https://${host}:${port}`;

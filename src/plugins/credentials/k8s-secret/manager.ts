@@ -20,7 +20,7 @@ import type {
 } from '../../contracts/credential-manager.ts';
 
 export interface SecretPlan {
-  /** As credentials are named by it. */
+  /** Name of the cluster in the names of credentials. */
   readonly cluster: string;
   readonly client: Pick<KubernetesClient, 'get' | 'patch'>;
   readonly namespaces: readonly string[];
