@@ -459,7 +459,7 @@ describe('db prune, while no daemon runs', () => {
     expect((await site.run('db', 'prune')).stdout).to.match(/^deleted: workers: 0 finished, 0 failed, 0 /);
   });
 
-  it('gives the space back with --vacuum', async () => {
+  it('db prune gives the space back with --vacuum', async () => {
     const { site, file } = await stoppedSite(settings);
     fill(file);
     expect((await site.run('db', 'prune')).status).to.equal(0);

@@ -87,7 +87,7 @@ describe('check-config of an HTCondor queue', () => {
       for (const name of Object.keys(own)) Reflect.deleteProperty(process.env, name);
     });
 
-    it('names those that are passed and those that are not set', async () => {
+    it('check-config names the variables of a template that are passed and those that are not set', async () => {
       const template =
         'executable = /bin/true\n+Site = "$ENV(THRESHER_TEST_SITE)"\n+None = "$ENV(THRESHER_TEST_NONE)"\n';
       const [state, unset, passed] = await check(template);
@@ -98,7 +98,7 @@ describe('check-config of an HTCondor queue', () => {
       );
     });
 
-    it('refuses the queue where one of them is a secret, and does not show it', async () => {
+    it('check-config refuses a queue whose template names a secret variable, and does not show the secret', async () => {
       const lines = await check('executable = /bin/true\nenvironment = "T=$ENV(THRESHER_TEST_TOKEN)"\n');
       expect(lines[0]).to.equal('Q refused');
       expect(lines[1]).to.match(

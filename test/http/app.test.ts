@@ -254,7 +254,7 @@ describe('the HTTP server', () => {
     expect(await get('/readyz')).to.include({ status: 503, body: '{"status":"stopping","waiting":[]}' });
   });
 
-  it('is not ready before its loops began', async () => {
+  it('the HTTP server is not ready before its loops began', async () => {
     served.loops = [loopHealth('commands', { startedAt: undefined, endedAt: undefined })];
     expect((await get('/readyz')).status).to.equal(503);
   });
@@ -314,7 +314,7 @@ describe('the HTTP server', () => {
       }
     });
 
-    it('is what the answers are', async () => {
+    it('the OpenAPI document describes the answers as they are', async () => {
       const { paths: described } = await read();
       const ajv = new Ajv2020({ strict: false, allErrors: true });
       const agree = async (url: string, path: string, key: string) => {

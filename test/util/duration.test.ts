@@ -20,7 +20,7 @@ describe('a duration', () => {
   }
 
   for (const text of ['', 's', '-5s', '5 s', '1m30', '5w', '1e3', 'NaN', '.5s', '5S']) {
-    it(`is not "${text}"`, () => {
+    it(`"${text}" is no duration`, () => {
       expect(parseDuration(text)).to.equal(undefined);
     });
   }

@@ -40,7 +40,7 @@ describe('writing a file atomically', () => {
 });
 
 describe('the code of an error', () => {
-  it('is looked for in errors only', () => {
+  it('the code of an error is looked for in errors only', () => {
     expect(hasCode({ code: 'ENOENT' }, 'ENOENT')).to.equal(false);
     expect(hasCode(new Error('ENOENT'), 'ENOENT')).to.equal(false);
     expect(hasCode(undefined, 'ENOENT')).to.equal(false);

@@ -26,7 +26,7 @@ describe('a JSON file', () => {
     );
   });
 
-  it('is refused whenever JSON.parse refuses it', () => {
+  it('a JSON file is refused whenever JSON.parse refuses it', () => {
     const cut = fc.tuple(
       fc.json(),
       fc.nat(),
@@ -208,7 +208,7 @@ describe('a file that cannot be read', () => {
     ['JSON', readJsonFile],
     ['YAML', readYamlFile],
   ] as const) {
-    it(`is one problem without a line: ${kind}`, async () => {
+    it(`a missing file is one problem without a line: ${kind}`, async () => {
       const file = join(temporaryDirectory(), 'nothing');
       const located = await read(files, file, 'queues');
       expect(located.value).to.equal(undefined);
@@ -240,7 +240,7 @@ describe('a file that cannot be read', () => {
       ['deeper than anybody means', `${'{"a":'.repeat(200)}1${'}'.repeat(200)}`],
       ['of lists', `${'['.repeat(50_000)}1${']'.repeat(50_000)}`],
     ] as const) {
-      it(`is nested too deeply: ${kind} ${what}`, async () => {
+      it(`a file that is nested too deeply is a problem: ${kind} ${what}`, async () => {
         const file = join(temporaryDirectory(), 'f');
         writeFileSync(file, text);
         const { value, problems } = await read(files, file, 'queues');

@@ -23,7 +23,7 @@ describe('the word that was meant', () => {
     });
   }
 
-  it('is never the word itself', () => {
+  it('a word never stands for itself as a misspelt one', () => {
     expect(nearest('nCore', ['nCore'])).to.equal(undefined);
   });
 

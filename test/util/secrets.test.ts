@@ -42,7 +42,7 @@ describe('secrets in a worker as it is shown', () => {
     'COMPASS=north',
     'PWD=/tmp',
   ])
-    it(`stays where there is none: ${shown}`, () => {
+    it(`a text without a secret is shown as it is: ${shown}`, () => {
       expect(maskText(shown)).to.equal(shown);
     });
 

@@ -84,7 +84,7 @@ describe('a token bucket', () => {
     );
   });
 
-  it('takes more than is there as owed', async () => {
+  it('a token bucket owes the tokens that are taken beyond its content', async () => {
     const clock = new ManualClock();
     const bucket = new TokenBucket(1, 10, clock);
     bucket.take(4);

@@ -61,13 +61,13 @@ describe('the factory id', () => {
   });
 
   for (const wrong of ['', '-a', 'a-', 'A', '1a', 'a_b', 'a.b', 'a'.repeat(31)]) {
-    it(`is not "${wrong}"`, () => {
+    it(`"${wrong}" is no factory id`, () => {
       expect(wrong).not.to.match(new RegExp(factoryIdPattern));
     });
   }
 
   for (const right of ['a', 'a1', 'a-b', 'a'.repeat(30)]) {
-    it(`may be "${right}"`, () => {
+    it(`"${right}" may be a factory id`, () => {
       expect(right).to.match(new RegExp(factoryIdPattern));
     });
   }

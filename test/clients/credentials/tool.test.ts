@@ -47,7 +47,7 @@ describe('a program that makes a credential', () => {
     expect(await sh('read line || echo nothing')).to.equal('nothing\n');
   });
 
-  it('is told of with its last words', async () => {
+  it('an error about a program that makes a credential has its last words', async () => {
     expect(await complaint(run('no-such-tool', []))).to.equal(
       'no-such-tool was not found: install it, or name it with its path',
     );

@@ -14,7 +14,7 @@ const failure = (command: string, stderr: string) => {
 };
 
 describe('errors of the commands of HTCondor', () => {
-  it('is about room on a disk', () => {
+  it('a full disk is recognized in the words of any command of HTCondor', () => {
     const said = 'ERROR: Failed to write to the spool: No space left on device';
     expect(failure('condor_submit', said)).to.include({ code: 'condor-disk-full', maybeDone: false });
   });
@@ -26,7 +26,7 @@ describe('errors of the commands of HTCondor', () => {
     }
   });
 
-  it('is a limit of any kind', () => {
+  it('a limit of any kind is recognized in the words of condor_submit', () => {
     for (const name of ['MAX_JOBS_SUBMITTED', 'MAX_JOBS_PER_OWNER', 'MAX_JOBS_PER_SUBMISSION']) {
       const said = `ERROR: Failed to create proc\nNumber of submitted jobs would exceed ${name}`;
       expect(failure('condor_submit', said)).to.include({ code: 'condor-limit', maybeDone: false });

@@ -47,7 +47,7 @@ const credential = (status: Record<string, unknown>) =>
   JSON.stringify({ apiVersion: 'client.authentication.k8s.io/v1', kind: 'ExecCredential', status });
 
 describe('the login to a cluster', () => {
-  it('is a token, a password, or nothing', async () => {
+  it('the login to a cluster is a token, a password, or nothing', async () => {
     const headers = async (user: Record<string, unknown>) => (await open(user).access.current(never)).headers;
     expect(await headers({ token: 'secret' })).to.deep.equal({ authorization: 'Bearer secret' });
     expect(await headers({ username: 'a', password: 'b' })).to.deep.equal({ authorization: 'Basic YTpi' });
@@ -205,7 +205,7 @@ describe('an exec plugin', () => {
     expect(runs()).to.equal(2);
   });
 
-  it('gives a certificate', async () => {
+  it('an exec plugin may give a certificate', async () => {
     const pem = (name: string) => readFileSync(join(tls, name), 'utf8');
     const answer = join(temporaryDirectory(), 'answer');
     writeFileSync(

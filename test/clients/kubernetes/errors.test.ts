@@ -200,7 +200,7 @@ describe("an API server's refusal", () => {
 });
 
 describe('a Retry-After header', () => {
-  it('is seconds or a date', () => {
+  it('a Retry-After header has seconds or a date', () => {
     const now = Date.UTC(2026, 0, 1);
     expect(parseRetryAfter('5', now)).to.equal(5000);
     expect(parseRetryAfter('Thu, 01 Jan 2026 00:01:00 GMT', now)).to.equal(60_000);

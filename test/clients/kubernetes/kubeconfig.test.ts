@@ -169,7 +169,7 @@ describe('a kubeconfig', () => {
 });
 
 describe('within a Pod', () => {
-  it('the service account is the login', async () => {
+  it('within a Pod the service account is the login', async () => {
     const directory = temporaryDirectory();
     writeFileSync(join(directory, 'token'), 'secret');
     writeFileSync(join(directory, 'namespace'), 'grid\n');

@@ -148,7 +148,7 @@ describe("Harvester's settings", () => {
   });
 
   describe("in Harvester's own template", () => {
-    it('are refused for each FIXME that thresher would read, and for no other', () => {
+    it("Harvester's template is refused for each FIXME that thresher would read, and for no other", () => {
       const result = readSettings(template, undefined, { env: {}, hostname: 'h', home: '/none' });
       expect(result.ok).to.equal(false);
       const right = "a placeholder of Harvester's template; write the value of your site";
@@ -202,7 +202,7 @@ describe("Harvester's settings", () => {
       expect(problems.length).to.be.lessThan(60);
     });
 
-    it('are all known to be settings of Harvester', () => {
+    it("all keys of Harvester's template are known to be settings of Harvester", () => {
       const sections = [...readFileSync(template, 'utf8').matchAll(/^\[(.*)\]/gm)].map(([, name]) => name);
       expect(harvesterSections).to.have.members(sections);
     });

@@ -122,7 +122,7 @@ describe('sizes that Harvester takes from CRIC', () => {
     expect(ofSizes(verdict)).to.deep.equal([]);
   });
 
-  it('are not said by 0', async () => {
+  it('a size of 0 counts as not set', async () => {
     expect(ofSizes(await judge(condor({ ...asking, ...sizes, maxDiskCount: 0 })))).to.deep.equal([
       'error maxDiskCount',
     ]);

@@ -144,7 +144,7 @@ describe('a queue and its template', () => {
     ]);
   });
 
-  it('is no queue itself', () => {
+  it('a template is no queue itself', () => {
     expect(told({ S: { templateQueueName: 'S' } })).to.deep.equal([
       ['/S/templateQueueName', 'error', 'template-circle'],
     ]);
@@ -206,7 +206,7 @@ describe('options in common of a queue', () => {
     });
   });
 
-  it('is merged with the template’s first', () => {
+  it('common of a queue is merged with that of its template first', () => {
     const T = { isTemplateQueue: true, common: { x: 1, y: 1 }, submitter: {} };
     expect(valuesOf({ T, Q: { templateQueueName: 'T', common: { y: 2 } } })?.submitter).to.deep.equal({
       x: 1,
