@@ -27,13 +27,13 @@ interface CheckOptions {
   readonly server?: true;
 }
 
-/** What was found, as far as it was asked for. */
+/** The requested part of the findings. */
 interface Report extends Found {
   /** Each template as a queue that used it; only of a file that has templates and no queue. */
   readonly templates: readonly QueueVerdict[];
   /** Undefined where the settings do not even say which the queue file is. */
   readonly queueFile: QueueFileResult | undefined;
-  /** What credential managers would write when a daemon started with these queues. */
+  /** Files and Secrets that credential managers would write if a daemon started with these queues. */
   readonly writes: readonly StartWrite[];
 }
 
@@ -43,7 +43,7 @@ export function addCheckConfig(command: Command, environment: Environment): void
     .option('--strict', 'exit status 1 also with a warning')
     .option(
       '--server',
-      'also ask the API server of each Kubernetes queue whether it would take its Job; nothing is kept there',
+      'also ask the API server of each Kubernetes queue whether it would take its Job; it keeps nothing',
     )
     .addOption(outputOption())
     .action(async (queues: string[], { output, strict, server }: CheckOptions) => {
@@ -62,14 +62,14 @@ export function addCheckConfig(command: Command, environment: Environment): void
     });
 }
 
-/** What is wrong with the credential managers of the settings; those of queues are checked with their queues. */
+/** Mistakes of the credential managers of the settings; those of queues are checked with their queues. */
 async function ofManagers({ settings, queueFile }: Configuration): Promise<readonly Problem[]> {
   if (settings === undefined || queueFile === undefined) return [];
   const { catalogue, options } = queueFile;
   return (await managersOf(settings, catalogue, options.files)).problems;
 }
 
-/** Of the settings' managers and of those of the queues that are ready. */
+/** The writes of the settings' managers and of those of ready queues. */
 async function writesOf(
   { verdicts }: Pick<Report, 'verdicts'>,
   { settings, queueFile }: Configuration,
@@ -126,7 +126,7 @@ async function withServers(
   const said = await rehearse(configs, options);
   const verdicts = report.verdicts.map((verdict) => {
     const problems = [...verdict.problems, ...(said.get(verdict.name) ?? [])];
-    // Whoever could not be asked has refused nothing.
+    // A server that did not answer has refused nothing.
     const answers = problems.filter(({ code }) => code !== 'server-unknown');
     return { ...verdict, problems, state: stateOf(answers) };
   });
@@ -149,7 +149,7 @@ async function readWanted(
   return { ...result, unlisted: all.unlisted };
 }
 
-/** For a name that is no queue: a template, or what it may have been meant to be. */
+/** A hint for a name that is no queue: the name is a template, or probably a misspelt queue. */
 export function whatIsIt(
   name: string,
   file: string,
@@ -182,7 +182,10 @@ function jsonOf({ general, verdicts, templates, writes }: Report) {
   ];
 }
 
-/** The worst at the end, where a terminal stands still; who asks for single queues gets every problem on its own line. */
+/**
+ * The worst comes at the end, where a terminal stands still. A user who names queues gets every problem on its own
+ * line.
+ */
 function textOf(report: Report, inFull: boolean): string[] {
   const { queueFile, writes } = report;
   const judged = { general: report.general, verdicts: [...report.templates, ...report.verdicts] };
@@ -202,7 +205,7 @@ function textOf(report: Report, inFull: boolean): string[] {
       const isTemplate = report.templates.some(({ name }) => name === verdict.name);
       const template = isTemplate ? ['a template, checked as a queue that used it'] : [];
       const standing = [...template, ...unlisted, ...(verdict.standing?.slice(0, 1) ?? [])].join('; ');
-      // Of a queue that does not run this is not the first reason.
+      // For a queue that does not run, this is not the first reason.
       const remark =
         standing === '' ? '' : state === 'ready' ? `submits nothing: ${standing}` : `(${standing})`;
       lines.push(`${oneLine(verdict.name).padEnd(width)}  ${state.padEnd(10)}  ${oneLine(remark)}`.trimEnd());
@@ -220,7 +223,7 @@ function bySeverityUp(problems: readonly Problem[]): Problem[][] {
   );
 }
 
-/** What a queue has in common with one above, by way of their template, is not said again. */
+/** A remark that a queue shares with one above, through their template, is not repeated. */
 function unseen({ name, problems }: QueueVerdict, shown: Map<string, string>): string[] {
   const lines: string[] = [];
   const before = new Map<string, string[]>();

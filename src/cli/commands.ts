@@ -7,7 +7,7 @@ type Complete = (command: Command, environment: Environment) => void;
 export interface Subcommand {
   readonly name: string;
   readonly summary: string;
-  /** As the help shows it behind the options; default: nothing. The module says what it means. */
+  /** The arguments, as the help shows them behind the options; default: none. The module defines them. */
   readonly takes?: string;
   readonly hidden?: true;
   /** Imports its module, and so all that it needs: a command pays for nothing that only others use. */
@@ -18,35 +18,35 @@ export interface Subcommand {
 export const subcommands: readonly Subcommand[] = [
   {
     name: 'run',
-    summary: 'the daemon, in the foreground',
+    summary: 'run the daemon in the foreground',
     load: async () => (await import('./run.ts')).addRun,
   },
   {
     name: 'queues',
-    summary: 'counts by status, limits, and why no more workers are submitted',
+    summary: 'show queues: counts by status, limits, and the reason for no more workers',
     load: async () => (await import('./queues.ts')).addQueues,
   },
   {
     name: 'workers',
-    summary: 'workers, newest first',
+    summary: 'show workers, newest first',
     load: async () => (await import('./workers.ts')).addWorkers,
   },
   {
     name: 'worker',
     takes: '<id>',
-    summary: 'all facts of a worker and its history',
+    summary: 'show all facts of a worker and its history',
     load: async () => (await import('./worker.ts')).addWorker,
   },
   {
     name: 'logs',
     takes: '<id>',
-    summary: "a worker's log",
+    summary: "print a worker's log",
     load: async () => (await import('./logs.ts')).addLogs,
   },
   {
     name: 'kill',
     takes: '[id...]',
-    summary: 'end workers: these, or all living ones of a queue',
+    summary: 'end workers: the named ones, or all living ones of a queue',
     load: async () => (await import('./kill.ts')).addKill,
   },
   {
@@ -69,56 +69,56 @@ export const subcommands: readonly Subcommand[] = [
   },
   {
     name: 'sweep',
-    summary: 'remove now what ended workers left and whose keep time is over',
+    summary: 'remove now the traces of ended workers whose keep time is over',
     load: async () => (await import('./sweep.ts')).addSweep,
   },
   {
     name: 'orphans',
-    summary: 'what carries our mark on a backend and belongs to no worker, as of the last listing',
+    summary: 'show objects with our mark that belong to no worker, as of the last listing',
     load: async () => (await import('./orphans.ts')).addOrphans,
   },
   {
     name: 'credentials',
     takes: '[command]',
-    summary: 'the credentials that are kept or watched, and how long they last',
+    summary: 'show the credentials that managers renew or watch, and how long they last',
     load: async () => (await import('./credentials.ts')).addCredentials,
   },
   {
     name: 'check-config',
     takes: '[queue...]',
-    summary: 'every mistake in the settings and the queue file; starts and changes nothing',
+    summary: 'show every mistake in the settings and the queue file; start and change nothing',
     load: async () => (await import('./check-config.ts')).addCheckConfig,
   },
   {
     name: 'explain',
     takes: '<queue>',
-    summary: 'a queue as it counts: each value, and where it is from',
+    summary: 'show a queue as it counts: each value and its origin',
     load: async () => (await import('./explain.ts')).addExplain,
   },
   {
     name: 'render',
     takes: '<queue>',
     summary:
-      'shows the Job, submit text or command that a worker would be submitted as; sends and writes nothing',
+      'print the Job, submit text or command that thresher would send for a worker; send and write nothing',
     load: async () => (await import('./render.ts')).addRender,
   },
   {
     name: 'db',
     takes: '[command]',
-    summary: 'the database: its backup, its check, and what is over in it',
+    summary: 'back up, check or prune the database',
     load: async () => (await import('./db.ts')).addDb,
   },
   {
     name: 'completion',
     takes: '<shell>',
-    summary: 'print a script for the shell that completes command lines',
+    summary: 'print a script with which the shell completes command lines',
     load: async () => (await import('./completion.ts')).addCompletion,
   },
   {
     name: '__complete',
     takes: '<what>',
     hidden: true,
-    summary: 'names that fit what is typed so far',
+    summary: 'print names that complete the typed text',
     load: async () => (await import('./complete.ts')).addComplete,
   },
   {
@@ -128,7 +128,7 @@ export const subcommands: readonly Subcommand[] = [
   },
   {
     name: 'version',
-    summary: 'versions of thresher and of the Node it runs on',
+    summary: 'show the versions of thresher and of its Node',
     load: async () => (await import('./version.ts')).addVersion,
   },
 ];

@@ -21,7 +21,7 @@ function cacheDirectory({ CACHE_DIRECTORY, XDG_CACHE_HOME, HOME }: NodeJS.Proces
   if (isAbsolute(systemd)) return join(systemd, 'compiled');
   if (XDG_CACHE_HOME !== undefined && isAbsolute(XDG_CACHE_HOME))
     return join(XDG_CACHE_HOME, 'thresher', 'compiled');
-  // Of a user without a home root would make one.
+  // root would create the home of a user without one.
   const hasHome = HOME !== undefined && isAbsolute(HOME) && existsSync(HOME);
   return hasHome ? join(HOME, '.cache', 'thresher', 'compiled') : undefined;
 }

@@ -5,7 +5,7 @@ import { withStore } from './opened.ts';
 /** How many worker ids are offered, the newest. */
 const offeredWorkers = 100;
 
-/** What is asked of the program itself while somebody types. */
+/** The shell asks the program itself for these while a user types. */
 const answers = {
   queues: (global: GlobalOptions) =>
     withStore(global, 'read', async ({ store }) => (await store.queues.all()).map(({ queue }) => queue)),

@@ -23,7 +23,7 @@ export function addCredentials(command: Command, environment: Environment): void
   });
   command
     .command('check')
-    .description('the same, with exit status 1 if one is bad or ends soon')
+    .description('show the same, with exit status 1 if one is bad or ends soon')
     .addOption(outputOption())
     .action(async (_: unknown, command: Command) => {
       // The option may stand before or after the word "check".
@@ -36,7 +36,7 @@ export function addCredentials(command: Command, environment: Environment): void
     });
   command
     .command('renew')
-    .description('makes a credential anew, or pushes it again, now')
+    .description('renew a credential, or push it again, now')
     .argument('<name>', 'name of a credential or of its manager, as `thresher credentials` shows it')
     .action(async (name: string, _: unknown, command: Command) => {
       const outcomes = await renewCredential(name, await optionsOf(command, environment));

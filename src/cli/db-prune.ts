@@ -20,10 +20,8 @@ const breath = 20;
 
 export function addDbPrune(db: Command, environment: Environment): void {
   db.command('prune')
-    .description(
-      'delete workers that ended, were swept and whose keep time is over, as the daemon does by itself',
-    )
-    .option('--dry-run', 'only say what would be deleted')
+    .description('delete rows of swept workers whose keep time is over, as the daemon does by itself')
+    .option('--dry-run', 'only show the rows to delete')
     .option('--vacuum', 'give the space back to the disk; only while no daemon runs')
     .action(async (options: PruneOptions, command: Command) => {
       if (options.dryRun && options.vacuum) {
@@ -38,8 +36,8 @@ async function prune(global: GlobalOptions, { dryRun, vacuum }: PruneOptions, en
   await withStore(global, dryRun ? 'read' : 'write', async ({ store, dir, settings }) => {
     const lock = vacuum ? lockForVacuum(dir, environment) : undefined;
     try {
-      // Which configurations a running daemon uses only that one knows: they are left to it. One that starts meanwhile
-      // takes its own up anew, and those are not old.
+      // Only a running daemon knows which configurations it uses, so the pruner leaves them to it. A daemon that starts
+      // meanwhile records its own again, and those are not old.
       const current = lock === undefined && runningDaemon(dir) !== undefined ? undefined : new Set<number>();
       const retention = retentionAt(clock.now(), settings.values, current);
       if (dryRun) {

@@ -14,7 +14,7 @@ export function endWithoutWaiting(status: number): void {
   process.kill(process.pid, 'SIGKILL');
 }
 
-/** However the process of a daemon ends from here on, no thread that hangs keeps it. */
+/** From here on, no hanging thread keeps the process of a daemon, however it ends. */
 export function neverWaitForThreads(): void {
   // Node says why it ends only after its last listener, which does not come back here.
   process.once('uncaughtException', (error) => {

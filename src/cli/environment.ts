@@ -3,7 +3,7 @@ import { type Clock, systemClock } from '../util/clock.ts';
 import { systemRandom } from '../util/random.ts';
 import { HangUps } from './hang-ups.ts';
 
-/** What every subcommand may use of the world. */
+/** The parts of the world that every subcommand may use. */
 export interface Environment {
   readonly out: NodeJS.WriteStream;
   readonly err: NodeJS.WriteStream;

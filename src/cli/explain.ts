@@ -23,7 +23,7 @@ export function addExplain(command: Command, environment: Environment): void {
       const { problems, queueFile } = await readConfiguration(settingsFile({ config }), stateDir, files);
       if (queueFile === undefined) throw new MistakesInFiles(problems.filter(isError));
       const { file, catalogue, options } = queueFile;
-      // Also of a queue that is not listed something can be said.
+      // A queue that is not listed can be explained, too.
       const all = { ...options, queueList: undefined };
       const result = await readQueueFile(file, catalogue, all);
       if (!result.readable) throw new MistakesInFiles(result.problems.filter(isError));

@@ -15,7 +15,7 @@ const shownWorkers = 12;
 /** Transitions shown at once where there is no table; more than that scrolls by unread. */
 const shownTransitions = 200;
 
-/** What the view needs: the world, and where the status page is, if anywhere. */
+/** The needs of the view: the world, and the address of the status page, if there is one. */
 type ViewEnvironment = Pick<Environment, 'out' | 'clock'> & { readonly url: string | undefined };
 
 /** Shows what happens until `signal` aborts: a table that stays in place on a terminal, a line per event elsewhere. */
@@ -88,7 +88,7 @@ class LiveLines {
     );
     for (const { id, at, worker_id, queue, to_status, message } of transitions) {
       this.#after = id;
-      // What happened before this daemon started is not news.
+      // Events from before the start of this daemon are no news.
       if (this.#first) continue;
       out.write(
         `${isoTime(at)} worker ${worker_id} of ${queue}: ${to_status}${message === null ? '' : ` (${message})`}\n`,

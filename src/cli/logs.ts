@@ -20,11 +20,11 @@ export function addLogs(command: Command, environment: Environment): void {
     .option('--follow', 'go on until the worker has ended')
     .option('--stderr', 'its standard error output instead of its standard output')
     .addOption(
-      new Option('--job-log', 'what the backend wrote down of its job (the `log` of HTCondor)').conflicts(
+      new Option('--job-log', "the backend's own record of its job (the `log` of HTCondor)").conflicts(
         'stderr',
       ),
     )
-    .option('--tail <n>', 'only so many last lines first', countArgument)
+    .option('--tail <n>', 'begin with this many last lines', countArgument)
     .action(async (id: number, { follow, stderr, jobLog, tail }: LogsOptions) => {
       const { clock, random, out } = environment;
       const files = new OperatorFiles({ clock });

@@ -12,9 +12,9 @@ if (daemon) {
   hangUps.hold();
   neverWaitForThreads();
 }
-// What was imported before is not kept compiled.
+// Modules imported before this line are not in the compile cache.
 keepCompiled(process.env);
-// Who closes our error output, or fills its disk, loses lines: that must not end a daemon.
+// A reader that closes our error output, or a full disk behind it, loses lines: that must not end a daemon.
 process.stderr.on('error', () => undefined);
 // `thresher workers | head` closes our output early: that is no error of ours.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

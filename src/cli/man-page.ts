@@ -4,18 +4,18 @@ import { allCommands, type ArgumentNode, type CommandNode, type OptionNode } fro
 type Entry = readonly [term: string, meaning: string];
 
 const description = [
-  'thresher keeps the right number of workers (pilots) alive for every queue of a panda_queueconfig.json, notices how each ends, and cleans up.',
-  '"thresher run" is the daemon. All other commands look at its state directory, or leave a request there that the daemon carries out; they are run as the user of the daemon.',
+  'thresher keeps the right number of workers (pilots) alive for every queue of a panda_queueconfig.json, follows each to its end, and cleans up.',
+  '"thresher run" is the daemon. All other commands read its state directory, or leave a request there that the daemon carries out. Run them as the user of the daemon.',
 ];
 
 const files: readonly Entry[] = [
   ['/etc/thresher/thresher.yaml', 'Settings of the daemon; names the queue file.'],
-  ['/etc/thresher/panda_queueconfig.json', 'Queues, where the settings say nothing else.'],
+  ['/etc/thresher/panda_queueconfig.json', 'Queues, unless the settings name another file.'],
   [
     '/var/lib/thresher',
     'State directory: the database, the id of the factory, and the directories of local workers. It is on a local disk.',
   ],
-  ['/var/log/thresher', 'Logs, where the settings name a file there.'],
+  ['/var/log/thresher', 'Logs, if the settings name a file there.'],
 ];
 
 const signals: readonly Entry[] = [
@@ -25,7 +25,7 @@ const signals: readonly Entry[] = [
   ],
   [
     'SIGHUP',
-    'The queue file is read anew, as soon as the daemon runs. With --live the daemon stops, as its terminal is gone.',
+    'The daemon reads the queue file again, as soon as it runs. With --live the daemon stops, as its terminal is gone.',
   ],
 ];
 
@@ -39,7 +39,7 @@ const exitStatus: readonly Entry[] = [
   ['0', 'All is well.'],
   [
     '1',
-    'Something failed. The message ends with a code, which docs/errors.md explains. Of check-config: there is an error, or with --strict a warning. Of run: it did not start, or its stop had to be forced; a daemon that hangs as a whole then ends itself by SIGKILL.',
+    'Something failed. The message ends with a code, which docs/errors.md explains. check-config: there is an error, or with --strict a warning. run: the daemon did not start, or had to force its stop; a daemon that hangs as a whole then ends itself by SIGKILL.',
   ],
   ['2', 'The command line is wrong.'],
 ];
@@ -143,7 +143,7 @@ function capitalised(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** What troff would take for its own, and what it would print as another character. Source: groff_char(7). */
+/** Characters that troff would interpret, or print as other ones. Source: groff_char(7). */
 const special: Readonly<Record<string, string>> = {
   '\\': '\\e',
   '-': '\\-',

@@ -28,7 +28,10 @@ export function settingsFile({ config }: Pick<GlobalOptions, 'config'>): string 
   return config ?? usualSettings();
 }
 
-/** Where nobody named the file, whoever reads Harvester's must be told. On the standard error output: the other is data. */
+/**
+ * If the command line names no file, a user who gets Harvester's must learn of it. The message goes to the standard
+ * error output, since the other one carries data.
+ */
 function usualSettings(): string {
   const file = findSettings(thisMachine());
   if (file !== ownSettings) {

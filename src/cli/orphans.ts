@@ -9,7 +9,7 @@ import { type OutputFormat, outputOption, printJson, printTable } from './output
 
 export function addOrphans(command: Command, environment: Environment): void {
   command
-    .option('--remove', 'list again, and end and remove them')
+    .option('--remove', 'list again, then end and remove them')
     .addOption(outputOption())
     .action(async ({ remove, output }: { remove?: true; output: OutputFormat }) => {
       const options = command.optsWithGlobals<GlobalOptions>();
@@ -24,7 +24,7 @@ export function addOrphans(command: Command, environment: Environment): void {
           .filter(({ code }) => code === 'factory-shared')
           .map(({ message }) => message),
       }));
-      // What another daemon of this factory makes is adopted here, and so is no orphan.
+      // The daemon adopts workers of another daemon of this factory, so they are no orphans.
       for (const message of new Set(notes))
         environment.err.write(`thresher: warning: ${message} [factory-shared]\n`);
       const views = orphans.map(({ workerId, queue, seenTime, ...rest }) => ({

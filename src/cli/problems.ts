@@ -91,7 +91,10 @@ function bySeverity([a]: readonly Problem[], [b]: readonly Problem[]): number {
   return order.indexOf(a?.severity ?? '') - order.indexOf(b?.severity ?? '');
 }
 
-/** "3 errors, 1 warning, 55 notices". What several queues have from one template counts once: it is fixed once. */
+/**
+ * "3 errors, 1 warning, 55 notices". A problem that several queues have from one template counts once: one fix removes
+ * it.
+ */
 export function countProblems(problems: readonly Problem[]): string {
   return (['error', 'warning', 'notice'] as const)
     .map((severity) => {

@@ -8,7 +8,7 @@ import { globalOutputOption, oneLine, passOutputOn } from './output.ts';
 import { MistakesInFiles } from './problems.ts';
 
 /**
- * The command line. Of a subcommand that is not in `wanted` only its name is known, for the help and for suggestions.
+ * The command line. For a subcommand that is not in `wanted` only its name is known, for the help and for suggestions.
  * @param wanted default: all
  */
 export async function makeProgram(
@@ -19,7 +19,7 @@ export async function makeProgram(
     .description('a pilot factory: keeps the right number of pilots alive for every queue')
     .option(
       '--config <file>',
-      `the daemon's settings: thresher.yaml, or Harvester's panda_harvester.cfg (default: ${ownSettings}, else where Harvester has its own)`,
+      `the daemon's settings: thresher.yaml, or Harvester's panda_harvester.cfg (default: ${ownSettings}, else Harvester's own)`,
     )
     .option('--state-dir <dir>', 'its state directory, instead of the one in the settings')
     .addOption(globalOutputOption())
@@ -58,7 +58,7 @@ export async function runProgram(argv: readonly string[], environment: Environme
     if (error instanceof CommanderError && error.code === 'commander.help') return 2;
     const shown = error instanceof CommanderError ? toUsageError(error) : error;
     if (!(shown instanceof ThresherError)) {
-      // What the operating system refuses is no defect that a stack trace would help with.
+      // A refusal of the operating system is no defect that a stack trace would explain.
       if (!(error instanceof Error && 'code' in error)) throw error;
       environment.err.write(`thresher: ${error.message}\n`);
       return 1;

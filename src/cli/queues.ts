@@ -22,7 +22,7 @@ export const queueColumns: readonly Column<QueueView>[] = [
   { title: 'WHY NO MORE', value: whyNoMore },
 ];
 
-/** What keeps a queue from running even with a daemon is not to be hidden by the daemon that is not there. */
+/** The missing daemon must not hide a reason that keeps a queue from running even with a daemon. */
 function whyNoMore({ reasons: [first, ...others] }: QueueView): string | null {
   if (first === undefined) return null;
   if (first.code === 'daemon-not-running' && others.length > 0)

@@ -35,11 +35,7 @@ interface RenderOptions {
 export function addRender(command: Command, environment: Environment): void {
   command
     .argument('<queue>', 'name of a queue of the queue file')
-    .option(
-      '--worker <id>',
-      'a worker that there is, by the configuration it was made with',
-      workerIdArgument,
-    )
+    .option('--worker <id>', 'an existing worker, by the configuration it was made with', workerIdArgument)
     .option('--ncore <number>', 'cores, instead of those of the queue; from 1', numberFrom(1))
     .option('--ram <MB>', 'memory, instead of that of the queue', numberFrom(0))
     .option('--disk <MB>', 'disk, instead of that of the queue', numberFrom(0))
@@ -51,7 +47,7 @@ export function addRender(command: Command, environment: Environment): void {
     )
     .option('--prod-source-label <label>', "label of the pilot's jobs")
     .addOption(
-      new Option('--output <format>', "how to print; by itself the backend's own form").choices([
+      new Option('--output <format>', "how to print (default: the backend's own form)").choices([
         ...(['yaml', 'sdf', 'json'] as const),
       ]),
     )

@@ -46,7 +46,7 @@ function portArgument(text: string): number {
 export function addRun(command: Command, environment: Environment): void {
   command
     .option('--for <duration>', 'stop by itself after this time, as on SIGTERM', durationArgument)
-    .option('--live', 'show on the standard output what happens')
+    .option('--live', 'show events on the standard output')
     .option('--http-port <port>', 'serve HTTP on this port instead of the one in the settings', portArgument)
     .action(async (options: RunOptions) => {
       await run(command.optsWithGlobals<GlobalOptions>(), options, environment);
@@ -100,7 +100,7 @@ async function startAndStop(
   saveMemory(daemon, clock);
   notifier.ready();
   hangUps.deliverTo(() => {
-    // A closed terminal ends what runs on it; a service is not to be ended by whoever expects a reload.
+    // A closed terminal ends the programs that run on it; but an operator who expects a reload must not end a service.
     if (options.live === true) process.kill(process.pid, 'SIGTERM');
     else reload(daemon, notifier).catch(() => undefined);
   });
@@ -128,7 +128,7 @@ async function reload(daemon: Daemon, notifier: Notifier): Promise<void> {
   try {
     await daemon.reload('SIGHUP');
   } finally {
-    // Whatever became of it: a daemon that is for ever reloading can be told nothing more.
+    // Also after a failure: systemd passes no further message to a daemon that is for ever reloading.
     notifier.ready();
   }
 }
@@ -157,7 +157,7 @@ async function startDaemon(options: DaemonOptions, http: HttpServer | undefined)
   }
 }
 
-/** Aborts when nobody reads the output any more: that ends the view, not the daemon. */
+/** Aborts when the reader of the output is gone: that ends the view, not the daemon. */
 function outputFails(out: NodeJS.WriteStream): AbortSignal {
   const failed = new AbortController();
   out.removeAllListeners('error');

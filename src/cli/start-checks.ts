@@ -7,8 +7,8 @@ import { whyNoDirectory, whyNoFile } from '../util/writable.ts';
 import type { ErrorCode } from '../codes/codes.ts';
 
 /**
- * For what a daemon with these settings would refuse to start, as far as it can be seen without one. Nothing is written,
- * and what this user may not look at counts as right: the daemon's user may be allowed to.
+ * The reasons for which a daemon with these settings would not start, as far as they can be seen without one. The check
+ * writes nothing. A file that this user may not look at counts as right: the daemon's user may be allowed to.
  */
 export async function wouldNotStart(settings: LoadedSettings, files: OperatorFiles): Promise<Problem[]> {
   const { stateDir, logFile } = settings;

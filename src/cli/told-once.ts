@@ -1,9 +1,9 @@
 import type { QueueVerdict } from '../config/queues/queues.ts';
 import { fromPointer, type Problem } from '../util/located.ts';
 
-/** What was found, by what it belongs to. */
+/** Findings, by their owner. */
 export interface Found {
-  /** Of the settings, of the queue file as a whole, and of templates. */
+  /** Problems of the settings, of the queue file as a whole, and of templates. */
   readonly general: readonly Problem[];
   readonly verdicts: readonly QueueVerdict[];
 }
@@ -12,8 +12,8 @@ export interface Found {
 const ofOptions: ReadonlySet<Problem['code']> = new Set(['option-without-effect', 'unread-option']);
 
 /**
- * Tells a notice that stands in a template once for its line, and not with every queue that uses the template. `judged` are the
- * templates as queues of their own: so options are told that every queue overrides.
+ * Reports a notice on a template once for its line, and not with every queue that uses the template. `judged` are the
+ * templates as queues of their own: this also reports options that every queue overrides.
  */
 export function templatesToldOnce({ general, verdicts }: Found, judged: readonly QueueVerdict[]): Found {
   const templates = new Set(judged.map(({ name }) => name));

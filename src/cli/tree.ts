@@ -20,9 +20,9 @@ export interface ArgumentNode {
 }
 
 export interface OptionNode {
-  /** As it is written: "--queue", and "-h" where there is a short form. */
+  /** Its form: "--queue", or "-h" for an option with a short form. */
   readonly names: readonly string[];
-  /** What stands for its value: "queue", "status,..."; undefined for a flag. */
+  /** Name of its value: "queue", "status,..."; undefined for a flag. */
   readonly value: string | undefined;
   readonly mandatory: boolean;
   readonly description: string;

@@ -42,9 +42,9 @@ interface WorkersOptions {
 
 export function addWorkers(command: Command, environment: Environment): void {
   command
-    .option('--queue <queue>', 'only of this queue')
-    .option('--status <status,...>', 'only in these statuses', statusArgument)
-    .option('--limit <n>', 'at most so many', countArgument, 50)
+    .option('--queue <queue>', 'only workers of this queue')
+    .option('--status <status,...>', 'only workers in these statuses', statusArgument)
+    .option('--limit <n>', 'at most this many', countArgument, 50)
     .addOption(outputOption())
     .action(async ({ queue, status, limit, output }: WorkersOptions) => {
       const options = command.optsWithGlobals<GlobalOptions>();

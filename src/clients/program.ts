@@ -8,17 +8,20 @@ import { messageOf } from '../worker/errors.ts';
 export interface ProgramCall {
   readonly command: string;
   readonly args: readonly string[];
-  /** All of it: nothing of the daemon's own is added. */
+  /** The whole environment: the program gets nothing of the daemon's own. */
   readonly environment: Readonly<Record<string, string>>;
-  /** What it reads; then its input ends, so that none waits for an answer. */
+  /** Its standard input, which then ends, so that no program waits for an answer. */
   readonly input?: string;
   /** Default "/". */
   readonly directory?: string;
   /** ms */
   readonly timeLimit: number;
-  /** Characters that are kept of its standard output; it is killed at more. Nothing is kept with `onOutput`. */
+  /**
+   * Maximum of characters of its standard output; a program that writes more is killed. With `onOutput` nothing is
+   * kept.
+   */
   readonly outputLimit: number;
-  /** Takes the standard output piece by piece. What it throws ends the program. */
+  /** Takes the standard output piece by piece. An error that it throws ends the program. */
   readonly onOutput?: (text: string) => void;
   /** Is told as soon as it runs: it leads a process group of its own, and outlives a daemon that is killed. */
   readonly onStart?: (pid: number) => void;
@@ -131,7 +134,7 @@ function follow(child: Child, { input, outputLimit, onOutput }: ProgramCall): Pr
     child.stdin.end(input ?? '');
     child.once('exit', (status, endedBy) => {
       const closing = setTimeout(() => {
-        // What it left behind holds the pipes, and perhaps a key.
+        // Processes that it left behind hold the pipes, and perhaps a key.
         killGroup(child);
         child.stdout.destroy();
         child.stderr.destroy();
@@ -149,6 +152,6 @@ function killGroup({ pid }: Child): void {
   try {
     process.kill(-pid, 'SIGKILL');
   } catch {
-    // Nobody is left.
+    // The group has no process left.
   }
 }

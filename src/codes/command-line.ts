@@ -1,9 +1,9 @@
 import type { Explanation } from './explanation.ts';
 
-/** What the command line says. */
+/** Errors of the command line. */
 export const commandLineErrors = {
   'command-refused': {
-    meaning: 'The daemon could not do what was asked.',
+    meaning: 'The daemon could not carry out the command.',
     remedy: 'See the message.',
   },
   usage: { meaning: 'The command line is wrong.', remedy: 'See `thresher --help`.' },
@@ -13,16 +13,17 @@ export const commandLineErrors = {
   },
   'no-such-credential': {
     meaning: 'No credential, and no manager of credentials, has this name.',
-    remedy: '`thresher credentials` lists all.',
+    remedy: 'See `thresher credentials` for all names.',
   },
   'no-such-queue': { meaning: 'No queue has this name.', remedy: 'See `thresher queues`.' },
   'no-render': {
     meaning:
       'The submitter of a queue cannot show what it would send, or the configuration of a worker is gone.',
-    remedy: 'See the message; a plugin shows it by a method `render` (docs/plugins.md).',
+    remedy: 'See the message; a plugin needs the method `render` for this (docs/plugins.md).',
   },
   'no-log': {
-    meaning: 'The log of a worker is not there: it never started, was swept, or its backend keeps none.',
+    meaning:
+      'The log of a worker does not exist: the worker never started, thresher has swept it, or its backend keeps no logs.',
     remedy: 'See `thresher worker ID`; raise `sweeper.keepFinished` and its like to keep logs longer.',
   },
 } as const satisfies Record<string, Explanation>;

@@ -3,35 +3,35 @@ import type { Explanation } from './explanation.ts';
 /** Mistakes in files, found before anything starts. */
 export const configurationErrors = {
   'settings-missing': {
-    meaning: 'No settings file was named, and there is none in the places where one is looked for.',
-    remedy: 'Name it with `--config`, or put it into one of the places of the message.',
+    meaning: 'The command line names no settings file, and thresher found none in the usual places.',
+    remedy: 'Name one with `--config`, or put it into one of the places of the message.',
   },
   'settings-ambiguous': {
-    meaning: 'No settings file was named, and Harvester has several, which it puts together.',
-    remedy: 'Name with `--config` the one that holds what thresher needs.',
+    meaning: 'The command line names no settings file, and Harvester has several, which it merges.',
+    remedy: 'Name with `--config` the file that holds the values for thresher.',
   },
   'environment-missing': {
-    meaning: 'A setting names a variable that the environment does not have.',
-    remedy: 'Set it where the daemon is started, or write the value itself.',
+    meaning: 'A setting names a variable that is not set in the environment.',
+    remedy: 'Set the variable for the daemon, or write the value itself.',
   },
   'environment-replaces-all': {
-    meaning: 'A variable stands for a whole value, so text beside it is dropped, as in Harvester.',
+    meaning: 'A variable stands for a whole value, so thresher drops the text beside it, as Harvester does.',
     remedy: 'Write the value itself.',
   },
   'template-placeholder': {
     meaning: "A value is still the `FIXME` of Harvester's template.",
-    remedy: 'Write what your site has.',
+    remedy: 'Write the value of your site.',
   },
   'quoted-value': {
-    meaning: 'A value of panda_harvester.cfg stands in quotes, which belong to it there.',
+    meaning: 'A value of panda_harvester.cfg has quotes, which are part of the value there.',
     remedy: 'Remove the quotes.',
   },
   'unread-setting': {
     meaning: 'panda_harvester.cfg has a section or key that Harvester reads and thresher does not.',
-    remedy: 'Nothing, where it is a notice; a warning says what is done otherwise than by Harvester.',
+    remedy: 'A notice needs no action; a warning says where thresher differs from Harvester.',
   },
   'queue-file-place': {
-    meaning: 'The queue file of panda_harvester.cfg is elsewhere than beside it, or Harvester reads another.',
+    meaning: 'The queue file is not beside panda_harvester.cfg, or Harvester reads another one.',
     remedy: 'Write the path of `qconf.configFile` in full.',
   },
   'file-unreadable': {
@@ -40,17 +40,18 @@ export const configurationErrors = {
     remedy: 'Check the path (relative paths count from the file that names them) and its permissions.',
   },
   syntax: {
-    meaning: 'A file is not valid JSON or YAML, or panda_harvester.cfg not what Python reads.',
-    remedy: 'Mend the place named; for JSON, look for a missing comma or quote just before it.',
+    meaning: 'A file is not valid JSON or YAML, or Python could not read this panda_harvester.cfg.',
+    remedy:
+      'Fix the line that the message names; for JSON, look for a missing comma or quote just before it.',
   },
   'duplicate-key': {
     meaning:
-      'A JSON object has the same key twice: the last one counts, as in Harvester; a notice where both have the same value. In panda_harvester.cfg it is an error, also as there.',
-    remedy: 'Remove the one that is not meant.',
+      'A JSON object has the same key twice: the last one counts, as in Harvester. If both have the same value, it is a notice. In panda_harvester.cfg it is an error, as in Harvester.',
+    remedy: 'Remove the wrong one.',
   },
   'wrong-type': {
     meaning: 'A value has the wrong type or is out of bounds.',
-    remedy: 'Write what the message asks for.',
+    remedy: 'Write the value that the message asks for.',
   },
   'unknown-setting': {
     meaning: 'The settings have a key that this version does not know.',
@@ -58,13 +59,13 @@ export const configurationErrors = {
   },
   'unread-option': {
     meaning:
-      'A queue has an option that neither thresher nor Harvester reads. It is kept and has no effect. A warning where it looks like a slip of the pen.',
-    remedy: 'Remove it, or look for a spelling mistake.',
+      'A queue has an option that neither thresher nor Harvester reads. thresher keeps it without any effect, and warns if it looks like a spelling mistake.',
+    remedy: 'Remove it, or correct its spelling.',
   },
   'option-without-effect': {
     meaning:
-      'A queue has an option that Harvester reads, or that thresher accepts for its sake, and that does nothing here. A warning where the queue behaves otherwise than with Harvester.',
-    remedy: 'Nothing, where it is a notice; a warning says what thresher does otherwise.',
+      'A queue has an option of Harvester that does nothing in thresher. thresher warns if the queue therefore behaves differently than with Harvester.',
+    remedy: 'A notice needs no action; a warning says where thresher differs from Harvester.',
   },
   'unknown-template-queue': {
     meaning: '`templateQueueName` names a queue that is not in the file.',
@@ -93,36 +94,38 @@ export const configurationErrors = {
     remedy: 'Add the section with `name` and `module`.',
   },
   'unknown-plugin': {
-    meaning: 'No plugin goes by this `module` and `name`.',
-    remedy: 'Check the spelling; docs/plugins.md lists what there is.',
+    meaning: 'No plugin has this `module` and `name`.',
+    remedy: 'Check the spelling; docs/configuration.md lists all plugins.',
   },
   'plugin-not-there': {
-    meaning: 'The queue needs a plugin of Harvester that thresher does not have (yet): it is incomplete.',
+    meaning:
+      'The queue needs a plugin of Harvester that thresher does not have (yet), so the queue is incomplete.',
     remedy:
-      'Run the queue with Harvester for now; docs/plugins.md lists what there is, and how to write one.',
+      'Run the queue with Harvester for now; docs/configuration.md lists all plugins, and docs/plugins.md shows how to write one.',
   },
   'plugin-not-needed': {
-    meaning: 'A pull queue names a plugin that moves data of pushed jobs; it is ignored.',
+    meaning: 'A pull queue names a plugin that moves data of pushed jobs; thresher ignores it.',
     remedy: 'Nothing to do.',
   },
   'credmanager-dropped': {
     meaning:
-      "Harvester's lists of credential managers are not equally long: as in Harvester the shortest counts.",
-    remedy: 'Write one line for each manager in every list, `dummy` where it needs nothing.',
+      "Harvester's lists of credential managers differ in length: as in Harvester the shortest counts.",
+    remedy: 'Write one line for each manager in every list, with `dummy` if the manager needs no value.',
   },
   'credential-targets-missing': {
     meaning:
-      'A manager of tokens is for the computing elements that CRIC names, and thresher does not read CRIC: it is incomplete.',
+      'A manager of tokens is incomplete: it serves the computing elements that CRIC names, and thresher does not read CRIC.',
     remedy: 'Name the endpoints in `target_list` or `target_list_file`.',
   },
   'credmanager-not-applied': {
     meaning:
-      "The settings name a credential manager of Harvester, or a queue one of a third party, that thresher does not have: it does not run. The others do. Harvester's Dummy has nothing to do and gets no remark.",
-    remedy: 'Keep its proxies, tokens and Secrets fresh by other means, such as cron.',
+      "thresher does not have a credential manager that the settings name (one of Harvester's) or a queue names (a third party's). It runs the others. Harvester's Dummy has nothing to do and gets no remark.",
+    remedy: 'Renew its proxies, tokens and Secrets by other means, such as cron.',
   },
   'plugin-not-loaded': {
-    meaning: "A third-party plugin's module could not be imported, or exports no matching definition.",
-    remedy: 'See docs/plugins.md: the module must export what definePlugin() or defineBackend() returned.',
+    meaning:
+      'thresher could not import the module of a third-party plugin, or the module exports no matching definition.',
+    remedy: 'See docs/plugins.md: the module must export the result of definePlugin() or defineBackend().',
   },
   'plugin-outdated': {
     meaning:
@@ -131,25 +134,25 @@ export const configurationErrors = {
       'Define the backend by defineBackend(), as docs/plugins.md shows: `connect` replaces the three functions `create`, and `host` of the connection replaces `context.share` and `context.connection`.',
   },
   'throttler-without-rules': {
-    meaning: 'The queue names a throttler and gives it no rules.',
+    meaning: 'The queue names a throttler without any rules.',
     remedy: 'Add `rulesForMissed`, or another list of rules; or remove the section.',
   },
   'size-not-said': {
     meaning:
-      'A template asks for memory, disk or wall time of a worker, and the queue does not say it: the backend would get next to nothing. A pull queue on HTCondor is incomplete; elsewhere it is a warning.',
+      'A template asks for memory, disk or wall time of a worker, but the queue does not set it: the backend would get next to nothing. A pull queue on HTCondor is incomplete; any other queue gets a warning.',
     remedy:
-      "Set `minRamCount`, `maxDiskCount` or `maxWalltime` in the submitter's section, or take the line out of the template.",
+      "Set `minRamCount`, `maxDiskCount` or `maxWalltime` in the submitter's section, or remove the line from the template.",
   },
   'ce-list-missing': {
     meaning:
-      'The queue sends its workers to CEs that Harvester would take from CRIC, and names none itself: it is incomplete.',
+      'The queue sends its workers to CEs that Harvester would take from CRIC, and lists none itself, so the queue is incomplete.',
     remedy:
       'List the CEs in `ceList` of the submitter\'s section, as CRIC does: `[{"ce_endpoint": "HOST:PORT", "ce_flavour": "htcondor-ce"}]`.',
   },
   'ce-not-from-cric': {
     meaning:
-      'The queue has `ceEndpoint` or `ceHostname` beside `useCRICGridCE`. They count here; Harvester ignores them and takes the CEs of CRIC.',
-    remedy: 'Write the CEs of CRIC into `ceList`, or set `useCRICGridCE` to `false` where these are meant.',
+      'The queue has `ceEndpoint` or `ceHostname` beside `useCRICGridCE`. thresher uses them; Harvester ignores them and takes the CEs of CRIC.',
+    remedy: 'Write the CEs of CRIC into `ceList`, or set `useCRICGridCE` to `false` to use these.',
   },
   'server-refused': {
     meaning: 'The API server would refuse the Job of this queue (`check-config --server`).',
@@ -160,43 +163,44 @@ export const configurationErrors = {
     remedy: 'See the message; often a field that a later version of Kubernetes no longer has.',
   },
   'server-unknown': {
-    meaning: 'The API server of a queue could not be asked (`check-config --server`).',
+    meaning: 'The API server of a queue did not answer (`check-config --server`).',
     remedy: 'See the message; check the kubeconfig and the network.',
   },
   'throttler-rule-idle': {
-    meaning: 'A rule of a throttler never holds anything back, because nothing says what it would count.',
-    remedy: 'Use a rule of level `site` or `pq`, or do not rely on it.',
+    meaning:
+      'A rule of a throttler never holds the queue back, because no backend reports the value that it counts.',
+    remedy: 'Use a rule of level `site` or `pq`, or do not rely on this one.',
   },
   'doubtful-value': {
-    meaning: 'A value is allowed and means nothing, or not what was probably meant.',
-    remedy: 'Look for a spelling mistake; docs/configuration.md says what there is.',
+    meaning: 'A value is allowed, but has no meaning or probably not the intended one.',
+    remedy: 'Look for a spelling mistake; docs/configuration.md lists the values.',
   },
   'connection-not-shared': {
-    meaning: 'Submitter, monitor and sweeper of a queue do not look at the same place.',
-    remedy: 'Put the options that say where (such as `workDir`) into `common`.',
+    meaning: 'Submitter, monitor and sweeper of a queue use different endpoints.',
+    remedy: 'Put the options that name the endpoint (such as `workDir`) into `common`.',
   },
   'unknown-placeholder': {
     meaning:
-      'A template or an `accessPoint` uses a `${placeholder}` that does not exist. In an `accessPoint` it stays as it is written, with a warning.',
+      'A template or an `accessPoint` uses a `${placeholder}` that does not exist. An `accessPoint` keeps its text as it is, with a warning.',
     remedy: 'Use a known one (docs/configuration.md), or write `$${` for a literal `${`.',
   },
   'access-point-shared': {
     meaning:
-      'The `accessPoint` has no `${workerID}`, so all workers share the directory; it is never removed.',
+      'The `accessPoint` has no `${workerID}`, so all workers share the directory, and thresher never removes it.',
     remedy: 'Put `${workerID}` into its last component.',
   },
   'template-wrong': {
-    meaning: 'A worker template is not what its backend expects.',
+    meaning: 'A worker template does not have the form that its backend expects.',
     remedy: 'See the message; templates/ has working ones.',
   },
   'template-risky': {
     meaning:
-      'A worker template works, but not as one worker needs it: more than one Pod of one worker, or a part that thresher replaces.',
-    remedy: 'Write what the message asks for.',
+      'A worker template has an effect that is wrong for a worker: several Pods of one worker, or a part that thresher replaces.',
+    remedy: 'Write the value that the message asks for.',
   },
   'variable-passed': {
     meaning:
-      'A submit description names a variable of the environment (`$ENV(NAME)`, `getenv`), and `condor_submit` gets it from the daemon.',
-    remedy: 'None is needed.',
+      'A submit description names a variable of the environment (`$ENV(NAME)`, `getenv`), and the daemon passes this variable to `condor_submit`.',
+    remedy: 'None needed.',
   },
 } as const satisfies Record<string, Explanation>;

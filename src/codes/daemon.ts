@@ -1,35 +1,36 @@
 import type { Explanation } from './explanation.ts';
 
-/** What keeps a daemon from starting. */
+/** Errors that keep a daemon from starting. */
 export const daemonErrors = {
   'already-running': {
     meaning: 'Another daemon works on this state directory.',
-    remedy: 'Stop that one, or give this one another `--state-dir`.',
+    remedy: 'Stop that daemon, or give this one another `--state-dir`.',
   },
   'log-file-unusable': {
-    meaning: 'The daemon cannot write to `log.file`, so nobody would learn what it does.',
+    meaning: 'The daemon cannot write to `log.file`, so its log would be lost.',
     remedy: 'Name a file in a directory that the user of the daemon may write to.',
   },
   'factory-id-changed': {
     meaning:
-      '`master.factoryId` differs from the id in the state directory: living workers would be forgotten.',
+      '`master.factoryId` differs from the id in the state directory: thresher would forget all living workers.',
     remedy: 'Set the old id again, or drain first and then remove the file `factory`.',
   },
   'factory-file-damaged': {
     meaning:
-      'The file `factory` of the state directory holds no factory id: it is empty, damaged, or no plain file. With a new id all living workers would be forgotten.',
-    remedy: 'The message says which id to write into it, as far as the database knows.',
+      'The file `factory` of the state directory holds no factory id: it is empty, damaged, or no plain file. With a new id thresher would forget all living workers.',
+    remedy:
+      'Write the id that the message names into the file; thresher takes that id from the database, if there is one.',
   },
   'factory-id-contradicted': {
     meaning:
-      'The file `factory` and the database of the state directory are of different factories, or the database is of several and the file is missing.',
+      'The file `factory` and the database of the state directory belong to different factories, or the database belongs to several and the file is missing.',
     remedy: 'Write the id that the message names into the file, or put the right database in its place.',
   },
   'factory-shared': {
     meaning:
-      'Workers with the mark of this factory came that this daemon did not make: another daemon works with the same factory id and another state directory. Each fills its queues by itself, beyond the limits.',
+      'thresher found workers with the mark of this factory that this daemon did not make: another daemon works with the same factory id and another state directory. Each fills its queues by itself, beyond the limits.',
     remedy:
-      'Stop one of the two. Its workers are followed by the other; to run both, give one another `master.factoryId` and an empty state directory.',
+      'Stop one of the two; the other follows its workers. To run both, give one another `master.factoryId` and an empty state directory.',
     note: true,
   },
 } as const satisfies Record<string, Explanation>;

@@ -1,63 +1,65 @@
 import type { Explanation } from './explanation.ts';
 
-/** What became of a worker. */
+/** Errors of workers of any backend. */
 export const workerErrors = {
   'submit-failed': {
-    meaning: 'The backend refused the worker, as often as `maxSubmissionAttempts` allows.',
+    meaning: 'The backend refused the worker `maxSubmissionAttempts` times.',
     remedy: 'See the message.',
   },
   'never-started': {
-    meaning: 'The submission left nothing behind (the daemon died in it, or the backend lost it).',
-    remedy: 'Nothing to do: another takes its place.',
+    meaning:
+      'The submission created nothing on the backend: the daemon died during it, or the backend lost it.',
+    remedy: 'Nothing to do: another worker takes its place.',
   },
   'no-free-slot': {
-    meaning: 'The last free slot of this machine went to another queue in the same moment.',
-    remedy: 'Nothing to do: it is tried again.',
+    meaning: 'Another queue took the last free slot of this machine in the same moment.',
+    remedy: 'Nothing to do: thresher tries the worker again.',
   },
   'spawn-failed': {
-    meaning: 'The process could not be started.',
+    meaning: 'thresher could not start the process.',
     remedy: 'See the message: a process limit, missing memory or a missing directory.',
   },
   'access-point-failed': {
-    meaning: "The worker's accessPoint directory could not be made.",
-    remedy: 'Check owner, permissions and space.',
+    meaning: "thresher could not make the worker's accessPoint directory.",
+    remedy: 'Check the owner, the permissions and the free space of its parent directory.',
   },
   'exit-status': {
     meaning: 'The worker ended with an exit status other than 0; 128+n usually means signal n.',
-    remedy: '`thresher logs ID` and `thresher logs ID --stderr`.',
+    remedy: 'See `thresher logs ID` and `thresher logs ID --stderr`.',
   },
   'exit-status-lost': {
     meaning:
-      'The worker is gone and left no exit status: the machine restarted, or it was killed from outside.',
+      'The worker is gone and left no exit status: the machine restarted, or a process other than thresher killed the worker.',
     remedy: "Look at the machine's log for a restart or the out-of-memory killer.",
   },
   walltime: {
-    meaning: 'The worker ran longer than its `maxWalltime` and was ended.',
+    meaning: 'The worker ran longer than its `maxWalltime`, so thresher ended it.',
     remedy: 'Raise `maxWalltime` if that is too short.',
   },
   killed: {
-    meaning: 'An operator or the factory asked for its end.',
+    meaning: 'An operator or the factory ended the worker.',
     remedy: 'None needed.',
   },
   'ended-unseen': {
     meaning:
-      'The backend did not know the worker any more when the daemon first looked: the worker ended, or another client removed it from the backend, while no daemon ran or after the backup that the database was restored from. Throttlers do not count the worker.',
+      'The backend did not know the worker any more when the daemon first looked. The worker ended, or another client removed it, while no daemon ran or after the backup that the database was restored from. Throttlers do not count the worker.',
     remedy:
       'None needed after a restore or a long stop; otherwise find the client that removes workers from the backend.',
   },
   'late-creation': {
     meaning:
-      'The worker ended, and an earlier request to create it may still reach the backend. What turns that away stays until then, also where `sweeper.keepFinished` and its like are shorter.',
+      'The worker ended, and an earlier request to create it may still reach the backend. thresher keeps the object that rejects this request until then, even if `sweeper.keepFinished` and its like are shorter.',
     remedy: 'Nothing to do: the next sweep looks again, within a few minutes.',
   },
   'worker-unreachable': {
     meaning:
-      'The worker is on a connection to which no configuration leads any more: no queue of the file, and no earlier configuration in the database. thresher can neither see nor end it.',
+      'No configuration leads to the connection of the worker any more: no queue of the file, and no earlier configuration in the database. thresher can neither see nor end the worker.',
     remedy:
-      'Put a queue with this connection into the queue file (`queueStatus: offline` will do, so that it submits nothing): thresher then ends the worker if its end was asked for. Or end it on the backend by hand.',
+      'Put a queue with this connection into the queue file (with `queueStatus: offline`, so that it submits nothing): thresher then carries out a requested end of the worker. Or end the worker on the backend by hand.',
   },
   lost: {
     meaning: 'The backend no longer knows the worker, and a fresh look by name confirmed it.',
-    remedy: 'Somebody removed it behind the factory, or the backend lost it.',
+    remedy:
+      'Find the user or program that removed the worker from the backend; otherwise the backend lost it.',
   },
 } as const satisfies Record<string, Explanation>;

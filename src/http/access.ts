@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { isIP, isIPv4 } from 'node:net';
 
-/** Whether nobody but this machine can reach this address. Anything unusual counts as reachable. */
+/** Whether only this machine can reach this address. An unusual address counts as reachable from elsewhere. */
 export function isLoopback(host: string): boolean {
   const name = host.toLowerCase();
   return name === 'localhost' || name === '::1' || (isIPv4(name) && name.startsWith('127.'));
@@ -17,8 +17,9 @@ export function nameInHost(header: string): string {
 }
 
 /**
- * Whether a request may name us so. A page of a foreign site can make a browser on this machine ask us, under the site's own
- * name (DNS rebinding), and then read the answer. Names that nobody else can own are safe. Without a Host no browser asks.
+ * Whether a request may name us so. A page of a foreign site can make a browser on this machine ask us, under the
+ * site's own name (DNS rebinding), and then read the answer. Names that no foreign site can own are safe. A browser
+ * always sends a Host.
  */
 export function isOurName(header: string | undefined, ownNames: readonly string[]): boolean {
   if (header === undefined) return true;

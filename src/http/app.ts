@@ -15,7 +15,7 @@ import type { TokenFile } from './token-file.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Answers without a token: whoever supervises the process asks, and learns nothing else. */
+    /** Answers without a token: the supervisor of the process asks, and learns nothing else. */
     readonly open?: boolean;
     /** For people: its errors are pages, too. */
     readonly page?: boolean;

@@ -23,7 +23,7 @@ const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
   'plugin-timeout': 504,
 };
 
-/** What is answered to a request that could not be served. */
+/** The answer to a failed request. */
 export function answerTo(error: unknown): Answer {
   if (error instanceof ThresherError) {
     return {
@@ -37,7 +37,7 @@ export function answerTo(error: unknown): Answer {
   return { status: 500, reason: { code: 'http-failed', message } };
 }
 
-/** What Fastify refused before we saw it. */
+/** Fastify refused the request before a handler saw it. */
 function wrongRequest(error: unknown): Answer | undefined {
   if (!(error instanceof Error)) return undefined;
   const { validation, statusCode = 500, message } = error as FastifyError;

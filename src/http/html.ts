@@ -26,7 +26,7 @@ const entities: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/** Safe between tags and in quoted attributes. What steers terminals is left out: pilots colour their logs. */
+/** Safe between tags and in quoted attributes. Control codes of terminals are left out: pilots colour their logs. */
 function escape(text: string): string {
   return text
     .replace(/\u001b\[[0-9;?]*[A-Za-z]/g, '')

@@ -51,7 +51,7 @@ export class LogTails {
         const message = `${what} could not be read: ${messageOf(error)}`;
         throw new ThresherError('plugin-failed', message, { workerId }, { cause: error });
       } finally {
-        // Only now: a read that ignores its signal goes on behind our back.
+        // Only now, since a read that ignores its signal goes on in the background.
         const left = (this.#underWay.get(placement) ?? 1) - 1;
         if (left > 0) this.#underWay.set(placement, left);
         else this.#underWay.delete(placement);
@@ -73,7 +73,7 @@ async function collect(
     if (signal.aborted) break;
     pieces.push(piece);
     size += piece.length;
-    // What lies wholly before the end that is kept.
+    // Drops pieces that lie wholly before the end to keep.
     for (let first = pieces[0]; first && size - first.length >= maxBytes; first = pieces[0]) {
       size -= first.length;
       pieces.shift();

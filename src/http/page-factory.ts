@@ -10,7 +10,7 @@ export interface FactoryFacts {
   readonly factoryId: string;
   readonly version: string;
   readonly now: number;
-  /** Whose workers are shown; undefined: those of all queues. */
+  /** The queue whose workers are shown; undefined: all queues. */
   readonly queue: string | undefined;
   readonly queues: readonly QueueView[];
   /** Newest first. */
@@ -61,7 +61,7 @@ function plural(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`;
 }
 
-/** What concerns the whole daemon. */
+/** The facts of the whole daemon. */
 function troubles({ stuck, orphans }: FactoryFacts): Html {
   if (stuck.length === 0 && orphans === 0) return empty;
   const lines = stuck.map(

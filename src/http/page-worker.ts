@@ -13,7 +13,7 @@ export interface WorkerFacts {
   readonly stderr: ShownLog;
 }
 
-/** All that is known of one worker, as `thresher worker` and `thresher logs` show it. */
+/** All facts of one worker, as `thresher worker` and `thresher logs` show them. */
 export function workerPage({ now, details, stdout, stderr }: WorkerFacts): Html {
   const { history, workerID, queueName, status, errorCode, diagMessage, ...others } = details;
   const facts = Object.entries(others).filter(([, value]) => value !== null);

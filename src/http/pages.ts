@@ -21,7 +21,7 @@ const shownLog = { tail: 100, maxBytes: 64 * 1024, timeout: 5000 };
 const page = { content: { 'text/html': { schema: Type.String() } } };
 const response = {
   200: { description: 'A page.', ...page },
-  default: { description: 'What went wrong.', ...page },
+  default: { description: 'The error.', ...page },
 };
 
 /** Everything for people. */

@@ -2,7 +2,7 @@ import type { LoopHealth } from '../agents/loop.ts';
 
 export interface Readiness {
   readonly ready: boolean;
-  /** The connections of which the first listing has not come to an end, well or badly. */
+  /** The connections whose first listing has not ended yet, well or badly. */
   readonly waiting: readonly string[];
 }
 

@@ -67,7 +67,7 @@ const Reason = Type.Object(
 );
 const Status = Type.Union(workerStatuses.map((status) => Type.Literal(status)));
 
-export const Failure = Type.Object(Reason.properties, { ...closed, description: 'What went wrong.' });
+export const Failure = Type.Object(Reason.properties, { ...closed, description: 'The error.' });
 
 export const HealthAnswer = Type.Object(
   {
@@ -86,7 +86,10 @@ export const ReadyAnswer = Type.Object(
       description: 'Connections of which the first listing is under way.',
     }),
   },
-  { ...closed, description: 'Whether every connection was asked what lives on it, once since the start.' },
+  {
+    ...closed,
+    description: 'Whether thresher has asked every connection for its workers, once since the start.',
+  },
 );
 
 const QueueAnswer = Type.Object(
@@ -135,7 +138,9 @@ export const WorkerAnswer = Type.Object(
     configID: Type.Integer(),
     attempt: Type.Integer(),
     accessPoint: Text,
-    handle: orNull(Type.Object({ batchID: Type.String() }, { description: 'What the backend calls it.' })),
+    handle: orNull(
+      Type.Object({ batchID: Type.String() }, { description: "The backend's name for the worker." }),
+    ),
     minRamCount: Type.Integer({ description: 'MB; 0: not said.' }),
     maxDiskCount: Type.Integer({ description: 'MB; 0: not said.' }),
     maxWalltime: Type.Integer({ description: 's; 0: no limit.' }),

@@ -6,7 +6,7 @@ import type { WorkerRecord } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../util/clock.ts';
 
-/** What the HTTP server shows. It changes nothing: its connection to the database can only read. */
+/** The data that the HTTP server shows. It changes nothing: its connection to the database can only read. */
 export interface Served {
   /** By which names a browser may call it without a token: the address it listens on, and this machine's. */
   readonly ownNames: readonly string[];

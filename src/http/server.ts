@@ -52,7 +52,7 @@ export class HttpServer {
     if (needsToken(settings)) throw tokenMissing(settings);
   }
 
-  /** Where it can be asked; undefined while it cannot. */
+  /** Address to ask; undefined while the server does not listen. */
   get url(): string | undefined {
     return this.#url;
   }
@@ -82,7 +82,7 @@ export class HttpServer {
     log.info('listening', { url: this.#url });
   }
 
-  /** Says so to who asks whether it is ready. */
+  /** Makes `/readyz` answer that the daemon stops. */
   stopping(): void {
     this.#stopping = true;
   }
@@ -112,7 +112,7 @@ export class HttpServer {
       throw new ThresherError('http-address', message, facts, { cause: error });
     }
     const addresses = app.addresses().filter((address) => typeof address === 'object');
-    // What "localhost" means is written in a file.
+    // A file defines the addresses of "localhost".
     if (this.#tokenFile === undefined && !addresses.every(({ address }) => isLoopback(address))) {
       throw tokenMissing(settings);
     }
@@ -120,7 +120,10 @@ export class HttpServer {
   }
 }
 
-/** What a daemon with these settings would not start for; undefined also where this user may not read the token. */
+/**
+ * The reason for which a daemon with these settings would not start; undefined also if this user may not read the
+ * token.
+ */
 export async function httpMistake(
   settings: LoadedSettings,
   files: OperatorFiles,
@@ -140,14 +143,14 @@ function needsToken(settings: LoadedSettings): boolean {
   return settings.tokenFile === undefined && !isLoopback(hostOf(settings));
 }
 
-/** As Node wants it: an IPv6 address may be written in brackets, as in a URL. */
+/** Node wants this form: an IPv6 address may be written in brackets, as in a URL. */
 function hostOf({ values }: Pick<LoadedSettings, 'values'>): string {
   return values.http.host.replace(/^\[(.*)\]$/, '$1');
 }
 
 function tokenMissing({ file, values }: LoadedSettings): ThresherError {
   const { host } = values.http;
-  // What a name leads to may change at any time, so it is not looked up.
+  // The address of a name may change at any time, so the name is not looked up.
   const reach =
     isIP(hostOf({ values })) === 0
       ? 'a name that other machines may reach'

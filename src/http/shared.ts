@@ -1,7 +1,7 @@
 import type { QueueView } from '../daemon/view.ts';
 import type { LogTails } from './log-tail.ts';
 
-/** What the routes share. */
+/** The parts that all routes share. */
 export interface Shared {
   /** All queues, as they were a second ago at most. */
   readonly queues: () => Promise<readonly QueueView[]>;

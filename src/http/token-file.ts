@@ -13,7 +13,9 @@ export class TokenFile {
     this.#files = files;
   }
 
-  /** @throws ThresherError `http-token-unreadable`: whoever takes a token away means that it opens nothing any more. */
+  /**
+   * @throws ThresherError `http-token-unreadable`: an operator who removes a token wants it to open nothing any more.
+   */
   async token(): Promise<string> {
     let text: string;
     try {

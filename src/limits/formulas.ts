@@ -42,7 +42,7 @@ function sum(counts: readonly KindLoad[]): Load {
   );
 }
 
-/** How much may be queued now, and which limit says so. */
+/** The number that may be queued now, and the limit that decides it. */
 export interface Bound {
   readonly atMost: number;
   /** The option. */
@@ -82,7 +82,10 @@ function percent(ratio: number, of: number): number {
   return Math.floor((of * ratio) / 100);
 }
 
-/** Of several resource types each gets its part of `Min`; without `Min` each may take what all may. Source: as above. */
+/**
+ * If there are several resource types, each gets its part of `Min`; without `Min` each may take the whole. Source: as
+ * above.
+ */
 export function perResourceType(limits: Limits, running: Load, resourceTypes: number): number {
   const all = workerBound(limits, running).atMost;
   const { nQueueLimitWorker: most, nQueueLimitWorkerRatio: ratio, nQueueLimitWorkerMin: min } = limits;
@@ -121,7 +124,7 @@ interface Resource {
   readonly most: number | undefined;
   readonly ratio: number | undefined;
   readonly min: number;
-  /** What `nQueueLimitWorkerMin` comes to, and how it was counted. */
+  /** The value of `nQueueLimitWorkerMin`, and how it was counted. */
   readonly workersMin: number;
   readonly each: string;
 }
@@ -142,7 +145,7 @@ function resourceBound(running: number, perWorker: number, resource: Resource): 
           startsWith: `${name}Min`,
         }
       : floor.atMost < perWorker
-        ? { atMost: perWorker, name: floor.name, from: 'raised to what one worker takes' }
+        ? { atMost: perWorker, name: floor.name, from: 'raised to the size of one worker' }
         : floor;
   return whole !== undefined && whole.atMost <= bound.atMost ? whole : bound;
 }

@@ -1,4 +1,4 @@
-/** Time as it is handed to everything that needs it, so that tests can hold it still. All in ms. */
+/** The time source of every part that needs one, so that tests can hold time still. All in ms. */
 export interface Clock {
   /** Wall clock, ms UTC: for what is stored and shown. It may jump. */
   now(): number;

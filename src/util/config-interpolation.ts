@@ -72,7 +72,7 @@ function expand(
     const value = values(name);
     if (value === undefined) return `"${whole}" refers to a key that neither its section nor [DEFAULT] has`;
     at = percent + whole.length;
-    // Only what may hold a reference counts as a step deeper, as in Python.
+    // Only a value that may hold a reference counts as a step deeper, as in Python.
     if (!value.includes('%')) {
       into.push({ text: value, from: top ?? percent, literal: false });
       continue;

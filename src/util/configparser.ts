@@ -19,7 +19,7 @@ export interface ConfigSection {
   readonly options: ReadonlyMap<string, ConfigOption>;
 }
 
-/** What Python's parser refuses a file for; it names the first, we name all. */
+/** Mistakes for which Python's parser refuses a file. Python names the first one; this reader names all. */
 export interface ConfigMistake {
   readonly kind:
     'missing-header' | 'duplicate-section' | 'duplicate-option' | 'no-key-or-value' | 'interpolation';
@@ -27,7 +27,7 @@ export interface ConfigMistake {
   readonly section: string;
   /** "" where no option is meant. */
   readonly option: string;
-  /** What is wrong, and what would be right. */
+  /** The mistake, and the correct form. */
   readonly message: string;
 }
 
@@ -51,7 +51,8 @@ interface RawOption {
 }
 
 const defaultSection = 'DEFAULT';
-// What Python's str.strip() takes away: JavaScript's trim() knows neither \x1c to \x1f nor \x85, but a byte order mark.
+// Python's str.strip() also removes \x1c to \x1f and \x85, which JavaScript's trim() does not know, but no byte order
+// mark.
 const space = '\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000';
 const leading = new RegExp(`^[${space}]+`);
 const trailing = new RegExp(`[${space}]+$`);
@@ -99,7 +100,7 @@ function readSections(text: string, mistakes: ConfigMistake[]): Map<string, RawS
       continue;
     }
     indent = depth;
-    // As greedy as Python's: whatever follows the last bracket is ignored.
+    // As greedy as Python's: the reader ignores text after the last bracket.
     const header = /^\[([^]+)\]/.exec(value)?.[1];
     if (header !== undefined) {
       option = undefined;

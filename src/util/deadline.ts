@@ -3,10 +3,10 @@ import type { Clock } from './clock.ts';
 
 export interface Deadline {
   readonly clock: Clock;
-  /** What is called, for the message: "submit of queue CERN_PROD". */
+  /** Name of the call, for the message: "submit of queue CERN_PROD". */
   readonly what: string;
   readonly timeoutMs: number;
-  /** How long a call may take to bring in what it has so far, after its signal aborted at the deadline, ms. Default 0. */
+  /** Time that a call has to report its results so far, after its signal aborted at the deadline, ms. Default 0. */
   readonly graceMs?: number;
   readonly signal: AbortSignal;
 }
@@ -42,7 +42,7 @@ export async function withDeadline<T>(
     throw abort.signal.aborted ? abort.signal.reason : error;
   } finally {
     finished.abort();
-    // A lost race ends in a rejection that nobody waits for.
+    // The loser of the race rejects later, and no caller waits for it.
     late.catch(() => undefined);
   }
 }

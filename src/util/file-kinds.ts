@@ -2,7 +2,7 @@ const kilobyte = 1024;
 const megabyte = 1024 * kilobyte;
 
 interface Kind {
-  /** What such a file is called in messages. */
+  /** Name of such a file in messages. */
   readonly called: string;
   /** Bytes. */
   readonly largest: number;
@@ -11,8 +11,9 @@ interface Kind {
 const kind = (called: string, largest: number): Kind => ({ called, largest });
 
 /**
- * What operators, sites' tools and renewers of credentials write, thresher reads whole, and may hence be a disk image or a
- * log by mistake. Each bound is far above the largest honest file, and small enough to be read and parsed within a second.
+ * thresher reads files of operators, sites' tools and renewers of credentials as a whole, and such a file may be a disk
+ * image or a log by mistake. Each bound is far above the largest honest file, and small enough to read and parse within
+ * a second.
  */
 export const fileKinds = {
   // A production panda_harvester.cfg has 30 kB.
@@ -33,7 +34,7 @@ export const fileKinds = {
   proxy: kind('proxy', 512 * kilobyte),
   // Schedds, credentials to keep: lists that people write.
   options: kind('list of options', 4 * megabyte),
-  // Of a plugin that was bundled with all that it needs.
+  // A plugin may be bundled with all its dependencies.
   module: kind('plugin module', 32 * megabyte),
   // Thresher's own notes on a cluster.
   pin: kind('note on a cluster', 64 * kilobyte),

@@ -24,7 +24,7 @@ export async function ensureDirectory(path: string): Promise<void> {
     if (!hasCode(error, 'ENOENT') || dirname(path) === path) throw error;
     await ensureDirectory(dirname(path));
     await mkdir(path).catch((again: unknown) => {
-      // Somebody else was quicker.
+      // Another process was quicker.
       if (!hasCode(again, 'EEXIST')) throw again;
     });
   }

@@ -1,15 +1,15 @@
 import { getLocation, type ParseError, printParseErrorCode } from 'jsonc-parser';
 import { toPointer } from './pointer.ts';
 
-/** What is wrong with a text that should be JSON, and where. */
+/** The first mistake of a text that should be JSON, and its position. */
 export interface SyntaxMistake {
-  /** Of the character that is to be mended. */
+  /** Position of the wrong character. */
   readonly offset: number;
   readonly pointer: string;
   readonly message: string;
 }
 
-/** Puts the parser's first error into the words of whoever made the mistake. */
+/** Says the parser's first error in the words of an author of JSON. */
 export function jsonMistake(text: string, error: ParseError | undefined): SyntaxMistake {
   if (text.trim() === '') return { offset: 0, pointer: '', message: 'the file is empty' };
   const offset = error?.offset ?? 0;

@@ -44,7 +44,7 @@ export function readLocatedSync(file: string, kind: FileKind, parse: Parse): Loc
 
 function located(bytes: Buffer, file: string, parse: Parse): Located {
   if (!isUtf8(bytes)) {
-    // As characters of their own, such bytes would end up in names and commands.
+    // Read as characters, such bytes would end up in names and commands.
     const what = 'this line has bytes that are no UTF-8; save the file as UTF-8';
     return broken(file, firstLineNotUtf8(bytes), 'syntax', what);
   }

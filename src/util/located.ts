@@ -7,7 +7,7 @@ import { fromPointer, toPointer } from './pointer.ts';
 
 export { fromPointer, toPointer } from './pointer.ts';
 
-/** One mistake in a file, with everything an operator needs to mend it. */
+/** One mistake in a file, with everything that an operator needs to fix it. */
 export interface Problem {
   readonly file: string;
   /** JSON pointer to the place, "" for the whole file. */
@@ -16,7 +16,7 @@ export interface Problem {
   readonly line: number;
   readonly severity: 'error' | 'warning' | 'notice';
   readonly code: ErrorCode;
-  /** What is wrong, and what would be right. */
+  /** The mistake, and the correct form. */
   readonly message: string;
   /** The queue it spoils, where it spoils one; the place itself may be in a template. */
   readonly queue?: string;
@@ -36,11 +36,11 @@ export interface Located {
   fileOf?(pointer: string): string;
 }
 
-/** No honest file nests deeper, and whoever walks through a value does so by recursion. */
+/** No honest file nests deeper, and functions that walk through a value do so by recursion. */
 const deepest = 100;
 export const endless = `the file is nested too deeply (over ${deepest} levels), or refers to itself`;
 
-/** A file of which nothing can be used. */
+/** A file without any usable content. */
 export function broken(
   file: string,
   line: number,
@@ -65,7 +65,7 @@ export function parseJson(text: string, file: string): Located {
   const problems: Problem[] = [];
   const lines = new Map<string, number>();
   const visit = (node: Node, path: readonly (string | number)[], at: number): unknown => {
-    // A value's line is its key's line: that is where an operator looks. Of two equal keys the last counts.
+    // A value has the line of its key, where an operator looks. If two keys are equal, the last counts.
     lines.set(toPointer(path), line(at));
     if (path.length > deepest) throw new RangeError(endless);
     const children = node.children ?? [];
@@ -112,8 +112,8 @@ export function parseJson(text: string, file: string): Located {
 }
 
 /**
- * What YAML 1.1 reads otherwise than 1.2, and Kubernetes and PyYAML still do: 0400 is octal, `yes` is true, `<<` merges. A
- * `defaultMode: 0400` would otherwise become another mode without a word.
+ * Scalars that YAML 1.1 reads differently than 1.2, as Kubernetes and PyYAML still do: 0400 is octal, `yes` is true,
+ * `<<` merges. Without this a `defaultMode: 0400` would silently become another mode.
  */
 const tagsOf11: ScalarTag[] = [
   {

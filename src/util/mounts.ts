@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** Where file systems are mounted for this process. Source: proc_pid_mountinfo(5), whose reading asks none of them. */
+/** The mount points of this process. Source: proc_pid_mountinfo(5). Reading it asks none of the file systems. */
 export function readMounts(): readonly string[] {
   return parseMounts(readFileSync('/proc/self/mountinfo', 'utf8'));
 }

@@ -22,14 +22,14 @@ export function editDistance(a: string, b: string): number {
 }
 
 /**
- * The candidate that `word` was probably meant to be: two slips away at most, and no more than one in four letters, or
- * the same but for capitals. Longer differences are other words: `condorScheddNew` is not a slip of `condorSchedd`.
+ * The candidate that `word` probably stands for: at most two edits away, and no more than one in four letters, or the
+ * same but for capitals. Longer differences are other words: `condorScheddNew` is no misspelt `condorSchedd`.
  */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   return slips(word, candidates, Math.min(2, Math.floor(word.length / 4)))[0];
 }
 
-/** For a message on a word that nobody knows: the one that was probably meant, else all there are. */
+/** For a message about an unknown word: the candidate that it probably stands for, else all candidates. */
 export function whatIsMeant(word: string, known: readonly string[]): string {
   const meant = nearest(word, known);
   return meant === undefined ? `there are ${known.join(', ') || 'none'}` : `did you mean "${meant}"?`;

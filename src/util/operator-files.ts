@@ -22,7 +22,7 @@ const usualTimeout = 10_000;
 const atOnce = 2;
 /** How long the list of mounts is used, ms. */
 const mountsKept = 5000;
-/** As many links one behind the other as Linux follows. */
+/** Linux follows the same number of links in a row. */
 const mostLinks = 40;
 
 interface FileSystem {
@@ -32,9 +32,9 @@ interface FileSystem {
 }
 
 /**
- * The files that operators name in configurations: read without a pause of the event loop, whole, within the bound of
- * their kind and a deadline. All calls about one file system share a lane, so that a dead mount delays only the queues
- * that have something on it.
+ * Reads the files that operators name in configurations: without a pause of the event loop, whole, within the bound of
+ * their kind and a deadline. All calls to one file system share a lane, so that a dead mount delays only the queues
+ * with a file on it.
  */
 export class OperatorFiles {
   /** By which its deadlines go. */
@@ -59,7 +59,10 @@ export class OperatorFiles {
     );
   }
 
-  /** What stands there; undefined for nothing, and where this user may not look. @throws ThresherError `file-timeout` */
+  /**
+   * Type of the file at this path; undefined for no file, and for one that this user may not look at. @throws
+   * ThresherError `file-timeout`
+   */
   stat(path: string): Promise<Stats | undefined> {
     return this.run(path, 'a look at', () => stat(path).catch(() => undefined));
   }
@@ -111,8 +114,8 @@ export class OperatorFiles {
   }
 
   /**
-   * Where a path leads. Each link is read in the lane of the file system that has it: `realpath` would hang in the lane of a
-   * living one when a link leads to a dead one.
+   * The target of a path. Each link is read in the lane of the file system that holds it: `realpath` would hang in the
+   * lane of a living one when a link leads to a dead one.
    */
   async #target(path: string): Promise<string> {
     const known = this.#targets.get(path);

@@ -6,9 +6,9 @@ const placeholder = /\$?\$\{([^}]*)\}/g;
 const digitsOfWorkerId = /^_workerID_([\d.]+)$/;
 
 /**
- * Replaces `${name}` in one parsed value, never in a file's text, so that a value cannot change the structure.
- * What is not in `values` stays as written; `$${` stands for a literal `${`.
- * `${_workerID_3.2}` joins digits of the worker id counted from the right, 0 = last, missing ones 0: 1234567 gives "45".
+ * Replaces `${name}` in one parsed value, never in a file's text, so that a value cannot change the structure. A name
+ * that is not in `values` stays as written; `$${` stands for a literal `${`. `${_workerID_3.2}` joins digits of the
+ * worker id counted from the right, 0 = last, missing ones 0: 1234567 gives "45".
  * Source: Harvester's accessPoint rules.
  */
 export function fillPlaceholders(text: string, values: PlaceholderValues): string {

@@ -12,11 +12,11 @@ interface Entry {
 }
 
 /**
- * Removes a file, a link or a whole tree, in small steps through a lane: Node's own `rm` works on all parts of a tree at
- * once, so that one tree on a dead disk would take every thread, and a large one would hold its lane until it is gone.
- * Its steps are background work: any number of removals together hold one place of their lane.
- * Nothing to remove is fine.
- * @throws ThresherError `file-timeout`, or what the file system says
+ * Removes a file, a link or a whole tree, in small steps through a lane: Node's own `rm` works on all parts of a tree
+ * at once, so that one tree on a dead disk would take every thread, and a large one would hold its lane until it is
+ * gone. Its steps are background work: any number of removals together hold one slot of their lane. A missing file is
+ * no error.
+ * @throws ThresherError `file-timeout`, or the error of the file system
  */
 export async function removeTree(path: string, lane: FileLane): Promise<void> {
   const root = await lane.run(`a look at ${path}`, () => entryOf(path), 'background');

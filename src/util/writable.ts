@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { messageOf } from '../worker/errors.ts';
 import { hasCode } from './files.ts';
 
-/** File systems of the kernel, in which nobody can make anything. Source: linux/magic.h. */
+/** File systems of the kernel, in which no process can create a file. Source: linux/magic.h. */
 const kernelFileSystems: Readonly<Record<number, string>> = {
   0x9fa0: '/proc',
   0x62656572: '/sys',

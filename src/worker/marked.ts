@@ -1,6 +1,6 @@
 import type { Worker } from './worker.ts';
 
-/** Who a worker is, as it is written on the backend's object: of that its row is made again. */
+/** The identity of a worker, as its mark on the backend's object has it: from this its row is made again. */
 export type MarkedWorker = Omit<Worker, 'handle' | 'placement' | 'configId'>;
 
 /** The id in a mark. Undefined for what is none: objects are copied and edited by hand. */

@@ -1,7 +1,7 @@
 import type { WorkerStatus } from './status.ts';
 import type { WorkerError } from './worker.ts';
 
-/** What a monitor saw of one worker. Times are ms UTC and come from the backend where it has them. */
+/** The state of one worker as a monitor saw it. Times are ms UTC and come from the backend if it has them. */
 export interface Observation {
   readonly workerId: number;
   readonly status: WorkerStatus;

@@ -1,4 +1,7 @@
-/** What asked for a worker. The triple is unique within a factory: the same origin never gives two workers. */
+/**
+ * The demand that asked for a worker, with its own name for it. The triple is unique within a factory: the same origin
+ * never gives two workers.
+ */
 export interface Origin {
   /** `fill` for the built-in demand; later `panda`, `htcjob`, ... */
   readonly kind: string;
@@ -6,7 +9,7 @@ export interface Origin {
   readonly index: number;
 }
 
-/** What a worker needs and is for, in Harvester's words. */
+/** Needs and purpose of a worker, in Harvester's words. */
 export interface Requirements {
   readonly nCore: number;
   /** MB for the whole worker; 0 = not said. */
@@ -21,7 +24,7 @@ export interface Requirements {
   readonly prodSourceLabel: string;
 }
 
-/** What the backend calls the worker. `batchID` is what an operator would look for there. */
+/** The backend's name for the worker. `batchID` is the name that an operator would look for there. */
 export interface Handle {
   readonly batchID: string;
   readonly [key: string]: string | number | boolean;

@@ -340,7 +340,7 @@ describe('check-config', () => {
     ],
   ];
   for (const [what, queue, state, messages] of cases) {
-    it(`says of ${what} that the queue is ${state}`, async () => {
+    it(`check-config reports a queue with ${what} as ${state}`, async () => {
       write({ Q: queue() });
       const [first, ...rest] = await linesOf('Q');
       expect(first).to.match(new RegExp(`^Q  ${state}`));
@@ -361,7 +361,7 @@ describe('check-config', () => {
     };
   };
 
-  it('says of an option that does nothing one line for the file, with all of its lines', async () => {
+  it('check-config prints one line for an option without effect, with all of its lines', async () => {
     write(ofOneTemplate());
     const lines = (await linesOf()).filter((line) => /has no effect|reads "/.test(line));
     expect(lines.map((line) => line.replace(/^\S+:\d+ /, ''))).to.deep.equal([
@@ -431,7 +431,7 @@ describe('check-config', () => {
     expect((await linesOf('Q'))[0]).to.equal('Q  refused');
   });
 
-  it('says why a ready queue would submit nothing', async () => {
+  it('check-config says why a ready queue would submit nothing', async () => {
     const changes: Json = {
       OFFLINE: { queueStatus: 'offline' },
       PUSH: { mapType: 'OneToOne' },
@@ -469,7 +469,7 @@ describe('check-config', () => {
     expect(explained.stdout).not.to.contain('\u001b');
   });
 
-  it('says of a module that cannot be imported only what is wrong with it', async () => {
+  it('check-config reports only the fault of a module that cannot be imported', async () => {
     write({ Q: { ...good(), sweeper: { module: 'no-such-package', name: 'Own' } } });
     expect((await linesOf('Q')).slice(1, -1)).to.deep.equal([
       "  panda_queueconfig.json:14 /Q/sweeper/module: error: the module no-such-package could not be used: Cannot find module 'no-such-package' [plugin-not-loaded]",
@@ -550,7 +550,7 @@ describe('check-config', () => {
     ]);
   });
 
-  it("says in one line what of Harvester's own settings has no effect, and its errors last", async () => {
+  it("check-config names in one line the settings of Harvester's file without effect, and its errors last", async () => {
     const cfg = resolve(import.meta.dirname, '../fixtures/harvester/panda_harvester.cfg');
     const { stdout, status } = await runHere('--config', cfg, 'check-config');
     expect(status).to.equal(1);
@@ -680,7 +680,7 @@ describe('check-config', () => {
     });
   }
 
-  it('finds nothing wrong with a token that nobody will ask for, and with directories still to be made', async () => {
+  it('check-config finds no fault in an unused token, or in directories that do not exist yet', async () => {
     write(
       { Q: good() },
       { http: { enabled: false, host: '0.0.0.0' }, master: { stateDir: 'a/b' }, log: { file: 'c/log' } },
@@ -782,7 +782,7 @@ describe('explain', () => {
     expect(json.standing).to.match(/^queueStatus is offline: set it to "online"/);
   });
 
-  it('says what a template, an unlisted queue, a broken entry and an unknown name are', async () => {
+  it('explain describes a template, an unlisted queue, a broken entry and an unknown name', async () => {
     expect((await explain('X_TEMPLATE')).stdout).to.equal(
       `X_TEMPLATE is a template in ${queueFile}: it submits nothing itself; it serves Q\n`,
     );
@@ -796,7 +796,7 @@ describe('explain', () => {
     expect(unknown.stderr).to.match(/there is no queue QQ in .*; did you mean Q\? \[no-such-queue\]/);
   });
 
-  it('says of files with mistakes what check-config says, with one code a line', async () => {
+  it('explain reports mistakes in files as check-config does, with one code a line', async () => {
     writeFileSync(settings, 'http:\n  port: x\n  host: 5\n');
     const settingsWrong = await explain('Q');
     expect(settingsWrong.status).to.equal(1);

@@ -243,11 +243,11 @@ describe('db backup, to where none can go', () => {
     });
   }
 
-  it('nowhere', async () => {
+  it('db backup refuses an empty file name', async () => {
     failsWith(await site.run('db', 'backup', ''), ` cannot be a backup: it is no file name [backup-target]`);
   });
 
-  it('a place where nobody can make files', async () => {
+  it('db backup refuses a file in a directory where no user can make files', async () => {
     const { status, stderr } = await site.run('db', 'backup', '/proc/backup.db');
     expect(status).to.equal(1);
     expect(stderr).to.match(
@@ -276,7 +276,7 @@ describe('db backup, to where none can go', () => {
     );
   });
 
-  it('of a damaged database, which is no backup at all', async () => {
+  it('db backup of a damaged database fails and leaves no backup', async () => {
     const { site: broken, file } = await stoppedSite();
     inDatabase(file, (db) => {
       insertEnded(db, { from: 1, count: 2000, status: 'failed', ...old });
@@ -289,7 +289,7 @@ describe('db backup, to where none can go', () => {
     expect(readdirSync(broken.directory).filter((name) => name.startsWith('b.db'))).to.deep.equal([]);
   });
 
-  it('of a newer version, or of none', async () => {
+  it('db backup of a newer database, or of none, fails', async () => {
     const { site: newer, file } = await stoppedSite();
     inDatabase(file, (db) => db.exec(`INSERT INTO kysely_migration VALUES ('9999-later', '2030')`));
     failsWith(
@@ -306,7 +306,7 @@ describe('db backup, to where none can go', () => {
 });
 
 describe('db backup', () => {
-  it('leaves out what a restore must not do again: intents, and commands that nobody answered', async () => {
+  it('a backup leaves out intents and unanswered commands, which a restore must not repeat', async () => {
     const { site, file } = await stoppedSite();
     const store = await openStore(file, 'factory');
     const answered = await store.commands.add({ kind: 'resume', queue: 'Q' }, 1);
@@ -409,7 +409,7 @@ describe('db check', () => {
     }
   });
 
-  it('says of files that are none of ours what they are, and needs no settings for a file', async () => {
+  it('db check names the kind of a foreign file, and needs no settings for a file', async () => {
     const dir = temporaryDirectory();
     const path = (name: string) => join(dir, name);
     writeFileSync(path('text'), 'this is no database. '.repeat(100));
@@ -444,7 +444,7 @@ describe('db prune, while no daemon runs', () => {
   const counts =
     'workers: 7 finished, 2000 failed, 0 cancelled, 0 missed; unused configurations: 1; answered commands: 0\n';
 
-  it('says what it would delete, deletes just that, and then has nothing to delete', async () => {
+  it('db prune shows the rows to delete, deletes just these, and then has nothing to delete', async () => {
     const { site, file } = await stoppedSite(settings);
     fill(file);
     const dry = await site.run('db', 'prune', '--dry-run');
@@ -460,7 +460,7 @@ describe('db prune, while no daemon runs', () => {
     expect((await site.run('db', 'prune')).stdout).to.match(/^deleted: workers: 0 finished, 0 failed, 0 /);
   });
 
-  it('gives the space back with --vacuum', async () => {
+  it('db prune gives the space back with --vacuum', async () => {
     const { site, file } = await stoppedSite(settings);
     fill(file);
     expect((await site.run('db', 'prune')).status).to.equal(0);
@@ -521,7 +521,7 @@ describe('db, used wrongly', () => {
     });
   }
 
-  it('on a state directory where no daemon ever ran', async () => {
+  it('db fails on a state directory where no daemon ever ran', async () => {
     for (const args of [['check'], ['prune'], ['prune', '--vacuum']]) {
       const { status, stderr } = await site.run('db', ...args);
       expect(status).to.equal(1);

@@ -45,7 +45,7 @@ describe('SIGHUP during a start', () => {
     expect(start('queues')).to.deep.equal({ stdout: '', signal: 'SIGHUP' });
   });
 
-  it('counts once, however many came', () => {
+  it('several SIGHUPs during a start count once', () => {
     const hangUps = new HangUps();
     hangUps.hold();
     hangUps.hold();

@@ -66,7 +66,7 @@ describe('check-config of an HTCondor queue', () => {
     ]);
   });
 
-  it('says that a relative program would be looked for where none is', async () => {
+  it('check-config reports a relative program, which condor_submit would look for in the wrong directory', async () => {
     writeFileSync(join(directory, 'pilot.sh'), '#!/bin/sh\n', { mode: 0o755 });
     const [state, line] = await check('executable = pilot.sh\n');
     expect(state).to.equal('Q refused');
@@ -74,7 +74,7 @@ describe('check-config of an HTCondor queue', () => {
     expect(line).to.match(/write the whole path \[template-wrong\]$/);
   });
 
-  it('only warns of a program that a branch of its template may leave out', async () => {
+  it('check-config only warns of a missing program that a branch of its template may leave out', async () => {
     const [state, line] = await check('if defined X\nexecutable = /none/pilot.sh\nendif\n');
     expect(state).to.equal('Q ready');
     expect(line).to.contain('pilot.sdf:2: warning: the executable /none/pilot.sh does not exist');
@@ -87,7 +87,7 @@ describe('check-config of an HTCondor queue', () => {
       for (const name of Object.keys(own)) Reflect.deleteProperty(process.env, name);
     });
 
-    it('names those that are passed and those that are not set', async () => {
+    it('check-config names the variables of a template that are passed and those that are not set', async () => {
       const template =
         'executable = /bin/true\n+Site = "$ENV(THRESHER_TEST_SITE)"\n+None = "$ENV(THRESHER_TEST_NONE)"\n';
       const [state, unset, passed] = await check(template);
@@ -98,7 +98,7 @@ describe('check-config of an HTCondor queue', () => {
       );
     });
 
-    it('refuses the queue where one of them is a secret, and does not show it', async () => {
+    it('check-config refuses a queue whose template names a secret variable, and does not show the secret', async () => {
       const lines = await check('executable = /bin/true\nenvironment = "T=$ENV(THRESHER_TEST_TOKEN)"\n');
       expect(lines[0]).to.equal('Q refused');
       expect(lines[1]).to.match(

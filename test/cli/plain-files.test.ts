@@ -111,7 +111,7 @@ describe('check-config, where no file stands in the place of one', () => {
   });
 
   for (const [what, queue] of kinds) {
-    it(`says of ${what} at once that it is a pipe, a device, a directory, a socket or endless`, async () => {
+    it(`check-config reports ${what} at once as a pipe, a device, a directory, a socket or endless`, async () => {
       const began = performance.now();
       const names = Object.fromEntries(noFiles.map((kind) => [kind, queue(paths[kind])]));
       const { stdout } = await check({}, { ...names, GOOD: base });
@@ -128,19 +128,19 @@ describe('check-config, where no file stands in the place of one', () => {
   }
 
   for (const kind of noFiles) {
-    it(`says at once what a queue file is that is no file: ${kind}`, async () => {
+    it(`check-config reports at once a queue file that is no file: ${kind}`, async () => {
       const { stdout, status } = await check({ qconf: { configFile: paths[kind] } }, {});
       expect(status).to.equal(1);
       expect(stdout).to.match(wrong).and.to.match(right).and.to.contain('no queue could be read');
     });
 
-    it(`says at once what settings are that are no file: ${kind}`, async () => {
+    it(`check-config reports at once settings that are no file: ${kind}`, async () => {
       const { stdout, status } = await runHere('--config', paths[kind], 'check-config');
       expect(status).to.equal(1);
       expect(stdout).to.match(wrong).and.to.match(right);
     });
 
-    it(`says at once what the token of the HTTP server is that is no file: ${kind}`, async () => {
+    it(`check-config reports at once a token of the HTTP server that is no file: ${kind}`, async () => {
       const { stdout } = await check({ http: { tokenFile: paths[kind] } }, { GOOD: base });
       expect(stdout).to.match(wrong).and.to.match(right).and.to.contain('http-token-unreadable');
     });

@@ -34,7 +34,7 @@ const queue = (own: Json = {}): Json => ({
 });
 const statuses = ['offline', 'standby', 'maintenance', 'brokeroff', 'test', 'online'];
 
-describe('what a start writes before anything is submitted', () => {
+describe('files and Secrets that a start writes before it submits anything', () => {
   let directory: string;
   let settings: string;
   let queueFile: string;
@@ -117,7 +117,7 @@ describe('what a start writes before anything is submitted', () => {
     );
   });
 
-  it('is known of every manager that writes', async () => {
+  it('every manager that writes reports its files and Secrets', async () => {
     writeFileSync(join(directory, 'more'), '# comment\nother:1\n');
     const tokens = { client_cred_file: 'c', target_type: 'ce', out_dir: 'tokens', target_list: ['ce:1'] };
     const expected: Record<string, [options: Json, targets: string[]]> = {

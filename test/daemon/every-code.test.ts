@@ -12,7 +12,7 @@ describe('a reason why no more workers are submitted', () => {
     ['of-a-plugin-of-others', true],
     ['toString', true],
   ] as const) {
-    it(`${code} is ${trouble ? 'a trouble that an operator has to fix' : 'in the course of things'}`, () => {
+    it(`${code} is ${trouble ? 'a fault that an operator has to fix' : 'in the course of things'}`, () => {
       expect(isTrouble({ code, message: '' })).to.equal(trouble);
     });
   }

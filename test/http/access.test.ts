@@ -14,7 +14,7 @@ const basic = (user: string, password: string) =>
   `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
 
 describe('access over HTTP', () => {
-  it('counts as loopback only what certainly is', () => {
+  it('only an address that is certainly loopback counts as such', () => {
     for (const host of ['127.0.0.1', '127.1.2.3', '::1', 'localhost', 'LocalHost']) {
       expect(isLoopback(host), host).to.equal(true);
     }
@@ -58,7 +58,7 @@ describe('access over HTTP', () => {
       expect(tokenIn(header), header).to.equal(undefined);
   });
 
-  it('takes no token for another', () => {
+  it('two tokens are the same only if their texts are equal', () => {
     fc.assert(fc.property(fc.string(), fc.string(), (a, b) => isSameToken(a, b) === (a === b)));
   });
 
@@ -94,7 +94,7 @@ describe('access over HTTP', () => {
       readonly challenge: unknown;
     }
 
-    it('lets in who brings it, under whatever name, and asks everybody else for it', async () => {
+    it('a client with the token gets in under any user name, and every other client is asked for it', async () => {
       await asking(async (ask) => {
         for (const url of ['/', '/metrics', '/readyz', '/api/queues', '/api/openapi.json', '/nothing']) {
           const refused = await ask(url);
@@ -115,13 +115,13 @@ describe('access over HTTP', () => {
       });
     });
 
-    it('is asked about its health by anybody', async () => {
+    it('a client without the token may ask for the health', async () => {
       await asking(async (ask) => {
         expect((await ask('/healthz')).status).to.equal(200);
       });
     });
 
-    it('takes a rotated token at once, and the old one no more', async () => {
+    it('a rotated token counts at once, and the old one no more', async () => {
       await asking(async (ask) => {
         expect((await ask('/api/queues', 'Bearer secret-1')).status).to.equal(200);
         // As long as the old one, and within the same tick of many clocks.
@@ -132,7 +132,7 @@ describe('access over HTTP', () => {
       });
     });
 
-    it('opens to nobody when the token was taken away, and says so', async () => {
+    it('every client is refused when the token was taken away, and the answer says so', async () => {
       await asking(async (ask) => {
         rmSync(file);
         const { status, body } = await ask('/api/queues', 'Bearer secret-1');
@@ -181,7 +181,7 @@ describe('access over HTTP', () => {
       ],
     ];
     for (const [what, make, message] of wrong) {
-      it(`does not take a file that is ${what}`, async () => {
+      it(`a token file that is ${what} is not used`, async () => {
         make();
         const error = await rejection(new TokenFile(file, files).token());
         expect((error as Error).message).to.equal(

@@ -68,7 +68,7 @@ describe('the HTTP server', () => {
     );
   });
 
-  it('counts queues once however many ask, and anew a second later', async () => {
+  it('the HTTP server counts queues once for many requests, and again a second later', async () => {
     await json('/api/queues');
     await served.store.queues.forget('Q');
     expect(await json('/api/queues')).to.have.length(2);
@@ -167,13 +167,13 @@ describe('the HTTP server', () => {
     });
   }
 
-  it('says why a log cannot be read', async () => {
+  it('the HTTP server says why it cannot read a log', async () => {
     served.logs = (await ServedSample.make()).logs;
     const { status, body } = await get('/api/workers/1/log');
     expect([status, JSON.parse(body)]).to.deep.equal([404, { code: 'no-log', message: 'there is none' }]);
   });
 
-  it('says that a backend failed where its plugin did', async () => {
+  it('the HTTP server reports a failed plugin as a failure of the backend', async () => {
     served.logs = {
       async *read() {
         throw new TypeError('no such thing');
@@ -254,7 +254,7 @@ describe('the HTTP server', () => {
     expect(await get('/readyz')).to.include({ status: 503, body: '{"status":"stopping","waiting":[]}' });
   });
 
-  it('is not ready before its loops began', async () => {
+  it('the HTTP server is not ready before its loops began', async () => {
     served.loops = [loopHealth('commands', { startedAt: undefined, endedAt: undefined })];
     expect((await get('/readyz')).status).to.equal(503);
   });
@@ -314,7 +314,7 @@ describe('the HTTP server', () => {
       }
     });
 
-    it('is what the answers are', async () => {
+    it('the OpenAPI document describes the answers as they are', async () => {
       const { paths: described } = await read();
       const ajv = new Ajv2020({ strict: false, allErrors: true });
       const agree = async (url: string, path: string, key: string) => {

@@ -25,12 +25,12 @@ describe('the end of a log', () => {
     expect(await tail([], 8)).to.deep.equal({ bytes: Buffer.alloc(0), cut: false });
   });
 
-  it('begins with a whole line', async () => {
+  it('the end of a log begins with a whole line', async () => {
     const { bytes, cut } = await tail([Buffer.from('one\ntwo\nthree\n')], 9);
     expect([bytes.toString(), cut]).to.deep.equal(['three\n', true]);
   });
 
-  it('of one endless line begins with a whole character', async () => {
+  it('the end of a log that is one endless line begins with a whole character', async () => {
     const { bytes, cut } = await tail([Buffer.from('€'.repeat(100))], 10);
     expect([bytes.toString(), cut]).to.deep.equal(['€€€', true]);
   });

@@ -97,7 +97,7 @@ describe('the pages', () => {
     );
   });
 
-  it('are pages also where they fail', async () => {
+  it('a failed page is a page, too', async () => {
     expect(await page('/workers/999', 404)).to.contain('there is no worker 999');
     expect(await page('/workers/<x>', 400)).to.contain('id is &quot;&lt;x&gt;&quot;');
     expect(await page('/?q=1', 400)).to.contain('there is no parameter &quot;q&quot;; known are queue');

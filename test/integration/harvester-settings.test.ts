@@ -69,7 +69,8 @@ describe("Harvester's own settings file", () => {
   it('is refused for its placeholders, one line each', () => {
     const result = spawnSync(program(), ['--config', template, 'run', '--for', '1s'], { encoding: 'utf8' });
     const shown = relative(process.cwd(), template);
-    const right = "a placeholder of Harvester's template; write what your site has [template-placeholder]";
+    const right =
+      "a placeholder of Harvester's template; write the value of your site [template-placeholder]";
     expect(result.stderr.trimEnd().split('\n')).to.deep.equal([
       `thresher: ${shown}:18 /master/harvester_id: error: harvester_id is "FIXME", ${right}`,
       `thresher: ${shown}:195 /qconf/queueList/0: error: queueList[0] is "FIXME_1", ${right}`,

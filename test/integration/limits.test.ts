@@ -128,7 +128,7 @@ const forms: Record<
       [
         1,
         'queue-limit-cores',
-        '8 of nQueueLimitWorkerMin 8 cores (raised to what one worker takes) are queued',
+        '8 of nQueueLimitWorkerMin 8 cores (raised to the size of one worker) are queued',
       ],
       [2, 'queue-limit-cores', '8 of nQueueLimitWorkerCoresRatio 8 cores (100 % of 8 running) are queued'],
       [4, 'queue-limit-cores', '16 of nQueueLimitWorkerCoresRatio 16 cores (100 % of 16 running) are queued'],

@@ -121,7 +121,7 @@ describe('how many workers may be queued', () => {
     );
   });
 
-  it('with a Min is something while nothing runs, and with a Ratio alone nothing', () => {
+  it('a Min allows queued workers while none runs, and a Ratio alone allows none', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 50 }), fc.nat({ max: 300 }), (min, ratio) => {
         const withMin = limitsOf({ nQueueLimitWorkerRatio: ratio, nQueueLimitWorkerMin: min });
@@ -217,7 +217,7 @@ describe('how many cores and how much memory may be queued', () => {
     );
   });
 
-  it('with any Min has room for one worker while nothing runs', () => {
+  it('any Min leaves room for one worker while none runs', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 20 }), fc.boolean(), perWorker, (min, ofWorkers, each) => {
         const ratios = { nQueueLimitWorkerCoresRatio: 20, nQueueLimitWorkerMemoryRatio: 20 };
@@ -275,7 +275,7 @@ describe('how many cores and how much memory may be queued', () => {
       { ...ratio, nQueueLimitWorkerMin: 4 },
       2,
       8,
-      { atMost: 8, name: 'nQueueLimitWorkerMin', from: 'raised to what one worker takes' },
+      { atMost: 8, name: 'nQueueLimitWorkerMin', from: 'raised to the size of one worker' },
     ],
     [
       'no minimum above the limit, though it would not hold one worker',

@@ -118,7 +118,7 @@ describe(`the grammar of Python ${python}'s configparser`, () => {
     );
   });
 
-  it('never throws, whatever it is given', () => {
+  it('the reader of panda_harvester.cfg never throws, whatever the text', () => {
     const piece = fc.constantFrom(
       '[a]',
       '[',
@@ -145,7 +145,7 @@ describe(`the grammar of Python ${python}'s configparser`, () => {
 });
 
 describe('every value knows its line', () => {
-  it('and every item of a list its own', () => {
+  it('every item of a list knows its own line', () => {
     const text = '[a]\n# why\nk =\n one\n\n# not two\n three\n';
     expect(linesOf(text, 'a', 'k')).to.deep.equal([
       ['', 3],
@@ -155,7 +155,7 @@ describe('every value knows its line', () => {
     ]);
   });
 
-  it('also where references are replaced', () => {
+  it('every value knows its line also if its references are replaced', () => {
     const text = '[a]\nd = /srv\nboth =\n x\n y\nl =\n %(d)s/one\n# c\n %(both)s/two\n z %(d)s%%\n';
     expect(linesOf(text, 'a', 'l')).to.deep.equal([
       ['', 6],
@@ -167,7 +167,7 @@ describe('every value knows its line', () => {
     ]);
   });
 
-  it('and an inherited one that of [DEFAULT]', () => {
+  it('an inherited value knows its line in [DEFAULT]', () => {
     const { sections } = parseConfig('[DEFAULT]\nk = 1\nl = 2\n[a]\nl = 3\n');
     const options = [...(sections.get('a')?.options.values() ?? [])];
     expect(options.map(({ name, line, inherited }) => [name, line, inherited])).to.deep.equal([

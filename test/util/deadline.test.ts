@@ -18,7 +18,7 @@ describe('a deadline', () => {
   /** What became of it, so that a rejection before anybody looks is no accident. */
   const outcome = async (work: Promise<unknown>): Promise<unknown> => work.catch((error: unknown) => error);
 
-  it('gives what the call gives', async () => {
+  it('a deadline returns the result of the call', async () => {
     expect(await call(async () => 'done')).to.equal('done');
     await clock.settle();
     expect(clock.sleeping).to.deep.equal([]);
@@ -115,7 +115,7 @@ describe('a deadline', () => {
           });
         });
 
-    it('takes what it brings in within that moment', async () => {
+    it('a call may report its results within the moment of grace after its deadline', async () => {
       const result = outcome(graceful(late(900)));
       await clock.advance(2500);
       await clock.advance(900);
@@ -124,13 +124,13 @@ describe('a deadline', () => {
       expect(clock.sleeping).to.deep.equal([]);
     });
 
-    it('takes the deadline for the reason where the call ends with an error of its own', async () => {
+    it('the deadline is the reason even if the call ends with an error of its own within the grace', async () => {
       const result = outcome(graceful(late(900, true)));
       await clock.advance(3400);
       expect(await result).to.include({ code: 'plugin-timeout' });
     });
 
-    it('ends a call that hangs when the moment is over too, and not before', async () => {
+    it('a call that hangs ends when the grace is over too, and not before', async () => {
       let ended = false;
       const hanging = outcome(graceful(() => new Promise(() => undefined))).finally(() => (ended = true));
       await clock.advance(3499);
@@ -139,7 +139,7 @@ describe('a deadline', () => {
       expect(await hanging).to.include({ code: 'plugin-timeout' });
     });
 
-    it('gives none when the daemon stops', async () => {
+    it('a call gets no grace when the daemon stops', async () => {
       const hanging = outcome(graceful(late(500)));
       await clock.advance(1000);
       stop.abort();
@@ -147,7 +147,7 @@ describe('a deadline', () => {
       expect(clock.monotonic()).to.equal(1000);
     });
 
-    it('ends it when the daemon stops meanwhile', async () => {
+    it('the grace ends when the daemon stops meanwhile', async () => {
       const hanging = outcome(graceful(() => new Promise(() => undefined)));
       await clock.advance(2600);
       stop.abort();

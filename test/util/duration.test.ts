@@ -14,13 +14,13 @@ describe('a duration', () => {
     ['2d', 172_800_000],
     ['1m500ms', 60_500],
   ] as const) {
-    it(`of "${text}" is ${ms} ms`, () => {
+    it(`"${text}" is a duration of ${ms} ms`, () => {
       expect(parseDuration(text)).to.equal(ms);
     });
   }
 
   for (const text of ['', 's', '-5s', '5 s', '1m30', '5w', '1e3', 'NaN', '.5s', '5S']) {
-    it(`is not "${text}"`, () => {
+    it(`"${text}" is no duration`, () => {
       expect(parseDuration(text)).to.equal(undefined);
     });
   }

@@ -20,7 +20,7 @@ describe('writing a file atomically', () => {
     expect(statSync(file).mode & 0o777).to.equal(0o600);
   });
 
-  it('that fails leaves what was there and nothing beside it', async () => {
+  it('a failed atomic write leaves the old file and nothing beside it', async () => {
     const directory = temporaryDirectory();
     const taken = join(directory, 'taken');
     mkdirSync(taken);
@@ -31,7 +31,7 @@ describe('writing a file atomically', () => {
     expect(readFileSync(join(taken, 'inside'), 'utf8')).to.equal('kept');
   });
 
-  it('says so where the directory is missing', async () => {
+  it('an atomic write fails with the path when the directory is missing', async () => {
     const file = join(temporaryDirectory(), 'no', 'file');
     const error: unknown = await writeFileAtomically(file, 'new').catch((thrown: unknown) => thrown);
     expect(hasCode(error, 'ENOENT')).to.equal(true);
@@ -40,7 +40,7 @@ describe('writing a file atomically', () => {
 });
 
 describe('the code of an error', () => {
-  it('is looked for in errors only', () => {
+  it('the code of an error is looked for in errors only', () => {
     expect(hasCode({ code: 'ENOENT' }, 'ENOENT')).to.equal(false);
     expect(hasCode(new Error('ENOENT'), 'ENOENT')).to.equal(false);
     expect(hasCode(undefined, 'ENOENT')).to.equal(false);
@@ -55,12 +55,12 @@ describe('making a directory', () => {
     expect(statSync(path).isDirectory()).to.equal(true);
   });
 
-  it('says so at once where nothing can be made, instead of trying for ever', async () => {
+  it('making a directory fails at once when nothing can be made, instead of trying for ever', async () => {
     const error: unknown = await ensureDirectory('/proc/nothing/here').catch((thrown: unknown) => thrown);
     expect(hasCode(error, 'ENOENT')).to.equal(true);
   });
 
-  it('says so where a file is in the way', async () => {
+  it('making a directory fails when a file is in the way', async () => {
     const file = join(temporaryDirectory(), 'file');
     writeFileSync(file, '');
     const error: unknown = await ensureDirectory(join(file, 'below')).catch((thrown: unknown) => thrown);

@@ -26,7 +26,7 @@ describe('a JSON file', () => {
     );
   });
 
-  it('is refused whenever JSON.parse refuses it', () => {
+  it('a JSON file is refused whenever JSON.parse refuses it', () => {
     const cut = fc.tuple(
       fc.json(),
       fc.nat(),
@@ -78,7 +78,7 @@ describe('a JSON file', () => {
     expect(located.lineOf('/Q/maxWorkers')).to.equal(8);
   });
 
-  it('only notes a key that stands twice with the same value', () => {
+  it('a JSON key that stands twice with the same value is only a notice', () => {
     const [problem, ...others] = parseJson('{"a": {"b": [1]},\n"a": {"b": [1]}}', 'queues.json').problems;
     expect(others).to.deep.equal([]);
     expect(problem).to.include({ severity: 'notice', code: 'duplicate-key', line: 2, pointer: '/a' });
@@ -170,12 +170,12 @@ describe('a YAML file', () => {
     expect(located.lineOf('/master/nothing')).to.equal(2);
   });
 
-  it('that is empty is an empty map', () => {
+  it('an empty YAML file is an empty map', () => {
     expect(parseYaml('', 'f').value).to.deep.equal({});
     expect(parseYaml('# nothing\n', 'f').value).to.deep.equal({});
   });
 
-  it('with the same key twice is refused', () => {
+  it('a YAML file with the same key twice is refused', () => {
     const { value, problems } = parseYaml('a: 1\nb: 2\na: 3\n', 'f.yaml');
     expect(value).to.equal(undefined);
     expect(problems).to.deep.equal([
@@ -190,13 +190,13 @@ describe('a YAML file', () => {
     ]);
   });
 
-  it('with a cron expression without quotes is refused on its line', () => {
+  it('a YAML file with a cron expression without quotes is refused on its line', () => {
     const { value, problems } = parseYaml('sweeper:\n  cron: */10 * * * *\n', 'f');
     expect(value).to.equal(undefined);
     expect(problems[0]).to.include({ line: 2, code: 'syntax', severity: 'error' });
   });
 
-  it('with an alias of nothing is refused, not thrown', () => {
+  it('a YAML alias of nothing is refused, not thrown', () => {
     const { value, problems } = parseYaml('command: /bin/ls\nargs: *all\n', 'f');
     expect(value).to.equal(undefined);
     expect(problems.map(({ code }) => code)).to.deep.equal(['syntax']);
@@ -208,7 +208,7 @@ describe('a file that cannot be read', () => {
     ['JSON', readJsonFile],
     ['YAML', readYamlFile],
   ] as const) {
-    it(`is one problem without a line: ${kind}`, async () => {
+    it(`a missing file is one problem without a line: ${kind}`, async () => {
       const file = join(temporaryDirectory(), 'nothing');
       const located = await read(files, file, 'queues');
       expect(located.value).to.equal(undefined);
@@ -240,7 +240,7 @@ describe('a file that cannot be read', () => {
       ['deeper than anybody means', `${'{"a":'.repeat(200)}1${'}'.repeat(200)}`],
       ['of lists', `${'['.repeat(50_000)}1${']'.repeat(50_000)}`],
     ] as const) {
-      it(`is nested too deeply: ${kind} ${what}`, async () => {
+      it(`a file that is nested too deeply is a problem: ${kind} ${what}`, async () => {
         const file = join(temporaryDirectory(), 'f');
         writeFileSync(file, text);
         const { value, problems } = await read(files, file, 'queues');

@@ -18,16 +18,16 @@ describe('the word that was meant', () => {
     ['', undefined],
   ];
   for (const [word, candidate] of meant) {
-    it(`by "${word}" is ${candidate ?? 'none'}`, () => {
+    it(`"${word}" probably stands for ${candidate ?? 'no known word'}`, () => {
       expect(nearest(word, keys)).to.equal(candidate);
     });
   }
 
-  it('is never the word itself', () => {
+  it('a word never stands for itself as a misspelt one', () => {
     expect(nearest('nCore', ['nCore'])).to.equal(undefined);
   });
 
-  it('among names is also one that begins alike, the likeliest first and no more than five', () => {
+  it('a name also stands for one that begins alike, the likeliest first and no more than five', () => {
     const queues = ['SITE_4G', 'SITE_8G', 'SITE_12G', 'SITE_16G', 'SITE_20G', 'SITE_24G', 'OTHER'];
     expect(similar('SITE', queues)).to.deep.equal(queues.slice(0, 5));
     expect(similar('SITE_4', queues)[0]).to.equal('SITE_4G');

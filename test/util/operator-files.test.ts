@@ -13,7 +13,7 @@ const never = () => new Promise<never>(() => undefined);
 const soon = () => Promise.resolve('read');
 
 describe('the files that operators name', () => {
-  it('are read whole', async () => {
+  it('the files that operators name are read whole', async () => {
     const file = join(temporaryDirectory(), 'template.yaml');
     writeFileSync(file, 'command: /bin/true\n');
     const { bytes } = await new OperatorFiles({ clock: systemClock }).read(file, 'template');
@@ -74,14 +74,14 @@ describe('the files that operators name', () => {
       return all;
     };
 
-    it('are given up after the deadline, with the file system in the message', async () => {
+    it('a file on a hanging file system is given up after the deadline, with the file system in the message', async () => {
       const file = join(directory, 'nfs/template.yaml');
       expect(await givenUp([files.run(file, 'reading', never)])).to.deep.equal([
         `ThresherError: reading ${file} (the file system at ${join(directory, 'nfs')}) did not come back within 5 s`,
       ]);
     });
 
-    it('take two threads at most, and the others learn at once that it hangs', async () => {
+    it('files on a hanging file system take two threads at most, and further calls learn at once that it hangs', async () => {
       let begun = 0;
       const hang = () => {
         begun++;
@@ -96,7 +96,7 @@ describe('the files that operators name', () => {
       );
     });
 
-    it('delay no file of another file system, nor one beside a link that leads there', async () => {
+    it('a hanging file system delays no file of another one, nor one beside a link that leads there', async () => {
       for (const name of ['a', 'b', 'c']) symlinkSync('nfs', join(directory, name));
       const hung = ['a', 'b', 'c'].map((name) =>
         files.run(join(directory, name, 'template.yaml'), 'reading', never),
@@ -105,7 +105,7 @@ describe('the files that operators name', () => {
       expect(await files.run(join(directory, 'template.yaml'), 'reading', soon)).to.equal('read');
     });
 
-    it('are read again as soon as the file system answers', async () => {
+    it('a file is read again as soon as its file system answers', async () => {
       const release: (() => void)[] = [];
       const hang = () => new Promise<void>((resolve) => release.push(resolve));
       const file = join(directory, 'nfs/template.yaml');

@@ -35,7 +35,7 @@ describe('placeholders', () => {
     expect(fillPlaceholders(text, values)).to.equal(text);
   });
 
-  it('never look into a value that was filled in', () => {
+  it('a placeholder inside a value that was filled in stays as it is', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: fc.constantFrom('$', '{', '}', 'workerID', '&', '`', "'", '"', '\n') }),
@@ -67,7 +67,7 @@ describe('placeholders', () => {
     expect(unknownPlaceholders(text, new Set(['workerID']))).to.deep.equal(['worker', '_workerID_x', '']);
   });
 
-  it('that are unknown are just those that filling leaves as written', () => {
+  it('unknown placeholders are just those that filling leaves as written', () => {
     const name = fc.constantFrom('workerID', 'queueName', 'nothing', '_workerID_1.0', '_workerID_', 'a b');
     fc.assert(
       fc.property(fc.array(name), (names) => {

@@ -98,12 +98,12 @@ for (const [name, read] of readers)
       expect(await refusal('/proc/self/status', { ...rules, largest: 10 })).to.match(/^too-large/);
     });
 
-    it('says as open(2) does that there is no file', async () => {
+    it('a missing file fails as open(2) fails', async () => {
       const error: unknown = await read(path('none'), rules).catch((thrown: unknown) => thrown);
       expect(error).to.include({ code: 'ENOENT' });
     });
 
-    it('says as open(2) does that a file stands in the place of a directory', async () => {
+    it('a file in the place of a directory fails as open(2) fails', async () => {
       writeFileSync(path('file'), '');
       mkdirSync(path('directory'));
       const error: unknown = await read(path('file/none'), rules).catch((thrown: unknown) => thrown);

@@ -40,7 +40,7 @@ describe('removeTree', () => {
     expect(readdirSync(directory)).to.deep.equal(['kept']);
   });
 
-  it('is content where there is nothing', async () => {
+  it('removeTree succeeds when the file does not exist', async () => {
     await removeTree(path('none'), laneOn());
   });
 

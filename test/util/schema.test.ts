@@ -172,7 +172,7 @@ describe('a schema', () => {
     ],
     ['another thing altogether', [], '', 'wrong-type', 'it is []; it must be an object { ... }'],
   ] as const) {
-    it(`says what is wrong with ${what}`, () => {
+    it(`a schema names the mistake of ${what}`, () => {
       expect(check(Sample, value)).to.deep.equal({ ok: false, problems: [{ pointer, code, message }] });
     });
   }

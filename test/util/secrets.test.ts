@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { hidden, maskText, withoutSecrets } from '../../src/util/secrets.ts';
 
-describe('what is shown of a secret', () => {
+describe('secrets in a worker as it is shown', () => {
   for (const [what, text, shown] of [
     [
       'a key as PEM',
@@ -27,7 +27,7 @@ describe('what is shown of a secret', () => {
     ['a basic authorization', 'Authorization: basic dTpw', 'Authorization: basic (hidden)'],
     ['JSON in a text', `'{"password": "hunter8", "site": "A"}'`, `'{"password": "(hidden)", "site": "A"}'`],
   ] as const) {
-    it(`of ${what} is (hidden)`, () => {
+    it(`a secret of ${what} is shown as (hidden)`, () => {
       expect(maskText(text)).to.equal(shown);
     });
   }
@@ -42,22 +42,22 @@ describe('what is shown of a secret', () => {
     'COMPASS=north',
     'PWD=/tmp',
   ])
-    it(`stays where there is none: ${shown}`, () => {
+    it(`a text without a secret is shown as it is: ${shown}`, () => {
       expect(maskText(shown)).to.equal(shown);
     });
 
-  it('of a list of arguments is (hidden) behind the option that it belongs to', () => {
+  it('a secret in a list of arguments is hidden behind its option', () => {
     const args = ['--password', 'hunter4', '--site', 'A', '--token', '/tokens/site', '--secret'];
     expect(withoutSecrets('args', args)).to.deep.equal(args.with(1, hidden));
   });
 
-  it('of an option inside the value of a variable is (hidden)', () => {
+  it('a secret of an option inside the value of a variable is hidden', () => {
     expect(withoutSecrets('env', [{ name: 'OPTIONS', value: '--password hunter4' }])).to.deep.equal([
       { name: 'OPTIONS', value: '--password (hidden)' },
     ]);
   });
 
-  it('of a variable of a container is (hidden) where its name says so, and its value where it is a place', () => {
+  it('a variable of a container is hidden if its name tells a secret, and its value is shown if it is a path', () => {
     const env = [
       { name: 'API_KEY', value: '12345' },
       { name: 'SITE_TOKEN', value: '/tokens/site' },
@@ -73,7 +73,7 @@ describe('what is shown of a secret', () => {
     });
   });
 
-  it('of a volume of a Secret is its name, by which an operator finds it', () => {
+  it('a volume of a Secret shows its name, by which an operator finds it', () => {
     const volume = { name: 'proxy', secret: { secretName: 'proxy-secret', defaultMode: 256 } };
     expect(withoutSecrets('', volume)).to.deep.equal(volume);
   });

@@ -63,7 +63,7 @@ describe('a token bucket', () => {
     );
   });
 
-  it('says to the millisecond when the next may go', async () => {
+  it('a token bucket tells to the millisecond when it lets the next one through', async () => {
     await fc.assert(
       fc.asyncProperty(rates, bursts, pauses, fc.nat({ max: 5 }), async (rate, burst, waits, owed) => {
         const clock = new ManualClock();
@@ -84,7 +84,7 @@ describe('a token bucket', () => {
     );
   });
 
-  it('takes more than is there as owed', async () => {
+  it('a token bucket owes the tokens that are taken beyond its content', async () => {
     const clock = new ManualClock();
     const bucket = new TokenBucket(1, 10, clock);
     bucket.take(4);

@@ -8,7 +8,7 @@ const year2178 = Date.UTC(2178, 0, 1);
 describe('the floor of worker ids', () => {
   const time = fc.integer({ min: 0, max: year2178 });
 
-  it('never falls as time goes on', () => {
+  it('the floor of worker ids never falls as time goes on', () => {
     fc.assert(
       fc.property(time, time, (a, b) => {
         expect(workerIdFloor(Math.min(a, b))).to.be.at.most(workerIdFloor(Math.max(a, b)));
@@ -61,18 +61,18 @@ describe('the factory id', () => {
   });
 
   for (const wrong of ['', '-a', 'a-', 'A', '1a', 'a_b', 'a.b', 'a'.repeat(31)]) {
-    it(`is not "${wrong}"`, () => {
+    it(`"${wrong}" is no factory id`, () => {
       expect(wrong).not.to.match(new RegExp(factoryIdPattern));
     });
   }
 
   for (const right of ['a', 'a1', 'a-b', 'a'.repeat(30)]) {
-    it(`may be "${right}"`, () => {
+    it(`"${right}" may be a factory id`, () => {
       expect(right).to.match(new RegExp(factoryIdPattern));
     });
   }
 
-  it('and the worker id make the name of the backend’s object, always the same', () => {
+  it('the factory id and the worker id make the name of the backend’s object, always the same', () => {
     expect(workerName('thresher-0a', 17)).to.equal('thresher-0a-17');
   });
 });

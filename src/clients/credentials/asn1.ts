@@ -5,7 +5,7 @@ export interface Piece {
   /** 1 universal, 2 application, 3 context-specific. */
   readonly tagClass: number;
   readonly tagNumber: number;
-  /** Of a constructed one. */
+  /** Parts of a constructed one. */
   readonly parts: readonly Piece[];
   /** Content of a primitive one. */
   readonly bytes: Buffer;

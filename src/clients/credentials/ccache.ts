@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { ThresherError } from '../../worker/errors.ts';
 
-/** What a Kerberos credential cache holds. */
+/** The content of a Kerberos credential cache. */
 export interface TicketFacts {
   /** "pilot@EXAMPLE.ORG" */
   readonly principal: string;

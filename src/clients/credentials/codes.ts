@@ -1,49 +1,50 @@
 import type { Table } from '../../codes/codes.ts';
 import type { Explanation } from '../../codes/explanation.ts';
 
-/** What is wrong with a credential, or kept it from being renewed. */
+/** Faults of a credential, or of its renewal. */
 export const credentialErrors = {
   'credential-missing': {
-    meaning: 'The file of a credential is not there, or cannot be read.',
-    remedy: 'Check the path and its permissions, and whatever is to put it there.',
+    meaning: 'The file of a credential does not exist, or thresher cannot read it.',
+    remedy: 'Check the path, its permissions, and the program that should put the file there.',
   },
   'credential-wrong': {
     meaning:
-      'A file is no usable credential: empty, cut off, rubbish, with a key that does not fit or a chain with a gap.',
-    remedy: 'Make it anew; the message says what is wrong with it.',
+      'A file is no usable credential: it is empty, truncated or garbage, its key does not fit, or its chain has a gap.',
+    remedy: 'Make a new one; the message names the fault.',
   },
   'credential-exposed': {
-    meaning: 'Others than the user of the daemon can read or change a secret file.',
-    remedy: 'Give it to the user of the daemon and `chmod 600` it; Grid tools refuse it otherwise.',
+    meaning: 'Other users than that of the daemon can read or change a secret file.',
+    remedy: 'Give the file to the user of the daemon and `chmod 600` it; otherwise Grid tools refuse it.',
   },
   'credential-source-ending': {
-    meaning: 'What credentials are made from ends so soon that they are shorter than they should be.',
-    remedy: 'Replace the long-lived proxy or certificate named.',
+    meaning: 'The source of a credential ends so soon that the new credential would be too short.',
+    remedy: 'Replace the long-lived proxy or certificate that the message names.',
   },
   'credential-only-watched': {
-    meaning: 'A credential is to be renewed, but this manager only watches it.',
-    remedy: 'Renew it by what made it, or let another credential manager do so.',
+    meaning: 'The manager of this credential only watches it, and cannot renew it.',
+    remedy: 'Renew the credential with the program that made it, or let another credential manager do so.',
   },
   'credential-tool': {
     meaning: 'The program that makes a credential is missing, failed, or did not end in time.',
-    remedy: "See the program's own words in the message; run it by hand as the user of the daemon.",
+    remedy: "See the program's own words in the message; run the program by hand as the user of the daemon.",
   },
   'credential-unfit': {
     meaning:
-      'What was made anew is not what was asked for: too short a lifetime, no such VO, somebody else. The last good one stays.',
+      'A new credential differs from the requested one: too short a lifetime, a missing VO, another subject. thresher keeps the last good one.',
     remedy: 'See the message; ask the VO or the issuer, or change the options.',
   },
   'credential-unwritable': {
-    meaning: 'A new credential cannot be put in place. The last good one stays.',
-    remedy: 'Check the directory, its permissions and the room on its disk.',
+    meaning: 'thresher cannot put a new credential in place, and keeps the last good one.',
+    remedy: 'Check the directory, its permissions and the space on its disk.',
   },
   'credential-secret': {
-    meaning: 'A Secret is not what was applied: something else writes the same key.',
+    meaning:
+      'The content of a Secret differs from the one that thresher applied: another client writes the same key.',
     remedy:
       'Find the other writer (`kubectl get secret -o yaml --show-managed-fields`), or use a key of your own.',
   },
   'credential-issuer': {
-    meaning: 'The token issuer cannot be reached, or refused.',
+    meaning: 'The token issuer does not answer, or refuses.',
     remedy: 'See the message; check issuer, client, scopes and audience.',
   },
 } as const satisfies Record<string, Explanation>;

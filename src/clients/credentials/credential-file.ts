@@ -18,7 +18,7 @@ export type RenewedFile =
   | { readonly kind: 'renewed' | 'unchanged'; readonly name: string }
   | { readonly kind: 'failed'; readonly name: string; readonly error: WorkerError };
 
-/** Looks at a credential file afresh. Never throws for what is wrong with it. */
+/** Reads a credential file again. It never throws for a fault of the file. */
 export async function inspectFile(path: string): Promise<FileState> {
   try {
     const file = await readSecretFile(path);
@@ -35,8 +35,8 @@ export async function inspectFile(path: string): Promise<FileState> {
 }
 
 /**
- * When a credential is due that should have `left` of its `lifetime`: a VO or issuer may give less than was asked for, and
- * then it is due at the same part of what it has. All in ms.
+ * The time at which a credential is due that should have `left` of its `lifetime`: a VO or issuer may give less than
+ * requested, and then the credential is due at the same part of its life. All in ms.
  * @returns ms UTC; undefined: never, since it has no end.
  */
 export function dueAt(
@@ -49,8 +49,8 @@ export function dueAt(
 }
 
 /**
- * What a renewal comes to where nothing can be renewed: whoever asks for a new one, or needs one, learns that none comes
- * from here.
+ * The result of a renewal by a manager that only watches: a caller who asks for a new credential, or needs one, learns
+ * that this manager makes none.
  * @param now ms UTC
  */
 export function watchedOutcome(state: FileState, force: boolean, now: number): RenewedFile {
@@ -59,11 +59,11 @@ export function watchedOutcome(state: FileState, force: boolean, now: number): R
   const over = expiresAt <= now;
   if (!force && !over) return { kind: 'unchanged', name };
   const ended = over ? `ended at ${isoTime(expiresAt)}, and ` : '';
-  const message = `${name} ${ended}is only watched: what made it must renew it`;
+  const message = `${name} ${ended}is only watched: the program that made it must renew it`;
   return { kind: 'failed', name, error: { code: 'credential-only-watched', message } };
 }
 
-/** The outcome of a renewal; what it throws on purpose is one too. */
+/** The outcome of a renewal; an error that it throws on purpose is one, too. */
 export async function outcomeOf(
   name: string,
   renew: () => Promise<'renewed' | 'unchanged'>,

@@ -2,7 +2,7 @@ import { readCcache } from './ccache.ts';
 import { readToken } from './jwt.ts';
 import { readX509 } from './x509.ts';
 
-/** What is known of a credential of any kind. Nothing of it is secret. */
+/** The known facts of a credential of any kind. None of them is secret. */
 export interface ReadCredential {
   readonly kind: 'x509' | 'token' | 'kerberos';
   readonly subject: string;
@@ -13,13 +13,13 @@ export interface ReadCredential {
   readonly notBefore?: number;
   /** SHA-256, hex. */
   readonly digest: string;
-  /** Whether somebody who reads the file could use it: a certificate alone is public. */
+  /** Whether a reader of the file could use the credential: a certificate alone is public. */
   readonly secret: boolean;
 }
 
 /**
- * Finds out what a file holds, and reads it.
- * @param source what it is called in messages.
+ * Detects the kind of a credential file, and reads it.
+ * @param source name of the file in messages.
  * @throws ThresherError `credential-wrong`. Nothing of the content is in its message.
  */
 export function readCredential(bytes: Buffer, source: string): ReadCredential {
@@ -55,7 +55,7 @@ export function readCredential(bytes: Buffer, source: string): ReadCredential {
   };
 }
 
-/** What is told of it. */
+/** The facts that thresher shows of it. */
 export function publicFacts(read: ReadCredential): Omit<ReadCredential, 'secret'> {
   const { kind, subject, issuer, vo, expiresAt, notBefore, digest } = read;
   return {

@@ -1,6 +1,6 @@
 /**
- * Variables of the daemon that programs of the Grid, Kerberos and HTCondor need: where they find their libraries, trusted
- * authorities and servers. Whatever else it has (tokens, passwords) is not theirs.
+ * Variables of the daemon that programs of the Grid, Kerberos and HTCondor need to find their libraries, trusted
+ * authorities and servers. They do not get the others (tokens, passwords).
  */
 const passed =
   /^(PATH|HOME|USER|LOGNAME|LANG|LC_[A-Z]+|TZ|TMPDIR|LD_LIBRARY_PATH|X509_CERT_DIR|X509_VOMS_DIR|X509_VOMSES|VOMS_USERCONF|GLOBUS_LOCATION|GLOBUS_TCP_PORT_RANGE|ARC_LOCATION|ARC_CONFIG|KRB5_CONFIG|CONDOR_CONFIG|_CONDOR_[A-Z_]+)$/;

@@ -17,9 +17,9 @@ import { hasCode, syncToDisk } from '../../util/files.ts';
 import { messageOf, ThresherError } from '../../worker/errors.ts';
 import type { Reason } from '../../worker/reason.ts';
 
-/** No credential is longer; whoever names a log or a disk here made a mistake. Bytes. */
+/** No credential is longer; a longer file is a log or a disk, named by mistake. Bytes. */
 const largest = 1024 * 1024;
-/** What a crash left beside a credential is removed when it is older than any program may run, ms. */
+/** Age at which a file that a crash left beside a credential is removed: older than any program may run, ms. */
 const leftoverAge = 3_600_000;
 
 /** A file as it was at one moment. */
@@ -69,8 +69,8 @@ async function readOpened(file: FileHandle, path: string): Promise<SecretFile> {
 }
 
 /**
- * What is wrong with owner and mode of a file that holds a secret; undefined if nothing is.
- * @param user who reads it: our own user id. Files of root are in good hands too.
+ * The fault in owner or mode of a file that holds a secret; undefined if there is none.
+ * @param user the reader: our own user id. Files of root are in good hands too.
  */
 export function exposure(
   path: string,
@@ -87,7 +87,7 @@ export function exposure(
   return { code: 'credential-exposed', message: `${path} holds a secret and ${faults.join(' and ')}` };
 }
 
-/** Changes whenever the file is changed or replaced; says so too if it is not there. Cheap: nothing is read. */
+/** Changes whenever the file is changed, replaced or removed. Cheap: it reads nothing. */
 export async function fileVersion(path: string): Promise<string> {
   try {
     const { mtimeNs, ctimeNs, ino, size } = await stat(path, { bigint: true });
@@ -98,10 +98,11 @@ export async function fileVersion(path: string): Promise<string> {
 }
 
 /**
- * Replaces a secret file by what `make` writes to the path it is given, once `check` found it good: on the disk, 0600, as a
- * whole or not at all. Until then it lies in a directory that nobody else can enter, whatever mode a program gives it.
- * A link stays one: what it leads to is replaced.
- * @throws ThresherError `credential-unwritable`, `credential-tool` if nothing was written, or what `make` and `check` throw.
+ * Replaces a secret file by the file that `make` writes to the path it is given, once `check` found it good: on the
+ * disk, 0600, as a whole or not at all. Until then the new file lies in a directory that only this user can enter,
+ * whatever mode a program gives it. A link stays a link: its target is replaced.
+ * @throws ThresherError `credential-unwritable`, `credential-tool` if nothing was written, or the error of `make` or
+ * `check`.
  */
 export async function replaceBy(
   path: string,
@@ -149,13 +150,13 @@ interface Owner {
   readonly gid: number;
 }
 
-/** Whose the file is that is replaced; of one that is not there yet, its directory's. */
+/** The owner of the file to replace; for a missing file, that of its directory. */
 async function ownerOf(target: string): Promise<Owner | undefined> {
   const found = await stat(target).catch(() => stat(dirname(target)));
   return { uid: found.uid, gid: found.gid };
 }
 
-/** Gives what was written its owner and mode and brings it to the disk; @returns what it holds. */
+/** Gives the new file its owner and mode and brings it to the disk; @returns its content. */
 async function settle(temporary: string, owner: Owner | undefined): Promise<Buffer> {
   let file: FileHandle;
   try {
@@ -188,7 +189,7 @@ function unwritable(path: string, cause: unknown): ThresherError {
   );
 }
 
-/** What daemons that were killed left: it holds keys. */
+/** Directories that killed daemons left: they hold keys. */
 async function removeLeftovers(target: string, clock: Clock): Promise<void> {
   const directory = dirname(target);
   const names = await readdir(directory).catch(() => []);

@@ -3,7 +3,7 @@ import Type from 'typebox';
 import { check } from '../../util/schema.ts';
 import { ThresherError } from '../../worker/errors.ts';
 
-/** What a token says of itself. Its signature is for those to check who accept it. */
+/** The claims of a token. Only the services that accept it check its signature. */
 export interface TokenFacts {
   readonly subject: string;
   readonly issuer: string;
@@ -11,7 +11,7 @@ export interface TokenFacts {
   readonly expiresAt: number | undefined;
   readonly notBefore: number | undefined;
   readonly scopes: readonly string[];
-  /** Who may accept it. */
+  /** The services that may accept it. */
   readonly audience: readonly string[];
   /** SHA-256 of the token, hex. */
   readonly digest: string;
@@ -49,7 +49,7 @@ export function readToken(text: string, source: string): TokenFacts {
   }
   const checked = check(Claims, claims);
   if (!checked.ok) {
-    // Where they are, and not what they are: they are part of the token.
+    // Names the claims without their values, which are part of the token.
     const places = new Set(checked.problems.map(({ pointer }) => pointer.split('/')[1] ?? 'all of it'));
     throw wrong(`is no JWT as expected: wrong in its claims is ${[...places].join(', ')}`);
   }

@@ -46,12 +46,12 @@ export class ProxyMaker {
     return [{ ...state, warnings: [...state.warnings, ...(await this.#sourceWarnings())] }];
   }
 
-  /** Changes when the source is replaced, or the proxy by somebody else. */
+  /** Changes when an operator replaces the source, or another program the proxy. */
   async fingerprint(): Promise<string> {
     return `${await fileVersion(this.#plan.source)}, ${await fileVersion(this.#plan.path)}`;
   }
 
-  /** Makes the proxy anew if it is due, or with `force`. The last good one stays unless the new one is good. */
+  /** Makes a new proxy if it is due, or with `force`. The last good one stays unless the new one is good. */
   async renew({ force }: { readonly force: boolean }, signal: AbortSignal): Promise<RenewedFile[]> {
     const { path } = this.#plan;
     const outcome = await outcomeOf(path, async () => {
@@ -79,7 +79,8 @@ export class ProxyMaker {
     const state = await inspectFile(path);
     if (state.kind === 'broken' || state.facts.kind !== 'x509') return true;
     if (this.#clock.now() >= (dueAt(state.facts, { left: renewBelow, lifetime }) ?? 0)) return true;
-    // Who replaced the long-lived one wants others made of it. One of the future would be newer than whatever is made.
+    // An operator who replaced the long-lived proxy wants new ones made from it. A source with a time in the future
+    // would be newer than any proxy made from it.
     const replaced = await modifiedAt(source);
     return replaced > (await modifiedAt(path)) && replaced <= this.#clock.now();
   }
@@ -132,7 +133,7 @@ function checkNew(plan: ProxyPlan, made: X509Credential, source: X509Credential,
   }
 }
 
-/** What is there, if it can be read. */
+/** The present file, if it can be read. */
 async function readProxy(path: string): Promise<X509Credential | undefined> {
   try {
     return readX509((await readSecretFile(path)).bytes.toString('utf8'), path);
@@ -157,7 +158,7 @@ function hasVo({ voms }: X509Credential, wanted: string): boolean {
   return voms.some(({ vo }) => vo === name);
 }
 
-/** Older servers name roles and capabilities that nobody has. */
+/** Older servers list roles and capabilities without a holder. */
 function plainFqan(fqan: string): string {
   return fqan.replace(/\/Role=NULL|\/Capability=NULL/g, '');
 }

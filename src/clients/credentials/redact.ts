@@ -3,8 +3,9 @@ import { dirname } from 'node:path';
 import { hidden } from '../../util/secrets.ts';
 
 /**
- * A line of somebody else's words without what looks like a secret: a piece of PEM, a token, and `secrets`, which are known to
- * be some, also as they stand in a URL. A path stays where there is such a file, or a directory for it.
+ * A line of another program's words without anything that looks like a secret: a piece of PEM, a token, and `secrets`,
+ * which are known to be some, also in the form that a URL has. A path stays if such a file exists, or a directory for
+ * it.
  */
 export function withoutSecrets(line: string, secrets: readonly string[]): string {
   let shown = line.replace(/[\w-]{10,}\.[\w-]{10,}\.[\w-]+/g, hidden);

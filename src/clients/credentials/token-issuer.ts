@@ -75,7 +75,7 @@ export class TokenIssuer {
       const init = { ...options, signal: AbortSignal.any(signals), dispatcher: this.#agent };
       const answer = await fetch(url, init as RequestInit);
       const body = await answer.text();
-      // Of Node's own kind: undici's is another class.
+      // Node's own class: undici's is another one.
       return new Response(body === '' ? null : body, {
         status: answer.status,
         headers: [...answer.headers.entries()],
@@ -95,7 +95,7 @@ export class TokenIssuer {
 
 type RequestInit = NonNullable<Parameters<typeof fetch>[1]>;
 
-/** Nothing of an answer's body but what an issuer says of an error. */
+/** An error shows nothing of an answer's body but the issuer's own error. */
 function whyFailed(error: unknown): string {
   if (error instanceof oidc.ResponseBodyError) {
     const { status, error: code, error_description: more } = error;
@@ -113,7 +113,7 @@ function whyFailed(error: unknown): string {
     const status = statusOf(cause);
     return `answered something else than was expected${status === undefined ? '' : ` (HTTP ${status})`}: ${error.message}`;
   }
-  // Of undici: what went wrong on the way.
+  // undici reports a failed connection in this form.
   if (error.message === 'fetch failed' && cause instanceof Error)
     return `cannot be reached: ${cause.message || String('code' in cause ? cause.code : cause.name)}`;
   return `failed: ${error.message}`;

@@ -11,6 +11,6 @@ export const toolOptions = (program: string, seconds: number) => ({
     default: seconds,
     exclusiveMinimum: 0,
     maximum: 3600,
-    description: 'The program is killed after this time, s.',
+    description: 'Seconds after which the manager kills the program.',
   }),
 });

@@ -7,9 +7,9 @@ import { withoutSecrets } from './redact.ts';
 export interface ToolCall {
   readonly command: string;
   readonly args: readonly string[];
-  /** All of it: nothing of the daemon's own is added. */
+  /** The whole environment: the program gets nothing of the daemon's own. */
   readonly environment: Readonly<Record<string, string>>;
-  /** What it reads; then its input ends, so that none waits for an answer. Never shown. */
+  /** Its standard input, which then ends, so that no program waits for an answer. Never shown. */
   readonly input?: string;
   /** Other texts that are never shown. */
   readonly secrets?: readonly string[];
@@ -27,8 +27,8 @@ const shownLength = 200;
 
 /**
  * Runs a program without a shell, in a process group of its own, which is killed as a whole at the limit.
- * @returns what it wrote to its standard output.
- * @throws ThresherError `credential-tool` with its last words, in which nothing looks like a secret.
+ * @returns its standard output.
+ * @throws ThresherError `credential-tool` with its last words, from which secrets are removed.
  */
 export async function runTool(call: ToolCall): Promise<string> {
   const { secrets = [], ...program } = call;
@@ -50,7 +50,7 @@ export async function runTool(call: ToolCall): Promise<string> {
   return end.stdout;
 }
 
-/** The end of what it complained of, in one line. */
+/** The end of its error output, in one line. */
 function lastWords({ stdout, stderr }: ProgramEnd, secrets: readonly string[]): string {
   const from = (text: string) =>
     text

@@ -1,6 +1,6 @@
 import { parseDer, type Piece, tags } from './asn1.ts';
 
-/** What a VO says of the bearer of a proxy. */
+/** The statement of a VO about the bearer of a proxy. */
 export interface VomsAttributes {
   readonly vo: string;
   /** "/atlas/Role=production", the first is the primary one. */
@@ -16,7 +16,7 @@ export interface VomsAttributes {
 export const vomsOid = '1.3.6.1.4.1.8005.100.100.5';
 const fqanOid = '1.3.6.1.4.1.8005.100.100.4';
 
-/** Attribute certificates of the extension. What cannot be read of them is left out. Source: RFC 5755, 4.1. */
+/** Attribute certificates of the extension. Unreadable ones are left out. Source: RFC 5755, 4.1. */
 export function readVoms(extension: Uint8Array): VomsAttributes[] {
   const outer = parseDer(extension);
   const certificates = outer?.parts.flatMap((one) => (isCertificate(one) ? [one] : one.parts)) ?? [];

@@ -3,7 +3,7 @@ import { messageOf, ThresherError } from '../../worker/errors.ts';
 import { parseDer, type Piece, tags } from './asn1.ts';
 import { type VomsAttributes, vomsOid, readVoms } from './voms.ts';
 
-/** What kind of proxy the first certificate is: by RFC 3820, its draft, by its name alone, or none. */
+/** The kind of proxy that the first certificate is: by RFC 3820, its draft, its name alone, or none. */
 export type ProxyKind = 'rfc' | 'draft' | 'legacy' | 'certificate';
 
 /** A certificate or proxy with its chain, as a file holds it. No part of it is secret. */
@@ -12,7 +12,7 @@ export interface X509Credential {
   readonly limited: boolean;
   /** "/DC=org/DC=example/CN=Jane Doe/CN=1234" */
   readonly subject: string;
-  /** Whom it stands for: the subject without what proxies added. */
+  /** The person or service that it stands for: the subject without the parts that proxies added. */
   readonly identity: string;
   readonly issuer: string;
   /** ms UTC. The latest beginning and the earliest end of the chain, attributes of VOs among it. */
@@ -59,7 +59,7 @@ export function readX509(text: string, source: string): X509Credential {
   if (leaf === undefined) throw wrong('has no certificate in PEM (-----BEGIN CERTIFICATE-----)');
   const hasKey = checkKey(text, leaf.certificate, wrong);
   if (!hasKey && leaf.kind !== 'certificate')
-    throw wrong('has no whole private key, without which nobody can use the proxy');
+    throw wrong('has no whole private key, without which the proxy cannot be used');
   const chain = chainOf(leaf, links, wrong);
   const last = chain.at(-1);
   if (last === undefined || last.kind !== 'certificate')

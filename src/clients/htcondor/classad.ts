@@ -15,11 +15,12 @@ export function parseJobId(text: string): JobId | undefined {
 }
 
 /**
- * A string in an expression that a tool of HTCondor gets in its arguments, or that stands behind `+attribute =` of a submit
- * file: whatever is in it, it ends nowhere else than at its end. Tools read expressions as old ClassAds, where a backslash
- * stands for itself unless a quote follows (seen: `size("\n")` is 2). What ends in a backslash can only be computed: as the
- * value of an attribute it stays an expression.
- * @throws RangeError for the end of a line, which would be the end of the expression, and a NUL: there is no way to write them.
+ * A string in an expression that a tool of HTCondor gets in its arguments, or that stands behind `+attribute =` of a
+ * submit file: whatever it contains, it ends only at its end. Tools read expressions as old ClassAds, in which a
+ * backslash stands for itself unless a quote follows (seen: `size("\n")` is 2). A string that ends in a backslash can
+ * only be computed: as the value of an attribute it stays an expression.
+ * @throws RangeError for the end of a line, which would be the end of the expression, and a NUL: there is no way to
+ * write them.
  */
 export function classAdString(text: string): string {
   if (/[\0\n\r]/.test(text)) throw new RangeError('a ClassAd string cannot hold the end of a line, or a NUL');

@@ -15,7 +15,7 @@ export interface ClientOptions extends ToolsOptions {
 export interface SubmitOptions {
   /** Hands all files over to the schedd, as a remote one needs it. */
   readonly spool?: boolean;
-  /** What relative paths in the text are relative to. Default "/". */
+  /** Base of relative paths in the text. Default "/". */
   readonly directory?: string;
   /** Variables that it gets beside those that every command of HTCondor gets: for `$ENV(NAME)` in the text. */
   readonly environment?: Readonly<Record<string, string>>;
@@ -25,12 +25,12 @@ export interface SubmitOptions {
 
 export type JobAction = 'remove' | 'hold' | 'release';
 
-/** What became of the jobs that an action was for. */
+/** The results of an action, as numbers of jobs. */
 export interface ActionCounts {
   readonly succeeded: number;
   readonly failed: number;
   readonly notFound: number;
-  /** Of a status that the action is not for: only a held job is released. */
+  /** Jobs in a status that the action does not fit: only a held job can be released. */
   readonly badStatus: number;
   readonly alreadyDone: number;
   readonly denied: number;
@@ -74,8 +74,8 @@ export class HTCondorClient {
   }
 
   /**
-   * Has `condor_submit` read a text without submitting anything; the schedd is not asked.
-   * @returns what it warns of. @throws HTCondorError `condor-submit-wrong` if it would refuse it
+   * Lets `condor_submit` read a text without submitting anything; it does not ask the schedd.
+   * @returns its warnings. @throws HTCondorError `condor-submit-wrong` if it would refuse the text
    */
   async dryRun(
     text: string,
@@ -96,7 +96,7 @@ export class HTCondorClient {
 
   /** Asks whether jobs may be submitted. @throws HTCondorError if not */
   async ping(signal: AbortSignal): Promise<void> {
-    // Of a schedd that cannot be found condor_ping does not say why.
+    // condor_ping gives no cause for a schedd that it cannot find, but condor_q does.
     await this.queue('false', ['ClusterId'], signal);
     const args = ['-type', 'SCHEDD', 'WRITE'];
     const tool: Tool = { command: 'condor_ping', args, changes: false, timeLimit: this.#limits.ask };
@@ -141,7 +141,7 @@ export class HTCondorClient {
     );
   }
 
-  /** Does the same to all jobs of a constraint. That there are none is no error. */
+  /** Does the same to all jobs of a constraint. A constraint without jobs is no error. */
   async act(
     action: JobAction,
     constraint: string,
@@ -242,7 +242,7 @@ function projection(attributes: readonly string[]): string[] {
   return attributes.length === 0 ? [] : ['-attributes', attributes.map(classAdName).join(',')];
 }
 
-/** `-terse` writes one line for each cluster: "1.0 - 1.9". @returns undefined if that is not what it is */
+/** `-terse` writes one line for each cluster: "1.0 - 1.9". @returns undefined for any other text */
 function submittedJobs(stdout: string): JobId[] | undefined {
   const jobs: JobId[] = [];
   for (const line of stdout.split('\n').filter((line) => line.trim() !== '')) {

@@ -9,7 +9,7 @@ export interface CondorFailure {
   readonly message: string;
   /** Whether the schedd may have carried it out: a lost answer must not be taken for a request that never came. */
   readonly maybeDone: boolean;
-  /** Of the submit text, from 1. */
+  /** Line of the submit text, from 1. */
   readonly line?: number;
 }
 
@@ -33,7 +33,7 @@ export function isHTCondorError(error: unknown, ...codes: CondorCode[]): error i
   return error instanceof HTCondorError && (codes.length === 0 || codes.includes(error.code));
 }
 
-/** What was called, for messages. */
+/** The command, for messages. */
 export interface Called {
   /** "condor_submit" */
   readonly command: string;
@@ -41,7 +41,7 @@ export interface Called {
   readonly place: string;
   /** Whether it changes anything. */
   readonly changes: boolean;
-  /** What condor_submit read. */
+  /** The submit text that condor_submit read. */
   readonly submitted?: string;
 }
 
@@ -54,9 +54,9 @@ interface Rule {
 }
 
 /**
- * What the words of HTCondor's tools mean. The first match counts: what refused comes before where it was seen, because "cannot
- * find the schedd" follows from a collector that accepts nobody. Seen with 23.9; the words of limits are those of
- * `condor_schedd.V6/qmgmt.cpp`.
+ * Meanings of the words of HTCondor's tools. The first match counts: the cause of a refusal comes before its symptom,
+ * because "cannot find the schedd" follows from a collector that accepts no client. Seen with 23.9; the words of limits
+ * are those of `condor_schedd.V6/qmgmt.cpp`.
  */
 const rules: readonly Rule[] = [
   {
@@ -105,7 +105,7 @@ const rules: readonly Rule[] = [
     code: 'condor-submit-wrong',
     maybeDone: false,
   },
-  // What it says of itself while it reads: nothing has reached the schedd by then, or all is taken back.
+  // condor_submit says this while it reads: the schedd has got nothing by then, or condor_submit takes all of it back.
   { command: /submit/, says: /^ERROR: (?!Failed to)/m, code: 'condor-submit-wrong', maybeDone: false },
   {
     says: /No such job|not running|no such job|not found in the queue|Failed to set attribute .* by constraint/i,
@@ -120,7 +120,7 @@ const afterwards = /Failed to (spool|commit)/i;
 /** Characters of a tool's words that are shown. */
 const shownLength = 400;
 
-/** The failure that the standard error of a tool tells of. */
+/** The failure that the standard error of a tool reports. */
 export function failureOf(called: Called, stderr: string, status: string): HTCondorError {
   const words = wordsOf(stderr);
   const text = words.join('\n');
@@ -138,7 +138,7 @@ export function failureOf(called: Called, stderr: string, status: string): HTCon
 
 const shortened = (text: string) => (text.length > shownLength ? `${text.slice(0, shownLength)}...` : text);
 
-/** What does not say what went wrong: advice that is the same for everybody, and warnings. */
+/** Lines that do not tell the cause: advice that is the same for all errors, and warnings. */
 const noise = /^(Extra Info:|WARNING:|Fetching data files|Submitting job|-+ ?TOOL_DEBUG)/;
 
 function wordsOf(stderr: string): string[] {

@@ -1,8 +1,8 @@
 import type { EndOfJob, EventAd, EventHead, JobEvent } from './event-types.ts';
 
 /**
- * What an event's attributes mean, by its number. Source: `condor_utils/condor_event.cpp` of HTCondor 23 (`toClassAd` of each
- * event), and "Job Event Log Codes" of its manual.
+ * The meanings of an event's attributes, by its number. Source: `condor_utils/condor_event.cpp` of HTCondor 23
+ * (`toClassAd` of each event), and "Job Event Log Codes" of its manual.
  */
 const kinds: Readonly<Record<number, (ad: EventAd, head: EventHead) => JobEvent>> = {
   0: (ad, head) => ({

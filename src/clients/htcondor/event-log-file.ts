@@ -30,7 +30,7 @@ export interface LogRead {
 /** Bytes of one reading: parsing them keeps others waiting for some 30 ms. Longer than any record. */
 const chunk = 2 * 1024 * 1024;
 const headBytes = 256;
-/** EVENT_LOG_MAX_ROTATIONS of HTCondor is 1 by default; more than this nobody keeps. */
+/** EVENT_LOG_MAX_ROTATIONS of HTCondor is 1 by default; no site keeps more than this. */
 const mostRotations = 20;
 
 interface LogFile {
@@ -53,7 +53,7 @@ export async function readLog(
   const files = await logFiles(path);
   const nothing = { events: [], garbage: [], position, more: false, gap: false };
   if (files.length === 0) return { ...nothing, gap: position !== undefined && position.offset > 0 };
-  // What is usual, many times a second: one that was replaced meanwhile shows as soon as something stands in it.
+  // The usual case, many times a second: a log that was replaced meanwhile differs as soon as it has content.
   const [newest] = files;
   if (newest?.inode === position?.inode && newest?.size === position?.offset) return nothing;
   const at = position === undefined ? -1 : await indexOf(files, position);
@@ -81,7 +81,7 @@ export async function readLog(
       const next = await positionAt(handle, file.inode, end);
       return { ...there, position: next, more: bytes.length === chunk };
     }
-    // Nothing is added to a rotated file any more: half a record at its end stays one.
+    // HTCondor adds nothing to a rotated file: half a record at its end stays half.
     const half = rest.toString('utf8').trim();
     const lost =
       half === '' ? [] : [{ at: end, bytes: rest.length, excerpt: half.slice(0, 80), file: file.path }];
@@ -92,7 +92,7 @@ export async function readLog(
   }
 }
 
-/** Where a log ends now, for who wants what comes after it. Undefined if there is none: all that it will ever have is new. */
+/** The present end of a log, for a reader of later events. Undefined if there is no log: all its content will be new. */
 export async function endOfLog(path: string): Promise<LogPosition | undefined> {
   const [file] = await logFiles(path);
   if (file === undefined) return undefined;
@@ -128,7 +128,7 @@ async function indexOf(files: readonly LogFile[], position: LogPosition): Promis
   if (handle === undefined) return -1;
   try {
     const same = digest(await readAt(handle, 0, position.headLength)) === position.head;
-    // One that is shorter now was cut, which is told otherwise.
+    // A file that is shorter now was cut, which another check reports.
     return same || file.size < position.headLength ? index : -1;
   } finally {
     await handle.close();
@@ -136,7 +136,7 @@ async function indexOf(files: readonly LogFile[], position: LogPosition): Promis
 }
 
 async function openSame({ path, inode }: LogFile): Promise<FileHandle | undefined> {
-  // Who writes the log may put a pipe into its place at any moment, also between the look and this.
+  // The writer of the log may put a pipe into its place at any moment, also between the check and this call.
   const handle = await openPlainFile(path, 'follow').catch((error: unknown) => {
     if (hasCode(error, 'ENOENT')) return undefined;
     throw error;

@@ -3,9 +3,9 @@ import { parseClassic } from './event-text.ts';
 import type { EventAd, JobEvent } from './event-types.ts';
 import { parseXml } from './event-xml.ts';
 
-/** What stood in a log and is no event. */
+/** A part of a log that is no event. */
 export interface Garbage {
-  /** Where it begins in the bytes that were read. */
+  /** Offset of its beginning in the bytes that were read. */
   readonly at: number;
   readonly bytes: number;
   /** The beginning of it. */
@@ -15,7 +15,7 @@ export interface Garbage {
 export interface EventsRead {
   readonly events: readonly JobEvent[];
   readonly garbage: readonly Garbage[];
-  /** So many bytes are done with; the rest is the beginning of a record whose end is not written yet. */
+  /** Number of bytes that are done; the rest is the beginning of a record whose end is not written yet. */
   readonly consumed: number;
 }
 
@@ -24,8 +24,8 @@ const longestRecord = 1024 * 1024;
 const excerptLength = 80;
 
 /**
- * Reads HTCondor's event logs, in any of their formats: text, XML, JSON. Nothing is remembered between calls: whoever has the
- * offset can go on, in another process, too. A half of a record is not read; a record whose writer died in it is told of as
+ * Reads HTCondor's event logs, in any of their formats: text, XML, JSON. It remembers nothing between calls, so any
+ * process that has the offset can go on. It does not read half a record; it reports a record whose writer died in it as
  * garbage as soon as another begins.
  * @param bytes of a log, from where an earlier call left off
  * @param now ms UTC: for dates without a year
@@ -73,7 +73,9 @@ interface Piece {
   readonly parse?: Format;
 }
 
-/** Where lines begin that a record can begin with. JSON writes the brace of a record, and of nothing else, at the margin. */
+/**
+ * Beginnings of lines at which a record may begin. JSON has the brace of a record, and of nothing else, at the margin.
+ */
 const starts = /^(?:\d{3} \(-?\d+\.-?\d+\.-?\d+\) |<c>|\{)/gm;
 const head = /\d{3} \(-?\d+\.-?\d+\.-?\d+\) |<c>|\{/y;
 
@@ -91,11 +93,14 @@ function recordAt(text: string, at: number): Piece | 'wait' {
 
 function nextStart(text: string, from: number): number | undefined {
   starts.lastIndex = from;
-  // Of a place in the middle of a line it is no beginning.
+  // A match needs the beginning of a line: a position in the middle of one is no beginning.
   return starts.exec(text)?.index;
 }
 
-/** What is no head, up to the next one or to the last line that is whole: the rest may be the beginning of a head. */
+/**
+ * A text without a head, up to the next head or to the end of the last whole line: the rest may be the beginning of a
+ * head.
+ */
 function garbageAt(text: string, at: number): Piece | 'wait' {
   const next = nextStart(text, at);
   const last = text.lastIndexOf('\n');
@@ -130,7 +135,7 @@ const heads = {
   json: /(?<!: )\{\r?\n/g,
 } as const;
 
-/** Where the last record of a piece begins, `at` if there is but one. */
+/** Offset of the last record of a piece, `at` if there is but one. */
 function lastHead(text: string, at: number, end: number, format: Format): number {
   const piece = text.slice(at, end);
   return at + (Array.from(piece.matchAll(heads[format]), ({ index }) => index).at(-1) ?? 0);

@@ -4,7 +4,7 @@ import type { EventAd } from './event-types.ts';
 const classicHead =
   /^(\d{3}) \((-?\d+)\.(-?\d+)\.(-?\d+)\) (\d{4}-\d\d-\d\d|\d\d\/\d\d(?:\/\d\d)?)[ T](\d\d:\d\d:\d\d(?:\.\d+)?Z?)(?: (.*))?$/;
 
-/** So much later than now may an event be, as clocks differ: an older year is meant beyond it. ms */
+/** An event may be this much later than now, as clocks differ; a later one is from an earlier year. ms */
 const day = 86_400_000;
 
 /**
@@ -58,7 +58,7 @@ function ending(lines: readonly string[]): EventAd {
   return signal === undefined ? {} : { TerminatedNormally: false, TerminatedBySignal: Number(signal) };
 }
 
-/** What stands behind the head, by the number of the event. Source: `formatBody` in `condor_utils/condor_event.cpp`. */
+/** The text behind the head, by the number of the event. Source: `formatBody` in `condor_utils/condor_event.cpp`. */
 const bodies: Readonly<Record<number, Body>> = {
   0: (title, lines) => ({
     ...some('SubmitHost', /from host: (.*)$/.exec(title)?.[1]),

@@ -1,6 +1,6 @@
 import type { JobId } from './classad.ts';
 
-/** What every event of a job has. */
+/** Attributes of every event of a job. */
 export interface EventHead extends JobId {
   /** ms UTC; undefined where the log has a time that cannot be read. */
   readonly time: number | undefined;

@@ -43,7 +43,7 @@ export class JsonObjects {
     return found;
   }
 
-  /** Whether all that was begun has ended. Nothing at all is no array, too, and how condor_q says "none". */
+  /** Whether every begun value has ended. An empty text is no array, but condor_q's way to say "none". */
   get complete(): boolean {
     return this.#depth === 0 && this.#opened === this.#closed;
   }

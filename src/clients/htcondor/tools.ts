@@ -5,17 +5,17 @@ import { NotStarted, type ProgramEnd, runProgram } from '../program.ts';
 import { type Called, failureOf, HTCondorError } from './errors.ts';
 import { Turns } from './turns.ts';
 
-/** Where a schedd is, and as whom it is asked. Whoever shares all of it shares one client. */
+/** The address of a schedd, and the identity to ask it with. Queues that share all of it share one client. */
 export interface ScheddPlace {
   /** For `-name`; undefined for the local one. */
   readonly name?: string;
   /** Its collector, for `-pool`: "cm.example.org:9618". */
   readonly pool?: string;
-  /** Of IDTOKENS; else what HTCondor's own configuration says. */
+  /** Directory of IDTOKENS; else that of HTCondor's own configuration. */
   readonly tokenDirectory?: string;
   /** For CONDOR_CONFIG; else the daemon's own. */
   readonly configFile?: string;
-  /** Of HTCondor's commands; else they are found on the PATH. */
+  /** Directory of HTCondor's commands; else they come from the PATH. */
   readonly toolDirectory?: string;
   /** For X509_USER_PROXY. */
   readonly proxyFile?: string;
@@ -76,7 +76,7 @@ export class CondorTools {
   }
 
   /**
-   * Waits for its turn and runs a command, which is told of the schedd. A status other than 0 is not a failure yet.
+   * Waits for its turn and runs a command with the schedd as its target. A status other than 0 is not a failure yet.
    * @throws HTCondorError `condor-no-tool`, `condor-timeout`, `condor-given-up`, `condor-failed`, `condor-answer`.
    */
   async run(tool: Tool, signal: AbortSignal): Promise<ProgramEnd> {
@@ -96,7 +96,7 @@ export class CondorTools {
     } catch (error) {
       if (error instanceof NotStarted) throw notStarted(tool.command, error, signal);
       if (error instanceof SyntaxError) {
-        const message = `${what} wrote what is no list of ads: ${error.message}`;
+        const message = `${what} wrote no list of ads: ${error.message}`;
         throw new HTCondorError(
           { code: 'condor-answer', message, maybeDone: tool.changes },
           {},

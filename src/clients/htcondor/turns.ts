@@ -1,4 +1,4 @@
-/** So many at once, first come first served. */
+/** Runs a bounded number of calls at once, first come first served. */
 export class Turns {
   #free: number;
   readonly #waiting: (() => void)[] = [];

@@ -6,13 +6,13 @@ import { ThresherError } from '../../worker/errors.ts';
 import { type Credentials, filesOf, readCredentials } from './credentials.ts';
 import { type ClusterAccess, readKubeconfig } from './kubeconfig.ts';
 
-/** Where a cluster and the login to it are found. */
+/** The source of a cluster's address and login. */
 export type AccessSource =
   | { readonly kind: 'file'; readonly file: string; readonly context?: string }
   /** The service account of the Pod that the daemon runs in. */
   | { readonly kind: 'in-cluster'; readonly directory?: string; readonly environment?: NodeJS.ProcessEnv };
 
-/** Where Kubernetes mounts it. */
+/** The directory where Kubernetes mounts it. */
 const serviceAccount = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 /** How often the files are looked at, ms. Kubernetes renews the tokens it mounts well before their end. */
@@ -52,7 +52,7 @@ export class Access {
   #lookedAt = -Infinity;
   #readAt = -Infinity;
   #reading: Promise<Current> | undefined;
-  /** Why what the files say now is not used at all: not even the last login is then what they mean. */
+  /** The error that forbids the use of the files' present content. The last login then no longer counts either. */
   #refused: { readonly error: unknown } | undefined;
 
   /** @param confirm throws where what was read now must not be used: for another cluster than the one so far. */
@@ -64,9 +64,10 @@ export class Access {
   }
 
   /**
-   * @throws ThresherError `kubeconfig-missing`, `kubeconfig-wrong` or `kubernetes-credentials` where there is none yet, or
-   * the last ended. What is broken while the last one is good may be half written: the last one stays, and is tried again.
-   * @throws what `confirm` throws, until the files are mended
+   * @throws ThresherError `kubeconfig-missing`, `kubeconfig-wrong` or `kubernetes-credentials` if there is none yet, or
+   * the last one has ended. A file that is broken while the last one is good may be half written: the last one stays,
+   * and the next call tries again.
+   * @throws the error of `confirm`, until the files are fixed
    */
   async current(signal: AbortSignal): Promise<Current> {
     const last = this.#current;
@@ -84,11 +85,11 @@ export class Access {
     }
   }
 
-  /** After the server refused the credentials of `generation`: reads them again, unless somebody just did. */
+  /** After the server refused the credentials of `generation`: reads them again, unless another caller just did. */
   async renew(generation: number, signal: AbortSignal): Promise<Current> {
     const last = this.#current;
     if (last !== undefined && last.generation > generation) return last;
-    // The first reading may be as old as the daemon, also where it was a moment ago that somebody asked.
+    // The first reading may be as old as the daemon, even if the last caller asked a moment ago.
     const justRead = this.#clock.monotonic() - this.#readAt < renewInterval;
     if (last !== undefined && justRead && last.generation > 1) return last;
     return this.#read(signal);
@@ -103,11 +104,11 @@ export class Access {
     const now = this.#clock.monotonic();
     if (now - this.#lookedAt < lookInterval) return false;
     this.#lookedAt = now;
-    // What was refused may be put back as it was, its times included.
+    // An operator may put refused files back as they were, their times included.
     return this.#refused !== undefined || (await fingerprint(this.#from, this.#files)) !== this.#fingerprint;
   }
 
-  /** One reading serves all who ask meanwhile; who gives up leaves it to the others. */
+  /** One reading serves all callers meanwhile; a caller that gives up leaves it to the others. */
   async #read(signal: AbortSignal): Promise<Current> {
     this.#reading ??= this.#readOnce().finally(() => (this.#reading = undefined));
     return unlessAborted(this.#reading, signal);
@@ -115,7 +116,7 @@ export class Access {
 
   async #readOnce(): Promise<Current> {
     const own = this.#source.kind === 'file' ? [this.#source.file] : [];
-    // What a file was is taken before it is read: a change in between is then found by the next look.
+    // The fingerprint of a file is taken before its content: the next check then finds a change in between.
     const before = await fingerprint(this.#from, own);
     const access = await readAccess(this.#from, this.#source);
     const named = filesOf(access).map(({ file }) => file);
@@ -182,7 +183,7 @@ export async function readAccess(files: OperatorFiles, source: AccessSource): Pr
   };
 }
 
-/** Symbolic links are followed: that is how Kubernetes replaces what it mounts. */
+/** Symbolic links are followed: Kubernetes replaces a mounted file through one. */
 async function fingerprint(from: OperatorFiles, files: readonly string[]): Promise<string> {
   const stats = await Promise.all(
     files.map(async (file) => {

@@ -1,13 +1,13 @@
 import { type Asked, KubernetesError } from './errors.ts';
 import type { Answer } from './transport.ts';
 
-/** Where the next page begins, if the text says so before its first object; the page itself says it for sure. */
+/** The beginning of the next page, if the text has it before its first object; the page itself has it for certain. */
 export function continueIn(text: string): string | undefined {
   const head = text.slice(0, text.indexOf('"items":['));
   return /"continue":"([^"\\]+)"/.exec(head)?.[1];
 }
 
-/** What a server that said yes must have said with it. */
+/** The fields that a successful answer must have. */
 export function parse(text: string, asked: Asked): object {
   const value = parsed(withoutManagedFields(text)) ?? parsed(text);
   if (typeof value === 'object' && value !== null) return value;
@@ -18,7 +18,7 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {
-    // Said by whoever asked.
+    // The caller reports it.
     return undefined;
   }
 }
@@ -26,9 +26,10 @@ function parsed(text: string): unknown {
 const managedFields = ',"managedFields":[';
 
 /**
- * Half of what an API server sends, and nobody here reads it: a third of the time to parse, and most of the garbage. What
- * looks like it is it: inside a text its quotes would be escaped. Cut too early, at a `}]` in a text of its own, the rest
- * is no JSON, and the whole is parsed instead.
+ * `managedFields` are half of an API server's answer, and no part of thresher reads them: they cost a third of the time
+ * to parse, and make most of the garbage. This text appears nowhere else: inside a string its quotes would be escaped.
+ * If the cut ends too early, at a `}]` in a string of the field itself, the rest is no JSON, and the caller parses the
+ * whole instead.
  */
 function withoutManagedFields(text: string): string {
   let rest = '';

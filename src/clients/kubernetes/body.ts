@@ -7,7 +7,7 @@ export type Ending = (asked: Asked, sent: boolean) => KubernetesError;
 
 /** A request on its way. */
 export interface Exchange {
-  /** The sink is told at once, also where the request still waits for a connection. */
+  /** The sink gets the failure at once, even while the request still waits for a connection. */
   end(why: Ending): void;
   pause(): void;
   resume(): void;
@@ -16,7 +16,7 @@ export interface Exchange {
 /** Bytes of a stream that may wait for a slow reader. */
 const mostWaiting = 1024 * 1024;
 
-/** What came of a stream and was not read yet. */
+/** The part of a stream that arrived and was not read yet. */
 export class Body {
   exchange: Exchange | undefined;
   readonly #clock: Clock;

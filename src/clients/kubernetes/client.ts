@@ -9,7 +9,7 @@ export interface CallOptions {
   readonly signal: AbortSignal;
   /** Longest wait for an answer, ms; default: the client's. */
   readonly timeout?: number;
-  /** Not worth a second try: what the server says of patience (429) then holds up nothing else. */
+  /** A call that is not worth a second try: a 429 of the server then delays no other caller. */
   readonly once?: boolean;
 }
 
@@ -45,7 +45,7 @@ export interface DeleteOptions extends CallOptions {
 
 export interface PatchOptions extends CallOptions {
   readonly kind: 'apply' | 'merge' | 'strategic' | 'json';
-  /** Who owns the fields; `apply` cannot do without. */
+  /** Owner of the fields; `apply` requires it. */
   readonly fieldManager?: string;
   /** Takes fields from other managers. */
   readonly force?: boolean;
@@ -57,7 +57,7 @@ export interface LogOptions extends CallOptions {
   readonly tailLines?: number;
   /** ms UTC */
   readonly sinceTime?: number;
-  /** Of the container before its restart. */
+  /** The log of the container before its restart. */
   readonly previous?: boolean;
   readonly limitBytes?: number;
 }
@@ -78,7 +78,7 @@ const metadataTypes = {
   list: 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json',
 } as const;
 
-/** How often a list begins anew that outlived its version. */
+/** Number of times that a list begins again after it outlived its version. */
 const listAttempts = 3;
 
 const contentTypes: Readonly<Record<PatchOptions['kind'], string>> = {
@@ -89,18 +89,18 @@ const contentTypes: Readonly<Record<PatchOptions['kind'], string>> = {
 };
 
 /**
- * One cluster's API as plain JSON. All calls reject with a KubernetesError, whose code says what is the matter and whose
- * `maybeDone` whether it may have happened; or with what `Access.current` throws.
+ * One cluster's API as plain JSON. All calls reject with a KubernetesError, whose code names the failure and whose
+ * `maybeDone` says whether the server may have acted; or with the error of `Access.current`.
  */
 export class KubernetesClient {
   readonly #requests: Requests;
 
-  /** Nothing is read or connected before the first call. */
+  /** The client reads and connects nothing before the first call. */
   constructor(options: RequestsOptions) {
     this.#requests = new Requests(options);
   }
 
-  /** What the server's clock is ahead of ours, ms, as its last answer said; 0 while they agree within two seconds. */
+  /** How far the server's clock is ahead of ours, ms, by its last answer; 0 while they agree within two seconds. */
   get clockOffset(): number {
     return this.#requests.clockOffset;
   }
@@ -111,7 +111,9 @@ export class KubernetesClient {
     return this.#call({ ...request('POST', path, options), accept, content: json(object) }) as Promise<T>;
   }
 
-  /** What `create` would do, by the server's own schema and admission, strictly; nothing is kept. */
+  /**
+   * The result that `create` would have, by the server's own schema and admission, strictly; the server keeps nothing.
+   */
   async dryRun<T extends KubernetesObject>(
     path: string,
     object: T,
@@ -156,8 +158,8 @@ export class KubernetesClient {
   }
 
   /**
-   * All objects as of one version, however many pages that takes. Objects in lists have no `kind` and `apiVersion`.
-   * @param record makes of each object what is kept of it; undefined leaves it out.
+   * All objects as of one version, however many pages they take. Objects in lists have no `kind` and `apiVersion`.
+   * @param record gives the part of each object to keep; undefined leaves the object out.
    */
   async list<R>(
     path: string,
@@ -195,9 +197,10 @@ export class KubernetesClient {
   }
 
   /**
-   * What changes after a version, until the server ends it or the loop is left. Lines that were cut off are thrown away.
-   * @param opened called when the server has taken it on.
-   * @throws KubernetesError also for what the watch itself reports as an error: `kubernetes-gone` and others.
+   * The changes after a version, until the server ends the watch or the caller leaves the loop. Truncated lines are
+   * dropped.
+   * @param opened called when the server has accepted the watch.
+   * @throws KubernetesError also for an error that the watch itself reports: `kubernetes-gone` and others.
    */
   async *watch(path: string, options: WatchOptions, opened?: () => void): AsyncGenerator<WatchEvent> {
     const { labelSelector, fieldSelector, resourceVersion, timeoutSeconds, silence } = options;

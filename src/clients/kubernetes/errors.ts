@@ -55,8 +55,8 @@ const missingRight =
   /User "([^"]*)" cannot (\S+) (?:resource "([^"]*)" in API group "([^"]*)"|path "([^"]*)")(?: in the namespace "([^"]*)")?/;
 
 /**
- * What an API server's refusal means. The first match counts. Sources: apimachinery `api/errors`, the ResourceQuota and
- * NamespaceLifecycle admission plugins, apiserver `admission/plugin/webhook`; Kubernetes 1.36.
+ * Meanings of an API server's refusals. The first match counts. Sources: apimachinery `api/errors`, the ResourceQuota
+ * and NamespaceLifecycle admission plugins, apiserver `admission/plugin/webhook`; Kubernetes 1.36.
  */
 const rules: readonly Rule[] = [
   { status: 401, code: 'kubernetes-unauthorized' },
@@ -98,7 +98,7 @@ export interface Asked {
 }
 
 /**
- * The failure that an answer tells of. An answer that is no Status is not the API's: a proxy's 404 must not pass for "no
+ * The failure that an answer reports. An answer that is no Status is not the API's: a proxy's 404 must not pass for "no
  * such Job".
  * @param headerRetryAfter of the header `Retry-After`, ms.
  */
@@ -113,7 +113,7 @@ export function failureOf(
   return statusFailure(asked, { ...status, code: http }, headerRetryAfter);
 }
 
-/** The failure that a Status object tells of; it is also what an ERROR event of a watch holds. */
+/** The failure that a Status object reports; an ERROR event of a watch holds one, too. */
 export function statusFailure(asked: Asked, status: ApiStatus, headerRetryAfter?: number): KubernetesError {
   const http = status.code ?? 500;
   const rule = rules.find((rule) => covers(rule.status, http) && (rule.when?.(status) ?? true));
@@ -162,7 +162,7 @@ function foreign(asked: Asked, http: number, body: string, retryAfter: number | 
   const text = body.replaceAll(/\s+/g, ' ').trim();
   const shown = text.length > excerpt ? `${text.slice(0, excerpt)}...` : text;
   const said = shown === '' ? '' : `: ${shown}`;
-  // What a load balancer says while no API server is behind it, and what the API server's own filters say in plain text.
+  // Answers of a load balancer without an API server behind it, and plain texts of the API server's own filters.
   const known: Partial<Record<number, KubernetesCode>> = {
     401: 'kubernetes-unauthorized',
     429: 'kubernetes-too-many-requests',

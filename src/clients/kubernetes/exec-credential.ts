@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { ThresherError } from '../../worker/errors.ts';
 import type { ClusterAccess, ExecConfig } from './kubeconfig.ts';
 
-/** What an exec plugin hands over. */
+/** The credentials from an exec plugin. */
 export interface ExecCredential {
   readonly token?: string;
   /** PEM. */
@@ -13,7 +13,7 @@ export interface ExecCredential {
   readonly expiresAt?: number;
 }
 
-/** Longer than any plugin that asks nobody needs, ms. */
+/** Longer than any plugin needs that asks no user, ms. */
 const longestRun = 60_000;
 const outputLimit = 1024 * 1024;
 /** Longest piece of a plugin's complaint that is shown. */
@@ -96,7 +96,7 @@ function whyFailed(
     : `failed: ${error.message}`;
 }
 
-/** What a plugin printed; a string says what is wrong with it. */
+/** The output of a plugin; a string names its mistake. */
 export function parseCredential(output: string): ExecCredential | string {
   let value: {
     kind?: unknown;

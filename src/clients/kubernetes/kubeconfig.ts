@@ -51,7 +51,7 @@ type User = Static<typeof User>;
 
 const list = <T extends Type.TSchema>(of: T) => Type.Optional(Type.Union([Type.Array(of), Type.Null()]));
 
-/** Source: `client-go/tools/clientcmd/api/v1`. Keys beyond these are somebody else's. */
+/** Source: `client-go/tools/clientcmd/api/v1`. Keys beyond these belong to other programs. */
 const Kubeconfig = Type.Object({
   'current-context': text,
   contexts: list(Type.Object({ name, context: Type.Object({ cluster: name, user: text, namespace: text }) })),
@@ -62,7 +62,9 @@ const Kubeconfig = Type.Object({
 /** A file, or what stands in the kubeconfig in its stead: base64. */
 export type Material = { readonly file: string } | { readonly data: string };
 
-/** Who asks. Of several ways the first counts, in the order of client-go: certificate and one of the others. */
+/**
+ * The login. If there are several ways the first counts, in the order of client-go: certificate and one of the others.
+ */
 export interface UserAccess {
   readonly name: string;
   readonly certificate?: Material;
@@ -80,12 +82,12 @@ export interface UserAccess {
   };
 }
 
-/** What a kubeconfig says of one context. Paths are absolute. */
+/** The facts that a kubeconfig has about one context. Paths are absolute. */
 export interface ClusterAccess {
-  /** Where it was read; the service account's directory within a Pod. */
+  /** The file it comes from; the service account's directory within a Pod. */
   readonly source: string;
   readonly context: string;
-  /** Of the context; undefined where it has none. */
+  /** Namespace of the context; undefined if it has none. */
   readonly namespace?: string;
   readonly server: string;
   readonly ca?: Material;

@@ -4,8 +4,8 @@ const longestLine = 64 * 1024 * 1024;
 const newline = 0x0a;
 
 /**
- * The lines of a stream. What comes after the last newline is thrown away: it is the beginning of a line whose rest was
- * lost. A line that came in one piece is not copied before it is decoded.
+ * The lines of a stream. It drops text after the last newline: the beginning of a line whose rest was lost. It does not
+ * copy a line that came in one piece before it decodes it.
  * @throws RangeError for a line without end.
  */
 export async function* linesOf(chunks: AsyncIterable<Buffer>): AsyncIterable<string> {

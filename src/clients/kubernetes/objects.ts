@@ -1,4 +1,4 @@
-/** The parts of the API's objects that the client itself reads. All else is passed on as it came. */
+/** The parts of the API's objects that the client itself reads. It passes all others on unchanged. */
 export interface ObjectMeta {
   readonly name?: string;
   readonly namespace?: string;
@@ -16,7 +16,7 @@ export interface KubernetesObject {
   readonly metadata?: ObjectMeta;
 }
 
-/** What the API says when it says no. Source: `metav1.Status`. */
+/** The form in which the API refuses. Source: `metav1.Status`. */
 export interface ApiStatus {
   readonly kind?: string;
   readonly message?: string;
@@ -41,7 +41,7 @@ export interface ListPage {
   readonly items?: readonly KubernetesObject[] | null;
 }
 
-/** One change that a watch tells of. A bookmark carries a version and nothing else. */
+/** One change that a watch reports. A bookmark carries a version and nothing else. */
 export interface WatchEvent {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK';
   readonly object: KubernetesObject;

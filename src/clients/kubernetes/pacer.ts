@@ -9,8 +9,8 @@ export interface Rate {
 }
 
 /**
- * When requests to one cluster may go: no faster than its rate, and not at all while the server asks for patience. All
- * callers of a cluster share one, whichever queue they work for.
+ * Paces the requests to one cluster: no faster than its rate, and none while the server asks for patience. All callers
+ * of a cluster share one, for whichever queue they work.
  */
 export class Pacer {
   readonly #bucket: TokenBucket;
@@ -31,7 +31,7 @@ export class Pacer {
       this.#bucket.change(perSecond, burst);
   }
 
-  /** Nobody goes for so many ms; a longer pause under way stays. */
+  /** Holds all callers for this many ms; a longer pause goes on. */
   pause(ms: number): void {
     this.#pausedUntil = Math.max(this.#pausedUntil, this.#clock.monotonic() + ms);
   }
@@ -54,7 +54,7 @@ export class Pacer {
         continue;
       }
       const wait = this.#bucket.nextIn;
-      // Taken before the wait, so that each who comes later waits longer and nobody wakes in vain.
+      // Taken before the wait, so that each later caller waits longer and none wakes in vain.
       this.#bucket.take(1);
       if (wait === 0) return true;
       await this.#clock.sleep(wait, signal);

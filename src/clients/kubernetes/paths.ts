@@ -1,4 +1,4 @@
-/** Where objects of a kind are served: `{ group: 'batch', version: 'v1', resource: 'jobs' }`; the core group is ''. */
+/** The path of objects of a kind: `{ group: 'batch', version: 'v1', resource: 'jobs' }`; the core group is ''. */
 export interface Resource {
   readonly group: string;
   readonly version: string;

@@ -5,9 +5,9 @@ import { isKubernetesError, KubernetesError } from './errors.ts';
 import type { KubernetesObject } from './objects.ts';
 import { isOlder } from './versions.ts';
 
-/** What is told of the objects, in their order. None of these may throw. */
+/** Receivers of the changes of objects, in their order. None of these may throw. */
 export interface Handlers<R> {
-  /** All there are: what is not among them is gone. */
+  /** All present objects: any other is gone. */
   replace(all: readonly R[]): void;
   upsert(record: R): void;
   /** It is gone; the record is of its last state. */
@@ -17,19 +17,19 @@ export interface Handlers<R> {
 }
 
 export interface ReflectorState {
-  /** All that exists was told, and its changes are being followed. */
+  /** All present objects were reported, and the reflector follows their changes. */
   readonly synced: boolean;
   /** Monotonic ms up to which what was told is known to be right: the last sign of the server's life; -Infinity: none yet. */
   readonly aliveAt: number;
-  /** What keeps it from being followed now. */
+  /** The error that stops the watch now. */
   readonly trouble?: unknown;
 }
 
 export interface ReflectorOptions<R> extends Selection {
   readonly client: Pick<KubernetesClient, 'list' | 'watch' | 'version'>;
-  /** Of the collection. */
+  /** Path of the collection. */
   readonly path: string;
-  /** What is kept of an object; undefined leaves it out, and must do so for all its life. */
+  /** The part of an object to keep; undefined leaves the object out, and must do so for all its life. */
   readonly record: (object: KubernetesObject) => R | undefined;
   readonly handlers: Handlers<R>;
   readonly clock: Clock;
@@ -42,14 +42,14 @@ export interface ReflectorOptions<R> extends Selection {
 
 /** Pauses after failures, ms, by half more or less. */
 const pauses = { first: 1000, longest: 30_000 };
-/** Pause where somebody has to do something first, such as give a right, ms. */
+/** Pause after an error that an administrator has to fix, such as a missing right, ms. */
 const slowPause = 60_000;
 /** A watch that lasted so long went well, ms, and one that saw anything. */
 const wellFor = 10_000;
 /** After so many failures in a row, each the server's word, the version itself may be the reason. */
 const mostOfVersion = 5;
 
-/** What comes after a failure. */
+/** The step after a failure. */
 export interface Next {
   /** From the beginning: something may have been missed. */
   readonly relist: boolean;
@@ -70,25 +70,26 @@ export function afterFailure(error: unknown, failures: number): Next {
   // A garbled line: the connection is at fault, not the version.
   if (isKubernetesError(error, 'kubernetes-no-api') && error.status === undefined)
     return { relist: failures >= mostOfVersion, pause };
-  // What is replaced all the time, and may have been a moment ago; it says nothing of the version. No storm: one question.
+  // Credentials are replaced all the time, perhaps a moment ago; this error says nothing of the version. It causes no
+  // storm: one request.
   if (isKubernetesError(error, 'kubernetes-unauthorized') || isLogin(error)) return { relist: false, pause };
   // A right may be missing for the watch alone: with a list now and then all is seen at least late.
   return { relist: true, pause: slowPause };
 }
 
-/** No kubeconfig or no credentials in it: nobody was asked, and the files may be half written. */
+/** No kubeconfig or no credentials in it: the reflector has asked no server, and the files may be half written. */
 function isLogin(error: unknown): boolean {
   return error instanceof ThresherError && !isKubernetesError(error);
 }
 
 /**
- * Follows a collection: lists it, then watches what changes, for ever. It keeps the version and nothing of the objects.
- * Each `replace` is all there is at that moment, and from then on no change is left out: after a break the watch goes on
- * from the last change that was told, or everything is listed again.
- *
- * A server whose etcd was restored to an older revision accepts a watch from a version that it has not reached yet, and tells
- * nothing for as long. So each version that the server names is held against the last one that it told: those of events and
- * bookmarks, the one it is at before a watch goes on after a failure, and those of others who list the collection.
+ * Follows a collection: lists it, then watches its changes, for ever. It keeps the version and nothing of the objects.
+ * Each `replace` has all objects of that moment, and from then on the reflector leaves no change out: after a break it
+ * goes on from the last change that the server reported, or lists everything again.
+ * A server whose etcd was restored to an older revision accepts a watch from a version that it has not reached yet, and
+ * reports nothing for as long. So the reflector compares each version that the server names with the last one that it
+ * reported: those of events and bookmarks, the one it is at before a watch goes on after a failure, and those of others
+ * who list the collection.
  */
 export class Reflector<R> {
   readonly #options: ReflectorOptions<R>;
@@ -113,7 +114,7 @@ export class Reflector<R> {
   }
 
   /**
-   * Somebody listed the collection.
+   * Another part of the daemon listed the collection.
    * @param before `version` as it was before that list was asked for: later ones may be of changes that came after it
    */
   listed(resourceVersion: string, before: string | undefined): void {
@@ -122,7 +123,7 @@ export class Reflector<R> {
     this.#version = undefined;
   }
 
-  /** Resolves when `signal` aborts. Never rejects: what is the matter is in the state. */
+  /** Resolves when `signal` aborts. Never rejects: the state holds the error. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, random } = this.#options;
     const ended = () => signal.aborted;
@@ -164,7 +165,7 @@ export class Reflector<R> {
     return new KubernetesError({ code: 'kubernetes-server-error', message, maybeDone: false });
   }
 
-  /** What breaks watches may have been a restore, and an older etcd takes a watch from a version to come. */
+  /** A restore of etcd may have broken the watch, and an older etcd accepts a watch from a future version. */
   async #checkVersion(told: string, signal: AbortSignal): Promise<void> {
     const { client, path } = this.#options;
     const now = await client.version(path, { ...this.#selection(), signal });
@@ -178,7 +179,7 @@ export class Reflector<R> {
 
   async #list(signal: AbortSignal): Promise<string> {
     const { client, path, record, handlers, clock, limit } = this.#options;
-    // What it shows is at least as new as its beginning.
+    // The list is at least as new as its beginning.
     const begun = clock.monotonic();
     const options = { ...this.#selection(), signal, ...(limit !== undefined && { limit }) };
     const { items, resourceVersion } = await client.list(path, options, record);
@@ -190,7 +191,7 @@ export class Reflector<R> {
 
   async #watch(resourceVersion: string, signal: AbortSignal): Promise<void> {
     const { client, path, record, handlers, clock, random, silence = 100_000 } = this.#options;
-    // Of many factories not all shall ask anew at once.
+    // If there are many factories, not all shall ask again at once.
     const timeoutSeconds = 290 + Math.floor(61 * random());
     const options = { ...this.#selection(), resourceVersion, timeoutSeconds, silence, signal };
     const alive = () => {
@@ -204,7 +205,7 @@ export class Reflector<R> {
       const kept = type === 'BOOKMARK' ? undefined : record(object);
       if (kept !== undefined && type === 'DELETED') handlers.remove(kept);
       else if (kept !== undefined) handlers.upsert(kept);
-      // Only when it was told: from here the next watch goes on.
+      // Only a reported version counts: from here the next watch goes on.
       this.#version = version ?? this.#version;
       this.#events++;
       alive();

@@ -21,7 +21,7 @@ export interface RequestsOptions {
 
 export interface Request {
   readonly method: Call['method'];
-  /** Of the API, without a query. */
+  /** Path in the API, without a query. */
   readonly path: string;
   readonly query?: Query;
   readonly content?: { readonly type: string; readonly text: string };
@@ -30,7 +30,7 @@ export interface Request {
   readonly signal: AbortSignal;
   /** Longest wait for an answer, ms; default: that of all. */
   readonly timeout?: number | undefined;
-  /** A refusal for now (429) is final, and holds up nobody else. */
+  /** A refusal for now (429) is final, and delays no other caller. */
   readonly once?: boolean | undefined;
 }
 
@@ -70,7 +70,7 @@ export class Requests {
     return this.#clockOffset;
   }
 
-  /** What is asked, as errors show it. */
+  /** The request, as errors show it. */
   asked({ method, path }: Pick<Request, 'method' | 'path'>): Asked {
     return { server: this.#server, method, path };
   }
@@ -147,14 +147,14 @@ export class Requests {
     return { current, transport };
   }
 
-  /** New connections, for a new server or certificate; what goes on over the old ones ends by itself. */
+  /** New connections, for a new server or certificate; calls on the old ones end by themselves. */
   async #replaced(
     current: Current,
     options: { readonly origin: string; readonly connections: number; readonly clock: Clock },
   ): Promise<Transport> {
-    // What no queue of this daemon needs is not loaded.
+    // A daemon without Kubernetes queues does not load this module.
     const { Transport } = await import('./transport.ts');
-    // Whoever came first made it.
+    // Another caller made it during the import.
     if (this.#connected?.key === current.connectionKey) return this.#connected.transport;
     const { proxyUrl } = current.access;
     const transport = new Transport({ ...options, tls: current.tls, ...(proxyUrl && { proxyUrl }) });

@@ -5,7 +5,7 @@ import { Body, type Ending, type Exchange } from './body.ts';
 import { givenUp, noAnswer, tooLate } from './connection-failures.ts';
 import type { KubernetesError } from './errors.ts';
 
-/** How a server is proven to be the right one, and who asks. PEM. */
+/** The proof that a server is the right one, and the client's own identity. PEM. */
 export interface TlsOptions {
   readonly ca?: string | string[];
   readonly cert?: string;
@@ -42,13 +42,13 @@ export interface Answer {
   readonly body: string;
 }
 
-/** An answer whose body is read as it comes. That of a refusal is short, and there as a whole. */
+/** An answer whose body is read as it comes. The body of a refusal is short, and present as a whole. */
 export interface Opened extends Answer {
   /** Throws a KubernetesError when the connection breaks; leaving the loop closes it. */
   readonly chunks: AsyncIterable<Buffer>;
 }
 
-/** What is told of an answer as it comes in. One of `end` and `lost` comes last, once. */
+/** The events of an answer as it comes in. One of `end` and `lost` comes last, once. */
 interface Sink {
   start(status: number, headers: IncomingHttpHeaders): void;
   data(chunk: Buffer): void;

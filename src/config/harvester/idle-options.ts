@@ -1,4 +1,4 @@
-/** What an option does not do, and whether the queue behaves otherwise than with Harvester for it. */
+/** An effect that an option lacks here, and whether the queue therefore behaves differently than with Harvester. */
 export interface Idle {
   readonly why: string;
   readonly missed: boolean;

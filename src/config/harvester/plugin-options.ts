@@ -1,9 +1,11 @@
-/** What Harvester puts into or reads from any section. Source: queue_config_mapper, plugin_factory. */
+/** Options that Harvester writes into or reads from any section. Source: queue_config_mapper, plugin_factory. */
 const everySection: readonly string[] = [
   ...['name', 'module', 'siteName', 'queueName', 'middleware', 'original_config', 'bareFunctions'],
 ];
 
-/** What other parts of Harvester read from any submitter's section: adjuster, throttlers, APFMon, worker makers. */
+/**
+ * Options that other parts of Harvester read from any submitter's section: adjuster, throttlers, APFMon, worker makers.
+ */
 const everySubmitter: readonly string[] = [
   ...[
     'nCoreFactor',
@@ -68,12 +70,12 @@ const table: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** What Harvester reads from this section whatever plugin it names. */
+/** Options that Harvester reads from this section with any plugin. */
 export function readAnyway(section: string): readonly string[] {
   return section === 'submitter' ? [...everySection, ...everySubmitter] : everySection;
 }
 
-/** What a plugin of Harvester reads. Undefined where that is not known. */
+/** Options that a plugin of Harvester reads. Undefined if they are not known. */
 export function knownOptions(plugin: string): readonly string[] | undefined {
   return Object.hasOwn(table, plugin) ? [...everySection, ...(table[plugin] ?? [])] : undefined;
 }

@@ -137,7 +137,7 @@ const present = {
   },
 } as const;
 
-/** What older files may still name. Source: Harvester's history. */
+/** Plugins that older files may still name. Source: Harvester's history. */
 const dropped: Partial<Record<HarvesterKind, Readonly<Record<string, string>>>> = {
   submitter: {
     apfgrid_submitter: 'APFGridSubmitter',
@@ -167,7 +167,7 @@ const dropped: Partial<Record<HarvesterKind, Readonly<Record<string, string>>>> 
 /** Folders whose name is not "harvester" and the section's name. */
 const folders: Partial<Record<HarvesterKind, string>> = { workerMaker: 'workermaker' };
 
-/** All plugins of Harvester, those it dropped at the end. */
+/** All plugins of Harvester; the dropped ones come last. */
 export const harvesterPlugins: readonly HarvesterPlugin[] = [
   ...listed(present, false),
   ...listed(dropped, true),
@@ -202,8 +202,8 @@ export function kindOf(module: string, name: string): HarvesterKind | undefined 
 }
 
 /**
- * Which of `pairs` was meant by a `module` and `name` that do not belong together, or of which one has a slip of the pen.
- * Of several classes in modules alike, the one whose module is right, or nearest, counts.
+ * The one of `pairs` that a `module` and `name` probably stand for, if the two do not belong together or one is
+ * misspelt. If modules have several classes alike, the class whose module is right, or nearest, counts.
  */
 export function meantPlugin<Pair extends { readonly module: string; readonly name: string }>(
   module: string,

@@ -10,12 +10,12 @@ import {
 } from '../harvester/plugins.ts';
 import type { PluginCatalogue } from './queue-config.ts';
 
-/** What a section asks for that has no definition here. */
+/** A plugin that a section asks for and thresher does not define. */
 export interface AbsentPlugin {
   readonly section: string;
-  /** What Harvester would look for in this section. */
+  /** The place in which Harvester would look for the plugin of this section. */
   readonly harvesterKind: HarvesterKind;
-  /** What thresher looks for; undefined where it has nothing of the kind. */
+  /** The kind of plugin that thresher looks for; undefined if it has no such kind. */
   readonly kind: PluginKind | undefined;
   readonly module: string;
   readonly name: string;

@@ -2,14 +2,14 @@ import type { AnyDefinition, CheckContext } from '../../plugins/contracts/index.
 import type { PluginChoice } from './queue-config.ts';
 import type { SectionName } from './queue-schema.ts';
 
-/** A section's plugin with what it is made from. */
+/** The plugin of a section, with its options. */
 export interface ChosenPlugin {
   readonly choice: PluginChoice;
   readonly definition: AnyDefinition;
 }
 export type ChosenPlugins = Partial<Record<SectionName, ChosenPlugin>>;
 
-/** What the plugin of a section speaks to; undefined where the section has none. */
+/** The connections of a section's plugin; undefined if the section has none. */
 export function connectionsOf(
   chosen: ChosenPlugin | undefined,
   context: CheckContext,
@@ -32,7 +32,7 @@ export function unsharedConnections(
   });
 }
 
-/** Of one that ends in `*`: all that begin so. */
+/** A name that ends in `*` stands for all that begin with it. */
 function standsFor(placement: string): (seen: string) => boolean {
   return (seen) => seen === placement || (seen.endsWith('*') && placement.startsWith(seen.slice(0, -1)));
 }

@@ -1,15 +1,16 @@
 import type { ChoiceProblem, ManagerEntry } from './manager-entry.ts';
 import type { JsonObject } from '../../util/json.ts';
 
-/** What stands where a list needs an item and the manager none. */
+/** Stands for an empty item of a list that needs one for each manager. */
 const placeholders = ['dummy', 'none', ''];
 
 /** The options that Harvester takes from its lists; `certFile` is the older name of `inCertFile`. */
 const options = ['inCertFile', 'outCertFile', 'voms'] as const;
 
 /**
- * The managers of Harvester's parallel lists. As in Harvester's `zip`, the shortest of them counts, and what has no partner in
- * it is dropped; here that is said. A list that is not written takes part in nothing: not every manager needs each of them.
+ * The managers of Harvester's parallel lists. As in Harvester's `zip`, the shortest list counts. An entry without a
+ * partner there is dropped, and here a warning names it. A list that is not written does not count: not every manager
+ * needs each of them.
  * Source: Harvester's credential manager.
  */
 export function managersInLists(section: JsonObject): {
@@ -25,7 +26,7 @@ export function managersInLists(section: JsonObject): {
   const list = (key: string) => lists.find((one) => one.key === key)?.items ?? [];
   const modules = list('moduleName');
   const names = list('className');
-  // Neither module nor class: the other lists are for nothing, as in Harvester.
+  // Without module and class the other lists have no use, as in Harvester.
   if (modules.length === 0 && names.length === 0) return { entries: [], problems: [] };
   const counts = lists.map(({ items }) => items.length);
   const count = Math.min(modules.length, names.length, ...counts);

@@ -19,13 +19,13 @@ export interface Choice {
   readonly problems: readonly ChoiceProblem[];
 }
 
-/** Where a manager is named, and what Harvester would take from its settings for it. */
+/** The section that names a manager, and the settings from which Harvester would take values for it. */
 interface Surroundings extends Pick<CheckContext, 'configDir' | 'stateDir' | 'files'> {
   /** `pandaURLSSL` of `[pandacon]`, for managers that have such an option. */
   readonly pandaURLSSL?: string | undefined;
 }
 
-/** Where an absent manager is looked for, whoever names it. */
+/** The section in which Harvester's managers are looked up, for settings and queues alike. */
 const managerSection = {
   ...({ section: 'credmanager', harvesterKind: 'credmanager', kind: 'credmanager' } as const),
   pull: true,
@@ -81,7 +81,7 @@ export async function chooseOfQueue(
   if (chosen !== undefined) return chosen;
   const finding = judgeAbsent({ ...managerSection, name, module }, catalogue);
   if (finding === undefined) return { problems: [] };
-  // Only Harvester's names and our own can be told from slips of the pen.
+  // Only Harvester's names and our own can be told from misspelt ones.
   if (/^(pandaharvester\.|thresher\/)/.test(module)) return { problems: [finding] };
   const message = `thresher does not run ${name} of ${module}, a credential manager of a third party: keep its credentials fresh by other means`;
   const notice = { pointer: '', code: 'credmanager-not-applied', message } as const;
@@ -94,7 +94,7 @@ interface Entry {
   readonly value: ManagerEntry;
 }
 
-/** What the settings say of credential managers. */
+/** The credential managers of the settings. */
 export interface ManagersOfSettings {
   readonly choices: readonly CredentialManagerChoice[];
   readonly problems: readonly Problem[];
@@ -160,7 +160,7 @@ function absentManager(
   return { code: 'unknown-plugin', severity: 'error', message };
 }
 
-/** What a manager lacks that is not its operator's mistake leaves the others of the settings going. */
+/** A manager that is incomplete without a mistake of its operator does not stop the other managers of the settings. */
 function ofSettings({ name }: ManagerEntry, problem: ChoiceProblem): ChoiceProblem {
   if (problem.code !== 'credential-targets-missing') return problem;
   const message = `incomplete: ${problem.message}; ${name} is not started`;
@@ -213,7 +213,10 @@ export function fillEntry(
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, fillEntry(inner, names)]));
 }
 
-/** What a queue's own list `credentials` names. Paths ("/...", "./...", "../...") count from its file; undefined: it has none. */
+/**
+ * The credentials that a queue's own list `credentials` names. Paths ("/...", "./...", "../...") count from its file;
+ * undefined without a list.
+ */
 export function namedCredentials({
   options,
   configDir,
@@ -235,8 +238,8 @@ export function managersRunBy({
 }
 
 /**
- * All managers: these, those that queues name, and a watch for each file that a queue needs and nobody keeps or watches.
- * An expired proxy stops its queue also where something else renews it.
+ * All managers: these, those that queues name, and a watch for each file that a queue needs and no manager keeps or
+ * watches. An expired proxy stops its queue even if another program renews it.
  */
 export function allManagers(
   choices: readonly CredentialManagerChoice[],
@@ -276,7 +279,7 @@ function filesOf(queue: QueueConfig): string[] {
   return [resolve(queue.configDir, x509UserProxy)];
 }
 
-/** Managers that are the same are one, whoever names them. */
+/** Equal managers are one manager, whether settings or queues name them. */
 export function keyOf({ name, module, config, configDir }: CredentialManagerChoice): string {
   return JSON.stringify([module, name, resolve(configDir), config]);
 }

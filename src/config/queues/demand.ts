@@ -13,7 +13,7 @@ import type { Limits } from '../../limits/limits.ts';
 import { type ChosenDemand, coresOf } from './queue-config.ts';
 import type { QueueOptions, WorkerOptions } from './queue-schema.ts';
 
-/** The queue's own word, then the daemon's, then what its backend does by itself. */
+/** The queue's own value comes first, then the daemon's, then the default of its backend. */
 export function demandOf(
   options: QueueOptions,
   defaultDemand: 'fill' | 'none' | undefined,
@@ -87,14 +87,17 @@ function nothingAlive(written: number | undefined): string {
   return `maxWorkers is ${written}${written < 0 ? ', which counts as 0' : ''}: set it above 0`;
 }
 
-/** Why a bound keeps even the first worker from being queued, where none runs yet. `each` is what it takes. */
+/**
+ * The reason for which a bound keeps even the first worker out of the queue while none runs. `each` is the share of one
+ * worker.
+ */
 function tooLittle(
   bound: Bound | undefined,
   each: number,
   unit: string,
   options: QueueOptions,
 ): string | undefined {
-  // What costs nothing is stopped only by a limit of 0.
+  // Workers without this cost are stopped only by a limit of 0.
   if (bound === undefined || bound.atMost >= Math.max(1, each)) return undefined;
   const noneStarts = whyNoneStarts(bound);
   if (noneStarts !== undefined) return noneStarts;

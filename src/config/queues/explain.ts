@@ -21,7 +21,7 @@ export interface ExplainedValue {
   readonly from: string;
   /** null for a default. */
   readonly line: number | null;
-  /** What it does not do, or what became of it; "" where it counts as it is. */
+  /** The missing effect of a value, or its fate; "" if it counts as it is. */
   readonly note: string;
 }
 
@@ -41,12 +41,12 @@ export interface Explanation {
   readonly verdict: QueueVerdict;
   readonly demand: { readonly value: 'fill' | 'none'; readonly why: string } | null;
   readonly plugins: readonly ExplainedPlugin[];
-  /** What the submitter speaks to. */
+  /** The connections of the submitter. */
   readonly connections: readonly string[];
   readonly values: readonly ExplainedValue[];
 }
 
-/** What became of one queue of a file, value by value; undefined for what is no queue with sections. */
+/** The fate of one queue of a file, value by value; undefined for an entry that is no queue with sections. */
 export async function explainQueue(
   file: string,
   catalogue: PluginCatalogue,
@@ -116,7 +116,7 @@ function writtenValues(
     return { option: path.join('.'), value: shown, from, line: located.lineOf(pointer), note };
   };
   return Object.entries(queue.values).flatMap(([key, value]) => {
-    // What is copied out of `common` is shown where it arrives.
+    // A value copied out of `common` is shown in its target section.
     if (mergedSections.includes(key) && isObject(value)) {
       return Object.entries(value).map(([option, inner]) =>
         explain([key, option], inner, noteOf([key, option], inner)),
@@ -131,9 +131,9 @@ function writtenValues(
   });
 }
 
-/** What a limit counts as, where that is not what is written. */
+/** The effective value of a limit, if that differs from the written one. */
 function limitNote(key: string, value: unknown, limits: Limits): string {
-  // It has no number of its own afterwards: it is one of those that nQueueLimitWorker is the least of.
+  // `nQueueLimitWorkerMax` is folded into `nQueueLimitWorker` and no longer has a value of its own.
   const name = key === 'nQueueLimitWorkerMax' ? 'nQueueLimitWorker' : key;
   const effective = Object.hasOwn(limits, name) ? limits[name as keyof Limits] : undefined;
   if (value === null || effective === value) return '';
@@ -142,7 +142,7 @@ function limitNote(key: string, value: unknown, limits: Limits): string {
     : `counts as ${effective}`;
 }
 
-/** What becomes of a queue's credential managers. */
+/** Whether a queue's credential managers run. */
 function managersNote({ queueStatus }: JsonObject, state: QueueState, { managers }: QueueReader): string {
   if (managers.length === 0) return '';
   const names = [...new Set(managers.map(({ name }) => name))].join(', ');
@@ -172,7 +172,7 @@ function noteOn(effect: OptionEffect | undefined, value: unknown, ofPlugin: bool
   }
 }
 
-/** What nobody wrote: defaults of the queue's own keys and of the plugins that thresher has. */
+/** Values that no file sets: defaults of the queue's own keys and of the plugins that thresher has. */
 function defaults(queue: MergedQueue, reader: QueueReader): ExplainedValue[] {
   const of = (properties: object, prefix: string, written: JsonObject) =>
     Object.entries(properties as Record<string, { default?: unknown }>)

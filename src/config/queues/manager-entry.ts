@@ -4,12 +4,12 @@ import type { JsonObject } from '../../util/json.ts';
 /** A manager as an entry names it, with its options. */
 export type ManagerEntry = JsonObject & { readonly name: string; readonly module: string };
 
-/** What is wrong with one, by the place in its entry. */
+/** The mistake of an entry, with its position inside the entry. */
 export interface ChoiceProblem {
   readonly pointer: string;
   readonly code: Problem['code'];
   readonly message: string;
   readonly severity?: Problem['severity'];
-  /** What several queues may say alike. */
+  /** The text that several queues may share. */
   readonly subject?: string;
 }

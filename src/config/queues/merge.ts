@@ -6,7 +6,7 @@ import { mergedSections, sections } from './queue-schema.ts';
 /** A queue after its template was merged in, and where each of its values came from. */
 export interface MergedQueue {
   readonly name: string;
-  /** The entry it took what it does not say itself from. */
+  /** The template, from which the queue takes the values that it does not set itself. */
   readonly template: string | undefined;
   readonly values: JsonObject;
   /** From where a pointer inside `values` was taken: a pointer into the file. */
@@ -62,7 +62,7 @@ export function mergeQueues(located: Located): MergeResult {
   for (const [name, { isTemplateQueue }] of entries) {
     if (isTemplateQueue === undefined || isTemplateQueue === null || typeof isTemplateQueue === 'boolean')
       continue;
-    // Nobody can say whether it is to submit: it must not.
+    // Nothing tells whether it is a queue or a template, so it must not submit.
     const message = `isTemplateQueue is ${JSON.stringify(isTemplateQueue)}; it must be true or false`;
     problem(toPointer([name, 'isTemplateQueue']), 'error', 'wrong-type', message);
   }
@@ -116,15 +116,15 @@ function isTemplate(name: string, value: JsonObject): boolean {
 
 interface FoundTemplates {
   readonly templates: ReadonlySet<string>;
-  /** Of each that does not say so itself, the first queue that uses it. */
+  /** For each template without a mark of its own, the first queue that uses it. */
   readonly users: ReadonlyMap<string, string>;
   /** Entries that name each other, so that none can be told to be the template. */
   readonly circles: readonly (readonly string[])[];
 }
 
 /**
- * Which entries are templates. Only what a queue names is one: a template's own is not followed, so it makes none of another.
- * Therefore an entry is judged after all that name it.
+ * The entries that are templates. Only an entry that a queue names is one: a template's own `templateQueueName` is not
+ * followed, so it makes no other entry a template. Therefore each entry is judged after all entries that name it.
  */
 function findTemplates(entries: ReadonlyMap<string, JsonObject>): FoundTemplates {
   const namers = new Map<string, string[]>();
@@ -151,7 +151,7 @@ function findTemplates(entries: ReadonlyMap<string, JsonObject>): FoundTemplates
   return { templates, users, circles: circlesOf(waiting) };
 }
 
-/** Whoever still waits is named by another one that does: all of them are parts of circles. */
+/** An entry that still waits is named by another that does: all of them are parts of circles. */
 function circlesOf(waiting: ReadonlyMap<string, JsonObject>): string[][] {
   const seen = new Set<string>();
   const circles: string[][] = [];
@@ -166,7 +166,7 @@ function circlesOf(waiting: ReadonlyMap<string, JsonObject>): string[][] {
   return circles;
 }
 
-/** Whether an entry would run by itself and does not say that it is a template: then its owner may not expect that it is. */
+/** Whether an entry would run by itself and has no mark of a template: its owner may not expect that it is one. */
 function looksLikeQueue(name: string, value: JsonObject): boolean {
   if (/template/i.test(name)) return false;
   const whole = Object.entries(sections).every(

@@ -10,18 +10,18 @@ import { mergedSections, WorkerMakerOptions, WorkerOptions } from './queue-schem
 import { unreadInside } from './unread-inside.ts';
 
 /**
- * What one option of a queue does. `read`: thresher honours it. `idle`: Harvester reads it, or thresher accepts it, and it does
- * nothing here. `unread`: neither reads it. `unknown`: a plugin that is not here would say.
+ * The effect of one option of a queue. `read`: thresher honours it. `idle`: Harvester reads it, or thresher accepts it,
+ * and it does nothing here. `unread`: neither reads it. `unknown`: only a missing plugin could tell.
  */
 export type OptionEffect =
   | { readonly kind: 'read' }
-  /** `whatever`: the plugin does nothing here and its options are unknown, so a slip of the pen gets the same verdict. */
+  /** `whatever`: the plugin does nothing here and its options are unknown, so a misspelt one gets the same verdict. */
   | { readonly kind: 'idle'; readonly why: string; readonly missed: boolean; readonly whatever?: true }
-  /** `known`: the options among which a slip of the pen may be looked for. */
+  /** `known`: the options among which a misspelt one is looked for. */
   | { readonly kind: 'unread'; readonly who: string; readonly known: readonly string[] }
   | { readonly kind: 'unknown' };
 
-/** Who reads a section. */
+/** The plugins and parts that read a section. */
 export interface SectionReader {
   readonly plugin: string;
   /** `here`: a plugin of thresher. `inert`: one that is accepted and does nothing. `absent`: one that thresher lacks. */

@@ -4,7 +4,7 @@ import type { Limits } from '../../limits/limits.ts';
 import type { JsonObject } from '../../util/json.ts';
 import type { QueueOptions, SectionName, WorkerMakerOptions, WorkerOptions } from './queue-schema.ts';
 
-/** What asks for workers of a queue, and who said so. */
+/** The demand of a queue, and the file or default that chose it. */
 export interface ChosenDemand {
   readonly demand: 'fill' | 'none';
   readonly why: string;
@@ -31,7 +31,7 @@ export interface QueueConfig {
   readonly name: string;
   readonly options: QueueOptions;
   readonly limits: Limits;
-  /** What its workers are like. */
+  /** Options of its workers. */
   readonly worker: WorkerOptions;
   readonly workerMaker: WorkerMakerOptions;
   readonly demand: 'fill' | 'none';
@@ -42,7 +42,7 @@ export interface QueueConfig {
   readonly credmanagers?: readonly CredentialManagerChoice[];
 }
 
-/** What the configuration needs to know of the plugins, without knowing the plugins. */
+/** The facts about plugins that the configuration needs, without knowing the plugins. */
 export interface PluginCatalogue {
   find<Kind extends PluginKind>(kind: Kind, module: string, name: string): DefinitionOf<Kind> | undefined;
   names(kind: PluginKind): string[];
@@ -82,8 +82,9 @@ export function computingSiteOf(queue: string): string {
 }
 
 /**
- * What became of a queue. `ready`: it runs. `incomplete`: nothing is wrong with what is written, but something that it
- * needs is not there: a plugin of Harvester that thresher lacks, a file, or what Harvester takes from CRIC. `refused`: it has a mistake.
+ * The state of a queue. `ready`: it runs. `incomplete`: its text is correct, but it needs something that is missing: a
+ * plugin of Harvester that thresher lacks, a file, or a value that Harvester takes from CRIC. `refused`: it has a
+ * mistake.
  */
 export const queueStates = ['ready', 'incomplete', 'refused'] as const;
 export type QueueState = (typeof queueStates)[number];
@@ -95,15 +96,15 @@ export interface QueueVerdict {
   readonly problems: readonly Problem[];
   readonly template?: string;
   /**
-   * Why it submits nothing even where it is ready, as far as its configuration says so; what is to be changed first is at
-   * the front. Empty where it submits; undefined where one of its own options is wrong.
+   * The reasons for which it submits nothing even if it is ready, as far as its configuration tells; the first thing to
+   * change comes first. Empty if it submits; undefined if one of its own options is wrong.
    */
   readonly standing?: readonly string[];
-  /** What asks for its workers, and who said so; unless one of its own options is wrong. */
+  /** Its demand, and the file or default that chose it; unless one of its own options is wrong. */
   readonly demand?: ChosenDemand;
-  /** What its limits count as, unless one of its own options is wrong. */
+  /** The effective values of its limits, unless one of its own options is wrong. */
   readonly limits?: Limits;
-  /** Of a ready queue. */
+  /** Present for a ready queue. */
   readonly config?: QueueConfig;
   /** The same as far as it goes, also of an incomplete one; to show a worker, and never to submit one. */
   readonly draft?: QueueConfig;

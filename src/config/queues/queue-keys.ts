@@ -1,6 +1,6 @@
 import { mergedSections, QueueOptions } from './queue-schema.ts';
 
-/** What thresher does with a queue's own key. */
+/** The use that thresher makes of a queue's own key. */
 export interface KeyEffect {
   readonly read: boolean;
   /** Why a key that Harvester reads does nothing here; "" where it is read. */

@@ -38,9 +38,9 @@ export interface QueueFileOptions {
   readonly queueList: readonly string[] | undefined;
   /** For `${harvesterID}` in credential managers. */
   readonly harvesterId?: string;
-  /** Of `[pandacon]`: the PanDA server that credential managers get tokens for. */
+  /** From `[pandacon]`: the PanDA server for which credential managers get tokens. */
   readonly pandaURLSSL?: string | undefined;
-  /** Where an item of that list stands in the settings. */
+  /** The position of an item of that list in the settings. */
   readonly placeOfListed?: (index: number) => Pick<Problem, 'file' | 'pointer' | 'line'>;
 }
 
@@ -74,12 +74,12 @@ export class QueueReader {
     this.#configDir = dirname(resolve(located.file));
   }
 
-  /** What each of the queue's options does, by pointers inside it; known once the queue was read. */
+  /** The effect of each of the queue's options, by pointers inside it; known once the queue was read. */
   get effects(): ReadonlyMap<string, OptionEffect> {
     return optionEffects(this.#queue.values, this.#readers);
   }
 
-  /** What a plugin's definition may know of this queue. */
+  /** The facts about this queue that a plugin's definition may use. */
   get context(): CheckContext {
     const { name: queue, values } = this.#queue;
     const { stateDir, files } = this.#options;
@@ -145,7 +145,7 @@ export class QueueReader {
     return { ...judged, draft: config, ...(judged.state === 'ready' && { config }) };
   }
 
-  /** What a section says that the daemon reads itself, whatever the plugin. */
+  /** Options of a section that the daemon reads itself, with any plugin. */
   #part<T extends TSchema & { properties: object }>(section: SectionName, schema: T): Static<T> | undefined {
     const value = this.#queue.values[section];
     const own = pick(isObject(value) ? value : {}, Object.keys(schema.properties));
@@ -233,7 +233,10 @@ export class QueueReader {
     return { choice: { name: plugin, module: String(module), config: whole }, definition };
   }
 
-  /** What thresher has no manager for is accepted so that files can be used as they are: others must keep it fresh. */
+  /**
+   * thresher accepts a credential that it has no manager for, so that files work as they are: other programs must renew
+   * it.
+   */
   async #credentials(): Promise<void> {
     const { credmanagers } = this.#queue.values;
     if (credmanagers === undefined || credmanagers === null) return;
@@ -280,7 +283,7 @@ export class QueueReader {
   }
 }
 
-/** What the queue itself says. Harvester writes its status small, however the file has it. */
+/** Options of the queue itself. Harvester writes its status in small letters, whatever the file has. */
 function ownKeys(values: JsonObject): Record<string, unknown> {
   const own = pick(values, Object.keys(QueueOptions.properties));
   const { queueStatus } = own;

@@ -2,8 +2,8 @@ import Type, { type Static } from 'typebox';
 import { withoutEffect } from '../../plugins/contracts/without-effect.ts';
 
 /**
- * A limit. Harvester takes one that is not an integer as unset, without a word; here it is an error. Below 0 counts as 0,
- * as there. A larger one would be rounded, and is a slip of the pen.
+ * A limit. Harvester silently takes one that is not an integer as unset; here it is an error. Below 0 counts as 0, as
+ * there. A larger one would be rounded, and is a mistake.
  */
 const limit = (description: string) =>
   Type.Optional(Type.Integer({ maximum: Number.MAX_SAFE_INTEGER, description }));
@@ -13,7 +13,7 @@ export const QueueOptions = Type.Object({
   queueStatus: Type.String({
     default: 'online',
     description:
-      '`online`, or `test`, which submits just the same; or a state in which nothing is submitted: `offline`, `standby`, `maintenance`, `brokeroff`.',
+      '`online`, or `test`, which submits just the same; or a state in which thresher submits nothing: `offline`, `standby`, `maintenance`, `brokeroff`.',
   }),
   prodSourceLabel: Type.String({ default: 'managed', description: 'Label of the jobs the pilots are for.' }),
   mapType: Type.Union(
@@ -26,35 +26,35 @@ export const QueueOptions = Type.Object({
   }),
   demand: Type.Optional(
     Type.Union([Type.Literal('fill'), Type.Literal('none')], {
-      description: "What asks for workers. Default: the daemon's `submitter.defaultDemand`.",
+      description: "The demand, which asks for workers. Default: the daemon's `submitter.defaultDemand`.",
     }),
   ),
   maxWorkers: limit('Workers alive at most. Unset counts as 0, as in Harvester.'),
   nQueueLimitWorker: limit('Workers queued (pending, submitted, idle) at most. Default: `maxWorkers`.'),
   nQueueLimitWorkerMax: limit('Upper bound of `nQueueLimitWorker`; alone, it sets it.'),
   nQueueLimitWorkerRatio: limit(
-    'Workers queued at most, in per cent of the running ones, and no more than `nQueueLimitWorker`. Pull queues only. Without `nQueueLimitWorkerMin` nothing starts from zero running workers.',
+    'Workers queued at most, in per cent of the running ones, and no more than `nQueueLimitWorker`. Pull queues only. Without `nQueueLimitWorkerMin` the queue never starts from zero running workers.',
   ),
-  nQueueLimitWorkerMin: limit('What `nQueueLimitWorkerRatio` gives at least. Pull queues only.'),
+  nQueueLimitWorkerMin: limit('Minimum for `nQueueLimitWorkerRatio`. Pull queues only.'),
   nQueueLimitWorkerCores: limit('Cores of queued workers at most.'),
   nQueueLimitWorkerCoresRatio: limit(
     'Cores of queued workers at most, in per cent of the cores of running ones, and no more than `nQueueLimitWorkerCores`.',
   ),
   nQueueLimitWorkerCoresMin: limit(
-    'What `nQueueLimitWorkerCoresRatio` gives at least; no less than `nQueueLimitWorkerMin` times one core, nor than one worker takes.',
+    'Minimum for `nQueueLimitWorkerCoresRatio`; no less than `nQueueLimitWorkerMin` times one core, nor than one worker takes.',
   ),
   nQueueLimitWorkerMemory: limit('Memory of queued workers at most, MB.'),
   nQueueLimitWorkerMemoryRatio: limit(
     'Memory of queued workers at most, in per cent of the memory of running ones, and no more than `nQueueLimitWorkerMemory`.',
   ),
   nQueueLimitWorkerMemoryMin: limit(
-    'What `nQueueLimitWorkerMemoryRatio` gives at least, MB; no less than `nQueueLimitWorkerMin` times 1000 MB, nor than one worker takes.',
+    'Minimum for `nQueueLimitWorkerMemoryRatio`, MB; no less than `nQueueLimitWorkerMin` times 1000 MB, nor than one worker takes.',
   ),
   maxNewWorkersPerCycle: limit('New workers per pass at most; 0 = no such limit.'),
   credentials: Type.Optional(
     Type.Array(Type.String({ minLength: 1 }), {
       description:
-        'Names of the credentials that its workers need, as `thresher credentials` shows them. Default: found from `proxySecretPath` or `x509UserProxy`.',
+        'Names of the credentials that its workers need, as `thresher credentials` shows them. Default: those of `proxySecretPath` or `x509UserProxy`.',
     }),
   ),
   submissionRate: Type.Optional(
@@ -67,7 +67,7 @@ export const QueueOptions = Type.Object({
     default: 10,
     minimum: 1,
     maximum: Number.MAX_SAFE_INTEGER,
-    description: 'How many of them may come at once after a quiet time, where there is a `submissionRate`.',
+    description: 'Number of them that may come at once after a quiet time, if `submissionRate` is set.',
   }),
   siteFamily: Type.Optional(
     Type.String({
@@ -78,14 +78,14 @@ export const QueueOptions = Type.Object({
   prodSourceLabelRandomWeightsPermille: Type.Optional(
     Type.Record(Type.String(), Type.Number({ minimum: 0 }), {
       description:
-        'How many of 1000 pilots are for jobs of this label: `rc_test`, `rc_test2` (pilot type RC), `rc_alrb` (ALRB), `ptest` (PT). The rest are PR.',
+        'Number of 1000 pilots that are for jobs of this label: `rc_test`, `rc_test2` (pilot type RC), `rc_alrb` (ALRB), `ptest` (PT). The rest are PR.',
     }),
   ),
   maxSubmissionAttempts: Type.Integer({
     default: 3,
     minimum: 1,
     maximum: Number.MAX_SAFE_INTEGER,
-    description: 'How often the submission of one worker is tried.',
+    description: 'Number of attempts to submit one worker.',
   }),
 });
 export type QueueOptions = Static<typeof QueueOptions>;
@@ -103,19 +103,19 @@ export const WorkerOptions = Type.Object({
       description: 'Cores of one worker. Unset or below 1: `nCorePerNode`, else 1.',
     }),
   ),
-  nCorePerNode: natural('Cores of one worker where `nCore` does not say.'),
+  nCorePerNode: natural('Cores of one worker if `nCore` is unset.'),
   minRamCount: natural('Memory of one worker, MB; 0 = not said.'),
   maxDiskCount: natural('Disk of one worker, MB; 0 = not said.'),
   maxWalltime: natural('Wall time of one worker, s; 0 = no limit.'),
   nCoreFactor: Type.Optional(
     Type.Union([Factor, Type.Record(Type.String(), Type.Record(Type.String(), Factor))], {
       description:
-        'How many jobs one worker takes: demand counted in jobs is divided by it. A number, or { job type or `Any`: { resource type or `Undefined`: number } }.',
+        'Number of jobs that one worker takes: thresher divides a demand counted in jobs by it. A number, or { job type or `Any`: { resource type or `Undefined`: number } }.',
     }),
   ),
   computingElements: Type.Optional(
     Type.Array(Type.String({ minLength: 1 }), {
-      description: 'What throttling rules of level `ce` look at.',
+      description: 'CEs that throttling rules of level `ce` count.',
     }),
   ),
 });
@@ -132,7 +132,7 @@ export const WorkerMakerOptions = Type.Object({
 });
 export type WorkerMakerOptions = Static<typeof WorkerMakerOptions>;
 
-/** What every plugin section has. */
+/** Options of every plugin section. */
 export const SectionHead = Type.Object({
   name: Type.String({ minLength: 1 }),
   module: Type.String({ minLength: 1 }),

@@ -26,14 +26,14 @@ export interface QueueFileResult {
   readonly verdicts: readonly QueueVerdict[];
   /** Configurations of the ready ones. */
   readonly queues: readonly QueueConfig[];
-  /** Names of those with a mistake: they submit nothing, and the others go on. */
+  /** Names of queues with a mistake: they submit nothing, and the others go on. */
   readonly refused: readonly string[];
-  /** Names of those to which something is missing: they submit nothing either. */
+  /** Names of queues with a missing part: they submit nothing either. */
   readonly incomplete: readonly string[];
   readonly templates: readonly string[];
   /** Queues that `qconf.queueList` leaves out. */
   readonly unlisted: readonly string[];
-  /** False when the file as a whole could not be read: nothing is known of what it should say. */
+  /** False if the file as a whole could not be read: then the wanted queues are unknown. */
   readonly readable: boolean;
   /** All of them, those of the file itself first. */
   readonly problems: readonly Problem[];
@@ -59,7 +59,7 @@ export function modulesOf(config: QueueConfig): string[] {
 /** Queues that wait for their templates and kubeconfigs side by side: one on a dead disk keeps the others not long. */
 const judgedAtOnce = 8;
 
-/** Reads a queue file whole: every queue is judged by itself, and every mistake is named with its place. */
+/** Reads a queue file whole. It judges every queue by itself, and names every mistake with its position. */
 export async function readQueueFile(
   file: string,
   catalogue: PluginCatalogue,
@@ -98,7 +98,10 @@ export async function readQueueFile(
   };
 }
 
-/** Judges each template of a queue file as a queue that used it and said nothing itself. None of them is a queue. */
+/**
+ * Judges each template of a queue file as a queue that uses it and sets no option itself. The verdicts are of
+ * templates, not of queues.
+ */
 export async function judgeTemplates(
   file: string,
   catalogue: PluginCatalogue,
@@ -113,14 +116,14 @@ export async function judgeTemplates(
   return verdicts;
 }
 
-/** A problem of the file is the queue's in whose entry it stands; one in a template is nobody's alone. */
+/** A problem of the file belongs to the queue whose entry has it; a problem in a template belongs to no single queue. */
 function withQueue(problem: Problem, names: ReadonlySet<string>): Problem {
   const { queue: before, ...rest } = problem;
   const queue = before ?? fromPointer(problem.pointer)[0];
   return queue !== undefined && names.has(queue) ? { ...rest, queue } : rest;
 }
 
-/** Names in `qconf.queueList` that no queue has: a slip of the pen that would otherwise only be silence. */
+/** Names in `qconf.queueList` that no queue has: a misspelt name would otherwise stay unnoticed. */
 function unknownNames(
   { queueList = [], placeOfListed }: QueueFileOptions,
   names: ReadonlySet<string>,

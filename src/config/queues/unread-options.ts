@@ -9,14 +9,14 @@ export interface Remark extends Pick<Problem, 'severity' | 'code' | 'message' | 
   readonly pointer: string;
 }
 
-/** What an operator has to know of options that do nothing: one remark for each, where it was written. */
+/** Remarks on options that do nothing: one for each, at the line that has it. */
 export function remarksOn(
   effects: ReadonlyMap<string, OptionEffect>,
   { values, sourceOf }: Pick<MergedQueue, 'values' | 'sourceOf'>,
 ): Remark[] {
   return [...effects].flatMap(([pointer, effect]): Remark[] => {
     const path = fromPointer(pointer);
-    // What came from `common` is meant for any of the plugins, not for each.
+    // An option from `common` is meant for any of the plugins, not for each.
     const copied = path[0] !== 'common' && fromPointer(sourceOf(pointer))[1] === 'common';
     if (copied && path.length === 2) return [];
     const subject = path.join('.');

@@ -1,6 +1,6 @@
 import { homedir, hostname } from 'node:os';
 
-/** What settings may take from the machine they are read on. */
+/** The facts that settings may take from their machine. */
 export interface Machine {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly hostname: string;

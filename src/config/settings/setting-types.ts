@@ -20,8 +20,8 @@ export function propertyOf({ properties = {} }: SettingSchema, key: string): Set
 const numeric = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
 
 /**
- * Makes of a text what its setting wants: Harvester's file has no types, and keeps 0.5 as a text and a name of digits as
- * a number. What does not fit stays as it is, for the schema to say what would be right.
+ * Converts a text to the type of its setting: Harvester's file has no types, and keeps 0.5 as a text and a name of
+ * digits as a number. A text that does not fit stays as it is, so that the schema says the correct form.
  */
 export function fit(value: unknown, { type }: SettingSchema): unknown {
   if (type === 'string' && typeof value === 'number') return String(value);

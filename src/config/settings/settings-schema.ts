@@ -2,10 +2,10 @@ import Type, { type Static } from 'typebox';
 import { factoryIdPattern } from '../../worker/identity.ts';
 
 const closed = { additionalProperties: false, default: {} } as const;
-/** A year, s: whoever means more means never, and not all that counts seconds can count so far. */
+/** A year, s: more means never, and not every timer can count so far. */
 const longest = 366 * 86_400;
 const seconds = (value: number, description: string, minimum = 0, maximum = longest) =>
-  Type.Number({ default: value, minimum, maximum, description: `${description}, s.` });
+  Type.Number({ default: value, minimum, maximum, description: `${description}.` });
 const logUrl = (description: string) => Type.Optional(Type.String({ minLength: 1, description }));
 /** A hundred years, h. */
 const mostHours = 876_600;
@@ -14,7 +14,7 @@ const hours = (value: number, status: string) =>
     default: value,
     minimum: 0,
     maximum: mostHours,
-    description: `How long a ${status} worker's traces are kept, h; longer while an earlier creation of it may still arrive.`,
+    description: `Hours that thresher keeps a ${status} worker's traces; longer while an earlier creation of it may still arrive.`,
   });
 
 /**
@@ -37,24 +37,24 @@ export const Settings = Type.Object(
           Type.String({
             pattern: factoryIdPattern,
             description:
-              'The mark on everything this factory makes. Default: drawn once, kept in the file `factory` of the state directory.',
+              'The mark on everything that this factory makes. Default: a random id, kept in the file `factory` of the state directory.',
           }),
         ),
         stateDir: Type.Optional(
           Type.String({
             minLength: 1,
             description:
-              'Directory of the database and of all that must survive a restart. On a local disk. Default: /var/lib/thresher.',
+              'Directory of the database and of all other data that must survive a restart. It must be on a local disk. Default: /var/lib/thresher.',
           }),
         ),
         // A day: far below what a timer of Node can wait, which would otherwise end at once.
         shutdownTimeout: seconds(
           20,
-          'How long a stop waits for calls under way before it gives them up, a day at most',
+          'Seconds to wait for running calls at shutdown before abandoning them (at most 86400)',
           0.1,
           86_400,
         ),
-        pluginTimeout: seconds(60, 'How long one call of a plugin may take', 0.1),
+        pluginTimeout: seconds(60, 'Seconds that one call of a plugin may take', 0.1),
       },
       closed,
     ),
@@ -67,10 +67,14 @@ export const Settings = Type.Object(
         }),
         queueList: Type.Optional(
           Type.Array(Type.String({ minLength: 1 }), {
-            description: 'Only these queues. Default, and with `ALL`: all of them.',
+            description: 'thresher reads only these queues. Default, and with `ALL`: all of them.',
           }),
         ),
-        checkInterval: seconds(5, 'Between looks whether the queue file changed; 0: only on SIGHUP', 0),
+        checkInterval: seconds(
+          5,
+          'Seconds between checks of the queue file for changes; 0: only on SIGHUP',
+          0,
+        ),
       },
       closed,
     ),
@@ -79,15 +83,19 @@ export const Settings = Type.Object(
         defaultDemand: Type.Optional(
           Type.Union([Type.Literal('fill'), Type.Literal('none')], {
             description:
-              'What asks for workers where a queue does not say `demand`. Default: `none`, but `fill` on the local backend.',
+              'The demand of queues without a `demand` of their own. Default: `none`, but `fill` on the local backend.',
           }),
         ),
-        sleepTime: seconds(10, 'Between full passes of a queue; events come in between', 0.05),
+        sleepTime: seconds(
+          10,
+          'Seconds between full passes of a queue; events start passes in between',
+          0.05,
+        ),
         maxNewWorkers: Type.Integer({
           default: 1000,
           minimum: 1,
           maximum: Number.MAX_SAFE_INTEGER,
-          description: 'At most so many new workers per queue and pass.',
+          description: 'Maximum of new workers per queue and pass.',
         }),
         submissionRate: Type.Optional(
           Type.Number({
@@ -99,22 +107,22 @@ export const Settings = Type.Object(
           default: 100,
           minimum: 1,
           maximum: Number.MAX_SAFE_INTEGER,
-          description: 'How many of them may come at once after a quiet time.',
+          description: 'Number of them that may come at once after a quiet time.',
         }),
         blackHoleLifetime: seconds(
           10,
-          'Workers that ran for less count as swallowed by a black hole; 0: no such guard',
+          'A worker that ran for fewer seconds counts as swallowed by a black hole; 0: no guard',
           0,
         ),
         blackHoleWorkers: Type.Integer({
           default: 20,
           minimum: 5,
           maximum: Number.MAX_SAFE_INTEGER,
-          description: 'How many of the last workers of a queue the guard looks at.',
+          description: "Number of a queue's last workers that the guard looks at.",
         }),
         blackHolePause: seconds(
           600,
-          'While all of them were swallowed, one worker is tried in each such time',
+          'Seconds between single workers that thresher tries while all of these were swallowed',
           1,
         ),
       },
@@ -124,18 +132,26 @@ export const Settings = Type.Object(
       {
         maxStatusAge: seconds(
           120,
-          'Without a complete listing for so long, a connection counts as unknown',
+          'Seconds without a complete listing after which a connection counts as unknown',
           0.1,
         ),
-        missingGrace: seconds(30, 'How long a worker must be missing before it is looked up by name', 0),
+        missingGrace: seconds(
+          30,
+          'Seconds that a worker must be missing before the monitor looks it up by name',
+          0,
+        ),
       },
       closed,
     ),
     credmanager: Type.Object(
       {
-        sleepTime: seconds(1800, 'Between renewals of credentials whose files did not change', 1),
-        minLifetime: seconds(3600, 'No worker is submitted with a credential that ends sooner', 0),
-        warnLifetime: seconds(86_400, 'A credential that ends sooner is warned about', 0),
+        sleepTime: seconds(1800, 'Seconds between renewals of credentials whose files did not change', 1),
+        minLifetime: seconds(
+          3600,
+          'thresher submits no worker with a credential that ends within this many seconds',
+          0,
+        ),
+        warnLifetime: seconds(86_400, 'thresher warns of a credential that ends within this many seconds', 0),
       },
       {
         // Harvester's lists: moduleName, className, inCertFile, outCertFile, voms; and pluginConfigs.
@@ -148,15 +164,15 @@ export const Settings = Type.Object(
         pandaCacheURL: logUrl(
           'Server of the PanDA log cache, for pilots on Kubernetes: Harvester draws one of its machines, and here the name stays.',
         ),
-        pandaCacheURL_W_path: logUrl('Path on it that pilots write logs to: `logs_frontend_w`.'),
-        pandaCacheURL_R_path: logUrl('Path on it where logs are read: `logs_frontend_r`.'),
-        pandaCacheURL_W: logUrl('Whole address to write to, where the two above are not set.'),
+        pandaCacheURL_W_path: logUrl('Path on it to which pilots write logs: `logs_frontend_w`.'),
+        pandaCacheURL_R_path: logUrl('Path on it from which logs are read: `logs_frontend_r`.'),
+        pandaCacheURL_W: logUrl('Whole address to write to, if the two above are not set.'),
         pandaCacheURL_R: logUrl('Whole address to read from, likewise.'),
         pandaURLSSL: Type.Optional(
           Type.String({
             minLength: 1,
             description:
-              'URL of the PanDA server: credential managers get tokens for it where they do not say `pandaURLSSL` themselves.',
+              'URL of the PanDA server: credential managers without a `pandaURLSSL` of their own get tokens for it.',
           }),
         ),
       },
@@ -164,7 +180,11 @@ export const Settings = Type.Object(
     ),
     sweeper: Type.Object(
       {
-        sleepTime: seconds(60, 'Between full passes of a queue; kill requests come in between', 0.05),
+        sleepTime: seconds(
+          60,
+          'Seconds between full passes of a queue; kill requests start passes in between',
+          0.05,
+        ),
         cron: Type.Optional(
           Type.String({
             minLength: 1,
@@ -174,7 +194,7 @@ export const Settings = Type.Object(
         ),
         listInterval: seconds(
           600,
-          'Between listings of everything with our mark, for orphans and for rows of which nothing is there',
+          'Seconds between listings of everything with our mark, which find orphans and rows without an object',
           0.1,
         ),
         keepFinished: hours(24, 'finished'),
@@ -186,11 +206,11 @@ export const Settings = Type.Object(
           minimum: 0,
           maximum: mostHours,
           description:
-            'How long the database keeps ended workers at least, whatever the four above say, h: throttlers look back as far.',
+            'Hours that the database keeps ended workers at least, whatever the four above say: throttlers look back this far.',
         }),
         pruneInterval: seconds(
           3600,
-          'Between deletions from the database of workers whose traces were removed',
+          'Seconds between deletions from the database of workers whose traces are removed',
           0.05,
         ),
       },
@@ -200,12 +220,12 @@ export const Settings = Type.Object(
       {
         enabled: Type.Boolean({
           default: true,
-          description: 'Whether health, metrics and status are served.',
+          description: 'Serve health, metrics and status.',
         }),
         host: Type.String({
           default: '127.0.0.1',
           minLength: 1,
-          description: 'Address to listen on. Anything beyond loopback needs `tokenFile`.',
+          description: 'Address to listen on. An address beyond loopback needs `tokenFile`.',
         }),
         port: Type.Integer({
           default: 25085,
@@ -217,7 +237,7 @@ export const Settings = Type.Object(
           Type.String({
             minLength: 1,
             description:
-              'File with the token that every request must bring: `Authorization: Bearer`, or as the password in a browser.',
+              'File with the token that every request must carry: `Authorization: Bearer`, or as the password in a browser.',
           }),
         ),
       },
@@ -229,20 +249,20 @@ export const Settings = Type.Object(
           [Type.Literal('error'), Type.Literal('warn'), Type.Literal('info'), Type.Literal('debug')],
           {
             default: 'info',
-            description: 'The least important messages that are written.',
+            description: 'Lowest level of messages that the log gets.',
           },
         ),
         format: Type.Optional(
           Type.Union([Type.Literal('plain'), Type.Literal('json'), Type.Literal('journald')], {
             description:
-              'Lines for people, one JSON object a line, or lines for the journal: with its priorities, without the time. Default: `journald` where the standard error output is the journal, else `plain`.',
+              'Lines for people, one JSON object a line, or lines for the journal: with its priorities, without the time. Default: `journald` if the standard error output is the journal, else `plain`.',
           }),
         ),
         file: Type.Optional(
           Type.String({
             minLength: 1,
             description:
-              'Write to this file instead of the standard error output, `plain` or `json`. It may be renamed at any time: the next line goes to a new one.',
+              'Write to this file instead of the standard error output, `plain` or `json`. You may rename it at any time: the next line goes to a new file.',
           }),
         ),
       },

@@ -19,7 +19,7 @@ export interface LoadedSettings {
   readonly queueFile: string;
   readonly logFile?: string;
   readonly tokenFile?: string;
-  /** Where a setting stands, by its JSON pointer; one that is nowhere, where it would. */
+  /** The position of a setting, by its JSON pointer; for a missing one, the position at which it would stand. */
   readonly placeOf: (pointer: string) => Place;
 }
 

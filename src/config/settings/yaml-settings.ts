@@ -27,7 +27,7 @@ export function parseYamlSettings(text: string, file: string, machine: Machine):
     if (typeof value !== 'object' || value === null) return value;
     return Object.fromEntries(
       Object.entries(value).flatMap(([key, item]) => {
-        // A section of which every key is commented out says as much as one that is not there.
+        // A section with only comments counts as a missing one.
         if (item === null && path.length === 0 && sectionSchema(key) !== undefined) return [];
         const seen = visit(item, [...path, key]);
         // A value that is missing is said once, and not again as one of the wrong type.

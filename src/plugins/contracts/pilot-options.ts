@@ -30,7 +30,7 @@ export interface PilotSettings {
   readonly pilot_url?: string | undefined;
   readonly pilot_version: string;
   readonly python_version: string;
-  /** So many of 1000 pilots of type PR run the release candidate. */
+  /** Number of 1000 pilots of type PR that run the release candidate. */
   readonly rcPilotRandomWeightPermille?: number;
 }
 

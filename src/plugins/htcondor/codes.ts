@@ -1,45 +1,45 @@
 import type { Table } from '../../codes/codes.ts';
 import type { Explanation } from '../../codes/explanation.ts';
 
-/** What became of a worker on HTCondor; what other backends have too is in workers.ts. */
+/** Errors of workers on HTCondor; workers.ts has those that backends share. */
 export const htcondorWorkerErrors = {
   'htcondor-value': {
-    meaning: 'A value cannot be written into a submit description: HTCondor has no quotes for what is in it.',
+    meaning: 'A value cannot stand in a submit description: HTCondor cannot quote a character in it.',
     remedy: 'Change the option or the name that the message shows.',
   },
   'htcondor-fenced': {
-    meaning: 'An attempt at the worker had been given up before it was sent; nothing was submitted.',
-    remedy: 'Nothing to do: it is tried again.',
+    meaning: 'thresher gave an attempt up before it sent it, and submitted nothing.',
+    remedy: 'Nothing to do: thresher tries the worker again.',
   },
   'htcondor-submit-lives': {
     meaning:
-      'Something of an earlier submission may still arrive: its `condor_submit` does not end, or a job of it cannot be removed.',
+      'A job of an earlier submission may still arrive: its `condor_submit` does not end, or thresher cannot remove a job of it.',
     remedy:
-      'See the message for the process or the schedd; the worker waits, and nothing is submitted twice.',
+      'See the message for the process or the schedd; the worker waits, and thresher submits nothing twice.',
   },
   'htcondor-submit-elsewhere': {
     meaning:
-      'A `condor_submit` was started on another machine, from where the state directory was taken; whether it still runs cannot be seen here.',
+      'A `condor_submit` runs or ran on the machine that the state directory was moved from, and thresher cannot see here whether it still runs.',
     remedy: 'End it there, then remove the file that the message names.',
   },
   'htcondor-held-limit': {
-    meaning: 'As many jobs of the queue are held as `maxHeldJobs` allows.',
-    remedy: '`condor_q -hold` shows why; release or remove them.',
+    meaning: '`maxHeldJobs` of the jobs of the queue are held.',
+    remedy: 'See `condor_q -hold` for the causes; release or remove the jobs.',
   },
   'htcondor-held': {
-    meaning: 'The job was held for longer than `heldTimeout`, or for a reason that no waiting mends.',
+    meaning: 'The job was held for longer than `heldTimeout`, or for a reason that no waiting fixes.',
     remedy: 'See the message, which has the reason of HTCondor.',
   },
   'htcondor-removed': {
-    meaning: 'The job was removed from the queue: by its `periodic_remove`, an operator, or the factory.',
+    meaning: 'The `periodic_remove` of the job, an operator or the factory removed the job from the queue.',
     remedy: 'See the message, which has the reason of HTCondor.',
   },
   'htcondor-input': {
-    meaning: 'HTCondor could not bring the files of the job to its machine, or read them.',
+    meaning: 'HTCondor could not transfer the files of the job to its machine, or could not read them.',
     remedy: 'See the message for the file; check `executableFile`, `transfer_input_files` and permissions.',
   },
   'htcondor-output': {
-    meaning: 'HTCondor could not bring the output of the job back, or write it.',
+    meaning: 'HTCondor could not transfer the output of the job back, or could not write it.',
     remedy: 'See the message for the file; check that `logDir` exists, and its owner and space.',
   },
   'htcondor-start': {
@@ -47,11 +47,11 @@ export const htcondorWorkerErrors = {
     remedy: 'See the message; often a program that is missing or may not be executed, or a container image.',
   },
   'htcondor-credential': {
-    meaning: 'The proxy or token of the job is missing, over, or refused by the CE.',
-    remedy: 'Look at what renews it: `thresher credentials`.',
+    meaning: 'The proxy or token of the job is missing or has ended, or the CE refused it.',
+    remedy: 'Look at its manager: `thresher credentials`.',
   },
   'htcondor-ce': {
-    meaning: 'The CE does not know the job, cannot be reached, or refused it.',
+    meaning: 'The CE does not know the job, does not answer, or refused the job.',
     remedy: 'See the message; look at the CE, and whether its queue takes such jobs.',
   },
   'htcondor-memory': {

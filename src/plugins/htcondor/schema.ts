@@ -21,7 +21,7 @@ const where = {
     'Name of the schedd (`condor_submit -name`), or a list of them. Default: the one of this machine.',
   ),
   condorPool: oneOrMore(
-    "Collector of the schedd's pool (`-pool`), or a list with one for each schedd. Default: the one that HTCondor's configuration names.",
+    "Collector of the schedd's pool (`-pool`), or a list with one for each schedd. Default: the collector of HTCondor's configuration.",
   ),
   condorHostConfig: Type.Optional(
     Type.Union(
@@ -34,7 +34,7 @@ const where = {
       ],
       {
         description:
-          'JSON file `{"SCHEDD": {"pool": "COLLECTOR", "weight": 10}}`, or that itself, instead of `condorSchedd` and `condorPool`. A schedd with weight 0 gets nothing more. Relative paths count from the queue file; the file is read when the queue file is, also on SIGHUP.',
+          'JSON file `{"SCHEDD": {"pool": "COLLECTOR", "weight": 10}}`, or this object itself, instead of `condorSchedd` and `condorPool`. A schedd with weight 0 gets nothing more. Relative paths count from the queue file; thresher reads the file with the queue file, also on SIGHUP.',
       },
     ),
   ),
@@ -48,13 +48,13 @@ export const ComputingElement = Type.Object({
   ce_endpoint: Type.String({ minLength: 1, description: '`host`, `host:port` or a URL.' }),
   ce_flavour: Type.Union([Type.Literal('htcondor-ce'), Type.Literal('arc-ce'), Type.Literal('cream-ce')], {
     default: 'htcondor-ce',
-    description: 'Kind of CE. It decides the port where the endpoint has none.',
+    description: 'Kind of CE. It decides the port of an endpoint without one.',
   }),
   ce_queue_name: Type.String({ default: '', description: 'Queue behind the CE.' }),
   ce_hostname: filled('Name of the machine. Default: the one of the endpoint.'),
   ce_jobmanager: Type.String({ default: '', description: 'Batch system behind it.' }),
   ce_version: Type.String({ default: '', description: 'Version of it.' }),
-  ce_state: Type.String({ default: 'ACTIVE', description: 'Whatever is not `ACTIVE` gets nothing.' }),
+  ce_state: Type.String({ default: 'ACTIVE', description: 'A CE that is not `ACTIVE` gets no workers.' }),
 });
 export type ComputingElement = Static<typeof ComputingElement>;
 
@@ -74,7 +74,7 @@ const size = {
     {
       default: 1,
       description:
-        'Cores and memory are asked for so many times over: a number, or `{JOBTYPE or "Any": {RESOURCETYPE or "Undefined": N}}`.',
+        'Factor by which thresher multiplies requested cores and memory: a number, or `{JOBTYPE or "Any": {RESOURCETYPE or "Undefined": N}}`.',
     },
   ),
   requestGpus: Type.Integer({ default: 0, minimum: 0, description: 'GPUs of a worker.' }),
@@ -82,7 +82,7 @@ const size = {
 
 /** What Harvester takes from CRIC for the pilot; here they are options of the queue. */
 const pilot = {
-  pilot_url: filled('Where the wrapper gets the pilot from.'),
+  pilot_url: filled('Address from which the wrapper gets the pilot.'),
   pilot_args: Type.String({ default: '', description: 'More options of the pilot.' }),
   pilot_version: Type.String({ default: 'current', description: 'Version of the pilot.' }),
   python_version: Type.String({ default: '3', description: "The pilot's Python." }),
@@ -94,7 +94,7 @@ const pilot = {
     default: 0,
     minimum: 0,
     maximum: 1000,
-    description: 'So many of 1000 pilots of type PR run the release candidate.',
+    description: 'Number of 1000 pilots of type PR that run the release candidate.',
   }),
 };
 
@@ -105,30 +105,28 @@ export const HTCondorSubmitterConfig = Type.Object({
     'Submit description: YAML (templates/htcondor/), or `.sdf` text of Harvester. Relative paths count from the queue file.',
   ),
   CEtemplateDir: filled(
-    'Directory with one `FLAVOUR.sdf` or `FLAVOUR.yaml` for each kind of CE, where `templateFile` is not set.',
+    'Directory with one `FLAVOUR.sdf` or `FLAVOUR.yaml` for each kind of CE, if `templateFile` is not set.',
   ),
   executableFile: path('The program that HTCondor starts: the wrapper of the pilot.'),
   logDir: Type.String({
     default: '/tmp',
     minLength: 1,
     description:
-      "Directory of the jobs' output and logs. A directory for each hour (`logSubdir`) is made in it.",
+      "Directory of the jobs' output and logs. thresher makes a directory for each hour (`logSubdir`) in it.",
   }),
-  logBaseURL: filled(
-    'Where `logDir` is read from over the web. `[ScheddHostname]` stands for the machine of the schedd.',
-  ),
+  logBaseURL: filled('Web address of `logDir`. `[ScheddHostname]` stands for the machine of the schedd.'),
   eventLog: path(
-    "The pool's `EVENT_LOG` on this machine, where only this schedd writes to it and the daemon may read it: read instead of a log of the factory's own (`dagman_log`). Two schedds of one log have jobs of the same numbers.",
+    "The pool's `EVENT_LOG` on this machine, if only this schedd writes to it and the daemon may read it; it replaces the factory's own log (`dagman_log`). Two schedds that write one log have jobs of the same numbers.",
   ),
   useFQDN: Type.Optional(
     Type.Unknown({
-      description: '`$hostname` is the whole name that the machine gives itself, and not the short one.',
+      description: '`$hostname` is the full name of the machine instead of the short one.',
     }),
   ),
   x509UserProxy: path('Proxy of the pilots.'),
-  x509UserProxyAnalysis: path('Proxy instead of it where `useAnalysisCredentials` is true.'),
+  x509UserProxyAnalysis: path('Proxy to use instead if `useAnalysisCredentials` is true.'),
   tokenDir: path('Directory with a token for each CE, named after the MD5 of its endpoint.'),
-  tokenDirAnalysis: path('Directory instead of it where `useAnalysisCredentials` is true.'),
+  tokenDirAnalysis: path('Directory to use instead if `useAnalysisCredentials` is true.'),
   useAnalysisCredentials: flag('Take the credentials for analysis.'),
   pandaTokenDir: path('Directory of the token for the PanDA server.'),
   pandaTokenFilename: filled('Name of the token in it.'),
@@ -136,17 +134,17 @@ export const HTCondorSubmitterConfig = Type.Object({
   ceList: Type.Array(ComputingElement, {
     default: [],
     description:
-      'CEs to choose from, by what is queued and running at each (docs/htcondor-templates.md). Instead of what Harvester takes from CRIC.',
+      'CEs to choose from, by the workers queued and running at each (docs/htcondor-templates.md). Harvester takes this list from CRIC.',
   }),
   computingElements: anything(
-    'Read by throttlers, as in Harvester: names of CEs. To choose from CEs, list them in `ceList`.',
+    'Names of CEs for throttlers, as in Harvester. To choose from CEs, list them in `ceList`.',
   ),
   ceEndpoint: oneOrMore('Endpoint of the CE, or a list of them.'),
   ceHostname: oneOrMore('Machine of the CE, or a list of them, one for each endpoint.'),
   ceQueueName: filled('Queue behind the CE.'),
   ceARCGridType: Type.Union([Type.Literal('arc'), Type.Literal('nordugrid')], {
     default: 'arc',
-    description: 'How an ARC CE is spoken to: REST, or gridftp.',
+    description: 'Protocol of an ARC CE: REST (`arc`) or gridftp (`nordugrid`).',
   }),
   ce_fairshare_percent: Type.Number({
     default: 50,
@@ -157,16 +155,16 @@ export const HTCondorSubmitterConfig = Type.Object({
   minBulkToRandomizedSchedd: Type.Integer({
     default: 20,
     minimum: 1,
-    description: 'Several schedds share a submission only where each gets at least so many workers.',
+    description: 'Several schedds share a submission only if each gets at least this many workers.',
   }),
   submitMode: Type.Union([Type.Literal('PULL'), Type.Literal('PUSH')], {
     default: 'PULL',
-    description: 'Whether the pilot asks the server for its job, or is given one.',
+    description: '`PULL`: the pilot asks the server for its job. `PUSH`: it gets one.',
   }),
   ...size,
-  accounting_group: filled('Accounting group of the jobs, where the template does not say.'),
+  accounting_group: filled('Accounting group of the jobs, unless the template sets one.'),
   accounting_group_user: filled('User in it.'),
-  container_image: filled('Image for universe container, where the template does not say.'),
+  container_image: filled('Image for universe container, unless the template sets one.'),
   customSubmitAttributes: Type.Record(
     Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_.]*$' }),
     Type.Union([Type.String({ minLength: 1 }), Type.Number(), Type.Boolean()]),
@@ -177,7 +175,9 @@ export const HTCondorSubmitterConfig = Type.Object({
         'More attributes of the jobs, as ClassAd expressions: a string needs quotes inside, `"\\"text\\""`. CRIC\'s `jdl.plusattr.*`.',
     },
   ),
-  maxHeldJobs: natural('No more is submitted while so many jobs of the queue are held. Default: no limit.'),
+  maxHeldJobs: natural(
+    'thresher submits no more workers while this many jobs of the queue are held. Default: no limit.',
+  ),
   ...pilot,
   nProcesses: withoutEffect('a batch of workers is one `condor_submit`'),
   useCRIC: withoutEffect('thresher does not read CRIC'),
@@ -186,7 +186,7 @@ export const HTCondorSubmitterConfig = Type.Object({
   useCRICGridCE: Type.Optional(
     Type.Unknown({
       description:
-        "Harvester takes the queue's CEs from CRIC; here they are in `ceList`, without which the queue is incomplete. `ceEndpoint` and `ceHostname` count instead, with a warning.",
+        "Harvester takes the queue's CEs from CRIC; thresher takes them from `ceList`, without which the queue is incomplete. `ceEndpoint` and `ceHostname` count instead, with a warning.",
     }),
   ),
   useAtlasGridCE: Type.Optional(
@@ -201,22 +201,22 @@ export const HTCondorMonitorConfig = Type.Object({
     default: 10,
     minimum: 0.2,
     description:
-      'How often each schedd is asked for all of its jobs, s. Of queues that share a schedd one of them says it.',
+      'Seconds between queries of each schedd for all of its jobs. If queues share a schedd, one of them decides.',
   }),
   listInterval: Type.Number({
     default: 30,
     minimum: 0.2,
-    description: 'The same where a log of job events has told of all that happened of late, s.',
+    description: 'The same while a log of job events shows all changes.',
   }),
   heldTimeout: Type.Integer({
     default: 3600,
     minimum: 0,
-    description: 'A job that is held for so long is removed, and its worker cancelled, s.',
+    description: 'Seconds after which thresher removes a held job and cancels its worker.',
   }),
   cancelUnknown: flag(
-    'A worker that neither queue nor history knows is cancelled. Without it, it is missed.',
+    'A worker that neither queue nor history knows ends as cancelled; without this option, as missed.',
   ),
-  payloadType: filled('`atlas_pilot_wrapper`: its exit statuses 1, 2, 64 and 80 are put into words.'),
+  payloadType: filled('`atlas_pilot_wrapper`: thresher puts its exit statuses 1, 2, 64 and 80 into words.'),
   useCondorHistory: Type.Boolean({
     default: true,
     description: 'Ask `condor_history` for jobs that left the queue.',
@@ -224,10 +224,10 @@ export const HTCondorMonitorConfig = Type.Object({
   useCondorHistoryMaxAge: Type.Integer({
     default: 7200,
     minimum: 0,
-    description: 'How far back the history is searched for them, s.',
+    description: 'Seconds to search back in the history for them.',
   }),
-  submissionHost_list: withoutEffect('the schedds of all workers are asked'),
-  condorHostConfig_list: withoutEffect('the schedds of all workers are asked'),
+  submissionHost_list: withoutEffect('thresher asks the schedds of all workers'),
+  condorHostConfig_list: withoutEffect('thresher asks the schedds of all workers'),
   nProcesses: withoutEffect('one query asks for all workers of a schedd'),
 });
 export type HTCondorMonitorConfig = Static<typeof HTCondorMonitorConfig>;
@@ -235,7 +235,7 @@ export type HTCondorMonitorConfig = Static<typeof HTCondorMonitorConfig>;
 /** Harvester: `HTCondorSweeper` of `pandaharvester.harvestersweeper.htcondor_sweeper`. */
 export const HTCondorSweeperConfig = Type.Object({
   preparatorBasePath: filled(
-    'Directory in which a preparator made one for each worker, to be removed with it.',
+    'Directory in which a preparator made one for each worker; thresher removes that with its worker.',
   ),
 });
 export type HTCondorSweeperConfig = Static<typeof HTCondorSweeperConfig>;

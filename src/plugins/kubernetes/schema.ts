@@ -15,14 +15,14 @@ const where = {
   ),
   k8s_context: filled('Context of the kubeconfig. Default: its current one.'),
   k8s_namespace: text(
-    'Namespace of the Jobs. Default, also where it is empty: `k8s.namespace`, else `default`.',
+    'Namespace of the Jobs. Default, also for an empty one: `k8s.namespace`, else `default`.',
   ),
-  'k8s.namespace': text('The same, as CRIC has it.'),
+  'k8s.namespace': text("The same, under CRIC's name."),
   requestsPerSecond: Type.Optional(
     Type.Number({
       minimum: 1,
       description:
-        'Requests per second to the API server, all queues on that cluster together, after a burst of twice as many; the least that any of them says counts. Default: 200. What the server itself asks for (429) counts too.',
+        'Requests per second to the API server, of all queues on that cluster together, after a burst of twice as many; the lowest value of these queues counts. Default: 200. thresher also obeys the server (429).',
     }),
   ),
 };
@@ -34,10 +34,10 @@ const cric = {
     default: '/pilotdir',
     pattern: '^/',
     description:
-      "Directory of the pilot: its `HOME` and `TMPDIR` where the template does not say, and `pilot-dir`'s place.",
+      'Directory of the pilot: its `HOME` and `TMPDIR` unless the template sets them, and the mount of `pilot-dir`.',
   }),
   'k8s.annotations.safe_to_evict': Type.Optional(
-    Type.Boolean({ description: 'Whether the cluster autoscaler may end the Pod to remove its node.' }),
+    Type.Boolean({ description: 'Lets the cluster autoscaler end the Pod to remove its node.' }),
   ),
   'k8s.scheduler.use_score_mcore_affinity': Type.Boolean({
     default: true,
@@ -49,15 +49,15 @@ const cric = {
     description: 'Single-core and multi-core pilots avoid each other.',
   }),
   'k8s.scheduler.priorityClassName': filled('Priority class of the Pods.'),
-  'k8s.scheduler.priorityClassName.score': filled('Of those with resource type SCORE.'),
-  'k8s.scheduler.priorityClassName.score_himem': filled('Of those with SCORE_HIMEM.'),
-  'k8s.scheduler.priorityClassName.mcore': filled('Of those with MCORE.'),
-  'k8s.scheduler.priorityClassName.mcore_himem': filled('Of those with MCORE_HIMEM.'),
+  'k8s.scheduler.priorityClassName.score': filled('Priority class of Pods with resource type SCORE.'),
+  'k8s.scheduler.priorityClassName.score_himem': filled('Priority class of Pods with SCORE_HIMEM.'),
+  'k8s.scheduler.priorityClassName.mcore': filled('Priority class of Pods with MCORE.'),
+  'k8s.scheduler.priorityClassName.mcore_himem': filled('Priority class of Pods with MCORE_HIMEM.'),
   'k8s.resources.requests.cpu_scheduling_ratio': percent('Instead of `cpuAdjustRatio`, %.'),
   'k8s.resources.requests.memory_scheduling_ratio': percent('Instead of `memoryAdjustRatio`, %.'),
   'k8s.resources.limits.use_memory_limit': Type.Boolean({
     default: false,
-    description: 'Limit the memory of the pilot: Kubernetes kills what goes beyond.',
+    description: 'Limit the memory of the pilot: Kubernetes kills a pilot that exceeds it.',
   }),
   'k8s.resources.limits.memory_limit_safety_factor': Type.Number({
     default: 100,
@@ -86,7 +86,7 @@ const cric = {
   }),
   'k8s.use_active_deadline_seconds': Type.Boolean({
     default: true,
-    description: 'Kubernetes ends the Pod after `maxWalltime`, counted from when its node took it.',
+    description: 'Kubernetes ends the Pod after `maxWalltime`, counted from the moment its node took it.',
   }),
 };
 
@@ -98,9 +98,9 @@ export const K8sSubmitterConfig = Type.Object({
     description: 'YAML template of the Job. Relative paths count from the queue file.',
   }),
   pilotContainer: filled("Name of the pilot's container in the template. Default: the first."),
-  proxySecretPath: filled('Path of the proxy inside the container, where a Secret is mounted.'),
+  proxySecretPath: filled('Path of the proxy inside the container, below the mount of a Secret.'),
   x509UserProxy: filled(
-    'Proxy file on this machine, given to the pilot as `proxyContent` through a Secret. Only where `proxySecretPath` is not set.',
+    'Proxy file on this machine, which the pilot gets as `proxyContent` through a Secret. Only if `proxySecretPath` is not set.',
   ),
   tokenDir: filled('Directory of PanDA tokens inside the container.'),
   pandaTokenFilename: filled('Name of the token in it.'),
@@ -117,12 +117,14 @@ export const K8sSubmitterConfig = Type.Object({
   }),
   nProcesses: atOnce('Jobs created at once.'),
   logBaseURL: filled(
-    'Where pilots put and operators find logs: `logs_frontend_w` and `logs_frontend_r`. `$hostname` is the short name of this machine.',
+    'Address to which pilots write logs and from which operators read them: `logs_frontend_w` and `logs_frontend_r`. `$hostname` is the short name of this machine.',
   ),
   logs_frontend_w: filled(
-    'Where pilots write logs. Default: `logBaseURL`, else by `pandacon` of the settings.',
+    'Address to which pilots write logs. Default: `logBaseURL`, else by `pandacon` of the settings.',
   ),
-  logs_frontend_r: filled('Where logs are read. Default: `logBaseURL`, else by `pandacon` of the settings.'),
+  logs_frontend_r: filled(
+    'Address from which logs are read. Default: `logBaseURL`, else by `pandacon` of the settings.',
+  ),
   schedulerName: filled(
     'Scheduler of the Pods, such as `node-packing` (templates/kubernetes/node-packing/).',
   ),
@@ -130,12 +132,12 @@ export const K8sSubmitterConfig = Type.Object({
     default: 172_800,
     minimum: 3600,
     description:
-      'Kubernetes removes an ended Job after this, s, if the sweeper has not: a safety net. Long, since what is gone before the monitor saw it is missed.',
+      'Kubernetes removes an ended Job after this, s, if the sweeper has not: a safety net. It is long, since a Job that is gone before the monitor saw its end counts as missed.',
   }),
   pilotsStarterConfigMap: text(
-    'ConfigMap of your own with a `pilots_starter.py`, mounted at `/scratch/executables` and started where the template has no command; `""`: none, and the image\'s own command runs. Default: thresher\'s own, where the template has no command or names `EXEC_DIR`.',
+    'ConfigMap of your own with a `pilots_starter.py`, mounted at `/scratch/executables` and started if the template has no command; `""`: none, and the image\'s own command runs. Default: thresher\'s own, if the template has no command or names `EXEC_DIR`.',
   ),
-  pilot_url: filled('Where the wrapper gets the pilot from.'),
+  pilot_url: filled('Address from which the wrapper gets the pilot.'),
   pilot_version: Type.String({ default: 'current', description: 'Version of the pilot.' }),
   python_version: Type.String({ default: '3', description: "The pilot's Python." }),
   ...cric,
@@ -150,16 +152,16 @@ export const K8sMonitorConfig = Type.Object({
   podQueueTimeLimit: Type.Integer({
     default: 172_800,
     minimum: 1,
-    description: 'How long a worker may wait for its pilot to start before it is given up, s.',
+    description: 'Seconds that a worker may wait for its pilot to start before thresher gives it up.',
   }),
   failedLogLines: Type.Integer({
     default: 0,
     minimum: 0,
     maximum: 200,
     description:
-      "So many last lines of a failed pilot's log are kept with the worker (at most 4 KiB): `thresher worker ID` shows them after the Pod is gone.",
+      "Number of last lines of a failed pilot's log that thresher keeps with the worker (at most 4 KiB): `thresher worker ID` shows them after the Pod is gone.",
   }),
-  payloadType: filled('`atlas_pilot_wrapper`: its exit statuses 1, 2, 64 and 80 are put into words.'),
+  payloadType: filled('`atlas_pilot_wrapper`: thresher puts its exit statuses 1, 2, 64 and 80 into words.'),
   pendingRules: Type.Array(
     Type.Object(
       {
@@ -183,7 +185,7 @@ export const K8sSweeperConfig = Type.Object({
   ...where,
   nProcesses: atOnce('Jobs deleted at once.'),
   killGrace: natural(
-    "Between TERM and KILL, s, where that is less than the Pod's own. Default: `terminationGracePeriodSeconds` of the template, else Kubernetes' 30.",
+    "Seconds between TERM and KILL, if that is less than the Pod's own grace. Default: `terminationGracePeriodSeconds` of the template, else Kubernetes' 30.",
   ),
 });
 export type K8sSweeperConfig = Static<typeof K8sSweeperConfig>;

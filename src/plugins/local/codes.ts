@@ -5,21 +5,21 @@ import type { Explanation } from '../../codes/explanation.ts';
 export const localWorkerErrors = {
   'local-root-lost': {
     meaning:
-      'The work directory of local workers vanished, or another one is in its place: a mount is missing, or it was removed. Its workers may live; nothing is concluded of them, and nothing is submitted or removed.',
+      'The work directory of local workers vanished, or another one is in its place: a mount is missing, or the directory was removed. Its workers may live, so thresher concludes, submits and removes nothing.',
     remedy:
-      'Mount it again or put it back. If it is gone for good, end what lives of its workers and remove the file that the message names: thresher then begins anew in what is there.',
+      'Mount the directory again or put it back. If it is gone for good, end its living workers and remove the file that the message names: thresher then begins with the directory that is there.',
   },
   'local-directory-damaged': {
     meaning:
-      'Something in the work directory is not what thresher wrote there, or is gone: it is left as it is, and the other workers go on. A worker that still has processes is followed by them.',
+      'A file or directory in the work directory is missing, or has a content that thresher did not write. thresher leaves it as it is and goes on with the other workers. It follows a worker that still has processes by these.',
     remedy:
-      'Look at the path that the message names; remove it by hand once nothing of it is needed. `thresher orphans` lists directories that cannot say whose they are.',
+      'Look at the path that the message names, and remove it by hand once you no longer need it. `thresher orphans` lists directories without a readable worker id.',
   },
   'pid-namespace-failed': {
     meaning:
-      'The PID namespace of a local worker could not be made or entered, so its command never began: a limit on namespaces or processes is reached, or an administrator forbade them since they were tried.',
+      'thresher could not make or enter the PID namespace of a local worker, so the command of the worker never began. The machine reached a limit on namespaces or processes, or an administrator has forbidden namespaces since the last trial.',
     remedy:
-      "See the worker's stderr. thresher tries namespaces again before it submits the next: where none can be made, `pidNamespace` says whether workers go without.",
+      "See the worker's stderr. thresher tries namespaces again before it submits the next worker; if it cannot make any, `pidNamespace` says whether workers run without.",
   },
 } as const satisfies Record<string, Explanation>;
 

@@ -37,7 +37,7 @@ export const LocalSubmitterConfig = Type.Object({
   pidNamespace: Type.Union([Type.Literal('auto'), Type.Literal('required'), Type.Literal('none')], {
     default: 'auto',
     description:
-      "Whether each worker gets a PID namespace of its own, where it sees its own processes only: `auto` where this machine's kernel lets the daemon's user make one, `required` submits nothing where it cannot, `none` never. Programs that are setuid, such as sudo, do not work in the namespace of an ordinary user.",
+      "Gives each worker a PID namespace of its own, in which it sees only its own processes: `auto` if the kernel of this machine lets the daemon's user make one; with `required` thresher submits nothing if the kernel does not; `none` never. Setuid programs, such as sudo, do not work in the namespace of an ordinary user.",
   }),
 });
 export type LocalSubmitterConfig = Static<typeof LocalSubmitterConfig>;
@@ -47,19 +47,19 @@ export const LocalMonitorConfig = Type.Object({
   pollInterval: Type.Number({
     default: 1,
     minimum: 0.05,
-    description: 'How often living workers are looked at, s.',
+    description: 'Seconds between looks at living workers.',
   }),
   killGrace: Type.Number({
     default: 10,
     minimum: 0,
-    description: 'Between TERM and KILL for a worker over its wall time, s.',
+    description: 'Seconds between TERM and KILL for a worker over its wall time.',
   }),
 });
 export type LocalMonitorConfig = Static<typeof LocalMonitorConfig>;
 
 export const LocalSweeperConfig = Type.Object({
   ...where,
-  killGrace: Type.Number({ default: 10, minimum: 0, description: 'Between TERM and KILL, s.' }),
+  killGrace: Type.Number({ default: 10, minimum: 0, description: 'Seconds between TERM and KILL.' }),
 });
 export type LocalSweeperConfig = Static<typeof LocalSweeperConfig>;
 
@@ -74,13 +74,13 @@ export const LocalTemplate = Type.Object(
   {
     command: Type.String({
       minLength: 1,
-      description: 'Program: a path, or a name that is looked up in PATH.',
+      description: 'Program: a path, or a name to look up in PATH.',
     }),
     args: Type.Array(Type.Union([text, Type.Number()]), { default: [], description: 'Its arguments.' }),
     env: Type.Record(Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }), scalar, {
       default: {},
       additionalProperties: false,
-      description: 'Environment beside that which every pilot gets.',
+      description: 'Environment in addition to that of every pilot.',
     }),
     cwd: Type.Optional(
       Type.String({ minLength: 1, description: "Working directory. Default: the worker's own directory." }),

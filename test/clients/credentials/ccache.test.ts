@@ -88,7 +88,7 @@ describe('reading a Kerberos credential cache', () => {
     });
   });
 
-  it('says what is wrong with a file', () => {
+  it('reading a Kerberos credential cache names the fault of a file', () => {
     expect(complaint(Buffer.alloc(0))).to.equal('the cache is empty');
     expect(complaint(Buffer.from('hello'))).to.contain('no Kerberos credential cache (version 4)');
     expect(complaint(makeCache([]))).to.equal('the cache has no ticket-granting ticket');
@@ -120,7 +120,7 @@ describe('reading a Kerberos credential cache', () => {
     );
   });
 
-  describe('of a real KDC', () => {
+  describe('a credential cache of a real KDC', () => {
     let kdc: Kdc;
     before(async () => {
       kdc = await ownKdc();

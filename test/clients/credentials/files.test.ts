@@ -37,7 +37,7 @@ async function complaint(call: Promise<unknown>): Promise<[code: string, message
 const good = () => undefined;
 
 describe('a secret file that is read', () => {
-  it('is refused when it is missing, a directory, a pipe or far too long, and a pipe keeps nobody waiting', async () => {
+  it('a secret file is refused when it is missing, a directory, a pipe or far too long, and a pipe blocks no reader', async () => {
     const directory = temporaryDirectory();
     const [missing, why] = await complaint(readSecretFile(join(directory, 'nothing')));
     expect([missing, why]).to.deep.equal([
@@ -57,7 +57,7 @@ describe('a secret file that is read', () => {
     expect((await complaint(readSecretFile(`${long}/below`)))[0]).to.equal('credential-missing');
   });
 
-  it('is reported when others can read or change it, or when it is somebody else’s', async () => {
+  it('a secret file is reported when other users can read or change it, or own it', async () => {
     const path = join(temporaryDirectory(), 'proxy');
     writeFileSync(path, 'x', { mode: 0o600 });
     const me = process.getuid?.() ?? 0;
@@ -192,7 +192,7 @@ describe('a secret file that is written', () => {
     }
   });
 
-  it('stays with its owner, whoever replaces it', async () => {
+  it('a secret file keeps its owner, whichever user replaces it', async () => {
     const file = join(temporaryDirectory(), 'proxy');
     writeFileSync(file, 'old', { mode: 0o600 });
     // Whoever is not root has no other owner to give.

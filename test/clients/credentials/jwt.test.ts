@@ -40,7 +40,7 @@ describe('reading a token', () => {
     expect(readCredential(Buffer.from(makeJwt({ sub: 'a' })), 'x')).to.not.have.property('expiresAt');
   });
 
-  it('says what is wrong with one, and not what is in it', () => {
+  it('a wrong token is reported by its fault, without its content', () => {
     expect(complaint('\n')).to.equal('the token is empty');
     expect(complaint('opaque-token')).to.contain('three parts');
     expect(complaint('a.b.c.d')).to.contain('three parts');
@@ -52,7 +52,7 @@ describe('reading a token', () => {
     expect(complaint(list)).to.contain('in its claims is all of it');
   });
 
-  it('never shows a piece of it, however it is cut or mangled', () => {
+  it('an error about a token never shows a piece of it, however the token is cut or mangled', () => {
     const token = makeJwt({ sub: 'robot', exp: 5, private: 'something that is nobody else’s' });
     fc.assert(
       fc.property(

@@ -47,7 +47,7 @@ describe('a program that makes a credential', () => {
     expect(await sh('read line || echo nothing')).to.equal('nothing\n');
   });
 
-  it('is told of with its last words', async () => {
+  it('an error about a program that makes a credential has its last words', async () => {
     expect(await complaint(run('no-such-tool', []))).to.equal(
       'no-such-tool was not found: install it, or name it with its path',
     );
@@ -128,7 +128,7 @@ describe('a program that makes a credential', () => {
     expect(await complaint(sh('true', { signal: abort.signal }))).to.contain('was not started');
   });
 
-  it('keeps nobody waiting by leaving a child behind that holds its output', async () => {
+  it('a program that leaves a child behind which holds its output blocks no caller', async () => {
     expect(await sh('sleep 1000 & echo done')).to.equal('done\n');
   });
 

@@ -161,7 +161,7 @@ describe('reading an X.509 credential', () => {
     }
   });
 
-  it('says what is wrong with a file', () => {
+  it('reading an X.509 credential names the fault of a file', () => {
     const pem = (path: string) => readFileSync(path, 'utf8');
     expect(complaint(' \n')).to.equal('the proxy is empty');
     expect(complaint('hello')).to.contain('has no certificate in PEM');
@@ -191,7 +191,7 @@ describe('reading an X.509 credential', () => {
     expect(readX509(readFileSync(nobody, 'utf8'), 'x').subject).to.equal('/');
   });
 
-  it('never shows a piece of the key, however the file is cut or mangled', () => {
+  it('an error about an X.509 credential never shows a piece of the key, however the file is cut or mangled', () => {
     const text = proxyText(proxy, user);
     const key = readFileSync(proxy.key, 'utf8');
     const body = key.replace(/-----.*-----/g, '').replace(/\s/g, '');

@@ -13,8 +13,8 @@ const failure = (command: string, stderr: string) => {
   return { code, maybeDone, message };
 };
 
-describe('what the commands of HTCondor say', () => {
-  it('is about room on a disk', () => {
+describe('errors of the commands of HTCondor', () => {
+  it('a full disk is recognized in the words of any command of HTCondor', () => {
     const said = 'ERROR: Failed to write to the spool: No space left on device';
     expect(failure('condor_submit', said)).to.include({ code: 'condor-disk-full', maybeDone: false });
   });
@@ -26,14 +26,14 @@ describe('what the commands of HTCondor say', () => {
     }
   });
 
-  it('is a limit of any kind', () => {
+  it('a limit of any kind is recognized in the words of condor_submit', () => {
     for (const name of ['MAX_JOBS_SUBMITTED', 'MAX_JOBS_PER_OWNER', 'MAX_JOBS_PER_SUBMISSION']) {
       const said = `ERROR: Failed to create proc\nNumber of submitted jobs would exceed ${name}`;
       expect(failure('condor_submit', said)).to.include({ code: 'condor-limit', maybeDone: false });
     }
   });
 
-  it('may be that somebody else than a user asks', () => {
+  it('a submission may be refused since the identity is no user of the schedd', () => {
     const said = 'ERROR: Cannot allocate a cluster id';
     expect(failure('condor_submit', said)).to.include({ code: 'condor-auth', maybeDone: false });
   });
@@ -65,7 +65,7 @@ describe('what the commands of HTCondor say', () => {
   });
 });
 
-describe('what is written for HTCondor', () => {
+describe('texts that thresher writes for HTCondor', () => {
   it('cannot be changed by what stands in it', () => {
     expect(classAdString('a" || true || "')).to.equal('"a\\" || true || \\""');
     expect(() => classAdString('a\nqueue')).to.throw(RangeError);

@@ -56,7 +56,7 @@ describe('the file of an event log', () => {
     ['.old', ['.old']],
     ['numbers', ['.1', '.2', '.3']],
   ] as const) {
-    it(`is followed through a rotation to ${how}`, async () => {
+    it(`the event log is followed through a rotation to ${how}`, async () => {
       const { all } = reader(path);
       writeFileSync(path, event(1));
       await all();

@@ -5,7 +5,7 @@ import { type Ad, JsonObjects } from '../../../src/clients/htcondor/json-objects
 describe('a list of ads as it arrives', () => {
   const ad = fc.dictionary(fc.string(), fc.jsonValue());
 
-  it('is the same wherever it is cut', () => {
+  it('a list of ads is the same wherever its text is cut', () => {
     fc.assert(
       fc.property(fc.array(ad), fc.constantFrom(undefined, 2), fc.array(fc.nat()), (ads, indent, cuts) => {
         const text = JSON.stringify(ads, undefined, indent);
@@ -23,7 +23,7 @@ describe('a list of ads as it arrives', () => {
     );
   });
 
-  it('is not whole before its end', () => {
+  it('a list of ads is not whole before its end', () => {
     const text = '[{"a": "]}\\""}]';
     for (let length = 1; length < text.length; length++) {
       const objects = new JsonObjects();

@@ -47,7 +47,7 @@ const credential = (status: Record<string, unknown>) =>
   JSON.stringify({ apiVersion: 'client.authentication.k8s.io/v1', kind: 'ExecCredential', status });
 
 describe('the login to a cluster', () => {
-  it('is a token, a password, or nothing', async () => {
+  it('the login to a cluster is a token, a password, or nothing', async () => {
     const headers = async (user: Record<string, unknown>) => (await open(user).access.current(never)).headers;
     expect(await headers({ token: 'secret' })).to.deep.equal({ authorization: 'Bearer secret' });
     expect(await headers({ username: 'a', password: 'b' })).to.deep.equal({ authorization: 'Basic YTpi' });
@@ -126,7 +126,7 @@ describe('the login to a cluster', () => {
     expect((await access.current(never)).headers).to.deep.equal({ authorization: 'Bearer better' });
   });
 
-  it('that was refused is read again once, whoever was refused', async () => {
+  it('the login is read again once after a refusal, however many callers were refused', async () => {
     const count = join(temporaryDirectory(), 'count');
     const exec = { command: plugin(`echo x >>${count}; echo '${credential({ token: 'a' })}'`) };
     const { access, clock } = open({ exec });
@@ -171,7 +171,7 @@ describe('the login to a cluster', () => {
     expect(await refused({ 'auth-provider': { name: 'oidc' } })).to.contain('auth-provider "oidc"');
   });
 
-  it('within a Pod follows the token that Kubernetes renews', async () => {
+  it('the login within a Pod follows the token that Kubernetes renews', async () => {
     const directory = temporaryDirectory();
     writeFileSync(join(directory, 'ca.crt'), readFileSync(join(tls, 'ca.crt')));
     writeFileSync(join(directory, 'token'), 'one');
@@ -205,7 +205,7 @@ describe('an exec plugin', () => {
     expect(runs()).to.equal(2);
   });
 
-  it('gives a certificate', async () => {
+  it('an exec plugin may give a certificate', async () => {
     const pem = (name: string) => readFileSync(join(tls, name), 'utf8');
     const answer = join(temporaryDirectory(), 'answer');
     writeFileSync(
@@ -218,7 +218,7 @@ describe('an exec plugin', () => {
     expect(options).to.include({ cert: pem('client.crt'), key: pem('client.key') });
   });
 
-  it('is told the cluster, its own variables, and that nobody is there to be asked', async () => {
+  it('an exec plugin gets the cluster, its own variables, and the hint that no user can be asked', async () => {
     const seen = join(temporaryDirectory(), 'seen');
     const command = plugin(
       `echo "$KUBERNETES_EXEC_INFO $OWN" >${seen}; cat; echo '${credential({ token: 'a' })}'`,
@@ -239,7 +239,7 @@ describe('an exec plugin', () => {
     });
   });
 
-  it('that fails is quoted', async () => {
+  it('the error of an exec plugin that fails quotes the plugin', async () => {
     const failing = (script: string) => refused({ exec: { command: plugin(script) } });
     expect(await failing('echo "log in first" >&2; exit 3')).to.match(
       /exec plugin .* ended with exit status 3: log in first/,
@@ -254,7 +254,7 @@ describe('an exec plugin', () => {
     expect(await refused({ exec: { command: file } })).to.contain('may not be executed');
   });
 
-  it('that hangs is left by who gives up', async () => {
+  it('a caller that gives up does not wait for an exec plugin that hangs', async () => {
     const { access } = open({ exec: { command: '/bin/sleep', args: ['60'] } });
     const abort = new AbortController();
     const waiting = rejection(access.current(abort.signal));

@@ -147,14 +147,14 @@ describe('a client of the Kubernetes API', () => {
     });
   });
 
-  it('keeps its connections also after deletes', async () => {
+  it('the client keeps its connections also after deletes', async () => {
     server.always(json(200, { kind: 'Status', status: 'Success' }));
     const client = connect();
     for (let n = 0; n < 10; n++) await client.delete(one, { signal, uid: 'u' });
     expect(new Set(server.requests.map(({ connection }) => connection)).size).to.be.at.most(2);
   });
 
-  it('never deletes a collection', async () => {
+  it('the client of the Kubernetes API never deletes a collection', async () => {
     const error = await rejection(connect().delete(path, { signal }));
     expect(error)
       .to.be.instanceOf(TypeError)
@@ -186,7 +186,7 @@ describe('a client of the Kubernetes API', () => {
     expect(server.requests[0]!.url).to.equal(`${path}?dryRun=All&fieldValidation=Strict`);
   });
 
-  it('says no with the words of the API, once', async () => {
+  it('a refusal has the words of the API, once', async () => {
     server.always(status(422, 'Invalid', 'Job.batch "a" is invalid: spec.template: Required value'));
     const error = await failure(connect().create(path, job, { signal }));
     expect(error).to.include({
@@ -217,8 +217,8 @@ describe('a client of the Kubernetes API', () => {
     expect(await failure(client.get(one, { signal }))).to.have.property('code', 'kubernetes-no-api');
   });
 
-  describe('whose credentials are refused', () => {
-    it('reads them again and asks once more', async () => {
+  describe('with credentials that are refused', () => {
+    it('a client with refused credentials reads them again and asks once more', async () => {
       const token = join(temporaryDirectory(), 'token');
       writeFileSync(token, 'old');
       const client = connect(writeKubeconfig(kubeconfig({ server: server.url }, { tokenFile: token })));
@@ -236,7 +236,7 @@ describe('a client of the Kubernetes API', () => {
       ]);
     });
 
-    it('asks no third time, however long ago the first was', async () => {
+    it('a client with refused credentials asks no third time, however long ago the first was', async () => {
       const clock = new ManualClock();
       const client = connect(undefined, { clock, timeout: 60_000 });
       await clock.advance(1000);
@@ -252,7 +252,7 @@ describe('a client of the Kubernetes API', () => {
       expect(server.requests).to.have.length(2);
     });
 
-    it('gives up when the new ones are refused too', async () => {
+    it('a client gives up when the new credentials are refused too', async () => {
       server.always(status(401, 'Unauthorized', 'Unauthorized'));
       expect(await failure(connect().get(one, { signal }))).to.include({
         code: 'kubernetes-unauthorized',
@@ -265,7 +265,7 @@ describe('a client of the Kubernetes API', () => {
   describe('that is asked for patience', () => {
     const full = status(429, 'TooManyRequests', 'slow down', {}, { 'retry-after': '7' });
 
-    it('waits as long as it was told, and so does everybody of that cluster', async () => {
+    it('the client waits as long as the server says, and so do all callers of that cluster', async () => {
       const clock = new ManualClock();
       const pacer = new Pacer({ perSecond: 1000, burst: 1000 }, clock, () => 0);
       await clock.advance(1000);
@@ -283,7 +283,7 @@ describe('a client of the Kubernetes API', () => {
       expect(server.requests).to.have.length(3);
     });
 
-    it('gives up after some times, or at once where it is too long', async () => {
+    it('the client gives up after several 429s, or at once if the wait is too long', async () => {
       server.always(status(429, 'TooManyRequests', 'slow down', {}, { 'retry-after': '0' }));
       expect(await failure(connect().get(one, { signal }))).to.include({
         code: 'kubernetes-too-many-requests',
@@ -299,7 +299,7 @@ describe('a client of the Kubernetes API', () => {
   });
 
   describe('that gets no answer', () => {
-    it('says that nothing was done where nobody listens', async () => {
+    it('the error says that nothing was done when no server listens', async () => {
       const { url } = server;
       await server.stop();
       const error = await failure(
@@ -309,14 +309,14 @@ describe('a client of the Kubernetes API', () => {
       expect(error.message).to.equal(`${url} refuses connections: nothing listens there`);
     });
 
-    it('says that there is no such name', async () => {
+    it('the error says that the name of the server does not exist', async () => {
       const client = connect(writeKubeconfig(kubeconfig({ server: 'http://no-such-name.invalid' })));
       const error = await failure(client.create(path, job, { signal }));
       expect(error).to.include({ code: 'kubernetes-unreachable', maybeDone: false });
       expect(error.message).to.contain('http://no-such-name.invalid cannot be found');
     });
 
-    it('says that it may be done where the connection broke after it was sent', async () => {
+    it('the error says that the request may be done when the connection broke after it was sent', async () => {
       server.always(cut);
       const error = await failure(connect().create(path, job, { signal }));
       expect(error).to.include({ code: 'kubernetes-unreachable', maybeDone: true });
@@ -324,7 +324,7 @@ describe('a client of the Kubernetes API', () => {
       expect(server.requests, 'it is not sent twice').to.have.length(1);
     });
 
-    it('says that it may be done where the answer was cut off', async () => {
+    it('the error says that the request may be done when the answer was cut off', async () => {
       server.always((response) => {
         response.writeHead(201, { 'content-length': '1000' });
         response.write('{"kind":', () => response.destroy());
@@ -335,7 +335,7 @@ describe('a client of the Kubernetes API', () => {
       });
     });
 
-    it('waits no longer than its timeout', async () => {
+    it('a request without an answer waits no longer than its timeout', async () => {
       const clock = new ManualClock();
       const client = connect(undefined, { clock, timeout: 9000 });
       await clock.advance(1000);
@@ -348,7 +348,7 @@ describe('a client of the Kubernetes API', () => {
       await until('the connection is closed', () => server.connections === 0);
     });
 
-    it('ends at once when it is given up, and says whether it went out', async () => {
+    it('a request that its caller gives up ends at once, and says whether it was sent', async () => {
       const client = connect(undefined, { connections: 1 });
       const abort = new AbortController();
       const sent = failure(client.create(path, job, { signal: abort.signal }));
@@ -370,7 +370,7 @@ describe('a client of the Kubernetes API', () => {
       ).to.have.length(1);
     });
 
-    it('is not kept waiting by one that hangs', async () => {
+    it('a request does not wait for another one that hangs', async () => {
       const client = connect(undefined, { timeout: 20_000 });
       server.next(() => undefined);
       const hanging = failure(client.get(one, { signal }));
@@ -390,7 +390,7 @@ describe('a client of the Kubernetes API', () => {
     ];
     const object = (metadata: object) => ({ kind: 'Job', metadata, spec: { text: ',"managedFields":[' } });
 
-    it('leaves them out, of one and of each in a list', async () => {
+    it('managedFields are left out of one object and of each in a list', async () => {
       const managed = object({ name: 'a', managedFields: fields('k:{"name":"pilot"}'), labels: { a: 'b' } });
       server.next(json(200, managed));
       expect(await connect().get(one, { signal })).to.deep.equal(object({ name: 'a', labels: { a: 'b' } }));
@@ -403,7 +403,7 @@ describe('a client of the Kubernetes API', () => {
       ]);
     });
 
-    it('takes the whole where a text in them looks like their end', async () => {
+    it('an object is parsed whole if a text in its managedFields looks like their end', async () => {
       const whole = object({ name: 'a', managedFields: fields('v:"}]"') });
       server.next(json(200, whole));
       expect(await connect().get(one, { signal })).to.deep.equal(whole);
@@ -422,7 +422,7 @@ describe('a client of the Kubernetes API', () => {
         metadata?.name === 'skip' ? undefined : metadata?.name,
       );
 
-    it('takes all pages, and keeps what it is told to', async () => {
+    it('a listing takes all pages, and keeps the wanted parts', async () => {
       server.next(page(['a', 'skip'], 'next/1'), page(['b'], 'next/2'), page([]));
       expect(await names(connect())).to.deep.equal({ items: ['a', 'b'], resourceVersion: '9' });
       expect(server.requests.map(({ url }) => url)).to.deep.equal([
@@ -432,7 +432,7 @@ describe('a client of the Kubernetes API', () => {
       ]);
     });
 
-    it('has the next page under way while it reads one', async () => {
+    it('a listing requests the next page while it reads one', async () => {
       server.next(page(['a'], 'next/1'), page(['b']));
       const asked: number[] = [];
       const { items } = await connect().list(path, { signal }, ({ metadata }) => {
@@ -447,14 +447,14 @@ describe('a client of the Kubernetes API', () => {
       expect(server.requests).to.have.length(2);
     });
 
-    it('begins anew when the version of its first page is gone', async () => {
+    it('a listing begins again when the version of its first page is gone', async () => {
       const gone = status(410, 'Expired', 'the provided continue parameter is too old');
       server.next(page(['a', 'b'], 'x'), gone, page(['b', 'c'], 'y'), page(['d']));
       expect((await names(connect())).items).to.deep.equal(['b', 'c', 'd']);
       expect(server.requests[2]!.url).not.to.contain('continue');
     });
 
-    it('does not begin anew for ever', async () => {
+    it('a listing does not begin again for ever', async () => {
       const gone = status(410, 'Expired', 'too old');
       server.always((response, request) => {
         (request.url.includes('continue') ? gone : page(['a'], 'x'))(response, request);
@@ -463,14 +463,14 @@ describe('a client of the Kubernetes API', () => {
       expect(server.requests).to.have.length(6);
     });
 
-    it('shows nothing of a list that broke', async () => {
+    it('a listing that broke shows nothing', async () => {
       server.next(page(['a'], 'x'), cut);
       expect(await failure(names(connect()))).to.have.property('code', 'kubernetes-unreachable');
     });
   });
 
   describe('that reads a log', () => {
-    it('passes it on as it comes, whole characters only', async () => {
+    it('a log is passed on as it comes, whole characters only', async () => {
       const clock = systemClock.now();
       const euro = Buffer.from('1 €\n');
       server.next((response) => {
@@ -488,7 +488,7 @@ describe('a client of the Kubernetes API', () => {
       });
     });
 
-    it('takes a long one at the pace of its reader', async () => {
+    it('a long log comes at the pace of its reader', async () => {
       const megabytes = 64;
       let written = 0;
       server.next((response) => {
@@ -520,7 +520,7 @@ describe('a client of the Kubernetes API', () => {
       expect(read).to.equal(megabytes * 1024 * 1024);
     });
 
-    it('says why there is none', async () => {
+    it('a failed read of a log says why', async () => {
       server.next(
         status(400, 'BadRequest', 'container "pilot" in pod "a" is waiting to start: ContainerCreating'),
       );
@@ -529,7 +529,7 @@ describe('a client of the Kubernetes API', () => {
       expect(error.message).to.contain('is waiting to start');
     });
 
-    it('closes the connection when its reader has enough, and when it is given up', async () => {
+    it('the connection of a log closes when its reader has enough, and when the reader gives up', async () => {
       server.always(lines(['line\n']));
       const client = connect();
       for await (const text of client.logs(log, { signal, follow: true })) {
@@ -544,7 +544,7 @@ describe('a client of the Kubernetes API', () => {
       expect(await followed).to.have.property('code', 'kubernetes-given-up');
     });
 
-    it('says that it was cut off', async () => {
+    it('a log that was cut off ends with an error', async () => {
       server.always(lines(['line\n'], cut));
       expect(await failure(all(connect().logs(log, { signal })))).to.have.property(
         'code',
@@ -560,7 +560,7 @@ describe('a client of the Kubernetes API', () => {
       object: { metadata: { name, resourceVersion: '6' } },
     });
 
-    it('passes on what changes, and asks for bookmarks', async () => {
+    it('a watch passes changes on, and asks for bookmarks', async () => {
       server.next(lines([event('ADDED', 'a'), event('BOOKMARK', '')], (response) => response.end()));
       const events = await all(connect().watch(path, { ...watch, labelSelector: 'a=b' }));
       expect(events.map(({ type }) => type)).to.deep.equal(['ADDED', 'BOOKMARK']);
@@ -574,14 +574,14 @@ describe('a client of the Kubernetes API', () => {
       });
     });
 
-    it('does not take half a line for a change', async () => {
+    it('a watch does not take half a line for a change', async () => {
       server.next(
         lines([event('ADDED', 'a'), '{"type":"DELETED","object":{"metadata"'], (response) => response.end()),
       );
       expect((await all(connect().watch(path, watch))).length).to.equal(1);
     });
 
-    it('fails with what it is told, and for a line that is none', async () => {
+    it('a watch fails with the error that the server sends, and for a line that is no JSON', async () => {
       const gone = { kind: 'Status', code: 410, reason: 'Expired', message: 'too old resource version' };
       server.next(
         lines([{ type: 'ERROR', object: gone }]),
@@ -594,7 +594,7 @@ describe('a client of the Kubernetes API', () => {
       }
     });
 
-    it('does not keep requests waiting, however many there are', async () => {
+    it('watches do not keep requests waiting, however many there are', async () => {
       server.always((response, request) => {
         (request.url.includes('watch') ? lines([]) : json(200, job))(response, request);
       });
@@ -609,7 +609,7 @@ describe('a client of the Kubernetes API', () => {
       await Promise.all(watching);
     });
 
-    it('finds out that nobody is at the other end any more', async () => {
+    it('a watch notices that the other end is gone', async () => {
       const clock = new ManualClock();
       server.next(lines([event('ADDED', 'a')]));
       const client = connect(undefined, { clock });
@@ -670,7 +670,7 @@ describe('the TLS of a client', () => {
     expect(await against('server', ca, user)).to.deep.equal({ peer: 'jane' });
   });
 
-  it('says what is wrong with the certificate of the server', async () => {
+  it('the error names the fault of the certificate of the server', async () => {
     const message = async (...args: Parameters<typeof against>) => (await against(...args)).error?.message;
     expect(await message('server', {})).to.contain(
       'certificate of an unknown CA; name that in `certificate-authority`',

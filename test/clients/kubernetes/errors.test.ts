@@ -150,7 +150,7 @@ describe("an API server's refusal", () => {
     ['a failure of its own', refusal(500, 'InternalError', 'etcd'), 'kubernetes-server-error', 'etcd'],
   ];
   for (const [what, failure, code, message] of cases) {
-    it(`for ${what} is ${code}`, () => {
+    it(`a refusal for ${what} is ${code}`, () => {
       expect(failure.code).to.equal(code);
       expect(failure.message).to.contain(message);
       expect(failure.message).to.contain('https://api:6443');
@@ -161,14 +161,14 @@ describe("an API server's refusal", () => {
     for (const [, failure] of cases) expect(failure.maybeDone).to.equal((failure.status ?? 0) >= 500);
   });
 
-  it('says for how long it asks to wait', () => {
+  it('a refusal tells how long the server asks to wait', () => {
     expect(refusal(429, 'TooManyRequests', 'no', { retryAfterSeconds: 7 }).retryAfter).to.equal(7000);
     expect(refusal(429, 'TooManyRequests', 'no').retryAfter).to.equal(undefined);
     const body = JSON.stringify({ kind: 'Status', code: 429 });
     expect(failureOf(asked, 429, body, 3000).retryAfter).to.equal(3000);
   });
 
-  it('that is not its own does not pass for one: a 404 of something in between is no missing Job', () => {
+  it('a foreign 404 of a server in between is no missing Job', () => {
     const page = failureOf(asked, 404, '<html>\n  <h1>Not here</h1></html>');
     expect(page.code).to.equal('kubernetes-no-api');
     expect(page.message)
@@ -192,7 +192,7 @@ describe("an API server's refusal", () => {
     }
   });
 
-  it('within a watch is one too', () => {
+  it('a refusal within a watch is an error like any other', () => {
     const gone = statusFailure(asked, { kind: 'Status', code: 410, reason: 'Expired', message: 'too old' });
     expect(gone).to.include({ code: 'kubernetes-gone', reason: 'Expired', status: 410 });
     expect(statusFailure(asked, {}).code).to.equal('kubernetes-server-error');
@@ -200,7 +200,7 @@ describe("an API server's refusal", () => {
 });
 
 describe('a Retry-After header', () => {
-  it('is seconds or a date', () => {
+  it('a Retry-After header has seconds or a date', () => {
     const now = Date.UTC(2026, 0, 1);
     expect(parseRetryAfter('5', now)).to.equal(5000);
     expect(parseRetryAfter('Thu, 01 Jan 2026 00:01:00 GMT', now)).to.equal(60_000);

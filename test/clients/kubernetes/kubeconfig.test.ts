@@ -86,7 +86,7 @@ describe('a kubeconfig', () => {
       .and.contain('"a", "b"');
   });
 
-  it('that is not there is named', async () => {
+  it('a missing kubeconfig is named', async () => {
     const file = join(temporaryDirectory(), 'none');
     const missing = await rejection(readKubeconfig(files, file));
     expect(missing).to.be.instanceOf(ThresherError).with.property('code', 'kubeconfig-missing');
@@ -162,14 +162,14 @@ describe('a kubeconfig', () => {
     ],
   ];
   for (const [what, value, message, context] of mistakes) {
-    it(`with ${what} says where, and what would be right`, async () => {
+    it(`a kubeconfig with ${what} gets an error with its position and the correct form`, async () => {
       expect(await refused(value, context)).to.match(message);
     });
   }
 });
 
 describe('within a Pod', () => {
-  it('the service account is the login', async () => {
+  it('within a Pod the service account is the login', async () => {
     const directory = temporaryDirectory();
     writeFileSync(join(directory, 'token'), 'secret');
     writeFileSync(join(directory, 'namespace'), 'grid\n');
@@ -185,7 +185,7 @@ describe('within a Pod', () => {
     });
   });
 
-  it('it must be one, with a service account', async () => {
+  it('outside of a Pod, or without a service account, the login within a Pod fails', async () => {
     const directory = temporaryDirectory();
     const message = async (environment: NodeJS.ProcessEnv) => {
       try {

@@ -222,7 +222,7 @@ describe('a reflector', () => {
     expect(reflector.state).to.deep.equal({ synced: true, aliveAt: clock.monotonic() });
   });
 
-  it('asks less and less often while nobody answers, and says so', async () => {
+  it('the reflector asks less and less often while the server does not answer, and says so', async () => {
     server.always(cut);
     follow();
     for (const pause of [1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]) await passPause(pause);
@@ -267,7 +267,7 @@ describe('a reflector', () => {
     await seen('=a', '=b');
   });
 
-  it('that may not list says which right it lacks, and asks seldom', async () => {
+  it('a reflector that may not list names the missing right, and asks seldom', async () => {
     server.always(forbidden('list'));
     follow();
     await passPause(60_000);
@@ -282,7 +282,7 @@ describe('a reflector', () => {
     await until('it has the right', () => reflector.state.synced && reflector.state.trouble === undefined);
   });
 
-  it('that may list and not watch shows all now and then, and says what it lacks', async () => {
+  it('a reflector that may list but not watch shows all objects now and then, and names the missing right', async () => {
     server.next(list('5', 'a'), forbidden('watch'), list('9', 'b'), forbidden('watch'));
     follow();
     await passPause(60_000);
@@ -373,7 +373,7 @@ describe('a reflector', () => {
   });
 });
 
-describe('what a reflector does after a failure', () => {
+describe('the step of a reflector after a failure', () => {
   const failure = (code: KubernetesCode, status?: number) =>
     new KubernetesError({ code, message: 'no', maybeDone: false, ...(status && { status }) });
 
@@ -399,7 +399,7 @@ describe('what a reflector does after a failure', () => {
   ];
   for (const [error, failures, relist, pause] of cases) {
     const what = error instanceof ThresherError ? error.code : 'anything else';
-    it(`for ${what} the ${failures}. time is ${relist ? 'a list' : 'a watch'} after ${pause} ms`, () => {
+    it(`after ${what} for the ${failures}. time the reflector makes ${relist ? 'a list' : 'a watch'} after ${pause} ms`, () => {
       expect(afterFailure(error, failures)).to.deep.equal({ relist, pause });
     });
   }

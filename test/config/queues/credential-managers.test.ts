@@ -180,7 +180,7 @@ describe('credential managers of the settings', () => {
       /^error wrong-type .*\/configs\/a\/files: files is "\/x"; it must be a list/,
     ],
   ] as const) {
-    it(`with ${what} are a mistake, at its place, and the others go on`, async () => {
+    it(`settings with ${what} have a mistake at its position, and the other managers go on`, async () => {
       const good =
         '{"module": "thresher/credentials", "name": "FileCredManager", "configs": {"b": {"files": ["/b"]}}}';
       const text = `credmanager:\n  pluginConfigs:\n    - ${entry}\n    - ${good}\n`;
@@ -191,13 +191,13 @@ describe('credential managers of the settings', () => {
     });
   }
 
-  it("with Harvester's Dummy get no remark, and the others go on", async () => {
+  it("Harvester's Dummy manager in the settings gets no remark, and the other managers go on", async () => {
     const dummy = 'pandaharvester.harvestercredmanager.dummy_cred_manager';
     const text = `credmanager: { pluginConfigs: [{ module: ${dummy}, name: DummyCredManager, configs: { a: {} } }] }\n`;
     expect(await read(text, 'thresher.yaml')).to.deep.equal({ managers: [], problems: [] });
   });
 
-  it('with a plan that is wrong name the place in the plan', async () => {
+  it('a wrong plan of a manager is reported at its position in the plan', async () => {
     writeFileSync(plan, '{\n  "proxy_files": "/proxy"\n}\n');
     const lines = [
       '[credmanager]',
@@ -224,7 +224,7 @@ describe('credential managers of a queue', () => {
     return problems.map(({ severity, code, message }) => `${severity ?? 'error'} ${code}: ${message}`);
   };
 
-  it('that are absent name those that there are, as in the settings', async () => {
+  it('a queue with an unknown manager gets the names of all managers, as the settings do', async () => {
     const [said] = await problemsOf('ZzManager', 'thresher/zz');
     expect(said).to.match(/^error unknown-plugin: no credmanager is called .*; there are .*FileCredManager/);
   });

@@ -122,7 +122,7 @@ describe('sizes that Harvester takes from CRIC', () => {
     expect(ofSizes(verdict)).to.deep.equal([]);
   });
 
-  it('are not said by 0', async () => {
+  it('a size of 0 counts as not set', async () => {
     expect(ofSizes(await judge(condor({ ...asking, ...sizes, maxDiskCount: 0 })))).to.deep.equal([
       'error maxDiskCount',
     ]);
@@ -191,7 +191,7 @@ describe('CEs that Harvester takes from CRIC', () => {
     ['CEtemplateDir and a ceList', { CEtemplateDir: 'ces', ...list }, 'ready', []],
     ['ceEndpoint alone', { ...template, ...endpoint }, 'ready', []],
   ] as const) {
-    it(`with ${what}: the queue is ${state}${problems.length > 0 ? `, ${problems.join(', ')}` : ''}`, async () => {
+    it(`a queue with ${what} is ${state}${problems.length > 0 ? `, ${problems.join(', ')}` : ''}`, async () => {
       const verdict = await judge(condor(submitter));
       expect(ofCes(verdict)).to.deep.equal(problems);
       expect(verdict.state).to.equal(state);

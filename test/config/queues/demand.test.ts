@@ -94,7 +94,7 @@ describe('why a queue stands still', () => {
       'nQueueLimitWorkerMemory is 500, and one worker takes 2000 MB: set it to 2000 or more',
     ],
   ] as const) {
-    it(`with ${JSON.stringify(written)} and workers of ${JSON.stringify(worker)}: ${expected ?? 'it does not'}`, () => {
+    it(`a queue with ${JSON.stringify(written)} and workers of ${JSON.stringify(worker)} says: ${expected ?? 'nothing'}`, () => {
       expect(why(written, worker)).to.equal(expected);
     });
   }

@@ -71,7 +71,7 @@ async function honouredIn(file: string): Promise<(pointer: string) => boolean> {
 
 describe('every key', () => {
   for (const name of queueFiles)
-    it(`of ${name} is honoured, or check-config names it`, async () => {
+    it(`every key of ${name} is honoured, or check-config names it`, async () => {
       const file = join(fixtures, name);
       const settings = join(temporaryDirectory(), 'thresher.yaml');
       writeFileSync(settings, JSON.stringify({ qconf: { configFile: file } }));
@@ -100,7 +100,7 @@ describe('every key', () => {
     });
 
   for (const name of queueFiles)
-    it(`that is invented is unread in each section and in common of ${name}`, async () => {
+    it(`an invented key is unread in each section and in common of ${name}`, async () => {
       const queues = JSON.parse(readFileSync(join(fixtures, name), 'utf8')) as Record<string, Entry>;
       const invented: string[] = [];
       for (const [queue, entry] of Object.entries(queues)) {
@@ -129,7 +129,7 @@ describe('every key', () => {
       expect(unread.size).to.be.greaterThan(invented.length / 2);
     });
 
-  it("of Harvester's own panda_harvester.cfg is honoured, or check-config names it or its section", async () => {
+  it("every key of Harvester's own panda_harvester.cfg is honoured, or check-config names it or its section", async () => {
     const file = join(fixtures, 'harvester/panda_harvester.cfg');
     const text = readFileSync(file, 'utf8')
       .replace('harvester_id = FIXME', 'harvester_id = CERN_1')

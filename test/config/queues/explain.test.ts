@@ -28,7 +28,7 @@ async function explain(queue: Record<string, unknown>) {
 }
 
 describe('the explanation of a queue', () => {
-  it('says which limits push queues do not have', async () => {
+  it('explain names the limits that push queues do not have', async () => {
     const limits = { nQueueLimitWorkerRatio: 50, nQueueLimitWorkerMin: 1, nQueueLimitWorkerCoresRatio: 5 };
     const push = await explain({ maxWorkers: 5, ...limits });
     expect(push.noteOf('nQueueLimitWorkerRatio')).to.equal('no effect: for pull queues only (mapType NoJob)');
@@ -38,7 +38,7 @@ describe('the explanation of a queue', () => {
     expect(pull.noteOf('nQueueLimitWorkerRatio')).to.equal('');
   });
 
-  it('says what every limit counts as', async () => {
+  it('explain shows the effective value of every limit', async () => {
     const { noteOf } = await explain({ maxWorkers: 5, nQueueLimitWorkerMax: 900, nQueueLimitWorker: 7 });
     expect(noteOf('nQueueLimitWorkerMax')).to.equal('counts as 5');
     expect(noteOf('nQueueLimitWorker')).to.equal('counts as 5');
@@ -55,7 +55,7 @@ describe('the explanation of a queue', () => {
       );
     });
 
-  it('says what asks for workers also where something is missing', async () => {
+  it('explain shows the demand of a queue even if a plugin or file is missing', async () => {
     const submitter = {
       name: 'HTCondorSubmitter',
       module: 'pandaharvester.harvestersubmitter.htcondor_submitter',

@@ -162,7 +162,7 @@ describe('the limits of a queue', () => {
     });
   });
 
-  it('that are unset are no keys, so that equal queues have equal snapshots', () => {
+  it('unset limits are no keys, so that equal queues have equal snapshots', () => {
     expect(Object.keys(clamp({ maxWorkers: 3 }))).to.have.members([
       ...['maxWorkers', 'nQueueLimitWorker', 'maxNewWorkersPerCycle'],
     ]);

@@ -76,7 +76,7 @@ describe('a queue and its template', () => {
   });
 
   for (const wrong of [1, 'true', {}]) {
-    it(`says so with true and not with ${JSON.stringify(wrong)}, or nobody knows whether it may submit`, () => {
+    it(`isTemplateQueue must be true and not ${JSON.stringify(wrong)}, or the entry must not submit`, () => {
       expect(brief({ T: { isTemplateQueue: wrong } })).to.deep.equal([
         {
           pointer: '/T/isTemplateQueue',
@@ -99,7 +99,7 @@ describe('a queue and its template', () => {
     ['is called one', 'TEMPLATE_QUEUE', plugins, 'notice'],
     ['cannot run', 'CERN', { submitter: {}, isTemplateQueue: null }, 'notice'],
   ] as const) {
-    it(`that ${what} and is used as one is worth a ${severity}`, () => {
+    it(`an entry that ${what} and is used as a template gets a ${severity}`, () => {
       expect(told({ [name]: value, Q: { templateQueueName: name } })).to.deep.equal([
         [`/${name}`, severity, 'implicit-template'],
       ]);
@@ -130,7 +130,7 @@ describe('a queue and its template', () => {
     });
   }
 
-  it('that names the queue that names it makes a circle, and neither is lost', () => {
+  it('two queues that name each other as template make a circle, and neither is lost', () => {
     const { queues, templates } = merge({ A: { templateQueueName: 'B' }, B: { templateQueueName: 'A' } });
     expect([queues.map(({ name }) => name), templates]).to.deep.equal([['A', 'B'], []]);
     const circle = {
@@ -145,7 +145,7 @@ describe('a queue and its template', () => {
     ]);
   });
 
-  it('is no queue itself', () => {
+  it('a template is no queue itself', () => {
     expect(told({ S: { templateQueueName: 'S' } })).to.deep.equal([
       ['/S/templateQueueName', 'error', 'template-circle'],
     ]);
@@ -196,7 +196,7 @@ describe('a queue and its template', () => {
   });
 });
 
-describe('what is common to all plugins of a queue', () => {
+describe('options in common of a queue', () => {
   it('is copied into each section there is, where the section does not say otherwise', () => {
     const Q = { common: { x: 1, y: 1 }, submitter: { name: 'S', y: 2 }, monitor: {}, extractor: { z: 3 } };
     expect(valuesOf({ Q })).to.deep.equal({
@@ -207,7 +207,7 @@ describe('what is common to all plugins of a queue', () => {
     });
   });
 
-  it('is merged with the template’s first', () => {
+  it('common of a queue is merged with that of its template first', () => {
     const T = { isTemplateQueue: true, common: { x: 1, y: 1 }, submitter: {} };
     expect(valuesOf({ T, Q: { templateQueueName: 'T', common: { y: 2 } } })?.submitter).to.deep.equal({
       x: 1,
@@ -242,14 +242,14 @@ describe('the place a merged value came from', () => {
     ['/nothing', '/Q/nothing'],
     ['', '/Q'],
   ] as const) {
-    it(`of "${pointer}" is ${source}`, () => {
+    it(`the value at "${pointer}" comes from ${source}`, () => {
       expect(sourceOf(pointer)).to.equal(source);
     });
   }
 });
 
 describe('a queue file', () => {
-  it('that is no object has no queues', () => {
+  it('a queue file that is no object has no queues', () => {
     expect(merge([]).queues).to.deep.equal([]);
     expect(brief([])).to.deep.equal([
       {

@@ -51,7 +51,7 @@ describe('the example file of Harvester', () => {
     ]);
   });
 
-  it('says of each queue which rule holds nothing back, and which options do nothing', async () => {
+  it('check-config shows for each queue which rule holds nothing back, and which options do nothing', async () => {
     const { problems } = await read(file);
     const of = problems.filter(({ queue }) => queue === 'PULL_MODEL_1');
     expect(
@@ -454,7 +454,7 @@ describe('a queue file', () => {
     expect(refused).to.deep.equal(['BAD']);
   });
 
-  it('that is no JSON has no queues and one problem', async () => {
+  it('a queue file that is no JSON has no queues and one problem', async () => {
     writeFileSync(file, '{ "Q": {} ');
     const { queues, refused, problems } = await read(file);
     expect([queues, refused]).to.deep.equal([[], []]);
@@ -507,7 +507,7 @@ describe('a queue file', () => {
     });
   }
 
-  it('says nothing of weights and states that exist', async () => {
+  it('a queue file with valid weights and states gets no remark', async () => {
     const states = ['online', 'offline', 'test', 'brokeroff'].map((queueStatus) => [
       queueStatus,
       { ...good(), queueStatus, [weights]: { rc_test: 500, rc_alrb: 500 } },
@@ -525,7 +525,7 @@ describe('a queue file', () => {
       expect(verdicts[0]?.standing).to.deep.equal([]);
     });
 
-  it('says of weights of test labels that the pilots are usual ones, without another label to write', async () => {
+  it('weights of test labels get the remark that the pilots are usual ones, without another label to write', async () => {
     write({ Q: { ...good(), [weights]: { test: 10, managed: 5 } } });
     const { problems } = await read(file);
     expect(problems.map(({ severity, code, message }) => [severity, code, message])).to.deep.equal(
@@ -536,7 +536,7 @@ describe('a queue file', () => {
     );
   });
 
-  it('says of weights by pilot type that they have no effect, as in Harvester since 2019', async () => {
+  it('weights by pilot type get the remark that they have no effect, as in Harvester since 2019', async () => {
     const workerMaker = {
       name: 'SimpleWorkerMaker',
       module: 'pandaharvester.harvesterworkermaker.simple_worker_maker',

@@ -105,7 +105,7 @@ describe('the settings of the daemon', () => {
       return readSettings(file, undefined, machine);
     };
 
-    it('take them where a string is nothing else, in the type of the setting', () => {
+    it('a setting takes a variable if its string is nothing else, in the type of the setting', () => {
       const result = readHere(
         [
           'master: { harvester_id: "$HOSTNAME" }',
@@ -124,7 +124,7 @@ describe('the settings of the daemon', () => {
       expect(values.http.enabled).to.equal(false);
     });
 
-    it('leave every other dollar alone', () => {
+    it('a setting leaves every other dollar alone', () => {
       const result = readHere('log: { file: "/var/${N}/a" }\nmaster: { stateDir: "$N/x" }\n');
       if (!result.ok) throw new Error('refused');
       expect(result.settings.logFile).to.equal('/var/${N}/a');
@@ -157,7 +157,7 @@ describe('the settings of the daemon', () => {
         'maxNewWorkers is ""; it must be an integer',
       ],
     ] as const) {
-      it(`say where and what is wrong with ${what}`, () => {
+      it(`a setting with ${what} gets an error with its position and the mistake`, () => {
         const found = readHere(text).problems.map(({ code, line, pointer, message }) => [
           [code, line, pointer],
           message,

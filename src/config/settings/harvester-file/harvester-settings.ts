@@ -32,8 +32,8 @@ interface Place {
 }
 
 /**
- * Reads the text of a `panda_harvester.cfg`, and the override file where PANDA_HOME has one, into the shape of
- * thresher.yaml. What only Harvester reads is left out with a notice. Its mistakes are among the problems.
+ * Reads the text of a `panda_harvester.cfg`, and the override file if PANDA_HOME has one, into the shape of
+ * thresher.yaml. It leaves keys that only Harvester reads out with a notice. The problems include its mistakes.
  */
 export function parseHarvesterSettings(text: string, file: string, machine: Machine): Located {
   const problems: Problem[] = [];
@@ -151,7 +151,7 @@ function settingValue(
     : [['', key, fitting]];
   const placeholders = items.filter(([, , item]) => typeof item === 'string' && item.includes('FIXME'));
   for (const [at, what, item] of placeholders) {
-    const message = `${what} is ${JSON.stringify(item)}, a placeholder of Harvester's template; write what your site has`;
+    const message = `${what} is ${JSON.stringify(item)}, a placeholder of Harvester's template; write the value of your site`;
     report('error', 'template-placeholder', { file, pointer: pointer + at, line: typed.lineOf(at) }, message);
   }
   if (placeholders.length > 0) return undefined;

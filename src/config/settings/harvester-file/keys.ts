@@ -1,6 +1,6 @@
 /**
- * What Harvester's own `panda_harvester.cfg` may hold, so that a key that thresher does not read can be told from a slip of
- * the pen. Source: Harvester 0.7.5, its template of the file and every place in its code that reads a setting.
+ * The keys of Harvester's own `panda_harvester.cfg`, which distinguish a key that thresher does not read from a
+ * spelling mistake. Source: Harvester 0.7.5, its template of the file and every place in its code that reads a setting.
  */
 
 /** Keys of the sections that thresher has too. */
@@ -58,7 +58,7 @@ const sharedSections: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** Sections of which thresher reads nothing. */
+/** Sections that thresher does not read at all. */
 export const unreadSections: readonly string[] = [
   ...['db', 'fifo', 'communicator', 'commandmanager', 'jobfetcher', 'propagator', 'preparator'],
   ...['stager', 'zipper', 'eventfeeder', 'cacher', 'payload_interaction', 'frontend', 'watcher', 'apfmon'],

@@ -53,7 +53,7 @@ export function findSettings(machine: Machine, real: RealPath = realPath): strin
 }
 
 /**
- * Where the queue file of a `panda_harvester.cfg` is: beside it, else where Harvester looks.
+ * The path of the queue file of a `panda_harvester.cfg`: beside it, else in Harvester's own directories.
  * Source: Harvester 0.7.5, queue_config_mapper: below PANDA_HOME, else in /etc/panda.
  */
 export function findQueueFile(

@@ -60,7 +60,7 @@ export class CondorTokenManager implements CredentialManager {
     return names.map((name, at) => `${name} ${versions[at] ?? ''}`).join(', ');
   }
 
-  /** Files there are and files there are to be; the directory itself is broken if nobody can look into it. */
+  /** Present and wanted files; if the daemon cannot read the directory, the directory itself is broken. */
   async #names(): Promise<string[] | Extract<FileState, { kind: 'broken' }>> {
     try {
       const there = (await readdir(this.#directory)).filter(isTokenFile);

@@ -11,7 +11,7 @@ const CreatedToken = Type.Object(
     lifetime: Type.Integer({ default: 86_400, minimum: 60, description: 's' }),
     authz: Type.Array(Type.String({ pattern: '^[A-Z_:]+$' }), {
       default: [],
-      description: 'What it is limited to: READ, WRITE ...',
+      description: 'Rights that it is limited to: READ, WRITE ...',
     }),
     key: Type.Optional(Type.String({ pattern: '^[^-\\s][^\\s]*$', description: 'Name of the signing key.' })),
   },
@@ -23,18 +23,18 @@ export const CondorTokenConfig = Type.Object({
   directory: Type.String({
     minLength: 1,
     description:
-      "Directory with IDTOKENs, HTCondor's SEC_TOKEN_DIRECTORY; all of them are watched. Relative paths count from the queue file.",
+      "Directory with IDTOKENs, HTCondor's SEC_TOKEN_DIRECTORY; the manager watches all of them. Relative paths count from the queue file.",
   }),
   create: Type.Array(CreatedToken, {
     default: [],
     description:
-      'Tokens to make by condor_token_create, where this host has the signing key: { name, identity, lifetime (s), authz, key }.',
+      'Tokens to make by condor_token_create, if this host has the signing key: { name, identity, lifetime (s), authz, key }.',
   }),
   renewPart: Type.Number({
     default: 0.5,
     exclusiveMinimum: 0,
     maximum: 1,
-    description: 'One is made anew at this part of its lifetime.',
+    description: 'The manager makes a new one at this part of its lifetime.',
   }),
   ...toolOptions('condor_token_create', 60),
 });

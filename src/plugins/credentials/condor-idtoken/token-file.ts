@@ -1,7 +1,7 @@
 import { readToken, type TokenFacts } from '../../../clients/credentials/jwt.ts';
 import { ThresherError } from '../../../worker/errors.ts';
 
-/** What HTCondor does not read in a directory. Source: its default LOCAL_CONFIG_DIR_EXCLUDE_REGEXP. */
+/** Files that HTCondor does not read in a directory. Source: its default LOCAL_CONFIG_DIR_EXCLUDE_REGEXP. */
 const excluded = /^((\..*)|(.*~)|(#.*)|(.*\.rpmsave)|(.*\.rpmnew))$/;
 
 export function isTokenFile(name: string): boolean {

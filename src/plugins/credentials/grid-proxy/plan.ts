@@ -8,17 +8,17 @@ const hour = 3_600_000;
 type Environment = Readonly<Record<string, string>>;
 type Config = NoVomsConfig | ArcproxyConfig;
 
-/** How one program is told what is wanted. */
+/** The way in which one program gets its options. */
 interface Telling {
-  /** Of which proxies are made. */
+  /** The file from which the program makes proxies. */
   readonly source: string;
-  /** A proxy with less left is made anew, h. */
+  /** Hours left below which the manager makes a new proxy. */
   readonly renewBelow: number;
   /** Between those of `renewCommand` and of `extraRenewOpts`. */
   readonly args: (temporary: string, vos: readonly string[]) => readonly string[];
 }
 
-/** What is to be called, from the options. Source: Harvester's no_voms_cred_manager.py. */
+/** The command, from the options. Source: Harvester's no_voms_cred_manager.py. */
 export function noVomsPlan(config: NoVomsConfig, configDir: string, environment: Environment): ProxyPlan {
   const { certificate, key } = noVomsSource(config, configDir);
   const { genFromKeyCert, lifetime, checkPeriod, lifetimeOptFormat } = config;

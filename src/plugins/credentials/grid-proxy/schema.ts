@@ -6,31 +6,31 @@ const path = (description: string) =>
     Type.String({ minLength: 1, description: `${description} Relative paths count from the queue file.` }),
   );
 
-/** What both programs are told. Harvester's names, units and defaults. */
+/** The options of both programs. Harvester's names, units and defaults. */
 const shared = {
   inCertFile: path(
-    'Long-lived proxy, or certificate with its key, in one PEM file, of which short-lived proxies are made.',
+    'Long-lived proxy, or certificate with its key, in one PEM file, from which the manager makes short-lived proxies.',
   ),
   certFile: path('The same, under its older name; `inCertFile` counts if both are given.'),
   outCertFile: Type.String({
     minLength: 1,
-    description: 'Where the short-lived proxy is put. Relative paths count from the queue file.',
+    description: 'File for the short-lived proxy. Relative paths count from the queue file.',
   }),
   voms: Type.Optional(
     Type.Union([Type.String({ minLength: 1 }), Type.Array(Type.String({ minLength: 1 })), Type.Null()], {
       description:
-        'VO, with group and role where wanted: `atlas:/atlas/Role=production`; several as a list. A new proxy without them is refused.',
+        'VO, with group and role where wanted: `atlas:/atlas/Role=production`; several as a list. The manager refuses a new proxy without them.',
     }),
   ),
   lifetime: Type.Integer({
     default: 96,
     minimum: 1,
-    description: 'Lifetime that is asked for, of the proxy and of what the VO says, h.',
+    description: 'Hours to request for the proxy and for the attributes of its VO.',
   }),
   minNewLifetime: Type.Number({
     default: 1,
     minimum: 0,
-    description: 'A new proxy that has less is not put in place, h.',
+    description: 'The manager does not use a new proxy that has fewer hours left.',
   }),
   extraRenewOpts: Type.String({ default: '', description: 'Further arguments, between spaces.' }),
 };
@@ -39,7 +39,7 @@ export const NoVomsConfig = Type.Object({
   ...shared,
   genFromKeyCert: Type.Boolean({
     default: false,
-    description: 'Make proxies of `cert` and `key` instead of `inCertFile`.',
+    description: 'Make proxies from `cert` and `key` instead of `inCertFile`.',
   }),
   cert: path('Certificate for `genFromKeyCert`.'),
   key: path('Its key, not encrypted.'),
@@ -47,24 +47,24 @@ export const NoVomsConfig = Type.Object({
     default: 1,
     minimum: 0,
     description:
-      'A proxy is made anew once it has less than `lifetime` - `checkPeriod` left, h; one that got less from its VO, at the same part of its life.',
+      'The manager makes a new proxy once less than `lifetime` - `checkPeriod` is left, h; one with a shorter life from its VO, at the same part of that life.',
   }),
   ...toolOptions('voms-proxy-init', 120),
   lifetimeOptFormat: Type.String({
     default: '-valid {lifetime}:00',
-    description: 'How the program is told the lifetime.',
+    description: 'Argument that tells the program the lifetime.',
   }),
 });
 export type NoVomsConfig = Static<typeof NoVomsConfig>;
 
-/** What Harvester has fixed are the defaults. */
+/** The defaults are the values that Harvester has fixed. */
 export const ArcproxyConfig = Type.Object({
   ...shared,
   renewBelow: Type.Number({
     default: 72,
     exclusiveMinimum: 0,
     description:
-      'A proxy is made anew once it has less left, h; one that got less from its VO, at the same part of its life.',
+      'The manager makes a new proxy once less is left, h; one with a shorter life from its VO, at the same part of that life.',
   }),
   ...toolOptions('arcproxy', 120),
 });

@@ -20,7 +20,7 @@ import { type WantedToken, wantedTokens } from './targets.ts';
 
 /** Tokens that are asked for side by side. */
 const atOnce = 4;
-/** A token for everybody who may accept one. Source: WLCG token profile. */
+/** A token for any service that may accept one. Source: WLCG token profile. */
 const anyAudience = 'https://wlcg.cern.ch/jwt/v1/any';
 
 /** Tokens of one client, a file for each computing element or server. */
@@ -55,7 +55,7 @@ export class IamTokenManager implements CredentialManager {
     const due = await Promise.all(wanted.map(async (one) => force || (await this.#isDue(one))));
     if (!due.includes(true))
       return wanted.map((one) => ({ kind: 'unchanged' as const, name: this.#path(one) }));
-    // All of them learn it if the client's own file is wrong.
+    // Made outside of the loop, so that every target reports a wrong client file.
     const issuer = this.#issuer();
     try {
       return await pMap(
@@ -117,7 +117,7 @@ export class IamTokenManager implements CredentialManager {
     return this.#clock.now() >= since + after;
   }
 
-  /** Without the file of targets nobody knows what is wanted: then it is the file that is broken. */
+  /** Without the file of targets the wanted tokens are unknown: then the file itself is broken. */
   async #wanted(): Promise<WantedToken[] | { readonly name: string; readonly error: WorkerError }> {
     const { target_list_file } = this.#options;
     if (target_list_file === undefined) return wantedTokens(this.#options, []);

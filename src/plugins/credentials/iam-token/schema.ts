@@ -35,7 +35,7 @@ const options = {
   target_list: Type.Array(Target, {
     default: [],
     description:
-      'Whom tokens are for: `host:port` is endpoint and audience. With `ce_flavour` (`arc-ce`, `htcondor-ce`) the port may be missing, and ARC gets the audience it wants; `audience` and `scope` say it for one.',
+      'Endpoints that the tokens are for: `host:port` is endpoint and audience. With `ce_flavour` (`arc-ce`, `htcondor-ce`) the port may be missing, and ARC gets the audience that it requires; `audience` and `scope` set these for one endpoint.',
   }),
   target_list_file: Type.Optional(path('File with further endpoints, one a line.')),
   pandaURLSSL: Type.Optional(
@@ -44,13 +44,13 @@ const options = {
   refresh_interval: Type.Number({
     default: 3600,
     exclusiveMinimum: 0,
-    description: 'A token is got anew when it is this old, s.',
+    description: 'Age in seconds at which the manager gets a new token.',
   }),
   refresh_part: Type.Number({
     default: 0.5,
     exclusiveMinimum: 0,
     maximum: 1,
-    description: 'It is got anew at this part of its lifetime, if that is sooner.',
+    description: 'The manager gets a new one at this part of its lifetime, if that is sooner.',
   }),
   scope: Type.Optional(
     Type.String({ description: 'Scopes of all targets, between spaces, instead of those of `target_type`.' }),
@@ -58,16 +58,16 @@ const options = {
   minNewLifetime: Type.Number({
     default: 300,
     minimum: 0,
-    description: 'A new token that has less is not put in place, s.',
+    description: 'The manager does not use a new token that has fewer seconds left.',
   }),
   client_auth: Type.Union([Type.Literal('post'), Type.Literal('basic')], {
     default: 'post',
-    description: 'How the client shows its secret: in the form, or in a header.',
+    description: "Part of the request with the client's secret: the form, or a header.",
   }),
   token_endpoint: Type.Optional(
     Type.String({
       pattern: '^https://',
-      description: "URL that gives tokens. Default: what the issuer's metadata say.",
+      description: "URL that gives tokens. Default: from the issuer's metadata.",
     }),
   ),
   ca_file: Type.Optional(path('PEM file of authorities to trust beside the usual ones.')),
@@ -75,13 +75,13 @@ const options = {
     default: 30,
     exclusiveMinimum: 0,
     maximum: 600,
-    description: 'For one request, s.',
+    description: 'Seconds for one request.',
   }),
 } as const;
 
-/** What a section says: all options, or a file with them. */
+/** The content of a section: all options, or a file with them. */
 export const IamTokenConfig = Type.Object({
-  inFile: Type.Optional(path('JSON file with the options below; those of the section do not count then.')),
+  inFile: Type.Optional(path('JSON file with the options below; it replaces those of the section.')),
   ...options,
   client_cred_file: Type.Optional(options.client_cred_file),
   target_type: Type.Optional(options.target_type),

@@ -40,7 +40,7 @@ export async function loadOptions(
   }
 }
 
-/** Lines of `target_list_file`; none where it cannot be read now: the manager says so when it runs. */
+/** Lines of `target_list_file`; none if it cannot be read now: the manager reports that when it runs. */
 export async function moreTargets(
   { target_list_file: file }: IamTokenOptions,
   { configDir, files }: TargetContext,

@@ -18,7 +18,7 @@ const computeScopes = 'compute.read compute.modify compute.create compute.cancel
 const defaultPorts: Readonly<Record<string, number>> = { 'htcondor-ce': 9619, 'arc-ce': 443 };
 const gridFtpPort = '2811';
 
-/** What is wanted of the targets of the options and of `lines`, those of a file with more. One token per file. */
+/** The tokens for the targets of the options and of `lines`, those of a file with more. One token per file. */
 export function wantedTokens(options: IamTokenOptions, lines: readonly string[]): WantedToken[] {
   const { target_type, target_list, panda_token_filename } = options;
   const scope = options.scope ?? (target_type === 'ce' ? computeScopes : '');
@@ -67,7 +67,9 @@ function endpointOf(given: string, flavour: string): string {
   return port === undefined || /:\w*$/.test(bare) ? bare : `${bare}:${port}`;
 }
 
-/** ARC wants a URL, without the port where it is that of HTTPS; the one of its old GridFTP interface is none. */
+/**
+ * ARC wants a URL, without the port if that is the one of HTTPS; the port of its old GridFTP interface does not count.
+ */
 function arcAudience(endpoint: string): string {
   const [, host = endpoint, port = '443'] = /^(.*):(\d+)$/.exec(endpoint) ?? [];
   return port === '443' || port === gridFtpPort ? `https://${host}` : `https://${host}:${port}`;

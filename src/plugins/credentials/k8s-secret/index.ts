@@ -69,7 +69,7 @@ async function makeManager(config: K8sSecretConfig, context: Context): Promise<K
   });
 }
 
-/** The same for the same section, whatever it lists: what it lists no more is then taken away. */
+/** Equal for the same section, whatever files it lists: the manager then removes keys that it no longer lists. */
 function fieldManagerOf(
   factoryId: string,
   { inCertFile, certFile, proxy_files }: K8sSecretConfig,

@@ -20,14 +20,14 @@ import type {
 } from '../../contracts/credential-manager.ts';
 
 export interface SecretPlan {
-  /** As credentials are named by it. */
+  /** Name of the cluster in the names of credentials. */
   readonly cluster: string;
   readonly client: Pick<KubernetesClient, 'get' | 'patch'>;
   readonly namespaces: readonly string[];
   readonly secret: string;
   /** Absolute. */
   readonly files: readonly string[];
-  /** Who owns its keys by server-side apply: another one for each manager, or each would take away the others' keys. */
+  /** Owner of its keys by server-side apply: each manager has another one, or each would remove the others' keys. */
   readonly fieldManager: string;
   /** ms */
   readonly minLifetime: number;
@@ -44,7 +44,7 @@ type Facts = Extract<FileState, { readonly kind: 'there' }>['facts'];
 
 const kind = { group: '', version: 'v1', resource: 'secrets' };
 
-/** What stands on the Secret of each key, for operators: subject, VO, end and digest, as JSON. */
+/** Annotation of a key on the Secret, for operators: subject, VO, end and digest, as JSON. */
 export function annotationOf(key: string): string {
   // An annotation's name is more narrowly bounded than a key. Source: Kubernetes' "Annotations", "Syntax and character set".
   const isName = /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/.test(key);
@@ -120,7 +120,7 @@ export class K8sSecretManager implements CredentialManager {
     signal: AbortSignal,
   ): Promise<RenewOutcome[]> {
     const before = await this.#read(namespace, signal);
-    // The annotation as well: what somebody else put there has none.
+    // Compares the annotation as well: a value that another client wrote has none.
     const isThere = ({ key, data }: Extract<Wanted, { kind: 'good' }>) =>
       before?.data?.[key] === data && before.metadata?.annotations?.[annotationOf(key)] === describe(data);
     const good = wanted.filter((one) => one.kind === 'good');
@@ -164,7 +164,7 @@ export class K8sSecretManager implements CredentialManager {
     const after = await this.#read(namespace, signal);
     for (const [key, content] of data) {
       if (after?.data?.[key] === content) continue;
-      const message = `${namespace}/${secret} was applied, and its key ${key} is not what was sent: something else changes it`;
+      const message = `${namespace}/${secret} was applied, and its key ${key} differs from the one sent: another client changes it`;
       throw new ThresherError('credential-secret', message);
     }
   }
@@ -220,7 +220,7 @@ export class K8sSecretManager implements CredentialManager {
   }
 }
 
-/** Nothing of it is secret: everybody who may read Secrets' metadata reads it. */
+/** Nothing of it is secret: any account that may read Secrets' metadata reads it. */
 function describe(content: string): string {
   try {
     const read = readCredential(Buffer.from(content, 'base64'), 'it');

@@ -26,15 +26,15 @@ const place = {
 const files = Type.Array(name, {
   minItems: 1,
   description:
-    'Files that are kept in the Secret, each under its own name. Relative paths count from the queue file.',
+    'Files that the manager keeps in the Secret, each under its own name. Relative paths count from the queue file.',
 });
 const lifetime = Type.Number({
   default: 600,
   minimum: 0,
-  description: 'A file that ends sooner is not pushed: the last one stays, s.',
+  description: 'The manager does not push a file that ends within this many seconds; the last one stays.',
 });
 
-/** What is to be kept where: keys of the section, or of the JSON file that it names. */
+/** The files to keep and their Secrets: keys of the section, or of the JSON file that it names. */
 export const K8sSecretPlan = Type.Object({ ...place, proxy_files: files, minLifetime: lifetime });
 export type K8sSecretPlan = Static<typeof K8sSecretPlan>;
 

@@ -67,7 +67,10 @@ export class KerberosManager implements CredentialManager {
     return this.#clock.now() >= due;
   }
 
-  /** The password, for its input. A keytab is only looked at: a missing one is told of in our own words. */
+  /**
+   * The password, for its input. The manager only checks that a keytab exists, to report a missing one in its own
+   * words.
+   */
   async #input(): Promise<string | undefined> {
     const { bytes } = await readSecretFile(this.#login);
     if (this.#config.keytab !== undefined) return undefined;

@@ -9,7 +9,7 @@ const path = (description: string) =>
 export const KerberosConfig = Type.Object({
   principal: Type.String({
     pattern: '^[^-\\s][^\\s]*$',
-    description: 'Who logs in: `pilot@EXAMPLE.ORG`; without a realm it is the default one.',
+    description: 'Principal to log in as: `pilot@EXAMPLE.ORG`; without a realm, in the default one.',
   }),
   ccache: Type.String({
     minLength: 1,
@@ -20,22 +20,22 @@ export const KerberosConfig = Type.Object({
   passwordFile: path(
     'File with the password in its first line, instead of a keytab; no program gets it as an argument.',
   ),
-  lifetime: Type.Integer({ default: 24, minimum: 1, description: 'Lifetime that is asked for, h.' }),
+  lifetime: Type.Integer({ default: 24, minimum: 1, description: 'Hours to request for the ticket.' }),
   renewableLifetime: Type.Integer({
     default: 0,
     minimum: 0,
-    description: 'For how long jobs may renew the ticket themselves, h; 0: not at all.',
+    description: 'Hours for which jobs may renew the ticket themselves; 0: not at all.',
   }),
   renewBelow: Type.Number({
     default: 12,
     exclusiveMinimum: 0,
     description:
-      'A new ticket is got once less is left, h; where the KDC gave less than `lifetime`, at the same part of its life.',
+      'The manager gets a new ticket once less is left, h; if the KDC gave less than `lifetime`, at the same part of that life.',
   }),
   minNewLifetime: Type.Number({
     default: 1,
     minimum: 0,
-    description: 'A new ticket that has less is not put in place, h.',
+    description: 'The manager does not use a new ticket that has fewer hours left.',
   }),
   ...toolOptions('kinit', 60),
 });

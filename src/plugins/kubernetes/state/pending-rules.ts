@@ -47,7 +47,7 @@ export const pendingRules: readonly PendingRule[] = [
     graceSeconds: 300,
     then: 'fail',
     code: 'k8s-config',
-    about: 'A Secret or ConfigMap, or a key of it, is not there; it may be about to be made.',
+    about: 'A Secret or ConfigMap, or a key of it, is missing; its maker may be about to create it.',
   },
   {
     reason: /^(CreateContainerError|PreCreateHookError|PreStartHookError|CreatePodSandboxError)$/,
@@ -82,7 +82,7 @@ export const pendingRules: readonly PendingRule[] = [
     graceSeconds: 0,
     then: 'wait',
     code: 'k8s-queue-time',
-    about: 'Somebody (Kueue) holds the Pod back on purpose: no limit.',
+    about: 'A controller (Kueue) holds the Pod back on purpose: no limit.',
   },
   {
     reason: /^Terminating$/,

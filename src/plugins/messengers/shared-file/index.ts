@@ -18,7 +18,7 @@ const SharedFileConfig = Type.Object({
     Type.String({
       minLength: 1,
       description:
-        "Directory of each worker, with Harvester's placeholders: any worker attribute, `${harvesterID}`, `${_workerID_3.2}`. Made before the worker is submitted and removed when it is swept.",
+        "Directory of each worker, with Harvester's placeholders: any worker attribute, `${harvesterID}`, `${_workerID_3.2}`. thresher makes it before it submits the worker, and removes it with the sweep.",
     }),
   ),
 });
@@ -74,7 +74,7 @@ class SharedFiles implements Messenger {
   }
 
   async remove(accessPoint: string, workerId: number): Promise<void> {
-    // A directory that others may share, or somebody's mistake such as "/data", is not ours to remove.
+    // A directory that others may share, or a mistake such as "/data", is not ours to remove.
     if (!basename(accessPoint).includes(String(workerId))) return;
     await rm(accessPoint, { recursive: true, force: true });
   }

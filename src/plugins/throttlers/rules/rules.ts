@@ -9,7 +9,7 @@ import type { FamilyRule, MissedRule, TinyThrottlerConfig } from './schema.ts';
 
 const minute = 60_000;
 
-/** What one rule leaves, in workers, and in words. */
+/** The room that one rule leaves, in workers, and in words. */
 export interface Verdict {
   readonly atMost: number;
   readonly why: string;

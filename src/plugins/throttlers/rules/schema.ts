@@ -2,16 +2,17 @@ import Type, { type Static } from 'typebox';
 
 const logicType = Type.Union([Type.Literal('OR'), Type.Literal('AND')], {
   default: 'OR',
-  description: '`OR`: throttled by any rule. `AND`: only when all rules hold.',
+  description: '`OR`: any rule throttles the queue. `AND`: only all rules together do.',
 });
 
 const MissedRule = Type.Object({
   level: Type.Union([Type.Literal('site'), Type.Literal('pq'), Type.Literal('ce')], {
-    description: "Whose workers: the site's, the queue's, or each of the submitter's `computingElements`.",
+    description:
+      "Workers to count: those of the site, of the queue, or of each of the submitter's `computingElements`.",
   }),
   timeWindow: Type.Number({
     exclusiveMinimum: 0,
-    description: 'Minutes; what `sweeper.keepRows` deletes earlier is not counted.',
+    description: 'Minutes; workers that `sweeper.keepRows` deletes earlier do not count.',
   }),
   maxMissed: Type.Integer({
     minimum: 0,
@@ -38,12 +39,13 @@ export type FamilyRule = Static<typeof FamilyRule>;
 
 const rulesForMissed = Type.Array(MissedRule, {
   default: [],
-  description: 'Throttled when more than `maxMissed` workers were missed in `timeWindow` minutes.',
+  description:
+    'A rule throttles the queue when more than `maxMissed` workers were missed in `timeWindow` minutes.',
 });
 const familyRules = (what: string) =>
   Type.Array(FamilyRule, {
     default: [],
-    description: `What ${what} workers of all queues of the same \`siteFamily\` may be together; cores are counted by \`nCoreFactor\`.`,
+    description: `Maxima of ${what} workers of all queues of the same \`siteFamily\` together; a worker counts as \`nCoreFactor\` cores.`,
   });
 
 export const SimpleThrottlerConfig = Type.Object({ logicType, rulesForMissed });

@@ -148,10 +148,10 @@ describe("Harvester's settings", () => {
   });
 
   describe("in Harvester's own template", () => {
-    it('are refused for each FIXME that thresher would read, and for no other', () => {
+    it("Harvester's template is refused for each FIXME that thresher would read, and for no other", () => {
       const result = readSettings(template, undefined, { env: {}, hostname: 'h', home: '/none' });
       expect(result.ok).to.equal(false);
-      const right = "a placeholder of Harvester's template; write what your site has";
+      const right = "a placeholder of Harvester's template; write the value of your site";
       expect(
         result.problems
           .filter(({ severity }) => severity !== 'notice')
@@ -171,7 +171,7 @@ describe("Harvester's settings", () => {
       );
     });
 
-    it('can be used once these are mended, with a notice for all that is not read', () => {
+    it("Harvester's template can be used once each FIXME is fixed, with a notice for each key that thresher does not read", () => {
       copyFileSync(template, file);
       const text = readFileSync(file, 'utf8')
         .replace('harvester_id = FIXME', 'harvester_id = CERN_1')
@@ -202,7 +202,7 @@ describe("Harvester's settings", () => {
       expect(problems.length).to.be.lessThan(60);
     });
 
-    it('are all known to be settings of Harvester', () => {
+    it("all keys of Harvester's template are known to be settings of Harvester", () => {
       const sections = [...readFileSync(template, 'utf8').matchAll(/^\[(.*)\]/gm)].map(([, name]) => name);
       expect(harvesterSections).to.have.members(sections);
     });
@@ -510,7 +510,7 @@ describe("Harvester's settings", () => {
     ]);
   });
 
-  it('that are a directory cannot be read', () => {
+  it('settings that are a directory cannot be read', () => {
     mkdirSync(file);
     const result = readSettings(file);
     expect(result.problems.map(({ code, message }) => [code, message])).to.deep.equal([

@@ -18,8 +18,8 @@ function failure(call: () => unknown): [string, string] {
   throw new Error('nothing was thrown');
 }
 
-describe('the settings file that nobody named', () => {
-  it("is thresher's own where there is one", () => {
+describe('the settings file when the command line names none', () => {
+  it("the settings file is thresher's own if it exists", () => {
     const files = { '/etc/thresher/thresher.yaml': null, '/etc/panda/panda_harvester.cfg': null };
     expect(findSettings(machine, only(files))).to.equal('/etc/thresher/thresher.yaml');
   });
@@ -31,7 +31,7 @@ describe('the settings file that nobody named', () => {
     '/opt/panda/etc/panda',
     '/opt/panda/usr/etc/panda',
   ]) {
-    it(`is else Harvester's in ${place}`, () => {
+    it(`the settings file is else Harvester's in ${place}`, () => {
       const file = `${place}/panda_harvester.cfg`;
       expect(findSettings(atHome, only({ [file]: null }))).to.equal(file);
     });
@@ -72,11 +72,11 @@ describe("the queue file of Harvester's settings", () => {
   const find = (files: Record<string, string | null>, name = 'q.json') =>
     findQueueFile(name, '/srv', atHome, only(files));
 
-  it('is beside them', () => {
+  it("the queue file of Harvester's settings is beside them", () => {
     expect(find({ '/srv/q.json': null })).to.deep.equal({ file: '/srv/q.json' });
   });
 
-  it('is where an absolute path says', () => {
+  it("the queue file of Harvester's settings may have an absolute path", () => {
     expect(find({}, '/a/q.json')).to.deep.equal({ file: '/a/q.json' });
   });
 
@@ -107,7 +107,7 @@ describe("the queue file of Harvester's settings", () => {
     });
   });
 
-  it('is missed with all places', () => {
+  it('a missing queue file is reported with all places', () => {
     expect(find({}).problem?.message).to.equal(
       'configFile is "q.json", and there is no such file; looked for /srv/q.json, /opt/panda/etc/panda/q.json, /etc/panda/q.json',
     );
