@@ -69,7 +69,7 @@ export async function makeManagers({
   }));
 }
 
-/** What keeps managers of the settings from being made, or may not be meant. */
+/** The problems that keep managers of the settings from being made, and values that may not be meant. */
 export async function managerMistakes({
   settings,
   queueFile: { catalogue, options },

@@ -44,13 +44,13 @@ export function namedManagers(choices: readonly CredentialManagerChoice[]): Name
   });
 }
 
-/** What a call of it may take, ms: its own tool's limit counts where it is longer than what every plugin has. */
+/** The time limit of one call, ms: the manager's own limit for its tool counts where it is longer than every plugin's. */
 export function patienceOf({ config }: CredentialManagerChoice, pluginTimeout: number): number {
   const { timeLimit } = config;
   return Math.max(pluginTimeout, typeof timeLimit === 'number' ? timeLimit + toolGrace : 0) * 1000;
 }
 
-/** What a manager does around its tool, s. */
+/** Time for a manager's own work around its tool, s. */
 const toolGrace = 10;
 /** Stands on the board for managers that cannot be made of what is written. */
 const mistaken = 'managers with mistakes';
@@ -94,8 +94,8 @@ export class Credentials {
   }
 
   /**
-   * From now on these, and no others. Those that are as they were go on; where something is `wrong` with what is written, so do
-   * those that are not in it any more, and what nobody knows keeps its queues waiting.
+   * Runs these managers, and no others, from now on. Unchanged managers go on. If the configuration is `wrong`, managers that are not in
+   * it any more go on, too, and queues wait for credentials that no manager knows.
    */
   use(choices: readonly CredentialManagerChoice[], wrong: string | undefined): void {
     const { loops } = this.#parts;

@@ -5,7 +5,7 @@ import type { Clock } from '../util/clock.ts';
 import { type Health, judgeHealth } from './health.ts';
 import type { Notifier } from './notify.ts';
 
-/** What the watchdog looks at: a daemon. */
+/** A daemon, as far as the watchdog looks at it. */
 export interface Watched {
   readonly health: readonly LoopHealth[];
   readonly queueCount: number;

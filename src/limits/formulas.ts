@@ -82,7 +82,7 @@ function percent(ratio: number, of: number): number {
   return Math.floor((of * ratio) / 100);
 }
 
-/** Of several resource types each gets its part of `Min`; without `Min` each may take what all may. Source: as above. */
+/** Each of several resource types gets its part of `Min`; without `Min` each may take as much as all. Source: as above. */
 export function perResourceType(limits: Limits, running: Load, resourceTypes: number): number {
   const all = workerBound(limits, running).atMost;
   const { nQueueLimitWorker: most, nQueueLimitWorkerRatio: ratio, nQueueLimitWorkerMin: min } = limits;
@@ -121,7 +121,7 @@ interface Resource {
   readonly most: number | undefined;
   readonly ratio: number | undefined;
   readonly min: number;
-  /** What `nQueueLimitWorkerMin` comes to, and how it was counted. */
+  /** The amount that `nQueueLimitWorkerMin` comes to, and how it was counted. */
   readonly workersMin: number;
   readonly each: string;
 }
