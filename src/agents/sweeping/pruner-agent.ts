@@ -2,11 +2,11 @@ import type { Settings } from '../../config/settings/settings-schema.ts';
 import type { Log } from '../../plugins/contracts/index.ts';
 import type { Pruned, Retention } from '../../store/retention.ts';
 import { type Clock, nextTurn } from '../../util/clock.ts';
+import { hour } from '../../util/duration.ts';
 import { finalStatuses } from '../../worker/status.ts';
 import type { AgentStore } from '../agent-store.ts';
 import type { Progress } from '../loop.ts';
 
-const hour = 3_600_000;
 /** How long unused configurations and answered commands are kept, ms. */
 const keepUnused = 24 * hour;
 
