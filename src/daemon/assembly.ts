@@ -9,7 +9,7 @@ import type { ConfigInUse, RunConfiguration } from './configuration.ts';
 import { Homes } from './homes.ts';
 import { makeCommandLoop, makePruneLoop } from './housekeeping.ts';
 import { type LoopParts, makeQueueLoops, type QueueLoops } from './queue-loops.ts';
-import { placed, QueueReports } from './queue-reports.ts';
+import { placed, QueueReports } from './reports/queue-reports.ts';
 import type { Wiring } from './wiring.ts';
 
 const noConnections: ReadonlySet<string> = new Set();

@@ -1,20 +1,24 @@
-import type { CredentialBoard } from '../agents/credentials/credential-board.ts';
-import { CredentialAgent } from '../agents/credentials/credential-agent.ts';
-import type { Loop } from '../agents/loop.ts';
-import { allManagers, keyOf, managersOf } from '../config/queues/credential-managers.ts';
-import type { CredentialManagerChoice, PluginCatalogue, QueueFileResult } from '../config/queues/queues.ts';
-import { isError, type LoadedSettings } from '../config/settings/settings.ts';
-import type { Settings } from '../config/settings/settings-schema.ts';
-import type { CredentialManager } from '../plugins/contracts/index.ts';
-import type { OperatorFiles } from '../util/operator-files.ts';
-import { toReason } from '../worker/errors.ts';
-import type { AgentContext } from './agent-context.ts';
-import type { ConfigInUse } from './configuration.ts';
-import type { LoopSet } from './loop-set.ts';
-import { logProblem } from './problem-log.ts';
-import { stuckGrace } from './queue-loops.ts';
-import { placed } from './queue-reports.ts';
-import type { Wiring } from './wiring.ts';
+import type { CredentialBoard } from '../../agents/credentials/credential-board.ts';
+import { CredentialAgent } from '../../agents/credentials/credential-agent.ts';
+import type { Loop } from '../../agents/loop.ts';
+import { allManagers, keyOf, managersOf } from '../../config/queues/credential-managers.ts';
+import type {
+  CredentialManagerChoice,
+  PluginCatalogue,
+  QueueFileResult,
+} from '../../config/queues/queues.ts';
+import { isError, type LoadedSettings } from '../../config/settings/settings.ts';
+import type { Settings } from '../../config/settings/settings-schema.ts';
+import type { CredentialManager } from '../../plugins/contracts/index.ts';
+import type { OperatorFiles } from '../../util/operator-files.ts';
+import { toReason } from '../../worker/errors.ts';
+import type { AgentContext } from '../agent-context.ts';
+import type { ConfigInUse } from '../configuration.ts';
+import type { LoopSet } from '../loop-set.ts';
+import { logProblem } from '../reports/problem-log.ts';
+import { stuckGrace } from '../queue-loops.ts';
+import { placed } from '../reports/queue-reports.ts';
+import type { Wiring } from '../wiring.ts';
 
 export interface CredentialParts {
   readonly settings: Settings;

@@ -1,4 +1,4 @@
-import type { LoopHealth } from '../agents/loop.ts';
+import type { LoopHealth } from '../../agents/loop.ts';
 
 /** Whether the daemon gets on with its work. */
 export interface Health {

@@ -1,9 +1,9 @@
-import type { QueueConfig, QueueFileResult, QueueState, QueueVerdict } from '../config/queues/queues.ts';
-import type { QueueReport, QueueStore } from '../store/queues.ts';
-import type { Clock } from '../util/clock.ts';
-import { fromPointer, type Problem } from '../util/located.ts';
-import { isTrouble } from '../worker/errors.ts';
-import type { Reason } from '../worker/reason.ts';
+import type { QueueConfig, QueueFileResult, QueueState, QueueVerdict } from '../../config/queues/queues.ts';
+import type { QueueReport, QueueStore } from '../../store/queues.ts';
+import type { Clock } from '../../util/clock.ts';
+import { fromPointer, type Problem } from '../../util/located.ts';
+import { isTrouble } from '../../worker/errors.ts';
+import type { Reason } from '../../worker/reason.ts';
 
 /** Keeps in the database what operators ask of a queue, so that it can be read while the daemon is down. */
 export class QueueReports {

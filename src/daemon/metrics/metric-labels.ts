@@ -1,4 +1,4 @@
-import { errorCatalogue } from '../worker/errors.ts';
+import { errorCatalogue } from '../../worker/errors.ts';
 
 export interface LoopLabels {
   readonly kind: string;

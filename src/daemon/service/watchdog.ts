@@ -1,7 +1,7 @@
-import type { Subscribe } from '../agents/events.ts';
-import type { LoopHealth } from '../agents/loop.ts';
-import type { Log } from '../plugins/contracts/index.ts';
-import type { Clock } from '../util/clock.ts';
+import type { Subscribe } from '../../agents/events.ts';
+import type { LoopHealth } from '../../agents/loop.ts';
+import type { Log } from '../../plugins/contracts/index.ts';
+import type { Clock } from '../../util/clock.ts';
 import { type Health, judgeHealth } from './health.ts';
 import type { Notifier } from './notify.ts';
 

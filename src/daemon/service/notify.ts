@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import type { Log } from '../plugins/contracts/index.ts';
-import type { Clock } from '../util/clock.ts';
-import { messageOf } from '../worker/errors.ts';
+import type { Log } from '../../plugins/contracts/index.ts';
+import type { Clock } from '../../util/clock.ts';
+import { messageOf } from '../../worker/errors.ts';
 
 /** systemd's words to us in the environment. Source: sd_notify(3), sd_watchdog_enabled(3). */
 export interface ServiceManager {

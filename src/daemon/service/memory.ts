@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import type { Subscribe } from '../agents/events.ts';
-import type { Clock } from '../util/clock.ts';
+import type { Subscribe } from '../../agents/events.ts';
+import type { Clock } from '../../util/clock.ts';
 
 /** A daemon, as far as its start is waited for. */
 export interface Started {
