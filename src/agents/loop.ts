@@ -39,7 +39,7 @@ export class Progress {
   }
 }
 
-/** What a loop did last, for health and for reasons. Times are ms UTC. */
+/** A loop's last pass, for health and for reasons. Times are ms UTC. */
 export interface LoopHealth {
   readonly name: string;
   readonly startedAt: number | undefined;

@@ -7,7 +7,7 @@ import {
   managerMistakes,
   renewCredential,
   viewCredentials,
-} from '../daemon/credential-view.ts';
+} from '../daemon/credentials/credential-view.ts';
 import { OperatorFiles } from '../util/operator-files.ts';
 import { type Environment, ExitStatus, type GlobalOptions, noLog } from './environment.ts';
 import { settingsFile } from './opened.ts';

@@ -9,8 +9,8 @@ import type { ConfigInUse, RunConfiguration } from './configuration.ts';
 import { Homes } from './homes.ts';
 import { makeCommandLoop, makePruneLoop } from './housekeeping.ts';
 import { type LoopParts, makeQueueLoops, type QueueLoops } from './queue-loops.ts';
-import { placed, QueueReports } from './queue-reports.ts';
 import { keyOf, planReload, type PlannedVersion, type ReloadPlan } from './reload-plan.ts';
+import { placed, QueueReports } from './reports/queue-reports.ts';
 import type { Wiring } from './wiring.ts';
 
 type Read = Pick<RunConfiguration, 'queueFile' | 'inUse' | 'places'>;

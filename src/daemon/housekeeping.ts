@@ -6,13 +6,13 @@ import type { SweeperAgent } from '../agents/sweeping/sweeper-agent.ts';
 import { messageOf } from '../worker/errors.ts';
 import { type LoopParts, watched } from './queue-loops.ts';
 
-/** What commands act on: as it is when they come. */
+/** The agents and queues that commands act on, as they are when a command comes. */
 export interface Housekept extends Pick<CommandTargets, 'queues' | 'leads'> {
   sweepers(): readonly SweeperAgent[];
   reconcilers(): readonly ReconcilerAgent[];
 }
 
-/** How often the database is asked whether somebody left a command, ms. */
+/** How often the database is asked for commands, ms. */
 const commandInterval = 300;
 
 /** Makes the loop that carries out what operators ask. */

@@ -4,6 +4,7 @@ import type { QueueRuntime } from '../agents/queue-runtime.ts';
 import { SubmitterAgent } from '../agents/submission/submitter-agent.ts';
 import { SweeperAgent } from '../agents/sweeping/sweeper-agent.ts';
 import type { Settings } from '../config/settings/settings-schema.ts';
+import { hour } from '../util/duration.ts';
 import type { Reason } from '../worker/reason.ts';
 import { type AgentContext, contextFor } from './agent-context.ts';
 import type { LoopSet } from './loop-set.ts';
@@ -23,7 +24,6 @@ export interface QueueLoops {
 
 /** What a pass may take on top of one call of a plugin before it counts as stuck: the database's busy time, and more, ms. */
 export const stuckGrace = 60_000;
-const hour = 3_600_000;
 
 /** Options of a loop whose passes consist of calls that are bounded in time. */
 export function watched({ settings }: LoopParts, progress: Progress) {

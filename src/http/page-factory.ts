@@ -1,4 +1,4 @@
-import type { Health } from '../daemon/health.ts';
+import type { Health } from '../daemon/service/health.ts';
 import type { QueueView, WorkerView } from '../daemon/view.ts';
 import { isoTime } from '../util/clock.ts';
 import type { Reason } from '../worker/reason.ts';

@@ -1,6 +1,6 @@
 import type { KnownCredential } from '../agents/credentials/credential-board.ts';
 import type { LoopHealth } from '../agents/loop.ts';
-import type { DaemonMetrics } from '../daemon/metrics.ts';
+import type { DaemonMetrics } from '../daemon/metrics/daemon-metrics.ts';
 import type { Log, LogReader } from '../plugins/contracts/index.ts';
 import type { WorkerRecord } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';

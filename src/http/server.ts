@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import type { FastifyInstance } from 'fastify';
 import type { LoadedSettings } from '../config/settings/settings.ts';
 import type { Daemon } from '../daemon/daemon.ts';
-import { DaemonMetrics } from '../daemon/metrics.ts';
+import { DaemonMetrics } from '../daemon/metrics/daemon-metrics.ts';
 import { openBesideDaemon } from '../daemon/reader.ts';
 import { readVersion } from '../daemon/version.ts';
 import type { Log } from '../plugins/contracts/index.ts';

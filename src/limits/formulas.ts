@@ -124,7 +124,7 @@ interface Resource {
   readonly most: number | undefined;
   readonly ratio: number | undefined;
   readonly min: number;
-  /** The value of `nQueueLimitWorkerMin`, and how it was counted. */
+  /** The amount that `nQueueLimitWorkerMin` comes to, and how it was counted. */
   readonly workersMin: number;
   readonly each: string;
 }

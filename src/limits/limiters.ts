@@ -12,10 +12,10 @@ import {
   workerBound,
 } from './formulas.ts';
 
-/** What may close a queue altogether. */
+/** The facts that may close a queue altogether. */
 export interface GateState {
   readonly queueStatus: string;
-  /** What an operator told the queue, and when (ms UTC). */
+  /** An operator's word to the queue, and since when (ms UTC). */
   readonly control:
     { readonly mode: 'paused' | 'draining'; readonly reason: string; readonly since: number } | undefined;
   /** Why its connections are closed, if nothing can be submitted on any of them. */
@@ -36,7 +36,7 @@ export interface LimitState extends GateState {
   readonly queuedByType: ReadonlyMap<string, number>;
   /** Resource types that ask for workers. */
   readonly wantedTypes: readonly string[];
-  /** What one worker of the queue takes. */
+  /** The requirements of one worker of the queue. */
   readonly requirements: Requirements;
 }
 
@@ -44,7 +44,7 @@ export interface Limit {
   /** So many new workers at most, or so much of what they cost. */
   readonly atMost: number;
   readonly reason: Reason;
-  /** What one worker of these requirements costs. Default: 1. */
+  /** The cost of one worker with these requirements. Default: 1. */
   readonly cost?: (requirements: Requirements) => number;
   /** Only these groups are bounded. Default: all. */
   readonly of?: (requirements: Requirements) => boolean;
@@ -101,7 +101,7 @@ function ratioOfNone(bound: Bound, { alive }: QueueLoad, perWorker: number): Lim
   return stop('ratio-of-none', message);
 }
 
-/** Of several resource types none takes what the others are to have; while each may take all there is nothing to say. */
+/** Keeps a part for each of several resource types, so that no type takes the part of another. None where each may take all. */
 export const resourceTypeLimits = (state: LimitState): Limit[] => {
   const { limits, load, queuedByType, wantedTypes } = state;
   const whole = workerBound(limits, load.running);
@@ -161,12 +161,12 @@ export const newPerCycle: Limiter = ({ limits, maxNewWorkers, madeInCycle }) => 
   return { atMost: Math.max(0, atMost - madeInCycle), reason: { code: 'max-new-per-cycle', message } };
 };
 
-/** What closes a queue altogether: retries wait, too. */
+/** These close a queue altogether: retries wait, too. */
 export const gates: readonly Gate[] = [queueStatus, operatorControl, knownConnection, goodCredentials];
-/** What bounds the number of new workers; a retry is counted as alive already. */
+/** These bound the number of new workers; a retry is counted as alive already. */
 export const caps: readonly Limiter[] = [maxWorkers, queueLimit, coresLimit, memoryLimit, newPerCycle];
 
-/** What the backend said, as a limiter after all others: it costs a call. */
+/** The backend's answer as a limiter after all others, since it costs a call. */
 export function backendLimiter({ problems, room }: Preflight): Limit | undefined {
   const [first] = problems;
   if (first !== undefined) {
@@ -208,7 +208,7 @@ function cut(groups: readonly Group[], { atMost, cost = () => 1, of = () => true
   let rest = atMost;
   return groups.map((group) => {
     const each = cost(group.requirements);
-    // What costs nothing is stopped only by a limit that is reached.
+    // A worker that costs nothing is stopped only by a limit that is reached.
     if (!of(group.requirements) || (each === 0 && rest > 0)) return group;
     const count = Math.min(group.count, rest <= 0 ? 0 : Math.floor(rest / each));
     rest -= count * each;

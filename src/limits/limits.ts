@@ -6,7 +6,7 @@ export interface Limits {
   readonly nQueueLimitWorker: number;
   /** Queued at most, in per cent of the running. */
   readonly nQueueLimitWorkerRatio?: number;
-  /** What `nQueueLimitWorkerRatio` counts as at least. */
+  /** `nQueueLimitWorkerRatio` counts as at least this. */
   readonly nQueueLimitWorkerMin?: number;
   /** Queued cores at most. */
   readonly nQueueLimitWorkerCores?: number;

@@ -10,7 +10,7 @@ export class SubmitWindow {
   /** The largest call that failed since all was well. */
   #most = 0;
 
-  /** What came of the last call; `error` is what the failed ones said. */
+  /** Takes the outcome of the last call; `error` is the message of its failures. */
   record(sent: number, accepted: number, error: string): void {
     if (sent === 0) return;
     if (accepted < sent) {

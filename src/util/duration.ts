@@ -1,4 +1,7 @@
-const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+/** ms */
+export const hour = 3_600_000;
+
+const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: hour, d: 86_400_000 };
 
 /** "90", "20s", "5m", "1h30m", "500ms" to ms; a bare number is seconds. Undefined when it is none of these. */
 export function parseDuration(text: string): number | undefined {

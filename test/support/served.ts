@@ -1,7 +1,7 @@
 import type { KnownCredential } from '../../src/agents/credentials/credential-board.ts';
 import { factoryEvents } from '../../src/agents/events.ts';
 import type { LoopHealth } from '../../src/agents/loop.ts';
-import { DaemonMetrics } from '../../src/daemon/metrics.ts';
+import { DaemonMetrics } from '../../src/daemon/metrics/daemon-metrics.ts';
 import type { Served } from '../../src/http/served.ts';
 import type { LogReader } from '../../src/plugins/contracts/index.ts';
 import { openStore, type Store } from '../../src/store/store.ts';

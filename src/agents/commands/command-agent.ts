@@ -11,9 +11,9 @@ type KillFilter = Parameters<Ledger['requestKill']>[0];
 
 export interface SweepResult {
   readonly count: number;
-  /** What kept some queues or connections from being swept. */
+  /** The failures that kept some queues or connections from being swept. */
   readonly errors: readonly string[];
-  /** What was left in its place on purpose, and why. */
+  /** The workers that were left in place on purpose, and why. */
   readonly kept: readonly string[];
 }
 
@@ -64,7 +64,7 @@ export class CommandAgent {
     if (!store.changedElsewhere() && !this.#lookAnyway) return;
     this.#lookAnyway = true;
     for (const open of await store.commands.open()) {
-      // A sweep waits for backends, some of which may be dead: nobody else's command waits for it.
+      // A sweep waits for backends, some of which may be dead: no other command waits for it.
       if (open.command.kind === 'sweep') this.#sweepBeside(open);
       else await this.#finish(open);
     }
@@ -105,7 +105,7 @@ export class CommandAgent {
       case 'drain': {
         const result = await this.#control(command.queue, { mode: 'draining', reason: command.reason });
         if (!result.ok) return result;
-        // What has not begun is not begun any more; what runs may end by itself.
+        // Queued workers do not begin any more; running ones may end by themselves.
         const filter = { queue: command.queue, statuses: queuedStatuses };
         const asked = await this.#parts.ledger.requestKill(filter, `drain: ${command.reason}`);
         return { ok: true, message: `${result.message}; ${asked} queued workers are cancelled` };

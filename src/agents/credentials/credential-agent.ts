@@ -40,7 +40,7 @@ export class CredentialAgent {
   /** By the wall clock, ms UTC: credentials end by it, also where it jumps. */
   #dueAt = -Infinity;
   #failures = 0;
-  /** What the last pass had to say. */
+  /** Keys of the last pass's warnings. */
   readonly #said = new Set<string>();
   readonly #told = new Map<string, { readonly text: string; readonly at: number }>();
 
@@ -67,7 +67,7 @@ export class CredentialAgent {
         outcome.kind === 'failed' ? [[outcome.name, outcome.error] as const] : [],
       ),
     );
-    // What could not be looked at even once stays unknown, which keeps queues from using it.
+    // A credential that could not be looked at even once stays unknown, which keeps queues from using it.
     if (states !== undefined) {
       const { name: manager, events } = this.#options;
       if (this.#board.show(manager, states, troubles)) events.emit('credentialsImproved', { manager });
@@ -82,7 +82,7 @@ export class CredentialAgent {
     this.#dueAt = clock.now() + wait;
   }
 
-  /** A part of what the shortest has left: whatever part of its life makes it due, it is asked in time. ms */
+  /** A part of the time that the shortest-lived has left, ms, so that its manager is asked before it is due. */
   #soonest(states: readonly CredentialState[]): number {
     const now = this.#options.clock.now();
     const ends = states.flatMap((state) => (state.kind === 'there' ? (state.facts.expiresAt ?? []) : []));
@@ -115,7 +115,7 @@ export class CredentialAgent {
       const reason = toReason(error);
       this.#warn('inspection', 'credentials cannot be looked at', { ...reason });
       if (outcomes.length === 0) return undefined;
-      // What cannot be looked at is not known to be good.
+      // A credential that cannot be looked at is not known to be good.
       return outcomes.map(({ name }) => ({ kind: 'broken', name, error: reason }));
     }
   }
@@ -150,7 +150,7 @@ export class CredentialAgent {
           expires: new Date(expiresAt).toISOString(),
         });
     }
-    // What is over and comes again is news.
+    // A trouble that is over and comes again is news.
     for (const key of this.#told.keys()) if (!this.#said.has(key)) this.#told.delete(key);
   }
 

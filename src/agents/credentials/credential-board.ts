@@ -12,7 +12,7 @@ export interface KnownCredential {
   readonly trouble?: Reason;
 }
 
-/** What is known of all credentials that somebody keeps or watches here. */
+/** The last known state of all credentials that managers keep or watch here. */
 export class CredentialBoard {
   /** By manager and name: several may look at one file, and none of them hides what another one says. */
   readonly #known = new Map<string, KnownCredential>();
@@ -43,7 +43,7 @@ export class CredentialBoard {
     return better;
   }
 
-  /** Somebody is about to look, nobody knows yet at what; or cannot look, and why. */
+  /** Announces a manager that has not looked yet, or that cannot look, and why. */
   expect(manager: string, why?: string): void {
     this.#awaited.set(manager, why);
   }
@@ -54,8 +54,8 @@ export class CredentialBoard {
   }
 
   /**
-   * Why nothing may be submitted with these, if so. Of one that was only found (in a template) and that nobody keeps here
-   * nothing is known, and nothing is said, once all have looked; one that the queue names must be known.
+   * Why nothing may be submitted with these, if so. A credential that the queue names must be known. A credential that was only
+   * found in a template, and that no manager keeps here, holds nothing back once all managers have looked.
    * @param minLifetime ms
    */
   judge(
@@ -66,7 +66,7 @@ export class CredentialBoard {
     const wanted = new Set(names);
     const reasons = this.all
       .filter(({ name }) => wanted.has(name))
-      // Who fails to renew it says more than who only looks at it.
+      // A manager that fails to renew the credential says more than one that only watches it.
       .toSorted((a, b) => Number(a.trouble === undefined) - Number(b.trouble === undefined))
       .map((known) => judgeOne(known, minLifetime, now));
     const reason = reasons.find((one) => one !== undefined);
@@ -83,7 +83,7 @@ export class CredentialBoard {
   }
 }
 
-/** Of a credential that lasts short from the beginning no more can be asked than this part of its life. */
+/** A credential with a short life from the beginning must have only this part of it left. */
 const leastPart = 0.25;
 
 /** Why it is not good for `minLifetime` (ms) from now on, or a quarter of all its life if that is less; undefined: it is. */

@@ -115,7 +115,7 @@ export class Ledger {
     return moved.length;
   }
 
-  /** Asks for ends; @returns for how many nobody had asked yet. */
+  /** Asks for the end of workers; @returns how many of them had not been asked to end before. */
   async requestKill(
     filter: WorkerFilter & { readonly ids?: readonly number[] },
     reason: string,

@@ -7,7 +7,7 @@ export const notSeenYet = -2;
 /** `seenIn` of a worker that a monitor showed and then called gone. */
 export const goneSinceSeen = -1;
 
-/** What is kept in memory of a living worker. Small: there may be 100,000. */
+/** A living worker in memory. Small: there may be 100,000. */
 export interface LiveWorker {
   readonly workerId: number;
   readonly queue: string;

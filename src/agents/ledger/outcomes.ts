@@ -5,7 +5,7 @@ import { mayBecome, type WorkerStatus } from '../../worker/status.ts';
 import type { Handle, WorkerError } from '../../worker/worker.ts';
 import type { Change } from './ledger.ts';
 
-/** What a submission's outcome means for the worker's row. `status` is what it is by now: a monitor may be faster. */
+/** Makes a submission's outcome a change of the worker's row. `status` is the present one: a monitor may be faster. */
 export function submitChange(
   worker: { readonly workerId: number; readonly attempt: number },
   status: WorkerStatus,
@@ -27,7 +27,7 @@ export function submitChange(
   }
 }
 
-/** What the search for an unconfirmed intent means; undefined: it is to be tried again. */
+/** Makes the search for an unconfirmed intent a change of its row; undefined: the intent is to be tried again. */
 export function findChange(
   worker: { readonly workerId: number; readonly attempt: number },
   status: WorkerStatus,
@@ -71,7 +71,7 @@ const maxDetail = 20_000;
 /** Longest sentence that is kept; PanDA takes 500 characters. */
 const maxMessage = 500;
 
-/** What an observation means for the worker's row. A worker whose end was asked for is cancelled, not failed. */
+/** Makes an observation a change of the worker's row. A worker whose end was asked for is cancelled, not failed. */
 export function observationChange(observation: Observation, killed: boolean): Change {
   const { workerId, status, nativeStatus, exitCode, error, node, startTime, endTime, detail } = observation;
   const json = detail === undefined ? undefined : JSON.stringify(detail);

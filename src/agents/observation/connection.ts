@@ -1,7 +1,7 @@
 import type { Reason } from '../../worker/reason.ts';
 import type { Clock } from '../../util/clock.ts';
 
-/** What is known of one connection (a cluster and namespace, a schedd, a directory), shared by all who work on it. */
+/** The state of one connection (a cluster and namespace, a schedd, a directory), shared by all agents that work on it. */
 export class Connection {
   readonly name: string;
   readonly #clock: Clock;
@@ -64,7 +64,7 @@ export class Connection {
     return this.#listed && (this.#completedAt !== undefined || this.#trouble !== undefined);
   }
 
-  /** What its queues say beside their reasons. */
+  /** A note that its queues show beside their reasons. */
   get note(): Reason | undefined {
     return this.#note();
   }

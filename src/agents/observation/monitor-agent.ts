@@ -105,7 +105,7 @@ export class MonitorAgent {
   #observe(observation: Observation): void {
     this.#missing.delete(observation.workerId);
     const worker = this.#parts.ledger.live.get(observation.workerId);
-    // Of a worker placed elsewhere (the same place by another name) only what it does counts.
+    // A worker placed elsewhere (this connection by another name) is shown, and still belongs to the other listing.
     if (worker?.placement === this.#connection.name) worker.seenIn = this.#connection.listing;
     if (
       this.#parts.writer.add(observation) ||
@@ -129,14 +129,14 @@ export class MonitorAgent {
   #findMissing(): void {
     const now = this.#parts.clock.monotonic();
     for (const worker of this.#parts.ledger.live.on(this.#connection.name)) {
-      // What is not confirmed yet is the submitter's affair.
+      // An unconfirmed worker is the submitter's to settle.
       if (worker.seenIn === this.#connection.listing || worker.status === 'pending') continue;
       if (!this.#missing.has(worker.workerId)) this.#missing.set(worker.workerId, now);
     }
     this.#checkDue();
   }
 
-  /** What a watch called gone is not left until the next listing, which may be far. */
+  /** Looks up workers that a watch called gone without waiting for the next listing, which may be far. */
   #lookLater(): void {
     if (this.#waiting) return;
     this.#waiting = true;

@@ -78,7 +78,7 @@ export class ObservationWriter {
           // A newer one may have come in meanwhile.
           if (this.#batch.get(one.workerId) === one) this.#batch.delete(one.workerId);
           const worker = this.#ledger.live.get(one.workerId);
-          // What was refused is judged anew when it is seen again.
+          // A refused observation is judged anew when it is seen again.
           if (worker !== undefined && changed.has(one.workerId)) worker.fingerprint = fingerprintOf(one);
         }
       } catch (error) {

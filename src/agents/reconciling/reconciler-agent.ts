@@ -13,7 +13,7 @@ import type { Ledger } from '../ledger/ledger.ts';
 import type { Clock } from '../../util/clock.ts';
 import { SharedFactory } from './shared-factory.ts';
 
-/** What is done with something that carries our mark. */
+/** The judgement of an object that carries our mark. */
 export type Verdict =
   /** Its row knows it. */
   | { readonly kind: 'known' }
@@ -139,7 +139,7 @@ export class ReconcilerAgent {
   async #judgeAll(homes: PassHomes): Promise<{ found: Found; verdict: Verdict }[]> {
     const { store } = this.#parts;
     const { live } = this.#parts.ledger;
-    // What is confirmed only while the listing is under way may be younger than what it shows.
+    // A worker that is confirmed only while the listing is under way may be younger than the listing.
     const before = [...live.on(this.#connection.name)].filter(({ status }) => status !== 'pending');
     const first = await this.#list();
     const shown = new Set(first.map(({ identity }) => identity?.workerId));

@@ -25,7 +25,7 @@ export function madeElsewhere(
   );
 }
 
-/** What one connection's listings say of another daemon. */
+/** The traces of another daemon in one connection's listings. */
 export class SharedFactory {
   readonly #connection: string;
   readonly #factoryId: string;

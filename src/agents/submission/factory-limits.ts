@@ -5,13 +5,13 @@ import { TokenBucket } from '../../util/token-bucket.ts';
 import { type Cycle, noCycle } from '../../limits/cycle.ts';
 import { SubmitWindow } from '../../limits/submit-window.ts';
 
-/** The memory that limits keep of a queue from pass to pass, whatever its configuration. */
+/** The memory that limits keep of a queue from pass to pass, through changes of its configuration. */
 export interface QueueMemory {
   readonly window: SubmitWindow;
   cycle: Cycle;
 }
 
-/** What the limits of one queue share with those of the others; it outlives a reload. */
+/** The state that the limits of all queues share; it outlives a reload. */
 export class FactoryLimits {
   /** For all queues together; undefined: no such limit. */
   readonly bucket: TokenBucket | undefined;

@@ -99,7 +99,7 @@ export class QueueLimits {
     this.#takeFromBuckets(count);
   }
 
-  /** What came of a submission; `error` is what the first one that failed said. */
+  /** Takes the outcome of a submission; `error` is the first failure's message. */
   answered(sent: number, accepted: number, error: string): void {
     this.#memory.window.record(sent, accepted, error);
   }
@@ -216,7 +216,7 @@ export class QueueLimits {
     };
   }
 
-  /** What tells whether the resource swallows workers. */
+  /** The facts that tell whether the resource swallows workers. */
   async #swallowing({ load }: LimitState): Promise<BlackHoleState> {
     const { blackHole: options } = this.#options;
     const { clock, store } = this.#parts;

@@ -27,7 +27,7 @@ export function isOpen({ connected }: Connected, placement: string): boolean {
   return there !== undefined && there.connection.closed === undefined;
 }
 
-/** Where new workers may go. All placements, if that is none: one was open a moment ago. */
+/** The placements that new workers may get. All of them if none is open: one was a moment ago. */
 export function openPlacements(runtime: Connected): readonly string[] {
   const all = [...runtime.connected.keys()];
   const open = all.filter((placement) => isOpen(runtime, placement));

@@ -37,9 +37,9 @@ export interface Conclusion {
 }
 
 /**
- * What a pass has to say. Where a rate cut deepest, the next pass is due as soon as the rate lets one more worker through (`rateNextIn`,
- * ms). Where another limit cut deeper, that limit would hold this worker back, and pass would follow pass without a pause.
- * @param notes what stands beside the reasons
+ * Concludes a pass. If a rate cut deepest, the next pass is due as soon as the rate lets one more worker through (`rateNextIn`,
+ * ms). If another limit cut deeper, that limit would hold this worker back, and pass would follow pass without a pause.
+ * @param notes stand beside the reasons
  */
 export function concludePass(
   { wanted, first, final, closing }: Pass,

@@ -79,7 +79,7 @@ export class SubmitterAgent {
     return this.#conclude({ wanted, first, final, closing });
   }
 
-  /** Why nothing is to be asked of the demand, if so. `closed` is the queue's own state, which comes first whatever asks. */
+  /** Why the demand is not asked, if so. `closed` is the queue's own state, which comes first in any case. */
   #whyUnwanted(closed: Reason | undefined): readonly Reason[] | undefined {
     const { config, current } = this.#runtime;
     if (!current) return [{ code: 'queue-removed', message: 'followed with an earlier configuration' }];

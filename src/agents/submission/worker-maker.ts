@@ -6,7 +6,7 @@ import { workerName } from '../../worker/identity.ts';
 import type { Requirements, Worker } from '../../worker/worker.ts';
 
 /**
- * What one worker of a queue is like without a job: from the queue's options, since there is no CRIC to ask.
+ * The requirements of one worker of a queue without a job: from the queue's options, since there is no CRIC to ask.
  * Source: Harvester's SimpleWorkerMaker.
  */
 export function requirementsOf({ worker, options }: QueueConfig): Requirements {
@@ -55,7 +55,7 @@ export function coreFactor({ nCoreFactor = 1 }: WorkerOptions, { jobType, resour
 
 type JobKind = Pick<Requirements, 'jobType' | 'resourceType'>;
 
-/** Demand that was counted in jobs, in workers that take `nCoreFactor` of them each. Somebody who asks gets at least one. */
+/** Demand that was counted in jobs, in workers that take `nCoreFactor` of them each. A demand of one or more gets at least one. */
 export function scaleDemand(groups: readonly Group[], worker: WorkerOptions): Group[] {
   return groups.map((group) => {
     const { count, requirements } = group;
@@ -92,7 +92,7 @@ export function makeWorker(workerId: number, make: MakeWorker): Worker {
     name: workerName(make.factoryId, workerId),
     queue: config.name,
     computingSite,
-    // Nobody outside asked for this very worker, so its id is what makes its origin unique.
+    // No source asked for this very worker, so its id makes its origin unique.
     origin: { kind: make.originKind, uid: config.name, index: workerId },
     requirements,
     placement: make.placement,

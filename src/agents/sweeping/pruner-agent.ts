@@ -2,16 +2,16 @@ import type { Settings } from '../../config/settings/settings-schema.ts';
 import type { Log } from '../../plugins/contracts/index.ts';
 import type { Pruned, Retention } from '../../store/retention.ts';
 import { type Clock, nextTurn } from '../../util/clock.ts';
+import { hour } from '../../util/duration.ts';
 import { finalStatuses } from '../../worker/status.ts';
 import type { AgentStore } from '../agent-store.ts';
 import type { Progress } from '../loop.ts';
 
-const hour = 3_600_000;
-/** How long configurations that nobody uses and commands that were answered are kept, ms. */
+/** How long unused configurations and answered commands are kept, ms. */
 const keepUnused = 24 * hour;
 
 /**
- * What may be deleted from the database at `now`, ms UTC. A row outlives its sweep by two listings: one under way may still
+ * Says which rows may be deleted from the database at `now`, ms UTC. A row outlives its sweep by two listings: one under way may still
  * show the worker, and one after it shows what the sweep left, which is an orphan only as long as there is a row.
  */
 export function retentionAt(
@@ -43,7 +43,7 @@ export interface PrunerParts {
 /** Deletes from the database what is over, a little at a time. */
 export class PrunerAgent {
   readonly #parts: PrunerParts;
-  /** What may be deleted at a time, ms UTC. */
+  /** Says which rows may be deleted at a time, ms UTC. */
   readonly #retention: (now: number) => Retention;
   #started = false;
 

@@ -52,10 +52,10 @@ export class SweeperAgent {
   }
 
   async pass(signal: AbortSignal): Promise<void> {
-    // What takes its time to end is not left until the next full pass; what does not end at all is.
+    // A worker that takes some time to end is asked again in this pass; one that does not end at all waits for the next pass.
     try {
       for (let turn = 0; turn < killTurns && !signal.aborted; turn++) {
-        // Where all fail the backend is in trouble: the next pass asks again.
+        // If all fail, the backend is in trouble: the next pass asks again.
         if ((await this.#endSome()) !== 'more') break;
         await this.#parts.clock.sleep(killPause, signal);
       }
@@ -148,7 +148,7 @@ export class SweeperAgent {
       const due = found.filter(isDue).slice(0, atOnce);
       const gone = new Set(await this.#remove(due));
       swept += gone.size;
-      // What would not go is tried again in the next pass, and keeps nothing else from going.
+      // A worker that cannot be removed is tried again in the next pass, and keeps no other from its removal.
       for (const { workerId } of due) if (!gone.has(workerId)) stuck.add(workerId);
       if (due.length < atOnce || stuck.size > mostStuck) break;
     }

@@ -176,6 +176,7 @@ describe('the agent that carries out commands', () => {
   });
 
   it('looks again after a pass that failed, though nothing was written since', async () => {
+    await agent.pass();
     const id = await leave({ kind: 'pause', queue: 'Q', reason: 'x' });
     const finish = parts.store.commands.finish.bind(parts.store.commands);
     parts.store.commands.finish = async () => {
@@ -231,6 +232,7 @@ describe('the agent that carries out commands', () => {
       const sweep = await leave({ kind: 'sweep', orphans: false });
       expect(await carriedOut({ kind: 'pause', queue: 'Q', reason: 'x' })).to.include({ ok: true });
       await agent.pass();
+      await parts.clock.settle();
       expect([sweeps, await resultOf(sweep)]).to.deep.equal([1, undefined]);
       backend.fulfil({ count: 4, errors: [], kept: ['2 workers are kept'] });
       expect(await swept(sweep)).to.deep.equal({

@@ -19,7 +19,7 @@ const accepted = {
   error: null,
 };
 
-describe('what becomes of a submission', () => {
+describe('the outcome of a submission', () => {
   const submit = (
     attempt: number,
     outcome: Parameters<typeof submitChange>[2],
@@ -65,7 +65,7 @@ describe('what becomes of a submission', () => {
   });
 });
 
-describe('what the search for an intent means', () => {
+describe('the search for an intent', () => {
   const find = (
     outcome: Parameters<typeof findChange>[2],
     { attempt = 1, allowed = true, lastError = undefined as typeof error | undefined } = {},
@@ -106,7 +106,7 @@ describe('what the search for an intent means', () => {
   });
 });
 
-describe('what an observation means', () => {
+describe('the change that an observation makes', () => {
   const seen = (changes: Partial<Observation> = {}): Observation => ({
     workerId: 1,
     status: 'running',
@@ -144,12 +144,12 @@ describe('what an observation means', () => {
     ['missed', 'missed'],
     ['running', 'running'],
   ] as const) {
-    it(`is ${to} for one whose end was asked for and that is ${status}`, () => {
+    it(`is ${to} for a worker whose end was asked for and that is ${status}`, () => {
       expect(observationChange(seen({ status }), true).to).to.equal(to);
     });
   }
 
-  it('is failed for one whose end nobody asked for', () => {
+  it('is failed for a worker whose end no operator asked for', () => {
     expect(observationChange(seen({ status: 'failed' }), false).to).to.equal('failed');
   });
 

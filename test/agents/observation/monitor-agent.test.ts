@@ -8,7 +8,7 @@ const grace = 1000;
 const absent: CheckResult = { kind: 'absent' };
 const unknown: CheckResult = { kind: 'unknown', error: { code: 'plugin-failed', message: 'ask me later' } };
 
-describe('workers that a monitor misses', () => {
+describe('a monitor that misses workers', () => {
   let parts: AgentParts;
   let stop: AbortController;
   /** Ids of each look-up. */
@@ -60,7 +60,7 @@ describe('workers that a monitor misses', () => {
     sink.complete();
   }
 
-  it('are worked off in one go, however many, with one change of the ledger for 500', async () => {
+  it('looks up any number in one go, with one change of the ledger for 500', async () => {
     const ids = await parts.submitted(1200);
     const sink = start();
     list(sink);
@@ -77,7 +77,7 @@ describe('workers that a monitor misses', () => {
     ]);
   });
 
-  it('end although one among them is unknown, which waits for its next turn', async () => {
+  it('ends the absent ones although another is unknown, which waits for its next turn', async () => {
     const ids = await parts.submitted(600);
     result = ({ workerId }) => (workerId === 1 ? unknown : workerId === 2 ? undefined : absent);
     const sink = start();
@@ -102,7 +102,7 @@ describe('workers that a monitor misses', () => {
     expect(await parts.statuses(ids)).to.deep.equal({ missed: 600 });
   });
 
-  it('have their turn although the look-up of others fails as a whole, each time', async () => {
+  it('looks up every part although the look-up of another part fails as a whole, each time', async () => {
     const ids = await parts.submitted(700);
     result = ({ workerId }) => {
       if (workerId <= 500) throw new Error('hangs');
@@ -116,7 +116,7 @@ describe('workers that a monitor misses', () => {
     expect(await parts.statuses(ids)).to.deep.equal({ submitted: 500, missed: 200 });
   });
 
-  it('are looked up by name when a listing lacks them, although the monitor goes on showing nothing', async () => {
+  it('looks up by name the workers that a listing lacks, although it shows nothing itself', async () => {
     const [stays = 0, lost = 0] = await parts.submitted(2);
     result = ({ workerId }) =>
       workerId === lost
@@ -140,7 +140,7 @@ describe('workers that a monitor misses', () => {
     expect(checks).to.have.length(1);
   });
 
-  it('are believed to have ended unseen where only the database knew them since the start', async () => {
+  it('takes a worker that only the database knew since the start for ended unseen', async () => {
     const [seen = 0, unseen = 0] = await parts.submitted(2);
     await parts.ledger.load();
     const sink = start();
@@ -153,7 +153,7 @@ describe('workers that a monitor misses', () => {
     expect([await codeOf(seen), await codeOf(unseen)]).to.deep.equal(['lost', 'ended-unseen']);
   });
 
-  it('are found missing by the monitor that comes after a reload of its options', async () => {
+  it('finds missing the workers that its predecessor saw before a reload', async () => {
     const [stays = 0, lost = 0] = await parts.submitted(2);
     const first = new AbortController();
     const before = start(first.signal);
@@ -170,7 +170,7 @@ describe('workers that a monitor misses', () => {
     expect(await parts.statuses([stays])).to.deep.equal({ running: 1 });
   });
 
-  it('are nobody that another monitor shows who knows the place by another name', async () => {
+  it('does not count a worker as listed whose connection has another name', async () => {
     const [lost = 0] = await parts.submitted(1);
     const sink = start();
     const worker = parts.ledger.live.get(lost);

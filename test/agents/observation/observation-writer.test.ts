@@ -17,7 +17,7 @@ const seen = (workerId: number, changes: Partial<Observation> = {}): Observation
   ...changes,
 });
 
-describe('observations of workers whose submission is under way', () => {
+describe('the writer of observations, while a worker is being submitted', () => {
   let store: Store;
   let ledger: Ledger;
   let writer: ObservationWriter;
@@ -45,7 +45,7 @@ describe('observations of workers whose submission is under way', () => {
   const becomes = (workerId: number, wanted: string) =>
     until(`worker ${workerId} is ${wanted}`, async () => (await statusOf(workerId)).nativeStatus === wanted);
 
-  it('are left to its outcome where they say no more, and written after it', async () => {
+  it('leaves an observation that says no more than the outcome to that outcome, and writes it afterwards', async () => {
     expect(writer.add(seen(1))).to.equal(true);
     writer.add(seen(2));
     await becomes(2, 'NoPod');
@@ -57,14 +57,14 @@ describe('observations of workers whose submission is under way', () => {
     expect(history.map(({ source }) => source)).to.deep.equal(['submitter', 'submitter']);
   });
 
-  it('are written at once where they say more', async () => {
+  it('writes an observation that says more at once', async () => {
     writer.add(seen(1));
     writer.add(seen(1, { status: 'running', nativeStatus: 'Running' }));
     await becomes(1, 'Running');
     expect((await statusOf(1)).status).to.equal('running');
   });
 
-  it('hold up no observation of another worker', async () => {
+  it('writes observations of other workers meanwhile', async () => {
     const clock = new ManualClock();
     const log = recordingLog();
     const own = new ObservationWriter(ledger, clock, log, factoryEvents(log));

@@ -25,8 +25,8 @@ const row = (status: WorkerStatus, sweptTime: number | null = null): Fate => ({
 const configId = (queue: string) => (queue === 'Q' ? 3 : undefined);
 const verdict = (one: Found, record?: Fate) => judge(one, record, 'local:/pilots', configId);
 
-describe('what carries our mark', () => {
-  it('and does not say who it is, is an orphan', () => {
+describe('an object with our mark', () => {
+  it('is an orphan when its mark names no worker', () => {
     expect(verdict({ place: '/pilots/x', handle }, row('running'))).to.deep.equal({
       kind: 'orphan',
       why: 'its mark does not say which worker it is',
@@ -34,7 +34,7 @@ describe('what carries our mark', () => {
   });
 
   for (const status of workerStatuses.filter((one) => !isFinal(one))) {
-    it(`and is ${status} by its row, is known, whatever is seen of it`, () => {
+    it(`is known while its row is ${status}, in whatever status it is seen`, () => {
       for (const seen of [undefined, ...workerStatuses]) {
         expect(verdict(found(seen), row(status))).to.deep.equal({ kind: 'known' });
       }
@@ -42,7 +42,7 @@ describe('what carries our mark', () => {
   }
 
   for (const status of finalStatuses) {
-    it(`and was ${status}, is known while it waits for its sweep, and an orphan if it lives`, () => {
+    it(`is known after its worker was ${status}, until the sweep, and an orphan if it lives`, () => {
       expect(verdict(found('finished'), row(status))).to.deep.equal({ kind: 'known' });
       expect(verdict(found(), row(status))).to.deep.equal({ kind: 'known' });
       expect(verdict(found('running'), row(status))).to.deep.equal({
@@ -51,7 +51,7 @@ describe('what carries our mark', () => {
       });
     });
 
-    it(`and was ${status} and swept, is an orphan, whatever is seen of it`, () => {
+    it(`is an orphan after its worker was ${status} and swept, in whatever status it is seen`, () => {
       for (const seen of [undefined, 'finished', 'running'] as const) {
         expect(verdict(found(seen), row(status, 9))).to.deep.equal({
           kind: 'orphan',
@@ -61,14 +61,14 @@ describe('what carries our mark', () => {
     });
   }
 
-  it('and has no row, is adopted where it is, with the current configuration of its queue', () => {
+  it('is adopted where it is when it has no row, with the current configuration of its queue', () => {
     expect(verdict(found('running'))).to.deep.equal({
       kind: 'adopt',
       worker: { ...identity, placement: 'local:/pilots', configId: 3, handle },
     });
   });
 
-  it('and has no row and no queue either, is an orphan', () => {
+  it('is an orphan when it has no row and its queue is not configured', () => {
     const stranger = { ...found('running'), identity: { ...identity, queue: 'GONE' } };
     expect(verdict(stranger)).to.deep.equal({ kind: 'orphan', why: 'its queue GONE is not configured' });
   });
@@ -121,14 +121,14 @@ describe('the listing of a connection', () => {
     return { place: `/pilots/${id}`, handle, identity: who, observation };
   };
 
-  it('is held against the rows: what it does not show is looked up', async () => {
+  it('is compared with the rows, and workers that it lacks are looked up', async () => {
     const ids = await parts.submitted(3);
     listed = [shown(ids[1] ?? 0)];
     await reconcile();
     expect(notListed).to.deep.equal([[ids[0], ids[2]]]);
   });
 
-  it('lacks nobody who came while it was under way, or is not confirmed yet, or lives elsewhere', async () => {
+  it('lacks no worker that came during it, is not confirmed yet, or lives elsewhere', async () => {
     await parts.ledger.intend([workerOf(100), workerOf(101, { placement: 'elsewhere' })]);
     await parts.ledger.change([{ workerId: 101, to: 'submitted', source: 'test' }]);
     meanwhile = () => parts.submitted(1);

@@ -15,10 +15,10 @@ const settingsOf = (sweeper: object, master: object = {}): Settings => {
   return checked.value;
 };
 
-describe('what may be deleted', () => {
+describe('the retention of rows', () => {
   const now = 1000 * hour;
 
-  it('are rows whose traces are not kept any more, by status', () => {
+  it('lets rows go whose traces are not kept any more, by status', () => {
     const keep = { keepFinished: 30, keepFailed: 40, keepCancelled: 50, keepMissed: 60 };
     expect(retentionAt(now, settingsOf(keep), new Set([7]))).to.deep.include({
       endedBefore: { finished: 970 * hour, failed: 960 * hour, cancelled: 950 * hour, missed: 940 * hour },
@@ -27,7 +27,7 @@ describe('what may be deleted', () => {
     });
   });
 
-  it('is nothing younger than throttlers look back, however short traces are kept', () => {
+  it('keeps rows as long as throttlers look back, however short traces are kept', () => {
     const settings = settingsOf({ keepFinished: 0, keepMissed: 0, keepFailed: 6, keepRows: 5 });
     expect(retentionAt(now, settings, undefined).endedBefore).to.deep.equal({
       finished: 995 * hour,
@@ -37,7 +37,7 @@ describe('what may be deleted', () => {
     });
   });
 
-  it('is nothing that was swept less than two listings ago', () => {
+  it('keeps rows that were swept less than two listings ago', () => {
     const settings = settingsOf({ listInterval: 600 }, { pluginTimeout: 60 });
     expect(retentionAt(now, settings, undefined).sweptBefore).to.equal(now - 1_320_000);
   });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { type QueueVerdict, readQueueFile } from '../../../src/config/queues/queues.ts';
 import { loadPlugins } from '../../../src/daemon/plugins.ts';
-import { whyNot } from '../../../src/daemon/queue-reports.ts';
+import { whyNot } from '../../../src/daemon/reports/queue-reports.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 import { files } from '../../support/operator-files.ts';
 

@@ -1,20 +1,24 @@
-import type { CredentialBoard } from '../agents/credentials/credential-board.ts';
-import { CredentialAgent } from '../agents/credentials/credential-agent.ts';
-import type { Loop } from '../agents/loop.ts';
-import { allManagers, keyOf, managersOf } from '../config/queues/credential-managers.ts';
-import type { CredentialManagerChoice, PluginCatalogue, QueueFileResult } from '../config/queues/queues.ts';
-import { isError, type LoadedSettings } from '../config/settings/settings.ts';
-import type { Settings } from '../config/settings/settings-schema.ts';
-import type { CredentialManager } from '../plugins/contracts/index.ts';
-import type { OperatorFiles } from '../util/operator-files.ts';
-import { toReason } from '../worker/errors.ts';
-import type { AgentContext } from './agent-context.ts';
-import type { ConfigInUse } from './configuration.ts';
-import type { LoopSet } from './loop-set.ts';
-import { logProblem } from './problem-log.ts';
-import { stuckGrace } from './queue-loops.ts';
-import { placed } from './queue-reports.ts';
-import type { Wiring } from './wiring.ts';
+import type { CredentialBoard } from '../../agents/credentials/credential-board.ts';
+import { CredentialAgent } from '../../agents/credentials/credential-agent.ts';
+import type { Loop } from '../../agents/loop.ts';
+import { allManagers, keyOf, managersOf } from '../../config/queues/credential-managers.ts';
+import type {
+  CredentialManagerChoice,
+  PluginCatalogue,
+  QueueFileResult,
+} from '../../config/queues/queues.ts';
+import { isError, type LoadedSettings } from '../../config/settings/settings.ts';
+import type { Settings } from '../../config/settings/settings-schema.ts';
+import type { CredentialManager } from '../../plugins/contracts/index.ts';
+import type { OperatorFiles } from '../../util/operator-files.ts';
+import { toReason } from '../../worker/errors.ts';
+import type { AgentContext } from '../agent-context.ts';
+import type { ConfigInUse } from '../configuration.ts';
+import type { LoopSet } from '../loop-set.ts';
+import { logProblem } from '../reports/problem-log.ts';
+import { stuckGrace } from '../queue-loops.ts';
+import { placed } from '../reports/queue-reports.ts';
+import type { Wiring } from '../wiring.ts';
 
 export interface CredentialParts {
   readonly settings: Settings;
@@ -44,13 +48,13 @@ export function namedManagers(choices: readonly CredentialManagerChoice[]): Name
   });
 }
 
-/** What a call of it may take, ms: its own tool's limit counts where it is longer than what every plugin has. */
+/** The time limit of one call, ms: the manager's own limit for its tool counts where it is longer than every plugin's. */
 export function patienceOf({ config }: CredentialManagerChoice, pluginTimeout: number): number {
   const { timeLimit } = config;
   return Math.max(pluginTimeout, typeof timeLimit === 'number' ? timeLimit + toolGrace : 0) * 1000;
 }
 
-/** What a manager does around its tool, s. */
+/** Time for a manager's own work around its tool, s. */
 const toolGrace = 10;
 /** Stands on the board for managers that cannot be made of what is written. */
 const mistaken = 'managers with mistakes';
@@ -94,8 +98,8 @@ export class Credentials {
   }
 
   /**
-   * From now on these, and no others. Those that are as they were go on; where something is `wrong` with what is written, so do
-   * those that are not in it any more, and what nobody knows keeps its queues waiting.
+   * Runs these managers, and no others, from now on. Unchanged managers go on. If the configuration is `wrong`, managers that are not in
+   * it any more go on, too, and queues wait for credentials that no manager knows.
    */
   use(choices: readonly CredentialManagerChoice[], wrong: string | undefined): void {
     const { loops } = this.#parts;

@@ -1,9 +1,9 @@
-import type { LoopHealth } from '../agents/loop.ts';
+import type { LoopHealth } from '../../agents/loop.ts';
 
 /** Whether the daemon gets on with its work. */
 export interface Health {
   readonly ok: boolean;
-  /** What is stuck, and for how long, s. */
+  /** The stuck loops, and for how long, s. */
   readonly stuck: readonly { readonly loop: string; readonly seconds: number }[];
 }
 

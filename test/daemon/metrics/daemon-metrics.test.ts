@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { expect } from 'chai';
-import { codeLabels, loopLabels } from '../../src/daemon/metric-labels.ts';
-import { makeFamilies } from '../../src/daemon/metric-families.ts';
-import { processMetrics } from '../../src/daemon/process-metrics.ts';
-import type { SubmitOutcome } from '../../src/plugins/contracts/index.ts';
-import type { FinalStatus } from '../../src/worker/status.ts';
-import { workerOf } from '../support/samples.ts';
-import { loopHealth, ServedSample } from '../support/served.ts';
+import { codeLabels, loopLabels } from '../../../src/daemon/metrics/metric-labels.ts';
+import { makeFamilies } from '../../../src/daemon/metrics/metric-families.ts';
+import { processMetrics } from '../../../src/daemon/metrics/process-metrics.ts';
+import type { SubmitOutcome } from '../../../src/plugins/contracts/index.ts';
+import type { FinalStatus } from '../../../src/worker/status.ts';
+import { workerOf } from '../../support/samples.ts';
+import { loopHealth, ServedSample } from '../../support/served.ts';
 
 describe('metrics', () => {
   let served: ServedSample;
@@ -197,7 +197,7 @@ describe('metrics', () => {
   });
 
   it('are all in docs/http.md, and no others', () => {
-    const page = readFileSync(resolve(import.meta.dirname, '../../docs/http.md'), 'utf8');
+    const page = readFileSync(resolve(import.meta.dirname, '../../../docs/http.md'), 'utf8');
     const named = new Set([...page.matchAll(/^\| `(thresher_\w+)`/gm)].map(([, name]) => name));
     const made = makeFamilies()
       .registry.getMetricsAsArray()

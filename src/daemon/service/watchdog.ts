@@ -1,11 +1,11 @@
-import type { Subscribe } from '../agents/events.ts';
-import type { LoopHealth } from '../agents/loop.ts';
-import type { Log } from '../plugins/contracts/index.ts';
-import type { Clock } from '../util/clock.ts';
+import type { Subscribe } from '../../agents/events.ts';
+import type { LoopHealth } from '../../agents/loop.ts';
+import type { Log } from '../../plugins/contracts/index.ts';
+import type { Clock } from '../../util/clock.ts';
 import { type Health, judgeHealth } from './health.ts';
 import type { Notifier } from './notify.ts';
 
-/** What the watchdog looks at: a daemon. */
+/** A daemon, as far as the watchdog looks at it. */
 export interface Watched {
   readonly health: readonly LoopHealth[];
   readonly queueCount: number;

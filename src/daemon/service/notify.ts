@@ -1,12 +1,12 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import type { Log } from '../plugins/contracts/index.ts';
-import type { Clock } from '../util/clock.ts';
-import { messageOf } from '../worker/errors.ts';
+import type { Log } from '../../plugins/contracts/index.ts';
+import type { Clock } from '../../util/clock.ts';
+import { messageOf } from '../../worker/errors.ts';
 
-/** What systemd told us in the environment. Source: sd_notify(3), sd_watchdog_enabled(3). */
+/** systemd's words to us in the environment. Source: sd_notify(3), sd_watchdog_enabled(3). */
 export interface ServiceManager {
-  /** Where messages go; undefined when nobody listens. */
+  /** The socket that messages go to; undefined without a service manager. */
   readonly socket: string | undefined;
   /** Without a sign of life for so long the service is killed, ms; undefined without a watchdog. */
   readonly watchdog: number | undefined;
@@ -35,7 +35,7 @@ const flushTimeout = 2000;
 
 /**
  * Through systemd-notify, since Node has no datagram sockets. Never with `--no-block`: systemd finds out by the sender's
- * pid which service speaks, and a sender that has ended already is nobody's. Source: systemd-notify(1).
+ * pid which service speaks, and a sender that has ended already belongs to no service. Source: systemd-notify(1).
  */
 export function systemdNotify(socket: string): Send {
   const env = { ...process.env, NOTIFY_SOCKET: socket };
@@ -72,7 +72,7 @@ export class Notifier {
   #sending: Promise<void> | undefined;
   #complained = false;
 
-  /** Without `send` nobody listens, and nothing is done. */
+  /** Without `send` there is no service manager, and nothing is done. */
   constructor(send: Send | undefined, options: NotifierOptions) {
     this.#send = send;
     this.#options = options;
@@ -132,7 +132,7 @@ export class Notifier {
     this.#join({ STATUS: oneLine(status) });
   }
 
-  /** Resolves when everything was sent, or could not be for too long: nobody's end waits for a message. */
+  /** Resolves when everything was sent, or could not be for too long: no stop waits for a message. */
   async flushed(): Promise<void> {
     const done = new AbortController();
     const late = this.#options.clock.sleep(flushTimeout, done.signal);
@@ -149,7 +149,7 @@ export class Notifier {
     }
   }
 
-  /** What only says how things are goes out with what waits already, so that a slow systemd makes no queue grow. */
+  /** A message that only describes the state goes out with those that wait already, so that a slow systemd makes no queue grow. */
   #join(fields: Fields): void {
     if (this.#state === 'stopping') return;
     const last = this.#waiting.at(-1);

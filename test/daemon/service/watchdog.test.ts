@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import { factoryEvents } from '../../src/agents/events.ts';
-import type { LoopHealth } from '../../src/agents/loop.ts';
-import { describeStatus, watchOver } from '../../src/daemon/watchdog.ts';
-import { ManualClock } from '../support/manual-clock.ts';
-import { recordingLog } from '../support/samples.ts';
+import { factoryEvents } from '../../../src/agents/events.ts';
+import type { LoopHealth } from '../../../src/agents/loop.ts';
+import { describeStatus, watchOver } from '../../../src/daemon/service/watchdog.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { recordingLog } from '../../support/samples.ts';
 
 const loop = (name: string, stuckFor?: number): LoopHealth => ({
   name,

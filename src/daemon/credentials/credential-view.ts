@@ -1,18 +1,18 @@
-import { harvesterIdOf } from '../config/settings/machine.ts';
-import { judgeOne, nameOf } from '../agents/credentials/credential-board.ts';
-import { allManagers, managersOf } from '../config/queues/credential-managers.ts';
-import { readQueueFile } from '../config/queues/queues.ts';
-import type { LoadedSettings } from '../config/settings/settings.ts';
-import type { CredentialManager, CredentialState, Log, RenewOutcome } from '../plugins/contracts/index.ts';
-import { type Clock, isoTime } from '../util/clock.ts';
-import { withDeadline } from '../util/deadline.ts';
-import type { Problem } from '../util/located.ts';
-import { messageOf, ThresherError } from '../worker/errors.ts';
-import type { Readable } from './configuration.ts';
+import { harvesterIdOf } from '../../config/settings/machine.ts';
+import { judgeOne, nameOf } from '../../agents/credentials/credential-board.ts';
+import { allManagers, managersOf } from '../../config/queues/credential-managers.ts';
+import { readQueueFile } from '../../config/queues/queues.ts';
+import type { LoadedSettings } from '../../config/settings/settings.ts';
+import type { CredentialManager, CredentialState, Log, RenewOutcome } from '../../plugins/contracts/index.ts';
+import { type Clock, isoTime } from '../../util/clock.ts';
+import { withDeadline } from '../../util/deadline.ts';
+import type { Problem } from '../../util/located.ts';
+import { messageOf, ThresherError } from '../../worker/errors.ts';
+import type { Readable } from '../configuration.ts';
 import { namedManagers, patienceOf } from './credentials.ts';
-import { readFactoryId } from './factory-file.ts';
-import { stateDirAt } from './state-dir.ts';
-import { Wiring } from './wiring.ts';
+import { readFactoryId } from '../factory-file.ts';
+import { stateDirAt } from '../state-dir.ts';
+import { Wiring } from '../wiring.ts';
 
 export interface CredentialViewOptions {
   readonly settings: LoadedSettings;
@@ -69,7 +69,7 @@ export async function makeManagers({
   }));
 }
 
-/** What keeps managers of the settings from being made, or may not be meant. */
+/** The problems that keep managers of the settings from being made, and values that may not be meant. */
 export async function managerMistakes({
   settings,
   queueFile: { catalogue, options },

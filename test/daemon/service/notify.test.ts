@@ -1,8 +1,13 @@
 import { expect } from 'chai';
-import { Notifier, type Send, systemdNotify, takeServiceManager } from '../../src/daemon/notify.ts';
-import { systemClock } from '../../src/util/clock.ts';
-import { ManualClock } from '../support/manual-clock.ts';
-import { temporaryDirectory } from '../support/temporary.ts';
+import {
+  Notifier,
+  type Send,
+  systemdNotify,
+  takeServiceManager,
+} from '../../../src/daemon/service/notify.ts';
+import { systemClock } from '../../../src/util/clock.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { temporaryDirectory } from '../../support/temporary.ts';
 
 function recorder() {
   const warnings: Readonly<Record<string, unknown>>[] = [];

@@ -1,17 +1,17 @@
 import { statSync } from 'node:fs';
-import { judgeOne, type KnownCredential } from '../agents/credentials/credential-board.ts';
-import type { LoopHealth } from '../agents/loop.ts';
-import type { FactoryEvents, PassEnded, Subscribe, WorkerChanged } from '../agents/events.ts';
-import type { QueueReport } from '../store/queues.ts';
-import type { AliveCount } from '../store/figures.ts';
-import type { Store } from '../store/store.ts';
-import type { Clock } from '../util/clock.ts';
-import { finalStatuses, isFinal, workerStatuses } from '../worker/status.ts';
+import { judgeOne, type KnownCredential } from '../../agents/credentials/credential-board.ts';
+import type { LoopHealth } from '../../agents/loop.ts';
+import type { FactoryEvents, PassEnded, Subscribe, WorkerChanged } from '../../agents/events.ts';
+import type { QueueReport } from '../../store/queues.ts';
+import type { AliveCount } from '../../store/figures.ts';
+import type { Store } from '../../store/store.ts';
+import type { Clock } from '../../util/clock.ts';
+import { finalStatuses, isFinal, workerStatuses } from '../../worker/status.ts';
 import { type Families, makeFamilies } from './metric-families.ts';
 import { codeLabels, type LoopLabels, loopLabels } from './metric-labels.ts';
 import { processMetrics } from './process-metrics.ts';
 
-/** Where a scrape finds what is not counted but read. */
+/** The sources of all values that a scrape reads, because nothing counts them. */
 export interface MetricSources {
   readonly store: Store;
   readonly factoryId: string;
@@ -142,7 +142,7 @@ export class DaemonMetrics {
     }
   }
 
-  /** What has no end has no time that remains. */
+  /** A credential without an end has no remaining time. */
   #fillCredentials(credentials: readonly KnownCredential[]): void {
     const { credentialLeft, credentialGood, credentialFailing } = this.#families;
     credentialLeft.reset();
@@ -169,7 +169,7 @@ export class DaemonMetrics {
       const seconds = since === undefined ? 0 : Math.max(0, this.#clock.now() - since) / 1000;
       const key = `${labels.kind} ${labels.target}`;
       const before = worst.get(key) ?? { labels, age: 0, stuck: 0 };
-      // Of several configurations of a queue the worst one speaks.
+      // If a queue has several configurations, its worst loop speaks.
       worst.set(key, {
         labels,
         age: Math.max(before.age, seconds),

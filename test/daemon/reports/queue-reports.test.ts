@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import type { QueueFileResult } from '../../src/config/queues/queues.ts';
-import { QueueReports } from '../../src/daemon/queue-reports.ts';
-import { openStore, type Store } from '../../src/store/store.ts';
-import { ManualClock } from '../support/manual-clock.ts';
-import { configOf } from '../support/samples.ts';
+import type { QueueFileResult } from '../../../src/config/queues/queues.ts';
+import { QueueReports } from '../../../src/daemon/reports/queue-reports.ts';
+import { openStore, type Store } from '../../../src/store/store.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { configOf } from '../../support/samples.ts';
 
 const full = { code: 'queue-limit', message: 'full' };
 const note = (message: string) => ({ code: 'reload-refused', message });

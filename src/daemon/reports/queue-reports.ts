@@ -1,15 +1,15 @@
-import type { QueueConfig, QueueFileResult, QueueState, QueueVerdict } from '../config/queues/queues.ts';
-import type { QueueReport, QueueStore } from '../store/queues.ts';
-import type { Clock } from '../util/clock.ts';
-import { fromPointer, type Problem } from '../util/located.ts';
-import { isTrouble } from './every-code.ts';
-import type { Reason } from '../worker/reason.ts';
+import type { QueueConfig, QueueFileResult, QueueState, QueueVerdict } from '../../config/queues/queues.ts';
+import type { QueueReport, QueueStore } from '../../store/queues.ts';
+import type { Clock } from '../../util/clock.ts';
+import { fromPointer, type Problem } from '../../util/located.ts';
+import { isTrouble } from '../every-code.ts';
+import type { Reason } from '../../worker/reason.ts';
 
 /** Keeps in the database what operators ask of a queue, so that it can be read while the daemon is down. */
 export class QueueReports {
   readonly #store: QueueStore;
   readonly #clock: Clock;
-  /** Of each queue the last report, as text. */
+  /** The last report of each queue, as text. */
   readonly #written = new Map<string, string>();
   readonly #notes = new Map<string, Reason>();
   #noteOfAll: Reason | undefined;
@@ -19,7 +19,7 @@ export class QueueReports {
     this.#clock = clock;
   }
 
-  /** What is to be said beside the reasons of a queue, or of all; undefined: nothing any more, of any. */
+  /** Sets a note that stands beside the reasons of one queue, or of all; undefined takes all notes back. */
   note(reason: Reason | undefined, queue?: string): void {
     if (reason === undefined) {
       this.#notes.clear();
@@ -44,7 +44,7 @@ export class QueueReports {
     }
     for (const { queue, control } of await this.#store.all()) {
       if (spokenFor.has(queue)) continue;
-      // A file that cannot be read says nothing about its queues; least of all does it end somebody's pause.
+      // A file that cannot be read says nothing about its queues; least of all does it end an operator's pause.
       if (!file.readable) await this.#refuse(queue, whyUnreadable(file));
       else if (control === undefined) await this.#forget(queue);
       else await this.#write({ queue, queueStatus: 'removed', limits: {}, reasons: [removed] });
@@ -54,7 +54,7 @@ export class QueueReports {
   async report(config: QueueConfig, reasons: readonly Reason[]): Promise<void> {
     const { queueStatus } = config.options;
     const notes = [this.#notes.get(config.name), this.#noteOfAll].filter((note) => note !== undefined);
-    // What somebody has to mend is not to hide behind a limit that is reached: the first is all that a table has room for.
+    // A reason that an operator must fix comes before a limit that is reached: a table has room for the first reason only.
     const all = [...reasons, ...notes].sort(
       (one, other) => Number(isTrouble(other)) - Number(isTrouble(one)),
     );

@@ -10,7 +10,7 @@ const misnamed = [
 let registry: Registry | undefined;
 
 /**
- * What is measured of the process itself (`process_*`, `nodejs_*`). One registry per process, made when it is first asked
+ * The metrics of the process itself (`process_*`, `nodejs_*`). One registry per process, made when it is first asked
  * for: prom-client's observers of the event loop and the garbage collector can never be taken away again.
  */
 export function processMetrics(): Registry {

@@ -1,6 +1,6 @@
-import type { QueueFileResult } from '../config/queues/queues.ts';
-import type { Log } from '../plugins/contracts/index.ts';
-import type { Problem } from '../util/located.ts';
+import type { QueueFileResult } from '../../config/queues/queues.ts';
+import type { Log } from '../../plugins/contracts/index.ts';
+import type { Problem } from '../../util/located.ts';
 import { whyNot } from './queue-reports.ts';
 
 /**

@@ -1,16 +1,16 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import type { Subscribe } from '../agents/events.ts';
-import type { Clock } from '../util/clock.ts';
+import type { Subscribe } from '../../agents/events.ts';
+import type { Clock } from '../../util/clock.ts';
 
-/** What is waited for: a daemon. */
+/** A daemon, as far as its start is waited for. */
 export interface Started {
   /** Whether each connection was listed, and has shown its workers or said why it cannot. */
   readonly heard: boolean;
   readonly events: Subscribe;
 }
 
-/** A connection that is not heard of for so long keeps nobody waiting, ms. */
+/** A silent connection delays the saving for no longer than this, ms. */
 const patience = 120_000;
 
 /**

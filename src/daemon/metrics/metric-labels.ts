@@ -1,4 +1,4 @@
-import { everyCode } from './every-code.ts';
+import { everyCode } from '../every-code.ts';
 
 export interface LoopLabels {
   readonly kind: string;
