@@ -25,6 +25,12 @@ describe('what becomes of a submission', () => {
     expect(submit(2, { kind: 'accepted', handle })).to.deep.equal({ ...accepted, to: 'submitted' });
   });
 
+  it('accepted by a computing element: that is kept', () => {
+    const outcome = { kind: 'accepted', handle, computingElement: 'ce.site.test:9619' } as const;
+    const computingElement = 'ce.site.test:9619';
+    expect(submit(2, outcome)).to.deep.equal({ ...accepted, to: 'submitted', computingElement });
+  });
+
   for (const status of ['submitted', 'idle', 'ready', 'running'] as const) {
     it(`accepted, but the monitor was faster: it stays ${status} and gets the handle`, () => {
       const change = submitChange({ workerId: 1, attempt: 1 }, status, { kind: 'accepted', handle }, 3, now);
@@ -65,6 +71,12 @@ describe('what the search for an intent means', () => {
     outcome: Parameters<typeof findChange>[2],
     { attempt = 1, allowed = true, lastError = undefined as typeof error | undefined } = {},
   ) => findChange({ workerId: 1, attempt }, 'pending', outcome, { allowed, maxAttempts: 3, lastError }, now);
+
+  it('found at a computing element: that is kept', () => {
+    const computingElement = 'ce.site.test:9619';
+    const change = find({ kind: 'found', handle, computingElement });
+    expect(change).to.deep.equal({ ...accepted, to: 'submitted', computingElement });
+  });
 
   it('found: as if it had been accepted', () => {
     expect(find({ kind: 'found', handle })).to.deep.equal({ ...accepted, to: 'submitted' });
@@ -120,7 +132,7 @@ describe('what an observation means', () => {
   });
 
   it('is all that it says, also an exit code of 0', () => {
-    const facts = { exitCode: 0, node: 'n1', startTime: 1, endTime: 2 };
+    const facts = { exitCode: 0, node: 'n1', computingElement: 'ce:1', startTime: 1, endTime: 2 };
     const change = observationChange(seen({ status: 'finished', ...facts, error, detail: { a: 1 } }), false);
     expect(change).to.deep.equal({
       workerId: 1,

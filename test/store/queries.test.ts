@@ -96,6 +96,7 @@ const calls: readonly (readonly [name: string, call: (store: Queries) => Promise
   ['load.runningSince', ({ load }) => load.runningSince('Q', 20)],
   ['load.lastMade', ({ load }) => load.lastMade('Q')],
   ['figures.alive', ({ figures }) => figures.alive()],
+  ['figures.aliveAtElements', ({ figures }) => figures.aliveAtElements()],
   ['figures.orphans', ({ figures }) => figures.orphans()],
   ['orphans.replace', ({ orphans }) => orphans.replace('c', [orphan])],
   ['orphans.keepOnly', ({ orphans }) => orphans.keepOnly(['c'])],

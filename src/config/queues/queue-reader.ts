@@ -83,6 +83,7 @@ export class QueueReader {
     const { name: queue, values } = this.#queue;
     const { stateDir, files } = this.#options;
     const requirements = this.#worker && sizesOf(this.#worker);
+    const { computingElements } = this.#worker ?? {};
     return {
       queue,
       stateDir,
@@ -90,6 +91,7 @@ export class QueueReader {
       configDir: this.#configDir,
       pull: values.mapType === 'NoJob',
       ...(requirements && { requirements }),
+      ...(computingElements && { computingElements }),
     };
   }
 

@@ -115,7 +115,8 @@ export const WorkerOptions = Type.Object({
   ),
   computingElements: Type.Optional(
     Type.Array(Type.String({ minLength: 1 }), {
-      description: 'What throttling rules of level `ce` look at.',
+      description:
+        'Endpoints of CEs (host:port, as `thresher worker` shows them) that throttling rules of level `ce` look at.',
     }),
   ),
 });

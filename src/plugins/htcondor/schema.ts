@@ -138,7 +138,7 @@ export const HTCondorSubmitterConfig = Type.Object({
       'CEs to choose from, by what is queued and running at each (docs/htcondor-templates.md). Instead of what Harvester takes from CRIC.',
   }),
   computingElements: anything(
-    'Read by throttlers, as in Harvester: names of CEs. To choose from CEs, list them in `ceList`.',
+    'Endpoints of CEs (host:port) that throttling rules of level `ce` look at. To choose from CEs, list them in `ceList`.',
   ),
   ceEndpoint: oneOrMore('Endpoint of the CE, or a list of them.'),
   ceHostname: oneOrMore('Machine of the CE, or a list of them, one for each endpoint.'),

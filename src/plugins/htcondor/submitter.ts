@@ -232,7 +232,7 @@ export class HTCondorSubmitter implements Submitter {
         if (id === undefined) continue;
         const handle = { batchID: jobIdText(id), submissionHost: hub.submissionHost };
         hub.fresh.set(handle.batchID, this.#freshJob(id, workerId, ce));
-        outcomes.set(workerId, { kind: 'accepted', handle });
+        outcomes.set(workerId, { kind: 'accepted', handle, ...(ce && { computingElement: ce.endpoint }) });
       }
     } catch (error) {
       const reason = toReason(error);

@@ -158,8 +158,10 @@ export const configurationErrors = {
     remedy: 'See the message; check the kubeconfig and the network.',
   },
   'throttler-rule-idle': {
-    meaning: 'A rule of a throttler never holds anything back, because nothing says what it would count.',
-    remedy: 'Use a rule of level `site` or `pq`, or do not rely on it.',
+    meaning:
+      'A rule of a throttler never holds anything back, because the queue does not say what it would count.',
+    remedy:
+      'Name the endpoints of the CEs in `computingElements` of the submitter, or use a rule of level `site` or `pq`.',
   },
   'doubtful-value': {
     meaning: 'A value is allowed and means nothing, or not what was probably meant.',

@@ -7,7 +7,8 @@ const logicType = Type.Union([Type.Literal('OR'), Type.Literal('AND')], {
 
 const MissedRule = Type.Object({
   level: Type.Union([Type.Literal('site'), Type.Literal('pq'), Type.Literal('ce')], {
-    description: "Whose workers: the site's, the queue's, or each of the submitter's `computingElements`.",
+    description:
+      "Whose workers: the site's, the queue's, or of each of the submitter's `computingElements`, where HTCondor sent them.",
   }),
   timeWindow: Type.Number({
     exclusiveMinimum: 0,
