@@ -25,7 +25,7 @@ describe('what becomes of a submission', () => {
     expect(submit(2, { kind: 'accepted', handle })).to.deep.equal({ ...accepted, to: 'submitted' });
   });
 
-  it('accepted by a computing element: that is kept', () => {
+  it('accepted by a computing element: the change names it', () => {
     const outcome = { kind: 'accepted', handle, computingElement: 'ce.site.test:9619' } as const;
     const computingElement = 'ce.site.test:9619';
     expect(submit(2, outcome)).to.deep.equal({ ...accepted, to: 'submitted', computingElement });
@@ -72,7 +72,7 @@ describe('what the search for an intent means', () => {
     { attempt = 1, allowed = true, lastError = undefined as typeof error | undefined } = {},
   ) => findChange({ workerId: 1, attempt }, 'pending', outcome, { allowed, maxAttempts: 3, lastError }, now);
 
-  it('found at a computing element: that is kept', () => {
+  it('found at a computing element: the change names it', () => {
     const computingElement = 'ce.site.test:9619';
     const change = find({ kind: 'found', handle, computingElement });
     expect(change).to.deep.equal({ ...accepted, to: 'submitted', computingElement });

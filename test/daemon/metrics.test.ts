@@ -51,7 +51,7 @@ describe('metrics', () => {
     expect(shown).to.include('thresher_workers{queue="OTHER/<b>\\"x\\"",status="running"} 0');
   });
 
-  it('show a computing element as long as workers live there', async () => {
+  it('show a computing element only while workers live there', async () => {
     const end = { workerId: 1, from: 'running', to: 'finished', at: 5, source: 'monitor' } as const;
     await served.store.workers.apply([end]);
     expect((await lines()).join('\n')).not.to.contain('ce.site.test');

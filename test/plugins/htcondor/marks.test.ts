@@ -26,7 +26,7 @@ describe('the marks of a job', () => {
     );
   });
 
-  it('name the CE that the job was sent to; else its grid_resource does', () => {
+  it('name the CE of the job, or else its grid_resource does', () => {
     const GridResource = 'condor schedd.site.test ce.site.test:9619';
     expect(jobOf({ ...ad, thresherCe: 'chosen:1', GridResource }, true)?.ce).to.equal('chosen:1');
     expect(jobOf({ ...ad, GridResource }, true)?.ce).to.equal('ce.site.test:9619');

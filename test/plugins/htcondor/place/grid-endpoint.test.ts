@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { gridEndpoint } from '../../../../src/plugins/htcondor/place/grid-endpoint.ts';
 
-describe('the endpoint of a grid resource', () => {
+describe('a grid_resource', () => {
   for (const [resource, endpoint] of [
     ['condor schedd.site.test ce.site.test:9619', 'ce.site.test:9619'],
     ['condor schedd.site.test', undefined],
@@ -16,7 +16,7 @@ describe('the endpoint of a grid resource', () => {
     ['', undefined],
     [undefined, undefined],
   ] as const)
-    it(`of ${JSON.stringify(resource)} is ${endpoint ?? 'unknown'}`, () => {
+    it(`${JSON.stringify(resource)} names ${endpoint ?? 'no endpoint'}`, () => {
       expect(gridEndpoint(resource)).to.equal(endpoint);
     });
 });
