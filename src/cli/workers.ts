@@ -14,6 +14,7 @@ export const workerColumns: readonly Column<WorkerView>[] = [
   { title: 'EXIT', value: ({ nativeExitCode }) => nativeExitCode },
   { title: 'STARTED', value: ({ startTime }) => startTime },
   { title: 'ENDED', value: ({ endTime }) => endTime },
+  { title: 'CE', value: ({ computingElement }) => computingElement },
   { title: 'NODE', value: ({ nodeID }) => nodeID },
   {
     title: 'ERROR',

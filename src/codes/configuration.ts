@@ -168,8 +168,9 @@ export const configurationErrors = {
   },
   'throttler-rule-idle': {
     meaning:
-      'A rule of a throttler never holds the queue back, because no backend reports the value that it counts.',
-    remedy: 'Use a rule of level `site` or `pq`, or do not rely on this one.',
+      'A rule of a throttler never holds the queue back, because the queue does not name the computing elements that the rule counts.',
+    remedy:
+      'Name the endpoints of the CEs in `computingElements` of the submitter, or use a rule of level `site` or `pq`.',
   },
   'doubtful-value': {
     meaning: 'A value is allowed, but has no meaning or probably not the intended one.',

@@ -21,6 +21,8 @@ export interface WorkerView {
   readonly startTime: string | null;
   readonly endTime: string | null;
   readonly nodeID: string | null;
+  /** Endpoint of the computing element that it was sent to. */
+  readonly computingElement: string | null;
   readonly nCore: number;
   readonly resourceType: string;
 }
@@ -40,6 +42,7 @@ export function workerView(record: WorkerRecord): WorkerView {
     startTime: time(record.startTime),
     endTime: time(record.endTime),
     nodeID: record.node,
+    computingElement: record.computingElement,
     nCore: record.requirements.nCore,
     resourceType: record.requirements.resourceType,
   };

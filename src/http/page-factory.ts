@@ -126,7 +126,7 @@ function workerList(workers: readonly WorkerView[], now: number): Html {
 }
 
 function workerLine(worker: WorkerView, now: number): Html {
-  const { workerID, queueName, status, nodeID, errorCode, diagMessage } = worker;
+  const { workerID, queueName, status, nodeID, computingElement, errorCode, diagMessage } = worker;
   const error =
     errorCode === null
       ? empty
@@ -136,7 +136,9 @@ function workerLine(worker: WorkerView, now: number): Html {
       <span><a href="/workers/${workerID}">${workerID}</a> <span class="dim">${queueName}</span></span>
       <span class="state ${statusClass(status)}">${status}</span>
     </div>
-    <p class="dim">${when(worker, now)}${nodeID === null ? empty : html` on ${nodeID}`}</p>
+    <p class="dim">
+      ${when(worker, now)}${nodeID === null ? empty : html` on ${nodeID}`}${computingElement === null ? empty : html` at ${computingElement}`}
+    </p>
     ${error}
   </li>`;
 }

@@ -122,6 +122,7 @@ const worker = {
   startTime: orNull(Time),
   endTime: orNull(Time),
   nodeID: Text,
+  computingElement: orNull(Type.String({ description: 'Endpoint that it was sent to, on HTCondor.' })),
   nCore: Type.Integer(),
   resourceType: Type.String(),
 };

@@ -24,6 +24,7 @@ export interface RowSet<Name extends string> {
  * - No text may depend on how many values a call brings: a database keeps a plan for each text.
  * - The rest of `sql/` is written in SQL that SQLite and PostgreSQL read alike: names with capitals are quoted, a subquery in
  *   FROM has a name, a column that two tables have is qualified, and null is compared by IS DISTINCT FROM.
+ *   Upserts are ON CONFLICT with its columns named. JSON is kept as text, and no query looks into a column of it.
  * - No query asks the database for the time: times are parameters, ms UTC, from the daemon's clock.
  * - A database tells that another process wrote through `Connection.changedElsewhere`.
  */

@@ -7,10 +7,17 @@ export interface AliveCount {
   readonly workers: number;
 }
 
+/** Living workers of one queue at one computing element in one status. */
+export interface ElementCount extends AliveCount {
+  readonly computingElement: string;
+}
+
 /** What is counted for monitoring, again and again: each answer comes from an index alone. */
 export interface FigureStore {
   /** The living of all queues; ended workers, the great majority, are not looked at. */
   alive(): Promise<AliveCount[]>;
+  /** The living at each computing element; workers without one are not among them. */
+  aliveAtElements(): Promise<ElementCount[]>;
   /** How many orphans the last listings found. */
   orphans(): Promise<number>;
 }

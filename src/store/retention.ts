@@ -6,7 +6,7 @@ export interface Retention {
   readonly endedBefore: Readonly<Record<FinalStatus, number>>;
   /** When they must have been swept: a listing under way then may still show them, and would have them adopted. */
   readonly sweptBefore: number;
-  /** For configurations that nobody uses, and commands that were answered. */
+  /** For configurations that no worker uses, and commands that were answered. */
   readonly unusedBefore: number;
   /** The configurations of the daemon that runs; undefined where they are not known, and all of them stay. */
   readonly currentConfigs: ReadonlySet<number> | undefined;

@@ -65,7 +65,7 @@ export interface WorkerStore {
   apply(changes: readonly WorkerChange[]): Promise<number[]>;
   /** Counts a further attempt, before it is made; @returns those that may have one: still pending, no end asked for. */
   nextAttempt(workerIds: readonly number[], at: number): Promise<ReadonlySet<number>>;
-  /** Asks for the end of these living workers; @returns those for which nobody had asked yet. */
+  /** Asks for the end of these living workers; @returns those without an earlier request. */
   requestKill(
     filter: WorkerFilter & { readonly ids?: readonly number[] },
     reason: string,

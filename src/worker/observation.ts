@@ -11,6 +11,8 @@ export interface Observation {
   readonly exitCode?: number;
   readonly error?: WorkerError;
   readonly node?: string;
+  /** Endpoint of the computing element that the worker was sent to, where the backend has such. */
+  readonly computingElement?: string;
   readonly startTime?: number;
   readonly endTime?: number;
   /** Bounded facts beside these, kept as JSON. */

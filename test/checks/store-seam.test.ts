@@ -7,7 +7,7 @@ import { type Files, root } from './copied-tree.ts';
 /** The one folder that may know SQLite. */
 const inside = 'src/store/sqlite/';
 
-/** By file and line, what only SQLite understands outside of its folder. */
+/** By file and line, words outside of SQLite's folder that only SQLite understands. */
 function leaks(files: Files): string[] {
   return Object.entries(files)
     .filter(([file]) => !file.startsWith(inside))
@@ -29,18 +29,18 @@ function sources(): Files {
 }
 
 describe('the seam of the store', () => {
-  it('keeps SQLite inside of its folder', () => {
+  it('leaves no word of SQLite outside of src/store/sqlite/', () => {
     expect(leaks(sources())).to.deep.equal([]);
   });
 
-  it('has SQLite behind it: the check would see it there', () => {
+  it('has the words of SQLite behind it, and the check knows them', () => {
     const behind = Object.entries(sources()).filter(([file]) => file.startsWith(inside));
     const seen = new Set(behind.flatMap(([, text]) => sqliteWords(text)));
     for (const word of ['json_each', '->>', 'INDEXED BY', 'VACUUM', 'pragma(', 'better-sqlite3'])
       expect([...seen]).to.include(word);
   });
 
-  it('is found broken by each kind of leak', () => {
+  it('is reported as broken for each kind of planted leak', () => {
     const planted: Files = {
       'src/store/sql/a.ts': 'sql`worker_id IN (SELECT value FROM json_each(${ids}))`\n',
       'src/store/sql/b.ts': '\nsql`UPDATE workers SET status = o.value ->> 2`\n',
@@ -73,7 +73,7 @@ describe('the seam of the store', () => {
     ]);
   });
 
-  it('takes what every database reads for no leak', () => {
+  it('lets SQL pass that every database reads', () => {
     const sound: Files = {
       'src/store/sql/a.ts':
         'sql`error_code IS NOT NULL AND other IS DISTINCT FROM ${code} AND max(id) > 0`\nconst next = a + instance;\n',

@@ -63,7 +63,8 @@ describe('command line, on a running daemon', () => {
         'nativeExitCode',
         'errorCode',
       ],
-      ...['diagMessage', 'submitTime', 'startTime', 'endTime', 'nodeID', 'nCore', 'resourceType'],
+      ...['diagMessage', 'submitTime', 'startTime', 'endTime', 'nodeID', 'computingElement'],
+      ...['nCore', 'resourceType'],
     ]);
     expect(workers[0]?.startTime).to.match(iso);
     expect(Number(workers[0]?.workerID)).to.be.greaterThan(Number(workers[1]?.workerID));

@@ -9,7 +9,6 @@ import { Site } from '../support/site.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 import { until } from '../support/until.ts';
 
-
 let script = '';
 
 /** Asks a real bash what it would offer for the last of these words. */

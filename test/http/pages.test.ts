@@ -62,6 +62,12 @@ describe('the pages', () => {
     expect(await page('/?queue=%3Cscript%3E')).not.to.contain('<script');
   });
 
+  it('show with a worker the computing element that it was sent to', async () => {
+    expect(await page('/')).to.match(/\bat ce\.site\.test:9619/);
+    expect(await page('/workers/1')).to.contain('ce.site.test:9619');
+    expect(await page('/workers/2')).not.to.contain('ce.site.test');
+  });
+
   it('show the workers of one queue on demand', async () => {
     expect(await page('/?queue=Q')).to.match(/Latest workers of Q[^]*href="\/workers\/3"/);
     expect(await page('/?queue=OTHER')).to.contain('There are none yet.');

@@ -102,6 +102,8 @@ describe('a queue with several CEs', () => {
       expect(jobs[0]).to.include({ JobUniverse: 9, GridResource: `condor ${name}.pool.test ${ce}` });
     }
     await until('all are known', async () => (await site.workers({ status: 'submitted' })).length === 6);
+    const said = (await site.workers({ status: 'submitted' })).map((worker) => worker.computingElement);
+    expect(said.toSorted()).to.deep.equal([two, two, two, one, one, one]);
     const there = `${space.mine} && thresherCe == "${one}"`;
     await clientOf(pool, 'local').act('remove', there, 'the CE lost them', signal);
     await until('they are replaced', async () => {

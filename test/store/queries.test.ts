@@ -96,6 +96,7 @@ const calls: readonly (readonly [name: string, call: (store: Queries) => Promise
   ['load.runningSince', ({ load }) => load.runningSince('Q', 20)],
   ['load.lastMade', ({ load }) => load.lastMade('Q')],
   ['figures.alive', ({ figures }) => figures.alive()],
+  ['figures.aliveAtElements', ({ figures }) => figures.aliveAtElements()],
   ['figures.orphans', ({ figures }) => figures.orphans()],
   ['orphans.replace', ({ orphans }) => orphans.replace('c', [orphan])],
   ['orphans.keepOnly', ({ orphans }) => orphans.keepOnly(['c'])],
@@ -159,7 +160,7 @@ async function textsOfOther(): Promise<Map<string, string[]>> {
 }
 
 describe('the queries of the store', () => {
-  it('are all asked here', async () => {
+  it('are covered by the calls of this test', async () => {
     const { store, close } = await recordingStore();
     const methods = parts.flatMap((part) =>
       Object.getOwnPropertyNames(Object.getPrototypeOf(store[part]))
@@ -172,7 +173,7 @@ describe('the queries of the store', () => {
   });
 
   // A text that changes unseen may read every worker where an index has the answer. WRITE_QUERIES=1 writes the file anew.
-  it('have the texts on SQLite that are written down, and SQLite carries out each', async () => {
+  it('have the texts of the fixture, and SQLite carries out each', async () => {
     const { store, ran, close } = await recordingStore();
     const sections: string[] = [];
     for (const [name, call] of calls) {
@@ -186,7 +187,7 @@ describe('the queries of the store', () => {
     expect(found).to.equal(readFileSync(texts, 'utf8'));
   });
 
-  it('have one text however many values a call brings', async () => {
+  it('do not change their texts with the number of values', async () => {
     const { store, ran, close } = await recordingStore();
     const many = Array.from({ length: 700 }, (_, at) => at + 1);
     const once = async (call: () => Promise<unknown>) => {
@@ -213,7 +214,7 @@ describe('the queries of the store', () => {
     await close();
   });
 
-  it('have nothing of SQLite in them where another dialect speaks', async () => {
+  it('contain no word of SQLite when they are made with another dialect', async () => {
     const found = await textsOfOther();
     const guilty = [...found].flatMap(([name, own]) =>
       own.flatMap((text) => sqliteWords(text).map((word) => `${name}: ${word} in ${text}`)),
@@ -223,7 +224,7 @@ describe('the queries of the store', () => {
     expect(without).to.deep.equal([]);
   });
 
-  it('quote names with capitals, which another database would not keep', async () => {
+  it('quote names with capitals, because PostgreSQL would make them small', async () => {
     const found = [...(await textsOfOther()).values()].flat();
     const bare = found.flatMap((text) => text.match(/\bAS [a-z]+[A-Z]\w*/g) ?? []);
     expect(bare).to.deep.equal([]);

@@ -1,12 +1,9 @@
-import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { finalStatuses, type WorkerStatus, workerStatuses } from '../../src/worker/status.ts';
 import { workerOf } from '../support/samples.ts';
 import { type Queries, recordingStore } from '../support/recording-store.ts';
-import { temporaryDirectory } from '../support/temporary.ts';
 
 interface Row {
   readonly queue: string;
@@ -77,15 +74,20 @@ describe('counts of workers', () => {
   });
 
   it('of the missed are also by computing element', async () => {
-    const file = join(temporaryDirectory(), 'thresher.db');
-    const store = await openStore(file, 'factory');
-    await fill(
-      store,
-      Array.from({ length: 6 }, () => ({ queue: 'Q', status: 'missed', endTime: 20 })),
+    const store = await openStore(':memory:', 'factory');
+    const ids = [1, 2, 3, 4, 5, 6];
+    await store.workers.insert(
+      ids.map((id) => workerOf(id)),
+      'pending',
+      1,
+      'x',
     );
-    const beside = new Database(file);
-    beside.exec(`UPDATE workers SET computing_element = 'ce1' WHERE worker_id <= 4`);
-    beside.close();
+    const sent = { from: 'pending', to: 'submitted', at: 5, source: 'x', computingElement: 'ce1' } as const;
+    await store.workers.apply([1, 2, 3, 4].map((workerId) => ({ ...sent, workerId })));
+    const end = { to: 'missed', at: 20, source: 'x' } as const;
+    await store.workers.apply(
+      ids.map((workerId) => ({ ...end, workerId, from: workerId <= 4 ? 'submitted' : 'pending' })),
+    );
     expect(await store.workers.missedSince({ computingElement: 'ce1' }, 20)).to.equal(4);
     expect(await store.workers.missedSince({ computingElement: 'ce1' }, 21)).to.equal(0);
     expect(await store.workers.missedSince({ computingElement: 'ce2' }, 0)).to.equal(0);
@@ -165,6 +167,13 @@ describe('the plan of', () => {
       ({ workers }) => workers.missedSince({ computingElement: 'C' }, 5),
       [
         /INDEX workers_missed_by_element \(instance=\? AND computing_element=\? AND status=\? AND <expr>>\?\)/,
+      ],
+    ],
+    [
+      'counting the living at computing elements',
+      ({ figures }) => figures.aliveAtElements(),
+      [
+        /SEARCH workers USING COVERING INDEX workers_alive_by_element \(instance=\?( AND queue>\?)?\)|SCAN workers USING COVERING INDEX workers_alive_by_element/,
       ],
     ],
     [

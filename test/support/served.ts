@@ -77,7 +77,14 @@ export class ServedSample implements Served {
     await store.workers.insert([workerOf(1), workerOf(2), workerOf(3)], 'pending', at, 'submitter');
     const common = { at, source: 'monitor', from: 'pending' } as const;
     await store.workers.apply([
-      { ...common, workerId: 1, to: 'running', startTime: at, handle: '{"batchID":"b1","pid":7}' },
+      {
+        ...common,
+        workerId: 1,
+        to: 'running',
+        startTime: at,
+        handle: '{"batchID":"b1","pid":7}',
+        computingElement: 'ce.site.test:9619',
+      },
       {
         ...common,
         workerId: 2,

@@ -2,8 +2,11 @@ import type { FindOutcome, SubmitOutcome } from '../../plugins/contracts/index.t
 import type { Observation } from '../../worker/observation.ts';
 import { endedUnseen } from '../../worker/ended-unseen.ts';
 import { mayBecome, type WorkerStatus } from '../../worker/status.ts';
-import type { Handle, WorkerError } from '../../worker/worker.ts';
+import type { WorkerError } from '../../worker/worker.ts';
 import type { Change } from './ledger.ts';
+
+/** A worker that the backend has. */
+type Placed = Pick<Extract<SubmitOutcome, { kind: 'accepted' }>, 'handle' | 'computingElement'>;
 
 /** Makes a submission's outcome a change of the worker's row. `status` is the present one: a monitor may be faster. */
 export function submitChange(
@@ -16,7 +19,7 @@ export function submitChange(
   const { workerId, attempt } = worker;
   switch (outcome.kind) {
     case 'accepted':
-      return accepted(workerId, status, outcome.handle, now);
+      return accepted(workerId, status, outcome, now);
     case 'rejected': {
       const { error, permanent } = outcome;
       const to = permanent || attempt >= maxAttempts ? 'missed' : 'pending';
@@ -42,7 +45,7 @@ export function findChange(
   const { workerId, attempt } = worker;
   switch (outcome.kind) {
     case 'found':
-      return accepted(workerId, status, outcome.handle, now);
+      return accepted(workerId, status, outcome, now);
     case 'unknown':
       return { workerId, to: status, source: 'submitter', error: outcome.error };
     case 'absent': {
@@ -54,7 +57,12 @@ export function findChange(
   }
 }
 
-function accepted(workerId: number, status: WorkerStatus, handle: Handle, now: number): Change {
+function accepted(
+  workerId: number,
+  status: WorkerStatus,
+  { handle, computingElement }: Placed,
+  now: number,
+): Change {
   return {
     workerId,
     to: mayBecome(status, 'submitted') ? 'submitted' : status,
@@ -63,6 +71,7 @@ function accepted(workerId: number, status: WorkerStatus, handle: Handle, now: n
     handle: JSON.stringify(handle),
     batchId: handle.batchID,
     error: null,
+    ...(computingElement !== undefined && { computingElement }),
   };
 }
 
@@ -73,7 +82,8 @@ const maxMessage = 500;
 
 /** Makes an observation a change of the worker's row. A worker whose end was asked for is cancelled, not failed. */
 export function observationChange(observation: Observation, killed: boolean): Change {
-  const { workerId, status, nativeStatus, exitCode, error, node, startTime, endTime, detail } = observation;
+  const { workerId, status, nativeStatus, exitCode, error, node, computingElement } = observation;
+  const { startTime, endTime, detail } = observation;
   const json = detail === undefined ? undefined : JSON.stringify(detail);
   return {
     workerId,
@@ -83,6 +93,7 @@ export function observationChange(observation: Observation, killed: boolean): Ch
     ...(exitCode !== undefined && { exitCode }),
     ...(error !== undefined && { error: { code: error.code, message: error.message.slice(0, maxMessage) } }),
     ...(node !== undefined && { node }),
+    ...(computingElement !== undefined && { computingElement }),
     ...(startTime !== undefined && { startTime }),
     ...(endTime !== undefined && { endTime }),
     ...(json !== undefined && json.length <= maxDetail && { detail: json }),

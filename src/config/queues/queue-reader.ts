@@ -84,6 +84,7 @@ export class QueueReader {
     const { name: queue, values } = this.#queue;
     const { stateDir, files } = this.#options;
     const requirements = this.#worker && sizesOf(this.#worker);
+    const { computingElements } = this.#worker ?? {};
     return {
       queue,
       stateDir,
@@ -91,6 +92,7 @@ export class QueueReader {
       configDir: this.#configDir,
       pull: values.mapType === 'NoJob',
       ...(requirements && { requirements }),
+      ...(computingElements && { computingElements }),
     };
   }
 

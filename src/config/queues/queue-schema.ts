@@ -115,7 +115,8 @@ export const WorkerOptions = Type.Object({
   ),
   computingElements: Type.Optional(
     Type.Array(Type.String({ minLength: 1 }), {
-      description: 'CEs that throttling rules of level `ce` count.',
+      description:
+        'Endpoints of CEs (host:port, as `thresher worker` shows them) that throttling rules of level `ce` count.',
     }),
   ),
 });

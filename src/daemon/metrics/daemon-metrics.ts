@@ -95,17 +95,21 @@ export class DaemonMetrics {
 
   /** Everything, as Prometheus reads it. @throws ThresherError when the database cannot be read. */
   async text({ store, factoryId, version, health, credentials }: MetricSources): Promise<string> {
-    const [reports, alive, orphans] = await Promise.all([
+    const [reports, alive, atElements, orphans] = await Promise.all([
       store.queues.all(),
       store.figures.alive(),
+      store.figures.aliveAtElements(),
       store.figures.orphans(),
     ]);
-    const { info, databaseBytes, registry } = this.#families;
+    const { info, databaseBytes, registry, workersAtElements } = this.#families;
     info.reset();
     info.set({ version, factory: factoryId }, 1);
     this.#families.orphans.set(orphans);
     databaseBytes.set(databaseSize(store.file));
     this.#fillQueues(reports, alive);
+    workersAtElements.reset();
+    for (const { queue, computingElement, status, workers } of atElements)
+      workersAtElements.set({ queue, ce: computingElement, status }, workers);
     this.#fillLoops(health);
     this.#fillCredentials(credentials);
     return `${await registry.metrics()}\n${await processMetrics().metrics()}`;

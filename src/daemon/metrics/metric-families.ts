@@ -23,6 +23,13 @@ export function makeFamilies() {
     registry,
     info: gauge('thresher_info', 'The running program; always 1.', 'version', 'factory'),
     workers: gauge('thresher_workers', 'Living workers by status.', 'queue', 'status'),
+    workersAtElements: gauge(
+      'thresher_workers_at_computing_element',
+      'Living workers that were sent to a computing element, by status.',
+      'queue',
+      'ce',
+      'status',
+    ),
     ended: counter(
       'thresher_workers_ended_total',
       'Workers that ended since the start, by final status.',

@@ -32,6 +32,8 @@ export type CheckContext = Pick<Context, 'queue' | 'stateDir' | 'configDir' | 'f
   readonly requirements?: Sizes;
   /** Whether its pilots fetch their own jobs. */
   readonly pull?: boolean;
+  /** The submitter's option of that name; undefined where it has none. */
+  readonly computingElements?: readonly string[];
 };
 
 /** What `targets` may use. */

@@ -14,15 +14,15 @@ export interface Preflight {
 }
 
 export type SubmitOutcome =
-  /** The backend has it and will run it. */
-  | { readonly kind: 'accepted'; readonly handle: Handle }
+  /** The backend has it and will run it; `computingElement` is the endpoint that it was sent to, where the backend has several. */
+  | { readonly kind: 'accepted'; readonly handle: Handle; readonly computingElement?: string }
   /** The backend certainly does not have it. `permanent`: no use in trying this worker again. */
   | { readonly kind: 'rejected'; readonly error: WorkerError; readonly permanent: boolean }
   /** Nobody knows: a time-out, a lost answer. It is settled by `find` before anything is tried again. */
   | { readonly kind: 'unknown'; readonly error: WorkerError };
 
 export type FindOutcome =
-  | { readonly kind: 'found'; readonly handle: Handle }
+  | { readonly kind: 'found'; readonly handle: Handle; readonly computingElement?: string }
   /** It is not there, and no earlier attempt at it can bring it about any more. */
   | { readonly kind: 'absent' }
   | { readonly kind: 'unknown'; readonly error: WorkerError };

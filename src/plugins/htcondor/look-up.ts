@@ -6,7 +6,7 @@ import { jobAttributes } from './state/types.ts';
 
 /** What is asked of each job that is followed. */
 export const followed: readonly string[] = [
-  ...new Set([...jobAttributes, 'QDate', marks.queue, marks.config, marks.ce]),
+  ...new Set([...jobAttributes, 'QDate', 'GridResource', marks.queue, marks.config, marks.ce]),
 ];
 
 /** Workers or jobs of one query: an argument has its longest. */

@@ -2,6 +2,7 @@ import { type Ad } from '../../clients/htcondor/json-objects.ts';
 import type { JobId } from '../../clients/htcondor/classad.ts';
 import { markedId, type MarkedWorker, markedWorker } from '../../worker/marked.ts';
 import type { Worker } from '../../worker/worker.ts';
+import { gridEndpoint } from './place/grid-endpoint.ts';
 import type { JobAd } from './state/types.ts';
 
 /** Attributes that say whose a job is. `harvesterWorkerID` is Harvester's own, a string there, too. */
@@ -33,6 +34,7 @@ export interface Job {
   readonly workerId: number | undefined;
   readonly queue: string | undefined;
   readonly configId: number | undefined;
+  /** Endpoint of its CE: by its mark, or else by the template's own `grid_resource`. */
   readonly ce: string | undefined;
   /** s */
   readonly queuedAt: number | undefined;
@@ -86,7 +88,7 @@ export function jobOf(raw: Ad, queued: boolean): Job | undefined {
     workerId,
     queue: textOf(raw[queue]),
     configId: numberOf(raw[config]),
-    ce: textOf(raw[ce]),
+    ce: textOf(raw[ce]) ?? gridEndpoint(textOf(raw['GridResource'])),
     queuedAt: numberOf(raw['QDate']),
     identity: identityOf(raw[identity], workerId),
     ad,

@@ -236,7 +236,12 @@ export class HTCondorMonitor implements Monitor {
     const { options, daemon } = this.#parts;
     if (job.workerId === undefined) return undefined;
     const { heldTimeout, payloadType } = options(job.queue, job.configId);
-    const how = { heldTimeout, queued: job.queued, ...(payloadType !== undefined && { payloadType }) };
+    const how = {
+      heldTimeout,
+      queued: job.queued,
+      ...(payloadType !== undefined && { payloadType }),
+      ...(job.ce !== undefined && { computingElement: job.ce }),
+    };
     return stateOf(job.workerId, job.ad, daemon.clock.now(), how);
   }
 

@@ -137,7 +137,7 @@ export const HTCondorSubmitterConfig = Type.Object({
       'CEs to choose from, by the workers queued and running at each (docs/htcondor-templates.md). Harvester takes this list from CRIC.',
   }),
   computingElements: anything(
-    'Names of CEs for throttlers, as in Harvester. To choose from CEs, list them in `ceList`.',
+    'Endpoints of CEs (host:port) that throttling rules of level `ce` count. To choose from CEs, list them in `ceList`.',
   ),
   ceEndpoint: oneOrMore('Endpoint of the CE, or a list of them.'),
   ceHostname: oneOrMore('Machine of the CE, or a list of them, one for each endpoint.'),

@@ -7,7 +7,7 @@ import { endedAt, isIn } from './conditions.ts';
 import type { FactoryRows } from './connection.ts';
 import { inTransaction } from './transaction.ts';
 
-/** Workers in one transaction: short enough that nobody waits for it noticeably. */
+/** Workers in one transaction: short enough that no other writer waits for it noticeably. */
 const batch = 500;
 /** Transitions that are looked at in one transaction. */
 const transitionBatch = 5000;

@@ -8,7 +8,7 @@ const busyTimeout = 1000;
 const allPages = 0x7fffffff;
 
 /**
- * Copies a database, whoever writes to it meanwhile, into the empty file `copy`.
+ * Copies a database, also while a daemon writes to it, into the empty file `copy`.
  * @returns how many workers are in it
  * @throws ThresherError `backup-failed`; `store-missing`, `store-newer`, `store-corrupt` for what is to be copied
  */

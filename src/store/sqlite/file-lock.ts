@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { hasCode } from '../../util/files.ts';
 
-/** How long somebody who only asks whether the lock is held may be in the way, ms. */
+/** How long a process that only asks whether the lock is held may be in the way, ms. */
 const askedFor = 1000;
 
 export interface FileLock {
@@ -11,7 +11,8 @@ export interface FileLock {
 
 /**
  * Takes a lock on a file: an exclusive transaction in a database of its own. SQLite's locks are the kernel's, so this one
- * vanishes with the process however that ends, and no pid is ever guessed at.
+ * vanishes with the process however that ends, and no pid is ever guessed at. It works without the store, whatever database
+ * that is in.
  * @param then runs as soon as the lock is held; if it throws, the lock is given back
  * @returns undefined where another process holds it
  * @throws what SQLite, the file system and `then` say

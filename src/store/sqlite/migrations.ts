@@ -16,6 +16,11 @@ export const migrations: Readonly<Record<string, Migration>> = {
       for (const statement of retention) await sql.raw(statement).execute(db);
     },
   },
+  '0003-computing-element': {
+    async up(db: Kysely<unknown>): Promise<void> {
+      for (const statement of computingElement) await sql.raw(statement).execute(db);
+    },
+  },
 };
 
 const core = [
@@ -169,4 +174,10 @@ const retention = [
     SELECT id, worker_id, at, from_status, to_status, source, native_status, message FROM transitions_before`,
   `DROP TABLE transitions_before`,
   `CREATE INDEX transitions_by_worker ON transitions (worker_id, id)`,
+];
+
+const computingElement = [
+  // Metrics count the living at each computing element from this index alone. Workers without one are not in it.
+  `CREATE INDEX workers_alive_by_element ON workers (instance, queue, computing_element, status)
+    WHERE computing_element IS NOT NULL AND status IN ('pending', 'submitted', 'idle', 'ready', 'running')`,
 ];

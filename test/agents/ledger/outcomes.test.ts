@@ -30,6 +30,12 @@ describe('the outcome of a submission', () => {
     expect(submit(2, { kind: 'accepted', handle })).to.deep.equal({ ...accepted, to: 'submitted' });
   });
 
+  it('accepted by a computing element: the change names it', () => {
+    const outcome = { kind: 'accepted', handle, computingElement: 'ce.site.test:9619' } as const;
+    const computingElement = 'ce.site.test:9619';
+    expect(submit(2, outcome)).to.deep.equal({ ...accepted, to: 'submitted', computingElement });
+  });
+
   for (const status of ['submitted', 'idle', 'ready', 'running'] as const) {
     it(`accepted, but the monitor was faster: it stays ${status} and gets the handle`, () => {
       const change = submitChange({ workerId: 1, attempt: 1 }, status, { kind: 'accepted', handle }, 3, now);
@@ -70,6 +76,12 @@ describe('the search for an intent', () => {
     outcome: Parameters<typeof findChange>[2],
     { attempt = 1, allowed = true, lastError = undefined as typeof error | undefined } = {},
   ) => findChange({ workerId: 1, attempt }, 'pending', outcome, { allowed, maxAttempts: 3, lastError }, now);
+
+  it('found at a computing element: the change names it', () => {
+    const computingElement = 'ce.site.test:9619';
+    const change = find({ kind: 'found', handle, computingElement });
+    expect(change).to.deep.equal({ ...accepted, to: 'submitted', computingElement });
+  });
 
   it('found: as if it had been accepted', () => {
     expect(find({ kind: 'found', handle })).to.deep.equal({ ...accepted, to: 'submitted' });
@@ -125,7 +137,7 @@ describe('the change that an observation makes', () => {
   });
 
   it('is all that it says, also an exit code of 0', () => {
-    const facts = { exitCode: 0, node: 'n1', startTime: 1, endTime: 2 };
+    const facts = { exitCode: 0, node: 'n1', computingElement: 'ce:1', startTime: 1, endTime: 2 };
     const change = observationChange(seen({ status: 'finished', ...facts, error, detail: { a: 1 } }), false);
     expect(change).to.deep.equal({
       workerId: 1,

@@ -183,6 +183,32 @@ describe('the limits of a queue at work', () => {
     expect(await left('SubmittedRunning', 0)).to.deep.equal([4]);
   });
 
+  it('hold a queue back for what was missed at one of its computing elements, and for no other', async () => {
+    const throttler = new RuleThrottler({
+      ...noFamily,
+      rulesForMissed: [{ level: 'ce', timeWindow: 10, maxMissed: 1 }],
+    });
+    const limits = (...computingElements: string[]) =>
+      limitsOf(configOf('Q', { maxWorkers: 100 }, { worker: { computingElements } }), throttler);
+    await workers('Q', 3, 'submitted');
+    const [first, ...others] = (await parts.store.workers.list({ queue: 'Q' })).map(
+      ({ workerId }) => workerId,
+    );
+    const miss = (workerId: number, computingElement: string) => ({
+      workerId,
+      computingElement,
+      to: 'missed' as const,
+      source: 'monitor',
+      endTime: clock.now(),
+    });
+    await context.ledger.change([miss(first!, 'two:1'), ...others.map((id) => miss(id, 'one:1'))]);
+    expect((await letThrough(limits('two:1', 'three:1'))).codes).to.deep.equal(['max-workers']);
+    expect(await letThrough(limits('one:1', 'two:1'))).to.deep.equal({ counts: [], codes: ['throttled'] });
+    await clock.advance(601_000);
+    connection.completed();
+    expect((await letThrough(limits('one:1', 'two:1'))).codes).to.deep.equal(['max-workers']);
+  });
+
   it('see a black hole in what the database says, a restart notwithstanding', async () => {
     await workers('Q', 20, 'running');
     const ended = (await parts.store.workers.list({ queue: 'Q' })).map(({ workerId }) => ({

@@ -61,7 +61,7 @@ describe('the example file of Harvester', () => {
         'warning',
         'throttler-rule-idle',
         '/TEMPLATE_QUEUE/throttler/rulesForMissed/1/level',
-        'a rule of level "ce" never throttles yet: no backend says which computing element a worker went to; "site" and "pq" do',
+        'a rule of level "ce" looks at each of the submitter\'s computingElements, and there are none: it never throttles',
       ],
       [
         ...['notice', 'option-without-effect', '/TEMPLATE_QUEUE/nQueueLimitJob'],
@@ -241,7 +241,8 @@ const mistakes: readonly Mistake[] = [
     pointer: '/BAD/submitter/module',
     at: './empty.mjs',
     code: 'plugin-not-loaded',
-    message: 'the module ./empty.mjs could not be used: it exports nothing that definePlugin() or defineBackend() returned',
+    message:
+      'the module ./empty.mjs could not be used: it exports nothing that definePlugin() or defineBackend() returned',
   },
   {
     what: 'a module that fails',
@@ -467,7 +468,7 @@ describe('a queue file', () => {
   ];
   const weights = 'prodSourceLabelRandomWeightsPermille';
   const idle =
-    'a rule of level "ce" never throttles yet: no backend says which computing element a worker went to; "site" and "pq" do';
+    'a rule of level "ce" looks at each of the submitter\'s computingElements, and there are none: it never throttles';
   for (const [has, pointer, code, message] of [
     [
       { queueStatus: 'ofline' },
@@ -506,6 +507,14 @@ describe('a queue file', () => {
       ).to.deep.equal([['warning', `/Q${pointer}`, code, message]]);
     });
   }
+
+  it('says nothing of a rule on computing elements where the submitter names them', async () => {
+    const throttler = { name: 'SimpleThrottler', module: 'thresher/throttlers', rulesForMissed: rules };
+    const queue = good();
+    const submitter = { ...(queue.submitter as Json), computingElements: ['ce.site.test:9619'] };
+    write({ Q: { ...queue, submitter, throttler } });
+    expect((await read(file)).problems).to.deep.equal([]);
+  });
 
   it('a queue file with valid weights and states gets no remark', async () => {
     const states = ['online', 'offline', 'test', 'brokeroff'].map((queueStatus) => [

@@ -45,6 +45,7 @@ describe('metrics', () => {
       'thresher_workers{queue="Q",status="pending"} 1',
       'thresher_workers{queue="Q",status="running"} 1',
       'thresher_workers{queue="Q",status="idle"} 0',
+      'thresher_workers_at_computing_element{queue="Q",ce="ce.site.test:9619",status="running"} 1',
       'thresher_info{version="1.2.3",factory="factory"} 1',
       'thresher_orphans 0',
       'thresher_queue_limited{queue="Q",reason="max-workers"} 1',
@@ -53,6 +54,12 @@ describe('metrics', () => {
     ]);
     expect(shown.join('\n')).not.to.contain('limit="nQueueLimitWorker"');
     expect(shown).to.include('thresher_workers{queue="OTHER/<b>\\"x\\"",status="running"} 0');
+  });
+
+  it('show a computing element only while workers live there', async () => {
+    const end = { workerId: 1, from: 'running', to: 'finished', at: 5, source: 'monitor' } as const;
+    await served.store.workers.apply([end]);
+    expect((await lines()).join('\n')).not.to.contain('ce.site.test');
   });
 
   it('count ends and submissions, each from 0 on, and why they went wrong', async () => {

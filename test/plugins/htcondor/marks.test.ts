@@ -26,6 +26,13 @@ describe('the marks of a job', () => {
     );
   });
 
+  it('name the CE of the job, or else its grid_resource does', () => {
+    const GridResource = 'condor schedd.site.test ce.site.test:9619';
+    expect(jobOf({ ...ad, thresherCe: 'chosen:1', GridResource }, true)?.ce).to.equal('chosen:1');
+    expect(jobOf({ ...ad, GridResource }, true)?.ce).to.equal('ce.site.test:9619');
+    expect(jobOf(ad, true)?.ce).to.equal(undefined);
+  });
+
   it('are not believed where they contradict each other, are cut off, or are of another type', () => {
     const text = identityText(workerOf(8));
     for (const thresherIdentity of [text, text.slice(0, -1), 5, '[]', '{"workerId":7}', undefined])

@@ -12,6 +12,8 @@ export interface StateOptions {
   readonly payloadType?: string;
   /** It is in the queue, where a removed job stays until nothing of it lives. Default: no. */
   readonly queued?: boolean;
+  /** Endpoint of the CE that the job was sent to. */
+  readonly computingElement?: string;
 }
 
 /** What a job means for its worker. */
@@ -140,6 +142,7 @@ export function stateOf(
     observedAt: now,
     nativeStatus: native,
     ...(host !== undefined && { node: host }),
+    ...(options.computingElement !== undefined && { computingElement: options.computingElement }),
     ...(startTime !== undefined && { startTime }),
     ...(Object.keys(detail).length > 0 && { detail }),
   };

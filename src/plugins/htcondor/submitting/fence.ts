@@ -46,7 +46,8 @@ export async function find(
       if (job === undefined) outcomes.set(worker.workerId, { kind: 'absent' });
       else {
         const handle = { batchID: jobIdText(job.id), submissionHost: schedd.submissionHost };
-        outcomes.set(worker.workerId, { kind: 'found', handle });
+        const element = job.ce === undefined ? {} : { computingElement: job.ce };
+        outcomes.set(worker.workerId, { kind: 'found', handle, ...element });
       }
     }
   } catch (error) {

@@ -112,7 +112,8 @@ export class Submission {
         if (id === undefined) continue;
         const handle = { batchID: jobIdText(id), submissionHost: schedd.submissionHost };
         schedd.fresh.set(handle.batchID, this.#freshJob(id, workerId, ce));
-        this.#outcomes.set(workerId, { kind: 'accepted', handle });
+        const element = ce === undefined ? {} : { computingElement: ce.endpoint };
+        this.#outcomes.set(workerId, { kind: 'accepted', handle, ...element });
       }
     } catch (error) {
       const reason = toReason(error);

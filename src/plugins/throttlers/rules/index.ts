@@ -1,4 +1,4 @@
-import { definePlugin } from '../../contracts/definition.ts';
+import { type CheckContext, definePlugin } from '../../contracts/definition.ts';
 import type { DefinitionProblem } from '../../contracts/definition-problem.ts';
 import { RuleThrottler } from './rules.ts';
 import { type MissedRule, SimpleThrottlerConfig, TinyThrottlerConfig } from './schema.ts';
@@ -10,7 +10,8 @@ export const SimpleThrottler = definePlugin({
   module: 'thresher/throttlers',
   aliases: [['pandaharvester.harvesterthrottler.simple_throttler', 'SimpleThrottler']],
   config: SimpleThrottlerConfig,
-  check: ({ rulesForMissed }) => (rulesForMissed.length > 0 ? idleRules(rulesForMissed) : [noRules]),
+  check: ({ rulesForMissed }, context) =>
+    rulesForMissed.length > 0 ? idleRules(rulesForMissed, context) : [noRules],
   create: (config) => new RuleThrottler({ ...noFamily, ...config }),
 });
 
@@ -21,9 +22,9 @@ export const TinyThrottler = definePlugin({
   module: 'thresher/throttlers',
   aliases: [['pandaharvester.harvesterthrottler.tiny_throttler', 'TinyThrottler']],
   config: TinyThrottlerConfig,
-  check: (config) =>
+  check: (config, context) =>
     Object.values(config).some((rules) => Array.isArray(rules) && rules.length > 0)
-      ? idleRules(config.rulesForMissed)
+      ? idleRules(config.rulesForMissed, context)
       : [noRules],
   create: (config) => new RuleThrottler(config),
 });
@@ -41,8 +42,12 @@ const noRules: DefinitionProblem = {
   message: 'the throttler has no rules, so it never throttles; rulesForMissed would be a list of them',
 };
 
-/** No backend says yet which computing element a worker went to, so none is ever missed there. */
-function idleRules(rules: readonly MissedRule[]): DefinitionProblem[] {
+/** A rule of level `ce` is one for each computing element that the queue names, and none where it names none. */
+function idleRules(
+  rules: readonly MissedRule[],
+  { computingElements = [] }: CheckContext,
+): DefinitionProblem[] {
+  if (computingElements.length > 0) return [];
   return rules.flatMap(({ level }, at) =>
     level === 'ce'
       ? [
@@ -51,7 +56,7 @@ function idleRules(rules: readonly MissedRule[]): DefinitionProblem[] {
             code: 'throttler-rule-idle' as const,
             severity: 'warning' as const,
             message:
-              'a rule of level "ce" never throttles yet: no backend says which computing element a worker went to; "site" and "pq" do',
+              'a rule of level "ce" looks at each of the submitter\'s computingElements, and there are none: it never throttles',
           },
         ]
       : [],

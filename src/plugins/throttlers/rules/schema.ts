@@ -8,7 +8,7 @@ const logicType = Type.Union([Type.Literal('OR'), Type.Literal('AND')], {
 const MissedRule = Type.Object({
   level: Type.Union([Type.Literal('site'), Type.Literal('pq'), Type.Literal('ce')], {
     description:
-      "Workers to count: those of the site, of the queue, or of each of the submitter's `computingElements`.",
+      "Workers to count: those of the site, of the queue, or of each of the submitter's `computingElements`, as HTCondor sent them.",
   }),
   timeWindow: Type.Number({
     exclusiveMinimum: 0,

@@ -18,6 +18,13 @@ function seen(ad: JobAd, changes: Partial<StateOptions> = {}): string | undefine
 }
 
 describe('what a job of HTCondor means', () => {
+  it('names the CE that it was sent to, if any', () => {
+    const of = (changes: Partial<StateOptions>) =>
+      stateOf(1, { JobStatus: 1 }, now, { ...options, ...changes });
+    expect(of({ computingElement: 'ce:1' })?.observation.computingElement).to.equal('ce:1');
+    expect(of({})?.observation).not.to.have.property('computingElement');
+  });
+
   for (const [what, ad, expected] of [
     ['waits', { JobStatus: 1 }, 'submitted idle'],
     ['waits for another start', { JobStatus: 1, JobStartDate: s - 9 }, 'idle idle'],

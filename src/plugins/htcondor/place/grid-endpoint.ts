@@ -1,0 +1,20 @@
+/** Which word of a `grid_resource` names the computing element, by its first word. Source: HTCondor's manual, "The Grid Universe". */
+const endpointAt: Readonly<Record<string, number>> = {
+  // condor SCHEDD POOL
+  condor: 2,
+  // arc URL, or a bare host
+  arc: 1,
+  // batch SYSTEM USER@HOST
+  batch: 2,
+};
+
+/** The endpoint "host:port" of the computing element of a grid job; undefined where the resource is none, or not named. */
+export function gridEndpoint(resource: string | undefined): string | undefined {
+  const words = resource?.trim().split(/\s+/) ?? [];
+  const word = words[endpointAt[words[0]?.toLowerCase() ?? ''] ?? Infinity];
+  const endpoint = word
+    ?.replace(/^\w+:\/\//, '')
+    .replace(/\/.*$/, '')
+    .replace(/^.*@/, '');
+  return endpoint === '' ? undefined : endpoint;
+}
