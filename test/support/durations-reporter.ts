@@ -6,7 +6,7 @@ import { writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import Mocha from 'mocha';
 import { durationsReport, keptOf, type Timed } from './durations.ts';
-import { keptDurations } from './tiers.ts';
+import { keptDurations, testFiles } from './tiers.ts';
 
 const checkout = resolve(import.meta.dirname, '../..');
 
@@ -32,9 +32,12 @@ export default class DurationsReporter extends Mocha.reporters.Dot {
     runner.once('end', () => {
       process.stdout.write(durationsReport(timed, performance.now() - start));
       if (process.env['THRESHER_TEST_DURATIONS'] !== 'keep') return;
-      // Files that did not run keep what they had.
+      // Files that did not run keep what they had, unless they are gone.
       const kept = { ...Object.fromEntries(keptDurations()), ...keptOf(timed) };
-      const sorted = Object.entries(kept).sort(([, one], [, other]) => other - one);
+      const known = new Set(testFiles());
+      const sorted = Object.entries(kept)
+        .filter(([file]) => known.has(file))
+        .sort(([, one], [, other]) => other - one);
       const text = `${JSON.stringify(Object.fromEntries(sorted), null, 2)}\n`;
       writeFileSync(join(checkout, 'test/support/durations.json'), text);
     });
