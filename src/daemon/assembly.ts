@@ -127,7 +127,7 @@ export class Assembly {
     const loopsOf = (some: readonly QueueLoops[], queue: string) =>
       some.filter(({ runtime }) => runtime.config.name === queue).flatMap(({ all }) => all);
     for (const queue of new Set([...outgoing, ...incoming].map(({ runtime }) => runtime.config.name))) {
-      loops.succeed(`queue ${queue}`, loopsOf(outgoing, queue), loopsOf(incoming, queue));
+      loops.replace(`queue ${queue}`, loopsOf(outgoing, queue), loopsOf(incoming, queue));
     }
     this.#sort(file.queues);
     wiring.run(this.running);
@@ -224,7 +224,7 @@ export class Assembly {
     const runtime = this.#older.get(configId)?.runtime ?? this.#runtime({ config, configId, current: false });
     if (runtime === undefined) return undefined;
     if (this.#older.has(configId)) return runtime;
-    this.#parts.loops.succeed(`queue ${config.name}`, [], this.#add(runtime).all);
+    this.#parts.loops.replace(`queue ${config.name}`, [], this.#add(runtime).all);
     this.#parts.wiring.run(this.running);
     // It may lead where no other configuration does: its workers are observed and listed from now on.
     this.#connect();
@@ -286,7 +286,7 @@ export class Assembly {
         );
       if (next === undefined || plugins === undefined) this.#connections.delete(name);
       else this.#connections.set(name, { ...next, plugins });
-      loops.succeed(`connection ${name}`, now?.all ?? [], next?.all ?? []);
+      loops.replace(`connection ${name}`, now?.all ?? [], next?.all ?? []);
     }
   }
 }
