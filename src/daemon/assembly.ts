@@ -2,6 +2,7 @@ import type { ObservationWriter } from '../agents/observations.ts';
 import type { ConnectedPlugins, QueueRuntime } from '../agents/queue-runtime.ts';
 import type { QueueConfig, QueueFileResult } from '../config/queues/queues.ts';
 import type { ConfigPlace } from '../store/config-places.ts';
+import type { QueueStore } from '../store/queues.ts';
 import { messageOf, toReason } from '../worker/errors.ts';
 import type { Reason } from '../worker/reason.ts';
 import { type ConnectionLoops, makeConnectionLoops } from './connection-loops.ts';
@@ -116,7 +117,7 @@ export class Assembly {
     const { store } = context.ledger;
     this.#readable = file.readable;
     this.#standing = new Set(file.verdicts.filter(({ state }) => state !== 'ready').map(({ name }) => name));
-    const { plan, made } = this.#prepare(await this.#versionsOf(file.queues), inUse);
+    const { plan, made } = this.#prepare(await this.#versionsOf(file.queues, store.queues), inUse);
     // From here on nothing may fail or wait until everything is in its place again.
     const outgoing = plan.leave.flatMap((version) => this.#loopsOf(version) ?? []);
     for (const { current, config, configId } of plan.leave) {
@@ -149,11 +150,14 @@ export class Assembly {
   }
 
   /** The queues of the file with the numbers of their configurations. */
-  async #versionsOf(queues: readonly QueueConfig[]): Promise<ConfigInUse[]> {
-    const { clock, ledger } = this.#parts.context;
+  async #versionsOf(
+    queues: readonly QueueConfig[],
+    known: Pick<QueueStore, 'configId'>,
+  ): Promise<ConfigInUse[]> {
+    const { clock } = this.#parts.context;
     const versions: ConfigInUse[] = [];
     for (const config of queues) {
-      const configId = await ledger.store.queues.configId(config.name, JSON.stringify(config), clock.now());
+      const configId = await known.configId(config.name, JSON.stringify(config), clock.now());
       versions.push({ config, configId });
     }
     return versions;

@@ -39,13 +39,6 @@ export function check<T extends TSchema>(schema: T, value: unknown): Checked<Sta
   return { ok: false, problems: describe(validate.errors ?? []) };
 }
 
-/** The options where none is written, of a schema that asks for none. */
-export function defaultsOf<T extends TSchema>(schema: T): Static<T> {
-  const checked = check(schema, {});
-  if (!checked.ok) throw new Error(checked.problems.map(({ message }) => message).join('; '));
-  return checked.value;
-}
-
 function describe(errors: readonly ErrorObject[]): SchemaProblem[] {
   // An `anyOf` reports every branch and then itself; the last says it best when its schema has a description.
   const unions = errors.filter((error) => error.keyword === 'anyOf').map((error) => error.schemaPath);
