@@ -2,6 +2,7 @@ import type { ObservationWriter } from '../agents/observation/observation-writer
 import type { ConnectedPlugins, QueueRuntime } from '../agents/queue-runtime.ts';
 import type { QueueConfig, QueueFileResult } from '../config/queues/queues.ts';
 import type { ConfigPlace } from '../store/config-places.ts';
+import type { QueueStore } from '../store/queues.ts';
 import { messageOf, toReason } from '../worker/errors.ts';
 import type { Reason } from '../worker/reason.ts';
 import { type ConnectionLoops, makeConnectionLoops } from './connection-loops.ts';
@@ -116,7 +117,7 @@ export class Assembly {
     const { store } = context;
     this.#readable = file.readable;
     this.#standing = new Set(file.verdicts.filter(({ state }) => state !== 'ready').map(({ name }) => name));
-    const { plan, made } = this.#prepare(await this.#versionsOf(file.queues), inUse);
+    const { plan, made } = this.#prepare(await this.#versionsOf(file.queues, store.queues), inUse);
     // From here on nothing may fail or wait until everything is in its place again.
     const outgoing = plan.leave.flatMap((version) => this.#loopsOf(version) ?? []);
     for (const { current, config, configId } of plan.leave) {
@@ -127,7 +128,7 @@ export class Assembly {
     const loopsOf = (some: readonly QueueLoops[], queue: string) =>
       some.filter(({ runtime }) => runtime.config.name === queue).flatMap(({ all }) => all);
     for (const queue of new Set([...outgoing, ...incoming].map(({ runtime }) => runtime.config.name))) {
-      loops.succeed(`queue ${queue}`, loopsOf(outgoing, queue), loopsOf(incoming, queue));
+      loops.replace(`queue ${queue}`, loopsOf(outgoing, queue), loopsOf(incoming, queue));
     }
     this.#sort(file.queues);
     wiring.run(this.running);
@@ -149,11 +150,14 @@ export class Assembly {
   }
 
   /** The queues of the file with the numbers of their configurations. */
-  async #versionsOf(queues: readonly QueueConfig[]): Promise<ConfigInUse[]> {
-    const { clock, store } = this.#parts.context;
+  async #versionsOf(
+    queues: readonly QueueConfig[],
+    known: Pick<QueueStore, 'configId'>,
+  ): Promise<ConfigInUse[]> {
+    const { clock } = this.#parts.context;
     const versions: ConfigInUse[] = [];
     for (const config of queues) {
-      const configId = await store.queues.configId(config.name, JSON.stringify(config), clock.now());
+      const configId = await known.configId(config.name, JSON.stringify(config), clock.now());
       versions.push({ config, configId });
     }
     return versions;
@@ -224,7 +228,7 @@ export class Assembly {
     const runtime = this.#older.get(configId)?.runtime ?? this.#runtime({ config, configId, current: false });
     if (runtime === undefined) return undefined;
     if (this.#older.has(configId)) return runtime;
-    this.#parts.loops.succeed(`queue ${config.name}`, [], this.#add(runtime).all);
+    this.#parts.loops.replace(`queue ${config.name}`, [], this.#add(runtime).all);
     this.#parts.wiring.run(this.running);
     // It may lead where no other configuration does: its workers are observed and listed from now on.
     this.#connect();
@@ -282,7 +286,7 @@ export class Assembly {
         );
       if (next === undefined || plugins === undefined) this.#connections.delete(name);
       else this.#connections.set(name, { ...next, plugins });
-      loops.succeed(`connection ${name}`, now?.all ?? [], next?.all ?? []);
+      loops.replace(`connection ${name}`, now?.all ?? [], next?.all ?? []);
     }
   }
 }

@@ -11,8 +11,8 @@ export class LoopSet {
   readonly #loops = new Set<Loop>();
   /** Loops that were taken out and have a pass under way. */
   readonly #ending = new Set<Promise<void>>();
-  /** By place, the end of those who were there. */
-  readonly #places = new Map<string, Promise<unknown>>();
+  /** By slot, the end of the loops that were there. */
+  readonly #slots = new Map<string, Promise<unknown>>();
   #started = false;
   #stopped = false;
   readonly #byQueue: Record<QueueLoopKind, Map<string, Loop[]>> = { submit: new Map(), sweep: new Map() };
@@ -63,15 +63,15 @@ export class LoopSet {
   }
 
   /**
-   * Puts loops into the place of others: they start once those have ended, and whoever was in the same place before them. Who
-   * submits for a queue must have come to its end before somebody else begins to, however fast one follows the other.
+   * Replaces loops. The new ones start only after all earlier loops of the same slot have ended: two submitters of a queue must
+   * never work side by side, however fast one reload follows the other.
    */
-  succeed(place: string, outgoing: readonly Loop[], incoming: readonly Loop[]): void {
-    const ended = Promise.all([this.#places.get(place), ...outgoing.map((loop) => this.end(loop))]);
-    this.#places.set(place, ended);
+  replace(slot: string, outgoing: readonly Loop[], incoming: readonly Loop[]): void {
+    const ended = Promise.all([this.#slots.get(slot), ...outgoing.map((loop) => this.end(loop))]);
+    this.#slots.set(slot, ended);
     ended.then(
       () => {
-        if (this.#places.get(place) === ended) this.#places.delete(place);
+        if (this.#slots.get(slot) === ended) this.#slots.delete(slot);
       },
       () => undefined,
     );

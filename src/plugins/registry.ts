@@ -140,7 +140,7 @@ function isDefinition(value: unknown): value is AnyDefinition {
   return typeof value.create === 'function';
 }
 
-/** Versions before 0.9 made each section of a backend by itself. */
+/** Earlier versions defined each section of a backend as a plugin of its own. */
 function isOutdated(value: unknown): boolean {
   return isNamed(value) && ofBackends.has(value.kind) && typeof value.create === 'function';
 }

@@ -28,10 +28,3 @@ export function check<T extends TSchema>(schema: T, value: unknown): Checked<Sta
   }
   return verdict(validate, value);
 }
-
-/** The options where none is written, of a schema that asks for none. */
-export function defaultsOf<T extends TSchema>(schema: T): Static<T> {
-  const checked = check(schema, {});
-  if (!checked.ok) throw new Error(checked.problems.map(({ message }) => message).join('; '));
-  return checked.value;
-}

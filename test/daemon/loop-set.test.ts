@@ -140,9 +140,9 @@ describe('a set of loops', () => {
     loops.start();
     await clock.settle();
     const second = forQueue('Q', 'second');
-    loops.succeed('Q', [first], [second]);
+    loops.replace('Q', [first], [second]);
     const third = forQueue('Q', 'third');
-    loops.succeed('Q', [second], [third]);
+    loops.replace('Q', [second], [third]);
     await clock.advance(4999);
     expect(passes).to.deep.equal(['first']);
     await clock.advance(1);
@@ -152,7 +152,7 @@ describe('a set of loops', () => {
   it('starts nobody after it was stopped', async () => {
     loops.start();
     const stopping = loops.stop();
-    loops.succeed('Q', [], [forQueue('Q', 'late')]);
+    loops.replace('Q', [], [forQueue('Q', 'late')]);
     await stopping;
     await clock.settle();
     expect(passes).to.deep.equal([]);

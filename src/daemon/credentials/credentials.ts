@@ -110,14 +110,14 @@ export class Credentials {
       if (wanted.has(key) ? loop !== undefined : wrong !== undefined) continue;
       this.#running.delete(key);
       this.#board.forget(name);
-      if (loop !== undefined) loops.succeed(`credentials ${name}`, [loop], []);
+      if (loop !== undefined) loops.replace(`credentials ${name}`, [loop], []);
     }
     for (const [key, one] of wanted) {
       if (this.#running.has(key)) continue;
       const name = this.#free(one);
       const loop = this.#start(name, one.choice);
       this.#running.set(key, { name, loop });
-      if (loop !== undefined) loops.succeed(`credentials ${name}`, [], [loop]);
+      if (loop !== undefined) loops.replace(`credentials ${name}`, [], [loop]);
     }
   }
 

@@ -1,6 +1,6 @@
 import type { BackendConnection } from '../contracts/backend.ts';
 import type { Context } from '../contracts/context.ts';
-import { defaultsOf } from '../../util/schema.ts';
+import { defaultsOf } from '../../util/schema-defaults.ts';
 import { HTCondorSchedd } from './schedd.ts';
 import { HTCondorMonitor, type OptionsOf } from './monitor.ts';
 import { absolutePaths } from './paths.ts';
@@ -11,10 +11,8 @@ import { HTCondorSweeper } from './sweeper.ts';
 import { connectionName, everywhere, scheddOfConnection, schedds } from './where.ts';
 
 /** The workers of a queue that does not lead here (it was removed, say) are looked at, and not given up. */
-const onlyLook: HTCondorMonitorConfig = {
-  ...defaultsOf(HTCondorMonitorConfig),
-  heldTimeout: Number.MAX_SAFE_INTEGER,
-};
+const onlyLook = (): HTCondorMonitorConfig => ({ ...defaults(), heldTimeout: Number.MAX_SAFE_INTEGER });
+const defaults = defaultsOf(HTCondorMonitorConfig);
 
 /** One schedd with all that submits, follows and ends jobs there. */
 export class HTCondorConnection implements BackendConnection<HTCondorSubmitterConfig, HTCondorConnection> {
@@ -29,7 +27,7 @@ export class HTCondorConnection implements BackendConnection<HTCondorSubmitterCo
     this.#tally = daemon.share(everywhere, () => new CeTally());
     const schedd = new HTCondorSchedd(scheddOfConnection(name), daemon);
     this.schedd = schedd;
-    const options: OptionsOf = (queue, configId) => daemon.queue(queue, configId)?.monitor ?? onlyLook;
+    const options: OptionsOf = (queue, configId) => daemon.queue(queue, configId)?.monitor ?? onlyLook();
     this.monitor = new HTCondorMonitor({ schedd, daemon, options, tally: this.#tally });
     this.sweeper = new HTCondorSweeper({ schedd, daemon, options });
   }

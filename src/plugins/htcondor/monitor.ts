@@ -1,5 +1,5 @@
 import { jobIdText, parseJobId, whereJobs } from '../../clients/htcondor/classad.ts';
-import { defaultsOf } from '../../util/schema.ts';
+import { defaultsOf } from '../../util/schema-defaults.ts';
 import { toReason } from '../../worker/errors.ts';
 import type { Observation } from '../../worker/observation.ts';
 import { isFinal, type WorkerStatus } from '../../worker/status.ts';
@@ -105,7 +105,7 @@ export class HTCondorMonitor implements Monitor {
   /** Of queues that share the schedd the first one says it. */
   get #options(): HTCondorMonitorConfig {
     const { queues } = this.#parts.daemon;
-    return queues.find(({ monitor }) => monitor !== undefined)?.monitor ?? defaults;
+    return queues.find(({ monitor }) => monitor !== undefined)?.monitor ?? defaults();
   }
 
   /** Shows what the logs said since. @returns whether the schedd must be asked. */

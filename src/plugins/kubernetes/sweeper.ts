@@ -1,6 +1,6 @@
 import pMap from 'p-map';
 import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
-import { defaultsOf } from '../../util/schema.ts';
+import { defaultsOf } from '../../util/schema-defaults.ts';
 import { ThresherError, toReason } from '../../worker/errors.ts';
 import { isFinal } from '../../worker/status.ts';
 import type { Reason } from '../../worker/reason.ts';
@@ -240,11 +240,11 @@ export class K8sSweeper implements Sweeper {
 
   /** Jobs deleted at once: as many as the queue of the first of these workers says. */
   #atOnce([first]: readonly Pick<Worker, 'queue'>[]): number {
-    return (first === undefined ? defaults : this.#optionsOf(first)).nProcesses;
+    return (first === undefined ? defaults() : this.#optionsOf(first)).nProcesses;
   }
 
   #optionsOf({ queue, configId }: Pick<Worker, 'queue'> & { readonly configId?: number }): K8sSweeperConfig {
-    return this.#parts.daemon.queue(queue, configId)?.sweeper ?? defaults;
+    return this.#parts.daemon.queue(queue, configId)?.sweeper ?? defaults();
   }
 
   /** @returns whether it was there. @throws KubernetesError */

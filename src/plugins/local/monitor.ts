@@ -1,4 +1,4 @@
-import { defaultsOf } from '../../util/schema.ts';
+import { defaultsOf } from '../../util/schema-defaults.ts';
 import { messageOf, toReason } from '../../worker/errors.ts';
 import type { Worker } from '../../worker/worker.ts';
 import type { CheckResult, Monitor, ObservationSink } from '../contracts/monitor.ts';
@@ -74,7 +74,7 @@ export class LocalMonitor implements Monitor {
 
   /** Of queues that share the directory the first one says it. */
   get #options(): LocalMonitorConfig {
-    return this.#daemon.queues.find(({ monitor }) => monitor !== undefined)?.monitor ?? defaults;
+    return this.#daemon.queues.find(({ monitor }) => monitor !== undefined)?.monitor ?? defaults();
   }
 
   /** @returns the worker when it has ended by itself. */

@@ -1,5 +1,5 @@
 import pMap from 'p-map';
-import { defaultsOf } from '../../util/schema.ts';
+import { defaultsOf } from '../../util/schema-defaults.ts';
 import { toReason } from '../../worker/errors.ts';
 import type { Worker } from '../../worker/worker.ts';
 import type { Found, GoneOutcome, Sweeper } from '../contracts/sweeper.ts';
@@ -115,7 +115,7 @@ export class LocalSweeper implements Sweeper {
 
   /** Between TERM and KILL, ms. */
   #graceOf({ queue, configId }: Pick<Worker, 'queue'> & Partial<Pick<Worker, 'configId'>>): number {
-    const { killGrace } = this.#daemon.queue(queue, configId)?.sweeper ?? defaults;
+    const { killGrace } = this.#daemon.queue(queue, configId)?.sweeper ?? defaults();
     return killGrace * 1000;
   }
 }

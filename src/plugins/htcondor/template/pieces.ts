@@ -79,10 +79,6 @@ export function parseDollars(text: string): Pieces {
   return { ok: true, pieces: pieces.filter((piece) => piece !== '') };
 }
 
-export function namesIn(pieces: readonly Piece[]): string[] {
-  return pieces.flatMap((piece) => (typeof piece === 'string' ? [] : [piece.name]));
-}
-
 function wrong(message: string): Pieces {
   return { ok: false, problem: { code: 'template-wrong', message } };
 }
