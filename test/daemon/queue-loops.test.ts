@@ -232,7 +232,7 @@ describe('the loops of a queue', () => {
       await until('submit 1 2');
       const old = queue;
       const after = make({ maxWorkers: 3, nQueueLimitWorker: 3 });
-      loops.succeed('queue Q', before.all, after.all);
+      loops.replace('queue Q', before.all, after.all);
       for (let turn = 0; turn < 10; turn++) await parts.clock.settle();
       expect(queue.taken()).to.not.include('demand');
       release();

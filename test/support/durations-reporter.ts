@@ -1,5 +1,5 @@
 /**
- * Mocha's dots, and afterwards how long everything took. THRESHER_TEST_DURATIONS=keep also rewrites durations.json, by which
+ * Mocha's dots, each failure at once, and afterwards how long everything took. THRESHER_TEST_DURATIONS=keep also rewrites durations.json, by which
  * the next run orders its files.
  */
 import { writeFileSync } from 'node:fs';
@@ -23,8 +23,12 @@ export default class DurationsReporter extends Mocha.reporters.Dot {
     runner.on('pass', (test) => {
       note(test, test.fullTitle());
     });
-    runner.on('fail', (test) => {
+    runner.on('fail', (test, error: Error) => {
       note(test, test.fullTitle());
+      // A run takes minutes: who waits for it need not wait for its end.
+      process.stdout.write(
+        `\n  failed: ${test.file ?? ''}: ${test.fullTitle()}\n${error.stack ?? error.message}\n`,
+      );
     });
     runner.on('hook end', (hook) => {
       note(hook, `${hook.title} ${hook.parent?.fullTitle() ?? ''}`.trim());
