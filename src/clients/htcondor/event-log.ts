@@ -49,15 +49,12 @@ export function readEvents(bytes: Buffer, now: number): EventsRead {
       at = text.length;
       break;
     }
-    const from = found.parse === undefined ? found.end : lastHead(text, at, found.end, found.parse);
-    const read = (start: number) =>
-      found.parse && eventFrom(found.parse, bytes.subarray(start, found.end).toString('utf8'), now);
-    // In JSON, an ad in an ad looks like a head, too.
-    const whole = from !== at && found.parse === 'json' ? read(at) : undefined;
-    const event = whole ?? read(from);
+    const { from, event } = recordIn(text, at, found, (start, format) =>
+      eventFrom(format, bytes.subarray(start, found.end).toString('utf8'), now),
+    );
     if (event === undefined) skip(at, found.end);
     else {
-      if (whole === undefined) skip(at, from);
+      skip(at, from);
       events.push(event);
     }
     at = found.end;
@@ -134,6 +131,33 @@ const heads = {
   xml: /(?<!">|<l>|<\/c>)<c>\r?\n/g,
   json: /(?<!: )\{\r?\n/g,
 } as const;
+
+/** Braces at the end of a line: of records, and of ads in ads. */
+const braces = /\{\r?\n/g;
+/** A torn record has fewer ads in it. */
+const mostBraces = 64;
+
+/** The record that ends a piece, where the writer of the one before may have died in the middle of a line. */
+function recordIn(
+  text: string,
+  at: number,
+  { end, parse: format }: Piece,
+  read: (start: number, format: Format) => JobEvent | undefined,
+): { readonly from: number; readonly event: JobEvent | undefined } {
+  if (format === undefined) return { from: end, event: undefined };
+  if (format !== 'json') {
+    const from = lastHead(text, at, end, format);
+    return { from, event: read(from, format) };
+  }
+  // An ad in an ad looks like a record, and a record behind a torn `"Key": ` like an ad in one. Only from the record's own
+  // brace to the end the braces are even.
+  const inside = Array.from(text.slice(at, end).matchAll(braces), ({ index }) => at + index);
+  for (const from of new Set([at, ...inside.slice(-mostBraces)])) {
+    const event = read(from, format);
+    if (event !== undefined) return { from, event };
+  }
+  return { from: at, event: undefined };
+}
 
 /** Offset of the last record of a piece, `at` if there is but one. */
 function lastHead(text: string, at: number, end: number, format: Format): number {

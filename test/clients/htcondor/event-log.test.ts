@@ -272,6 +272,12 @@ describe('event logs of HTCondor', () => {
     );
   });
 
+  it('lose no JSON record that follows a torn key', () => {
+    const { events, garbage } = read(`{\n    "MyType": "SubmitEvent",\n    "Cluster": ${json(11, {})}`);
+    expect(events).to.deep.equal(read(json(11, {})).events);
+    expect(garbage).to.have.length(1);
+  });
+
   it('lose nothing to garbage between records, and never fail by it', () => {
     const junk = fc.oneof(
       fc.string(),
