@@ -27,7 +27,7 @@ import { daemonErrors } from '../src/codes/daemon.ts';
 import type { Explanation } from '../src/codes/explanation.ts';
 import { htcondorErrors } from '../src/clients/htcondor/codes.ts';
 import { httpErrors } from '../src/codes/http.ts';
-import { htcondorWorkerErrors } from '../src/plugins/htcondor/codes.ts';
+import { htcondorMistakes, htcondorWorkerErrors } from '../src/plugins/htcondor/codes.ts';
 import { kubernetesWorkerErrors } from '../src/plugins/kubernetes/codes.ts';
 import { kubernetesErrors } from '../src/clients/kubernetes/codes.ts';
 import { localWorkerErrors } from '../src/plugins/local/codes.ts';
@@ -133,7 +133,7 @@ function errorsPage(): string {
       'Answers of the API server of a cluster, and causes for which thresher did not ask it: reasons of queues and errors of workers.',
       kubernetesErrors,
     ),
-    ...section('Local workers', 'Faults of the work directory of local workers.', localWorkerErrors),
+    ...section('Local workers', 'Faults of the work directory, the slots and the PID namespaces of local workers.', localWorkerErrors),
     ...section(
       'HTCondor',
       "Answers of HTCondor's commands, and causes for which they gave none: reasons of queues and errors of workers.",
@@ -143,7 +143,7 @@ function errorsPage(): string {
     ...section(
       'Configuration',
       'Mistakes in files, in the log at start. Errors refuse the queue; the others go on.',
-      configurationErrors,
+      { ...configurationErrors, ...htcondorMistakes },
     ),
     ...section('Daemon', 'Causes for which a daemon does not start.', daemonErrors),
     ...section('HTTP', 'Messages of the HTTP server, at start and in its answers.', httpErrors),

@@ -149,11 +149,6 @@ export const configurationErrors = {
     remedy:
       'List the CEs in `ceList` of the submitter\'s section, as CRIC does: `[{"ce_endpoint": "HOST:PORT", "ce_flavour": "htcondor-ce"}]`.',
   },
-  'ce-not-from-cric': {
-    meaning:
-      'The queue has `ceEndpoint` or `ceHostname` beside `useCRICGridCE`. thresher uses them; Harvester ignores them and takes the CEs of CRIC.',
-    remedy: 'Write the CEs of CRIC into `ceList`, or set `useCRICGridCE` to `false` to use these.',
-  },
   'server-refused': {
     meaning: 'The API server would refuse the Job of this queue (`check-config --server`).',
     remedy: 'Change the template or the options of the queue as the message says.',

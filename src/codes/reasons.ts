@@ -158,19 +158,6 @@ export const reasons = {
     meaning: 'The submitter found a fault that would make every submission fail.',
     remedy: 'See the message.',
   },
-  'pid-namespace-missing': {
-    meaning:
-      'thresher cannot make PID namespaces for local workers here. A worker can see and end all processes of its user. The PanDA pilot ends orphans that way, the daemon among them, unless `PILOT_NOKILL` is set, as it is by default.',
-    remedy:
-      'Run workers as a user of their own, or let the kernel make namespaces (`user.max_user_namespaces`, `kernel.apparmor_restrict_unprivileged_userns`); `"pidNamespace": "none"` silences this note.',
-    note: true,
-  },
-  'pid-namespace-required': {
-    meaning:
-      '`pidNamespace` is `required`, and thresher cannot make PID namespaces here. It submits nothing.',
-    remedy:
-      'See the message for the cause; let the kernel make namespaces (`user.max_user_namespaces`, `kernel.apparmor_restrict_unprivileged_userns`), install util-linux, or set `"pidNamespace": "auto"`.',
-  },
   'shutting-down': { meaning: 'The daemon is stopping.', remedy: 'Start it again.', ordinary: true },
   'reload-refused': {
     meaning: 'The changed queue file has errors; the queue goes on with its former configuration.',

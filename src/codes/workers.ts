@@ -11,14 +11,6 @@ export const workerErrors = {
       'The submission created nothing on the backend: the daemon died during it, or the backend lost it.',
     remedy: 'Nothing to do: another worker takes its place.',
   },
-  'no-free-slot': {
-    meaning: 'Another queue took the last free slot of this machine in the same moment.',
-    remedy: 'Nothing to do: thresher tries the worker again.',
-  },
-  'spawn-failed': {
-    meaning: 'thresher could not start the process.',
-    remedy: 'See the message: a process limit, missing memory or a missing directory.',
-  },
   'access-point-failed': {
     meaning: "thresher could not make the worker's accessPoint directory.",
     remedy: 'Check the owner, the permissions and the free space of its parent directory.',

@@ -10,7 +10,7 @@ import { httpErrors } from '../codes/http.ts';
 import { reasons } from '../codes/reasons.ts';
 import { storeErrors } from '../codes/store.ts';
 import { workerErrors } from '../codes/workers.ts';
-import { htcondorWorkerErrors } from '../plugins/htcondor/codes.ts';
+import { htcondorMistakes, htcondorWorkerErrors } from '../plugins/htcondor/codes.ts';
 import { kubernetesWorkerErrors } from '../plugins/kubernetes/codes.ts';
 import { localWorkerErrors } from '../plugins/local/codes.ts';
 import type { Reason } from '../worker/reason.ts';
@@ -29,6 +29,7 @@ export const everyCode = {
   ...kubernetesErrors,
   ...htcondorErrors,
   ...htcondorWorkerErrors,
+  ...htcondorMistakes,
   ...credentialErrors,
 } satisfies Codes;
 

@@ -126,7 +126,7 @@ const cases: readonly Case[] = [
   {
     what: 'a pilot longer at work than its Job may be',
     script: 'exec sleep 1000',
-    spec: { activeDeadlineSeconds: 2 },
+    spec: { activeDeadlineSeconds: 10 },
     podSpec: { terminationGracePeriodSeconds: 1 },
     expected: /^failed Error walltime 137; node, start, end$/,
   },

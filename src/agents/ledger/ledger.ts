@@ -13,8 +13,8 @@ import { LiveTable } from './live-table.ts';
 export type Change = Omit<WorkerChange, 'from' | 'at'>;
 
 /**
- * Every write to a worker's row goes through here: the transition table is asked, then the database, and only then the live
- * table, and those who listen. Four rules keep the three in step:
+ * Every write to a worker's row goes through here. A change of status asks the transition table, then writes the database, and
+ * only then the live table, and tells those who listen. Four rules keep the three in step:
  *
  * 1. Changes of status run one after the other: each is judged by the status that the one before it left.
  * 2. New rows (`intend`, `adopt`) need no turn: no change can name a worker before its row is there.

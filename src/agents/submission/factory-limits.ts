@@ -30,6 +30,10 @@ export class FactoryLimits {
   /** The queues as they are configured now, and those that are only followed to their end. */
   configure(queues: readonly QueueConfig[]): void {
     this.#queues = queues;
+    // A queue that comes back later is a new one.
+    const names = new Set(queues.map(({ name }) => name));
+    for (const kept of [this.#buckets, this.#memories])
+      for (const name of kept.keys()) if (!names.has(name)) kept.delete(name);
   }
 
   /** The queues that share what a family may have. */

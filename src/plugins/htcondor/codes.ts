@@ -64,6 +64,15 @@ export const htcondorWorkerErrors = {
   },
 } as const satisfies Record<string, Explanation>;
 
+/** Mistakes in the queue file that only this backend can see. */
+export const htcondorMistakes = {
+  'ce-not-from-cric': {
+    meaning:
+      'The queue has `ceEndpoint` or `ceHostname` beside `useCRICGridCE`. thresher uses them; Harvester ignores them and takes the CEs of CRIC.',
+    remedy: 'Write the CEs of CRIC into `ceList`, or set `useCRICGridCE` to `false` to use these.',
+  },
+} as const satisfies Record<string, Explanation>;
+
 declare module '../../codes/codes.ts' {
-  interface Codes extends Table<typeof htcondorWorkerErrors> {}
+  interface Codes extends Table<typeof htcondorWorkerErrors>, Table<typeof htcondorMistakes> {}
 }

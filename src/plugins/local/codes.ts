@@ -1,7 +1,7 @@
 import type { Table } from '../../codes/codes.ts';
 import type { Explanation } from '../../codes/explanation.ts';
 
-/** The work directory of local workers; workers.ts has the codes that other backends share. */
+/** The work directory, slots and PID namespaces of local workers; `codes/workers.ts` has the codes that other backends share. */
 export const localWorkerErrors = {
   'local-root-lost': {
     meaning:
@@ -20,6 +20,27 @@ export const localWorkerErrors = {
       'thresher could not make or enter the PID namespace of a local worker, so the command of the worker never began. The machine reached a limit on namespaces or processes, or an administrator has forbidden namespaces since the last trial.',
     remedy:
       "See the worker's stderr. thresher tries namespaces again before it submits the next worker; if it cannot make any, `pidNamespace` says whether workers run without.",
+  },
+  'no-free-slot': {
+    meaning: 'Another queue took the last free slot of this machine in the same moment.',
+    remedy: 'Nothing to do: thresher tries the worker again.',
+  },
+  'spawn-failed': {
+    meaning: 'thresher could not start the process.',
+    remedy: 'See the message: a process limit, missing memory or a missing directory.',
+  },
+  'pid-namespace-missing': {
+    meaning:
+      'thresher cannot make PID namespaces for local workers here. A worker can see and end all processes of its user. The PanDA pilot ends orphans that way, the daemon among them, unless `PILOT_NOKILL` is set, as it is by default.',
+    remedy:
+      'Run workers as a user of their own, or let the kernel make namespaces (`user.max_user_namespaces`, `kernel.apparmor_restrict_unprivileged_userns`); `"pidNamespace": "none"` silences this note.',
+    note: true,
+  },
+  'pid-namespace-required': {
+    meaning:
+      '`pidNamespace` is `required`, and thresher cannot make PID namespaces here. It submits nothing.',
+    remedy:
+      'See the message for the cause; let the kernel make namespaces (`user.max_user_namespaces`, `kernel.apparmor_restrict_unprivileged_userns`), install util-linux, or set `"pidNamespace": "auto"`.',
   },
 } as const satisfies Record<string, Explanation>;
 

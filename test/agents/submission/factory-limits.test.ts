@@ -30,6 +30,18 @@ describe('what queues share of limits', () => {
     expect(limits.queueBucket(configOf('B', { submissionRate: 1, submissionBurst: 5 }))).to.not.equal(bucket);
   });
 
+  it('forgets a queue that is no longer there: one that comes back starts anew', () => {
+    const a = configOf('A', { submissionRate: 1, submissionBurst: 5 });
+    const bucket = limits.queueBucket(a);
+    const memory = limits.memory('A');
+    limits.configure([a]);
+    expect(limits.memory('A')).to.equal(memory);
+    limits.configure([]);
+    limits.configure([a]);
+    expect(limits.memory('A')).to.not.equal(memory);
+    expect(limits.queueBucket(a)).to.not.equal(bucket);
+  });
+
   for (const [what, options] of [
     ['rate', { submissionRate: 2, submissionBurst: 5 }],
     ['burst', { submissionRate: 1, submissionBurst: 6 }],
