@@ -133,7 +133,11 @@ function errorsPage(): string {
       'Answers of the API server of a cluster, and causes for which thresher did not ask it: reasons of queues and errors of workers.',
       kubernetesErrors,
     ),
-    ...section('Local workers', 'Faults of the work directory, the slots and the PID namespaces of local workers.', localWorkerErrors),
+    ...section(
+      'Local workers',
+      'Faults of the work directory, the slots and the PID namespaces of local workers.',
+      localWorkerErrors,
+    ),
     ...section(
       'HTCondor',
       "Answers of HTCondor's commands, and causes for which they gave none: reasons of queues and errors of workers.",
