@@ -18,6 +18,7 @@ export interface LiveRow {
   readonly confirmed: boolean;
   readonly nativeStatus: string | null;
   readonly node: string | null;
+  readonly computingElement: string | null;
   readonly startTime: number | null;
 }
 
