@@ -8,6 +8,7 @@ import type { Job } from '../marks.ts';
 import { ceName, cesOf } from '../place/ce-list.ts';
 import type { CeTally } from '../place/ce-tally.ts';
 import { shareAmongCes } from '../place/ce-weight.ts';
+import { elementOf } from '../place/grid-endpoint.ts';
 import type { HTCondorSchedd } from '../schedd.ts';
 import type { HTCondorSubmitterConfig } from '../schema.ts';
 import type { DescribedBatch } from '../template/describe.ts';
@@ -112,8 +113,7 @@ export class Submission {
         if (id === undefined) continue;
         const handle = { batchID: jobIdText(id), submissionHost: schedd.submissionHost };
         schedd.fresh.set(handle.batchID, this.#freshJob(id, workerId, ce));
-        const element = ce === undefined ? {} : { computingElement: ceName(ce) };
-        this.#outcomes.set(workerId, { kind: 'accepted', handle, ...element });
+        this.#outcomes.set(workerId, { kind: 'accepted', handle, ...elementOf(ce && ceName(ce)) });
       }
     } catch (error) {
       const reason = toReason(error);

@@ -43,6 +43,12 @@ describe('the computing element of a worker', () => {
 
   for (const [what, ces, mark, element] of [
     ['its endpoint', { ceEndpoint: 'ce.site.test:9619' }, 'ce.site.test:9619', 'ce.site.test:9619'],
+    [
+      'the host and port of its endpoint',
+      { ceEndpoint: 'https://arc.example.org:443/arex' },
+      'https://arc.example.org:443/arex',
+      'arc.example.org:443',
+    ],
     ['its machine without an endpoint', { ceHostname: 'ce.site.test' }, 'ce.site.test', 'ce.site.test'],
   ] as const)
     it(`is ${what}, in the mark, the outcomes and the observation`, async () => {
