@@ -26,7 +26,7 @@ export interface RowSet<Name extends string> {
  *   FROM has a name, a column that two tables have is qualified, and null is compared by IS DISTINCT FROM.
  *   Upserts are ON CONFLICT with its columns named. JSON is kept as text, and no query looks into a column of it.
  * - No query asks the database for the time: times are parameters, ms UTC, from the daemon's clock.
- * - A database tells that another process wrote through `Connection.changedElsewhere`.
+ * - A database tells that another process wrote through `OpenDatabase.changedElsewhere`.
  */
 export interface Dialect {
   /** A subquery that gives these values, for IN and NOT IN. */

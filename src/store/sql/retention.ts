@@ -4,7 +4,7 @@ import type { Dialect } from '../dialect.ts';
 import type { Between, Pruned, Retention, RetentionStore } from '../retention.ts';
 import type { Tables } from '../tables.ts';
 import { endedAt, isIn } from './conditions.ts';
-import type { FactoryRows } from './connection.ts';
+import type { FactoryRows } from './open-database.ts';
 import { inTransaction } from './transaction.ts';
 
 /** Workers in one transaction: short enough that no other writer waits for it noticeably. */

@@ -3,7 +3,7 @@ import type { Dialect, RowColumn } from '../dialect.ts';
 import { type Tables, workerColumns, type WorkersTable } from '../tables.ts';
 import type { WorkerChange } from '../worker-changes.ts';
 import { factColumns, type WorkerFacts } from '../worker-facts.ts';
-import type { FactoryRows } from './connection.ts';
+import type { FactoryRows } from './open-database.ts';
 import { insertRows } from './insert-rows.ts';
 import { inTransaction } from './transaction.ts';
 

@@ -19,7 +19,7 @@ import type {
 } from '../workers.ts';
 import { alive, ended, isIn } from './conditions.ts';
 import { configsInUse, moveConfig } from './config-places.ts';
-import type { FactoryRows } from './connection.ts';
+import type { FactoryRows } from './open-database.ts';
 import { insertRows } from './insert-rows.ts';
 import { inTransaction } from './transaction.ts';
 import { applyChanges } from './worker-changes.ts';
