@@ -22,7 +22,7 @@ const brought: Readonly<Partial<Record<keyof WorkersTable, (change: WorkerChange
   detail: (change) => change.detail,
 };
 
-/** What the statement below reads of each change. Both sides are built from this table. */
+/** The values that the statement below reads from each change. Both sides are built from this table. */
 const columns = {
   worker_id: integer(({ workerId }) => workerId),
   from_status: text(({ from }) => from),
