@@ -33,7 +33,7 @@ export interface BlackHoleState {
 /** So few are too few to judge by. */
 const fewest = 5;
 
-/** Whether a worker was swallowed: it ended by itself, and at once. What was ended on request says nothing. */
+/** Whether a worker was swallowed: it ended by itself, and at once. An end on request says nothing about the resource. */
 export function swallowed({ status, startTime, endTime }: EndedWorker, lifetime: number): boolean {
   if (status !== 'finished' && status !== 'failed') return false;
   if (endTime === null) return false;
@@ -43,7 +43,7 @@ export function swallowed({ status, startTime, endTime }: EndedWorker, lifetime:
 /**
  * Guards against a resource that swallows pilots: where they end as soon as they start, a factory that keeps its queue full
  * would feed it thousands in an hour. Once half of the last ones were swallowed, only as many are tried as there are good ones
- * to twice their number; once all were, one in each `pause`. It mends itself: each good one lets through two more.
+ * to twice their number; once all were, one in each `pause`. The limit lifts itself: each good worker lets through two more.
  */
 export function blackHole(state: BlackHoleState, options: BlackHoleOptions): Limit | undefined {
   const { lifetime, workers, pause } = options;

@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../codes/codes.ts';
 import type { WorkerStatus } from '../worker/status.ts';
 
-/** What an operator can ask of a running daemon. */
+/** An operator's request to a running daemon. */
 export type Command =
   | { readonly kind: 'pause'; readonly queue: string; readonly reason: string }
   | { readonly kind: 'drain'; readonly queue: string; readonly reason: string }

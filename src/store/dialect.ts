@@ -21,12 +21,13 @@ export interface RowSet<Name extends string> {
  *
  * - The texts for SQLite are those of `test/store/fixtures/sqlite-queries.sql`: a test compares them, because a text that
  *   changes unseen may read every worker where an index has the answer.
- * - No text may depend on how many values a call brings: a database keeps a plan for each text.
+ * - No text may depend on how many ids, names or rows a call brings: a database keeps a plan for each text. A list of
+ *   statuses may stand in the text, since there are only nine of them.
  * - The rest of `sql/` is written in SQL that SQLite and PostgreSQL read alike: names with capitals are quoted, a subquery in
  *   FROM has a name, a column that two tables have is qualified, and null is compared by IS DISTINCT FROM.
  *   Upserts are ON CONFLICT with its columns named. JSON is kept as text, and no query looks into a column of it.
  * - No query asks the database for the time: times are parameters, ms UTC, from the daemon's clock.
- * - A database tells that another process wrote through `Connection.changedElsewhere`.
+ * - A database tells that another process wrote through `OpenDatabase.changedElsewhere`.
  */
 export interface Dialect {
   /** A subquery that gives these values, for IN and NOT IN. */

@@ -12,7 +12,7 @@ export interface ElementCount extends AliveCount {
   readonly computingElement: string;
 }
 
-/** What is counted for monitoring, again and again: each answer comes from an index alone. */
+/** Counts for monitoring. Each answer comes from an index alone, because they are asked for again and again. */
 export interface FigureStore {
   /** The living of all queues; ended workers, the great majority, are not looked at. */
   alive(): Promise<AliveCount[]>;

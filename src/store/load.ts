@@ -12,7 +12,7 @@ export interface LoadRow {
   readonly memory: number;
 }
 
-/** What limits count of the living. */
+/** The living workers as the limits count them. */
 export interface LoadStore {
   /** The living of these queues by kind: intents in flight are among them. */
   alive(queues: readonly string[]): Promise<LoadRow[]>;

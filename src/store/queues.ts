@@ -1,13 +1,13 @@
 import type { Reason } from '../worker/reason.ts';
 
-/** What an operator told a queue; it survives restarts. */
+/** An operator's order to a queue; it survives restarts. */
 export interface Control {
   readonly mode: 'paused' | 'draining';
   readonly reason: string;
   readonly since: number;
 }
 
-/** What the daemon last knew of a queue. */
+/** The last state of a queue that the daemon wrote down. */
 export interface QueueReport {
   readonly queue: string;
   readonly queueStatus: string;

@@ -1,6 +1,6 @@
 import type { FinalStatus } from '../worker/status.ts';
 
-/** What may be deleted. All times are ms UTC, and what is older goes. */
+/** The rows that may be deleted: those older than these times, ms UTC. */
 export interface Retention {
   /** When workers must have ended, by their final status. */
   readonly endedBefore: Readonly<Record<FinalStatus, number>>;
@@ -12,7 +12,7 @@ export interface Retention {
   readonly currentConfigs: ReadonlySet<number> | undefined;
 }
 
-/** What was deleted, or would be. */
+/** How many rows were deleted, or would be. */
 export interface Pruned {
   readonly workers: Readonly<Record<FinalStatus, number>>;
   readonly configs: number;
@@ -27,7 +27,7 @@ export type Between = () => Promise<boolean>;
  * that a living or unswept one is never touched, whatever the times say.
  */
 export interface RetentionStore {
-  /** What `prune` would delete now. */
+  /** Counts the rows that `prune` would delete now. */
   due(retention: Retention): Promise<Pruned>;
   prune(retention: Retention, between: Between): Promise<Pruned>;
   /** Gives the space of deleted rows back to the disk. Needs the database for itself, and as much space again. */

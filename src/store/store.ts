@@ -6,7 +6,7 @@ import type { OrphanStore } from './orphans.ts';
 import type { QueueStore } from './queues.ts';
 import type { RetentionStore } from './retention.ts';
 import { SqlCommandStore } from './sql/commands.ts';
-import type { Connection } from './sql/connection.ts';
+import type { OpenDatabase } from './sql/open-database.ts';
 import { SqlFigureStore } from './sql/figures.ts';
 import { SqlLoadStore } from './sql/load.ts';
 import { SqlOrphanStore } from './sql/orphans.ts';
@@ -51,20 +51,20 @@ export async function openStoreBeside(
 }
 
 /** The store of one factory on an open database, whichever kind of database that is. */
-export function storeOn(connection: Connection, instance: string): Store {
-  const rows = { db: connection.db, dialect: connection.dialect, instance };
+export function storeOn(database: OpenDatabase, instance: string): Store {
+  const rows = { db: database.db, dialect: database.dialect, instance };
   return {
-    file: connection.file,
+    file: database.file,
     workers: new SqlWorkerStore(rows),
     load: new SqlLoadStore(rows),
     ids: new SqlWorkerIds(rows),
     queues: new SqlQueueStore(rows),
     commands: new SqlCommandStore(rows),
     orphans: new SqlOrphanStore(rows),
-    retention: new SqlRetentionStore(rows, () => connection.vacuum()),
+    retention: new SqlRetentionStore(rows, () => database.vacuum()),
     figures: new SqlFigureStore(rows),
-    changedElsewhere: () => connection.changedElsewhere(),
-    errorOf: (error) => connection.errorOf(error),
-    close: () => connection.close(),
+    changedElsewhere: () => database.changedElsewhere(),
+    errorOf: (error) => database.errorOf(error),
+    close: () => database.close(),
   };
 }

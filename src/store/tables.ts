@@ -110,7 +110,7 @@ export interface QueuesTable {
   control: 'paused' | 'draining' | null;
   control_reason: string | null;
   control_time: number | null;
-  /** What the daemon last knew of it, for reading while it is down. */
+  /** The last report of the daemon, for reading while it is down. */
   queue_status: string;
   limits: string;
   reasons: string;
@@ -132,7 +132,7 @@ export interface OrphansTable {
   instance: string;
   connection: string;
   place: string;
-  /** What its mark says, as far as it can be read. */
+  /** Worker and queue by the orphan's mark, each null where the mark does not tell it. */
   worker_id: number | null;
   queue: string | null;
   why: string;

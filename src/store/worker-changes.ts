@@ -3,7 +3,7 @@ import type { WorkerFacts } from './worker-facts.ts';
 
 type Known<Facts> = { readonly [Fact in keyof Facts]?: NonNullable<Facts[Fact]> };
 
-/** One change of one worker. What is absent stays as it is. */
+/** One change of one worker. Absent fields stay as they are. */
 export interface WorkerChange extends Known<WorkerFacts> {
   readonly workerId: number;
   /** The status it must still have; otherwise the change is refused. */

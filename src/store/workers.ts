@@ -5,7 +5,7 @@ import type { WorkerRecord } from './rows.ts';
 import type { TransitionRow } from './tables.ts';
 import type { WorkerChange } from './worker-changes.ts';
 
-/** What a running daemon keeps in memory of each living worker. */
+/** A living worker, with the columns that a running daemon keeps in memory. */
 export interface LiveRow {
   readonly workerId: number;
   readonly queue: string;
@@ -18,6 +18,7 @@ export interface LiveRow {
   readonly confirmed: boolean;
   readonly nativeStatus: string | null;
   readonly node: string | null;
+  readonly computingElement: string | null;
   readonly startTime: number | null;
 }
 
@@ -28,7 +29,7 @@ export interface WorkerFilter {
   readonly limit?: number | undefined;
 }
 
-/** What a listing is held against. */
+/** The columns of a worker that a listing is compared with. */
 export interface Fate {
   readonly status: WorkerStatus;
   readonly swept: boolean;
@@ -53,7 +54,7 @@ export interface EndedWorker {
   readonly endTime: number;
 }
 
-/** Whose missed workers are counted. */
+/** A count of missed workers covers one queue, one site or one computing element. */
 export type MissedScope =
   { readonly queue: string } | { readonly computingSite: string } | { readonly computingElement: string };
 
@@ -80,7 +81,7 @@ export interface WorkerStore {
   /** The newest first. */
   list(filter: WorkerFilter): Promise<WorkerRecord[]>;
   liveRows(): Promise<LiveRow[]>;
-  /** What became of these, and no more than that: for holding whole listings against the rows. */
+  /** The status of these workers, and whether they are swept. Few columns: whole listings are compared with them. */
   fates(workerIds: readonly number[]): Promise<Map<number, Fate>>;
   /** Living workers of this configuration for which an end was asked. */
   toKill(queue: string, configId: number, limit: number): Promise<WorkerRecord[]>;

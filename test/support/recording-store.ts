@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { type CompiledQuery, Kysely, SqliteDialect } from 'kysely';
-import type { Connection } from '../../src/store/sql/connection.ts';
+import type { OpenDatabase } from '../../src/store/sql/open-database.ts';
 import { sqliteDialect } from '../../src/store/sqlite/dialect.ts';
 import { storeError } from '../../src/store/sqlite/errors.ts';
 import { openStore, type Store, storeOn } from '../../src/store/store.ts';
@@ -41,7 +41,7 @@ export async function recordingStore(): Promise<RecordingStore> {
       queries.push(query);
     },
   });
-  const connection: Connection = {
+  const database: OpenDatabase = {
     file,
     db,
     dialect: sqliteDialect,
@@ -51,7 +51,7 @@ export async function recordingStore(): Promise<RecordingStore> {
     close: () => db.destroy(),
   };
   return {
-    store: storeOn(connection, 'factory'),
+    store: storeOn(database, 'factory'),
     sqlite,
     ran() {
       const since = queries;

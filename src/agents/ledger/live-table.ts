@@ -37,8 +37,8 @@ export class LiveTable {
 
   load(rows: readonly LiveRow[]): void {
     for (const row of rows) {
-      const { workerId, queue, placement, configId, status, killed } = row;
-      const fingerprint = digest(status, row.nativeStatus ?? '', row.node ?? '', row.startTime ?? 0);
+      const { workerId, queue, placement, configId, status, killed, nativeStatus } = row;
+      const fingerprint = digest({ ...row, nativeStatus: nativeStatus ?? '' });
       this.add(
         { workerId, queue, placement, configId, status, killed, fingerprint, seenIn: notSeenYet },
         row.confirmed,
@@ -87,14 +87,22 @@ export class LiveTable {
 }
 
 export function fingerprintOf(observation: Observation): number {
-  const { status, nativeStatus, node, startTime } = observation;
-  return digest(status, nativeStatus, node ?? '', startTime ?? 0);
+  return digest(observation);
 }
 
-/** FNV-1a over the facts that are worth a write. 31 bits, so that it is stored without a heap object. */
-function digest(status: string, nativeStatus: string, node: string, startTime: number): number {
+/** The facts that are worth a write, as an observation or a row has them. */
+interface Facts {
+  readonly status: WorkerStatus;
+  readonly nativeStatus: string;
+  readonly node?: string | null;
+  readonly computingElement?: string | null;
+  readonly startTime?: number | null;
+}
+
+/** FNV-1a. 31 bits, so that it is stored without a heap object. */
+function digest({ status, nativeStatus, node, computingElement, startTime }: Facts): number {
   let hash = 0x811c9dc5;
-  const text = `${status}\0${nativeStatus}\0${node}\0${startTime}`;
+  const text = `${status}\0${nativeStatus}\0${node ?? ''}\0${computingElement ?? ''}\0${startTime ?? 0}`;
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
   return hash & 0x3fffffff;
 }

@@ -88,7 +88,8 @@ export function jobOf(raw: Ad, queued: boolean): Job | undefined {
     workerId,
     queue: textOf(raw[queue]),
     configId: numberOf(raw[config]),
-    ce: textOf(raw[ce]) ?? gridEndpoint(textOf(raw['GridResource'])),
+    // Jobs of earlier versions have an empty mark where the queue names `ceHostname` alone.
+    ce: textOf(raw[ce]) || gridEndpoint(textOf(raw['GridResource'])),
     queuedAt: numberOf(raw['QDate']),
     identity: identityOf(raw[identity], workerId),
     ad,

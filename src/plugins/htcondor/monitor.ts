@@ -6,6 +6,7 @@ import { isFinal, type WorkerStatus } from '../../worker/status.ts';
 import type { Worker } from '../../worker/worker.ts';
 import type { CheckResult, Monitor, ObservationSink } from '../contracts/monitor.ts';
 import type { CeTally } from './place/ce-tally.ts';
+import { elementOf } from './place/grid-endpoint.ts';
 import type { HTCondorSchedd } from './schedd.ts';
 import { HTCondorLogs } from './logs.ts';
 import { byId, followed, inQueue, isHalf, jobOfWorker, lookUp, portions, wasNeverWhole } from './look-up.ts';
@@ -240,7 +241,7 @@ export class HTCondorMonitor implements Monitor {
       heldTimeout,
       queued: job.queued,
       ...(payloadType !== undefined && { payloadType }),
-      ...(job.ce !== undefined && { computingElement: job.ce }),
+      ...elementOf(job.ce),
     };
     return stateOf(job.workerId, job.ad, daemon.clock.now(), how);
   }

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { Command, CommandResult, CommandStore, OpenCommand } from '../commands.ts';
 import type { Tables } from '../tables.ts';
-import type { FactoryRows } from './connection.ts';
+import type { FactoryRows } from './open-database.ts';
 
 export class SqlCommandStore implements CommandStore {
   readonly #db: Kysely<Tables>;

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { ConfigPlace } from '../config-places.ts';
 import { alive, ended } from './conditions.ts';
-import type { FactoryRows } from './connection.ts';
+import type { FactoryRows } from './open-database.ts';
 
 const unswept = sql`swept_time IS NULL AND ${ended}`;
 

@@ -3,7 +3,7 @@ import type { Dialect } from '../dialect.ts';
 import type { AliveCount, ElementCount, FigureStore } from '../figures.ts';
 import type { Tables } from '../tables.ts';
 import { alive } from './conditions.ts';
-import type { FactoryRows } from './connection.ts';
+import type { FactoryRows } from './open-database.ts';
 
 export class SqlFigureStore implements FigureStore {
   readonly #db: Kysely<Tables>;

@@ -3,7 +3,7 @@ import type { Dialect } from '../dialect.ts';
 import type { LoadRow, LoadStore } from '../load.ts';
 import type { Tables } from '../tables.ts';
 import { alive, started } from './conditions.ts';
-import type { FactoryRows } from './connection.ts';
+import type { FactoryRows } from './open-database.ts';
 
 export class SqlLoadStore implements LoadStore {
   readonly #db: Kysely<Tables>;

@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import type { Dialect } from '../dialect.ts';
 import type { Orphan, OrphanStore } from '../orphans.ts';
 import type { Tables } from '../tables.ts';
-import type { FactoryRows } from './connection.ts';
+import type { FactoryRows } from './open-database.ts';
 import { inTransaction } from './transaction.ts';
 
 export class SqlOrphanStore implements OrphanStore {

@@ -3,7 +3,7 @@ import type { Kysely } from 'kysely';
 import type { Reason } from '../../worker/reason.ts';
 import type { Control, QueueReport, QueueStore } from '../queues.ts';
 import type { Tables } from '../tables.ts';
-import type { FactoryRows } from './connection.ts';
+import type { FactoryRows } from './open-database.ts';
 
 export class SqlQueueStore implements QueueStore {
   readonly #db: Kysely<Tables>;

@@ -4,7 +4,7 @@ import type { Dialect } from '../dialect.ts';
 import type { Between, Pruned, Retention, RetentionStore } from '../retention.ts';
 import type { Tables } from '../tables.ts';
 import { endedAt, isIn } from './conditions.ts';
-import type { FactoryRows } from './connection.ts';
+import type { FactoryRows } from './open-database.ts';
 import { inTransaction } from './transaction.ts';
 
 /** Workers in one transaction: short enough that no other writer waits for it noticeably. */
@@ -77,9 +77,9 @@ export class SqlRetentionStore implements RetentionStore {
     });
   }
 
-  /** None is left behind by the above; what a damaged or mended database has of them goes too. */
+  /** Deletes transitions without a worker. `#deleteWorkers` leaves none, but a damaged or repaired database may have some. */
   async #deleteLostTransitions(between: Between): Promise<void> {
-    // What comes meanwhile is not looked at: new ones may come faster than this goes.
+    // Transitions written meanwhile are left out: they may come faster than this loop goes.
     const last = await this.#max(sql`transitions`);
     for (let from = 0; from < last;) {
       const next = sql`SELECT id FROM transitions WHERE id > ${from} AND id <= ${last} ORDER BY id LIMIT ${transitionBatch}`;

@@ -3,7 +3,7 @@ import type { Dialect, RowColumn } from '../dialect.ts';
 import { type Tables, workerColumns, type WorkersTable } from '../tables.ts';
 import type { WorkerChange } from '../worker-changes.ts';
 import { factColumns, type WorkerFacts } from '../worker-facts.ts';
-import type { FactoryRows } from './connection.ts';
+import type { FactoryRows } from './open-database.ts';
 import { insertRows } from './insert-rows.ts';
 import { inTransaction } from './transaction.ts';
 
@@ -22,7 +22,7 @@ const brought: Readonly<Partial<Record<keyof WorkersTable, (change: WorkerChange
   detail: (change) => change.detail,
 };
 
-/** What the statement below reads of each change. Both sides are built from this table. */
+/** The values that the statement below reads from each change. Both sides are built from this table. */
 const columns = {
   worker_id: integer(({ workerId }) => workerId),
   from_status: text(({ from }) => from),

@@ -3,7 +3,7 @@ import { endedUnseen } from '../../worker/ended-unseen.ts';
 import type { FinalStatus } from '../../worker/status.ts';
 import type { EndedWorker, MissedScope, QueueCount } from '../workers.ts';
 import { alive, ended, endedAt, started } from './conditions.ts';
-import type { FactoryRows } from './connection.ts';
+import type { FactoryRows } from './open-database.ts';
 
 /** All workers of all queues by status. Each half is read from an index alone: the table itself is far wider. */
 export async function countAll({ db, instance }: FactoryRows): Promise<QueueCount[]> {

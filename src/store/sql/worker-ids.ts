@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import type { Dialect } from '../dialect.ts';
 import type { Tables } from '../tables.ts';
 import type { WorkerIds } from '../worker-ids.ts';
-import type { FactoryRows } from './connection.ts';
+import type { FactoryRows } from './open-database.ts';
 
 export class SqlWorkerIds implements WorkerIds {
   readonly #db: Kysely<Tables>;

@@ -19,7 +19,7 @@ import type {
 } from '../workers.ts';
 import { alive, ended, isIn } from './conditions.ts';
 import { configsInUse, moveConfig } from './config-places.ts';
-import type { FactoryRows } from './connection.ts';
+import type { FactoryRows } from './open-database.ts';
 import { insertRows } from './insert-rows.ts';
 import { inTransaction } from './transaction.ts';
 import { applyChanges } from './worker-changes.ts';
@@ -112,7 +112,7 @@ export class SqlWorkerStore implements WorkerStore {
     const rows = await this.#db
       .selectFrom('workers')
       .select(['worker_id', 'queue', 'placement', 'config_id', 'status', 'attempt', 'kill_time', 'batch_id'])
-      .select(['native_status', 'node_id', 'start_time'])
+      .select(['native_status', 'node_id', 'computing_element', 'start_time'])
       .where('instance', '=', this.#instance)
       .where(sql<boolean>`${alive}`)
       .execute();
@@ -127,6 +127,7 @@ export class SqlWorkerStore implements WorkerStore {
       confirmed: row.batch_id !== null && row.status !== 'pending',
       nativeStatus: row.native_status,
       node: row.node_id,
+      computingElement: row.computing_element,
       startTime: row.start_time,
     }));
   }

@@ -26,7 +26,7 @@ interface Rule {
 
 const quoted = workerStatuses.map((status) => `'${status}'`).join(', ');
 
-/** What no order of events can bring about, by the tables of every version. */
+/** Contradictions that no order of events can bring about. The queries read only columns that every version has. */
 const rules: readonly Rule[] = [
   {
     check: 'transition-without-worker',
@@ -101,7 +101,7 @@ function checkOpen(db: Database.Database): CheckResult {
     return { findings: [...damages, { check: 'not-thresher', message }], counts: {} };
   }
   const findings = [...damages, ...versionFindings(version)];
-  // What the tables of a newer version mean is not known here.
+  // This version does not know the meaning of a newer version's tables.
   if (version.unknown.length > 0) return { findings, counts: {} };
   try {
     const broken = rules.flatMap(({ check, query, message }): Finding[] => {
@@ -113,7 +113,7 @@ function checkOpen(db: Database.Database): CheckResult {
     );
     return { findings: [...findings, ...broken], counts };
   } catch (error) {
-    // Of a damaged file what was found so far is worth more than the place where reading ended.
+    // The findings in a damaged file are worth more to an operator than the place where reading ended.
     if (damages.length === 0 || !isDamage(error)) throw error;
     return { findings, counts: {} };
   }

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { CompiledQuery, Kysely, sql, SqliteDialect } from 'kysely';
 import { ThresherError } from '../../worker/errors.ts';
-import type { Connection } from '../sql/connection.ts';
+import type { OpenDatabase } from '../sql/open-database.ts';
 import { inTransaction } from '../sql/transaction.ts';
 import type { Tables } from '../tables.ts';
 import { sqliteDialect } from './dialect.ts';
@@ -20,7 +20,7 @@ const busyTimeout = 10_000;
  * Opens the database of a daemon, creates it where there is none, and brings it up to date in one transaction.
  * @throws ThresherError `store-newer`, `store-corrupt`, `store-readonly`, `store-full`
  */
-export async function openForDaemon(file: string): Promise<Connection> {
+export async function openForDaemon(file: string): Promise<OpenDatabase> {
   const open = connect(file, {});
   try {
     await migrate(open);
@@ -35,7 +35,7 @@ export async function openForDaemon(file: string): Promise<Connection> {
  * Opens the database beside a daemon that may or may not run. Nothing is created or migrated.
  * @throws ThresherError `store-missing`, `store-newer` and as above
  */
-export async function openBeside(file: string, access: 'read' | 'write'): Promise<Connection> {
+export async function openBeside(file: string, access: 'read' | 'write'): Promise<OpenDatabase> {
   if (!existsSync(file)) throw new ThresherError('store-missing', `there is no database ${file}`, { file });
   const open = connect(file, { readonly: access === 'read', fileMustExist: true });
   try {
@@ -53,7 +53,7 @@ export async function openBeside(file: string, access: 'read' | 'write'): Promis
   }
 }
 
-function connect(file: string, options: Database.Options): Connection {
+function connect(file: string, options: Database.Options): OpenDatabase {
   let opened: Database.Database | undefined;
   let version: unknown;
   try {
@@ -95,7 +95,7 @@ function dataVersion(sqlite: Database.Database): unknown {
   return sqlite.pragma('data_version', { simple: true });
 }
 
-async function migrate(open: Connection): Promise<void> {
+async function migrate(open: OpenDatabase): Promise<void> {
   const unknown = await unknownMigrations(open.db);
   if (unknown.length > 0) throw newer(open.file, unknown);
   // Kysely's own migrator opens no transaction on SQLite: a stop in the middle would leave half a migration, for ever.

@@ -2,7 +2,7 @@ import type { ErrorCode } from '../../codes/codes.ts';
 import { hasCode } from '../../util/files.ts';
 import { messageOf, ThresherError } from '../../worker/errors.ts';
 
-/** What SQLite's result codes mean for an operator. The first that the code begins with counts. */
+/** The meanings of SQLite's result codes for an operator. The first prefix that fits counts. */
 const meanings: readonly (readonly [prefix: string, code: ErrorCode, what: string])[] = [
   ['SQLITE_FULL', 'store-full', 'the disk with the database is full'],
   ['SQLITE_READONLY', 'store-readonly', 'the database cannot be written'],

@@ -1,6 +1,6 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 
-/** What SQLite puts beside a database, and the database itself. */
+/** Ends of the names of a database's files: its own, and those that SQLite puts beside it. */
 const suffixes = ['', '-wal', '-shm', '-journal'];
 
 /** The files of a database, whether they are there or not. */

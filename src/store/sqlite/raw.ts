@@ -43,7 +43,7 @@ export function versionOf(db: Database.Database): Version | undefined {
   };
 }
 
-/** What SQLite finds wrong with the file itself; nothing in a sound one. */
+/** The damages that SQLite finds in the file itself; none in a sound one. */
 export function damagesOf(db: Database.Database): string[] {
   const found = db.prepare('PRAGMA integrity_check(20)').pluck().all() as string[];
   return found.filter((line) => line !== 'ok');

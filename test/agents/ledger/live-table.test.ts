@@ -8,6 +8,7 @@ const observation = (changes: Partial<Observation> = {}): Observation => ({
   status: 'running',
   nativeStatus: 'R',
   node: 'n1',
+  computingElement: 'ce.site.test:9619',
   startTime: 1000,
   observedAt: 5,
   ...changes,
@@ -23,6 +24,7 @@ const row = (changes: Partial<LiveRow> = {}): LiveRow => ({
   confirmed: true,
   nativeStatus: 'R',
   node: 'n1',
+  computingElement: 'ce.site.test:9619',
   startTime: 1000,
   ...changes,
 });
@@ -38,6 +40,7 @@ describe('the fingerprint of an observation', () => {
     status: { status: 'idle' },
     nativeStatus: { nativeStatus: 'S' },
     node: { node: 'n2' },
+    computingElement: { computingElement: 'other.site.test:9619' },
     startTime: { startTime: 1001 },
   } as const)) {
     it(`changes with ${what}`, () => {
@@ -54,7 +57,14 @@ describe('the fingerprint of an observation', () => {
     const table = new LiveTable();
     table.load([
       row(),
-      row({ workerId: 2, status: 'pending', nativeStatus: null, node: null, startTime: null }),
+      row({
+        workerId: 2,
+        status: 'pending',
+        nativeStatus: null,
+        node: null,
+        computingElement: null,
+        startTime: null,
+      }),
     ]);
     expect(table.get(1)?.fingerprint).to.equal(fingerprintOf(observation()));
     const bare: Observation = { workerId: 2, status: 'pending', nativeStatus: '', observedAt: 5 };

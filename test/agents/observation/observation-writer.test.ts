@@ -64,6 +64,17 @@ describe('the writer of observations, while a worker is being submitted', () => 
     expect((await statusOf(1)).status).to.equal('running');
   });
 
+  it('writes a computing element that a later observation names, though nothing else changed', async () => {
+    const computingElement = async () => (await store.workers.byId(2))?.computingElement;
+    writer.add(seen(2));
+    await becomes(2, 'NoPod');
+    await writer.flushed();
+    expect(await computingElement()).to.equal(null);
+    writer.add(seen(2, { computingElement: 'ce.site.test:9619' }));
+    await writer.flushed();
+    expect(await computingElement()).to.equal('ce.site.test:9619');
+  });
+
   it('writes observations of other workers meanwhile', async () => {
     const clock = new ManualClock();
     const log = recordingLog();

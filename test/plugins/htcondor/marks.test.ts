@@ -30,6 +30,7 @@ describe('the marks of a job', () => {
     const GridResource = 'condor schedd.site.test ce.site.test:9619';
     expect(jobOf({ ...ad, thresherCe: 'chosen:1', GridResource }, true)?.ce).to.equal('chosen:1');
     expect(jobOf({ ...ad, GridResource }, true)?.ce).to.equal('ce.site.test:9619');
+    expect(jobOf({ ...ad, thresherCe: '', GridResource }, true)?.ce).to.equal('ce.site.test:9619');
     expect(jobOf(ad, true)?.ce).to.equal(undefined);
   });
 

@@ -59,6 +59,11 @@ export function cesOf(config: CeOptions): CeList {
   return { ces, problems };
 }
 
+/** The name of a CE in marks, counts and rows: a queue may name its CEs by `ceHostname` alone. */
+export function ceName({ endpoint, hostname }: Pick<ChosenCe, 'endpoint' | 'hostname'>): string {
+  return endpoint || hostname;
+}
+
 /** An entry as Harvester reads it from CRIC: no protocol, a port, and for ARC the way it is spoken to. */
 function fromCric(element: ComputingElement, { ceARCGridType, ceQueueName }: CeOptions): ChosenCe {
   const { ce_flavour: flavour, ce_jobmanager: jobmanager, ce_version: version } = element;

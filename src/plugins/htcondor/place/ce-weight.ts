@@ -1,4 +1,5 @@
 import type { ChosenCe } from '../template/placeholders.ts';
+import { ceName } from './ce-list.ts';
 import { draw } from './schedds.ts';
 
 /** Workers of a queue at one CE. */
@@ -93,13 +94,9 @@ export function shareAmongCes(
   options: WeightOptions,
   random: () => number,
 ): ChosenCe[] {
-  const weights = ceWeights(
-    ces.map(({ endpoint }) => endpoint),
-    counts,
-    options,
-  );
+  const weights = ceWeights(ces.map(ceName), counts, options);
   const allFull = [...weights.values()].every((weight) => weight === 0);
-  const weightOf = ({ endpoint }: ChosenCe) => (allFull ? 1 : (weights.get(endpoint) ?? 0));
+  const weightOf = (ce: ChosenCe) => (allFull ? 1 : (weights.get(ceName(ce)) ?? 0));
   // Evenly spaced from where chance begins: one worker alone is a draw like any other.
   const start = random();
   return Array.from({ length: options.newWorkers }, (_, index) => {

@@ -12,8 +12,20 @@ const endpointAt: Readonly<Record<string, number>> = {
 export function gridEndpoint(resource: string | undefined): string | undefined {
   const words = resource?.trim().split(/\s+/) ?? [];
   const word = words[endpointAt[words[0]?.toLowerCase() ?? ''] ?? Infinity];
-  const endpoint = word
-    ?.replace(/^\w+:\/\//, '')
+  return word === undefined ? undefined : bareEndpoint(word);
+}
+
+/** The part of an outcome or observation that names the computing element: empty where there is none. */
+export function elementOf(ce: string | undefined): { readonly computingElement?: string } {
+  // A queue may give its `ceEndpoint` as a URL. Throttling rules compare host:port exactly.
+  const computingElement = ce === undefined ? undefined : bareEndpoint(ce);
+  return computingElement === undefined ? {} : { computingElement };
+}
+
+/** An endpoint without its scheme, path and user; undefined where nothing is left. */
+function bareEndpoint(text: string): string | undefined {
+  const endpoint = text
+    .replace(/^\w+:\/\//, '')
     .replace(/\/.*$/, '')
     .replace(/^.*@/, '');
   return endpoint === '' ? undefined : endpoint;

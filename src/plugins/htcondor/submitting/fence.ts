@@ -6,6 +6,7 @@ import type { FindOutcome } from '../../contracts/submitter.ts';
 import type { HTCondorSchedd } from '../schedd.ts';
 import { halfReason, inQueue, isHalf, jobOfWorker, lookUp, portions } from '../look-up.ts';
 import type { Job } from '../marks.ts';
+import { elementOf } from '../place/grid-endpoint.ts';
 
 /** How long the schedd may take to see that all files of a spooled job have come, ms. */
 const spoolWait = 5000;
@@ -46,8 +47,7 @@ export async function find(
       if (job === undefined) outcomes.set(worker.workerId, { kind: 'absent' });
       else {
         const handle = { batchID: jobIdText(job.id), submissionHost: schedd.submissionHost };
-        const element = job.ce === undefined ? {} : { computingElement: job.ce };
-        outcomes.set(worker.workerId, { kind: 'found', handle, ...element });
+        outcomes.set(worker.workerId, { kind: 'found', handle, ...elementOf(job.ce) });
       }
     }
   } catch (error) {

@@ -2,7 +2,7 @@ import { ThresherError } from '../../../worker/errors.ts';
 import type { Worker } from '../../../worker/worker.ts';
 import type { Rendered, RenderedFile } from '../../contracts/rendered.ts';
 import type { HTCondorSchedd } from '../schedd.ts';
-import { cesOf } from '../place/ce-list.ts';
+import { ceName, cesOf } from '../place/ce-list.ts';
 import type { HTCondorSubmitterConfig } from '../schema.ts';
 import type { SubmitTexts } from './submit-texts.ts';
 
@@ -35,11 +35,11 @@ export async function renderText(
     const path = config[role];
     return path === undefined ? [] : [{ role, path }];
   });
-  const others = ces.slice(1).map(({ endpoint }) => endpoint);
+  const others = ces.slice(1).map(ceName);
   const notes =
     ce === undefined || others.length === 0
       ? []
-      : [`${queue} has ${ces.length} CEs; this is for ${ce.endpoint}, and others are ${others.join(', ')}`];
+      : [`${queue} has ${ces.length} CEs; this is for ${ceName(ce)}, and others are ${others.join(', ')}`];
   return {
     format: 'sdf',
     document: description,

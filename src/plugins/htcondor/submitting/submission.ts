@@ -5,9 +5,10 @@ import type { Worker, WorkerError } from '../../../worker/worker.ts';
 import type { Context } from '../../contracts/context.ts';
 import type { SubmitOutcome } from '../../contracts/submitter.ts';
 import type { Job } from '../marks.ts';
-import { cesOf } from '../place/ce-list.ts';
+import { ceName, cesOf } from '../place/ce-list.ts';
 import type { CeTally } from '../place/ce-tally.ts';
 import { shareAmongCes } from '../place/ce-weight.ts';
+import { elementOf } from '../place/grid-endpoint.ts';
 import type { HTCondorSchedd } from '../schedd.ts';
 import type { HTCondorSubmitterConfig } from '../schema.ts';
 import type { DescribedBatch } from '../template/describe.ts';
@@ -112,8 +113,7 @@ export class Submission {
         if (id === undefined) continue;
         const handle = { batchID: jobIdText(id), submissionHost: schedd.submissionHost };
         schedd.fresh.set(handle.batchID, this.#freshJob(id, workerId, ce));
-        const element = ce === undefined ? {} : { computingElement: ce.endpoint };
-        this.#outcomes.set(workerId, { kind: 'accepted', handle, ...element });
+        this.#outcomes.set(workerId, { kind: 'accepted', handle, ...elementOf(ce && ceName(ce)) });
       }
     } catch (error) {
       const reason = toReason(error);
@@ -124,10 +124,11 @@ export class Submission {
   }
 
   /** The next submission may come before the monitor has seen this one: it must not find the CE as empty as before. */
-  #countAt({ endpoint: ce }: ChosenCe, workers: readonly Worker[]): void {
+  #countAt(chosen: ChosenCe, workers: readonly Worker[]): void {
     const { context, tally } = this.#parts;
     const { queue, clock } = context;
     const queuedAt = clock.now();
+    const ce = ceName(chosen);
     for (const { workerId, placement } of workers) {
       if (this.#outcomes.get(workerId)?.kind !== 'accepted') continue;
       tally.submitted(placement, { workerId, queue, ce, status: 'submitted', queuedAt });
@@ -144,7 +145,7 @@ export class Submission {
       workerId,
       queue,
       configId,
-      ce: ce?.endpoint,
+      ce: ce && ceName(ce),
       queuedAt,
       identity: undefined,
       ad,

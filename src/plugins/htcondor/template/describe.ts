@@ -3,6 +3,7 @@ import { ThresherError, toReason } from '../../../worker/errors.ts';
 import { withHostname } from '../../../util/hostname.ts';
 import type { Worker, WorkerError } from '../../../worker/worker.ts';
 import { identityText, marks } from '../marks.ts';
+import { ceName } from '../place/ce-list.ts';
 import { type BatchFacts, logSubdirOf, type Values, valuesOf } from './placeholders.ts';
 import { hasNewLine } from '../one-line.ts';
 import { classAdText, textOf } from './quoting.ts';
@@ -129,7 +130,7 @@ function marksOf({ factoryId, harvesterId, factoryLog, queue, configId, ce }: De
     `+${marks.identity} = "$(thresherIdentity)"`,
     ...(queue === undefined ? [] : [`+${marks.queue} = ${classAdString(queue)}`]),
     ...(configId === undefined ? [] : [`+${marks.config} = ${configId}`]),
-    ...(ce === undefined ? [] : [`+${marks.ce} = ${classAdString(ce.endpoint)}`]),
+    ...(ce === undefined ? [] : [`+${marks.ce} = ${classAdString(ceName(ce))}`]),
     ...(factoryLog === undefined ? [] : [`dagman_log = ${plain(factoryLog)}`]),
   ];
 }

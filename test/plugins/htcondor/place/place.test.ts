@@ -238,6 +238,16 @@ describe('the weight of a CE', () => {
     expect(share(1, 0, { a: counts(101, 1), b: counts(1, 1) })).to.equal('b');
   });
 
+  it('decides between CEs that only have a machine', () => {
+    const machines = ['a', 'b'].map((hostname) => ({ ...ce, endpoint: '', hostname }));
+    const full = new Map([
+      ['a', counts(101, 1)],
+      ['b', counts(1, 1)],
+    ]);
+    const [chosen] = shareAmongCes(machines, full, { ...usual, newWorkers: 1 }, () => 0);
+    expect(chosen?.hostname).to.equal('b');
+  });
+
   it('divides a batch', () => {
     expect(share(6, 0.3)).to.equal('aaabbb');
     // The weights are 51 and 54.

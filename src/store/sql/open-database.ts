@@ -4,7 +4,7 @@ import type { Dialect } from '../dialect.ts';
 import type { Tables } from '../tables.ts';
 
 /** An open database: everything that a second kind of database has to bring. Counts and sums come from it as numbers. */
-export interface Connection {
+export interface OpenDatabase {
   /** Its file; errors name it. */
   readonly file: string;
   readonly db: Kysely<Tables>;
@@ -19,7 +19,7 @@ export interface Connection {
 }
 
 /** The rows of one factory in a database. */
-export interface FactoryRows extends Pick<Connection, 'db' | 'dialect'> {
+export interface FactoryRows extends Pick<OpenDatabase, 'db' | 'dialect'> {
   /** The factory's id: the queries touch no row of another one. */
   readonly instance: string;
 }
