@@ -1,5 +1,5 @@
 /**
- * What stands between the daemon and a worker's command: a POSIX shell script, since it must be cheap (1 MB each), be on
+ * The shim stands between the daemon and a worker's command: a POSIX shell script, since it must be cheap (1 MB each), be on
  * every machine, and go on when the daemon dies.
  *
  * - The claim is a hard link: atomic, and complete with its content at the moment it appears. Who finds it taken does not

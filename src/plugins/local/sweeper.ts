@@ -27,7 +27,7 @@ export class LocalSweeper implements Sweeper {
 
   async kill(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, GoneOutcome>> {
     const outcomes = new Map<number, GoneOutcome>();
-    // What has not begun must not begin any more.
+    // A worker that has not begun must not begin any more.
     const fences = await fence(this.#host, workers);
     const fenced: Worker[] = [];
     for (const worker of workers) {

@@ -51,7 +51,7 @@ const unreadableClaim: ShimClaim = { by: 'shim', pid: 0, startTicks: 0, bootId: 
 export class WorkDirectory {
   readonly root: string;
   readonly shim: string;
-  /** What stands between the shim and a command with a PID namespace of its own. */
+  /** The script between the shim and a command with a PID namespace of its own. */
   readonly namespaceScript: string;
   readonly #lane: FileLane;
   readonly #tell: (damage: Damage) => void;

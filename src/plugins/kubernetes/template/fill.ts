@@ -250,7 +250,7 @@ function fillTexts(value: unknown, values: PlaceholderValues, expanded = false):
   );
 }
 
-/** What is no label's value by now, since a placeholder stood in it, is encoded. */
+/** Encodes each text that is no label's value by now, since a placeholder stood in it. */
 function labels(written: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(written).map(([key, value]) => [key, isLabelValue(value) ? value : labelOf(value)]),

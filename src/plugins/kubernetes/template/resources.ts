@@ -5,7 +5,7 @@ import type { ContainerShape } from './template-shape.ts';
 
 type Resources = NonNullable<ContainerShape['resources']>;
 
-/** What a worker asks for by the queue, in cores and MiB; a missing one is not asked for. Source: Harvester's k8s_utils. */
+/** A worker's demand by the queue, in cores and MiB; it does not ask for a missing one. Source: Harvester's k8s_utils. */
 interface Wanted {
   readonly request?: number;
   readonly limit?: number;
