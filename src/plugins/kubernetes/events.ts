@@ -85,7 +85,7 @@ export async function lastWarnings(
       return undefined;
     });
   } catch {
-    // A right that not every cluster gives, and only a help.
+    // Not every cluster gives this right, and Events are only a help.
   }
   return new Map([...last].map(([uid, { text }]) => [uid, text]));
 }

@@ -17,10 +17,10 @@ interface Rule {
 }
 
 /**
- * Objects that must stay under a worker's name: nothing else turns a late creation away. The submitter makes a fence, and a Job
- * of a later attempt, only after it closed the connection of each earlier creation: `longestWay` counts from when the
- * server made them. A first attempt is one request, and its Job is what became of that. Under a name without a Job nothing is
- * left that could stay: a kill puts a fence there first.
+ * Objects that must stay under a worker's name: nothing else turns a late creation away. The submitter makes a fence,
+ * and a Job of a later attempt, only after it closed the connection of each earlier creation: `longestWay` counts from
+ * when the server made them. A first attempt is one request, and its Job is the result. Under a name without a Job
+ * nothing is left that could stay: a kill puts a fence there first.
  */
 const rules: readonly Rule[] = [
   { stands: 'fence', attempt: 'any', stays: true },

@@ -39,7 +39,7 @@ export interface SubmitterParts {
 export class K8sSubmitter implements Submitter {
   readonly #parts: SubmitterParts;
   readonly #template: QueueTemplate;
-  /** The result of `credentials` for one version of the template: a pass asks for it several times. */
+  /** The Secrets that `credentials` found in one version of the template: a pass asks for them several times. */
   #mounted: { readonly version: string; readonly names: readonly string[] } | undefined;
 
   constructor(parts: SubmitterParts) {

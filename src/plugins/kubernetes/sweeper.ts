@@ -26,12 +26,12 @@ export interface SweeperParts {
   readonly options: OptionsOf;
 }
 
-/** How long one call waits for what it deleted, ms. What takes longer is `pending`, and the next call goes on. */
+/** How long one call waits for its deletions, ms. A longer one is `pending`, and the next call goes on. */
 const patience = { kill: 5000, remove: 20_000 };
 /** Between two looks, ms. */
 const pauses = { first: 20, longest: 1000 };
 
-/** Asks the cluster to delete one worker. @returns why it stays for now, if so */
+/** Makes the requests for one worker. @returns why it stays for now, if so */
 type Ask = (worker: Worker) => Promise<Reason | undefined>;
 
 /** Between TERM and KILL for the Pods of a worker, s; undefined: as long as each Pod says itself. */

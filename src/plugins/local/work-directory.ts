@@ -282,7 +282,7 @@ export class WorkDirectory {
     return { ...unreadableClaim, ...at };
   }
 
-  /** A small file with the time (ms) it was written. What cannot be one is told of, and counts as none. */
+  /** A small file with the time (ms) it was written. An entry that cannot be one is told of, and counts as none. */
   async #small(workerId: number, name: string): Promise<{ text: string; at: number } | undefined> {
     try {
       const read = await this.#within(workerId, undefined, (inside) => readSmall(inside, name));

@@ -112,7 +112,7 @@ export class Follower {
     for (const [workerId, at] of this.#lookAgain) if (at <= now) this.#look(workerId);
     if (!states.every(({ synced }) => synced)) return;
     if (now >= this.#askAt) this.#askWhy(now);
-    // As fresh as the older of the two watches; while that one is silent, nothing new is known. The end of a break is news.
+    // The older of the two watches counts: while it is silent, nothing new is known. The end of a break is news.
     const aliveAt = Math.min(...states.map((state) => state.aliveAt));
     if (aliveAt <= this.#completedAt && !this.#troubled) return;
     this.#completedAt = aliveAt;

@@ -19,7 +19,7 @@ export interface LookUpOptions {
 /** From so many on one listing of everything costs the server less: for each selection by ids it looks at all objects. */
 const listedWhole = 1000;
 
-/** Looks up the objects of these workers, or of more, now, past every cache: for callers that ask about a large part. */
+/** Looks up the objects of these workers, or of more, now, past every cache: for callers that ask for many. */
 export async function lookUpMany(
   namespace: K8sNamespace,
   workerIds: readonly number[],

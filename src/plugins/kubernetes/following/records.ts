@@ -15,8 +15,8 @@ export interface Kept {
 }
 
 /**
- * Undefined for a Job that is no worker's: a fence, one without our marks, or a copy of a worker's Job under another name,
- * which must not decide about the worker.
+ * Undefined for a Job that is no worker's: a fence, one without our marks, or a copy of a worker's Job under another
+ * name, which must not decide about the worker.
  */
 export function keepJob(object: KubernetesObject, factoryId: string): Kept | undefined {
   const { metadata } = object;

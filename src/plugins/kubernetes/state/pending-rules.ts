@@ -21,9 +21,9 @@ export interface PendingOverride {
 }
 
 /**
- * Each reason to wait and its meaning for the worker. Order matters: the first match counts. A worker whose reason matches
- * none waits until `podQueueTimeLimit`. The reasons are the kubelet's, the scheduler's, and four of our own: NoPod, Terminating, Unknown
- * and Pending.
+ * Each reason to wait and its meaning for the worker. Order matters: the first match counts. A worker whose reason
+ * matches none waits until `podQueueTimeLimit`. The reasons are the kubelet's, the scheduler's, and four of our own:
+ * NoPod, Terminating, Unknown and Pending.
  * Source: kubelet's images/types.go, kuberuntime and container/sync_result.go, Kubernetes 1.36.
  */
 export const pendingRules: readonly PendingRule[] = [
@@ -176,7 +176,7 @@ function sayWaiting({ reason, message, since, container }: Waiting, now: number)
   return `${reason}${where} for ${Math.max(0, Math.round((now - since) / 1000))} s${text}`;
 }
 
-/** Since when a worker without a Pod waits for one, ms UTC. What had its Pod before begins to wait when that is gone. */
+/** Since when a worker without a Pod waits for one, ms UTC. A worker that lost its Pod waits since that loss. */
 export function noPodSince(facts: Facts, withoutPodSince: number | undefined): number | undefined {
   const { status, metadata } = facts.job ?? {};
   const started = timeOf(status?.startTime) ?? timeOf(metadata?.creationTimestamp);

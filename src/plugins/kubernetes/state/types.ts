@@ -1,6 +1,6 @@
 /**
- * The fields that thresher reads of Jobs and Pods, as the API server sends them: times are RFC 3339, and everything may be missing, or
- * `null` where a server writes that.
+ * The fields that thresher reads of Jobs and Pods, as the API server sends them: times are RFC 3339, and everything may
+ * be missing, or `null` where a server writes that.
  */
 type Maybe<T> = T | null;
 
