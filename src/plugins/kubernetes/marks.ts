@@ -85,8 +85,8 @@ export function workerIdOf(metadata: ObjectMeta | undefined): number | undefined
 }
 
 /**
- * Reads the worker of a Job of ours, or of a Pod of the Job of this name, from its annotation. Undefined where that does
- * not fit its name and label: a copy made by hand carries our marks, and must not be taken for the worker.
+ * Reads the worker of a Job of ours, or of a Pod of the Job of this name, from its annotation. Undefined where that
+ * does not fit its name and label: a copy made by hand carries our marks, and must not be taken for the worker.
  */
 export function identityOf(metadata: ObjectMeta | undefined, jobName = metadata?.name): Identity | undefined {
   const read = markedWorker(metadata?.annotations?.[workerAnnotation]);

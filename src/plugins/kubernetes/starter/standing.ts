@@ -45,8 +45,8 @@ export function othersUse(there: StarterMap, user: string): boolean {
 }
 
 /**
- * Decides the deed that lets pilots start. A ConfigMap of Harvester's serves as it is: its script and ours have the same
- * contract. The newest version of ours stays, so that an older factory beside a newer one changes nothing back.
+ * Decides the deed that lets pilots start. A ConfigMap of Harvester's serves as it is: its script and ours have the
+ * same contract. The newest version of ours stays, so that an older factory beside a newer one changes nothing back.
  */
 export function deedFor(there: StarterMap | undefined, { script, version, user }: OwnStarter): Deed {
   if (there === undefined) return { kind: 'create' };
