@@ -29,7 +29,7 @@ export async function checkMonitor(
   return [...(await checkWhere(config, context)), ...badPendingRules(config.pendingRules)];
 }
 
-/** What a namespace may be called. Source: RFC 1123, as Kubernetes' validation has it. */
+/** The names that a namespace may have. Source: RFC 1123, as Kubernetes' validation has it. */
 const namespacePattern = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 
 export async function checkWhere(config: Where, context: CheckContext): Promise<DefinitionProblem[]> {
@@ -100,7 +100,7 @@ async function checkProxy(
     const file = resolve(context.configDir, x509UserProxy);
     const why = await whyNoFile(context, file, 'proxy');
     if (why === undefined) return [];
-    // What renews it may start after the daemon; until then the queue waits with the reason.
+    // The service that renews it may start after the daemon; until then the queue waits with the reason.
     const message = `the proxy ${file} ${why}`;
     return [{ pointer: '/x509UserProxy', severity: 'warning', code: 'file-unreadable', message }];
   }

@@ -10,7 +10,7 @@ import type { Where } from './schema.ts';
 /** Requests per second where no queue of the cluster says anything. */
 const usualRate = 200;
 
-/** What all namespaces of one cluster share: the client, its pace, and which cluster it is. */
+/** Shared by all namespaces of one cluster: the client, its pace, and which cluster it is. */
 export class Cluster {
   readonly client: KubernetesClient;
   readonly pin: ClusterPin;

@@ -17,7 +17,7 @@ export interface DryRunParts {
   readonly needs: Needs;
 }
 
-/** What the API server says to a Job by its own schema and admission, without keeping it. */
+/** Has the API server check a Job by its own schema and admission, without keeping it. */
 export async function dryRun(
   { namespace, rights, needs }: DryRunParts,
   template: KubernetesTemplate,
@@ -30,7 +30,7 @@ export async function dryRun(
       return missing.map(({ message }) => ({ pointer: '/k8s_config_file', code: 'server-refused', message }));
     const missed = await rights.missed(signal);
     const { warnings } = await namespace.client.dryRun(namespace.jobs, job, { signal });
-    // What takes a worker's place after a crash must get in, too.
+    // The API server must also admit the fence, which takes a worker's place after a crash.
     await namespace.client.dryRun(namespace.jobs, asFence(job, 1), { signal });
     const warned = { severity: 'warning', code: 'server-warned' } as const;
     return [
@@ -62,7 +62,7 @@ export async function dryRun(
   }
 }
 
-/** Where in the template the field stands that a message names. What thresher adds there is at the nearest place above. */
+/** Finds the field of a message in the template. A field that thresher added gets the nearest place above. */
 function placeOf(message: string, { file, lineOf }: KubernetesTemplate) {
   const named = field.exec(message)?.[0] ?? '';
   const pointer = named === '' ? '' : toPointer(named.split(/[.[\]]+/).filter((part) => part !== ''));

@@ -5,7 +5,7 @@ import type { K8sNamespace } from './namespace.ts';
 
 const kind = { group: '', version: 'v1', resource: 'events' };
 
-/** What `kubectl describe job`, and `kubectl get events` after it is gone, shows of a decision of ours. */
+/** A decision of ours, as `kubectl describe job` shows it, and `kubectl get events` after the Job is gone. */
 export interface Decision {
   readonly job: { readonly name: string; readonly uid: string };
   readonly reason: 'GivenUp' | 'Killed';
@@ -85,7 +85,7 @@ export async function lastWarnings(
       return undefined;
     });
   } catch {
-    // A right that not everybody gives, and only a help.
+    // Not every cluster gives this right, and Events are only a help.
   }
   return new Map([...last].map(([uid, { text }]) => [uid, text]));
 }

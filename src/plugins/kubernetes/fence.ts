@@ -61,7 +61,7 @@ export function fencedAttempt(metadata: ObjectMeta | undefined): number | undefi
   return text === undefined ? undefined : Number(text) || 0;
 }
 
-/** What stands under a worker's name. `createdAt` is ms UTC by the cluster's clock, NaN where it does not say. */
+/** The object under a worker's name. `createdAt` is ms UTC by the cluster's clock, NaN where it does not say. */
 export type Standing =
   | { readonly kind: 'worker'; readonly handle: Handle; readonly createdAt: number }
   | { readonly kind: 'fence'; readonly attempt: number; readonly uid: string; readonly createdAt: number }
@@ -102,7 +102,7 @@ export function handleOf(name: string, uid: string | undefined): Handle {
   return { batchID: name, ...(uid && { uid }) };
 }
 
-/** How often somebody else may be quicker. */
+/** How often `fence` tries. Another client may take the name first each time. */
 const turns = 3;
 
 /**

@@ -17,10 +17,10 @@ interface Rule {
 }
 
 /**
- * What must stay under a worker's name, since nothing else turns a late creation away. The submitter makes a fence, and a Job
- * of a later attempt, only after it closed the connection of each earlier creation: `longestWay` counts from when the
- * server made them. A first attempt is one request, and its Job is what became of that. Under a name without a Job nothing is
- * left that could stay: a kill puts a fence there first.
+ * Objects that must stay under a worker's name: nothing else turns a late creation away. The submitter makes a fence,
+ * and a Job of a later attempt, only after it closed the connection of each earlier creation: `longestWay` counts from
+ * when the server made them. A first attempt is one request, and its Job is the result. Under a name without a Job
+ * nothing is left that could stay: a kill puts a fence there first.
  */
 const rules: readonly Rule[] = [
   { stands: 'fence', attempt: 'any', stays: true },
@@ -42,7 +42,7 @@ export function keptFor(
   );
   if (rule?.stays !== true || !('createdAt' in standing)) return undefined;
   const left = standing.createdAt + longestWay - now;
-  // What the server gives no time for stays for no time.
+  // An object without a creation time from the server does not stay.
   if (!(left > 0)) return undefined;
   const what = standing.kind === 'fence' ? 'its fence' : 'its Job';
   const message = `an earlier creation of worker ${workerId} may still reach the API server: ${what} stays for another ${Math.ceil(left / 1000)} s`;

@@ -9,7 +9,7 @@ import { factsOf, hasBegun } from './state/pod-facts.ts';
 import { keepPod } from './following/records.ts';
 import type { Pod } from './state/types.ts';
 
-/** Whose log is read. */
+/** The container whose log is read. */
 interface Source {
   readonly pod: string;
   readonly container: string;
@@ -115,7 +115,7 @@ export class K8sLogs implements LogReader {
     try {
       yield* client.logs(this.#namespace.pod(pod, 'log'), { container, ...options });
     } catch (error) {
-      // Whoever asked does not want any more.
+      // The caller wants no more lines.
       if (options.signal.aborted) return;
       if (isKubernetesError(error, 'kubernetes-not-found', 'kubernetes-refused'))
         throw new ThresherError('no-log', `the log of Pod ${pod} cannot be had: ${error.message}`);

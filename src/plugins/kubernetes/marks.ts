@@ -40,7 +40,7 @@ export function labelOf(text: string): string {
   return kept === '' ? digest : `${kept}-${digest}`;
 }
 
-/** What a worker's row is made of again: all of it but the handle. */
+/** Enough to make a worker's row again: all of it but the handle. */
 export type Identity = Omit<Worker, 'handle'>;
 
 export function marksOf(
@@ -85,8 +85,8 @@ export function workerIdOf(metadata: ObjectMeta | undefined): number | undefined
 }
 
 /**
- * Who a Job of ours is, or a Pod of the Job of this name, by its annotation; undefined where that does not fit its name and label: a copy that somebody made
- * by hand carries our marks, and must not be taken for the worker.
+ * Reads the worker of a Job of ours, or of a Pod of the Job of this name, from its annotation. Undefined where that
+ * does not fit its name and label: a copy made by hand carries our marks, and must not be taken for the worker.
  */
 export function identityOf(metadata: ObjectMeta | undefined, jobName = metadata?.name): Identity | undefined {
   const read = markedWorker(metadata?.annotations?.[workerAnnotation]);

@@ -10,7 +10,7 @@ import { factoryLabel, labelOf } from './marks.ts';
 /** How many Events are written per second, and at once: a mass kill is no reason to fill those of the cluster. */
 const eventRate = { perSecond: 5, burst: 25 };
 
-/** What the submitter, monitor and sweeper of all queues in one namespace of one cluster share. */
+/** Shared by the submitters, monitors and sweepers of all queues in one namespace of one cluster. */
 export class K8sNamespace {
   readonly #clock: Clock;
   readonly client: KubernetesClient;

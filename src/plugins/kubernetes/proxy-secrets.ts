@@ -16,14 +16,14 @@ export interface ProxySecret {
 
 const kind = { group: '', version: 'v1', resource: 'secrets' };
 const key = 'proxy';
-/** After so long it is made sure that a Secret is still there, ms: somebody may have removed it. */
+/** After so long thresher makes sure that a Secret is still there, ms: an operator may have removed it. */
 const trusted = 60_000;
 /** A Secret is left alone for so long after it was last given to a Job, ms. */
 const keepUnused = 3_600_000;
 
 /**
  * Proxies that pilots get as `proxyContent`, one Secret per queue and content: what Harvester puts into plain environment,
- * where everybody who may read Pods reads it.
+ * where every user who may read Pods reads it.
  */
 export class ProxySecrets {
   readonly #namespace: K8sNamespace;
@@ -96,12 +96,12 @@ export class ProxySecrets {
       ({ metadata }) => metadata,
     );
     for (const { name = '', uid } of items as ObjectMeta[]) {
-      // Of an earlier daemon nobody knows when it used it last: counted from now.
+      // An earlier daemon used it at an unknown time: counted from now.
       if (!this.#known.has(name)) this.#known.set(name, { used: this.#clock.monotonic(), made: -Infinity });
       if (this.#isUsed(name)) continue;
       const labelSelector = `${proxySecretLabel}=${name}`;
       if (await client.exists(jobs, { labelSelector, signal })) continue;
-      // Somebody may have asked for it meanwhile.
+      // The submitter may have asked for it meanwhile.
       if (this.#isUsed(name)) continue;
       this.#known.delete(name);
       const path = objectPath(kind, namespace, name);

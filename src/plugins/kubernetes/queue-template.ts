@@ -9,7 +9,7 @@ import type { K8sDaemon, K8sSubmitterConfig } from './schema.ts';
 import { fill, type FilledJob } from './template/fill.ts';
 import { type KubernetesTemplate, loadTemplate } from './template/template.ts';
 
-/** What one configuration of a queue makes Jobs of. */
+/** The template of a queue as one configuration chooses it. */
 export interface TemplateChoice {
   readonly config: K8sSubmitterConfig;
   readonly configDir: string;

@@ -5,7 +5,7 @@ import type { Reason } from '../../worker/reason.ts';
 import type { K8sNamespace } from './namespace.ts';
 import { starterName } from './template/starter.ts';
 
-/** What a queue needs beside the rights of every queue. */
+/** The needs of a queue beside the rights of every queue. */
 export interface Needs {
   /** Its proxy goes through a Secret. */
   readonly secrets: boolean;
@@ -16,27 +16,27 @@ export interface Needs {
 interface Right {
   readonly group: string;
   readonly resource: string;
-  /** Of one object alone. */
+  /** The right counts for this object alone. */
   readonly name?: string;
   readonly verbs: readonly string[];
 }
 
-/** What every queue needs; templates/kubernetes/rbac.yaml gives it. */
+/** Every queue needs these; templates/kubernetes/rbac.yaml gives them. */
 const workerRights: readonly Right[] = [
   { group: 'batch', resource: 'jobs', verbs: ['create', 'get', 'list', 'watch', 'delete'] },
   { group: '', resource: 'pods', verbs: ['list', 'watch', 'delete'] },
 ];
-/** What it needs beside, where the proxy goes through a Secret. */
+/** A queue needs these, too, where the proxy goes through a Secret. */
 const secretRights: readonly Right[] = [
   { group: '', resource: 'secrets', verbs: ['create', 'list', 'delete'] },
 ];
-/** What it needs beside, where the template has no command. A creation cannot be limited to a name. */
+/** A queue needs these, too, where the template has no command. A creation cannot be limited to a name. */
 const starterRights: readonly Right[] = [
   { group: '', resource: 'configmaps', verbs: ['create'] },
   { group: '', resource: 'configmaps', name: starterName, verbs: ['get', 'patch', 'delete'] },
 ];
 
-/** What a queue works without, a little worse, and what is lost then. */
+/** A queue works without these, a little worse; `without` says what is lost then. */
 const usefulRights: readonly (Right & { readonly without: string })[] = [
   { group: '', resource: 'pods/log', verbs: ['get'], without: '`thresher logs` reads nothing' },
   {
@@ -54,7 +54,7 @@ const reviews = collectionPath({
   resource: 'selfsubjectaccessreviews',
 });
 
-/** How long an answer counts, ms: rights are taken away seldom, and given while somebody waits for it. */
+/** How long an answer counts, ms: an admin seldom takes rights away, and gives them while an operator waits. */
 const keepAllowed = 300_000;
 const keepDenied = 10_000;
 
@@ -123,7 +123,7 @@ export class Rights {
       };
       return answer.status?.allowed !== false;
     } catch (error) {
-      // Who may not ask learns it from the call itself.
+      // Without the right to ask, thresher learns of a missing right from the call itself.
       if (isKubernetesError(error, 'kubernetes-forbidden', 'kubernetes-no-api')) return true;
       throw error;
     }

@@ -39,7 +39,7 @@ export interface SubmitterParts {
 export class K8sSubmitter implements Submitter {
   readonly #parts: SubmitterParts;
   readonly #template: QueueTemplate;
-  /** What `credentials` found in the template as it was: it is asked for several times in a pass. */
+  /** The Secrets that `credentials` found in one version of the template: a pass asks for them several times. */
   #mounted: { readonly version: string; readonly names: readonly string[] } | undefined;
 
   constructor(parts: SubmitterParts) {
@@ -129,7 +129,7 @@ export class K8sSubmitter implements Submitter {
 
   async rehearse(worker: Worker, signal: AbortSignal): Promise<readonly DefinitionProblem[]> {
     const template = await this.#template.read();
-    // What is wrong with the file was said before.
+    // The checks before the rehearsal told the problems of the file.
     if (Array.isArray(template)) return [];
     // The Secret is made with the first worker; the server does not ask for it before its Pod starts.
     const proxySecret = this.#proxyFile() === undefined ? undefined : { name: 'not-made-yet', key: 'proxy' };
@@ -231,7 +231,7 @@ export class K8sSubmitter implements Submitter {
       const { mtimeNs, ctimeNs, ino, size } = found;
       return [mtimeNs, ctimeNs, ino, size].join(' ');
     } catch {
-      // What is wrong with it is said by who reads it.
+      // The reader of the file tells its problems.
       return '';
     }
   }

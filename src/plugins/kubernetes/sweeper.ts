@@ -26,12 +26,12 @@ export interface SweeperParts {
   readonly options: OptionsOf;
 }
 
-/** How long one call waits for what it deleted, ms. What takes longer is `pending`, and the next call goes on. */
+/** How long one call waits for its deletions, ms. A longer one is `pending`, and the next call goes on. */
 const patience = { kill: 5000, remove: 20_000 };
 /** Between two looks, ms. */
 const pauses = { first: 20, longest: 1000 };
 
-/** What is asked of the cluster for one worker. @returns why it stays for now, if so */
+/** Makes the requests for one worker. @returns why it stays for now, if so */
 type Ask = (worker: Worker) => Promise<Reason | undefined>;
 
 /** Between TERM and KILL for the Pods of a worker, s; undefined: as long as each Pod says itself. */
@@ -63,7 +63,7 @@ export class K8sSweeper implements Sweeper {
     const ask: Ask = async (worker) => {
       const { workerId, name, handle } = worker;
       const { job, pods } = found.objectsOf(workerId);
-      // What has not begun must not begin any more.
+      // A worker that has not begun must not begin any more.
       const known = job?.uid ?? handle?.uid;
       const uid =
         known ?? (pods.length > 0 ? undefined : (await fence(namespace, worker, makeJob, signal))?.uid);
@@ -91,7 +91,7 @@ export class K8sSweeper implements Sweeper {
       const { workerId, name, handle } = worker;
       namespace.refused.delete(workerId);
       const own = handle?.uid;
-      // A first attempt was one request, and this Job is what became of it: nobody has to look.
+      // A first attempt was one request, and this Job is its result: the sweeper need not look.
       const first = worker.attempt === 1 && typeof own === 'string';
       if (first && (await this.#deleteJob({ name, uid: own }, signal))) return undefined;
       const standing = await standingOf(namespace, worker, signal);
@@ -215,7 +215,7 @@ export class K8sSweeper implements Sweeper {
     return outcomes;
   }
 
-  /** What is still there of these workers; Pods whose Job is gone are deleted here, since the cluster takes its time. */
+  /** Looks up what is left of these workers. Deletes Pods whose Job is gone, since the cluster takes its time. */
   async #left(
     workers: readonly Pick<Worker, 'workerId' | 'queue'>[],
     graceOf: GraceOf,

@@ -14,7 +14,7 @@ import { systemUptime, ticksPerSecond, type Uptime } from './uptime.ts';
 import { type Damage, WorkDirectory } from './work-directory.ts';
 import type { EndReason, Exit, Marked, ShimClaim } from './worker-files.ts';
 
-/** What a worker is at a moment, read from its directory and the kernel. */
+/** The state of a worker at a moment, read from its directory and the kernel. */
 export type LocalState =
   /** Nothing began, and may yet; or nothing is left of it. */
   | { readonly kind: 'unclaimed' }
@@ -32,7 +32,7 @@ export type LocalState =
 /** A worker that began. */
 export type BegunState = Exclude<LocalState, { kind: 'unclaimed' | 'fenced' }>;
 
-/** What a worker takes of the machine. */
+/** A worker's share of the machine. */
 interface Share {
   readonly cpu: number;
   readonly memory: number;

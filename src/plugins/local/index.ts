@@ -26,7 +26,7 @@ export const localBackend = defineBackend({
       ['dummy_singleton_submitter', 'DummySingletonSubmitter'],
       ['dummy_mcore_submitter', 'DummyMcoreSubmitter'],
     ),
-    // Pilots of this machine harm nobody else by being started.
+    // Pilots that start on this machine harm no other user.
     defaultDemand: 'fill',
     config: LocalSubmitterConfig,
     connections,

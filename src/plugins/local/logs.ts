@@ -69,7 +69,7 @@ export class LocalLogs implements LogReader {
 /** Bytes from a position on, as many as there are. */
 type ReadAt = (position: number, length: number) => Promise<Buffer>;
 
-/** Where the last `lines` lines begin. */
+/** The position at which the last `lines` lines begin. */
 async function startOfTail(read: ReadAt, size: number, lines: number, signal: AbortSignal): Promise<number> {
   const first = Math.max(0, size - longestTail);
   let end = size;
@@ -89,7 +89,7 @@ async function startOfTail(read: ReadAt, size: number, lines: number, signal: Ab
   return end;
 }
 
-/** A disk that hangs keeps the file until it answers: the close goes on, and whoever read it does not wait for that. */
+/** A disk that hangs keeps the file until it answers: the close goes on, and the reader does not wait for that. */
 async function close(file: FileHandle, lane: FileLane, log: Log): Promise<void> {
   const tell = (error: unknown) => {
     log.warn('a log of a worker could not be closed', { ...toReason(error) });

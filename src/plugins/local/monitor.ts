@@ -72,7 +72,7 @@ export class LocalMonitor implements Monitor {
     return results;
   }
 
-  /** Of queues that share the directory the first one says it. */
+  /** The first of the queues that share the directory gives the options. */
   get #options(): LocalMonitorConfig {
     return this.#daemon.queues.find(({ monitor }) => monitor !== undefined)?.monitor ?? defaults();
   }
@@ -96,7 +96,7 @@ export class LocalMonitor implements Monitor {
     return [];
   }
 
-  /** What workers left running in the background ends with them, as in every batch system. */
+  /** Processes that workers left in the background end with them, as in every batch system. */
   #endLeftovers(ended: readonly Worker[], signal: AbortSignal): void {
     if (ended.length > 0) this.#end(ended, undefined, signal);
   }

@@ -10,7 +10,7 @@
  *   has ended, in whatever way: then PID 1 ends, and the kernel ends all that is left in the namespace. A pilot may kill
  *   `cat`, which starts anew, but not PID 1. The session of their own keeps them out of the pilot's process group.
  * - PID 1 and `cat` carry no mark: they are no part of the worker, and go with it.
- * - The pipe's name goes at the last moment before the command begins, inside. Where it is still there at the end, no
+ * - The pipe's name goes at the last moment before the command begins, inside. If it is still there at the end, no
  *   namespace could be made or entered, and the shim says so in the exit file.
  * - The command's /proc is mounted anew, in a mount namespace that still sees what the host mounts later.
  */

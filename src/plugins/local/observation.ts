@@ -2,7 +2,7 @@ import type { Observation } from '../../worker/observation.ts';
 import type { BegunState } from './host.ts';
 import type { EndReason, Exit } from './worker-files.ts';
 
-/** What a state means for the worker. A worker that was ended on purpose is not `failed` of itself. */
+/** Translates a state into an observation. A worker that was ended on purpose is not `failed` of itself. */
 export function toObservation(workerId: number, state: BegunState, node: string, now: number): Observation {
   const { at } = state.claim;
   const common = {

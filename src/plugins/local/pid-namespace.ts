@@ -36,14 +36,14 @@ export const ways: readonly Way[] = [
   { title: 'in a user namespace, as its root', options: '--user --map-root-user --pid', enter: mountProc },
 ];
 
-/** What a queue's `pidNamespace` may be. */
+/** The values of a queue's `pidNamespace`. */
 export type Wish = 'auto' | 'required' | 'none';
 
 /** Whether this machine gives its user PID namespaces. */
 export type Availability =
   { readonly kind: 'available'; readonly way: Way } | { readonly kind: 'missing'; readonly why: string };
 
-/** What a queue does about it: `way` is how its workers are started, `note` and `problem` are told to the operator. */
+/** A queue's decision about it: `way` is how its workers start; the operator hears `note` and `problem`. */
 export interface Decision {
   readonly way?: Way;
   readonly note?: Reason;
@@ -89,7 +89,7 @@ const trial = [
   '[ "$1" = "$$" ] && [ "$4" = 0 ] && [ "$$" -lt 100 ] && echo alone',
 ].join('\n');
 
-/** Where workers will run, and so where namespaces are tried. */
+/** Workers will run here, and so thresher tries namespaces here. */
 export interface TrialPlace {
   /** The work directory: other directories may be read-only for the daemon, and a file system may know no FIFOs. */
   readonly root: string;

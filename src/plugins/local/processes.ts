@@ -40,7 +40,7 @@ export async function isAlive(id: ProcessId, bootId: string): Promise<boolean> {
 
 /** A worker's process group, by its leader's pid. */
 export interface Group {
-  /** What the environment of its processes carries: `THRESHER_WORKER_DIR=...`. */
+  /** The environment of its processes carries this: `THRESHER_WORKER_DIR=...`. */
   readonly mark: string;
   readonly leaderStartTicks: number;
 }

@@ -63,8 +63,8 @@ async function scanOne(host: LocalHost, name: string, snapshot: Snapshot): Promi
     if (marked.value.factory !== host.factoryId) return { kind: 'other' };
     const { worker } = marked.value;
     const state = await host.look(worker, snapshot);
-    // Whose end is seen here by a listing is left to the monitor, which has yet to show it. And a submission that went on
-    // meanwhile knows better: it may be at a later attempt than what was read here.
+    // A listing leaves a worker that ended to the monitor, which has yet to show the end. And a submission that went on
+    // meanwhile knows better: it may be at a later attempt than the one read here.
     const over = state.kind === 'ended' || state.kind === 'fenced';
     if (!over && !host.live.has(worker.workerId) && (await host.directory.marked(name)) !== undefined)
       host.keep(marked.value, state.kind === 'running' ? state.claim : undefined);

@@ -1,9 +1,9 @@
 /**
- * What stands between the daemon and a worker's command: a POSIX shell script, since it must be cheap (1 MB each), be on
- * every machine, and go on when the daemon dies.
+ * The shim stands between the daemon and a worker's command: a POSIX shell script, since it must be cheap (1 MB each),
+ * be on every machine, and go on when the daemon dies.
  *
- * - The claim is a hard link: atomic, and complete with its content at the moment it appears. Who finds it taken does not
- *   start the command. That is how a recovering daemon fences an attempt of which it does not know whether it still comes.
+ * - The claim is a hard link: atomic, and complete with its content at the moment it appears. A shim that finds it
+ *   taken does not start the command. So a recovering daemon fences an attempt that may still come.
  * - The command runs in the foreground: the shell then keeps a TERM until the command has ended, and so lives to write
  *   the exit status. A trap with an action (not an ignored signal) is not inherited by the command.
  * - `exit` is renamed into place: it is there as a whole or not at all. Start and end are the mtimes of `claim.N` and `exit`.

@@ -24,7 +24,7 @@ const startsAtOnce = 8;
 /** How long a started shim may take to its claim, ms: more than the slowest machine needs under load. */
 const claimWait = 10_000;
 
-/** What a pilot inherits from the daemon; everything else may be the daemon's own secret. */
+/** A pilot inherits these variables from the daemon; any other may be the daemon's own secret. */
 const inherited = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR'];
 
 interface ToStart {
@@ -192,7 +192,7 @@ export class LocalSubmitter implements Submitter {
     const base = Object.fromEntries(
       inherited.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])),
     );
-    // Given up meanwhile: whoever did that may have concluded that it never starts.
+    // Given up meanwhile: the caller may have concluded that the worker never starts.
     if (signal.aborted) return this.#refused(worker, 'shutting-down', 'the submission was given up');
     const child = spawn(
       '/bin/sh',

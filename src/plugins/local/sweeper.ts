@@ -11,7 +11,7 @@ import { scan } from './scan.ts';
 import { type LocalDaemon, LocalSweeperConfig } from './schema.ts';
 
 const removalsAtOnce = 16;
-/** How long one call waits for ends, ms. What needs longer is `pending`, and the next call goes on with its grace. */
+/** How long one call waits for ends, ms. A longer end is `pending`, and the next call goes on with its grace. */
 const patience = 2000;
 
 const defaults = defaultsOf(LocalSweeperConfig);
@@ -27,7 +27,7 @@ export class LocalSweeper implements Sweeper {
 
   async kill(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, GoneOutcome>> {
     const outcomes = new Map<number, GoneOutcome>();
-    // What has not begun must not begin any more.
+    // A worker that has not begun must not begin any more.
     const fences = await fence(this.#host, workers);
     const fenced: Worker[] = [];
     for (const worker of workers) {

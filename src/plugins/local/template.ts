@@ -14,7 +14,7 @@ import {
 import { hostnameFor } from '../../util/hostname.ts';
 import { LocalTemplate } from './schema.ts';
 
-/** What Harvester's Dummy plugins stand for: a pilot that does nothing for a moment and takes no slot. */
+/** Stands in for Harvester's Dummy plugins: a pilot that does nothing for a moment and takes no slot. */
 export const builtInTemplate: LocalTemplate = {
   command: '/bin/sh',
   args: ['-c', 'echo "pilot $HARVESTER_WORKER_ID of $HARVESTER_ID at $computingSite"; sleep 3'],
@@ -142,7 +142,7 @@ function placeholderValues(worker: Worker, context: FillContext): PlaceholderVal
   };
 }
 
-/** What `env` and `cwd` of a template may name. */
+/** The names that `env` and `cwd` of a template may use. */
 export const knownPlaceholders: ReadonlySet<string> = new Set([
   ...identityPlaceholders,
   'workerDir',

@@ -51,7 +51,7 @@ const unreadableClaim: ShimClaim = { by: 'shim', pid: 0, startTicks: 0, bootId: 
 export class WorkDirectory {
   readonly root: string;
   readonly shim: string;
-  /** What stands between the shim and a command with a PID namespace of its own. */
+  /** The script between the shim and a command with a PID namespace of its own. */
   readonly namespaceScript: string;
   readonly #lane: FileLane;
   readonly #tell: (damage: Damage) => void;
@@ -282,7 +282,7 @@ export class WorkDirectory {
     return { ...unreadableClaim, ...at };
   }
 
-  /** A small file with the time (ms) it was written. What cannot be one is told of, and counts as none. */
+  /** A small file with the time (ms) it was written. An entry that cannot be one is told of, and counts as none. */
   async #small(workerId: number, name: string): Promise<{ text: string; at: number } | undefined> {
     try {
       const read = await this.#within(workerId, undefined, (inside) => readSmall(inside, name));

@@ -17,7 +17,7 @@ export type Claim = ShimClaim | { readonly by: 'fence' };
 export interface Marked {
   readonly factory: string;
   readonly worker: Worker;
-  /** What it takes of `maxSlots` and `maxMemory`. */
+  /** Its share of `maxSlots`, and of `maxMemory` below. */
   readonly cpu: number;
   readonly memory: number;
 }

@@ -20,7 +20,7 @@ const keptLog = 4096;
 const logPatience = 30_000;
 /** Logs read side by side: many workers may fail at once. */
 const logsAtOnce = 4;
-/** What ended longer ago than this was most likely shown before the daemon's last start, ms. */
+/** A worker that ended longer ago than this was most likely shown before the daemon's last start, ms. */
 const logsOfLast = 3_600_000;
 
 /** After so long a Job without a Pod is asked about, and again after that, ms. */
@@ -112,7 +112,7 @@ export class Follower {
     for (const [workerId, at] of this.#lookAgain) if (at <= now) this.#look(workerId);
     if (!states.every(({ synced }) => synced)) return;
     if (now >= this.#askAt) this.#askWhy(now);
-    // As fresh as the older of the two; where neither was heard of since, nothing new is known. A break that is mended is news.
+    // The older of the two watches counts: while it is silent, nothing new is known. The end of a break is news.
     const aliveAt = Math.min(...states.map((state) => state.aliveAt));
     if (aliveAt <= this.#completedAt && !this.#troubled) return;
     this.#completedAt = aliveAt;
@@ -181,7 +181,7 @@ export class Follower {
     else this.#lookAgain.set(workerId, lookAgainAt);
     const isOld = listed && now - (observation.endTime ?? now) > logsOfLast;
     if (observation.status === 'failed' && logLines > 0 && !isOld) {
-      // What comes later of it is no news: this is the end.
+      // Later changes of it are no news: this is the end.
       this.#busy.add(workerId);
       this.#logsWanted.push({ observation, lines: logLines });
       this.#readLogs();

@@ -34,7 +34,7 @@ export interface FollowedState extends WorkerState {
   readonly logLines: number;
 }
 
-/** What is known of the Jobs and Pods of all workers in one namespace. */
+/** Keeps the known Jobs and Pods of all workers in one namespace. */
 export class Following {
   readonly #workers = new Map<number, Followed>();
 
@@ -79,7 +79,7 @@ export class Following {
     if (followed !== undefined && since !== undefined) followed.withoutPodSince = since;
   }
 
-  /** Workers by the uid of their Job, where it has had no Pod since `before` (ms UTC) and nobody holds it back on purpose. */
+  /** Workers by the uid of their Job, where it has had no Pod since `before` (ms UTC) and is not suspended. */
   withoutPod(before: number): ReadonlyMap<string, number> {
     const found = new Map<string, number>();
     for (const [workerId, { job, pods, withoutPodSince = Infinity }] of this.#workers) {
@@ -129,7 +129,7 @@ export class Following {
     return state && { ...state, settled: isSettled(state, pods), logLines: own.failedLogLines ?? 0 };
   }
 
-  /** What there is to be deleted of the worker. */
+  /** The objects to delete for the worker. */
   objectsOf(workerId: number): { readonly job?: ObjectName; readonly pods: readonly ObjectName[] } {
     const followed = this.#workers.get(workerId);
     if (followed === undefined) return { pods: [] };

@@ -71,7 +71,7 @@ export class GivingUp {
     // Why a volume is not mounted, or no Pod is made, stands in events alone.
     const subjects = workerIds.flatMap((workerId) => subjectOf(fresh.objectsOf(workerId)) ?? []);
     const warnings = await lastWarnings(namespace, subjects, this.#signal);
-    // Of those that failed one is told, for all.
+    // The warning tells one failure, for all.
     const failures: unknown[] = [];
     let given = 0;
     const giveUpOne = async (workerId: number) => {
@@ -82,7 +82,7 @@ export class GivingUp {
           return;
         }
       } catch (error) {
-        // Whatever took it away meanwhile is told by the watch.
+        // The watch tells how it went away meanwhile.
         if (!isKubernetesError(error, 'kubernetes-not-found', 'kubernetes-conflict')) failures.push(error);
       }
       this.#outcomes.release(workerId);

@@ -39,7 +39,7 @@ export async function listAll(
   const pods = await list(namespace.pods);
   const jobs = await list(namespace.jobs);
   const withJob = new Set(jobs.items.map(({ metadata }) => metadata.name));
-  // A Pod on its way out follows its Job, or was told to go: nobody has to do anything about it.
+  // A Pod on its way out follows its Job, or was told to go: thresher leaves it to the cluster.
   const alone = pods.items.filter(
     ({ metadata }) => !withJob.has(jobOf(metadata)) && !metadata.deletionTimestamp,
   );

@@ -12,14 +12,14 @@ const perRequest = 200;
 const partsAtOnce = 4;
 
 export interface LookUpOptions {
-  /** What is there, not how it is: enough to delete it. */
+  /** Look up which objects are there, not their state: enough to delete them. */
   readonly namesOnly?: boolean;
 }
 
 /** From so many on one listing of everything costs the server less: for each selection by ids it looks at all objects. */
 const listedWhole = 1000;
 
-/** What is there of these workers, or of more, now, past every cache: for those who ask about a large part of all. */
+/** Looks up the objects of these workers, or of more, now, past every cache: for callers that ask for many. */
 export async function lookUpMany(
   namespace: K8sNamespace,
   workerIds: readonly number[],
@@ -29,7 +29,7 @@ export async function lookUpMany(
   return followed([await select(namespace, namespace.selector, signal, {})]);
 }
 
-/** What is there of these workers now, past every cache. @throws KubernetesError when not all of it can be said. */
+/** Looks up the objects of these workers now, past every cache. @throws KubernetesError when it cannot see all. */
 export async function lookUp(
   namespace: K8sNamespace,
   workerIds: readonly number[],

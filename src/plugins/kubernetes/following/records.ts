@@ -5,8 +5,8 @@ import { configAnnotation, isOurs, pilotAnnotation, queueLabel, workerIdOf } fro
 import type { Condition, ContainerSpec, ContainerStatus, Job, ObjectMeta, Pod } from '../state/types.ts';
 
 /**
- * What is kept of a Job or Pod of ours: enough for pod-state.ts, as JSON text. There may be ten thousand of them, and as
- * text they take a third of what they take as objects.
+ * The kept part of a Job or Pod of ours: enough for pod-state.ts, as JSON text. There may be ten thousand of them, and
+ * text takes a third of the memory of objects.
  */
 export interface Kept {
   readonly workerId: number;
@@ -15,8 +15,8 @@ export interface Kept {
 }
 
 /**
- * Undefined for what is no worker's: a fence, something without our marks, or a copy of a worker's Job that somebody made
- * under another name, which must not decide about the worker.
+ * Undefined for a Job that is no worker's: a fence, one without our marks, or a copy of a worker's Job under another
+ * name, which must not decide about the worker.
  */
 export function keepJob(object: KubernetesObject, factoryId: string): Kept | undefined {
   const { metadata } = object;
@@ -46,7 +46,7 @@ function keep(
   return { workerId, uid: object.metadata?.uid ?? '', text: JSON.stringify(slim(object)) };
 }
 
-/** The conditions of Pods that somebody reads: those of readiness are half of what would be kept. */
+/** The conditions of Pods that thresher reads: those of readiness would be half of the kept text. */
 const readOfPods: ReadonlySet<string> = new Set(['PodScheduled', 'Initialized', 'DisruptionTarget']);
 
 function slimJob(object: KubernetesObject): Job {

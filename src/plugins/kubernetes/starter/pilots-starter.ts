@@ -115,7 +115,7 @@ export class PilotsStarter {
     }
   }
 
-  /** Takes our name off it, and removes it where no other is on it. Whatever changed meanwhile is looked at the next time. */
+  /** Takes our name off it, and removes it where no other is on it. The next call looks at changes made meanwhile. */
   async #leave(signal: AbortSignal): Promise<void> {
     if (this.#isUsed()) return;
     const { client, factoryId } = this.#namespace;

@@ -5,14 +5,14 @@ import { starterLabel } from '../marks.ts';
 export const fileName = 'pilots_starter.py';
 /** Annotation: version of the script in it. */
 export const versionAnnotation = 'thresher/starter-version';
-/** What annotations begin with that name its users, one for each factory. */
+/** Prefix of the annotations that name its users, one for each factory. */
 const userPrefix = 'starter.thresher/';
 
 export interface StarterMap extends KubernetesObject {
   readonly data?: Readonly<Record<string, string>>;
 }
 
-/** What a factory would have the ConfigMap hold. */
+/** The script that a factory puts into the ConfigMap, and its mark there. */
 export interface OwnStarter {
   readonly script: string;
   readonly version: number;
@@ -45,8 +45,8 @@ export function othersUse(there: StarterMap, user: string): boolean {
 }
 
 /**
- * What is to be done so that pilots can start. One of Harvester's serves as it is: its script and ours have the same
- * contract. Of ours the newest version stays, so that an older factory beside a newer one changes nothing back.
+ * Decides the deed that lets pilots start. A ConfigMap of Harvester's serves as it is: its script and ours have the
+ * same contract. The newest version of ours stays, so that an older factory beside a newer one changes nothing back.
  */
 export function deedFor(there: StarterMap | undefined, { script, version, user }: OwnStarter): Deed {
   if (there === undefined) return { kind: 'create' };

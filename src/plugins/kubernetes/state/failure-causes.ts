@@ -26,8 +26,8 @@ const wrapperTexts: Readonly<Record<string, Readonly<Record<number, string>>>> =
 };
 
 /**
- * Why a worker failed. Order matters: the first match counts. What befell the Pod as a whole comes before how its containers
- * ended, since it is what ended them; the Job's own reason comes last, since it only counts Pods.
+ * Why a worker failed. Order matters: the first match counts. A cause that befell the whole Pod comes before the ends
+ * of its containers, since it ended them; the Job's own reason comes last, since it only counts Pods.
  * Source: Pod conditions and reasons of Kubernetes 1.36 (kubelet, scheduler, taint manager, Pod GC).
  */
 export const failureCauses: readonly Cause[] = [

@@ -2,7 +2,7 @@ import { messageOf } from '../../../worker/errors.ts';
 import type { DefinitionProblem } from '../../contracts/definition-problem.ts';
 import { hadItsTurn, hasBegun, type Facts, timeOf } from './pod-facts.ts';
 
-/** What a worker that waits is to do once it has waited for this reason for `graceSeconds`. */
+/** Decides about a worker once it has waited for this reason for `graceSeconds`. */
 export interface PendingRule {
   readonly reason: RegExp;
   /** Seconds from when the reason may first have been there, by the cluster's clock. */
@@ -21,9 +21,9 @@ export interface PendingOverride {
 }
 
 /**
- * What a reason to wait means for its worker. Order matters: the first match counts, and what none matches waits until
- * `podQueueTimeLimit`. The reasons are the kubelet's, the scheduler's, and four of our own: NoPod, Terminating, Unknown
- * and Pending.
+ * Each reason to wait and its meaning for the worker. Order matters: the first match counts. A worker whose reason
+ * matches none waits until `podQueueTimeLimit`. The reasons are the kubelet's, the scheduler's, and four of our own:
+ * NoPod, Terminating, Unknown and Pending.
  * Source: kubelet's images/types.go, kuberuntime and container/sync_result.go, Kubernetes 1.36.
  */
 export const pendingRules: readonly PendingRule[] = [
@@ -112,7 +112,7 @@ export interface PendingLimits {
   readonly withoutPodBecause?: string;
 }
 
-/** What waiting means now: nothing yet but perhaps at `at` (ms UTC), or the end. */
+/** The meaning of waiting now: nothing yet but perhaps at `at` (ms UTC), or the end. */
 export type PendingOutcome =
   | { readonly then: 'wait'; readonly at?: number }
   | { readonly then: 'fail'; readonly code: string; readonly message: string };
@@ -130,7 +130,7 @@ export function badPendingRules(rules: readonly PendingOverride[]): DefinitionPr
   });
 }
 
-/** What each of these reasons to wait comes to, with the queue's own rules first. */
+/** Judges these reasons to wait, with the queue's own rules first. */
 export function judgeWaiting(
   waiting: readonly Waiting[],
   queuedSince: number | undefined,
@@ -176,7 +176,7 @@ function sayWaiting({ reason, message, since, container }: Waiting, now: number)
   return `${reason}${where} for ${Math.max(0, Math.round((now - since) / 1000))} s${text}`;
 }
 
-/** Since when a worker without a Pod waits for one, ms UTC. What had its Pod before begins to wait when that is gone. */
+/** Since when a worker without a Pod waits for one, ms UTC. A worker that lost its Pod waits since that loss. */
 export function noPodSince(facts: Facts, withoutPodSince: number | undefined): number | undefined {
   const { status, metadata } = facts.job ?? {};
   const started = timeOf(status?.startTime) ?? timeOf(metadata?.creationTimestamp);

@@ -1,7 +1,7 @@
 import { pilotAnnotation } from '../marks.ts';
 import type { Condition, ContainerState, ContainerStatus, Job, Pod, TerminatedState } from './types.ts';
 
-/** What a container is for. A sidecar is an init container that is always restarted. */
+/** The role of a container. A sidecar is an init container that is always restarted. */
 export type ContainerRole = 'pilot' | 'beside' | 'init' | 'sidecar';
 
 export interface Container {
@@ -12,7 +12,7 @@ export interface Container {
   readonly lastState: ContainerState;
 }
 
-/** What the rules of pod-state.ts look at: a Job and the newest of its Pods, with everything that may be missing sorted out. */
+/** The rules of pod-state.ts read these: a Job and the newest of its Pods, with all that may be missing sorted out. */
 export interface Facts {
   readonly job?: Job;
   readonly pod?: Pod;

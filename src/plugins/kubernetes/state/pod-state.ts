@@ -16,9 +16,9 @@ import type { Job, Pod } from './types.ts';
 
 export interface StateOptions extends PendingLimits, CauseOptions {}
 
-/** What a Job and its Pods mean for their worker. */
+/** The state of a worker by its Job and Pods. */
 export interface WorkerState {
-  /** What is there. */
+  /** The state as the cluster shows it. */
   readonly observation: Observation;
   /**
    * The worker is given up by a pending rule, though the cluster would go on with it. `observation` is true as soon as the
@@ -50,7 +50,7 @@ const reasonOf = (facts: Facts, waiting: readonly Waiting[]): string =>
   facts.phase;
 
 /**
- * What is seen of a Job and its newest Pod, and what its worker is by it. Order matters: the first match counts. A Pod
+ * Maps the sight of a Job and its newest Pod to the status of the worker. Order matters: the first match counts. A Pod
  * that waits makes an `idle` worker and not a `submitted` one, since a worker that lost its Pod, or was suspended, comes
  * back to that, and no worker goes back to `submitted`.
  */
@@ -200,7 +200,7 @@ export const stateRows: readonly Row[] = [
 ];
 
 /**
- * What the Job and Pods of one worker mean, at `now` (ms UTC). Pure.
+ * Judges the Job and Pods of one worker at `now` (ms UTC). Pure.
  * @returns undefined when there is neither: absence is for the caller to judge.
  */
 export function stateOf(
@@ -237,7 +237,7 @@ export function stateOf(
     ...(over && endTime !== undefined && { endTime }),
     ...(status === 'failed' && { error: causeOf(facts, options) }),
   };
-  // What the Job controller is ending already has its own reason.
+  // A Job that its controller is ending already has its own reason.
   const ending = facts.jobIs.has('FailureTarget') && facts.pod === undefined;
   if (!mayBeGivenUp || ending) return { observation };
   const queuedSince = hasBegun(facts)

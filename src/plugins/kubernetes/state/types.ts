@@ -1,6 +1,6 @@
 /**
- * What is read of Jobs and Pods, as the API server sends them: times are RFC 3339, and everything may be missing, or
- * `null` where a server writes that.
+ * The fields that thresher reads of Jobs and Pods, as the API server sends them: times are RFC 3339, and everything may
+ * be missing, or `null` where a server writes that.
  */
 type Maybe<T> = T | null;
 
@@ -74,7 +74,7 @@ export interface ContainerStatus {
   readonly lastState?: Maybe<ContainerState>;
 }
 
-/** Of a container's specification only what tells its role. */
+/** The part of a container's specification that tells its role. */
 export interface ContainerSpec {
   readonly name: string;
   /** "Always" makes an init container a sidecar. */

@@ -11,7 +11,7 @@ import type { K8sSubmitterConfig } from '../schema.ts';
 import { executableDirectory } from './starter.ts';
 import type { EnvEntry } from './template-shape.ts';
 
-/** What a Job is filled with beside its worker. */
+/** Values that fill a Job beside its worker. */
 export interface FillOptions {
   /** Our mark. */
   readonly factoryId: string;
@@ -25,7 +25,7 @@ export interface FillOptions {
   readonly proxySecret?: { readonly name: string; readonly key: string };
 }
 
-/** What `${name}` may stand for. */
+/** The names that `${name}` may use. */
 export const knownPlaceholders: ReadonlySet<string> = new Set([
   ...identityPlaceholders,
   'jobName',
@@ -118,7 +118,7 @@ export function pilotEnvironment(
   ]);
 }
 
-/** Where a pilot puts its log and where it is read: by the queue, else by `[pandacon]` of the settings. */
+/** The places for writing and reading a pilot's log: by the queue, else by `[pandacon]` of the settings. */
 export function logPlaces({ config, hostname, logServer }: FillOptions): {
   readonly logs_frontend_w: string | undefined;
   readonly logs_frontend_r: string | undefined;
@@ -143,7 +143,7 @@ export function inert(text: string): string {
   return text.replaceAll('$', '$$$$');
 }
 
-/** Of a pilot on Kubernetes the type alone decides: no chance is drawn, so that the same intent gives the same Job. */
+/** The type alone decides on Kubernetes: thresher draws no chance, so that the same intent gives the same Job. */
 function pilotVariables(requirements: Requirements, config: K8sSubmitterConfig): Record<string, string> {
   const pilot = pilotOptions(requirements, config, () => 1);
   return {

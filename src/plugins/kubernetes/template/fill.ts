@@ -36,9 +36,9 @@ const safeToEvict = 'cluster-autoscaler.kubernetes.io/safe-to-evict';
 const defaultContainer = 'kubectl.kubernetes.io/default-container';
 
 /**
- * The Job of one worker. What the operator wrote stays, but for: the name, which is the worker's; the namespace, which is the
- * queue's; thresher's marks; variables that say who the worker is; placeholders; and the image, where the queue has
- * `k8s.host_image`. Pure: the same worker and options always give the same Job.
+ * The Job of one worker. thresher keeps the operator's text, but for: the name, which is the worker's; the namespace,
+ * which is the queue's; thresher's marks; variables that say who the worker is; placeholders; and the image, where the
+ * queue has `k8s.host_image`. Pure: the same worker and options always give the same Job.
  */
 export function fill(template: KubernetesTemplate, worker: Worker, options: FillOptions): FilledJob {
   const { config } = options;
@@ -250,7 +250,7 @@ function fillTexts(value: unknown, values: PlaceholderValues, expanded = false):
   );
 }
 
-/** What is no label's value by now, since a placeholder stood in it, is encoded. */
+/** Encodes each text that is no label's value by now, since a placeholder stood in it. */
 function labels(written: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(written).map(([key, value]) => [key, isLabelValue(value) ? value : labelOf(value)]),

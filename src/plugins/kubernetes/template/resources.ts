@@ -5,7 +5,7 @@ import type { ContainerShape } from './template-shape.ts';
 
 type Resources = NonNullable<ContainerShape['resources']>;
 
-/** What a worker asks for by the queue, in cores and MiB; a missing one is not asked for. Source: Harvester's k8s_utils. */
+/** A worker's demand by the queue, in cores and MiB; a missing one is not asked for. Source: Harvester's k8s_utils. */
 interface Wanted {
   readonly request?: number;
   readonly limit?: number;
@@ -28,8 +28,8 @@ export function storageOf(
 }
 
 /**
- * The pilot's resources: what the template says stays, and what it does not say comes from the worker. What is added never
- * contradicts what is there: a request is no more than the template's limit, a limit no less than its request.
+ * The pilot's resources: those in the template stay, and the missing ones come from the worker. An addition never
+ * contradicts the template: a request is no more than the template's limit, a limit no less than its request.
  */
 export function fillResources(
   written: Resources | undefined,

@@ -7,7 +7,7 @@ const multiCore = ['MCORE', 'MCORE_HIMEM'];
 /** The Pod label that affinity looks at: Harvester's, so that both may share nodes. */
 export const resourceTypeLabel = 'resourceType';
 
-/** Where a Pod would rather be; undefined: nowhere in particular. Source: Harvester's `set_affinity`. */
+/** The affinity of a Pod; undefined: the Pod prefers no node. Source: Harvester's `set_affinity`. */
 export function affinityOf(
   resourceType: string,
   config: K8sSubmitterConfig,

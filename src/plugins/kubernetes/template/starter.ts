@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import type { ContainerShape, PodSpecShape } from './template-shape.ts';
 
-/** Where Harvester mounts its starter, and so thresher its own. */
+/** Harvester mounts its starter here, and so thresher its own. */
 export const executableDirectory = '/scratch/executables';
 /** Volume and ConfigMap of the starter, as Harvester calls both. */
 export const starterName = 'pilots-starter';

@@ -7,7 +7,7 @@ import { quantityOf } from './quantity.ts';
 import { executableDirectory, namesStarter, starterOf } from './starter.ts';
 import type { ContainerShape, JobShape } from './template-shape.ts';
 
-/** What is wrong with a template, by the place of it. */
+/** A problem of a template, with its place. */
 export interface Finding {
   readonly at: readonly (string | number)[];
   readonly message: string;
@@ -40,7 +40,7 @@ export function checkTemplate(job: JobShape, options: TemplateOptions): Finding[
   ];
 }
 
-/** What makes more than one Pod of one worker. */
+/** Finds fields that make more than one Pod of one worker. */
 function checkPods({ spec }: JobShape): Finding[] {
   const {
     parallelism = 1,

@@ -39,7 +39,7 @@ export function parseTemplate(text: string, file: string, options: TemplateOptio
 
 function parse(text: string, file: string): Located {
   const located = parseYaml(text, file, 'kubernetes');
-  // Where a value or a line begins so; within a text such braces are a command's own business.
+  // Only at the beginning of a value or a line; within a text such braces are a command's own business.
   const line = text.split('\n').findIndex((one) => /^\s*(?:(?:- +)?[\w./-]+: *)?\{\{/.test(one)) + 1;
   if (line === 0) return located;
   const message = 'this is a template of Helm, and thresher reads a Job: render it first (helm template)';
