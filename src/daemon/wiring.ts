@@ -147,7 +147,7 @@ export class Wiring {
       connected,
     };
     const queue = { queue: config.name, configId, current, configDir: config.configDir };
-    const beside = new Set(reached).difference(new Set(placements));
+    const beside = new Set(reached.filter((name) => !placements.includes(name)));
     this.#usesOf.set(runtime, {
       placed: usesOf(choices, new Set(placements), queue),
       reached: usesOf(choices, beside, queue),
