@@ -19,7 +19,7 @@ import { OperatorFiles } from '../util/operator-files.ts';
 import { within } from '../util/within.ts';
 import { workerIdFloor } from '../worker/identity.ts';
 import { Assembly } from './assembly.ts';
-import { stuckGrace } from './queue-loops.ts';
+import { stuckAfter } from './queue-loops.ts';
 import { readForRun } from './configuration.ts';
 import { Credentials } from './credentials/credentials.ts';
 import type { DaemonParts } from './daemon-options.ts';
@@ -267,9 +267,8 @@ export class Daemon {
     await assembly.begin(read);
     if (qconf.checkInterval > 0) {
       const interval = qconf.checkInterval * 1000;
-      const stuckAfter = context.pluginTimeout + stuckGrace;
       const pass = () => this.#lookForChange();
-      this.#watching = this.#loops.add({ name: 'watch', interval, stuckAfter, pass });
+      this.#watching = this.#loops.add({ name: 'watch', interval, stuckAfter: stuckAfter(parts), pass });
     }
     await beforeLoops?.(this);
     this.#loops.start();
