@@ -101,10 +101,7 @@ export class Wiring {
    */
   run(runtimes: readonly QueueRuntime[]): void {
     const uses = runtimes.flatMap((runtime) => this.#usesOf.get(runtime) ?? []);
-    this.#backends.use([
-      ...uses.flatMap(({ placed }) => placed),
-      ...uses.flatMap(({ reached }) => reached),
-    ]);
+    this.#backends.use([...uses.flatMap(({ placed }) => placed), ...uses.flatMap(({ reached }) => reached)]);
     const used = new Set(runtimes.flatMap(({ connected }) => [...connected.keys()]));
     for (const name of this.#connections.keys()) if (!used.has(name)) this.#connections.delete(name);
   }
