@@ -89,8 +89,12 @@ export class Assembly {
         const message = `the changed configuration of the queue is not used: ${why}`;
         this.#reports.note({ code: 'reload-refused', message }, name);
       }
-      const old = kept.flatMap(({ name }) => this.#current.get(name)?.runtime.config ?? []);
-      const report = await this.#apply({ ...file, queues: [...file.queues, ...old] }, inUse);
+      const keptNames = new Set(kept.map(({ name }) => name));
+      // In the order of the file: the first queue of a connection says how it is watched, also where its change is refused.
+      const queues = file.verdicts.flatMap(({ name, config }) =>
+        keptNames.has(name) ? (this.#current.get(name)?.runtime.config ?? []) : (config ?? []),
+      );
+      const report = await this.#apply({ ...file, queues }, inUse);
       try {
         await this.#rehome(places);
         await report();
