@@ -185,7 +185,12 @@ export class Daemon {
   }
 
   #oneReload(cause: string): Promise<void> {
-    const mine = this.#reloads.then(() => this.#reload(cause));
+    return this.#inTurn(() => this.#reload(cause));
+  }
+
+  /** Does this once all reloads that were asked for before are over, and before those that are asked for later. */
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const mine = this.#reloads.then(work);
     this.#reloads = mine.then(
       () => undefined,
       () => undefined,
@@ -254,7 +259,12 @@ export class Daemon {
       logServer: logServerOf(settings.values),
     });
     const parts = { settings: settings.values, context, writer: this.#writer, wiring: this.#wiring };
-    const assembly = new Assembly({ ...parts, loops: this.#loops });
+    const assembly = new Assembly({
+      ...parts,
+      loops: this.#loops,
+      places: () => this.#store.workers.configsInUse(),
+      betweenReloads: (work) => this.#inTurn(work),
+    });
     this.#assembly = assembly;
     this.#logs = new LogReaders({
       store: this.#store,

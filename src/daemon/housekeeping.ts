@@ -42,17 +42,29 @@ export function makeCommandLoop(parts: LoopParts, kept: Housekept): CommandAgent
   return commands;
 }
 
-/** Makes the loop that deletes old rows. */
-export function makePruneLoop(parts: LoopParts, currentConfigs: () => ReadonlySet<number>): void {
+/** What the prune loop keeps, and what it ends. */
+export interface Pruning {
+  /** The configurations that run or are followed. */
+  currentConfigs(): ReadonlySet<number>;
+  /** Ends the loops of configurations that are over. */
+  endUnused(): Promise<void>;
+}
+
+/** Makes the loop that ends what no worker needs any more, and deletes old rows. */
+export function makePruneLoop(parts: LoopParts, pruning: Pruning): void {
   const { settings, context, loops } = parts;
   const progress = new Progress(context.clock);
-  const retention = (now: number) => retentionAt(now, settings, currentConfigs());
+  const retention = (now: number) => retentionAt(now, settings, pruning.currentConfigs());
   const pruner = new PrunerAgent({ ...context, progress }, retention);
   loops.add({
     ...watched(parts, progress),
     name: 'prune',
     interval: settings.sweeper.pruneInterval * 1000,
-    pass: (signal) => pruner.pass(signal),
+    pass: async (signal) => {
+      await pruning.endUnused();
+      progress.made();
+      await pruner.pass(signal);
+    },
   });
 }
 

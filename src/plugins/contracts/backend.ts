@@ -63,8 +63,9 @@ export function sharedMonitorOptions<Watch>(
 }
 
 /**
- * One connection of a backend: made when the first queue leads there, and shared by all queues that do. It goes when the last
- * one has left and its workers are gone.
+ * One connection of a backend: made when the first queue leads there, and shared by all queues that do. It goes after
+ * the last one has left and its workers are gone: at a reload, or at a pass of the prune loop
+ * (`sweeper.pruneInterval`).
  */
 export interface BackendConnection<Submit = unknown, Self = unknown> {
   readonly monitor?: Monitor;
