@@ -1,11 +1,11 @@
 import type { ObservationWriter } from '../agents/observation/observation-writer.ts';
-import type { ConnectedPlugins, QueueRuntime } from '../agents/queue-runtime.ts';
+import type { QueueRuntime } from '../agents/queue-runtime.ts';
 import type { QueueConfig, QueueFileResult } from '../config/queues/queues.ts';
 import type { ConfigPlace } from '../store/config-places.ts';
 import type { QueueStore } from '../store/queues.ts';
 import { messageOf, toReason } from '../worker/errors.ts';
 import type { Reason } from '../worker/reason.ts';
-import { type ConnectionLoops, makeConnectionLoops } from './connection-loops.ts';
+import { ConnectionSet } from './connection-set.ts';
 import type { ConfigInUse, RunConfiguration } from './configuration.ts';
 import { Homes } from './homes.ts';
 import { makeCommandLoop, makePruneLoop } from './housekeeping.ts';
@@ -19,6 +19,10 @@ type Read = Pick<RunConfiguration, 'queueFile' | 'inUse' | 'places'>;
 export interface AssemblyParts extends LoopParts {
   readonly writer: ObservationWriter;
   readonly wiring: Wiring;
+  /** Where workers of which configurations are, as the database has them now. */
+  places(): Promise<readonly ConfigPlace[]>;
+  /** Does this while no reload is under way. */
+  betweenReloads(work: () => Promise<void>): Promise<void>;
 }
 
 /** What runs, and with which configuration; brought in line with the queue file at the start and at each reload. */
@@ -30,7 +34,7 @@ export class Assembly {
   readonly #current = new Map<string, QueueLoops>();
   /** Earlier configurations whose workers are followed to their end, by their ids. */
   readonly #older = new Map<number, QueueLoops>();
-  readonly #connections = new Map<string, ConnectionLoops & { readonly plugins: ConnectedPlugins }>();
+  readonly #connections: ConnectionSet;
   /** Whether the last file could be read: else nothing is known of what should run. */
   #readable = false;
   /** Queues that have errors to show instead of what is followed of them. */
@@ -51,6 +55,9 @@ export class Assembly {
       running: () => this.running,
       follow: (config, configId) => this.#follow(config, configId),
     });
+    this.#connections = new ConnectionSet(parts, (name) =>
+      this.#homes.forPass(name, (queue) => this.#current.has(queue)),
+    );
   }
 
   /** Makes everything from the queue file and from what is still followed. Nothing runs yet. */
@@ -63,10 +70,13 @@ export class Assembly {
       queues: () => this.#known,
       leads: ({ configId, placement }) => this.#leads(configId, placement),
       sweepers: () => [...this.#current.values(), ...this.#older.values()].map(({ sweeper }) => sweeper),
-      reconcilers: () => [...this.#connections.values()].map(({ reconciler }) => reconciler),
+      reconcilers: () => this.#connections.reconcilers,
     });
     // A pass under way may still submit with one that was replaced.
-    makePruneLoop(this.#parts, () => new Set(this.running.map(({ configId }) => configId)));
+    makePruneLoop(this.#parts, {
+      currentConfigs: () => new Set(this.running.map(({ configId }) => configId)),
+      endUnused: () => this.#parts.betweenReloads(() => this.#endUnused()),
+    });
     // An operator's pause counts before the first worker is submitted.
     await commands.carryOutControls();
   }
@@ -89,8 +99,12 @@ export class Assembly {
         const message = `the changed configuration of the queue is not used: ${why}`;
         this.#reports.note({ code: 'reload-refused', message }, name);
       }
-      const old = kept.flatMap(({ name }) => this.#current.get(name)?.runtime.config ?? []);
-      const report = await this.#apply({ ...file, queues: [...file.queues, ...old] }, inUse);
+      const keptNames = new Set(kept.map(({ name }) => name));
+      // In the order of the file: the first queue of a connection says how it is watched, also where its change is refused.
+      const queues = file.verdicts.flatMap(({ name, config }) =>
+        keptNames.has(name) ? (this.#current.get(name)?.runtime.config ?? []) : (config ?? []),
+      );
+      const report = await this.#apply({ ...file, queues }, inUse);
       try {
         await this.#rehome(places);
         await report();
@@ -113,40 +127,78 @@ export class Assembly {
 
   /** @returns what is to be written down of it, which may fail without harm to what runs. */
   async #apply(file: QueueFileResult, inUse: readonly ConfigInUse[]): Promise<() => Promise<void>> {
-    const { context, loops, wiring } = this.#parts;
-    const { store } = context;
+    const { store } = this.#parts.context;
     this.#readable = file.readable;
     this.#standing = new Set(file.verdicts.filter(({ state }) => state !== 'ready').map(({ name }) => name));
     const { plan, made } = this.#prepare(await this.#versionsOf(file.queues, store.queues), inUse);
     // From here on nothing may fail or wait until everything is in its place again.
-    const outgoing = plan.leave.flatMap((version) => this.#loopsOf(version) ?? []);
-    for (const { current, config, configId } of plan.leave) {
-      if (current) this.#current.delete(config.name);
-      else this.#older.delete(configId);
-    }
-    const incoming = made.map((runtime) => this.#add(runtime));
-    const loopsOf = (some: readonly QueueLoops[], queue: string) =>
-      some.filter(({ runtime }) => runtime.config.name === queue).flatMap(({ all }) => all);
-    for (const queue of new Set([...outgoing, ...incoming].map(({ runtime }) => runtime.config.name))) {
-      loops.replace(`queue ${queue}`, loopsOf(outgoing, queue), loopsOf(incoming, queue));
-    }
+    const incoming = this.#exchange(plan.leave, made);
     this.#sort(file.queues);
-    wiring.run(this.running);
-    this.#connect();
-    const configs = this.running.map(({ config }) => config);
-    // Of a queue with several configurations the current one counts; the others are there for those that have none.
-    context.factoryLimits.configure([
-      ...new Map(configs.reverse().map((config) => [config.name, config])).values(),
-    ]);
+    this.#share();
     const speaking = incoming.map(({ runtime }) => runtime).filter((runtime) => this.#speaks(runtime));
     const silent = [...this.#current.values()].map(({ runtime }) => runtime.config.name);
     const begun = speaking.map(({ config }) => config);
     this.#known = new Set([...this.#known, ...silent, ...begun.map(({ name }) => name)]);
     return async () => {
       await this.#reports.begin(begun, silent, file);
-      if (file.readable) await store.orphans.keepOnly([...this.#connections.keys()]);
+      if (file.readable) await store.orphans.keepOnly(this.#connections.names);
       this.#known = new Set((await store.queues.all()).map(({ queue }) => queue));
     };
+  }
+
+  /**
+   * Ends the older configurations that are over: without this a removed queue would keep its loops and its connections until an
+   * operator changes the file again.
+   */
+  async #endUnused(): Promise<void> {
+    const { loops, context } = this.#parts;
+    const { store } = context;
+    const older = [...this.#older.values()].map(({ runtime }) => runtime);
+    // A pass of a replaced configuration may still submit: it has no row yet, and is looked at the next time.
+    const ending = older.filter(({ config }) => loops.isEnding(slotOf(config.name)));
+    const carried = new Set((await this.#parts.places()).map(({ configId }) => configId));
+    const inUse = [...older.filter(({ configId }) => carried.has(configId)), ...ending];
+    const current = [...this.#current.values()].map(({ runtime }) => runtime);
+    // Those that a listing began to follow meanwhile are held.
+    const now = [...this.#older.values()].map(({ runtime }) => runtime);
+    const held = this.#homes.held.take();
+    const { leave } = planReload({ current, older: now, file: current, inUse, held });
+    if (leave.length === 0) return;
+    this.#exchange(leave, []);
+    this.#share();
+    if (!this.#readable) return;
+    const followed = new Set(this.running.map(({ config }) => config.name));
+    const names = new Set(leave.map(({ config }) => config.name));
+    await this.#reports.end([...names].filter((name) => !followed.has(name) && !this.#standing.has(name)));
+    await store.orphans.keepOnly(this.#connections.names);
+    this.#known = new Set((await store.queues.all()).map(({ queue }) => queue));
+  }
+
+  /** Takes out what leaves and puts in what comes, without a pause in between. */
+  #exchange(leave: readonly PlannedVersion[], made: readonly QueueRuntime[]): readonly QueueLoops[] {
+    const outgoing = leave.flatMap((version) => this.#loopsOf(version) ?? []);
+    for (const { current, config, configId } of leave) {
+      if (current) this.#current.delete(config.name);
+      else this.#older.delete(configId);
+    }
+    const incoming = made.map((runtime) => this.#add(runtime));
+    const loopsOf = (some: readonly QueueLoops[], queue: string) =>
+      some.filter(({ runtime }) => runtime.config.name === queue).flatMap(({ all }) => all);
+    for (const queue of new Set([...outgoing, ...incoming].map(({ runtime }) => runtime.config.name)))
+      this.#parts.loops.replace(slotOf(queue), loopsOf(outgoing, queue), loopsOf(incoming, queue));
+    return incoming;
+  }
+
+  /** Tells what queues share which of them run now. */
+  #share(): void {
+    const { wiring, context } = this.#parts;
+    wiring.run(this.running);
+    this.#connections.use(this.running);
+    const configs = this.running.map(({ config }) => config);
+    // Of a queue with several configurations the current one counts; the others are there for those that have none.
+    context.factoryLimits.configure([
+      ...new Map(configs.reverse().map((config) => [config.name, config])).values(),
+    ]);
   }
 
   /** The queues of the file with the numbers of their configurations. */
@@ -228,10 +280,10 @@ export class Assembly {
     const runtime = this.#older.get(configId)?.runtime ?? this.#runtime({ config, configId, current: false });
     if (runtime === undefined) return undefined;
     if (this.#older.has(configId)) return runtime;
-    this.#parts.loops.replace(`queue ${config.name}`, [], this.#add(runtime).all);
+    this.#parts.loops.replace(slotOf(config.name), [], this.#add(runtime).all);
     this.#parts.wiring.run(this.running);
     // It may lead where no other configuration does: its workers are observed and listed from now on.
-    this.#connect();
+    this.#connections.use(this.running);
     return runtime;
   }
 
@@ -263,35 +315,14 @@ export class Assembly {
   }
 
   /** Of a queue with several configurations only the current one speaks for it; a refused one has its errors to show. */
-  #speaks({ config, configId, current }: QueueRuntime): boolean {
+  #speaks(runtime: QueueRuntime): boolean {
+    const { config, configId, current } = runtime;
     const now = this.#current.get(config.name)?.runtime;
     if (current) return now?.configId === configId;
-    return now === undefined && this.#readable && !this.#standing.has(config.name);
-  }
-
-  /** One monitor and one listing per connection in use, those of the first configuration that leads there. */
-  #connect(): void {
-    const { loops } = this.#parts;
-    const inUse = new Map<string, ConnectedPlugins>();
-    for (const { connected } of this.running)
-      for (const [name, plugins] of connected) if (!inUse.has(name)) inUse.set(name, plugins);
-    for (const name of new Set([...this.#connections.keys(), ...inUse.keys()])) {
-      const now = this.#connections.get(name);
-      const plugins = inUse.get(name);
-      if (now !== undefined && plugins !== undefined && areSame(now.plugins, plugins)) continue;
-      const next =
-        plugins &&
-        makeConnectionLoops(this.#parts, name, plugins, () =>
-          this.#homes.forPass(name, (queue) => this.#current.has(queue)),
-        );
-      if (next === undefined || plugins === undefined) this.#connections.delete(name);
-      else this.#connections.set(name, { ...next, plugins });
-      loops.replace(`connection ${name}`, now?.all ?? [], next?.all ?? []);
-    }
+    const isFollowed = this.#older.get(configId)?.runtime === runtime;
+    return isFollowed && now === undefined && this.#readable && !this.#standing.has(config.name);
   }
 }
 
-/** Whether a connection goes on with what it has: queues may take their monitor from different backends. */
-function areSame(a: ConnectedPlugins, b: ConnectedPlugins): boolean {
-  return a.connection === b.connection && a.monitor === b.monitor && a.sweeper === b.sweeper;
-}
+/** Where the loops of a queue stand among all loops. */
+const slotOf = (queue: string) => `queue ${queue}`;

@@ -33,12 +33,22 @@ export class BackendConnections {
     const known = ofBackend.get(place.name);
     if (known !== undefined) return known.connection;
     const queues = new QueuesOfConnection();
-    const connection = backend.connect(place, this.#hostOf(place.name, queues));
+    const connection = this.#connect(backend, place, queues);
     this.#made.set(backend, ofBackend.set(place.name, { connection, queues }));
     return connection;
   }
 
-  /** From now on these lead to connections, and no others, in the order of the queue file. */
+  /** A connection that cannot be made holds nothing that others share: no queue would ever make it leave. */
+  #connect(backend: AnyBackend, place: ConnectionPlace, queues: QueuesOfConnection): BackendConnection {
+    try {
+      return backend.connect(place, this.#hostOf(place.name, queues));
+    } catch (error) {
+      this.#leave(queues);
+      throw error;
+    }
+  }
+
+  /** From now on these lead to connections, and no others. Connections know of their queues in this order. */
   use(uses: readonly ConnectionUse[]): void {
     const byBackend = Map.groupBy(uses, ({ backend }) => backend);
     for (const [backend, ofBackend] of this.#made) {

@@ -19,7 +19,7 @@ import { OperatorFiles } from '../util/operator-files.ts';
 import { within } from '../util/within.ts';
 import { workerIdFloor } from '../worker/identity.ts';
 import { Assembly } from './assembly.ts';
-import { stuckGrace } from './queue-loops.ts';
+import { stuckAfter } from './queue-loops.ts';
 import { readForRun } from './configuration.ts';
 import { Credentials } from './credentials/credentials.ts';
 import type { DaemonParts } from './daemon-options.ts';
@@ -185,7 +185,12 @@ export class Daemon {
   }
 
   #oneReload(cause: string): Promise<void> {
-    const mine = this.#reloads.then(() => this.#reload(cause));
+    return this.#inTurn(() => this.#reload(cause));
+  }
+
+  /** Does this once all reloads that were asked for before are over, and before those that are asked for later. */
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const mine = this.#reloads.then(work);
     this.#reloads = mine.then(
       () => undefined,
       () => undefined,
@@ -254,7 +259,12 @@ export class Daemon {
       logServer: logServerOf(settings.values),
     });
     const parts = { settings: settings.values, context, writer: this.#writer, wiring: this.#wiring };
-    const assembly = new Assembly({ ...parts, loops: this.#loops });
+    const assembly = new Assembly({
+      ...parts,
+      loops: this.#loops,
+      places: () => this.#store.workers.configsInUse(),
+      betweenReloads: (work) => this.#inTurn(work),
+    });
     this.#assembly = assembly;
     this.#logs = new LogReaders({
       store: this.#store,
@@ -267,9 +277,8 @@ export class Daemon {
     await assembly.begin(read);
     if (qconf.checkInterval > 0) {
       const interval = qconf.checkInterval * 1000;
-      const stuckAfter = context.pluginTimeout + stuckGrace;
       const pass = () => this.#lookForChange();
-      this.#watching = this.#loops.add({ name: 'watch', interval, stuckAfter, pass });
+      this.#watching = this.#loops.add({ name: 'watch', interval, stuckAfter: stuckAfter(parts), pass });
     }
     await beforeLoops?.(this);
     this.#loops.start();

@@ -4,7 +4,7 @@ import { PrunerAgent, retentionAt } from '../agents/sweeping/pruner-agent.ts';
 import type { ReconcilerAgent } from '../agents/reconciling/reconciler-agent.ts';
 import type { SweeperAgent } from '../agents/sweeping/sweeper-agent.ts';
 import { messageOf } from '../worker/errors.ts';
-import { type LoopParts, watched } from './queue-loops.ts';
+import { type LoopParts, stuckAfter, watched } from './queue-loops.ts';
 
 /** The agents and queues that commands act on, as they are when a command comes. */
 export interface Housekept extends Pick<CommandTargets, 'queues' | 'leads'> {
@@ -18,7 +18,6 @@ const commandInterval = 300;
 /** Makes the loop that carries out what operators ask. */
 export function makeCommandLoop(parts: LoopParts, kept: Housekept): CommandAgent {
   const { context, loops } = parts;
-  const progress = new Progress(context.clock);
   const commands = new CommandAgent(context, {
     queues: () => kept.queues(),
     leads: (worker) => kept.leads(worker),
@@ -33,9 +32,9 @@ export function makeCommandLoop(parts: LoopParts, kept: Housekept): CommandAgent
     removeOrphans: () => all(kept.reconcilers(), (reconciler) => reconciler.removeOrphans()),
   });
   loops.add({
-    ...watched(parts, progress),
     name: 'commands',
     interval: commandInterval,
+    stuckAfter: stuckAfter(parts),
     // Operators wait for an answer, also right after the disk was full.
     longestPause: 1000,
     pass: () => commands.pass(),
@@ -43,17 +42,29 @@ export function makeCommandLoop(parts: LoopParts, kept: Housekept): CommandAgent
   return commands;
 }
 
-/** Makes the loop that deletes old rows. */
-export function makePruneLoop(parts: LoopParts, currentConfigs: () => ReadonlySet<number>): void {
+/** What the prune loop keeps, and what it ends. */
+export interface Pruning {
+  /** The configurations that run or are followed. */
+  currentConfigs(): ReadonlySet<number>;
+  /** Ends the loops of configurations that are over. */
+  endUnused(): Promise<void>;
+}
+
+/** Makes the loop that ends what no worker needs any more, and deletes old rows. */
+export function makePruneLoop(parts: LoopParts, pruning: Pruning): void {
   const { settings, context, loops } = parts;
   const progress = new Progress(context.clock);
-  const retention = (now: number) => retentionAt(now, settings, currentConfigs());
+  const retention = (now: number) => retentionAt(now, settings, pruning.currentConfigs());
   const pruner = new PrunerAgent({ ...context, progress }, retention);
   loops.add({
     ...watched(parts, progress),
     name: 'prune',
     interval: settings.sweeper.pruneInterval * 1000,
-    pass: (signal) => pruner.pass(signal),
+    pass: async (signal) => {
+      await pruning.endUnused();
+      progress.made();
+      await pruner.pass(signal);
+    },
   });
 }
 

@@ -54,7 +54,13 @@ export interface LogReadersParts {
   cataloguePastOf(config: QueueConfig): Promise<PluginCatalogue>;
 }
 
-/** So many monitors of configurations that do not run any more are kept. */
+/** A configuration that does not run any more, with its plugins. */
+interface PastConfig {
+  readonly config: QueueConfig;
+  readonly catalogue: PluginCatalogue;
+}
+
+/** So many of them are kept. */
 const mostPast = 32;
 
 /**
@@ -63,8 +69,8 @@ const mostPast = 32;
  */
 export class LogReaders {
   readonly #parts: LogReadersParts;
-  /** By configuration and connection, the last used last. */
-  readonly #past = new Map<string, Monitor | undefined>();
+  /** By configuration, the last used last. Never a monitor: it goes with its connection, which the wiring makes anew. */
+  readonly #past = new Map<number, PastConfig>();
 
   constructor(parts: LogReadersParts) {
     this.#parts = parts;
@@ -79,20 +85,22 @@ export class LogReaders {
   }
 
   async #pastMonitor(worker: WorkerRecord): Promise<Monitor | undefined> {
-    const { store, wiring } = this.#parts;
-    const { configId, placement } = worker;
-    const key = `${configId} ${placement}`;
-    if (!this.#past.has(key)) {
-      const config = await configOf(worker, store);
-      const catalogue = await this.#parts.cataloguePastOf(config);
-      // Another request for the same log may have come first meanwhile.
-      if (!this.#past.has(key)) this.#past.set(key, wiring.monitorAt(config, placement, catalogue));
-    }
-    const monitor = this.#past.get(key);
-    this.#past.delete(key);
-    this.#past.set(key, monitor);
+    const { config, catalogue } = await this.#pastConfig(worker);
+    return this.#parts.wiring.monitorAt(config, worker.placement, catalogue);
+  }
+
+  async #pastConfig(worker: WorkerRecord): Promise<PastConfig> {
+    const { configId } = worker;
+    const past = this.#past.get(configId) ?? (await this.#readPast(worker));
+    this.#past.delete(configId);
+    this.#past.set(configId, past);
     for (const oldest of [...this.#past.keys()].slice(0, -mostPast)) this.#past.delete(oldest);
-    return monitor;
+    return past;
+  }
+
+  async #readPast(worker: WorkerRecord): Promise<PastConfig> {
+    const config = await configOf(worker, this.#parts.store);
+    return { config, catalogue: await this.#parts.cataloguePastOf(config) };
   }
 }
 

@@ -78,6 +78,11 @@ export class LoopSet {
     this.startAfter(ended, incoming);
   }
 
+  /** Whether loops that were taken out of this slot have a pass under way. */
+  isEnding(slot: string): boolean {
+    return this.#slots.has(slot);
+  }
+
   /** Takes a loop out and ends it after the pass under way. */
   end(loop: Loop): Promise<void> {
     this.#loops.delete(loop);

@@ -50,7 +50,7 @@ async function importModule(module: string, configDir: string, files: OperatorFi
     return await withDeadline(call, () => import(url.href) as Promise<object>);
   } catch (error) {
     if (!(error instanceof ThresherError) || error.code !== 'plugin-timeout') throw error;
-    const message = `its top level did not come to its end within ${importTimeout / 1000} s: leave what waits to create()`;
+    const message = `its top level did not come to its end within ${importTimeout / 1000} s: leave what waits to connect() or create()`;
     throw new Error(message, { cause: error });
   }
 }

@@ -25,9 +25,14 @@ export interface QueueLoops {
 /** What a pass may take on top of one call of a plugin before it counts as stuck: the database's busy time, and more, ms. */
 export const stuckGrace = 60_000;
 
+/** How long a pass of bounded calls may go without progress before it counts as stuck, ms. */
+export function stuckAfter({ settings }: Pick<LoopParts, 'settings'>): number {
+  return settings.master.pluginTimeout * 1000 + stuckGrace;
+}
+
 /** Options of a loop whose passes consist of calls that are bounded in time. */
-export function watched({ settings }: LoopParts, progress: Progress) {
-  return { progress, stuckAfter: settings.master.pluginTimeout * 1000 + stuckGrace };
+export function watched(parts: LoopParts, progress: Progress) {
+  return { progress, stuckAfter: stuckAfter(parts) };
 }
 
 /** Makes the loops of one configuration of a queue; they are not started yet. */

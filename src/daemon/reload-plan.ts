@@ -37,7 +37,8 @@ export interface ReloadPlan {
  * 2. a queue that changed, or is new, gets the file's;
  * 3. a configuration that was current until now becomes an older one, even where no row names it: a pass under way may still
  *    submit with it;
- * 4. an older configuration stays as long as workers carry it, or a listing may adopt some with it.
+ * 4. an older configuration stays as long as workers carry it, or a listing may adopt some with it. The prune loop plans again,
+ *    with the queues as they run, so that the last worker of a removed queue needs no reload.
  */
 export function planReload({ current, older, file, inUse, held }: ReloadState): ReloadPlan {
   const running = [...asPlanned(current, true), ...asPlanned(older, false)];

@@ -60,6 +60,14 @@ interface BackendChoice {
   readonly config: PluginChoice['config'];
 }
 
+/** What a runtime leads to. */
+interface RuntimeUses {
+  /** Where its workers may be. */
+  readonly placed: readonly ConnectionUse[];
+  /** What its submitter reaches beside: a schedd with weight 0, say. */
+  readonly reached: readonly ConnectionUse[];
+}
+
 const backendSections: readonly BackendKind[] = ['submitter', 'monitor', 'sweeper'];
 
 /** Makes plugins from configurations, and keeps what queues share. */
@@ -70,7 +78,7 @@ export class Wiring {
   #catalogue: PluginCatalogue;
   readonly #connections = new Map<string, Connection>();
   /** What each runtime that was made leads to. */
-  readonly #usesOf = new WeakMap<QueueRuntime, readonly ConnectionUse[]>();
+  readonly #usesOf = new WeakMap<QueueRuntime, RuntimeUses>();
 
   constructor(catalogue: PluginCatalogue, options: WiringOptions) {
     this.#catalogue = catalogue;
@@ -88,10 +96,12 @@ export class Wiring {
 
   /**
    * These run from now on, and no others, in the order of the queue file: connections are told of their queues, and those
-   * without any are dropped.
+   * without any are dropped. A queue that merely reaches a connection comes after all that place workers there: the first one
+   * says how the connection is watched.
    */
   run(runtimes: readonly QueueRuntime[]): void {
-    this.#backends.use(runtimes.flatMap((runtime) => this.#usesOf.get(runtime) ?? []));
+    const uses = runtimes.flatMap((runtime) => this.#usesOf.get(runtime) ?? []);
+    this.#backends.use([...uses.flatMap(({ placed }) => placed), ...uses.flatMap(({ reached }) => reached)]);
     const used = new Set(runtimes.flatMap(({ connected }) => [...connected.keys()]));
     for (const name of this.#connections.keys()) if (!used.has(name)) this.#connections.delete(name);
   }
@@ -134,7 +144,11 @@ export class Wiring {
       connected,
     };
     const queue = { queue: config.name, configId, current, configDir: config.configDir };
-    this.#usesOf.set(runtime, usesOf(choices, new Set([...placements, ...reached]), queue));
+    const beside = new Set(reached.filter((name) => !placements.includes(name)));
+    this.#usesOf.set(runtime, {
+      placed: usesOf(choices, new Set(placements), queue),
+      reached: usesOf(choices, beside, queue),
+    });
     return runtime;
   }
 

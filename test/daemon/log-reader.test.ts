@@ -19,6 +19,10 @@ const worker = (configId: number, placement = 'here') => workerOf(1, { configId,
 describe('the logs that a daemon reads', () => {
   let running: QueueRuntime[];
   let made: string[];
+  /** The configurations that were read from the database. */
+  let taken: number[];
+  /** By configuration and placement, as the wiring keeps them while their connections are there. */
+  let there: Map<string, Monitor>;
   let readers: LogReaders;
 
   const runtime = (configId: number, ...connected: [placement: string, monitor: Monitor][]) =>
@@ -30,15 +34,23 @@ describe('the logs that a daemon reads', () => {
   beforeEach(() => {
     running = [];
     made = [];
-    const snapshot = async (configId: number) =>
-      configId === 404 ? undefined : { snapshot: JSON.stringify({ name: String(configId) }) };
+    taken = [];
+    there = new Map();
+    const snapshot = async (configId: number) => {
+      taken.push(configId);
+      return configId === 404 ? undefined : { snapshot: JSON.stringify({ name: String(configId) }) };
+    };
     readers = new LogReaders({
       store: { queues: { snapshot } } as unknown as Pick<Store, 'queues'>,
       running: () => running,
       wiring: {
         monitorAt: ({ name }: QueueConfig, placement: string) => {
-          made.push(`${name} ${placement}`);
-          return placement === 'nowhere' ? undefined : monitor(placement !== 'silent');
+          const key = `${name} ${placement}`;
+          const known =
+            there.get(key) ?? (placement === 'nowhere' ? undefined : monitor(placement !== 'silent'));
+          if (!there.has(key)) made.push(key);
+          if (known !== undefined) there.set(key, known);
+          return known;
         },
       },
       cataloguePastOf: async () => ({}) as PluginCatalogue,
@@ -60,14 +72,21 @@ describe('the logs that a daemon reads', () => {
     expect(made).to.deep.equal(['1 here']);
   });
 
-  it('keep the monitors of the last configurations that were asked for, and not all', async () => {
+  it('come through a new monitor once the connection of the former one is gone', async () => {
+    const before = await readers.of(worker(1));
+    there.clear();
+    expect(await readers.of(worker(1))).not.to.equal(before);
+    expect(taken).to.deep.equal([1]);
+  });
+
+  it('keep the last configurations that were asked for, and not all', async () => {
     await readers.of(worker(1000));
     for (let configId = 1; configId <= 31; configId++) await readers.of(worker(configId));
     await readers.of(worker(1000));
-    expect(made).to.have.length(32);
+    expect(taken).to.have.length(32);
     await readers.of(worker(32));
     await readers.of(worker(1));
-    expect(made.slice(32)).to.deep.equal(['32 here', '1 here']);
+    expect(taken.slice(32)).to.deep.equal([32, 1]);
   });
 
   it('are refused where the configuration is gone, leads elsewhere or has no logs', async () => {

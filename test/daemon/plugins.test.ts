@@ -83,7 +83,7 @@ describe('modules of plugins', () => {
       return loaded;
     });
     expect((await catalogue).failure('./a.mjs')?.message).to.equal(
-      'its top level did not come to its end within 10 s: leave what waits to create()',
+      'its top level did not come to its end within 10 s: leave what waits to connect() or create()',
     );
     expect((await catalogue).failure('./b.mjs')?.message).to.contain('did not come to its end');
     expect((await catalogue).find('messenger', './good.mjs', 'Own')).to.have.property('name', 'Own');

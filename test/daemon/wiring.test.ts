@@ -25,11 +25,16 @@ class Recorder {
   readonly contexts: Context[] = [];
   readonly hosts: ConnectionHost[] = [];
   readonly changes: string[] = [];
+  connecting: (host: ConnectionHost) => void = () => undefined;
   readonly definitions: readonly BackendDefinition[];
 
   constructor(name = 'Recorder', given: readonly ('submitter' | 'monitor' | 'sweeper')[] = all) {
     const section = {
-      config: Type.Object({ place: Type.String({ default: 'here' }), rate: Type.Optional(Type.Number()) }),
+      config: Type.Object({
+        place: Type.String({ default: 'here' }),
+        rate: Type.Optional(Type.Number()),
+        reach: Type.Optional(Type.String()),
+      }),
       connections: ({ place }: { place: string }) => place.split(','),
     };
     const parts = Object.fromEntries(given.map((kind) => [kind, section]));
@@ -39,11 +44,14 @@ class Recorder {
       ...parts,
       connect: (_place, host) => {
         this.hosts.push(host);
+        this.connecting(host);
         return {
           monitor: {} as Monitor,
           sweeper: {} as Sweeper,
-          submitter: (_config: unknown, context: Context): Submitter => {
+          submitter: (config: unknown, context: Context, at: (name: string) => unknown): Submitter => {
             this.contexts.push(context);
+            const { reach } = config as { reach?: string };
+            if (reach !== undefined) at(reach);
             return {} as Submitter;
           },
           queuesChanged: () => {
@@ -165,6 +173,32 @@ describe('connections of backends', () => {
     const next = wiring.runtime(await read('A', two), 1, true);
     wiring.run([next]);
     expect(shared().at(-1)).not.to.equal(one);
+  });
+
+  it('share nothing with one that could not be made', async () => {
+    const recorder = new Recorder();
+    const { wiring, read } = wiringOf(recorder);
+    const [a, b] = [await read('A', {}), await read('B', { common: { place: 'there' } })];
+    const shared: object[] = [];
+    recorder.connecting = (host) => {
+      shared.push(host.share('cluster', () => ({})));
+      if (host.connection === 'here') throw new Error('it cannot be made');
+    };
+    expect(() => wiring.runtime(a, 1, true)).to.throw('it cannot be made');
+    wiring.runtime(b, 2, true);
+    expect(shared[1]).not.to.equal(shared[0]);
+  });
+
+  it('know the queues that only reach them after those that place workers there', async () => {
+    const recorder = new Recorder();
+    const { wiring, read } = wiringOf(recorder);
+    const submitter = { name: 'RecorderSubmitter', module: 'Recorder', reach: 'there' };
+    const runtimes = [
+      wiring.runtime(await read('A', { submitter }), 1, true),
+      wiring.runtime(await read('B', { common: { place: 'there' } }), 2, true),
+    ];
+    wiring.run(runtimes);
+    expect(recorder.changes.toSorted()).to.deep.equal(['here: A1', 'there: B2 A1']);
   });
 
   it('of two backends serve one queue, each with its own sections', async () => {

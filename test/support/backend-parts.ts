@@ -43,6 +43,15 @@ class Daemon {
     return this.#connections.at(backend, { name, config, configDir: context.configDir });
   }
 
+  replace(name: string, configId: number): void {
+    for (const [key, use] of this.#uses) {
+      const { queue } = use;
+      if (queue.queue !== name || queue.configId !== configId) continue;
+      this.#uses.set(key, { ...use, queue: { ...queue, current: false } });
+    }
+    this.#connections.use([...this.#uses.values()]);
+  }
+
   leave(name: string): void {
     for (const [key, { queue }] of this.#uses) if (queue.queue === name) this.#uses.delete(key);
     this.#connections.use([...this.#uses.values()]);
@@ -104,4 +113,9 @@ export function connectionAt(
 /** A queue was removed from the file, and none of its workers is left. */
 export function leaveQueue(queue: string, context: Context): void {
   daemonOf(context).leave(queue);
+}
+
+/** A configuration of a queue is not the current one any more, and its workers are followed to their end. */
+export function replaceConfig(queue: string, configId: number, context: Context): void {
+  daemonOf(context).replace(queue, configId);
 }

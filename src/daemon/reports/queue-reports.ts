@@ -46,9 +46,15 @@ export class QueueReports {
       if (spokenFor.has(queue)) continue;
       // A file that cannot be read says nothing about its queues; least of all does it end an operator's pause.
       if (!file.readable) await this.#refuse(queue, whyUnreadable(file));
-      else if (control === undefined) await this.#forget(queue);
-      else await this.#write({ queue, queueStatus: 'removed', limits: {}, reasons: [removed] });
+      else await this.#remove(queue, control);
     }
+  }
+
+  /** These queues are in the file no more, and none of their workers is followed any longer. */
+  async end(queues: readonly string[]): Promise<void> {
+    const ended = new Set(queues);
+    for (const { queue, control } of await this.#store.all())
+      if (ended.has(queue)) await this.#remove(queue, control);
   }
 
   async report(config: QueueConfig, reasons: readonly Reason[]): Promise<void> {
@@ -61,7 +67,12 @@ export class QueueReports {
     await this.#write({ queue: config.name, queueStatus, limits: { ...config.limits }, reasons: all });
   }
 
-  async #forget(queue: string): Promise<void> {
+  /** An operator's pause outlives the queue. */
+  async #remove(queue: string, control: unknown): Promise<void> {
+    if (control !== undefined) {
+      await this.#write({ queue, queueStatus: 'removed', limits: {}, reasons: [removed] });
+      return;
+    }
     await this.#store.forget(queue);
     this.#written.delete(queue);
   }

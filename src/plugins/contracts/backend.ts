@@ -54,9 +54,18 @@ export interface ConnectionHost<Submit = unknown, Watch = unknown, Sweep = unkno
   share<T>(key: string, make: () => T): T;
 }
 
+/** The options of the monitor that the queues of a connection share: those of the first queue that has one here. */
+export function sharedMonitorOptions<Watch>(
+  { queues }: Pick<ConnectionHost<unknown, Watch>, 'queues'>,
+  defaults: () => Watch,
+): Watch {
+  return queues.find(({ monitor }) => monitor !== undefined)?.monitor ?? defaults();
+}
+
 /**
- * One connection of a backend: made when the first queue leads there, and shared by all queues that do. It goes when the last
- * one has left and its workers are gone.
+ * One connection of a backend: made when the first queue leads there, and shared by all queues that do. It goes after
+ * the last one has left and its workers are gone: at a reload, or at a pass of the prune loop
+ * (`sweeper.pruneInterval`).
  */
 export interface BackendConnection<Submit = unknown, Self = unknown> {
   readonly monitor?: Monitor;

@@ -4,6 +4,7 @@ import { toReason } from '../../worker/errors.ts';
 import type { Observation } from '../../worker/observation.ts';
 import { isFinal, type WorkerStatus } from '../../worker/status.ts';
 import type { Worker } from '../../worker/worker.ts';
+import { sharedMonitorOptions } from '../contracts/backend.ts';
 import type { CheckResult, Monitor, ObservationSink } from '../contracts/monitor.ts';
 import type { CeTally } from './place/ce-tally.ts';
 import { elementOf } from './place/grid-endpoint.ts';
@@ -103,10 +104,8 @@ export class HTCondorMonitor implements Monitor {
     return results;
   }
 
-  /** Of queues that share the schedd the first one says it. */
   get #options(): HTCondorMonitorConfig {
-    const { queues } = this.#parts.daemon;
-    return queues.find(({ monitor }) => monitor !== undefined)?.monitor ?? defaults();
+    return sharedMonitorOptions(this.#parts.daemon, defaults);
   }
 
   /** Shows what the logs said since. @returns whether the schedd must be asked. */

@@ -10,13 +10,21 @@ import type { Where } from './schema.ts';
 /** Requests per second where no queue of the cluster says anything. */
 const usualRate = 200;
 
+/** The rate that the queues of one connection ask for. */
+export interface PaceWish {
+  /** Infinity where no queue of the connection asks for a rate. */
+  readonly perSecond: number;
+  /** False where only earlier configurations lead there. */
+  readonly isCurrent: boolean;
+}
+
 /** Shared by all namespaces of one cluster: the client, its pace, and which cluster it is. */
 export class Cluster {
   readonly client: KubernetesClient;
   readonly pin: ClusterPin;
   readonly pacer: Pacer;
-  /** By connection: the least rate that its queues ask for. The least of all counts. */
-  readonly #rates = new Map<string, number>();
+  /** By connection. */
+  readonly #wishes = new Map<string, PaceWish>();
 
   constructor({ config, configDir }: ConnectionPlace<Where>, daemon: Host) {
     const { clock, files, random, factoryId } = daemon;
@@ -30,11 +38,18 @@ export class Cluster {
     this.client = new KubernetesClient({ access, pacer: this.pacer, clock, userAgent });
   }
 
-  /** @param perSecond Infinity where no queue of the connection asks for a rate */
-  pace(connection: string, perSecond: number): void {
-    if (Number.isFinite(perSecond)) this.#rates.set(connection, perSecond);
-    else this.#rates.delete(connection);
-    this.pacer.change(rateOf(this.#rates.size === 0 ? usualRate : Math.min(...this.#rates.values())));
+  /**
+   * The least rate counts. A queue that moved to another namespace leaves its former configuration behind in the old one: the
+   * rates of such connections count only while no connection of the cluster has a current queue.
+   * @param wish undefined once no queue leads to the connection
+   */
+  pace(connection: string, wish: PaceWish | undefined): void {
+    if (wish === undefined) this.#wishes.delete(connection);
+    else this.#wishes.set(connection, wish);
+    const all = [...this.#wishes.values()];
+    const current = all.filter(({ isCurrent }) => isCurrent);
+    const least = Math.min(...(current.length === 0 ? all : current).map(({ perSecond }) => perSecond));
+    this.pacer.change(rateOf(Number.isFinite(least) ? least : usualRate));
   }
 }
 

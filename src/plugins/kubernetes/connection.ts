@@ -64,8 +64,11 @@ export class K8sConnection implements BackendConnection<K8sSubmitterConfig> {
 
   queuesChanged(): void {
     const { connection, queues } = this.#daemon;
-    const sections = queues.flatMap(({ submitter, monitor, sweeper }) => [submitter, monitor, sweeper]);
+    const current = queues.filter((queue) => queue.current);
+    const speaking = current.length === 0 ? queues : current;
+    const sections = speaking.flatMap(({ submitter, monitor, sweeper }) => [submitter, monitor, sweeper]);
     const rates = sections.map((section) => section?.requestsPerSecond ?? Infinity);
-    this.cluster.pace(connection, Math.min(...rates));
+    const wish = { perSecond: Math.min(...rates), isCurrent: current.length > 0 };
+    this.cluster.pace(connection, queues.length === 0 ? undefined : wish);
   }
 }

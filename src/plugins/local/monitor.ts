@@ -1,6 +1,7 @@
 import { defaultsOf } from '../../util/schema-defaults.ts';
 import { messageOf, toReason } from '../../worker/errors.ts';
 import type { Worker } from '../../worker/worker.ts';
+import { sharedMonitorOptions } from '../contracts/backend.ts';
 import type { CheckResult, Monitor, ObservationSink } from '../contracts/monitor.ts';
 import type { BegunState, LocalHost, LocalState } from './host.ts';
 import { LocalLogs } from './logs.ts';
@@ -72,9 +73,8 @@ export class LocalMonitor implements Monitor {
     return results;
   }
 
-  /** The first of the queues that share the directory gives the options. */
   get #options(): LocalMonitorConfig {
-    return this.#daemon.queues.find(({ monitor }) => monitor !== undefined)?.monitor ?? defaults();
+    return sharedMonitorOptions(this.#daemon, defaults);
   }
 
   /** @returns the worker when it has ended by itself. */

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { leaveQueue } from '../../support/backend-parts.ts';
+import { leaveQueue, replaceConfig } from '../../support/backend-parts.ts';
 import { KubernetesStub } from '../../support/kubernetes-stub.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 const other = (queue: string, configId = 1) => ({ queue, configId });
@@ -61,6 +61,28 @@ describe('the pace of requests to one cluster', () => {
     expect(await burst()).to.equal(10);
     leaveQueue('A', stub.context);
     expect(await burst()).to.equal(400);
+  });
+
+  it('is no longer bound by the former configuration of a queue that moved to another namespace', async () => {
+    stub.plugin('monitor', { requestsPerSecond: 5, k8s_namespace: 'other' }, other('A', 1));
+    stub.plugin('monitor', {}, other('A', 2));
+    replaceConfig('A', 1, stub.context);
+    expect(await burst()).to.equal(400);
+  });
+
+  it('is no longer bound by a removed queue whose workers are followed beside a current queue', async () => {
+    stub.plugin('monitor', { requestsPerSecond: 5 }, other('A'));
+    stub.plugin('monitor', { requestsPerSecond: 20 }, other('B'));
+    replaceConfig('A', 1, stub.context);
+    expect(await burst()).to.equal(40);
+  });
+
+  it('is that of removed queues while the cluster has no other', async () => {
+    stub.plugin('monitor', { requestsPerSecond: 5, k8s_namespace: 'other' }, other('A'));
+    stub.plugin('monitor', { requestsPerSecond: 20 }, other('B'));
+    replaceConfig('A', 1, stub.context);
+    replaceConfig('B', 1, stub.context);
+    expect(await burst()).to.equal(10);
   });
 
   it('is 200 again when nobody says anything any more', async () => {
