@@ -3,7 +3,7 @@ import type { Reason } from '../../worker/reason.ts';
 import type { Rendered } from './rendered.ts';
 import type { Handle, Worker, WorkerError } from '../../worker/worker.ts';
 
-/** What would stop a submission now. */
+/** A submitter's answer whether it could submit now. */
 export interface Preflight {
   /** Each alone is enough to submit nothing; they are shown to the operator as they are. */
   readonly problems: readonly Reason[];
@@ -18,7 +18,7 @@ export type SubmitOutcome =
   | { readonly kind: 'accepted'; readonly handle: Handle; readonly computingElement?: string }
   /** The backend certainly does not have it. `permanent`: no use in trying this worker again. */
   | { readonly kind: 'rejected'; readonly error: WorkerError; readonly permanent: boolean }
-  /** Nobody knows: a time-out, a lost answer. It is settled by `find` before anything is tried again. */
+  /** The outcome is unknown: a time-out, a lost answer. `find` settles it before anything is tried again. */
   | { readonly kind: 'unknown'; readonly error: WorkerError };
 
 export type FindOutcome =
@@ -49,7 +49,7 @@ export interface Submitter {
   submit(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, SubmitOutcome>>;
 
   /**
-   * Settles intents of which nobody knows whether they reached the backend: after a crash, a time-out, a lost answer,
+   * Settles intents that may or may not have reached the backend: after a crash, a time-out, a lost answer,
    * and before every retry. First *fences* each: from now on no attempt up to `worker.attempt`, however late it wakes,
    * may start this worker. Then asks the backend. `absent` may be said only after both.
    */
@@ -62,8 +62,8 @@ export interface Submitter {
   credentials?(): readonly string[] | Promise<readonly string[]>;
 
   /**
-   * What the backend would say of such a worker, without keeping anything of it: for `check-config --server`. Places are
-   * in the submitter's section. Empty: it would be taken.
+   * Asks the backend about such a worker, and keeps nothing of it: for `check-config --server`. Places are in the
+   * submitter's section. Empty: the backend would take it.
    */
   rehearse?(worker: Worker, signal: AbortSignal): Promise<readonly DefinitionProblem[]>;
 

@@ -17,7 +17,7 @@ export interface Found {
   /** How an operator finds it there: a directory, namespace/name, cluster.proc. */
   readonly place: string;
   readonly handle: Handle;
-  /** Who it is, as far as its mark says; without it, it can only be listed as an orphan. */
+  /** The worker that its mark names; without it, thresher can only list it as an orphan. */
   readonly identity?: {
     readonly workerId: number;
     readonly name: string;
@@ -28,7 +28,7 @@ export interface Found {
     readonly attempt: number;
     readonly accessPoint?: string;
   };
-  /** Why its mark does not say who it is. */
+  /** Why its mark does not name a worker. */
   readonly damage?: string;
   /** Absent when nothing says yet whether it began: it is then settled by `find` like an unconfirmed intent. */
   readonly observation?: Observation;

@@ -4,7 +4,7 @@ import type { HTCondorSchedd } from './schedd.ts';
 import { type Job, jobOf, marks } from './marks.ts';
 import { jobAttributes } from './state/types.ts';
 
-/** What is asked of each job that is followed. */
+/** Attributes that thresher asks for each job that it follows. */
 export const followed: readonly string[] = [
   ...new Set([...jobAttributes, 'QDate', 'GridResource', marks.queue, marks.config, marks.ce]),
 ];
@@ -83,7 +83,7 @@ export function jobOfWorker({ handle }: Pick<Worker, 'handle'>, jobs: readonly J
 
 const spooling = 16;
 
-/** Submitted with `-spool`, but its files never came: it waits for them, and they only come from whoever submitted it. */
+/** Submitted with `-spool`, but its files never came: it waits for them, and only its submission can bring them. */
 export function isHalf({ ad }: Job): boolean {
   return ad.JobStatus === 5 && ad.HoldReasonCode === spooling;
 }

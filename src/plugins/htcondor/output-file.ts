@@ -5,7 +5,7 @@ import { hasCode } from '../../util/files.ts';
 import { NotPlainFile, openPlainFile } from '../../util/plain-file.ts';
 import { ThresherError } from '../../worker/errors.ts';
 
-/** Where the output of a job is. */
+/** Place of a job's output. */
 export interface OutputFile {
   /** The job's directory, or that of an absolute path: named by the operator's template, so links lead where they lead. */
   readonly directory: string;

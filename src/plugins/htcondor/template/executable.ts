@@ -33,13 +33,13 @@ export function neededFiles(statements: readonly Statement[]): readonly NeededFi
   if (names.length === 1 && names[0] === option && text.trim() === '')
     return inImage ? inputs : [{ from: option, path: undefined, line, certain }, ...inputs];
   const path = text.trim();
-  // Where other placeholders and macros lead is known when a worker is submitted.
+  // The path behind other placeholders and macros is known when a worker is submitted.
   if (names.length > 0 || path === '' || /\$[A-Za-z_]*\(/.test(path)) return inputs;
   if (inImage && path.startsWith('/')) return inputs;
   return [{ from: 'template', path, line, certain }, ...inputs];
 }
 
-/** What a template may need that cannot be read: the operator learns of both at once. */
+/** An unreadable template may need these: the operator learns of both at once. */
 export const perhapsNeeded: readonly NeededFile[] = [
   { from: 'executableFile', path: undefined, line: 0, certain: true },
 ];

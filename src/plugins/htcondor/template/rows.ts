@@ -3,7 +3,7 @@ import type { Worker } from '../../../worker/worker.ts';
 /** A command whose value differs between workers. */
 export interface Column {
   readonly key: string;
-  /** Of the worker in each row, as a submit description has it. */
+  /** One value for the worker in each row, as a submit description has it. */
   readonly texts: readonly string[];
 }
 

@@ -24,7 +24,7 @@ export async function firstThere(
 ): Promise<string | undefined> {
   if (paths.length <= 1) return paths[0];
   for (const path of paths) {
-    // What a file system that hangs has is said by who reads it.
+    // The later read reports a file system that hangs.
     const found = await files.stat(path).catch(() => undefined);
     if (found !== undefined) return path;
   }
