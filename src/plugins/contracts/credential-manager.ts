@@ -4,8 +4,8 @@ import type { WorkerError } from '../../worker/worker.ts';
 /** Known facts of one credential. None of them is secret. */
 export interface CredentialFacts {
   /**
-   * Its name for operators and queues: a path on this machine, or `CLUSTER/NAMESPACE/SECRET/KEY` for a key of a Secret as
-   * the connection of its queue names it. Unique in the daemon.
+   * Its name for operators and queues: a path on this machine, or `CLUSTER/NAMESPACE/SECRET/KEY` for a key of a Secret
+   * as the connection of its queue names it. Unique in the daemon.
    */
   readonly name: string;
   readonly kind: 'x509' | 'token' | 'kerberos';
@@ -47,7 +47,7 @@ export type WriteTarget =
 /**
  * Keeps credentials fresh, or watches those that something else renews.
  *
- * The manager puts a credential in place as a whole or not at all: written beside, made sure of, renamed; 0600. On failure
+ * It puts a credential in place as a whole or not at all: written beside, made sure of, renamed; 0600. After any failure
  * the last good one stays. No private key, token or password appears in an error, a log line or a process argument.
  */
 export interface CredentialManager {

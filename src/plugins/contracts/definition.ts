@@ -10,7 +10,7 @@ import type { Throttler } from './throttler.ts';
 /** The sections by which a queue names backends: `defineBackend` of `backend.ts` brings them. */
 export type BackendKind = 'submitter' | 'monitor' | 'sweeper';
 
-/** Result of `create` for each other kind of plugin. `inert`: accepted for Harvester's sake (preparator, stager ...), does nothing. */
+/** Products of the other plugins. `inert`: accepted for Harvester's sake (preparator, stager ...), does nothing. */
 export interface PluginOf {
   messenger: Messenger;
   demand: DemandSource;

@@ -13,7 +13,7 @@ const meanings: Readonly<Record<keyof Sizes, { what: string; unit: string; cric:
 export const sizeNames = Object.keys(meanings) as readonly (keyof Sizes)[];
 
 /**
- * Reports sizes that a template asks for and the queue does not say: the backend would get 0, or the least that it takes.
+ * Sizes that a template asks for and the queue does not say: the backend would get 0, or the least that it takes.
  * `asked` has the placeholders of each size.
  */
 export function unsaidSizes(

@@ -4,7 +4,7 @@ import type { Job } from '../marks.ts';
 import { applyEvent } from '../state/events.ts';
 import type { JobAd } from '../state/types.ts';
 
-/** So many jobs are known by events alone: those of others, ours not yet told of, and ours that ended. */
+/** At most so many jobs are known by events alone: those of others, ours not yet told of, and ours that ended. */
 const mostOthers = 20_000;
 /** So many queries in a row must agree with the log before it is believed again. */
 const doubtful = 10;

@@ -13,7 +13,7 @@ type CeOptions = Pick<
 >;
 
 /**
- * Finds missing CEs of a queue for which Harvester takes them from CRIC. `useCRICGridCE: false` wins over `useAtlasGridCE`.
+ * Finds a queue without the CEs that Harvester takes from CRIC. `useCRICGridCE: false` wins over `useAtlasGridCE`.
  * Source: Harvester's htcondor_submitter.
  */
 export function checkCricCes(config: CeOptions): DefinitionProblem[] {

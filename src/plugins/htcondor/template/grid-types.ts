@@ -1,7 +1,7 @@
 import type { HTCondorSubmitterConfig } from '../schema.ts';
 import type { Command } from './statements.ts';
 
-/** HTCondor's `grid_resource` may begin with these; `pbs` to `blah` are other names of `batch`. Source: condor_submit 23.9. */
+/** A `grid_resource` may begin with these; `pbs` to `blah` are other names of `batch`. Source: condor_submit 23.9. */
 const known = ['condor', 'batch', 'arc', 'ec2', 'gce', 'azure', 'pbs', 'lsf', 'sge', 'nqs', 'blah'];
 
 /** Grid types that HTCondor once had, and the release that dropped them. Source: the version history of its manual. */

@@ -163,7 +163,8 @@ function pilotValues(
 
 /**
  * Cores, memory, disk and times. `requestRam` is MB, `requestDisk` KB, times are seconds. A size that is not said is
- * the least that HTCondor takes. Source: Harvester's make_a_jdl, with the cores of the worker in place of CRIC's corecount.
+ * the least that HTCondor takes. Source: Harvester's make_a_jdl, with the cores of the worker in place of CRIC's
+ * corecount.
  */
 export function sizesOf({ requirements }: Worker, config: HTCondorSubmitterConfig) {
   const { nCore, minRamCount, maxDiskCount, maxWalltime } = requirements;
