@@ -18,7 +18,7 @@ export interface LogServer {
   readonly read: string;
 }
 
-/** Services that the daemon gives to every plugin: a plugin reads neither the clock nor the daemon's settings itself. */
+/** Services of the daemon for every plugin: a plugin reads neither the clock nor the daemon's settings itself. */
 export interface Host {
   /** Our mark. An object with another factory's mark is not ours. */
   readonly factoryId: string;
@@ -29,7 +29,7 @@ export interface Host {
   /** The daemon's state directory: a plugin keeps its files in a folder of its own in it. Absolute. */
   readonly stateDir: string;
   readonly clock: Clock;
-  /** Reads what the queue's options name: a template, a kubeconfig. One for the daemon, which a dead file system cannot stop. */
+  /** Reads files of the queue's options: a template, a kubeconfig. The daemon has one: a dead file system cannot stop it. */
   readonly files: OperatorFiles;
   readonly random: () => number;
   readonly log: Log;
@@ -42,7 +42,7 @@ export interface Context extends Host {
   readonly configId: number;
   /** Needs of one worker by the queue's configuration. Once a worker exists, its own needs count. */
   readonly requirements: Requirements;
-  /** How many workers of the queue may be queued while so many run: `nQueueLimitWorker`, or what its ratio makes of it. */
+  /** How many workers of the queue may be queued while so many run: `nQueueLimitWorker`, or its ratio of them. */
   readonly queueLimit: (running: number) => number;
   /** Whether a server says how many workers there are to be: `runMode: slave`. */
   readonly slave: boolean;

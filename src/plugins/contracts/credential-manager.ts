@@ -47,8 +47,9 @@ export type WriteTarget =
 /**
  * Keeps credentials fresh, or watches those that something else renews.
  *
- * It puts a credential in place as a whole or not at all: written beside, made sure of, renamed; 0600. After any failure
- * the last good one stays. No private key, token or password appears in an error, a log line or a process argument.
+ * It puts a credential in place as a whole or not at all: written beside, made sure of, renamed; 0600. After any
+ * failure the last good one stays. No private key, token or password appears in an error, a log line or a process
+ * argument.
  */
 export interface CredentialManager {
   /** Looks at all credentials afresh and changes nothing. One state per credential it is configured for. */

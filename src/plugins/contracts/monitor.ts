@@ -15,7 +15,7 @@ export interface ObservationSink {
   complete(): void;
   /** The backend said that this worker is gone (a watch's delete event). It is looked up by name before it counts. */
   gone(workerId: number): void;
-  /** The backend cannot be asked now, or answered in part: nothing is concluded, and nothing submitted until `complete`. */
+  /** The backend gives no answer now, or a part: thresher concludes nothing, and submits nothing until `complete`. */
   trouble(reason: Reason): void;
 }
 

@@ -12,8 +12,8 @@ export const requirementPlaceholders = [
 ] as const satisfies readonly (keyof Requirements)[];
 
 /**
- * The values of all of these. `hostname` is this machine's as `hostnameFor` has it, which is short unless `useFQDN` says
- * else; `accessPoint` is empty where the worker has none.
+ * The values of all of these. `hostname` is this machine's as `hostnameFor` has it, which is short unless `useFQDN`
+ * says else; `accessPoint` is empty where the worker has none.
  */
 export function workerPlaceholders(
   worker: Worker,

@@ -32,7 +32,7 @@ export function unsaidSizes(
   });
 }
 
-/** The same of a template whose placeholders are `${minRamCount}`, or variables of that name. A worker without them can run. */
+/** The same for `${minRamCount}` and the like, placeholders or variables. A worker without these sizes can run. */
 export function checkSizes(
   text: string,
   template: string,

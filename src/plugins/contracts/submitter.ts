@@ -7,14 +7,14 @@ import type { Handle, Worker, WorkerError } from '../../worker/worker.ts';
 export interface Preflight {
   /** Each alone is enough to submit nothing; they are shown to the operator as they are. */
   readonly problems: readonly Reason[];
-  /** How many more of the queue's workers the backend would take now, and what limits it; absent = as many as wanted. */
+  /** How many more of the queue's workers the backend would take, and what limits it; absent = all that are wanted. */
   readonly room?: { readonly workers: number; readonly reason: Reason };
   /** They stop nothing and are shown to the operator beside the reasons. */
   readonly notes?: readonly Reason[];
 }
 
 export type SubmitOutcome =
-  /** The backend has it and will run it; `computingElement` is the endpoint that it was sent to, where the backend has several. */
+  /** The backend has it and will run it; `computingElement`: the endpoint it went to, if the backend has several. */
   | { readonly kind: 'accepted'; readonly handle: Handle; readonly computingElement?: string }
   /** The backend certainly does not have it. `permanent`: no use in trying this worker again. */
   | { readonly kind: 'rejected'; readonly error: WorkerError; readonly permanent: boolean }
@@ -39,8 +39,8 @@ export interface Submitter {
   preflight(signal: AbortSignal): Promise<Preflight>;
 
   /**
-   * Which of its placements each of so many new workers gets, in order, before their intents are written. Absent: one after
-   * the other.
+   * Which of its placements each of so many new workers gets, in order, before their intents are written. Absent: one
+   * after the other.
    * @param open those that can be reached now
    */
   place?(count: number, open: readonly string[]): readonly string[];
@@ -56,8 +56,8 @@ export interface Submitter {
   find(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, FindOutcome>>;
 
   /**
-   * Names of the credentials without which its workers are of no use, as credential managers name them: submission stops
-   * while one of them is bad or ends soon.
+   * Names of the credentials without which its workers are of no use, as credential managers name them: submission
+   * stops while one of them is bad or ends soon.
    */
   credentials?(): readonly string[] | Promise<readonly string[]>;
 
@@ -68,7 +68,8 @@ export interface Submitter {
   rehearse?(worker: Worker, signal: AbortSignal): Promise<readonly DefinitionProblem[]>;
 
   /**
-   * The worker as `submit` would send it, made by the same code; nothing is asked, written or sent. For `thresher render`.
+   * The worker as `submit` would send it, made by the same code; nothing is asked, written or sent. For
+   * `thresher render`.
    * @throws ThresherError where it cannot be made, as `submit` would reject it
    */
   render?(worker: Worker): Promise<Rendered>;

@@ -42,8 +42,8 @@ export function whereWorkers(workerIds: readonly number[]): string {
 }
 
 /**
- * The jobs of these workers, past every cache: first the queue, then the history, since a job is written there before it
- * leaves the queue. @throws HTCondorError where not all of it can be said.
+ * The jobs of these workers, past every cache: first the queue, then the history, since a job is written there before
+ * it leaves the queue. @throws HTCondorError where not all of it can be said.
  */
 export async function lookUp(
   schedd: HTCondorSchedd,

@@ -118,7 +118,7 @@ export interface NeededBy {
   readonly needed: readonly NeededFile[];
 }
 
-/** Programs and other files without which `condor_submit` refuses every job of these templates, or HTCondor holds it. */
+/** Programs and other files without which HTCondor refuses or holds every job of these templates. */
 export async function checkNeeded(
   needs: readonly NeededBy[],
   { executableFile }: HTCondorSubmitterConfig,

@@ -45,8 +45,8 @@ const longestOwn = 32 * 1024 * 1024;
 const longestPositions = 1024 * 1024;
 
 /**
- * The logs in which one schedd writes what becomes of our jobs. How far they were read is kept, so that a daemon that was down
- * learns of jobs that the schedd has forgotten by then.
+ * The logs in which one schedd writes what becomes of our jobs. How far they were read is kept, so that a daemon that
+ * was down learns of jobs that the schedd has forgotten by then.
  */
 export class EventLogs {
   readonly #parts: EventLogsParts;

@@ -9,7 +9,7 @@ export interface HoldRule {
   /** The rule counts only for these; a subcode that is missing is 0. */
   readonly subCodes?: readonly number[];
   readonly reason?: RegExp;
-  /** `wait`: until an operator or HTCondor releases it. A number: after so many seconds. Absent: after `heldTimeout`. */
+  /** `wait`: until an operator or HTCondor releases it. A number: after these seconds. Absent: after `heldTimeout`. */
   readonly after?: number | 'wait';
   readonly status: Extract<FinalStatus, 'failed' | 'cancelled'>;
   readonly code: string;

@@ -20,8 +20,8 @@ export interface StateOptions {
 export interface JobState {
   readonly observation: Observation;
   /**
-   * The worker is given up, though HTCondor would keep its job. This is true as soon as the removal of the job was accepted,
-   * and not before: until then an operator may release it.
+   * The worker is given up, though HTCondor would keep its job. This is true as soon as the removal of the job was
+   * accepted, and not before: until then an operator may release it.
    */
   readonly verdict?: Observation;
 }
@@ -44,7 +44,7 @@ const completed = (ad: JobAd) => is(4)(ad) || (ad.JobStatus !== undefined && end
 const hasRun = ({ LastJobStatus }: JobAd) => LastJobStatus === 2 || LastJobStatus === 6;
 /** A removal is never taken back, whatever a late answer says. */
 const removed = (ad: JobAd) => is(3)(ad) || (ad.JobStatus !== undefined && ad.LastJobStatus === 3);
-/** A job that was held or evicted, and started again, keeps the signal that ended its first run: only `ExitBySignal` tells. */
+/** A job that was held or evicted and started again keeps the signal of its first end: only `ExitBySignal` tells. */
 const bySignal = ({ ExitBySignal, ExitSignal }: JobAd): boolean => ExitBySignal ?? Boolean(ExitSignal);
 const well = (ad: JobAd) => !bySignal(ad) && ad.ExitCode === 0;
 

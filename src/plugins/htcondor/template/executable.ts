@@ -13,10 +13,11 @@ export interface NeededFile {
 }
 
 /**
- * The program that `condor_submit` looks for. It takes the last `executable`, counts a relative path from the directory that
- * it was started in whatever `initialdir` says, and refuses a submission whose program is missing, for grid universe and a
- * remote schedd as well. It looks for nothing where the program is on the execute node: `transfer_executable = false`, or an
- * absolute path in the image of a container. Source: condor_submit 23.9 itself, by `-dry-run`.
+ * The program that `condor_submit` looks for. It takes the last `executable`, counts a relative path from the directory
+ * that it was started in whatever `initialdir` says, and refuses a submission whose program is missing, for grid
+ * universe and a remote schedd as well. It looks for nothing where the program is on the execute node:
+ * `transfer_executable = false`, or an absolute path in the image of a container. Source: condor_submit 23.9 itself, by
+ * `-dry-run`.
  */
 export function neededFiles(statements: readonly Statement[]): readonly NeededFile[] {
   const commands = statements.filter((one): one is Command => one.kind === 'command');

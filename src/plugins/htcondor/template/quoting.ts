@@ -67,7 +67,8 @@ function inExpression(pieces: readonly Piece[]): Context[] {
 }
 
 /**
- * A value as it is written there, so that it is only ever that value: no macro, no quote that ends a string, no new line.
+ * A value as it is written there, so that it is only ever that value: no macro, no quote that ends a string, no new
+ * line.
  * @throws ThresherError `htcondor-value` where HTCondor has no way to write it.
  */
 export function inert(value: Value, placeholder: Placeholder, context: Context): string {

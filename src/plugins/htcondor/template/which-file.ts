@@ -5,7 +5,8 @@ import type { ChosenCe } from './placeholders.ts';
 
 /**
  * The files of which the first that exists is the template: `templateFile`, else the one for the CE's kind in
- * `CEtemplateDir`, such as `arc-ce_nordugrid.sdf`. Empty where the queue names none. Source: Harvester's htcondor_submitter.
+ * `CEtemplateDir`, such as `arc-ce_nordugrid.sdf`. Empty where the queue names none. Source: Harvester's
+ * htcondor_submitter.
  */
 export function templateFiles(
   { templateFile, CEtemplateDir }: Pick<HTCondorSubmitterConfig, 'templateFile' | 'CEtemplateDir'>,
