@@ -7,7 +7,7 @@ import type { Handle, Worker, WorkerError } from '../../worker/worker.ts';
 export interface Preflight {
   /** Each alone is enough to submit nothing; they are shown to the operator as they are. */
   readonly problems: readonly Reason[];
-  /** How many more of the queue's workers the backend would take, and what limits it; absent = all that are wanted. */
+  /** How many more of the queue's workers the backend would take now, and the limit; absent = as many as wanted. */
   readonly room?: { readonly workers: number; readonly reason: Reason };
   /** They stop nothing and are shown to the operator beside the reasons. */
   readonly notes?: readonly Reason[];
