@@ -29,7 +29,7 @@ export interface Host {
   /** The daemon's state directory: a plugin keeps its files in a folder of its own in it. Absolute. */
   readonly stateDir: string;
   readonly clock: Clock;
-  /** Reads files that the queue's options name: a template, a kubeconfig. One per daemon, which no dead file system stops. */
+  /** Reads files of the queue's options: template, kubeconfig. One per daemon, which no dead file system stops. */
   readonly files: OperatorFiles;
   readonly random: () => number;
   readonly log: Log;
