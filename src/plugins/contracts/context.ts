@@ -12,37 +12,37 @@ export interface Log {
 
 /** Addresses of the PanDA log cache. */
 export interface LogServer {
-  /** Where pilots write. */
+  /** Pilots write here. */
   readonly write: string;
-  /** Where logs are read. */
+  /** Operators read logs here. */
   readonly read: string;
 }
 
-/** What every plugin gets instead of reaching for it: a plugin reads neither the clock nor the daemon's settings itself. */
+/** Services of the daemon for every plugin: a plugin reads neither the clock nor the daemon's settings itself. */
 export interface Host {
-  /** Our mark. What carries another factory's is not ours. */
+  /** Our mark. An object with another factory's mark is not ours. */
   readonly factoryId: string;
   /** Harvester's instance name, for the worker's environment. Never says whose an object is. */
   readonly harvesterId: string;
-  /** Where pilots leave their logs, as the settings have it; absent where they say nothing. */
+  /** Pilots leave their logs there, by the settings; absent where these say nothing. */
   readonly logServer?: LogServer;
   /** The daemon's state directory: a plugin keeps its files in a folder of its own in it. Absolute. */
   readonly stateDir: string;
   readonly clock: Clock;
-  /** Reads what the queue's options name: a template, a kubeconfig. One for the daemon, which a dead file system cannot stop. */
+  /** Reads files of the queue's options: template, kubeconfig. One per daemon, which no dead file system stops. */
   readonly files: OperatorFiles;
   readonly random: () => number;
   readonly log: Log;
 }
 
-/** What the plugin of one configuration of a queue gets. */
+/** Services and facts that the plugin of one configuration of a queue gets. */
 export interface Context extends Host {
   readonly queue: string;
   /** Which configuration of the queue it is made for, as its workers carry it (`Worker.configId`). */
   readonly configId: number;
-  /** What one worker of the queue is like by its configuration; a worker's own count once there is one. */
+  /** Needs of one worker by the queue's configuration. Once a worker exists, its own needs count. */
   readonly requirements: Requirements;
-  /** How many workers of the queue may be queued while so many run: `nQueueLimitWorker`, or what its ratio makes of it. */
+  /** How many workers of the queue may be queued while so many run: `nQueueLimitWorker`, or its ratio of them. */
   readonly queueLimit: (running: number) => number;
   /** Whether a server says how many workers there are to be: `runMode: slave`. */
   readonly slave: boolean;

@@ -1,11 +1,11 @@
 import type { Reason } from '../../worker/reason.ts';
 import type { WorkerError } from '../../worker/worker.ts';
 
-/** What is known of one credential. Nothing of it is secret. */
+/** Known facts of one credential. None of them is secret. */
 export interface CredentialFacts {
   /**
-   * What operators and queues call it: a path on this machine, or `CLUSTER/NAMESPACE/SECRET/KEY` for a key of a Secret as
-   * the connection of its queue names it. Unique in the daemon.
+   * Its name for operators and queues: a path on this machine, or `CLUSTER/NAMESPACE/SECRET/KEY` for a key of a Secret
+   * as the connection of its queue names it. Unique in the daemon.
    */
   readonly name: string;
   readonly kind: 'x509' | 'token' | 'kerberos';
@@ -24,7 +24,7 @@ export type CredentialState =
   | {
       readonly kind: 'there';
       readonly facts: CredentialFacts;
-      /** What does not keep it from being used, and an operator should know: others can read it, its source ends soon. */
+      /** An operator should know them, but the credential can be used: others can read it, its source ends soon. */
       readonly warnings: readonly Reason[];
     }
   /** Missing, unreadable, rubbish, or not where it is to be. An expired one is `there`. */
@@ -38,7 +38,7 @@ export type RenewOutcome =
   /** The last good one is still in place. */
   | { readonly kind: 'failed'; readonly name: string; readonly error: WorkerError };
 
-/** What a manager writes, as an operator would look for it. */
+/** A file or Secret that a manager writes, as an operator would look for it. */
 export type WriteTarget =
   | { readonly kind: 'file'; readonly path: string }
   /** `cluster` as credentials are named: `kubernetes:/etc/thresher/kubeconfig`. */
@@ -47,11 +47,12 @@ export type WriteTarget =
 /**
  * Keeps credentials fresh, or watches those that something else renews.
  *
- * What it writes is in place as a whole or not at all: written beside, made sure of, renamed; 0600. Whatever goes wrong,
- * the last good one stays. No private key, token or password appears in an error, a log line or a process argument.
+ * It puts a credential in place as a whole or not at all: written beside, made sure of, renamed; 0600. After any
+ * failure the last good one stays. No private key, token or password appears in an error, a log line or a process
+ * argument.
  */
 export interface CredentialManager {
-  /** What there is, looked at afresh and without changing anything. One state per credential it is configured for. */
+  /** Looks at all credentials afresh and changes nothing. One state per credential it is configured for. */
   inspect(signal: AbortSignal): Promise<readonly CredentialState[]>;
   /**
    * Renews what is due; all of it with `force`. One outcome per credential. Does not retry by itself.

@@ -10,7 +10,7 @@ import type { Throttler } from './throttler.ts';
 /** The sections by which a queue names backends: `defineBackend` of `backend.ts` brings them. */
 export type BackendKind = 'submitter' | 'monitor' | 'sweeper';
 
-/** What each other kind of plugin makes. `inert`: accepted for Harvester's sake (preparator, stager ...), does nothing. */
+/** Products of the other plugins. `inert`: accepted for Harvester's sake (preparator, stager ...), does nothing. */
 export interface PluginOf {
   messenger: Messenger;
   demand: DemandSource;
@@ -26,7 +26,7 @@ export interface PluginFailure {
   readonly message: string;
 }
 
-/** What `connections` and `check` may use: the daemon's directories, before anything is started. */
+/** Facts that `connections` and `check` may use: the daemon's directories, before anything is started. */
 export type CheckContext = Pick<Context, 'queue' | 'stateDir' | 'configDir' | 'files'> & {
   /** How large its workers are. Undefined where no queue is meant, and where what is written of them is wrong. */
   readonly requirements?: Sizes;
@@ -36,7 +36,7 @@ export type CheckContext = Pick<Context, 'queue' | 'stateDir' | 'configDir' | 'f
   readonly computingElements?: readonly string[];
 };
 
-/** What `targets` may use. */
+/** Facts that `targets` may use. */
 export type TargetContext = Pick<CheckContext, 'configDir' | 'files'>;
 
 /** A plugin other than a backend, as data. */
@@ -55,8 +55,8 @@ export interface Definition<Kind extends keyof PluginOf, Config extends TSchema>
     context: CheckContext,
   ): readonly DefinitionProblem[] | Promise<readonly DefinitionProblem[]>;
   /**
-   * Of a credential manager: what it writes, made or renewed, as far as its options say. `check-config` lists it. Called after a
-   * `check` without errors.
+   * Targets that a credential manager writes, made or renewed, as far as its options say. `check-config` lists them.
+   * Called after a `check` without errors.
    */
   targets?(
     config: Static<Config>,
@@ -65,7 +65,7 @@ export interface Definition<Kind extends keyof PluginOf, Config extends TSchema>
   create(config: Static<Config>, context: Context): PluginOf[Kind];
 }
 
-/** What the registry, and whoever reads a queue file, knows of a section's plugin. */
+/** The part of a section's plugin that the registry and the readers of queue files use. */
 export interface SectionDefinition {
   readonly kind: PluginKind;
   readonly name: string;

@@ -14,10 +14,10 @@ export interface Demand {
   readonly reasons: readonly Reason[];
 }
 
-/** What a demand source may know of the queue it is asked about. */
+/** Facts that a demand source may know of the queue it is asked about. */
 export interface DemandQueue {
   readonly name: string;
-  /** What one worker of the queue is like by its configuration. */
+  /** Needs of one worker by the queue's configuration. */
   readonly requirements: Requirements;
 }
 

@@ -1,8 +1,8 @@
 import type { CredentialManager, CredentialState, RenewOutcome } from './credential-manager.ts';
 
 /**
- * A manager whose options stand in a file: it is made when it is first asked, since `create` may not wait for a disk. What
- * keeps it from being made is tried again with the next call.
+ * A manager whose options stand in a file: it is made when it is first asked, since `create` may not wait for a disk.
+ * After a failure the next call makes it anew.
  */
 export class LaterManager implements CredentialManager {
   readonly #make: () => Promise<CredentialManager>;

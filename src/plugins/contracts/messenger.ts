@@ -1,7 +1,7 @@
 import type { WorkerError } from '../../worker/worker.ts';
 import { requirementPlaceholders } from './placeholders.ts';
 
-/** What an `accessPoint` may name, beside digits of the worker id: what is known of a worker before it is submitted. */
+/** An `accessPoint` may name these, beside digits of the worker id: facts known before a worker is submitted. */
 export const accessPointPlaceholders = [
   ...(['workerID', 'harvesterID', 'computingSite', 'queueName', 'siteName'] as const),
   ...requirementPlaceholders,

@@ -3,7 +3,7 @@ import type { Reason } from '../../worker/reason.ts';
 import type { Worker, WorkerError } from '../../worker/worker.ts';
 import type { LogReader } from './log-reader.ts';
 
-/** Where a monitor puts what it sees. Cheap to call: equal observations of a worker cost no SQL. */
+/** Takes a monitor's observations. Cheap to call: equal observations of a worker cost no SQL. */
 export interface ObservationSink {
   /** A full listing begins: what lives on the connection is about to be shown. */
   begin(): void;
@@ -15,7 +15,7 @@ export interface ObservationSink {
   complete(): void;
   /** The backend said that this worker is gone (a watch's delete event). It is looked up by name before it counts. */
   gone(workerId: number): void;
-  /** The backend cannot be asked now, or answered in part: nothing is concluded, and nothing submitted until `complete`. */
+  /** The backend gives no answer now, or a part: thresher concludes nothing, and submits nothing until `complete`. */
   trouble(reason: Reason): void;
 }
 
@@ -34,6 +34,6 @@ export interface Monitor {
   observe(sink: ObservationSink, signal: AbortSignal): Promise<void>;
   /** Looks these up by name, past every cache. A missing result counts as unknown. */
   check(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, CheckResult>>;
-  /** Where the backend keeps logs. */
+  /** Present if the backend keeps logs. */
   readonly logs?: LogReader;
 }

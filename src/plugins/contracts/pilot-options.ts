@@ -1,6 +1,6 @@
 import type { Requirements } from '../../worker/worker.ts';
 
-/** What a pilot type means for the command line of the wrapper. */
+/** Meaning of a pilot type for the command line of the wrapper. */
 interface PilotType {
   /** Undefined: the label of the worker. */
   readonly label?: string;
@@ -34,7 +34,7 @@ export interface PilotSettings {
   readonly rcPilotRandomWeightPermille?: number;
 }
 
-/** What every backend tells the wrapper of the pilot. */
+/** Facts about the pilot that every backend tells the wrapper. */
 export interface PilotOptions {
   /** The label of the jobs that the pilot runs. */
   readonly label: string;

@@ -1,17 +1,20 @@
 import type { Requirements, Worker } from '../../worker/worker.ts';
 
-/** What a template of any backend may name of its worker, beside the backend's own. */
+/** Facts of its worker that a template of any backend may name, beside the backend's own. */
 export const identityPlaceholders = [
   ...['workerID', 'harvesterID', 'factoryID', 'hostname', 'queueName', 'computingSite', 'accessPoint'],
 ] as const;
 
-/** What it may name of what the worker needs and is for. */
+/** Placeholders for the needs and the purpose of the worker. */
 export const requirementPlaceholders = [
   ...(['nCore', 'minRamCount', 'maxDiskCount', 'maxWalltime'] as const),
   ...(['resourceType', 'jobType', 'pilotType', 'prodSourceLabel'] as const),
 ] as const satisfies readonly (keyof Requirements)[];
 
-/** The values of all of these. `hostname` is this machine's as `hostnameFor` has it, which is short unless `useFQDN` says else; `accessPoint` is empty where the worker has none. */
+/**
+ * The values of all of these. `hostname` is this machine's as `hostnameFor` has it, which is short unless `useFQDN`
+ * says else; `accessPoint` is empty where the worker has none.
+ */
 export function workerPlaceholders(
   worker: Worker,
   factory: { readonly factoryId: string; readonly harvesterId: string; readonly hostname: string },

@@ -1,4 +1,4 @@
-/** One worker in the form in which its backend would be given it. It may hold secrets: they are masked where it is shown. */
+/** One worker in the form in which its backend would get it. It may hold secrets: thresher masks them on display. */
 export interface Rendered {
   /** `sdf`: `document` is submit text of HTCondor; `yaml`: an object. */
   readonly format: 'yaml' | 'sdf';

@@ -4,7 +4,7 @@ import type { DefinitionProblem } from './definition-problem.ts';
 /** Options of the submitter's section that say how large a worker is; 0 stands for one that is not said. */
 export type Sizes = Pick<Requirements, 'minRamCount' | 'maxDiskCount' | 'maxWalltime'>;
 
-/** What each size is, and the field from which Harvester takes it. */
+/** Meaning of each size, and the field from which Harvester takes it. */
 const meanings: Readonly<Record<keyof Sizes, { what: string; unit: string; cric: string }>> = {
   minRamCount: { what: 'the memory of a worker', unit: 'MB', cric: 'maxrss' },
   maxDiskCount: { what: 'the disk of a worker', unit: 'MB', cric: 'maxwdir' },
@@ -13,8 +13,8 @@ const meanings: Readonly<Record<keyof Sizes, { what: string; unit: string; cric:
 export const sizeNames = Object.keys(meanings) as readonly (keyof Sizes)[];
 
 /**
- * What a template asks for and the queue does not say: the backend would get 0, or the least that it takes. `asked` has the
- * placeholders of each size.
+ * Sizes that a template asks for and the queue does not say: the backend would get 0, or the least that it takes.
+ * `asked` has the placeholders of each size.
  */
 export function unsaidSizes(
   asked: Readonly<Partial<Record<keyof Sizes, readonly string[]>>>,
@@ -32,7 +32,7 @@ export function unsaidSizes(
   });
 }
 
-/** The same of a template whose placeholders are `${minRamCount}`, or variables of that name. A worker without them can run. */
+/** The same for `${minRamCount}` and the like, placeholders or variables. A worker without these sizes can run. */
 export function checkSizes(
   text: string,
   template: string,

@@ -3,22 +3,22 @@ import type { Reason } from '../../worker/reason.ts';
 import type { Rendered } from './rendered.ts';
 import type { Handle, Worker, WorkerError } from '../../worker/worker.ts';
 
-/** What would stop a submission now. */
+/** A submitter's answer whether it could submit now. */
 export interface Preflight {
   /** Each alone is enough to submit nothing; they are shown to the operator as they are. */
   readonly problems: readonly Reason[];
-  /** How many more of the queue's workers the backend would take now, and what limits it; absent = as many as wanted. */
+  /** How many more of the queue's workers the backend would take now, and the limit; absent = as many as wanted. */
   readonly room?: { readonly workers: number; readonly reason: Reason };
   /** They stop nothing and are shown to the operator beside the reasons. */
   readonly notes?: readonly Reason[];
 }
 
 export type SubmitOutcome =
-  /** The backend has it and will run it; `computingElement` is the endpoint that it was sent to, where the backend has several. */
+  /** The backend has it and will run it; `computingElement`: the endpoint it went to, if the backend has several. */
   | { readonly kind: 'accepted'; readonly handle: Handle; readonly computingElement?: string }
   /** The backend certainly does not have it. `permanent`: no use in trying this worker again. */
   | { readonly kind: 'rejected'; readonly error: WorkerError; readonly permanent: boolean }
-  /** Nobody knows: a time-out, a lost answer. It is settled by `find` before anything is tried again. */
+  /** The outcome is unknown: a time-out, a lost answer. `find` settles it before anything is tried again. */
   | { readonly kind: 'unknown'; readonly error: WorkerError };
 
 export type FindOutcome =
@@ -39,8 +39,8 @@ export interface Submitter {
   preflight(signal: AbortSignal): Promise<Preflight>;
 
   /**
-   * Which of its placements each of so many new workers gets, in order, before their intents are written. Absent: one after
-   * the other.
+   * Which of its placements each of so many new workers gets, in order, before their intents are written. Absent: one
+   * after the other.
    * @param open those that can be reached now
    */
   place?(count: number, open: readonly string[]): readonly string[];
@@ -49,26 +49,27 @@ export interface Submitter {
   submit(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, SubmitOutcome>>;
 
   /**
-   * Settles intents of which nobody knows whether they reached the backend: after a crash, a time-out, a lost answer,
+   * Settles intents that may or may not have reached the backend: after a crash, a time-out, a lost answer,
    * and before every retry. First *fences* each: from now on no attempt up to `worker.attempt`, however late it wakes,
    * may start this worker. Then asks the backend. `absent` may be said only after both.
    */
   find(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, FindOutcome>>;
 
   /**
-   * Names of the credentials without which its workers are of no use, as credential managers name them: submission stops
-   * while one of them is bad or ends soon.
+   * Names of the credentials without which its workers are of no use, as credential managers name them: submission
+   * stops while one of them is bad or ends soon.
    */
   credentials?(): readonly string[] | Promise<readonly string[]>;
 
   /**
-   * What the backend would say of such a worker, without keeping anything of it: for `check-config --server`. Places are
-   * in the submitter's section. Empty: it would be taken.
+   * Asks the backend about such a worker, and keeps nothing of it: for `check-config --server`. Places are in the
+   * submitter's section. Empty: the backend would take it.
    */
   rehearse?(worker: Worker, signal: AbortSignal): Promise<readonly DefinitionProblem[]>;
 
   /**
-   * The worker as `submit` would send it, made by the same code; nothing is asked, written or sent. For `thresher render`.
+   * The worker as `submit` would send it, made by the same code; nothing is asked, written or sent. For
+   * `thresher render`.
    * @throws ThresherError where it cannot be made, as `submit` would reject it
    */
   render?(worker: Worker): Promise<Rendered>;

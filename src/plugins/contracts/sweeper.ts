@@ -6,8 +6,8 @@ export type GoneOutcome =
   /** It no longer runs (kill), or nothing of it is left (remove). Also for what was never there. */
   | { readonly kind: 'gone' }
   /**
-   * Asked for, not there yet: call again. With a `reason` the sweeper keeps it in its place on purpose: something of the worker
-   * may still be on its way to the backend, and nothing else would turn it away.
+   * Asked for, not there yet: call again. With a `reason` the sweeper keeps it in its place on purpose: something of
+   * the worker may still be on its way to the backend, and nothing else would turn it away.
    */
   | { readonly kind: 'pending'; readonly reason?: Reason }
   | { readonly kind: 'failed'; readonly error: WorkerError };
@@ -17,7 +17,7 @@ export interface Found {
   /** How an operator finds it there: a directory, namespace/name, cluster.proc. */
   readonly place: string;
   readonly handle: Handle;
-  /** Who it is, as far as its mark says; without it, it can only be listed as an orphan. */
+  /** The worker that its mark names; without it, thresher can only list it as an orphan. */
   readonly identity?: {
     readonly workerId: number;
     readonly name: string;
@@ -28,7 +28,7 @@ export interface Found {
     readonly attempt: number;
     readonly accessPoint?: string;
   };
-  /** Why its mark does not say who it is. */
+  /** Why its mark does not name a worker. */
   readonly damage?: string;
   /** Absent when nothing says yet whether it began: it is then settled by `find` like an unconfirmed intent. */
   readonly observation?: Observation;
@@ -39,8 +39,8 @@ export interface Sweeper {
   /** Ends these, many at once; each until it is gone, or why not. Never acts on something without our mark. */
   kill(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, GoneOutcome>>;
   /**
-   * Removes what ended workers left on the backend; never while a creation of them may still arrive there, however short they
-   * are to be kept.
+   * Removes remains of ended workers from the backend; never while a creation of them may still arrive there, however
+   * short they are to be kept.
    */
   remove(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, GoneOutcome>>;
   /**

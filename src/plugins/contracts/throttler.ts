@@ -1,16 +1,16 @@
 import type { Reason } from '../../worker/reason.ts';
 
-/** What a throttler may know of the queue it is asked about. */
+/** Facts that a throttler may know of the queue it is asked about. */
 export interface ThrottledQueue {
   readonly name: string;
   readonly computingSite: string;
   readonly siteFamily: string;
   readonly computingElements: readonly string[];
-  /** What one worker counts as where cores are counted: the queue's `nCoreFactor`. */
+  /** Cores that one worker counts for: the queue's `nCoreFactor`. */
   readonly coresPerWorker: number;
 }
 
-/** What is counted of a queue's family: intents in flight are among the queued. */
+/** Workers of a queue's family that are counted: intents in flight are among the queued. */
 export type FamilyPart = 'queued' | 'running' | 'alive';
 
 /** Counts that a throttler asks for, from the database. */

@@ -1,6 +1,6 @@
 import Type, { type TSchema } from 'typebox';
 
-/** An option that a plugin accepts for Harvester's sake and that does nothing. `why` is a clause without a full stop. */
+/** An option that a plugin accepts for Harvester's sake, without effect. `why` is a clause without a full stop. */
 export function withoutEffect(why: string) {
   return Type.Optional(Type.Unknown({ description: `Without effect: ${why}.`, withoutEffect: why }));
 }

@@ -11,7 +11,7 @@ import { jobOfWorker, whereWorkers } from './look-up.ts';
 import { jobOf } from './marks.ts';
 import { endOfFile, type OutputFile } from './output-file.ts';
 
-/** Where the output of a job is. */
+/** A job's output and how to reach it. */
 interface Source {
   readonly job: JobId;
   /** Undefined: it has none. */
@@ -130,7 +130,7 @@ export class HTCondorLogs implements LogReader {
     return this.#schedd.files.run(`reading ${path}`, () => endOfFile(file, mostRead));
   }
 
-  /** One whose job ends meanwhile may hang: its machine has nobody who would answer. */
+  /** `condor_tail` may hang if the job ends meanwhile: on its machine no process answers any more. */
   async #tail(job: JobId, stream: 'stdout' | 'stderr', signal: AbortSignal): Promise<string> {
     const [patience, over] = [new AbortController(), new AbortController()];
     const waiting = this.#clock.sleep(tailWait, AbortSignal.any([signal, over.signal])).then(() => {
@@ -178,7 +178,7 @@ function lastLines(text: string, lines: number | undefined): string {
   return all.slice(-lines).join('');
 }
 
-/** What came after what was shown, by the end of it: only the end of an output can be had. */
+/** The text after the part that was shown, found by its end: only the end of an output can be had. */
 function added(shown: string, text: string): string {
   if (text.startsWith(shown)) return text.slice(shown.length);
   const end = shown.slice(-4096);

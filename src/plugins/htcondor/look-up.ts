@@ -4,7 +4,7 @@ import type { HTCondorSchedd } from './schedd.ts';
 import { type Job, jobOf, marks } from './marks.ts';
 import { jobAttributes } from './state/types.ts';
 
-/** What is asked of each job that is followed. */
+/** Attributes that thresher asks for each job that it follows. */
 export const followed: readonly string[] = [
   ...new Set([...jobAttributes, 'QDate', 'GridResource', marks.queue, marks.config, marks.ce]),
 ];
@@ -42,8 +42,8 @@ export function whereWorkers(workerIds: readonly number[]): string {
 }
 
 /**
- * The jobs of these workers, past every cache: first the queue, then the history, since a job is written there before it
- * leaves the queue. @throws HTCondorError where not all of it can be said.
+ * The jobs of these workers, past every cache: first the queue, then the history, since a job is written there before
+ * it leaves the queue. @throws HTCondorError where not all of it can be said.
  */
 export async function lookUp(
   schedd: HTCondorSchedd,
@@ -83,7 +83,7 @@ export function jobOfWorker({ handle }: Pick<Worker, 'handle'>, jobs: readonly J
 
 const spooling = 16;
 
-/** Submitted with `-spool`, but its files never came: it waits for them, and they only come from whoever submitted it. */
+/** Submitted with `-spool`, but its files never came: it waits for them, and only its submission can bring them. */
 export function isHalf({ ad }: Job): boolean {
   return ad.JobStatus === 5 && ad.HoldReasonCode === spooling;
 }

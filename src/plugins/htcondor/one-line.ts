@@ -9,7 +9,7 @@ export function hasNewLine(text: string): boolean {
 
 /** Options that are not one line, and the name of the queue. A submit description is made of lines. */
 export function checkLines(config: HTCondorSubmitterConfig, queue: string): DefinitionProblem[] {
-  // What nobody reads may be a comment of many lines.
+  // An option that thresher does not read may be a comment of many lines.
   const read = Object.entries(config).filter(([key]) =>
     Object.hasOwn(HTCondorSubmitterConfig.properties, key),
   );

@@ -5,9 +5,9 @@ import { hasCode } from '../../util/files.ts';
 import { NotPlainFile, openPlainFile } from '../../util/plain-file.ts';
 import { ThresherError } from '../../worker/errors.ts';
 
-/** Where the output of a job is. */
+/** Place of a job's output. */
 export interface OutputFile {
-  /** The job's directory, or that of an absolute path: named by the operator's template, so links lead where they lead. */
+  /** The job's directory, or that of an absolute path. The operator's template names it, so thresher follows links. */
   readonly directory: string;
   /** Below it, where the job's output is brought: nothing on this way may be a link. */
   readonly name: string;
@@ -18,9 +18,9 @@ const openDirectory = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_N
 /**
  * The last `most` bytes of an output as text; undefined if there is none.
  *
- * The way to the job's directory is the operator's. Below it a job can leave what it likes, and links to files that only the
- * daemon may read would be served to everyone who may read logs: each part of the way is opened by itself, through the one
- * before, and none may be a link.
+ * The way to the job's directory is the operator's. Below it a job can leave what it likes, and links to files that
+ * only the daemon may read would be served to everyone who may read logs: each part of the way is opened by itself,
+ * through the one before, and none may be a link.
  * @throws ThresherError `no-log` for what is no plain file, or what the file system says
  */
 export async function endOfFile({ directory, name }: OutputFile, most: number): Promise<string | undefined> {

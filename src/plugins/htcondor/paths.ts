@@ -46,7 +46,7 @@ interface NamedPath {
   readonly kind: 'file' | 'directory';
 }
 
-/** What writes a proxy or token may start after the daemon; until then the queue's credentials are missing. */
+/** The writer of a proxy or token may start after the daemon; until then the queue's credentials are missing. */
 const named: readonly NamedPath[] = [
   { key: 'x509UserProxy', kind: 'file' },
   { key: 'x509UserProxyAnalysis', kind: 'file' },
@@ -98,7 +98,7 @@ async function checkLogDir(
     await files.access(there, constants.W_OK | constants.X_OK);
     return [];
   } catch (error) {
-    // The daemon's user may be another one than who asks.
+    // The daemon may run as another user than this one.
     const message = `${logDir} of logDir cannot be written by this user (${messageOf(error)}): give the daemon's user the right to, or name another directory`;
     return [{ pointer: '/logDir', severity: 'warning', code: 'file-unreadable', message }];
   }
@@ -112,13 +112,13 @@ async function nearest(path: string, files: OperatorFiles): Promise<{ there: str
     : nearest(dirname(path), files);
 }
 
-/** What one template needs. */
+/** Files that one template needs. */
 export interface NeededBy {
   readonly file: string;
   readonly needed: readonly NeededFile[];
 }
 
-/** Programs and other files without which `condor_submit` refuses every job of these templates, or HTCondor holds it. */
+/** Programs and other files without which HTCondor refuses or holds every job of these templates. */
 export async function checkNeeded(
   needs: readonly NeededBy[],
   { executableFile }: HTCondorSubmitterConfig,
@@ -164,7 +164,7 @@ async function whyUnfit(
   return { code: 'wrong-type', message };
 }
 
-/** What would make every submission fail now, though nothing was wrong when the daemon started. Paths are absolute. */
+/** Why every submission would fail now, though nothing was wrong when the daemon started. Paths are absolute. */
 export async function missingNow(
   { executableFile, logDir }: HTCondorSubmitterConfig,
   templates: readonly CondorTemplate[],

@@ -23,13 +23,13 @@ export interface QueueLog {
   readonly spooled: boolean;
 }
 
-/** What the submitter, monitor and sweeper of all queues on one schedd share. */
+/** State that the submitter, monitor and sweeper of all queues on one schedd share. */
 export class HTCondorSchedd {
   readonly client: HTCondorClient;
   /** Harvester's name of the schedd. */
   readonly submissionHost: string;
   readonly factoryId: string;
-  /** Constraint of what is ours. */
+  /** Constraint that our jobs fulfil. */
   readonly mine: string;
   /** Host name of this machine. */
   readonly hostname = hostname();
@@ -40,7 +40,7 @@ export class HTCondorSchedd {
   readonly fenced = new Map<number, number>();
   /** By worker: the attempt that the schedd refused for certain, so that nothing of it can come any more. */
   readonly refused = new Map<number, number>();
-  /** By `cluster.proc`: jobs that were submitted since the monitor last looked. They may have ended before it looks again. */
+  /** By `cluster.proc`: jobs submitted since the monitor last looked. They may have ended before it looks again. */
   readonly fresh = new Map<string, Job>();
   readonly jobs = new KnownJobs();
   readonly logs: EventLogs;
@@ -80,7 +80,7 @@ export class HTCondorSchedd {
     );
   }
 
-  /** The log that HTCondor shall write for a queue's jobs. None beside the pool's: what is told twice is told too late. */
+  /** The log that HTCondor shall write for a queue's jobs. None beside the pool's: a second telling comes too late. */
   logOfJobs({ spooled, poolLog }: QueueLog): string | undefined {
     return spooled || poolLog !== undefined || this.#poolLog ? undefined : this.ownLog;
   }

@@ -80,7 +80,7 @@ const size = {
   requestGpus: Type.Integer({ default: 0, minimum: 0, description: 'GPUs of a worker.' }),
 };
 
-/** What Harvester takes from CRIC for the pilot; here they are options of the queue. */
+/** Harvester takes these from CRIC for the pilot; here they are options of the queue. */
 const pilot = {
   pilot_url: filled('Address from which the wrapper gets the pilot.'),
   pilot_args: Type.String({ default: '', description: 'More options of the pilot.' }),

@@ -18,7 +18,7 @@ export interface SweeperParts {
   readonly options: OptionsOf;
 }
 
-/** How long one call waits for what it removed, ms. What takes longer is `pending`, and the next call goes on. */
+/** How long one call waits for jobs that it removed, ms. A slower job is `pending`, and the next call goes on. */
 const patience = { kill: 5000, remove: 20_000 };
 /** Between two looks, ms: each is a process of its own, and a question to the schedd. */
 const pauses = { first: 200, longest: 2000 };
@@ -30,7 +30,7 @@ const fetchedAtOnce = 50;
 const removed = 3;
 const completed = 4;
 
-/** An end that comes by itself is waited for; one that somebody has to see to is a failure. */
+/** The sweeper waits for an end that comes by itself; one that an operator has to see to is a failure. */
 function keptOr(reason: WorkerError): GoneOutcome {
   return reason.code === 'late-creation' ? { kind: 'pending', reason } : { kind: 'failed', error: reason };
 }
@@ -45,7 +45,7 @@ export class HTCondorSweeper implements Sweeper {
 
   async kill(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, GoneOutcome>> {
     const { schedd } = this.#parts;
-    // What has not begun must not begin any more.
+    // A submission that has not begun must not begin any more.
     const open = workers.filter(({ handle }) => handle === undefined);
     for (const { workerId, attempt } of open)
       schedd.fenced.set(workerId, Math.max(attempt, schedd.fenced.get(workerId) ?? 0));
@@ -63,7 +63,7 @@ export class HTCondorSweeper implements Sweeper {
 
   async remove(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, GoneOutcome>> {
     const { schedd, daemon } = this.#parts;
-    // What it submits after the removal would run: it has to have ended first.
+    // A job submitted after the removal would run: each `condor_submit` has to have ended first.
     const unfinished = await schedd.submits.unfinished(new Set(workers.map(({ workerId }) => workerId)));
     const over = workers.filter(({ workerId }) => !unfinished.has(workerId));
     await this.#fetch(over, signal);
@@ -119,7 +119,7 @@ export class HTCondorSweeper implements Sweeper {
     }
   }
 
-  /** By their marks, so that those are removed as well whose number nobody was told. */
+  /** Removes by marks, and so also jobs whose number never reached thresher. */
   async #removeAll(
     workers: readonly Worker[],
     how: { readonly which: string; readonly patience: number },

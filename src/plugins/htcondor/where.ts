@@ -11,7 +11,7 @@ import {
 } from './place/schedds.ts';
 import type { Where } from './schema.ts';
 
-/** What connections begin with. */
+/** Names of connections begin with this. */
 export const everywhere = 'htcondor:';
 
 export function connectionName(schedd: Pick<Schedd, 'name' | 'pool'>): string {

@@ -11,7 +11,7 @@ import { messageOf } from '../../../worker/errors.ts';
 import type { Log } from '../../contracts/context.ts';
 
 export interface EventLogsParts {
-  /** Where it is kept how far they were read. */
+  /** Keeps how far they were read. */
   readonly positionsFile: string;
   readonly clock: Clock;
   /** For all that is read and written here. */
@@ -20,14 +20,14 @@ export interface EventLogsParts {
 
 export interface FollowedLog {
   readonly path: string;
-  /** Written for this factory alone: what was read of it nobody else needs. */
+  /** Written for this factory alone: no other reader needs what was read of it. */
   readonly own: boolean;
 }
 
 interface Followed {
   readonly own: boolean;
   position: LogPosition | undefined;
-  /** Where to begin is not known yet. */
+  /** False until it is known at which position to begin. */
   begun: boolean;
   /** The last failure, so that it is told of once. */
   failure?: string;
@@ -45,8 +45,8 @@ const longestOwn = 32 * 1024 * 1024;
 const longestPositions = 1024 * 1024;
 
 /**
- * The logs in which one schedd writes what becomes of our jobs. How far they were read is kept, so that a daemon that was down
- * learns of jobs that the schedd has forgotten by then.
+ * The logs in which one schedd writes what becomes of our jobs. How far they were read is kept, so that a daemon that
+ * was down learns of jobs that the schedd has forgotten by then.
  */
 export class EventLogs {
   readonly #parts: EventLogsParts;
@@ -119,7 +119,7 @@ export class EventLogs {
     const { positionsFile, files } = this.#parts;
     this.#kept ??= await files.run(`reading ${positionsFile}`, () => readPositions(positionsFile));
     const end = () => files.run(`reading ${path}`, () => endOfLog(path));
-    // Of a log of our own all is for us; of the pool's only what comes now.
+    // All of a log of our own is for us; of the pool's only what comes now.
     followed.position = this.#kept[path] ?? (followed.own ? undefined : await end());
     followed.begun = true;
   }
@@ -140,7 +140,7 @@ export class EventLogs {
     }
     if (followed.own && (followed.position?.offset ?? 0) > longestOwn) {
       await this.#parts.files.run(`emptying ${path}`, () => empty(path));
-      // What was written since it was read is gone with it.
+      // Events that were written since the last read are gone with it.
       missed = true;
     }
     return { events, missed };

@@ -4,7 +4,7 @@ import type { Job } from '../marks.ts';
 import { applyEvent } from '../state/events.ts';
 import type { JobAd } from '../state/types.ts';
 
-/** Jobs of others, or of which nobody told us yet, whose events are remembered; and those of ours that ended. */
+/** At most so many jobs are known by events alone: those of others, ours not yet told of, and ours that ended. */
 const mostOthers = 20_000;
 /** So many queries in a row must agree with the log before it is believed again. */
 const doubtful = 10;
@@ -12,17 +12,17 @@ const doubtful = 10;
 const hasEnded = ({ JobStatus }: JobAd): boolean => JobStatus === 3 || JobStatus === 4;
 
 /**
- * What is known of the living jobs of one schedd, by the last query and by what the log of events said since. An event that the
- * query knew already changes nothing for long: all events that follow it are read, too, and the last one is the job as it is.
+ * The living jobs of one schedd, as the last query and the log of events since then show them. An event that the query
+ * knew already changes nothing for long: all events that follow it are read, too, and the last one is the job as it is.
  */
 export class KnownJobs {
   /** By `cluster.proc`. Undefined before the first query. */
   #living: Map<string, Job> | undefined;
   /** Ended by the log, which may be quicker than the queue. */
   readonly #ended = new Map<string, Job>();
-  /** By the log alone: jobs of others, and ours before anybody has told us that they are ours. */
+  /** By the log alone: jobs of others, and ours before the submitter has told that they are ours. */
   readonly #others = new Map<string, JobAd>();
-  /** What a query said first: the log has until the next one to say it, too. */
+  /** Jobs whose change a query showed first: the log has until the next query to show it, too. */
   #suspects = new Set<string>();
   #told = false;
   #doubt = 0;
@@ -37,12 +37,12 @@ export class KnownJobs {
     return this.#told && this.#doubt === 0;
   }
 
-  /** The job as it ended by the log; undefined while it lives, and if nobody knows it. */
+  /** The job as it ended by the log; undefined while it lives, and if it is unknown. */
   endOf(id: string): Job | undefined {
     return this.#ended.get(id);
   }
 
-  /** What the log said of a job that no query has shown. */
+  /** The ad that the log made of a job that no query has shown. */
   adOf(id: string): JobAd | undefined {
     return this.#others.get(id);
   }
@@ -65,7 +65,7 @@ export class KnownJobs {
         continue;
       }
       const ad = applyEvent(job.ad, event);
-      // What the log says of an end is said when nothing of it lives.
+      // The log tells of an end only when nothing of the job lives.
       if (ad !== job.ad) changed.set(id, { ...job, ad, queued: job.queued && !hasEnded(ad) });
     }
     for (const [id, job] of this.#living === undefined ? [] : fresh) {

@@ -18,10 +18,10 @@ interface Fresh {
   readonly missed: boolean;
 }
 
-/** What counts as of late, ms. Source: Harvester's get_ce_weighting. */
+/** A worker queued within this time counts as recent, ms. Source: Harvester's get_ce_weighting. */
 const window = 6 * 3600 * 1000;
 
-/** Who is at which CE, by what the monitors of all schedds see: by that the next submission is shared out. */
+/** Workers at each CE, as the monitors of all schedds see them: thresher shares out the next submission by that. */
 export class CeTally {
   /** By connection, the living. */
   readonly #living = new Map<string, readonly CeWorker[]>();
@@ -57,7 +57,7 @@ export class CeTally {
     this.#ended.set(worker.workerId, worker);
   }
 
-  /** Of one queue: counts by the endpoint of the CE, and how many run at all. */
+  /** Counts of one queue by the endpoint of the CE, and how many run at all. */
   of(
     queue: string,
     now: number,

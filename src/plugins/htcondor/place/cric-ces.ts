@@ -13,7 +13,7 @@ type CeOptions = Pick<
 >;
 
 /**
- * What is missing where Harvester takes the CEs of a queue from CRIC. `useCRICGridCE: false` wins over `useAtlasGridCE`.
+ * Finds a queue without the CEs that Harvester takes from CRIC. `useCRICGridCE: false` wins over `useAtlasGridCE`.
  * Source: Harvester's htcondor_submitter.
  */
 export function checkCricCes(config: CeOptions): DefinitionProblem[] {

@@ -144,8 +144,8 @@ function scheddsOfFile(located: Located): ReadSchedds {
 
 /**
  * Which schedd each of `count` workers goes to, in order. As many schedds take part as there are full bulks of
- * `minBulk`, but at least one, drawn by weight; the workers are then shared among them by weight, so that a batch makes one
- * submission for each schedd. Harvester draws for each worker instead, which gives the same shares in the long run.
+ * `minBulk`, but at least one, drawn by weight; the workers are then shared among them by weight, so that a batch makes
+ * one submission for each schedd. Harvester draws for each worker instead, which gives the same shares in the long run.
  * `random`: from 0 up to 1, asked once for each schedd that takes part.
  */
 export function shareAmong(

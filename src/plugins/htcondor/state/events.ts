@@ -17,8 +17,8 @@ interface EventRow<K extends Kind> {
 const waiting = (ad: JobAd, _: JobEvent, at: number | undefined): JobAd => entered(without(ad), 1, at);
 
 /**
- * What an event of a job log makes of the ad that the events before it made: the same table then judges both ways of
- * looking. Events that are not here change nothing. Source: ULogEventNumber, HTCondor 25.
+ * Each row applies an event of a job log to the ad that the events before it made: the same table then judges both ways
+ * of looking. Events that are not here change nothing. Source: ULogEventNumber, HTCondor 25.
  */
 export const eventRows: { readonly [K in Kind]?: EventRow<K> } = {
   submit: {
@@ -103,7 +103,7 @@ function without(ad: JobAd): JobAd {
   return { ...rest, ...(HoldReason !== undefined && { LastHoldReason: HoldReason }) };
 }
 
-/** What an earlier run of the same job left. */
+/** Drops the end that an earlier run of the same job left. */
 function withoutEnd(ad: JobAd): JobAd {
   const old = new Set(['ExitCode', 'ExitSignal', 'ExitBySignal']);
   return Object.fromEntries(Object.entries(ad).filter(([key]) => !old.has(key)));

@@ -1,7 +1,7 @@
 import type { FinalStatus } from '../../../worker/status.ts';
 import type { JobAd } from './types.ts';
 
-/** What becomes of a held job's worker. */
+/** Decides the fate of a held job's worker. */
 export interface HoldRule {
   /** For the table in docs/. Empty: the row before says it. */
   readonly seen: string;
@@ -9,7 +9,7 @@ export interface HoldRule {
   /** The rule counts only for these; a subcode that is missing is 0. */
   readonly subCodes?: readonly number[];
   readonly reason?: RegExp;
-  /** `wait`: until somebody or HTCondor releases it. A number: after so many seconds. Absent: after `heldTimeout`. */
+  /** `wait`: until an operator or HTCondor releases it. A number: after these seconds. Absent: after `heldTimeout`. */
   readonly after?: number | 'wait';
   readonly status: Extract<FinalStatus, 'failed' | 'cancelled'>;
   readonly code: string;

@@ -16,12 +16,12 @@ export interface StateOptions {
   readonly computingElement?: string;
 }
 
-/** What a job means for its worker. */
+/** Meaning of a job for its worker. */
 export interface JobState {
   readonly observation: Observation;
   /**
-   * The worker is given up, though HTCondor would keep its job. This is true as soon as the removal of the job was accepted,
-   * and not before: until then somebody may release it.
+   * The worker is given up, though HTCondor would keep its job. This is true as soon as the removal of the job was
+   * accepted, and not before: until then an operator may release it.
    */
   readonly verdict?: Observation;
 }
@@ -44,13 +44,13 @@ const completed = (ad: JobAd) => is(4)(ad) || (ad.JobStatus !== undefined && end
 const hasRun = ({ LastJobStatus }: JobAd) => LastJobStatus === 2 || LastJobStatus === 6;
 /** A removal is never taken back, whatever a late answer says. */
 const removed = (ad: JobAd) => is(3)(ad) || (ad.JobStatus !== undefined && ad.LastJobStatus === 3);
-/** A job that was held or evicted, and started again, keeps the signal that ended its first run: only `ExitBySignal` tells. */
+/** A job that was held or evicted and started again keeps the signal of its first end: only `ExitBySignal` tells. */
 const bySignal = ({ ExitBySignal, ExitSignal }: JobAd): boolean => ExitBySignal ?? Boolean(ExitSignal);
 const well = (ad: JobAd) => !bySignal(ad) && ad.ExitCode === 0;
 
 /**
- * What a job's ad says, and what its worker is by it. Order matters: the first match counts. Whatever has another
- * `JobStatus`, or none, says nothing, and the worker stays as it was. Source: Harvester's htcondor_monitor.
+ * The status of a worker, by its job's ad. Order matters: the first match counts. An ad with another `JobStatus`, or
+ * none, says nothing, and the worker stays as it was. Source: Harvester's htcondor_monitor.
  */
 export const stateRows: readonly Row[] = [
   {
@@ -120,7 +120,7 @@ export const stateRows: readonly Row[] = [
 ];
 
 /**
- * What a job means at `now` (ms UTC). Pure.
+ * Judges a job at `now` (ms UTC). Pure.
  * @returns undefined where the ad does not say: unknown is not zero, and no status either.
  */
 export function stateOf(
@@ -163,7 +163,7 @@ function judgeHold(ad: JobAd, observation: Observation, options: StateOptions, n
   const since = msOf(ad.EnteredCurrentStatus);
   if (rule === undefined || rule.after === 'wait') return { observation };
   const { after = options.heldTimeout, status, code } = rule;
-  // Since when is unknown: nothing is killed on what nobody knows, but for what no waiting mends.
+  // The start of the hold is unknown: thresher gives up the worker only if waiting would not help.
   if (since === undefined && after > 0) return { observation };
   const at = (since ?? now) + after * 1000;
   if (now < at) return { observation };

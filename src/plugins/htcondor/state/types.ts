@@ -1,4 +1,7 @@
-/** What is read of a job's ClassAd, as `condor_q -json` and `condor_history -json` print it. Anything may be missing. Times are s. */
+/**
+ * The attributes that thresher reads of a job's ClassAd, as `condor_q -json` and `condor_history -json` print it.
+ * Anything may be missing. Times are s.
+ */
 export interface JobAd {
   readonly ClusterId?: number;
   readonly ProcId?: number;

@@ -12,7 +12,7 @@ import { logSubdirOf } from '../template/placeholders.ts';
 export interface Rehearsed {
   /** The template. */
   readonly file: string;
-  /** What it makes of a worker. */
+  /** The submit text that it makes of a worker. */
   readonly description: string;
   readonly directory: string;
   /** Variables of the daemon that the template names. */
@@ -25,7 +25,7 @@ export interface Stage {
   readonly logDir: string;
 }
 
-/** What each schedd says, and `condor_submit` to each text. */
+/** Asks each schedd whether it lets us submit, and `condor_submit` about each text. */
 export async function rehearse(
   schedds: readonly HTCondorSchedd[],
   worker: Worker,
@@ -71,7 +71,7 @@ async function askSchedd(schedd: HTCondorSchedd, signal: AbortSignal): Promise<D
   }
 }
 
-/** What `condor_submit` itself says to the text that a worker would be submitted with. */
+/** Asks `condor_submit` itself about the text that a worker would be submitted with. */
 async function drySubmit(
   schedd: HTCondorSchedd,
   { file, description, directory, environment }: Rehearsed,
@@ -80,7 +80,7 @@ async function drySubmit(
   const place = { pointer: '', file, line: 0 };
   try {
     const warnings = await schedd.client.dryRun(description, { directory, environment }, signal);
-    // Of a line that it does not use it says so as well, and that is in the template.
+    // condor_submit warns of unused lines, too. Those of the template count, thresher's queue variables do not.
     const told = warnings.filter((warning) => !warning.includes("Queue variable 'thresher"));
     return told.map((warning) => ({
       ...place,

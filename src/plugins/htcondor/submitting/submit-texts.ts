@@ -20,7 +20,7 @@ export interface ReadyTemplate extends CondorTemplate {
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** What one queue gives to `condor_submit`. */
+/** Texts that one queue gives to `condor_submit`. */
 export class SubmitTexts {
   readonly #config: HTCondorSubmitterConfig;
   readonly #context: Context;
@@ -31,7 +31,7 @@ export class SubmitTexts {
     this.#context = context;
   }
 
-  /** What a worker would be submitted with: by each template that may be chosen, and with the directories of a rehearsal. */
+  /** The texts of a worker: one by each template that may be chosen, with the directories of a rehearsal. */
   async texts(schedd: HTCondorSchedd, worker: Worker, { accessPoint, logDir }: Stage): Promise<Rehearsed[]> {
     const { ces } = cesOf(this.#config);
     const staged = new SubmitTexts({ ...this.#config, logDir }, this.#context);
@@ -39,7 +39,7 @@ export class SubmitTexts {
     const texts = new Map<string, Rehearsed>();
     for (const ce of ces.length === 0 ? [undefined] : ces) {
       const template = await this.template(ce);
-      // What is wrong with the file was said before.
+      // `check` has reported already why the template is wrong.
       if (Array.isArray(template)) continue;
       const { file, environment } = template;
       const { description } = staged.describe(schedd, template, [actor], ce);
@@ -94,7 +94,7 @@ export class SubmitTexts {
     });
   }
 
-  /** The directory of the hour: the logs are there, and what jobs bring back that say no `initialdir`. Made if it is not there. */
+  /** The directory of the hour, for logs and for output of jobs that say no `initialdir`. Made if it is not there. */
   async directory(schedd: HTCondorSchedd): Promise<string> {
     const { clock } = this.#context;
     const directory = join(this.#config.logDir, logSubdirOf(clock.now()));

@@ -31,9 +31,9 @@ const killWait = 5000;
 const killInterval = 20;
 
 /**
- * Every `condor_submit` that runs, each in a file: one outlives the daemon that started it, and submits as soon as a schedd
- * that hung goes on. The file is on the disk before the process gets the first byte of what it shall submit (it is
- * written in `onStart`, synchronously, and the text goes to its standard input after that): a daemon that is killed
+ * Every `condor_submit` that runs, each in a file: one outlives the daemon that started it, and submits as soon as a
+ * schedd that hung goes on. The file is on the disk before the process gets the first byte of what it shall submit (it
+ * is written in `onStart`, synchronously, and the text goes to its standard input after that): a daemon that is killed
  * before leaves one that has nothing to submit, and one that is killed later leaves a file by which it is ended.
  */
 export class Submits {

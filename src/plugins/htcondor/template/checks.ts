@@ -14,8 +14,8 @@ interface Rule {
 }
 
 /**
- * What a template may not say. The job's own `log` is free: the factory follows another. Source: condor_submit's manual,
- * HTCondor 25.
+ * Commands that thresher refuses in a template, or warns of. The job's own `log` is free: the factory follows another.
+ * Source: condor_submit's manual, HTCondor 25.
  */
 export const rules: readonly Rule[] = [
   {

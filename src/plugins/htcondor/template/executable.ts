@@ -13,10 +13,11 @@ export interface NeededFile {
 }
 
 /**
- * The program that `condor_submit` looks for. It takes the last `executable`, counts a relative path from the directory that
- * it was started in whatever `initialdir` says, and refuses a submission whose program is missing, for grid universe and a
- * remote schedd as well. It looks for nothing where the program is on the execute node: `transfer_executable = false`, or an
- * absolute path in the image of a container. Source: condor_submit 23.9 itself, by `-dry-run`.
+ * The program that `condor_submit` looks for. It takes the last `executable`, counts a relative path from the directory
+ * that it was started in whatever `initialdir` says, and refuses a submission whose program is missing, for grid
+ * universe and a remote schedd as well. It looks for nothing where the program is on the execute node:
+ * `transfer_executable = false`, or an absolute path in the image of a container. Source: condor_submit 23.9 itself, by
+ * `-dry-run`.
  */
 export function neededFiles(statements: readonly Statement[]): readonly NeededFile[] {
   const commands = statements.filter((one): one is Command => one.kind === 'command');
@@ -33,13 +34,13 @@ export function neededFiles(statements: readonly Statement[]): readonly NeededFi
   if (names.length === 1 && names[0] === option && text.trim() === '')
     return inImage ? inputs : [{ from: option, path: undefined, line, certain }, ...inputs];
   const path = text.trim();
-  // Where other placeholders and macros lead is known when a worker is submitted.
+  // The path behind other placeholders and macros is known when a worker is submitted.
   if (names.length > 0 || path === '' || /\$[A-Za-z_]*\(/.test(path)) return inputs;
   if (inImage && path.startsWith('/')) return inputs;
   return [{ from: 'template', path, line, certain }, ...inputs];
 }
 
-/** What a template may need that cannot be read: the operator learns of both at once. */
+/** An unreadable template may need these: the operator learns of both at once. */
 export const perhapsNeeded: readonly NeededFile[] = [
   { from: 'executableFile', path: undefined, line: 0, certain: true },
 ];

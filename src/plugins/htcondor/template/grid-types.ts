@@ -1,7 +1,7 @@
 import type { HTCondorSubmitterConfig } from '../schema.ts';
 import type { Command } from './statements.ts';
 
-/** What HTCondor's `grid_resource` may begin with; `pbs` to `blah` are other names of `batch`. Source: condor_submit 23.9. */
+/** A `grid_resource` may begin with these; `pbs` to `blah` are other names of `batch`. Source: condor_submit 23.9. */
 const known = ['condor', 'batch', 'arc', 'ec2', 'gce', 'azure', 'pbs', 'lsf', 'sge', 'nqs', 'blah'];
 
 /** Grid types that HTCondor once had, and the release that dropped them. Source: the version history of its manual. */
@@ -30,7 +30,7 @@ export function gridTypeOf(
   return names[0] === 'ceARCGridType' ? ceARCGridType : undefined;
 }
 
-/** What is wrong with a grid type; undefined where HTCondor knows it. */
+/** Why HTCondor refuses a grid type; undefined if it did not drop the type. */
 export function goneGridType(type: string): string | undefined {
   if (!isGone(type)) return undefined;
   const release = Object.hasOwn(dropped, type) ? dropped[type] : undefined;

@@ -84,7 +84,7 @@ export interface ChosenCe {
   readonly gridType: string;
 }
 
-/** What all workers of one submission have in common. */
+/** Facts that all workers of one submission have in common. */
 export interface BatchFacts {
   readonly factoryId: string;
   readonly harvesterId: string;
@@ -162,8 +162,9 @@ function pilotValues(
 }
 
 /**
- * Cores, memory, disk and times. `requestRam` is MB, `requestDisk` KB, times are seconds. What nobody said is the least
- * that HTCondor takes. Source: Harvester's make_a_jdl, with the cores of the worker in place of CRIC's corecount.
+ * Cores, memory, disk and times. `requestRam` is MB, `requestDisk` KB, times are seconds. A size that is not said is
+ * the least that HTCondor takes. Source: Harvester's make_a_jdl, with the cores of the worker in place of CRIC's
+ * corecount.
  */
 export function sizesOf({ requirements }: Worker, config: HTCondorSubmitterConfig) {
   const { nCore, minRamCount, maxDiskCount, maxWalltime } = requirements;

@@ -2,7 +2,7 @@ import { ThresherError } from '../../../worker/errors.ts';
 import type { Piece, Placeholder } from './pieces.ts';
 import { severalWords, type Value } from './placeholders.ts';
 
-/** Where in a submit description a value stands: what may be written there, and how, differs. */
+/** Place of a value in a submit description: it decides which values thresher may write there, and how. */
 export type Context =
   /** The whole value of a command, or a part of it. */
   | 'plain'
@@ -67,7 +67,8 @@ function inExpression(pieces: readonly Piece[]): Context[] {
 }
 
 /**
- * A value as it is written there, so that it is only ever that value: no macro, no quote that ends a string, no new line.
+ * A value as it is written there, so that it is only ever that value: no macro, no quote that ends a string, no new
+ * line.
  * @throws ThresherError `htcondor-value` where HTCondor has no way to write it.
  */
 export function inert(value: Value, placeholder: Placeholder, context: Context): string {
@@ -124,7 +125,7 @@ function inContext(text: string, name: string, context: Context, refuse: (why: s
   }
 }
 
-/** What stands between the quotes of a ClassAd string: submit files have the old syntax, where a backslash is only itself. */
+/** Text between the quotes of a ClassAd string: in the old syntax of submit files a backslash is only itself. */
 export function classAdText(text: string): string {
   return text.replaceAll('"', '\\"');
 }

@@ -3,7 +3,7 @@ import type { Worker } from '../../../worker/worker.ts';
 /** A command whose value differs between workers. */
 export interface Column {
   readonly key: string;
-  /** Of the worker in each row, as a submit description has it. */
+  /** One value for the worker in each row, as a submit description has it. */
   readonly texts: readonly string[];
 }
 
@@ -15,8 +15,8 @@ export interface Rows {
 }
 
 /**
- * HTCondor divides a row at commas and blanks, and has no quotes for them. So these stand for them; a blank can only be cut
- * out of the middle of a value, because values are trimmed.
+ * HTCondor divides a row at commas and blanks, and has no quotes for them. So these stand for them; a blank can only be
+ * cut out of the middle of a value, because values are trimmed.
  */
 const pieces = {
   comma: ['thresherComma = ,'],
@@ -24,9 +24,9 @@ const pieces = {
 } as const;
 
 /**
- * The commands that differ, and one row for each worker. A value is in the row, unless it uses macros of HTCondor in which
- * commas and blanks have a meaning: then it becomes a macro of its own, named with the worker's id. Macros for everything would
- * take `condor_submit` four times as long: it looks each up among all of them.
+ * The commands that differ, and one row for each worker. A value is in the row, unless it uses macros of HTCondor in
+ * which commas and blanks have a meaning: then it becomes a macro of its own, named with the worker's id. Macros for
+ * everything would take `condor_submit` four times as long: it looks each up among all of them.
  * @param identities the last column: the rest of a row is not divided any more
  */
 export function rowsOf(

@@ -18,8 +18,8 @@ const assignment = /^\s*([+A-Za-z_][\w.]*)\s*=(.*)$/s;
 const branch = /^\s*(if|elif|else|endif)\b/i;
 
 /**
- * Harvester's `.sdf`: submit text with Python's `{placeholders}`. Lines that begin with `#` are left out before anything
- * is replaced, as Harvester does, so braces in them do not count.
+ * Harvester's `.sdf`: submit text with Python's `{placeholders}`. Lines that begin with `#` are left out before
+ * anything is replaced, as Harvester does, so braces in them do not count.
  */
 export function parseSdf(source: string): Parsed {
   const statements: Statement[] = [];

@@ -15,8 +15,8 @@ export const placeholdersOfSizes: Readonly<Record<keyof Sizes, readonly string[]
 };
 
 /**
- * Sizes that a template asks for and its queue does not say. Each job would be sent with 1 MB, 1 KB or 0 s, and held or removed
- * for it far away; a push queue takes them from its jobs.
+ * Sizes that a template asks for and its queue does not say. Each job would be sent with 1 MB, 1 KB or 0 s, and held or
+ * removed for it far away; a push queue takes them from its jobs.
  */
 export function checkSizes(
   { file, statements }: CondorTemplate,

@@ -10,7 +10,7 @@ export interface Command {
   readonly line: number;
   /** Placeholders in it. */
   readonly names: readonly string[];
-  /** What the author wrote besides placeholders, for the checks. */
+  /** The author's text besides placeholders, for the checks. */
   readonly text: string;
   /** Its value for one worker, as HTCondor reads it. @throws ThresherError `htcondor-value` */
   readonly render: (values: Values) => string;

@@ -53,7 +53,7 @@ export function parseTemplate(
   const parsed = kind === 'yaml' ? parseAsYaml(text, file) : parseSdf(text);
   const found = [
     ...parsed.findings,
-    // What could not be parsed is missing, and would be complained of twice.
+    // A line that could not be parsed is missing here: thresher would report it twice.
     ...(parsed.findings.length > 0 ? [] : checkStatements(parsed.statements, config, kind)),
   ].map((finding) => problemOf(finding, file));
   const errors = found.filter(({ severity }) => severity === 'error');
@@ -70,7 +70,7 @@ function parseAsYaml(text: string, file: string): Parsed {
   return { statements: [], findings };
 }
 
-/** What is no error. */
+/** Severities of findings that are no errors. */
 const severities: Partial<Record<Finding['code'], 'warning' | 'notice'>> = {
   'template-risky': 'warning',
   'variable-passed': 'notice',

@@ -54,7 +54,7 @@ export function passedVariables(
   );
 }
 
-/** What `check-config` says of them. */
+/** Findings that `check-config` reports about them. */
 export function checkVariables(
   statements: readonly Statement[],
   own: Readonly<Record<string, string | undefined>>,

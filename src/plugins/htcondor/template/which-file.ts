@@ -5,7 +5,8 @@ import type { ChosenCe } from './placeholders.ts';
 
 /**
  * The files of which the first that exists is the template: `templateFile`, else the one for the CE's kind in
- * `CEtemplateDir`, such as `arc-ce_nordugrid.sdf`. Empty where the queue names none. Source: Harvester's htcondor_submitter.
+ * `CEtemplateDir`, such as `arc-ce_nordugrid.sdf`. Empty where the queue names none. Source: Harvester's
+ * htcondor_submitter.
  */
 export function templateFiles(
   { templateFile, CEtemplateDir }: Pick<HTCondorSubmitterConfig, 'templateFile' | 'CEtemplateDir'>,
@@ -24,7 +25,7 @@ export async function firstThere(
 ): Promise<string | undefined> {
   if (paths.length <= 1) return paths[0];
   for (const path of paths) {
-    // What a file system that hangs has is said by who reads it.
+    // The later read reports a file system that hangs.
     const found = await files.stat(path).catch(() => undefined);
     if (found !== undefined) return path;
   }
