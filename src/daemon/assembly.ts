@@ -25,7 +25,7 @@ export interface AssemblyParts extends LoopParts {
   betweenReloads(work: () => Promise<void>): Promise<void>;
 }
 
-/** What runs, and with which configuration; brought in line with the queue file at the start and at each reload. */
+/** The queues that run, each with its configuration. The start and each reload bring them in line with the queue file. */
 export class Assembly {
   readonly #parts: AssemblyParts;
   readonly #reports: QueueReports;
@@ -195,7 +195,7 @@ export class Assembly {
     wiring.run(this.running);
     this.#connections.use(this.running);
     const configs = this.running.map(({ config }) => config);
-    // Of a queue with several configurations the current one counts; the others are there for those that have none.
+    // The current configuration of a queue counts. An older one counts only where a queue has no current one.
     context.factoryLimits.configure([
       ...new Map(configs.reverse().map((config) => [config.name, config])).values(),
     ]);
@@ -245,7 +245,7 @@ export class Assembly {
     return current ? this.#current.get(config.name) : this.#older.get(configId);
   }
 
-  /** Of queues that share a connection the first in the file says how it is watched. */
+  /** The file's order counts: the first queue of a shared connection says how it is watched. */
   #sort(queues: readonly QueueConfig[]): void {
     for (const { name } of queues) {
       const made = this.#current.get(name);
@@ -265,7 +265,7 @@ export class Assembly {
     }
   }
 
-  /** What runs now, the current configurations first. */
+  /** The configurations that run now, the current ones first. */
   get running(): QueueRuntime[] {
     return [...this.#current.values(), ...this.#older.values()].map(({ runtime }) => runtime);
   }
@@ -314,7 +314,7 @@ export class Assembly {
     return made;
   }
 
-  /** Of a queue with several configurations only the current one speaks for it; a refused one has its errors to show. */
+  /** Only the current configuration speaks for its queue; a refused queue has its errors to show. */
   #speaks(runtime: QueueRuntime): boolean {
     const { config, configId, current } = runtime;
     const now = this.#current.get(config.name)?.runtime;

@@ -82,7 +82,7 @@ function backupTarget(dir: StateDir, path: string, force: boolean): string {
   return target;
 }
 
-/** Made by us, so that nobody else may read it from the first moment on: SQLite would ask the umask. */
+/** thresher makes the file itself, so that no other user can ever read it: SQLite would ask the umask. */
 async function makeEmpty(temporary: string, target: string): Promise<void> {
   try {
     await (await open(temporary, 'wx', 0o600)).close();

@@ -23,7 +23,7 @@ export interface ConfigInUse {
   readonly config: QueueConfig;
 }
 
-/** What is needed to read the queue file as the daemon would. */
+/** Everything that reading the queue file needs, as the daemon reads it. */
 export interface Readable {
   readonly file: string;
   readonly catalogue: PluginCatalogue;

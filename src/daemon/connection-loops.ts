@@ -6,7 +6,7 @@ import { ReconcilerAgent, type ReconcilerOptions } from '../agents/reconciling/r
 import { contextFor } from './agent-context.ts';
 import { type LoopParts, watched } from './queue-loops.ts';
 
-/** A connection at work: one monitor and one listing, whoever shares it. */
+/** A connection at work: one monitor and one listing for all queues that share it. */
 export interface ConnectionLoops {
   readonly reconciler: ReconcilerAgent;
   readonly all: readonly Loop[];

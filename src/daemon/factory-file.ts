@@ -6,7 +6,7 @@ import { messageOf, ThresherError } from '../worker/errors.ts';
 import { isFactoryId, newFactoryId } from '../worker/identity.ts';
 import { type StateDir, stateDirAt } from './state-dir.ts';
 
-/** What stands in the place of the file `factory`. */
+/** The file `factory`, as it was found. */
 export type FactoryFile =
   | { readonly kind: 'absent' }
   | { readonly kind: 'id'; readonly id: string }
@@ -63,7 +63,7 @@ export function agreedId(
   throw changed(message, { configured, known });
 }
 
-/** What a command that only reads takes for the id: undefined where no daemon ever ran. @throws as `agreedId` */
+/** The id for a command that only reads; undefined where no daemon ever ran. @throws as `agreedId` */
 export function readFactoryId(dir: StateDir): string | undefined {
   const file = readFactoryFile(dir.factory);
   return agreedId({ file, instances: readableInstances(dir, file) }, dir);

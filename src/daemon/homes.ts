@@ -13,7 +13,7 @@ export interface HomesParts {
   readonly log: Log;
   /** @throws ThresherError where a plugin of it is gone */
   placementsOf(config: QueueConfig): readonly string[];
-  /** What runs now, the current configurations first. */
+  /** The configurations that run now, the current ones first. */
   running(): readonly QueueRuntime[];
   /** Follows workers with this configuration from now on; undefined where its plugins cannot be made. */
   follow(config: QueueConfig, configId: number): QueueRuntime | undefined;
@@ -29,7 +29,7 @@ export interface HomesParts {
  * 3. the queue's own, with the submitter, monitor and sweeper of another queue that is there. It only ends workers.
  */
 export class Homes {
-  /** What listings were given. */
+  /** The configurations that listings were given. */
   readonly held = new HeldConfigs();
   readonly #parts: HomesParts;
 
@@ -96,7 +96,7 @@ export class Homes {
   }
 }
 
-/** What ends and removes is of the lender; the rest, such as access points, is of the queue itself. */
+/** The lender's plugins end and remove workers; the rest, such as access points, comes from the queue itself. */
 function lentConfig(queue: string, own: QueueConfig | undefined, lender: QueueConfig): QueueConfig {
   const { submitter, monitor, sweeper } = lender.plugins;
   const config: QueueConfig = own ?? lender;

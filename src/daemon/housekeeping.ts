@@ -42,7 +42,7 @@ export function makeCommandLoop(parts: LoopParts, kept: Housekept): CommandAgent
   return commands;
 }
 
-/** What the prune loop keeps, and what it ends. */
+/** The prune loop asks here which configurations stay, and ends those that are over. */
 export interface Pruning {
   /** The configurations that run or are followed. */
   currentConfigs(): ReadonlySet<number>;

@@ -5,7 +5,7 @@ import { messageOf, ThresherError } from '../worker/errors.ts';
 import type { StateDir } from './state-dir.ts';
 
 export interface Holder {
-  /** Who holds it, where it is no daemon: "thresher db prune --vacuum". */
+  /** The holder's command, where it is no daemon: "thresher db prune --vacuum". */
   readonly what?: string;
   readonly pid: number;
   readonly host: string;
@@ -46,7 +46,7 @@ export function takeLock(dir: StateDir, holder: Holder): Lock {
   };
 }
 
-/** Who runs on a state directory now; undefined when nobody does. */
+/** The process that runs on a state directory now; undefined when there is none. */
 export function runningDaemon(dir: StateDir): Holder | 'unknown' | undefined {
   return isLocked(dir.lock) ? (readHolder(dir) ?? 'unknown') : undefined;
 }

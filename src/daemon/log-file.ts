@@ -8,7 +8,7 @@ const longestQueue = 4_000_000;
 
 /**
  * A log file that may be renamed at any time, as logrotate does: before each write it is looked whether the path still
- * leads to the open file. So nobody has to be told of a rotation, and no line goes to a file that is compressed already.
+ * leads to the open file. So a rotation needs no signal, and no line goes to a file that is compressed already.
  * Lines that cannot be written are lost and counted; the daemon never waits for the disk.
  */
 export class LogFile {

@@ -21,7 +21,7 @@ export interface DaemonLog extends Log {
 /** How long the last lines may take to be written, ms. */
 const closeWait = 1000;
 
-/** What the journal takes from the beginning of a line. Source: sd-daemon(3). */
+/** The priority that the journal reads at the beginning of a line. Source: sd-daemon(3). */
 const journalPriority: Readonly<Record<string, number>> = { error: 3, warn: 4, info: 6, debug: 7 };
 
 /** A log on the standard error output or in a file. A full disk costs log lines, never the daemon. */

@@ -2,7 +2,7 @@ import { Loop, type LoopHealth, type LoopOptions } from '../agents/loop.ts';
 
 export type QueueLoopKind = 'submit' | 'sweep';
 
-/** What all loops of a daemon have in common. */
+/** The parts that all loops of a daemon share. */
 type Shared = Pick<LoopOptions, 'clock' | 'random' | 'log' | 'events'>;
 
 /** All loops of a daemon, and which to wake for which queue. */

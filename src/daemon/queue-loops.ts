@@ -22,7 +22,7 @@ export interface QueueLoops {
   readonly all: readonly Loop[];
 }
 
-/** What a pass may take on top of one call of a plugin before it counts as stuck: the database's busy time, and more, ms. */
+/** The time beyond one call of a plugin after which a pass counts as stuck: the database's busy time, and more, ms. */
 export const stuckGrace = 60_000;
 
 /** How long a pass of bounded calls may go without progress before it counts as stuck, ms. */

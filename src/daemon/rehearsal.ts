@@ -31,7 +31,7 @@ const atOnce = 8;
 const rehearsedId = 1;
 
 /**
- * What the backends themselves say to a worker of each of these queues, without keeping it. By queue; those whose
+ * Asks the backends to judge a worker of each of these queues, without keeping it. By queue; queues whose
  * submitter cannot be asked are left out.
  */
 export async function rehearse(

@@ -31,7 +31,7 @@ export interface StateDir {
   readonly path: string;
   readonly database: string;
   readonly lock: string;
-  /** Who holds the lock, for people. */
+  /** The holder of the lock, for people. */
   readonly holder: string;
   readonly factory: string;
 }

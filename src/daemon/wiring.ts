@@ -29,7 +29,7 @@ import { check } from '../util/schema.ts';
 import { ThresherError } from '../worker/errors.ts';
 import { BackendConnections, type ConnectionUse } from './backend-connections.ts';
 
-/** What serves no queue has no workers. */
+/** A plugin that serves no queue has no workers. */
 const ofNoQueue = {
   queue: '',
   configId: 0,
@@ -60,11 +60,11 @@ interface BackendChoice {
   readonly config: PluginChoice['config'];
 }
 
-/** What a runtime leads to. */
+/** The connections that a runtime leads to. */
 interface RuntimeUses {
   /** Where its workers may be. */
   readonly placed: readonly ConnectionUse[];
-  /** What its submitter reaches beside: a schedd with weight 0, say. */
+  /** Others that its submitter reaches: a schedd with weight 0, say. */
   readonly reached: readonly ConnectionUse[];
 }
 
@@ -77,7 +77,7 @@ export class Wiring {
   readonly #backends: BackendConnections;
   #catalogue: PluginCatalogue;
   readonly #connections = new Map<string, Connection>();
-  /** What each runtime that was made leads to. */
+  /** The connections that each runtime leads to. */
   readonly #usesOf = new WeakMap<QueueRuntime, RuntimeUses>();
 
   constructor(catalogue: PluginCatalogue, options: WiringOptions) {
@@ -89,7 +89,7 @@ export class Wiring {
     this.#backends = new BackendConnections(this.#host);
   }
 
-  /** What plugins are made from from now on. */
+  /** From now on the factory makes plugins from this catalogue. */
   use(catalogue: PluginCatalogue): void {
     this.#catalogue = catalogue;
   }

@@ -59,7 +59,7 @@ export class Registry {
     );
   }
 
-  /** What may stand for `kind`, for error messages. */
+  /** The names of all plugins of a kind, for error messages. */
   names(kind: PluginKind): string[] {
     return this.#definitions
       .filter((definition) => definition.kind === kind)

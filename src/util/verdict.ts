@@ -96,7 +96,7 @@ interface Form {
   readonly patternProperties?: Readonly<Record<string, Form>>;
 }
 
-/** What to write for it. An object is said by its keys: of several objects nothing else tells them apart. */
+/** The form that a value should have. An object is named by its keys: nothing else tells several objects apart. */
 function formOf(form: Form): string {
   if ('const' in form) return show(form.const);
   const keys = Object.entries(form.properties ?? {});

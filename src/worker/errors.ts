@@ -19,7 +19,7 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Whatever was thrown, as a reason or as a worker's error. */
+/** Makes anything thrown a reason, or a worker's error. */
 export function toReason(error: unknown): Reason {
   return { code: error instanceof ThresherError ? error.code : 'plugin-failed', message: messageOf(error) };
 }

@@ -79,7 +79,7 @@ export interface BackendConnection<Submit = unknown, Self = unknown> {
   queuesChanged?(): void;
 }
 
-/** What a section of a queue says of the backend, and how it is checked. */
+/** One section of a queue: its options, and how they are checked. */
 export interface BackendSection<Config extends TSchema> {
   /** Other [module, name] pairs it answers to: Harvester's Python modules. */
   readonly aliases?: readonly (readonly [module: string, name: string])[];

@@ -30,7 +30,7 @@ export function identityText(worker: Worker): string {
 /** A job of ours, as a query shows it. */
 export interface Job {
   readonly id: JobId;
-  /** Undefined where its mark is no id: somebody's copy. */
+  /** Undefined where its mark is no id: a copy made by hand. */
   readonly workerId: number | undefined;
   readonly queue: string | undefined;
   readonly configId: number | undefined;

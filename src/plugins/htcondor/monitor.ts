@@ -15,7 +15,7 @@ import { type Job, jobOf } from './marks.ts';
 import { type HTCondorDaemon, HTCondorMonitorConfig } from './schema.ts';
 import { type JobState, stateOf } from './state/job-state.ts';
 
-/** What the queue of a job says of it: `undefined` where nobody knows the queue here. */
+/** The monitor options of a job's queue; options that only look, and give up no job, where no queue of that name is known. */
 export type OptionsOf = (queue: string | undefined, configId: number | undefined) => HTCondorMonitorConfig;
 
 export interface MonitorParts {
@@ -131,7 +131,7 @@ export class HTCondorMonitor implements Monitor {
 
   async #look(sink: ObservationSink, signal: AbortSignal): Promise<void> {
     const { schedd } = this.#parts;
-    // What was submitted before the question is among those who may have left by the answer.
+    // A job submitted before the question may have left the queue by the answer.
     const fresh = new Map(schedd.fresh);
     const { living } = schedd.jobs;
     const queued = await inQueue(schedd, 'true', signal);
@@ -142,7 +142,7 @@ export class HTCondorMonitor implements Monitor {
       left?.map(([, job]) => job),
       signal,
     );
-    // Of two jobs of one worker the queue's counts, and of these the last.
+    // If a worker has two jobs, the one in the queue counts, and the last of these.
     const jobs = new Map<number, Job>();
     for (const job of [...ended.toSorted(older), ...queued.toSorted(older)])
       if (job.workerId !== undefined && !wasNeverWhole(job)) jobs.set(job.workerId, job);
@@ -153,7 +153,7 @@ export class HTCondorMonitor implements Monitor {
       const id = jobIdText(job.id);
       const state = isHalf(job) ? undefined : this.#stateOf(job);
       if (state === undefined) {
-        // It is there, and nobody knows how it is.
+        // The job exists, in an unknown state.
         if (inQueueNow.has(id)) alive.set(id, job);
         continue;
       }
@@ -196,7 +196,7 @@ export class HTCondorMonitor implements Monitor {
     const { schedd, daemon } = this.#parts;
     const config = this.#options;
     if (!config.useCondorHistory || left?.length === 0) return [];
-    // What is further back, or left late, is found when it is looked up by name.
+    // A look-up by name finds jobs that are further back, or that left late.
     const seconds = Math.floor(daemon.clock.now() / 1000) - config.useCondorHistoryMaxAge;
     const since = `EnteredCurrentStatus < ${seconds}`;
     const ask = async (these: string, limit: number) => {
@@ -220,7 +220,7 @@ export class HTCondorMonitor implements Monitor {
     const left: Job[] = [];
     for (const some of portions(givenUp)) {
       const these = whereJobs(some.map(({ job }) => job.id));
-      // Who was released in this moment goes on.
+      // A job that was released at this moment goes on.
       const constraint = `${schedd.mine} && JobStatus == 5 && (${these})`;
       await schedd.client.act('remove', constraint, 'held for too long: given up by thresher', signal);
       left.push(...(await inQueue(schedd, `(${these}) && JobStatus =!= 3`, signal)));
@@ -264,7 +264,7 @@ export class HTCondorMonitor implements Monitor {
     tally.see(daemon.connection, living);
   }
 
-  /** What ended counts at its CE for a while, too. */
+  /** A job that ended counts at its CE for a while, too. */
   #countEnded({ workerId = 0, queue, ce, queuedAt = 0 }: Job, status: WorkerStatus): void {
     if (queue === undefined || ce === undefined || !isFinal(status)) return;
     this.#parts.tally.ended({ workerId, queue, ce, status, queuedAt: queuedAt * 1000 });

@@ -85,7 +85,7 @@ function fromCric(element: ComputingElement, { ceARCGridType, ceQueueName }: CeO
   };
 }
 
-/** Of several entries with one endpoint the last counts, but for one whose queue is only `default`. */
+/** The last of several entries with one endpoint counts, but for an entry whose queue is only `default`. */
 function withoutDoubles(ces: readonly ChosenCe[]): ChosenCe[] {
   const known = new Map<string, ChosenCe>();
   for (const ce of ces) {

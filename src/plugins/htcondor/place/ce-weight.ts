@@ -8,7 +8,7 @@ export interface CeCounts {
   readonly queued: number;
   /** Running there now. */
   readonly running: number;
-  /** Of those submitted within the last 6 hours: still waiting, running, finished. */
+  /** Workers submitted within the last 6 hours: still waiting, running, finished. */
   readonly recent: { readonly queued: number; readonly running: number; readonly finished: number };
 }
 

@@ -14,7 +14,7 @@ const spoolInterval = 300;
 
 /**
  * Why nothing can arrive later of what this says is absent. Whatever a `condor_submit` asks for it asks step by step, and goes
- * on only with the answer; the schedd stays in that conversation until it is over, and answers nobody else meanwhile. So:
+ * on only with the answer; the schedd stays in that conversation until it is over, and answers no other call meanwhile. So:
  * 1. no further one is started for these attempts (`fenced`), and those that were started, by whatever daemon, have ended
  *    (`submits`);
  * 2. a question that is asked after that is answered after the schedd has read whatever was on its way from them. A schedd
@@ -72,7 +72,7 @@ async function settled(
   }
 }
 
-/** @throws what keeps them: until they are removed somebody could release them. */
+/** @throws the reason that keeps them: until they are removed, a user could release them. */
 async function removeHalves(
   schedd: HTCondorSchedd,
   halves: readonly Job[],

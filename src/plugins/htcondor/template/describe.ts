@@ -23,7 +23,7 @@ export interface DescribedBatch {
 export interface DescribeOptions extends BatchFacts {
   /** The factory's own job log, beside the job's: `dagman_log`. Absolute. */
   readonly factoryLog?: string;
-  /** Of the workers. */
+  /** The queue of the workers. */
   readonly queue?: string;
   /** Number of the queue's configuration. */
   readonly configId?: number;
@@ -81,15 +81,15 @@ export function describeBatch(
   return { description, workers: described, rejected };
 }
 
-/** What the factory writes itself, as `keyOf` has it. */
+/** Keys that the factory writes itself, in the form of `keyOf`. */
 const ownMarks: ReadonlySet<string> = new Set([
   'my.harvesterid',
   ...Object.values(marks).map((name) => `my.${name.toLowerCase()}`),
 ]);
 
 /**
- * Of a command that stands twice the last counts, as in HTCondor, and only that is written: of macros that nothing uses it
- * warns. In a template with branches nothing can be told of.
+ * The last of two statements of one command counts, as in HTCondor. Only that one is written, since HTCondor warns of macros that
+ * no command uses. A template with branches stays as it is.
  */
 function lastOfEach(statements: readonly Statement[]): Statement[] {
   if (statements.some(({ kind }) => kind === 'verbatim')) return [...statements];
@@ -149,7 +149,7 @@ function customAttributes({
 }
 
 /**
- * What stands there once for all workers: names and options, which no placeholder made inert.
+ * A text that stands once for all workers: names and options, which no placeholder made inert.
  * @throws ThresherError `htcondor-value` for what would end the line and begin a command of its own.
  */
 function plain(text: string): string {
