@@ -3,6 +3,7 @@ import type {
   DemandSource,
   Messenger,
   Monitor,
+  Source,
   Submitter,
   Sweeper,
   Throttler,
@@ -15,6 +16,17 @@ export interface ConnectedPlugins {
   readonly connection: Connection;
   readonly monitor: Monitor;
   readonly sweeper: Sweeper;
+}
+
+/** A source as one queue is served by it. */
+export interface QueueSource {
+  /** `kind` of the origins of its workers. */
+  readonly kind: string;
+  readonly source: Source;
+  /** Whether the queue names it as its `demand`. */
+  readonly own: boolean;
+  /** `SourceQueue.options`. */
+  readonly options: unknown;
 }
 
 /** One configuration of one queue with its plugins: the current one, or an older one that workers are followed with. */

@@ -1,11 +1,15 @@
+import type { Payload } from './payload.ts';
+
 /**
- * The demand that asked for a worker, with its own name for it. The triple is unique within a factory: the same origin
+ * The source that asked for a worker, with its own name for it. The triple is unique within a factory: the same origin
  * never gives two workers.
  */
 export interface Origin {
-  /** `fill` for the built-in demand; later `panda`, `htcjob`, ... */
+  /** The source: `Source.kind`. */
   readonly kind: string;
+  /** The source's own name for what it asks for: a queue, a request, a resource. */
   readonly uid: string;
+  /** Which of the workers of `uid`: 0 or more. */
   readonly index: number;
 }
 
@@ -45,8 +49,17 @@ export interface Worker {
   readonly configId: number;
   /** 1 for the first call of `submit`; counted up before each retry, and only after the former attempt was fenced. */
   readonly attempt: number;
+  /** Workers of one group were asked for together: a backend may send them as one submission, such as one cluster of HTCondor. */
+  readonly groupId?: string;
+  /** The payload it runs, by the store's name for it; absent = none. It cannot be started without. */
+  readonly payloadId?: string;
   readonly accessPoint?: string;
   readonly handle?: Handle;
+}
+
+/** A worker as a submitter starts it: with the content of its payload, which no mark, row or log ever has. */
+export interface WorkerToStart extends Worker {
+  readonly payload?: Payload;
 }
 
 /** Why a worker failed, or an attempt at it: a code of the catalogue (docs/errors.md) and a sentence. */

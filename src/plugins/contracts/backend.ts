@@ -1,4 +1,5 @@
 import type { Static, TSchema } from 'typebox';
+import type { PayloadPart } from '../../worker/payload.ts';
 import type { Context, Host } from './context.ts';
 import type {
   BackendKind,
@@ -103,6 +104,14 @@ export interface BackendSection<Config extends TSchema> {
   ): readonly DefinitionProblem[] | Promise<readonly DefinitionProblem[]>;
 }
 
+/** The facts about a backend's submitter that others decide by. */
+export interface SubmitterFacts {
+  /** Demand of queues with this submitter where neither they nor the daemon's settings say one. */
+  readonly defaultDemand?: 'fill';
+  /** The parts of a payload that its workers can get. Default: none. */
+  readonly payload?: readonly PayloadPart[];
+}
+
 /**
  * A backend as data. Queue files name its sections by its name and their kind: `My` has `MySubmitter`, `MyMonitor` and
  * `MySweeper`. One that brings only some of the three leaves the others out; a queue takes those from another backend.
@@ -115,8 +124,7 @@ export interface Backend<
 > {
   readonly name: string;
   readonly module: string;
-  /** `defaultDemand`: demand of queues with this submitter where neither they nor the daemon's settings say one. */
-  readonly submitter?: BackendSection<Submit> & { readonly defaultDemand?: 'fill' };
+  readonly submitter?: BackendSection<Submit> & SubmitterFacts;
   readonly monitor?: BackendSection<Watch>;
   readonly sweeper?: BackendSection<Sweep>;
   /** Makes a connection. Reads and asks nothing yet: that waits for the first call. */
@@ -159,7 +167,7 @@ export function defineBackend<
   const face = backend as unknown as AnyBackend;
   const definition = <Config extends TSchema>(
     kind: BackendKind,
-    section: (BackendSection<Config> & { readonly defaultDemand?: 'fill' }) | undefined,
+    section: (BackendSection<Config> & SubmitterFacts) | undefined,
   ): BackendDefinition[] => {
     if (section === undefined) return [];
     return [
@@ -170,6 +178,7 @@ export function defineBackend<
         backend: face,
         aliases: section.aliases ?? [],
         defaultDemand: section.defaultDemand,
+        payload: section.payload ?? [],
         config: section.config,
         connections: (config, context) => section.connections(config as Static<Config>, context),
         check: async (config, context) => (await section.check?.(config as Static<Config>, context)) ?? [],

@@ -1,4 +1,5 @@
 import type { Static, TSchema } from 'typebox';
+import type { PayloadPart } from '../../worker/payload.ts';
 import type { Context } from './context.ts';
 import type { CredentialManager, WriteTarget } from './credential-manager.ts';
 import type { DefinitionProblem } from './definition-problem.ts';
@@ -72,6 +73,8 @@ export interface SectionDefinition {
   readonly module: string;
   readonly aliases: readonly (readonly [module: string, name: string])[];
   readonly defaultDemand: 'fill' | undefined;
+  /** The parts of a payload that a submitter's workers can get, or that a source's requests may have. */
+  readonly payload: readonly PayloadPart[];
   readonly config: TSchema;
   /** Empty for plugins that speak to nothing. */
   connections(config: unknown, context: CheckContext): readonly string[];
@@ -96,6 +99,7 @@ export function definePlugin<Kind extends keyof PluginOf, Config extends TSchema
     module: definition.module,
     aliases: definition.aliases ?? [],
     defaultDemand: undefined,
+    payload: [],
     config: definition.config,
     connections: () => [],
     check: async (config, context) => (await definition.check?.(config as Static<Config>, context)) ?? [],

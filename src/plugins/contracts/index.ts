@@ -15,6 +15,7 @@ export {
   type ConnectionPlace,
   defineBackend,
   type DefinitionOf,
+  type SubmitterFacts,
 } from './backend.ts';
 export type { Context, Host, Log, LogServer } from './context.ts';
 export type {
@@ -25,6 +26,16 @@ export type {
   WriteTarget,
 } from './credential-manager.ts';
 export type { Demand, DemandQueue, DemandSource, Group } from './demand.ts';
+export type {
+  Desk,
+  OperatorRequests,
+  Request,
+  Source,
+  SourceHost,
+  SourceInput,
+  SourceQueue,
+  Wanted,
+} from './source.ts';
 export type { LogReader, LogRequest } from './log-reader.ts';
 export { accessPointPlaceholders, type AccessPointValues, type Messenger } from './messenger.ts';
 export type { CheckResult, Monitor, ObservationSink } from './monitor.ts';
@@ -46,4 +57,14 @@ export type { Found, GoneOutcome, Sweeper } from './sweeper.ts';
 export type { Observation } from '../../worker/observation.ts';
 export type { Reason } from '../../worker/reason.ts';
 export type { FinalStatus, WorkerStatus } from '../../worker/status.ts';
-export type { Handle, Origin, Requirements, Worker, WorkerError } from '../../worker/worker.ts';
+export type {
+  Handle,
+  Origin,
+  Requirements,
+  Worker,
+  WorkerError,
+  WorkerToStart,
+} from '../../worker/worker.ts';
+export type { KnownWorker, OriginFilter, OriginKey, WorkerNews } from '../../worker/news.ts';
+export type { OperatorRequest } from '../../worker/operator-request.ts';
+export { type Payload, type PayloadFile, type PayloadPart, payloadParts } from '../../worker/payload.ts';

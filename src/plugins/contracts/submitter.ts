@@ -1,7 +1,7 @@
 import type { DefinitionProblem } from './definition-problem.ts';
 import type { Reason } from '../../worker/reason.ts';
 import type { Rendered } from './rendered.ts';
-import type { Handle, Worker, WorkerError } from '../../worker/worker.ts';
+import type { Handle, Worker, WorkerError, WorkerToStart } from '../../worker/worker.ts';
 
 /** A submitter's answer whether it could submit now. */
 export interface Preflight {
@@ -46,7 +46,7 @@ export interface Submitter {
   place?(count: number, open: readonly string[]): readonly string[];
 
   /** One outcome per worker, by worker id. A missing one counts as unknown. */
-  submit(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, SubmitOutcome>>;
+  submit(workers: readonly WorkerToStart[], signal: AbortSignal): Promise<ReadonlyMap<number, SubmitOutcome>>;
 
   /**
    * Settles intents that may or may not have reached the backend: after a crash, a time-out, a lost answer,
@@ -65,12 +65,12 @@ export interface Submitter {
    * Asks the backend about such a worker, and keeps nothing of it: for `check-config --server`. Places are in the
    * submitter's section. Empty: the backend would take it.
    */
-  rehearse?(worker: Worker, signal: AbortSignal): Promise<readonly DefinitionProblem[]>;
+  rehearse?(worker: WorkerToStart, signal: AbortSignal): Promise<readonly DefinitionProblem[]>;
 
   /**
    * The worker as `submit` would send it, made by the same code; nothing is asked, written or sent. For
    * `thresher render`.
    * @throws ThresherError where it cannot be made, as `submit` would reject it
    */
-  render?(worker: Worker): Promise<Rendered>;
+  render?(worker: WorkerToStart): Promise<Rendered>;
 }

@@ -1,0 +1,129 @@
+import type { Static, TSchema } from 'typebox';
+import type { Payload, PayloadPart } from '../../worker/payload.ts';
+import type { Reason } from '../../worker/reason.ts';
+import type { OriginFilter, OriginKey, WorkerNews } from '../../worker/news.ts';
+import type { OperatorRequest } from '../../worker/operator-request.ts';
+import type { Requirements } from '../../worker/worker.ts';
+import type { CheckContext } from './definition.ts';
+import type { DefinitionProblem } from './definition-problem.ts';
+import type { Group } from './demand.ts';
+import type { Host } from './context.ts';
+import type { LogReader } from './log-reader.ts';
+
+/** One worker that a source asks for by name. It gets this worker once, however often it asks. */
+export interface Request {
+  readonly origin: OriginKey;
+  /** Where they differ from the queue's own. */
+  readonly requirements?: Partial<Requirements>;
+  readonly payload?: Payload;
+  /** Requests of one group, next to each other, may become one submission. */
+  readonly groupId?: string;
+}
+
+/** The workers that a source asks for on one queue, before any limit. */
+export interface Wanted {
+  /** They are served before the groups, and in this order. */
+  readonly requests: readonly Request[];
+  readonly groups: readonly Group[];
+  /** Why there is none, or less than an operator may expect. */
+  readonly reasons: readonly Reason[];
+}
+
+/** Facts that a source may know of the queue it is asked about. */
+export interface SourceQueue<Options = unknown> {
+  readonly name: string;
+  /** Needs of one worker by the queue's configuration. */
+  readonly requirements: Requirements;
+  /** Whether the queue names this source as its `demand`. */
+  readonly own: boolean;
+  /** Options of that section, as `queueConfig` left them; defaults where the queue names another source. */
+  readonly options: Options;
+  readonly mapType: string;
+  readonly runMode: string;
+}
+
+/** The side of the daemon that a source with a life of its own works with. */
+export interface Desk {
+  /** Asks for a pass of this queue now: its sources are asked what they want. */
+  wake(queue: string): void;
+  /**
+   * Ends requests, in whatever state they are: one with a living worker gets its worker ended, one without a worker never gets
+   * one. When this returns it survives a crash. The ends come as news.
+   */
+  end(origins: readonly OriginKey[], reason: string): Promise<void>;
+  /** The workers of this source that are still kept, by origin. */
+  find(filters: readonly OriginFilter[]): Promise<readonly WorkerNews[]>;
+  /** @throws ThresherError `no-such-worker`, `no-log` */
+  logs(workerId: number): Promise<LogReader>;
+  /** Why the queue gets no more workers; with an origin, why this request waits. Empty: nothing holds it back. */
+  reasons(queue: string, origin?: OriginKey): readonly Reason[];
+  /** Queues that run now. */
+  queues(): readonly string[];
+}
+
+/**
+ * Says which workers are wanted. One source of a kind serves all queues of a daemon: it is made once, and goes when neither
+ * the settings nor a queue name it any more.
+ *
+ * A source that throws or hangs costs its own requests alone: the pass goes on with what the other sources of the queue want.
+ */
+export interface Source<QueueOptions = unknown> {
+  /**
+   * The workers that are wanted now on this queue, before any limit. Asked in each pass of the queue, so it answers from
+   * memory. It may go on to ask for what it has got: an origin gets one worker, and the source hears of it by news.
+   * At most 10,000 requests count in one pass; further ones wait for the next.
+   */
+  wanted(queue: SourceQueue<QueueOptions>, signal: AbortSignal): Promise<Wanted>;
+  /**
+   * Takes changes of its workers: each at least once, in order, also after a crash. Those of one call count as taken when the
+   * promise is fulfilled; after a rejection or a time-out the same come again. A source keeps what it must know for longer than
+   * workers are kept where its own truth is.
+   */
+  told?(news: readonly WorkerNews[], signal: AbortSignal): Promise<void>;
+  /**
+   * Its own life: a watch, a heartbeat, a listener. Runs until `signal` aborts. When it throws, it is started again after a
+   * pause, and the service of the source is shown as failing.
+   */
+  run?(desk: Desk, signal: AbortSignal): Promise<void>;
+}
+
+/** Requests that operators left. A source takes them up; the store keeps them. */
+export interface OperatorRequests {
+  /** Those that may still get workers, oldest first. Nothing is read from the database unless something was left since. */
+  open(queue: string): Promise<readonly OperatorRequest[]>;
+  /** All workers of these requests have rows, so that nothing is to be asked for any more. */
+  served(ids: readonly string[]): Promise<void>;
+}
+
+/** Services of the daemon for a source. */
+export interface SourceHost extends Host {
+  /** `kind` of the origins of its workers. */
+  readonly kind: string;
+  readonly requests: OperatorRequests;
+  /** Relative paths in its options count from here. Absolute. */
+  readonly configDir: string;
+}
+
+/** A source as data. */
+export interface SourceInput<Config extends TSchema, QueueConfig extends TSchema> {
+  /** Its name in `demand` of a queue and in `sources` of the settings, and the `kind` of its origins. */
+  readonly name: string;
+  readonly module: string;
+  /** Options in `sources.NAME` of the settings: one set for the daemon. */
+  readonly config: Config;
+  /** Options in the `demand` section of a queue. */
+  readonly queueConfig?: QueueConfig;
+  /** Whether it is asked about every queue, or about those alone that name it. Default: about those alone. */
+  readonly everyQueue?: boolean;
+  /** Parts of a payload that its requests may have: `check-config` refuses its queues on a backend that lacks one. */
+  readonly payload?: readonly PayloadPart[];
+  /** Why it asks for nothing on such a queue however long one waits; for `check-config` and `queues`. Empty where it does ask. */
+  stands?(
+    queue: Pick<SourceQueue<Static<QueueConfig>>, 'options' | 'mapType' | 'runMode'>,
+  ): readonly Reason[];
+  check?(
+    config: Static<Config>,
+    context: Pick<CheckContext, 'configDir' | 'files'>,
+  ): readonly DefinitionProblem[] | Promise<readonly DefinitionProblem[]>;
+  create(config: Static<Config>, host: SourceHost): Source<Static<QueueConfig>>;
+}

@@ -1,0 +1,25 @@
+import type { WorkerNews } from '../worker/news.ts';
+
+/** The news of one source that wait for it. */
+export interface NewsBacklog {
+  readonly kind: string;
+  readonly count: number;
+  /** When the oldest came, ms UTC. */
+  readonly oldest: number;
+}
+
+/**
+ * News of workers, for the sources that asked for them. The transactions that write workers write them, so a change without its
+ * news cannot be. They wait here until their source took them.
+ */
+export interface NewsStore {
+  /** Changes of workers of these kinds are written down from now on. Others cost nothing. */
+  listen(kinds: ReadonlySet<string>): void;
+  /** The oldest of this kind, in order. */
+  next(kind: string, limit: number): Promise<WorkerNews[]>;
+  /** The source took all up to this sequence: they go. */
+  taken(kind: string, upTo: number): Promise<void>;
+  backlog(): Promise<NewsBacklog[]>;
+  /** Drops what came before this time, ms UTC, and all but the newest `most` of a kind. @returns how many, by kind. */
+  drop(before: number, most: number): Promise<ReadonlyMap<string, number>>;
+}

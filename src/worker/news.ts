@@ -1,0 +1,46 @@
+import type { WorkerStatus } from './status.ts';
+import type { Origin } from './worker.ts';
+
+/** A source's own name for one worker: the origin without its `kind`. */
+export type OriginKey = Pick<Origin, 'uid' | 'index'>;
+
+/** Which of a source's workers: one by its name, or all of a `uid`. */
+export interface OriginFilter {
+  readonly uid: string;
+  /** Absent: every index. */
+  readonly index?: number;
+}
+
+/** One change of a worker, with all that is known of the worker after it. */
+export interface WorkerNews {
+  /** Grows from news to news of one source. */
+  readonly sequence: number;
+  /** ms UTC. */
+  readonly at: number;
+  /**
+   * `added`: its intent is recorded, or it was adopted. `changed`: its status or its facts. `swept`: nothing of it is left on the
+   * backend. `known`: the source asked again for an origin that has had its worker, or was withdrawn; nothing changed.
+   */
+  readonly what: 'added' | 'changed' | 'swept' | 'known';
+  readonly origin: OriginKey;
+  readonly queue: string;
+  readonly worker: KnownWorker;
+}
+
+/** The facts of a worker that sources hear. Times are ms UTC; null = not known, or not yet. */
+export interface KnownWorker {
+  /** Null where the origin was withdrawn before it had a worker. */
+  readonly workerId: number | null;
+  /** `withdrawn`: the source ended the origin before it had a worker, and will never get one for it. */
+  readonly status: WorkerStatus | 'withdrawn';
+  readonly batchId: string | null;
+  readonly nativeStatus: string | null;
+  readonly exitCode: number | null;
+  readonly errorCode: string | null;
+  readonly diagMessage: string | null;
+  readonly node: string | null;
+  readonly computingElement: string | null;
+  readonly submitTime: number | null;
+  readonly startTime: number | null;
+  readonly endTime: number | null;
+}

@@ -1,0 +1,42 @@
+/** A file that a worker gets. */
+export interface PayloadFile {
+  /** Path below the payload's directory: relative, with `/` between its parts, none of them `.` or `..`. */
+  readonly name: string;
+  /** Permission bits, such as 0o755. */
+  readonly mode: number;
+  /** Base64: JSON has no bytes. */
+  readonly content: string;
+  /**
+   * Only the worker may read it: it gets mode 0600 or less, and never appears in a log, an argument, an environment, an error
+   * or a backup.
+   */
+  readonly secret?: boolean;
+}
+
+/**
+ * The work that a source gives to a worker. Each part is optional: a template that names none of it runs as it would for any
+ * pilot.
+ *
+ * - `values` fill `${payload.KEY}` in the queue's template.
+ * - `files` lie in the directory that the worker's environment calls `THRESHER_PAYLOAD_DIR`.
+ * - `argv` takes the place of the template's command and its arguments. Its first element is a program, looked up in PATH, or
+ *   a path; the worker starts in the payload's directory, so `./run.sh` is a file of the payload.
+ * - `env` is added to the template's environment and wins over it.
+ *
+ * No shell reads any of it: each value reaches the worker as it is. A secret belongs in a file.
+ */
+export interface Payload {
+  readonly values?: Readonly<Record<string, string>>;
+  readonly files?: readonly PayloadFile[];
+  readonly argv?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** The parts of a payload. A submitter's definition names those that its workers can get. */
+export const payloadParts = ['values', 'files', 'argv', 'env'] as const;
+export type PayloadPart = (typeof payloadParts)[number];
+
+/** The parts that a payload has: an empty one counts as none. */
+export function partsOf(payload: Payload): readonly PayloadPart[] {
+  return payloadParts.filter((part) => Object.keys(payload[part] ?? {}).length > 0);
+}
