@@ -30,6 +30,7 @@ import { httpErrors } from '../src/codes/http.ts';
 import { htcondorMistakes, htcondorWorkerErrors } from '../src/plugins/htcondor/codes.ts';
 import { kubernetesWorkerErrors } from '../src/plugins/kubernetes/codes.ts';
 import { kubernetesErrors } from '../src/clients/kubernetes/codes.ts';
+import { pandaErrors } from '../src/clients/panda/codes.ts';
 import { localWorkerErrors } from '../src/plugins/local/codes.ts';
 import { reasons } from '../src/codes/reasons.ts';
 import { storeErrors } from '../src/codes/store.ts';
@@ -142,6 +143,11 @@ function errorsPage(): string {
       'HTCondor',
       "Answers of HTCondor's commands, and causes for which they gave none: reasons of queues and errors of workers.",
       htcondorErrors,
+    ),
+    ...section(
+      'PanDA server',
+      'Answers of the PanDA server, and causes for which it gave none.',
+      pandaErrors,
     ),
     ...section('Credentials', 'Faults of a proxy, token or ticket, or of its renewal.', credentialErrors),
     ...section(

@@ -59,6 +59,17 @@ need_for_htcondor() {
   need setpriv util-linux
 }
 
+# The server itself comes from PyPI into an environment of its own. The package's database is not used, only its programs.
+need_for_panda() {
+  need python3 python3
+  if ! python3 -c 'import venv, ensurepip' 2>/dev/null; then lack 'venv of python3' python3-venv; fi
+  need openssl openssl
+  need curl curl
+  need psql postgresql-client
+  need setpriv util-linux
+  if ! compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null; then lack 'initdb of PostgreSQL' postgresql; fi
+}
+
 # Ends the script unless all that was needed is there. THRESHER_INSTALL=apt, as .ci/run sets it, installs what is missing;
 # without it nothing outside of this checkout and of caches is changed.
 bring_in() {

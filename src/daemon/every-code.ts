@@ -1,6 +1,7 @@
 import { credentialErrors } from '../clients/credentials/codes.ts';
 import { htcondorErrors } from '../clients/htcondor/codes.ts';
 import { kubernetesErrors } from '../clients/kubernetes/codes.ts';
+import { pandaErrors } from '../clients/panda/codes.ts';
 import type { Codes } from '../codes/codes.ts';
 import { commandLineErrors } from '../codes/command-line.ts';
 import { configurationErrors } from '../codes/configuration.ts';
@@ -27,6 +28,7 @@ export const everyCode = {
   ...localWorkerErrors,
   ...kubernetesWorkerErrors,
   ...kubernetesErrors,
+  ...pandaErrors,
   ...htcondorErrors,
   ...htcondorWorkerErrors,
   ...htcondorMistakes,

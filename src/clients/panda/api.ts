@@ -1,0 +1,222 @@
+import Type, { type Static, type TSchema } from 'typebox';
+import { check } from '../../util/schema.ts';
+import type { PandaCall, PandaClient } from './client.ts';
+import type { PandaOutcome } from './outcome.ts';
+import { pandaDatetime, pandaTime } from './times.ts';
+import { fitAll, widths } from './widths.ts';
+
+/** A worker as the server's table has it. Absent keys stay as they are there. Times are ms UTC. */
+export interface ReportedWorker {
+  readonly workerID: number;
+  readonly status: string;
+  readonly batchID?: string;
+  readonly queueName?: string;
+  readonly computingSite?: string;
+  readonly computingElement?: string;
+  readonly submissionHost?: string;
+  readonly harvesterHost?: string;
+  readonly nodeID?: string;
+  readonly submitTime?: number;
+  readonly startTime?: number;
+  readonly endTime?: number;
+  readonly nCore?: number;
+  readonly minRamCount?: number;
+  readonly jobType?: string;
+  readonly resourceType?: string;
+  readonly nativeExitCode?: number;
+  readonly nativeStatus?: string;
+  readonly diagMessage?: string;
+  readonly nJobs?: number;
+  readonly syncLevel?: number;
+  readonly errorCode?: number;
+  readonly stdOut?: string;
+  readonly stdErr?: string;
+  readonly batchLog?: string;
+  readonly jdl?: string;
+}
+
+/** Counts of workers by job type, resource type and status. */
+export type WorkerStatistics = Readonly<
+  Record<string, Readonly<Record<string, Readonly<Record<string, number>>>>>
+>;
+
+export interface Dialog {
+  readonly diagID: number;
+  readonly moduleName: string;
+  readonly identifier: string;
+  /** ms UTC */
+  readonly creationTime: number;
+  readonly messageLevel: 'INFO' | 'WARNING' | 'ERROR';
+  readonly diagMessage: string;
+}
+
+const Commands = Type.Array(
+  Type.Object({
+    command_id: Type.Integer(),
+    command: Type.String(),
+    params: Type.Unknown(),
+    ack_requested: Type.Optional(Type.Union([Type.Integer(), Type.Boolean(), Type.Null()])),
+    creation_date: Type.Optional(Type.Unknown()),
+  }),
+);
+/** A command as the server gave it. It gives each only once. */
+export type PandaCommand = Static<typeof Commands>[number];
+
+const ResourceTypes = Type.Array(
+  Type.Object({
+    resource_name: Type.String(),
+    mincore: Type.Union([Type.Number(), Type.Null()]),
+    maxcore: Type.Union([Type.Number(), Type.Null()]),
+    minrampercore: Type.Union([Type.Number(), Type.Null()]),
+    maxrampercore: Type.Union([Type.Number(), Type.Null()]),
+  }),
+);
+export type ResourceType = Static<typeof ResourceTypes>[number];
+
+const SiteStatistics = Type.Record(Type.String(), Type.Record(Type.String(), Type.Number()));
+
+/** The calls of the server that a harvester instance needs, with their forms. */
+export class PandaApi {
+  readonly #client: PandaClient;
+  readonly #id: string;
+
+  /** @param harvesterId at most 50 characters */
+  constructor(client: PandaClient, harvesterId: string) {
+    this.#client = client;
+    this.#id = harvesterId;
+  }
+
+  /** `data` is needed: a heartbeat without it is not stored. Keys the server does not know fail the call. */
+  heartbeat(
+    data: { readonly startTime: number; readonly version: string; readonly commit: string },
+    signal: AbortSignal,
+  ): Promise<PandaOutcome<null>> {
+    const { startTime, version, commit } = data;
+    const fields = fitAll({ sw_version: version, commit_stamp: commit }, widths.heartbeat);
+    return this.#post('heartbeat', { data: { startTime: pandaDatetime(startTime), ...fields } }, signal);
+  }
+
+  acquireCommands(most: number, signal: AbortSignal): Promise<PandaOutcome<readonly PandaCommand[]>> {
+    return this.#ask(
+      { method: 'POST', path: 'harvester/acquire_commands', body: this.#own({ n_commands: most }) },
+      Commands,
+      signal,
+    );
+  }
+
+  /** An empty list answers a database error there, so it is not sent. */
+  async acknowledge(commandIds: readonly number[], signal: AbortSignal): Promise<PandaOutcome<null>> {
+    if (commandIds.length === 0) return { kind: 'ok', data: null };
+    const body = { command_ids: commandIds };
+    return nothing(
+      await this.#client.call({ method: 'POST', path: 'harvester/acknowledge_commands', body }, signal),
+    );
+  }
+
+  /** @returns for each worker, in order, whether the server took it */
+  async updateWorkers(
+    workers: readonly ReportedWorker[],
+    signal: AbortSignal,
+  ): Promise<PandaOutcome<readonly boolean[]>> {
+    if (workers.length === 0) return { kind: 'ok', data: [] };
+    const body = this.#own({ workers: workers.map(workerFields) });
+    const call: PandaCall = { method: 'POST', path: 'harvester/update_workers', body };
+    const outcome = await this.#ask(call, Type.Array(Type.Unknown()), signal);
+    if (outcome.kind === 'failed') return outcome;
+    return { kind: 'ok', data: workers.map((_, at) => outcome.data[at] === true) };
+  }
+
+  reportStatistics(
+    queue: string,
+    statistics: WorkerStatistics,
+    signal: AbortSignal,
+  ): Promise<PandaOutcome<null>> {
+    const fields = { panda_queue: queue, statistics: JSON.stringify(statistics) };
+    return this.#post('report_worker_statistics', fields, signal);
+  }
+
+  async addDialogs(dialogs: readonly Dialog[], signal: AbortSignal): Promise<PandaOutcome<null>> {
+    if (dialogs.length === 0) return { kind: 'ok', data: null };
+    const fields = dialogs.map((dialog) => ({
+      ...fitAll(dialog, widths.dialog),
+      creationTime: pandaTime(dialog.creationTime),
+    }));
+    return this.#post('add_dialogs', { dialogs: fields }, signal);
+  }
+
+  /** @param at ms UTC */
+  async updateServiceMetrics(
+    host: string,
+    values: Readonly<Record<string, number | string>>,
+    at: number,
+    signal: AbortSignal,
+  ): Promise<PandaOutcome<null>> {
+    const text = JSON.stringify(values);
+    if (text.length > widths.metric.text) return { kind: 'ok', data: null };
+    return this.#post('update_service_metrics', { metrics: [[pandaTime(at), host, text]] }, signal);
+  }
+
+  /**
+   * The highest worker id that the server knows of this instance; 0 where it knows none. It answers that as it answers for a
+   * database that is down, so a second call says which of the two it is.
+   */
+  async currentWorkerId(signal: AbortSignal): Promise<PandaOutcome<number>> {
+    const query = { harvester_id: this.#id };
+    const call: PandaCall = { method: 'GET', path: 'harvester/get_current_worker_id', query };
+    const outcome = await this.#client.call(call, signal);
+    if (outcome.kind === 'failed') {
+      if (outcome.code !== 'panda-database') return outcome;
+      const alive = await this.resourceTypes(signal);
+      return alive.kind === 'failed' ? outcome : { kind: 'ok', data: 0 };
+    }
+    return { kind: 'ok', data: typeof outcome.data === 'number' ? outcome.data : 0 };
+  }
+
+  resourceTypes(signal: AbortSignal): Promise<PandaOutcome<readonly ResourceType[]>> {
+    return this.#ask({ method: 'GET', path: 'metaconfig/get_resource_types' }, ResourceTypes, signal);
+  }
+
+  /** Jobs by site and status. */
+  activeJobs(
+    signal: AbortSignal,
+  ): Promise<PandaOutcome<Readonly<Record<string, Readonly<Record<string, number>>>>>> {
+    return this.#ask({ method: 'GET', path: 'statistics/active_job_stats_by_site' }, SiteStatistics, signal);
+  }
+
+  #own<Fields extends object>(fields: Fields): Fields & { readonly harvester_id: string } {
+    return { harvester_id: this.#id, ...fields };
+  }
+
+  async #post(name: string, fields: object, signal: AbortSignal): Promise<PandaOutcome<null>> {
+    return nothing(
+      await this.#client.call({ method: 'POST', path: `harvester/${name}`, body: this.#own(fields) }, signal),
+    );
+  }
+
+  async #ask<Schema extends TSchema>(
+    call: PandaCall,
+    schema: Schema,
+    signal: AbortSignal,
+  ): Promise<PandaOutcome<Static<Schema>>> {
+    const outcome = await this.#client.call(call, signal);
+    if (outcome.kind === 'failed') return outcome;
+    const checked = check(schema, outcome.data);
+    if (checked.ok) return { kind: 'ok', data: checked.value };
+    const [first] = checked.problems;
+    const where = first === undefined ? '' : ` (${first.pointer || 'data'}: ${first.message})`;
+    const message = `the answer to ${call.path} has another form than the API's${where}`;
+    return { kind: 'failed', code: 'panda-no-api', message, maybeDone: true };
+  }
+}
+
+function nothing(outcome: PandaOutcome<unknown>): PandaOutcome<null> {
+  return outcome.kind === 'failed' ? outcome : { kind: 'ok', data: null };
+}
+
+function workerFields(worker: ReportedWorker): Readonly<Record<string, unknown>> {
+  const { submitTime, startTime, endTime, ...others } = worker;
+  const times = Object.entries({ submitTime, startTime, endTime }).flatMap(([name, at]) =>
+    at === undefined ? [] : [[name, pandaDatetime(at)] as const],
+  );
+  return { ...fitAll(others, widths.worker), ...Object.fromEntries(times) };
+}

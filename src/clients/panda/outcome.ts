@@ -1,0 +1,117 @@
+/**
+ * The outcome of one call of the PanDA server. `unknown`: the server may have carried the call out, and the caller asks again or
+ * sends the same again. Every other failure changed nothing at the server.
+ */
+export type PandaOutcome<Data> = { readonly kind: 'ok'; readonly data: Data } | PandaFailure;
+
+export interface PandaFailure {
+  readonly kind: 'failed';
+  readonly code: PandaCode;
+  /** The server's own words, cut, or those of the connection. */
+  readonly message: string;
+  /** Whether the server may have carried it out all the same. */
+  readonly maybeDone: boolean;
+}
+
+export type PandaCode =
+  | 'panda-unreachable'
+  | 'panda-no-answer'
+  | 'panda-no-api'
+  | 'panda-credentials'
+  | 'panda-certificate'
+  | 'panda-role'
+  | 'panda-token'
+  | 'panda-database'
+  | 'panda-busy'
+  | 'panda-empty'
+  | 'panda-argument'
+  | 'panda-server-error'
+  | 'panda-refused';
+
+/** An answer as it came over HTTP. */
+export interface PandaAnswer {
+  readonly status: number;
+  readonly body: string;
+}
+
+interface Rule {
+  readonly says: RegExp;
+  readonly code: PandaCode;
+  /** A call that fails in the middle of a batch leaves its first part done. */
+  readonly maybeDone?: boolean;
+}
+
+/**
+ * The meaning of the messages of an answer with `success: false`. Order matters: the first match counts.
+ * Source: panda-server 1.0.4, `api/v1/common.py`, `api/v1/*_api.py`.
+ */
+const refusals: readonly Rule[] = [
+  { says: /SSL secure connection is required/i, code: 'panda-certificate' },
+  { says: /production or pilot role required|production role|permission/i, code: 'panda-role' },
+  // Updates commit worker by worker, and a first heartbeat is stored although it answers this.
+  { says: /database (error|failure)/i, code: 'panda-database', maybeDone: true },
+  { says: /locked by another update/i, code: 'panda-busy' },
+  { says: /timed ?out/i, code: 'panda-busy', maybeDone: true },
+  { says: /^no jobs in panda/i, code: 'panda-empty' },
+  { says: /^(argument|type) error|invalid argument|missing/i, code: 'panda-argument' },
+];
+
+/** The meaning of an HTTP status whose body is no JSON of the API. Source: panda-server 1.0.4, `server/panda.py`. */
+const statuses: readonly (Rule & { readonly status: number })[] = [
+  { status: 403, says: /token|vo :|not a member|origin|NoneType/i, code: 'panda-token' },
+  { status: 403, says: /is forbidden/i, code: 'panda-no-api' },
+  { status: 403, says: /./, code: 'panda-refused' },
+  { status: 401, says: /^/, code: 'panda-token' },
+  { status: 404, says: /^/, code: 'panda-no-api' },
+  { status: 413, says: /^/, code: 'panda-argument' },
+];
+
+/** Longest piece of an answer that is shown, characters. */
+const excerpt = 200;
+
+/** Reads an answer. Whether `data` has the form that a call promises is for the caller to say. */
+export function outcomeOf({ status, body }: PandaAnswer): PandaOutcome<unknown> {
+  const said = parsed(body);
+  if (status >= 200 && status < 300 && said !== undefined) {
+    if (said.success) return { kind: 'ok', data: said.data };
+    const rule = refusals.find(({ says }) => says.test(said.message));
+    return failure(rule?.code ?? 'panda-refused', said.message, rule?.maybeDone ?? rule === undefined);
+  }
+  const words = shown(body);
+  const rule = statuses.find((one) => one.status === status && one.says.test(body));
+  if (rule !== undefined) return failure(rule.code, `HTTP ${status}: ${words}`, false);
+  if (status >= 500) return failure('panda-server-error', `HTTP ${status}: ${words}`, true);
+  // A text that begins as an answer and breaks off is one of ours that was cut on its way.
+  const cut = status >= 200 && status < 300 && /^\s*\{/.test(body);
+  return cut
+    ? failure('panda-no-answer', `half an answer: ${words}`, true)
+    : failure('panda-no-api', `HTTP ${status} with no answer of the API: ${words}`, status < 400);
+}
+
+function failure(code: PandaCode, message: string, maybeDone: boolean): PandaFailure {
+  return { kind: 'failed', code, message: shown(message), maybeDone };
+}
+
+interface Said {
+  readonly success: boolean;
+  readonly message: string;
+  readonly data: unknown;
+}
+
+function parsed(body: string): Said | undefined {
+  try {
+    const value = JSON.parse(body) as Readonly<Record<string, unknown>> | null;
+    if (typeof value !== 'object' || value === null || typeof value['success'] !== 'boolean')
+      return undefined;
+    const { success, message, data } = value;
+    return { success, message: typeof message === 'string' ? message : '', data };
+  } catch {
+    // The caller reports it.
+    return undefined;
+  }
+}
+
+function shown(text: string): string {
+  const line = text.replaceAll(/\s+/g, ' ').trim();
+  return line.length > excerpt ? `${line.slice(0, excerpt)}...` : line;
+}

@@ -1,0 +1,51 @@
+#!/bin/bash
+# pilot.sh SITE - the real pilot (PyPI panda-pilot 3.7.0.36, unpatched) against the running panda-server: one job, then exit.
+#
+# Works where nothing but the server is reachable: queue and storage data are local files, outputs are moved to a local directory.
+# A job for it:  admin.sh job SITE --transformation http://pandaserver-doma.cern.ch:25080/trf/user/run-sh --params "-c 'echo hello'"
+# (the pilot accepts only a known base URL for a transformation, and takes the file itself from HARVESTER_WORKDIR)
+# DANGER, and why this runs in a PID namespace of its own: when its payload ends, the pilot kills EVERY process of its user whose parent
+# is PID 1 (its "orphans"): daemons, other tests, shells. As root without the namespace it did so here. Never start pilot.py bare;
+# PILOT_NOKILL=1 switches that off too, and is set as the second fence.
+# Environment: HARVESTER_ID and HARVESTER_WORKER_ID are passed on, as in production. PILOT_DIR: work directory (kept). PILOT_HOME_DIR: its code.
+set -euo pipefail
+HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+SITE=${1:?pilot.sh SITE}
+if [ $$ != 1 ]; then # PID 1 of the new namespace is this script again; nothing outside can be seen or signalled from inside
+  ns=(--pid --fork --kill-child --mount-proc); [ "$(id -u)" = 0 ] || ns+=(--map-root-user)
+  unshare "${ns[@]}" true 2>/dev/null || { echo "pilot.sh: no PID namespace can be made here (unshare ${ns[*]}): refusing to start the pilot" >&2; exit 1; }
+  exec unshare "${ns[@]}" -- "$(readlink -f "$0")" "$@"
+fi
+[ "$(ps -e -o pid= | wc -l)" -lt 10 ] || { echo "pilot.sh: processes from outside are visible: refusing" >&2; exit 1; }
+eval "$("$HERE/server.sh" env)"
+CODE=${PILOT_CODE_DIR:-$(dirname "$PANDA_LOGS")/pilot/panda-pilot-3.7.0.36}
+PY=$(dirname "$PANDA_LOGS")/venv/bin/python
+if [ ! -s "$CODE/pilot.py" ]; then # the wheel lacks pilot.py: take the sdist
+  mkdir -p "$(dirname "$CODE")"
+  ( cd "$(dirname "$CODE")" && "$PY" -m pip download -q --no-deps --no-binary :all: panda-pilot==3.7.0.36 && tar --no-same-owner -xzf panda-pilot-3.7.0.36.tar.gz )
+fi
+W=${PILOT_DIR:-$(mktemp -d "${TMPDIR:-/tmp}/pilot.XXXXXX")}; mkdir -p "$W/out" "$W/harvester"; cd "$W"
+printf '#!/bin/sh\nexec /bin/sh "$@"\n' > harvester/run-sh
+cat > queuedata.json <<J
+{"name": "$SITE", "nickname": "$SITE", "resource": "$SITE", "siteid": "$SITE", "site": "$SITE", "atlas_site": "$SITE", "panda_resource": "$SITE",
+ "state": "ACTIVE", "status": "online", "type": "unified", "maxwdir": 20000, "maxrss": 4000, "maxinputsize": 10000, "corecount": 1, "timefloor": 0, "maxtime": 86400,
+ "is_cvmfs": false, "container_type": "", "params": {"internet_protocol_version": "IPv4"},
+ "copytools": {"mv": {"setup": ""}}, "acopytools": {"default": ["mv"], "pr": ["mv"], "pw": ["mv"], "pl": ["mv"]},
+ "acopytools_schemas": {}, "astorages": {"default": ["LOCAL"], "pr": ["LOCAL"], "pw": ["LOCAL"], "pl": ["LOCAL"]}, "aprotocols": {}}
+J
+printf '{"%s": %s}\n' "$SITE" "$(cat queuedata.json)" > cric_pandaqueues.json
+cat > ddm.json <<J
+{"LOCAL": {"name": "LOCAL", "pk": 1, "token": "LOCAL", "type": "TEST", "state": "ACTIVE", "site": "$SITE", "is_deterministic": true,
+ "se": "file://", "arprotocols": {"write_lan": [["file://", "$W/out/", 1]], "read_lan": [["file://", "$W/out/", 1]]},
+ "rprotocols": {}, "resource": {"bucket_id": null, "endpoint": "LOCAL"}, "special_setup": ""}}
+J
+cp ddm.json cric_ddmendpoints.json
+# the pilot's own configuration with shorter waits
+sed -e 's|^kill_instruction_time:.*|kill_instruction_time: 10|' -e 's|^thread_check:.*|thread_check: 1|' "$CODE/pilot/util/default.cfg" > pilot.cfg
+code=0
+env PILOT_NOKILL=1 HARVESTER_PILOT_CONFIG="$W/pilot.cfg" HARVESTER_WORKDIR="$W/harvester" LOCAL_AGIS_SCHEDCONF="$W/cric_pandaqueues.json" \
+  X509_USER_PROXY="$PANDA_PROD_ALL" X509_CERT_DIR="$(dirname "$PANDA_CA")" PILOT_SITENAME="$SITE" PYTHONPATH="$CODE" PYTHONDONTWRITEBYTECODE=1 \
+  "$PY" "$CODE/pilot.py" -d -q "$SITE" --pilot-user generic -w generic -j managed --url https://127.0.0.1 -p "${PANDA_SERVER##*:}" \
+  --queuedata-url "$W/queuedata.json" --storagedata-url "$W/ddm.json" -t -u --use-rucio-traces False --output-dir "$W/out" \
+  --lifetime 600 --getjobrequests 1 --cleanup False >"$W/pilot.out" 2>&1 || code=$?
+echo "pilot exit $code, log $W/pilot.out"; exit "$code"

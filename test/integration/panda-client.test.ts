@@ -1,0 +1,185 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { PandaApi } from '../../src/clients/panda/api.ts';
+import { PandaClient } from '../../src/clients/panda/client.ts';
+import { type LoginSource, PandaLogin } from '../../src/clients/panda/login.ts';
+import type { PandaOutcome } from '../../src/clients/panda/outcome.ts';
+import { readPandaTime } from '../../src/clients/panda/times.ts';
+import { systemClock } from '../../src/util/clock.ts';
+import { files } from '../support/operator-files.ts';
+import { pandaAdmin, pandaDatabase, type PandaServer, pandaServer } from '../support/panda.ts';
+import { until } from '../support/until.ts';
+
+/** Generous: the server's first answer after a restart of its database takes seconds. */
+const timeout = 60_000;
+const { signal } = new AbortController();
+const version = { startTime: Date.UTC(2026, 10, 21), version: '1.0', commit: 'abc' };
+
+describe('the client of a real PanDA server', () => {
+  let server: PandaServer;
+  let directory: string;
+  const clients: PandaClient[] = [];
+  let instance = 0;
+
+  before(() => {
+    server = pandaServer();
+    directory = mkdtempSync(join(tmpdir(), 'thresher-test-'));
+  });
+
+  after(async () => {
+    await Promise.all(clients.map((client) => client.close()));
+    rmSync(directory, { recursive: true });
+  });
+
+  function clientWith(
+    source: LoginSource,
+    ca: string | undefined = server.ca,
+    url = server.url,
+  ): PandaClient {
+    const login = new PandaLogin(source, ca, { files, clock: systemClock });
+    const client = new PandaClient({ url, login, clock: systemClock, timeout });
+    clients.push(client);
+    return client;
+  }
+
+  const x509 = ({ cert, key }: PandaServer['production']): LoginSource => ({
+    kind: 'x509',
+    certFile: cert,
+    keyFile: key,
+  });
+
+  /** An instance of its own, which the server knows from its first heartbeat on. */
+  async function registered(source = x509(server.production)): Promise<{ id: string; api: PandaApi }> {
+    const id = `client-${process.pid}-${++instance}`;
+    const api = new PandaApi(clientWith(source), id);
+    await until('the heartbeat is taken', async () => (await api.heartbeat(version, signal)).kind === 'ok');
+    return { id, api };
+  }
+
+  function dataOf<Data>(outcome: PandaOutcome<Data>): Data {
+    if (outcome.kind === 'failed') throw new Error(`${outcome.code}: ${outcome.message}`);
+    return outcome.data;
+  }
+
+  it('takes the first heartbeat of an instance for a failure that is to be repeated', async () => {
+    const api = new PandaApi(clientWith(x509(server.production)), `first-${process.pid}`);
+    expect(await api.heartbeat(version, signal)).to.deep.include({ code: 'panda-database', maybeDone: true });
+    expect(await api.heartbeat(version, signal)).to.deep.equal({ kind: 'ok', data: null });
+  });
+
+  it('gets commands, each once, with the time at which the server made them', async () => {
+    const { id, api } = await registered();
+    pandaAdmin('command', id, 'SET_N_WORKERS_JOBTYPE:TEST', '{"managed":{"SCORE":3,"MCORE":1}}');
+    const [command, ...others] = dataOf(await api.acquireCommands(10, signal));
+    expect(others).to.deep.equal([]);
+    expect(command).to.deep.include({
+      command: 'SET_N_WORKERS_JOBTYPE:TEST',
+      params: { managed: { SCORE: 3, MCORE: 1 } },
+    });
+    expect(readPandaTime(command?.creation_date)).to.be.closeTo(Date.now(), 3_600_000);
+    expect(dataOf(await api.acknowledge([command?.command_id ?? 0], signal))).to.equal(null);
+    expect(dataOf(await api.acquireCommands(10, signal))).to.deep.equal([]);
+    expect(dataOf(await api.acknowledge([], signal))).to.equal(null);
+  });
+
+  it('reports workers with texts in many alphabets that are longer than the columns', async () => {
+    const { id, api } = await registered();
+    expect(dataOf(await api.currentWorkerId(signal))).to.equal(0);
+    const worker = {
+      workerID: 17,
+      status: 'running',
+      batchID: 'é'.repeat(200),
+      nodeID: 'node-a',
+      diagMessage: '🌾'.repeat(1000),
+      startTime: Date.UTC(2026, 10, 21, 8, 42),
+      nCore: 1,
+    };
+    const workers = [worker, { ...worker, workerID: 18 }];
+    expect(dataOf(await api.updateWorkers(workers, signal))).to.deep.equal([true, true]);
+    expect(dataOf(await api.currentWorkerId(signal))).to.equal(18);
+    const rows = pandaAdmin(
+      'sql',
+      `SELECT workerid, status, nodeid, starttime FROM harvester_workers WHERE harvesterid = '${id}' ORDER BY 1`,
+    );
+    expect(rows).to.match(/17 \| running \| node-a \| 2026-11-21 08:42:00/);
+    expect(dataOf(await api.updateWorkers([], signal))).to.deep.equal([]);
+  });
+
+  it('reports statistics, dialogs and metrics of the service, and reads types of resources and jobs', async () => {
+    const { api } = await registered();
+    const statistics = { managed: { SCORE: { running: 2, submitted: 1 } } };
+    expect(dataOf(await api.reportStatistics('TEST', statistics, signal))).to.equal(null);
+    const dialog = {
+      diagID: 1,
+      moduleName: 'm'.repeat(200),
+      identifier: 'TEST',
+      creationTime: Date.now(),
+      messageLevel: 'WARNING',
+      diagMessage: 'a queue waits',
+    } as const;
+    expect(dataOf(await api.addDialogs([dialog], signal))).to.equal(null);
+    expect(dataOf(await api.updateServiceMetrics('host', { rss_mib: 120.5 }, Date.now(), signal))).to.equal(
+      null,
+    );
+    const types = dataOf(await api.resourceTypes(signal)).map(({ resource_name: name }) => name);
+    expect(types).to.include.members(['SCORE', 'MCORE']);
+    pandaAdmin('site', 'CLIENT_JOBS', '--harvester', 'client');
+    pandaAdmin('job', 'CLIENT_JOBS', '--n', '3');
+    expect(dataOf(await api.activeJobs(signal))['CLIENT_JOBS']).to.deep.include({ activated: 3, running: 0 });
+  });
+
+  it('tells a certificate without the role from one that the server does not know', async () => {
+    const { api } = await registered(x509(server.user));
+    expect(await api.acquireCommands(10, signal)).to.deep.include({ code: 'panda-role', maybeDone: false });
+    const none = new PandaApi(
+      clientWith({ kind: 'oidc', token: { text: 'no.token.here' }, origin: server.origin }),
+      'x',
+    );
+    expect(await none.heartbeat(version, signal)).to.deep.include({ code: 'panda-token' });
+  });
+
+  it('uses a token, and the next one as soon as its file has it', async () => {
+    const file = join(directory, 'token');
+    writeFileSync(file, 'bad.token.first');
+    const api = new PandaApi(
+      clientWith({ kind: 'oidc', token: { file }, origin: server.origin }),
+      `token-${process.pid}`,
+    );
+    expect(await api.acquireCommands(1, signal)).to.deep.include({ code: 'panda-token' });
+    writeFileSync(file, readFileSync(server.tokenFile));
+    await until('the new token counts', async () => (await api.heartbeat(version, signal)).kind === 'ok');
+    expect(dataOf(await api.acquireCommands(1, signal))).to.deep.equal([]);
+  });
+
+  it('never speaks to a server whose certificate it cannot verify', async () => {
+    const api = new PandaApi(
+      new PandaClient({
+        url: server.url,
+        login: new PandaLogin(x509(server.production), undefined, { files, clock: systemClock }),
+        clock: systemClock,
+        timeout,
+      }),
+      'x',
+    );
+    expect(await api.heartbeat(version, signal)).to.deep.include({
+      code: 'panda-unreachable',
+      maybeDone: false,
+    });
+  });
+
+  it('goes on by itself once the database of the server is back', async () => {
+    const { api } = await registered();
+    pandaDatabase('stop');
+    try {
+      expect(await api.acquireCommands(1, signal)).to.deep.include({
+        code: 'panda-database',
+        maybeDone: true,
+      });
+    } finally {
+      pandaDatabase('start');
+    }
+    await until('the server answers again', async () => (await api.acquireCommands(1, signal)).kind === 'ok');
+  });
+});
