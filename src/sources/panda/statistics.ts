@@ -1,0 +1,40 @@
+import type { WorkerStatistics } from '../../clients/panda/api.ts';
+import type { WorkerStatus } from '../../worker/status.ts';
+
+/** So many workers of a site are alike. */
+export interface WorkerCount {
+  readonly jobType: string;
+  readonly resourceType: string;
+  readonly status: WorkerStatus;
+  readonly workers: number;
+}
+
+/** Statuses as the server counts them: it does not see `idle`, and an intent is as good as submitted. */
+const words: Readonly<Partial<Record<WorkerStatus, 'submitted' | 'ready' | 'running'>>> = {
+  pending: 'submitted',
+  submitted: 'submitted',
+  idle: 'submitted',
+  ready: 'ready',
+  running: 'running',
+};
+
+const none = { running: 0, submitted: 0, ready: 0, to_submit: 0 } as const;
+
+/**
+ * The statistics of a site's living workers. The server takes each report for the whole site, so that every resource type stands in
+ * it; and it orders nothing for a site without any, so that a new one reports zeros.
+ * Source: panda-server 1.0.4, `worker_module.py`; Harvester seeds `{"managed": {"SCORE": ...}}` alike.
+ */
+export function statisticsOf(counts: readonly WorkerCount[]): WorkerStatistics {
+  const statistics: Record<string, Record<string, Record<string, number>>> = {
+    managed: { SCORE: { ...none } },
+  };
+  for (const { jobType, resourceType, status, workers } of counts) {
+    const word = words[status];
+    if (word === undefined) continue;
+    const byType = (statistics[jobType] ??= {});
+    const numbers = (byType[resourceType] ??= { ...none });
+    numbers[word] = (numbers[word] ?? 0) + workers;
+  }
+  return statistics;
+}

@@ -1,0 +1,132 @@
+import { expect } from 'chai';
+import { readCommand, type ServerCommand } from '../../../src/sources/panda/commands.ts';
+import { shapeOf } from '../../../src/sources/panda/shape.ts';
+import { statisticsOf } from '../../../src/sources/panda/statistics.ts';
+
+const read = (command: string, params: unknown, created?: unknown) =>
+  readCommand({ command_id: 1, command, params, creation_date: created });
+
+describe('commands of the PanDA server', () => {
+  it('SET_N_WORKERS_JOBTYPE gives the numbers of all job types together, and when the server counted', () => {
+    const params = { managed: { SCORE: 3, MCORE: 0 }, other: { SCORE: 2, Undefined: -4 } };
+    expect(read('SET_N_WORKERS_JOBTYPE:A/B:C', params, '2026-11-21T08:43:18.466885')).to.deep.equal({
+      kind: 'set-workers',
+      site: 'A/B:C',
+      wanted: new Map([
+        ['SCORE', 5],
+        ['MCORE', 0],
+        ['Undefined', 0],
+      ]),
+      createdAt: Date.UTC(2026, 10, 21, 8, 43, 18, 466),
+    });
+  });
+
+  it('reads parameters that come as a text', () => {
+    expect(read('SET_N_WORKERS_JOBTYPE:A', '{"managed": {"SCORE": 1}}')).to.deep.include({
+      kind: 'set-workers',
+    });
+  });
+
+  const filters: readonly (readonly [title: string, params: unknown, filter: object])[] = [
+    [
+      'lists',
+      { status: ['submitted'], computingSite: ['A'], computingElement: ['ce'], submissionHost: ['s'] },
+      { statuses: ['submitted'], sites: ['A'], computingElements: ['ce'], submissionHosts: ['s'] },
+    ],
+    ['"ALL", empty lists and absent keys, which mean all', { status: 'ALL', computingSite: [] }, {}],
+  ];
+  for (const [title, params, filter] of filters) {
+    it(`KILL_WORKERS takes ${title}`, () => {
+      expect(read('KILL_WORKERS', params)).to.deep.equal({ kind: 'kill', filter });
+    });
+  }
+
+  it('SYNC_WORKERS_KILL and SYNC_WORKERS_ACTIVATE name workers', () => {
+    expect(read('SYNC_WORKERS_KILL', [1, '2'])).to.deep.equal({ kind: 'kill-ids', workerIds: [1, 2] });
+    expect(read('SYNC_WORKERS_ACTIVATE', [3])).to.deep.equal({ kind: 'activate', workerIds: [3] });
+  });
+
+  it('REPORT_WORKER_STATS names a site', () => {
+    expect(read('REPORT_WORKER_STATS:A', null)).to.deep.equal({ kind: 'report-statistics', site: 'A' });
+  });
+
+  const wrong: readonly (readonly [command: string, params: unknown])[] = [
+    ['SET_N_WORKERS_JOBTYPE', { managed: { SCORE: 1 } }],
+    ['SET_N_WORKERS_JOBTYPE:A', null],
+    ['SET_N_WORKERS_JOBTYPE:A', { managed: 3 }],
+    ['SET_N_WORKERS_JOBTYPE:A', { managed: { SCORE: 'three' } }],
+    ['KILL_WORKERS', null],
+    // Taken for "all" it would end every worker.
+    ['KILL_WORKERS', { status: 'running' }],
+    ['KILL_WORKERS', { computingSite: [1] }],
+    ['SYNC_WORKERS_KILL', { 1: 2 }],
+    ['SYNC_WORKERS_KILL', ['x']],
+    ['REPORT_WORKER_STATS', null],
+    ['DANCE', {}],
+    ['', {}],
+  ];
+  for (const [command, params] of wrong) {
+    it(`does nothing for "${command}" with ${JSON.stringify(params)}, and says why`, () => {
+      const answer: ServerCommand = read(command, params);
+      expect(answer.kind).to.equal('unknown');
+      expect(answer).to.have.property('why').that.is.a('string').and.not.equal('');
+    });
+  }
+});
+
+describe('statistics for the PanDA server', () => {
+  const zeros = { running: 0, submitted: 0, ready: 0, to_submit: 0 };
+
+  it('are zeros for a site without workers, or the server would never order any', () => {
+    expect(statisticsOf([])).to.deep.equal({ managed: { SCORE: zeros } });
+  });
+
+  it('count the living, intents and idle ones as submitted', () => {
+    const count = (status: 'pending' | 'idle' | 'submitted' | 'running' | 'finished', workers: number) => ({
+      jobType: 'managed',
+      resourceType: 'MCORE',
+      status,
+      workers,
+    });
+    const counts = [
+      count('pending', 1),
+      count('idle', 2),
+      count('submitted', 4),
+      count('running', 8),
+      count('finished', 16),
+    ];
+    expect(statisticsOf(counts)).to.deep.equal({
+      managed: { SCORE: zeros, MCORE: { ...zeros, submitted: 7, running: 8 } },
+    });
+  });
+});
+
+describe('the shape of a worker of a resource type', () => {
+  const types = [
+    { resource_name: 'SCORE', mincore: 1, maxcore: 1, minrampercore: 0, maxrampercore: 2000 },
+    { resource_name: 'SCORE_HIMEM', mincore: 1, maxcore: 1, minrampercore: 2001, maxrampercore: null },
+    { resource_name: 'MCORE', mincore: 2, maxcore: null, minrampercore: 0, maxrampercore: 2000 },
+    { resource_name: 'MCORE_HIMEM', mincore: 2, maxcore: null, minrampercore: 2001, maxrampercore: null },
+  ];
+  const site = { coreCount: 8, maxRss: 32_000 };
+  const rows: readonly (readonly [type: string, nCore: number, minRamCount: number])[] = [
+    ['SCORE', 1, 2000],
+    ['SCORE_HIMEM', 1, 4000],
+    ['MCORE', 8, 16_000],
+    ['MCORE_HIMEM', 8, 32_000],
+    ['UNHEARD_OF', 8, 32_000],
+  ];
+  for (const [resourceType, nCore, minRamCount] of rows) {
+    it(`${resourceType} has ${nCore} cores and ${minRamCount} MB`, () => {
+      expect(shapeOf(resourceType, types, site)).to.deep.equal({ resourceType, nCore, minRamCount });
+    });
+  }
+
+  it('has the memory of the type where the site says none', () => {
+    expect(shapeOf('SCORE', types, { coreCount: 1, maxRss: 0 })).to.deep.equal({
+      resourceType: 'SCORE',
+      nCore: 1,
+      minRamCount: 2000,
+    });
+  });
+});
