@@ -134,6 +134,6 @@ function idsIn(value: unknown): readonly number[] | undefined {
 const excerpt = 200;
 
 function shown(value: unknown): string {
-  const text = JSON.stringify(value) ?? String(value);
+  const text = value === undefined ? 'nothing' : JSON.stringify(value);
   return text.length > excerpt ? `${text.slice(0, excerpt)}...` : text;
 }
