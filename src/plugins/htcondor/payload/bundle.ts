@@ -1,4 +1,5 @@
 import type { Payload, PayloadFile } from '../../../worker/payload.ts';
+import { modeOf } from '../../../worker/payload-check.ts';
 
 /** Name of the bundle in the directory that a job starts in. */
 export const bundleName = 'thresher-payload.sh';
@@ -34,16 +35,18 @@ export function bringsProgram(payload: Payload | undefined): boolean {
  */
 export function bundleScript(payload: Payload): string {
   const { files = [], argv = [], env = {} } = payload;
+  const own = bringsProgram(payload);
+  const hasDirectory = own || files.length > 0;
   const variables = Object.entries(env).map(([name, value]) => quoted(`${name}=${value}`));
-  const program = bringsProgram(payload) ? [`set -- ${argv.map(quoted).join(' ')}`] : templatesProgram;
   return [
     ...head,
-    ...files.flatMap(unpacked),
-    'umask "$thresher_umask"',
-    ...program,
+    ...(hasDirectory ? [...directory, ...files.flatMap(unpacked), 'umask "$thresher_umask"'] : []),
+    // The program of the template starts where it would start without a payload.
+    ...(hasDirectory && !own ? ['cd .. || thresher_fail "no way back"'] : []),
+    ...(own ? [`set -- ${argv.map(quoted).join(' ')}`] : templatesProgram),
     // "a=b" is a variable to `env`, and a program to `exec`.
     'case $1 in *=*) set -- sh -c \'exec "$@"\' sh "$@" ;; esac',
-    `exec env "THRESHER_PAYLOAD_DIR=$thresher_dir" ${[...variables, '"$@"'].join(' ')}`,
+    ['exec env', ...(hasDirectory ? ['"THRESHER_PAYLOAD_DIR=$thresher_dir"'] : []), ...variables, '"$@"'].join(' '),
     '',
   ].join('\n');
 }
@@ -56,6 +59,9 @@ const head = [
   '  exit 126',
   '}',
   'rm -f -- "$0" || thresher_fail "the bundle cannot be removed"',
+];
+
+const directory = [
   'thresher_umask=$(umask)',
   'umask 077',
   // HTCondor may start a job again in a directory that it kept.
@@ -64,18 +70,19 @@ const head = [
 ];
 
 /** A name that begins with "-" is no option behind "./". */
-function unpacked({ name, mode, content, secret = false }: PayloadFile): string[] {
+function unpacked(file: PayloadFile): string[] {
+  const { name, content } = file;
   const path = quoted(`./${name}`);
-  const directory = name.includes('/')
+  const parents = name.includes('/')
     ? [`mkdir -p ${quoted(`./${name.slice(0, name.lastIndexOf('/'))}`)} || thresher_fail "no directory for its files"`]
     : [];
   // Whatever the text was, only letters of base64 reach the script.
   const base64 = Buffer.from(content, 'base64').toString('base64');
   const lines = base64.match(new RegExp(`.{1,${lineLength}}`, 'g')) ?? [];
   const failed = 'thresher_fail "base64 failed: is it there, and is there room on the disk?"';
-  const bits = (secret ? mode & 0o600 : mode & 0o7777).toString(8).padStart(4, '0');
+  const bits = modeOf(file).toString(8).padStart(4, '0');
   return [
-    ...directory,
+    ...parents,
     `base64 -d >${path} <<'${endOfFile}' || ${failed}`,
     ...lines,
     endOfFile,
@@ -83,9 +90,8 @@ function unpacked({ name, mode, content, secret = false }: PayloadFile): string[
   ];
 }
 
-/** The program of the template starts where it would start without a payload. A transfer may lose that it is executable. */
+/** A transfer may lose that the program is executable. */
 const templatesProgram = [
-  'cd .. || thresher_fail "no way back"',
   'thresher_how=$1',
   'thresher_program=$2',
   'shift 2',
