@@ -1,5 +1,6 @@
 import type { Payload, PayloadFile } from '../../../worker/payload.ts';
 import { modeOf } from '../../../worker/payload-check.ts';
+import type { WorkerToStart } from '../../../worker/worker.ts';
 
 /** Name of the bundle in the directory that a job starts in. */
 export const bundleName = 'thresher-payload.sh';
@@ -11,8 +12,12 @@ const lineLength = 1000;
 /** Ends the content of a file: base64 has no such letter. */
 const endOfFile = 'END-OF-FILE';
 
-/** Whether this payload needs a bundle: values alone are in the submit description. */
-export function needsBundle(payload: Payload | undefined): payload is Payload {
+/** A worker whose payload reaches it in a bundle. */
+export type BundledWorker = WorkerToStart & { readonly payload: Payload };
+
+/** Whether the payload of a worker needs a bundle: values alone are in the submit description. */
+export function hasBundle(worker: WorkerToStart): worker is BundledWorker {
+  const { payload } = worker;
   if (payload === undefined) return false;
   const { files = [], argv = [], env = {} } = payload;
   return files.length > 0 || argv.length > 0 || Object.keys(env).length > 0;

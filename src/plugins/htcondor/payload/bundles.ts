@@ -3,9 +3,8 @@ import { dirname, join } from 'node:path';
 import pMap from 'p-map';
 import { ensureDirectory, hasCode } from '../../../util/files.ts';
 import { messageOf, ThresherError } from '../../../worker/errors.ts';
-import type { Payload } from '../../../worker/payload.ts';
 import type { WorkerToStart } from '../../../worker/worker.ts';
-import { bundleName, bundleScript } from './bundle.ts';
+import { type BundledWorker, bundleName, bundleScript } from './bundle.ts';
 
 /** The user who reads the bundles: whose the jobs are. */
 export interface Reader {
@@ -15,8 +14,6 @@ export interface Reader {
 
 /** Bundles that are written at once: each waits for the disk. */
 const atOnce = 8;
-
-type BundledWorker = WorkerToStart & { readonly payload: Payload };
 
 /** An attempt at a worker. */
 export type Attempt = Pick<WorkerToStart, 'workerId' | 'attempt'>;
@@ -127,7 +124,9 @@ async function writeBundle(path: string, script: string, reader: Reader | undefi
 
 /** Another user than ours may enter on the way to a file that is theirs, and list nothing. */
 async function makeOwn(directory: string, reader: Reader | undefined): Promise<void> {
-  await mkdir(directory, { recursive: true, mode: 0o700 });
+  await mkdir(directory, { mode: 0o700 }).catch((error: unknown) => {
+    if (!hasCode(error, 'EEXIST')) throw error;
+  });
   if (reader !== undefined) await chmod(directory, 0o711);
 }
 

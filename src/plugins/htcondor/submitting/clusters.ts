@@ -1,5 +1,5 @@
 import type { WorkerToStart } from '../../../worker/worker.ts';
-import { needsBundle } from '../payload/bundle.ts';
+import { hasBundle } from '../payload/bundle.ts';
 
 /**
  * The workers of each `condor_submit`, in their order. Each group has one of its own, so that its workers are the processes of
@@ -7,6 +7,6 @@ import { needsBundle } from '../payload/bundle.ts';
  * has one program.
  */
 export function clustersOf<W extends WorkerToStart>(workers: readonly W[]): (readonly W[])[] {
-  const alike = ({ groupId, payload }: W) => `${needsBundle(payload) ? 'bundle' : 'none'} ${groupId ?? ''}`;
+  const alike = (worker: W) => `${hasBundle(worker) ? 'bundle' : 'none'} ${worker.groupId ?? ''}`;
   return [...Map.groupBy(workers, alike).values()];
 }

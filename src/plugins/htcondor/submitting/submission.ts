@@ -6,7 +6,7 @@ import type { Worker, WorkerError, WorkerToStart } from '../../../worker/worker.
 import type { Context } from '../../contracts/context.ts';
 import type { SubmitOutcome } from '../../contracts/submitter.ts';
 import type { Job } from '../marks.ts';
-import { needsBundle } from '../payload/bundle.ts';
+import { hasBundle } from '../payload/bundle.ts';
 import type { Reader } from '../payload/bundles.ts';
 import { ceName, cesOf } from '../place/ce-list.ts';
 import type { CeTally } from '../place/ce-tally.ts';
@@ -115,7 +115,7 @@ export class Submission {
       if (error !== undefined) this.#reject([worker], error, true);
     }
     if (batch.workers.length === 0) return;
-    if (batch.workers.some(({ payload }) => needsBundle(payload))) await this.#sendWithBundles(batch, to);
+    if (batch.workers.some(hasBundle)) await this.#sendWithBundles(batch, to);
     else await this.#send(batch, to);
     if (ce !== undefined) this.#countAt(ce, batch.workers);
   }
@@ -124,7 +124,7 @@ export class Submission {
   async #sendWithBundles(batch: DescribedBatch, to: Target): Promise<void> {
     const { schedd, config } = this.#parts;
     const { bundles } = schedd;
-    const bundled = batch.workers.filter((worker) => needsBundle(worker.payload));
+    const bundled = batch.workers.filter(hasBundle);
     try {
       await bundles.write(bundled, await this.#reader());
       await this.#send(batch, to);
@@ -146,8 +146,8 @@ export class Submission {
   async #reader(): Promise<Reader | undefined> {
     const { config, context } = this.#parts;
     if (process.geteuid?.() !== 0 || config.useSpool) return undefined;
-    const { uid, gid } = await context.files.stat(config.logDir);
-    return uid === 0 ? undefined : { uid, gid };
+    const owned = await context.files.stat(config.logDir);
+    return owned === undefined || owned.uid === 0 ? undefined : { uid: owned.uid, gid: owned.gid };
   }
 
   async #send(

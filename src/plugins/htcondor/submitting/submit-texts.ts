@@ -9,7 +9,7 @@ import type { HTCondorSchedd } from '../schedd.ts';
 import { cesOf } from '../place/ce-list.ts';
 import type { Rehearsed, Stage } from './rehearsal.ts';
 import type { HTCondorSubmitterConfig } from '../schema.ts';
-import { needsBundle } from '../payload/bundle.ts';
+import { hasBundle } from '../payload/bundle.ts';
 import { describeBatch, type DescribedBatch } from '../template/describe.ts';
 import { type ChosenCe, logSubdirOf } from '../template/placeholders.ts';
 import { type CondorTemplate, loadTemplate, problemOf } from '../template/template.ts';
@@ -93,7 +93,7 @@ export class SubmitTexts {
       now: clock.now(),
       ...(factoryLog !== undefined && { factoryLog }),
       ...(ce && { ce }),
-      ...(needsBundle(workers[0]?.payload) && {
+      ...(workers.some(hasBundle) && {
         bundleOf: (worker: WorkerToStart) => schedd.bundles.pathOf(worker),
       }),
     });

@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { ThresherError, toReason } from '../../../worker/errors.ts';
 import { withHostname } from '../../../util/hostname.ts';
-import type { Worker, WorkerError, WorkerToStart } from '../../../worker/worker.ts';
+import type { WorkerError, WorkerToStart } from '../../../worker/worker.ts';
 import { payloadRefusal } from '../../contracts/payload-refusal.ts';
 import { payloadKeyOf } from '../../contracts/placeholders.ts';
 import { bringsProgram } from '../payload/bundle.ts';
