@@ -45,7 +45,8 @@ export async function sourcesOf(
   const modules = sourceModulesOf(settings);
   const sources: ConfiguredSource[] = [];
   const problems: Problem[] = [];
-  for (const [name, { module, ...options }] of Object.entries(settings.values.sources)) {
+  for (const [name, written] of Object.entries(settings.values.sources)) {
+    const options = Object.fromEntries(Object.entries(written).filter(([key]) => key !== 'module'));
     const at = toPointer(['sources', name]);
     const wrong = (
       pointer: string,
