@@ -46,14 +46,14 @@ export class IntentRecorder {
 
   async #make(groups: readonly Group[]): Promise<readonly Worker[]> {
     const { factoryId, harvesterId, store, random } = this.#parts;
-    const { config, configId, messenger, demand, submitter } = this.#runtime;
+    const { config, configId, messenger, submitter } = this.#runtime;
     const placements = openPlacements(this.#runtime);
     const placed = submitter.place?.(total(groups), placements).values();
     let workerId = await store.ids.take(total(groups));
     return groups.flatMap((group) =>
       Array.from({ length: group.count }, () => {
         const placement = placed?.next().value ?? placements[this.#turn++ % placements.length] ?? '';
-        const make = { factoryId, harvesterId, config, configId, placement, originKind: demand.kind };
+        const make = { factoryId, harvesterId, config, configId, placement, originKind: config.demand };
         const requirements = { ...group.requirements, pilotType: drawPilotType(config, random) };
         return makeWorker(workerId++, { ...make, requirements, messenger });
       }),
