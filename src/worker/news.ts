@@ -13,7 +13,7 @@ export interface OriginFilter {
 
 /** One change of a worker, with all that is known of the worker after it. */
 export interface WorkerNews {
-  /** Grows from news to news of one source. */
+  /** Grows from news to news of one source. 0 for `known`, which answers a question and stands in no order. */
   readonly sequence: number;
   /** ms UTC. */
   readonly at: number;
@@ -23,6 +23,7 @@ export interface WorkerNews {
    */
   readonly what: 'added' | 'changed' | 'swept' | 'known';
   readonly origin: OriginKey;
+  /** Empty where the origin was withdrawn before it had a worker. */
   readonly queue: string;
   readonly worker: KnownWorker;
 }
