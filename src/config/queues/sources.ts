@@ -67,7 +67,9 @@ export async function sourcesOf(
       const message = `sources.${name} does not read "${key}"; ${whatIsMeant(key, Object.keys(own))}`;
       wrong(toPointer([key]), 'unknown-setting', message, 'error');
     }
-    const given = Object.entries(options).filter(([key, value]) => Object.hasOwn(own, key));
+    const given = Object.entries(options).filter(
+      ([key, value]) => Object.hasOwn(own, key) && (value as unknown) !== null,
+    );
     const checked = check(definition.config, Object.fromEntries(given));
     if (!checked.ok) {
       for (const { pointer, message } of checked.problems) wrong(pointer, 'wrong-type', message, 'error');
