@@ -179,6 +179,6 @@ export function defineSource<Config extends TSchema, QueueConfig extends TSchema
     check: async (options, context) => (await input.check?.(options as Static<Config>, context)) ?? [],
     withFiles: async (options) => options,
     stands: (queue) => input.stands?.({ ...queue, options: queue.options as Static<QueueConfig> }) ?? [],
-    create: (options, host) => input.create(options as Static<Config>, host) as Source,
+    create: (options, host) => input.create(options as Static<Config>, host),
   };
 }
