@@ -48,6 +48,8 @@ export interface FactoryEvents {
   readonly strangerSeen: { readonly connection: string; readonly workerId: number };
   /** A credential is good, or good for longer, that was not. */
   readonly credentialsImproved: { readonly manager: string };
+  /** News of workers of these kinds are in the database by now. */
+  readonly newsWritten: { readonly kinds: ReadonlySet<string> };
   readonly passEnded: PassEnded;
 }
 

@@ -1,6 +1,5 @@
 import type { QueueConfig } from '../config/queues/queues.ts';
 import type {
-  DemandSource,
   Messenger,
   Monitor,
   Source,
@@ -37,7 +36,8 @@ export interface QueueRuntime {
   readonly current: boolean;
   readonly requirements: Requirements;
   readonly submitter: Submitter;
-  readonly demand: DemandSource;
+  /** The sources that are asked about it now, in the order in which they are served. None of an older configuration. */
+  readonly sources: readonly QueueSource[];
   readonly messenger: Messenger | undefined;
   readonly throttler: Throttler | undefined;
   /** By placement. */

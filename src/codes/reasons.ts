@@ -42,6 +42,10 @@ export const reasons = {
     meaning: 'No daemon runs on this state directory; the command shows the last known state.',
     remedy: 'Start the daemon.',
   },
+  'source-not-made': {
+    meaning: 'A source could not be made, so it asks for nothing. Its queues serve the others.',
+    remedy: 'Correct its options, or the module that brings it, and restart the daemon.',
+  },
   'demand-none': {
     meaning: 'The queue has no demand: nothing asks for its workers.',
     remedy: 'Set `"demand": "fill"` for the queue, or `submitter.defaultDemand: fill`.',

@@ -11,6 +11,7 @@ import { type FactoryEvents, factoryEvents } from '../agents/events.ts';
 import { ObservationWriter } from '../agents/observation/observation-writer.ts';
 import { logServerOf } from '../config/settings/log-server.ts';
 import { modulesOf } from '../config/queues/queues.ts';
+import { sourceModulesOf } from '../config/queues/sources.ts';
 import type { LogReader } from '../plugins/contracts/index.ts';
 import type { WorkerRecord } from '../store/rows.ts';
 import { openStore, type Store } from '../store/store.ts';
@@ -28,7 +29,7 @@ import { type Lock, takeLock } from './lock.ts';
 import { LogReaders } from './log-reader.ts';
 import { LoopSet } from './loop-set.ts';
 import { loadPlugins } from './plugins.ts';
-import { logProblems, logReload, logStart } from './reports/problem-log.ts';
+import { logProblem, logProblems, logReload, logStart } from './reports/problem-log.ts';
 import { factoryIdAtStart, writeFactoryId } from './factory-file.ts';
 import { prepareStateDir } from './state-dir.ts';
 import { readVersion } from './version.ts';
@@ -214,9 +215,10 @@ export class Daemon {
   async #takeUp(assembly: Assembly, wiring: Wiring, cause: string): Promise<void> {
     const { settings, log } = this.#options;
     const read = await readForRun(settings, this.#store, this.#files);
-    const { queueFile, catalogue, inUse } = read;
+    const { queueFile, catalogue, inUse, sources } = read;
     logProblems(log, queueFile);
-    wiring.use(catalogue);
+    for (const problem of sources.problems) logProblem(log, problem);
+    wiring.use(catalogue, { sources: sources.sources, modules: sourceModulesOf(settings) });
     await this.#credentials?.takeUp(settings, queueFile, catalogue, inUse);
     await assembly.reload(read);
     logReload(log, queueFile, cause);
@@ -233,8 +235,9 @@ export class Daemon {
     const { master, monitor, submitter, sweeper, qconf, credmanager } = settings.values;
     await this.#watch.use();
     const read = await readForRun(settings, this.#store, this.#files);
-    const { queueFile, catalogue, inUse } = read;
+    const { queueFile, catalogue, inUse, sources } = read;
     logProblems(log, queueFile);
+    for (const problem of sources.problems) logProblem(log, problem);
     const harvesterId = harvesterIdOf(master);
     const files = this.#files;
     const shared = { factoryId: id, harvesterId, clock, files, random, log };
@@ -257,6 +260,8 @@ export class Daemon {
       maxStatusAge,
       stateDir: settings.stateDir,
       logServer: logServerOf(settings.values),
+      sources: { sources: sources.sources, modules: sourceModulesOf(settings) },
+      configDir: dirname(settings.queueFile),
     });
     const parts = { settings: settings.values, context, writer: this.#writer, wiring: this.#wiring };
     const assembly = new Assembly({

@@ -79,6 +79,7 @@ describe('what runs', () => {
       find: registry.find.bind(registry),
       names: registry.names.bind(registry),
       choices: registry.choices.bind(registry),
+      sources: registry.sources,
       failure: () => undefined,
     };
     const { factoryId, harvesterId } = context;

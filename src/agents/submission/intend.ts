@@ -1,10 +1,11 @@
 import type { Group } from '../../plugins/contracts/index.ts';
 import { total } from '../../limits/limiters.ts';
-import type { Worker } from '../../worker/worker.ts';
+import type { WorkerToStart } from '../../worker/worker.ts';
 import type { AgentStore } from '../agent-store.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { QueueRuntime, Step } from '../queue-runtime.ts';
 import { openPlacements } from './open-connections.ts';
+import { withPayloadIds } from './payloads.ts';
 import { drawPilotType, makeWorker } from './worker-maker.ts';
 
 export interface RecorderParts {
@@ -28,32 +29,37 @@ export class IntentRecorder {
     this.#parts = parts;
   }
 
-  /** Records intents for these groups. They are held by the time they have rows, or another pass would take them for left over. */
-  async record(groups: readonly Group[]): Promise<readonly Worker[]> {
+  /**
+   * Records intents for these groups. They are held by the time they have rows, or another pass would take them for left over.
+   * @returns those that were recorded, which stay held
+   */
+  async record(groups: readonly Group[]): Promise<readonly WorkerToStart[]> {
     const { ledger, step } = this.#parts;
     step('submit:before-intent');
-    const workers = await this.#make(groups);
+    const workers = withPayloadIds(await this.#make(groups));
     ledger.inFlight.hold(workers);
+    let recorded: ReadonlySet<number>;
     try {
-      await ledger.intend(workers);
+      recorded = await ledger.intend(workers);
     } catch (error) {
       ledger.inFlight.letGo(workers);
       throw error;
     }
     step('submit:after-intent');
-    return workers;
+    ledger.inFlight.letGo(workers.filter(({ workerId }) => !recorded.has(workerId)));
+    return workers.filter(({ workerId }) => recorded.has(workerId));
   }
 
-  async #make(groups: readonly Group[]): Promise<readonly Worker[]> {
+  async #make(groups: readonly Group[]): Promise<readonly WorkerToStart[]> {
     const { factoryId, harvesterId, store, random } = this.#parts;
-    const { config, configId, messenger, demand, submitter } = this.#runtime;
+    const { config, configId, messenger, submitter } = this.#runtime;
     const placements = openPlacements(this.#runtime);
     const placed = submitter.place?.(total(groups), placements).values();
     let workerId = await store.ids.take(total(groups));
     return groups.flatMap((group) =>
       Array.from({ length: group.count }, () => {
         const placement = placed?.next().value ?? placements[this.#turn++ % placements.length] ?? '';
-        const make = { factoryId, harvesterId, config, configId, placement, originKind: demand.kind };
+        const make = { factoryId, harvesterId, config, configId, placement, originKind: config.demand };
         const requirements = { ...group.requirements, pilotType: drawPilotType(config, random) };
         return makeWorker(workerId++, { ...make, requirements, messenger });
       }),

@@ -1,4 +1,3 @@
-import { whyNoDemand } from '../../config/queues/demand.ts';
 import { applyLimits, backendLimiter, total } from '../../limits/limiters.ts';
 import type { Preflight } from '../../plugins/contracts/index.ts';
 import { toReason } from '../../worker/errors.ts';
@@ -56,10 +55,14 @@ export class SubmitterAgent {
   async #run(): Promise<Conclusion> {
     const { closed, unknown } = await this.#limits.closed();
     if (unknown === undefined) await this.#settler.settle();
-    const unwanted = this.#whyUnwanted(closed);
-    if (unwanted !== undefined) return { reasons: unwanted, nextIn: undefined };
-
+    if (!this.#runtime.current) {
+      const removed = { code: 'queue-removed', message: 'followed with an earlier configuration' };
+      return { reasons: [removed], nextIn: undefined };
+    }
     const wanted = await this.#want();
+    // The queue's own state comes first, and no limit says it where nothing is wanted.
+    if (closed !== undefined && total(wanted.groups) === 0)
+      return { reasons: [closed, ...wanted.reasons], nextIn: undefined };
     const first = applyLimits(wanted.groups, await this.#limits.look(wanted.groups));
     if (total(first.groups) === 0) return this.#conclude({ wanted, first });
 
@@ -79,21 +82,25 @@ export class SubmitterAgent {
     return this.#conclude({ wanted, first, final, closing });
   }
 
-  /** Why the demand is not asked, if so. `closed` is the queue's own state, which comes first in any case. */
-  #whyUnwanted(closed: Reason | undefined): readonly Reason[] | undefined {
-    const { config, current } = this.#runtime;
-    if (!current) return [{ code: 'queue-removed', message: 'followed with an earlier configuration' }];
-    const unwanted = whyNoDemand(config.options, config.demand);
-    if (unwanted.length === 0) return undefined;
-    return closed === undefined ? unwanted : [closed, ...unwanted];
-  }
-
   async #want(): Promise<Wanted> {
-    const { config, demand, requirements } = this.#runtime;
-    const { groups, reasons } = await this.#parts.calls.call(`demand of ${config.name}`, (signal) =>
-      demand.groups({ name: config.name, requirements }, signal),
-    );
-    return { groups: scaleDemand(groups, config.worker), reasons };
+    const { config, sources, requirements } = this.#runtime;
+    const { mapType, runMode } = config.options;
+    const queue = { name: config.name, requirements, mapType, runMode };
+    const answers = [];
+    for (const { kind, source, own, options } of sources) {
+      answers.push(
+        await this.#parts.calls.call(`${kind} of ${config.name}`, (signal) =>
+          source.wanted({ ...queue, own, options }, signal),
+        ),
+      );
+    }
+    return {
+      groups: scaleDemand(
+        answers.flatMap(({ groups }) => groups),
+        config.worker,
+      ),
+      reasons: answers.flatMap(({ reasons }) => reasons),
+    };
   }
 
   async #askBackend(): Promise<Preflight> {

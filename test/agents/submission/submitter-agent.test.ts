@@ -184,10 +184,10 @@ describe('a pass of the submitter', () => {
 
   it('shows the state of the queue before the reason why nothing is demanded', async () => {
     await pause();
-    queue = new ScriptedQueue(parts, { runMode: 'slave' });
+    queue.demand = async () => ({ groups: [], reasons: [{ code: 'demand-slave', message: 'm' }] });
     await agentOf().pass();
     expect(codes()).to.deep.equal(['paused', 'demand-slave']);
-    expect(queue.taken()).to.deep.equal(['report']);
+    expect(queue.taken()).to.deep.equal(['demand', 'report']);
   });
 
   it('shows what the demand has to say, and asks for nothing then', async () => {
