@@ -2,13 +2,14 @@ import { dirname, join, resolve } from 'node:path';
 import { ensureDirectory } from '../../../util/files.ts';
 import { hostnameFor } from '../../../util/hostname.ts';
 import type { Reason } from '../../../worker/reason.ts';
-import type { Worker } from '../../../worker/worker.ts';
+import type { WorkerToStart } from '../../../worker/worker.ts';
 import type { Context } from '../../contracts/context.ts';
 import type { DefinitionProblem } from '../../contracts/definition-problem.ts';
 import type { HTCondorSchedd } from '../schedd.ts';
 import { cesOf } from '../place/ce-list.ts';
 import type { Rehearsed, Stage } from './rehearsal.ts';
 import type { HTCondorSubmitterConfig } from '../schema.ts';
+import { hasBundle } from '../payload/bundle.ts';
 import { describeBatch, type DescribedBatch } from '../template/describe.ts';
 import { type ChosenCe, logSubdirOf } from '../template/placeholders.ts';
 import { type CondorTemplate, loadTemplate, problemOf } from '../template/template.ts';
@@ -32,7 +33,7 @@ export class SubmitTexts {
   }
 
   /** The texts of a worker: one by each template that may be chosen, with the directories of a rehearsal. */
-  async texts(schedd: HTCondorSchedd, worker: Worker, { accessPoint, logDir }: Stage): Promise<Rehearsed[]> {
+  async texts(schedd: HTCondorSchedd, worker: WorkerToStart, { accessPoint, logDir }: Stage): Promise<Rehearsed[]> {
     const { ces } = cesOf(this.#config);
     const staged = new SubmitTexts({ ...this.#config, logDir }, this.#context);
     const actor = worker.accessPoint === undefined ? worker : { ...worker, accessPoint };
@@ -69,10 +70,11 @@ export class SubmitTexts {
     }));
   }
 
+  /** @param workers all with a bundle, or all without */
   describe(
     schedd: HTCondorSchedd,
     template: CondorTemplate,
-    workers: readonly Worker[],
+    workers: readonly WorkerToStart[],
     ce: ChosenCe | undefined,
   ): DescribedBatch {
     const { factoryId, harvesterId, clock, random, queue, configId } = this.#context;
@@ -91,6 +93,9 @@ export class SubmitTexts {
       now: clock.now(),
       ...(factoryLog !== undefined && { factoryLog }),
       ...(ce && { ce }),
+      ...(workers.some(hasBundle) && {
+        bundleOf: (worker: WorkerToStart) => schedd.bundles.pathOf(worker),
+      }),
     });
   }
 
