@@ -47,10 +47,12 @@ function makeRestorable(
   try {
     // One file, which is read without writing others beside it.
     db.pragma('journal_mode = DELETE');
-    const hadPayloads = hasHadPayloads(db);
+    const tables = db.prepare(`SELECT name FROM sqlite_master WHERE type = 'table'`).pluck().all();
+    // An earlier version has neither of these.
+    const hadPayloads = tables.includes('payloads') && hasHadPayloads(db);
     db.transaction(() => {
-      if (hadPayloads) {
-        db.exec('UPDATE payloads SET secret = NULL');
+      if (hadPayloads) db.exec('UPDATE payloads SET secret = NULL');
+      if (tables.includes('news')) {
         db.exec(
           `DELETE FROM news WHERE worker_id IN (SELECT worker_id FROM workers WHERE status = 'pending')`,
         );
@@ -77,8 +79,6 @@ function makeRestorable(
 
 /** Whether the database has, or ever had, a payload: SQLite keeps the last id that it gave out. */
 function hasHadPayloads(db: Database.Database): boolean {
-  const tables = db.prepare(`SELECT name FROM sqlite_master WHERE type = 'table'`).pluck().all();
-  if (!tables.includes('payloads')) return false;
   return db.prepare(`SELECT 1 FROM sqlite_sequence WHERE name = 'payloads'`).get() !== undefined;
 }
 
