@@ -47,25 +47,26 @@ function makeRestorable(
   try {
     // One file, which is read without writing others beside it.
     db.pragma('journal_mode = DELETE');
-    const tables = db.prepare(`SELECT name FROM sqlite_master WHERE type = 'table'`).pluck().all();
-    // An earlier version has none of these.
-    const hadPayloads = tables.includes('payloads') && hasHadPayloads(db);
-    const hadRequests =
-      tables.includes('requests') && db.prepare('SELECT 1 FROM requests').get() !== undefined;
+    const names = db.prepare(`SELECT name FROM sqlite_master WHERE type = 'table'`).pluck().all();
+    const tables = new Set(names);
+    const hadSecrets = mayHaveSecrets(db, tables);
     db.transaction(() => {
-      if (hadPayloads) db.exec('UPDATE payloads SET secret = NULL');
-      if (tables.includes('news')) {
+      // A database of an earlier version has none of these.
+      if (tables.has('payloads')) db.exec('UPDATE payloads SET secret = NULL');
+      if (tables.has('news')) {
         db.exec(
           `DELETE FROM news WHERE worker_id IN (SELECT worker_id FROM workers WHERE status = 'pending')`,
         );
+      }
+      // Requests whose workers all have rows stay; the content of the others goes with them, secrets and all.
+      if (tables.has('requests')) {
+        db.exec('DELETE FROM requests WHERE served_time IS NULL AND ended_time IS NULL');
       }
       db.exec(
         `DELETE FROM transitions WHERE worker_id IN (SELECT worker_id FROM workers WHERE status = 'pending')`,
       );
       db.exec(`DELETE FROM workers WHERE status = 'pending'`);
       db.exec('DELETE FROM commands WHERE result IS NULL');
-      // Requests whose workers all have rows stay; the content of the others goes with them, secrets and all.
-      if (hadRequests) db.exec('DELETE FROM requests WHERE served_time IS NULL AND ended_time IS NULL');
     })();
     const damages = damagesOf(db);
     if (damages.length > 0) {
@@ -75,15 +76,17 @@ function makeRestorable(
       });
     }
     const workers = db.prepare('SELECT count(*) FROM workers').pluck().get() as number;
-    return { workers, hadSecrets: hadPayloads || hadRequests };
+    return { workers, hadSecrets };
   } finally {
     db.close();
   }
 }
 
-/** Whether the database has, or ever had, a payload: SQLite keeps the last id that it gave out. */
-function hasHadPayloads(db: Database.Database): boolean {
-  return db.prepare(`SELECT 1 FROM sqlite_sequence WHERE name = 'payloads'`).get() !== undefined;
+/** Whether the database has, or may have had, a payload: SQLite keeps the last id that it gave out to one. */
+function mayHaveSecrets(db: Database.Database, tables: ReadonlySet<unknown>): boolean {
+  const asked = tables.has('requests') && db.prepare('SELECT 1 FROM requests LIMIT 1').get() !== undefined;
+  const given = db.prepare(`SELECT 1 FROM sqlite_sequence WHERE name = 'payloads'`).get() !== undefined;
+  return asked || given;
 }
 
 /** Writes a copy anew. Its pages may hold secrets in the room between rows, where deleted ones were; the new file has the rows alone. */
