@@ -25,6 +25,7 @@ import { Assembly } from './assembly.ts';
 import { stuckAfter } from './queue-loops.ts';
 import { readForRun } from './configuration.ts';
 import { Credentials } from './credentials/credentials.ts';
+import { OperatorDesk } from './operator-desk.ts';
 import type { DaemonParts } from './daemon-options.ts';
 import { FileWatch } from './file-watch.ts';
 import { type Lock, takeLock } from './lock.ts';
@@ -58,6 +59,8 @@ export class Daemon {
   readonly factoryId: string;
   /** Tells what happens in this factory. */
   readonly events: Events<FactoryEvents>;
+  /** Requests of operators for workers. */
+  readonly operatorDesk: OperatorDesk;
   readonly #options: DaemonOptions;
   readonly #lock: Lock;
   readonly #store: Store;
@@ -131,6 +134,19 @@ export class Daemon {
     this.#store = store;
     this.#loops = new LoopSet({ clock, random, log, events: this.events });
     wakeLoops(this.events, this.#loops);
+    this.operatorDesk = new OperatorDesk({
+      store: store.requests,
+      clock,
+      wakeSubmitter: (queue) => {
+        this.#loops.wake('submit', queue);
+      },
+      failed: (error) => {
+        log.error('requests of operators could not be read', { ...toReason(store.errorOf(error)) });
+      },
+    });
+    this.events.on('writtenElsewhere', () => {
+      this.operatorDesk.changed().catch(() => undefined);
+    });
     this.#ledger = new Ledger(store, clock, log, this.events);
     this.#writer = new ObservationWriter(this.#ledger, clock, log, this.events);
   }
@@ -281,6 +297,7 @@ export class Daemon {
     };
     const maxStatusAge = monitor.maxStatusAge * 1000;
     this.#wiring = new Wiring(catalogue, {
+      requests: this.operatorDesk,
       ...shared,
       maxStatusAge,
       stateDir: settings.stateDir,
