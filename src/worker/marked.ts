@@ -26,13 +26,14 @@ const numbers = ['nCore', 'minRamCount', 'maxDiskCount', 'maxWalltime'];
 
 function isMarked(value: unknown): value is MarkedWorker & Readonly<Record<string, unknown>> {
   if (!isRecord(value)) return false;
-  const { origin, requirements, accessPoint } = value;
+  const { origin, requirements, accessPoint, payloadId } = value;
   const all = (of: Record<string, unknown>, keys: readonly string[], type: string) =>
     keys.every((key) => typeof of[key] === type);
   return (
     all(value, ['workerId', 'attempt'], 'number') &&
     all(value, ['name', 'queue', 'computingSite'], 'string') &&
     ['string', 'undefined'].includes(typeof accessPoint) &&
+    ['string', 'undefined'].includes(typeof payloadId) &&
     isRecord(origin) &&
     all(origin, ['kind', 'uid'], 'string') &&
     all(origin, ['index'], 'number') &&

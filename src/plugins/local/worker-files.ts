@@ -69,6 +69,7 @@ const MarkedFile = Type.Object({
     configId: count(0),
     attempt: count(1, mostAttempts),
     accessPoint: Type.Optional(name),
+    payloadId: Type.Optional(name),
   }),
 });
 
@@ -125,7 +126,7 @@ export function workerIdOf(directoryName: string): number | undefined {
 /** Without what is not ours to believe from a file, such as a handle. */
 function identified(worker: Worker): Worker {
   const { workerId, name, queue, computingSite, origin, requirements } = worker;
-  const { placement, configId, attempt, accessPoint } = worker;
+  const { placement, configId, attempt, accessPoint, payloadId } = worker;
   return {
     workerId,
     name,
@@ -137,6 +138,8 @@ function identified(worker: Worker): Worker {
     configId,
     attempt,
     ...(accessPoint === undefined ? {} : { accessPoint }),
+    // A row that is made of this mark must not be tried again without its payload.
+    ...(payloadId === undefined ? {} : { payloadId }),
   };
 }
 
