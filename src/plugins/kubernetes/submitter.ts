@@ -171,8 +171,13 @@ export class K8sSubmitter implements Submitter {
     namespace.refused.delete(worker.workerId);
     const payload = payloadObjectOf(worker);
     try {
-      const [missing] = payload === undefined ? [] : await rights.missingForFiles(payload.kind, signal);
-      if (missing !== undefined) return this.#refused(worker, missing);
+      const missing = payload === undefined ? [] : await rights.missingForFiles(payload.kind, signal);
+      const [first] = missing;
+      if (first !== undefined)
+        return this.#refused(worker, {
+          code: first.code,
+          message: missing.map(({ message }) => message).join('; '),
+        });
       return await this.#create(job, payload, worker, signal);
     } catch (error) {
       if (!isKubernetesError(error, 'kubernetes-already-exists')) return this.#refusal(error, worker);
