@@ -36,6 +36,11 @@ export function workerPlaceholders(
 /** `${payload.image}` in a template: a value of the worker's payload. No shell has such a variable. */
 const payloadPlaceholder = /^payload\.([A-Za-z_][\w.-]*)$/;
 
+/** The key of the payload's value that a placeholder names; undefined for every other placeholder. */
+export function payloadKeyOf(name: string): string | undefined {
+  return payloadPlaceholder.exec(name)?.[1];
+}
+
 /** The values of a payload as a template names them. */
 export function payloadPlaceholders(payload: Payload | undefined): Record<string, string> {
   const values = Object.entries(payload?.values ?? {});

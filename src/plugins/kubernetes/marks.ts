@@ -51,7 +51,7 @@ export function marksOf(
   readonly annotations: Readonly<Record<string, string>>;
 } {
   const { workerId, name, queue, computingSite, origin, requirements } = worker;
-  const { placement, configId, attempt, accessPoint, payloadId } = worker;
+  const { placement, configId, attempt, accessPoint, groupId, payloadId } = worker;
   const who = { workerId, name, queue, computingSite, origin, requirements };
   // Key by key: the order of a worker's own keys is not part of it, and the same worker must give the same text.
   const identity = {
@@ -60,7 +60,7 @@ export function marksOf(
     configId,
     attempt,
     ...(accessPoint !== undefined && { accessPoint }),
-    // A row that is made of this mark must not be tried again without its payload.
+    ...(groupId !== undefined && { groupId }),
     ...(payloadId !== undefined && { payloadId }),
   };
   return {

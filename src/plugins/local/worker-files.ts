@@ -69,6 +69,7 @@ const MarkedFile = Type.Object({
     configId: count(0),
     attempt: count(1, mostAttempts),
     accessPoint: Type.Optional(name),
+    groupId: Type.Optional(name),
     payloadId: Type.Optional(name),
   }),
 });
@@ -126,7 +127,7 @@ export function workerIdOf(directoryName: string): number | undefined {
 /** Without what is not ours to believe from a file, such as a handle. */
 function identified(worker: Worker): Worker {
   const { workerId, name, queue, computingSite, origin, requirements } = worker;
-  const { placement, configId, attempt, accessPoint, payloadId } = worker;
+  const { placement, configId, attempt, accessPoint, groupId, payloadId } = worker;
   return {
     workerId,
     name,
@@ -138,7 +139,7 @@ function identified(worker: Worker): Worker {
     configId,
     attempt,
     ...(accessPoint === undefined ? {} : { accessPoint }),
-    // A row that is made of this mark must not be tried again without its payload.
+    ...(groupId === undefined ? {} : { groupId }),
     ...(payloadId === undefined ? {} : { payloadId }),
   };
 }
