@@ -8,6 +8,7 @@ const layers = {
   util: ['worker', 'codes'],
   clients: ['util', 'worker', 'codes'],
   'plugins/contracts': ['util', 'worker', 'codes'],
+  sources: ['plugins/contracts', 'clients', 'util', 'worker', 'codes'],
   limits: ['plugins/contracts', 'util', 'worker', 'codes'],
   config: ['limits', 'plugins/contracts', 'util', 'worker', 'codes'],
   store: ['util', 'worker', 'codes'],
@@ -43,7 +44,7 @@ module.exports = {
       severity: 'error',
       // Kinds with a folder per plugin have one level more.
       from: {
-        path: '^src/plugins/((?:demand|messengers|credentials|throttlers)/[^/]+|[^/]+)/',
+        path: '^src/plugins/((?:messengers|credentials|throttlers)/[^/]+|[^/]+)/',
         pathNot: '^src/plugins/contracts/',
       },
       to: {
@@ -56,11 +57,18 @@ module.exports = {
       },
     },
     {
+      name: 'source-is-its-own-folder',
+      comment: 'A source imports no other source; files directly in sources/ are for all of them',
+      severity: 'error',
+      from: { path: '^src/sources/([^/]+)/' },
+      to: { path: '^src/sources/[^/]+/', pathNot: '^src/sources/$1/' },
+    },
+    {
       name: 'registry-knows-plugins-only',
-      comment: 'The registry is a list: it imports the plugins and their contract, nothing else',
+      comment: 'The registry is a list: it imports the plugins, the sources and their contract, nothing else',
       severity: 'error',
       from: { path: '^src/plugins/registry\\.ts$' },
-      to: { path: '^src/', pathNot: ['^src/plugins/', '^src/(worker|util|codes)/'] },
+      to: { path: '^src/', pathNot: ['^src/plugins/', '^src/sources/', '^src/(worker|util|codes)/'] },
     },
     {
       name: 'every-module-has-a-layer',

@@ -17,6 +17,7 @@ import { manPage } from '../src/cli/man-page.ts';
 import { makeProgram } from '../src/cli/program.ts';
 import { commandTree } from '../src/cli/tree.ts';
 import { Settings } from '../src/config/settings/settings-schema.ts';
+import type { SourceDefinition } from '../src/plugins/contracts/index.ts';
 import { builtInPlugins } from '../src/plugins/registry.ts';
 import { LocalTemplate } from '../src/plugins/local/schema.ts';
 import { knownPlaceholders } from '../src/plugins/local/template.ts';
@@ -32,6 +33,7 @@ import { kubernetesWorkerErrors } from '../src/plugins/kubernetes/codes.ts';
 import { kubernetesErrors } from '../src/clients/kubernetes/codes.ts';
 import { localWorkerErrors } from '../src/plugins/local/codes.ts';
 import { reasons } from '../src/codes/reasons.ts';
+import { serviceErrors } from '../src/codes/services.ts';
 import { storeErrors } from '../src/codes/store.ts';
 import { workerErrors } from '../src/codes/workers.ts';
 import { htcondorStatesPage } from './htcondor-states.ts';
@@ -150,6 +152,7 @@ function errorsPage(): string {
       { ...configurationErrors, ...htcondorMistakes },
     ),
     ...section('Daemon', 'Causes for which a daemon does not start.', daemonErrors),
+    ...section('Services', 'Causes for which a service of a running daemon fails.', serviceErrors),
     ...section('HTTP', 'Messages of the HTTP server, at start and in its answers.', httpErrors),
     ...section('State', 'Faults of the state directory and the database.', storeErrors),
     ...section(
@@ -213,7 +216,7 @@ function configurationPage(): string {
     'with `queue` and `state` null. Exit status: 1 with an error, with `--strict` also with a warning; 2 for wrong use.',
     '',
     '`thresher explain QUEUE` prints one queue as it counts: each value with its entry and line, the effective',
-    'limits, the plugins of its sections, and its demand. It hides values that look like secrets.',
+    'limits, the plugins of its sections, and the source that asks for its workers. It hides values that look like secrets.',
     '',
     '`thresher render QUEUE` prints the form in which thresher would send one worker of a queue: the Job of Kubernetes, the submit text of HTCondor,',
     'or the command of this machine with its arguments, environment and directory. Comments above it name its source files',
@@ -244,7 +247,7 @@ function configurationPage(): string {
     '## Plugins',
     '',
     ...builtInPlugins
-      .filter(({ kind }) => kind !== 'inert')
+      .filter(({ kind }) => kind !== 'inert' && kind !== 'source')
       .flatMap(({ kind, name, module, aliases, config }) => [
         `### ${name} (${kind})`,
         '',
@@ -262,6 +265,14 @@ function configurationPage(): string {
     "Harvester's plugins that thresher does not have (yet); a queue that needs one is incomplete: " +
       `${absentPlugins().join(', ')}.`,
     '',
+    '## Sources',
+    '',
+    'A source asks for workers: a queue names one as its `demand`. Its options for the daemon stand in `sources` of the settings, its',
+    'options for a queue in the section `demand`.',
+    '',
+    ...builtInPlugins.flatMap((definition) =>
+      definition.kind === 'source' && 'queueConfig' in definition ? sourceLines(definition) : [],
+    ),
     '## Templates of the local backend',
     '',
     'A YAML file:',
@@ -273,6 +284,19 @@ function configurationPage(): string {
     '`${`. In `command` and `args` an unknown `${name}` is the shell’s and stays; in `env` and `cwd` it is an error.',
     '',
   ].join('\n');
+}
+
+function sourceLines({ name, everyQueue, config, queueConfig }: SourceDefinition): string[] {
+  const about = everyQueue ? ['thresher asks it about every queue.', ''] : [];
+  const optionsOf = (schema: unknown, title: string) =>
+    Object.keys((schema as Schema).properties ?? {}).length === 0
+      ? []
+      : [title, '', ...optionTable(schema as Schema), ''];
+  const options = [
+    ...optionsOf(config, `Options in \`sources.${name}\` of the settings:`),
+    ...optionsOf(queueConfig, 'Options in `demand` of a queue:'),
+  ];
+  return [`### ${name}`, '', ...about, ...(options.length === 0 ? ['No options.', ''] : options)];
 }
 
 function sentence(clause: string): string {

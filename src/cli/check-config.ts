@@ -6,6 +6,7 @@ import {
   type QueueVerdict,
   readQueueFile,
 } from '../config/queues/queues.ts';
+import { sourcesOf } from '../config/queues/sources.ts';
 import { type StartWrite, startWrites, writeText } from '../config/queues/start-writes.ts';
 import { queueStates, stateOf } from '../config/queues/queue-config.ts';
 import { type Configuration, readConfiguration, type Readable } from '../daemon/configuration.ts';
@@ -51,7 +52,8 @@ export function addCheckConfig(command: Command, environment: Environment): void
       const files = new OperatorFiles({ clock: environment.clock });
       const found = await readConfiguration(settingsFile({ config }), stateDir, files);
       const start = found.settings === undefined ? [] : await wouldNotStart(found.settings, files);
-      const problems = [...found.problems, ...start, ...(await ofManagers(found))];
+      const ofSettings = [...(await ofManagers(found)), ...(await ofSources(found))];
+      const problems = [...found.problems, ...start, ...ofSettings];
       const judged = await makeReport({ ...found, problems }, queues);
       const asked = server ? await withServers(judged, found, environment) : judged;
       const report = { ...asked, writes: await writesOf(asked, found) };
@@ -67,6 +69,13 @@ async function ofManagers({ settings, queueFile }: Configuration): Promise<reado
   if (settings === undefined || queueFile === undefined) return [];
   const { catalogue, options } = queueFile;
   return (await managersOf(settings, catalogue, options.files)).problems;
+}
+
+/** Mistakes of the sources of the settings. */
+async function ofSources({ settings, queueFile }: Configuration): Promise<readonly Problem[]> {
+  if (settings === undefined || queueFile === undefined) return [];
+  const { catalogue, options } = queueFile;
+  return (await sourcesOf(settings, catalogue, options.files)).problems;
 }
 
 /** The writes of the settings' managers and of those of ready queues. */

@@ -125,7 +125,21 @@ export const configurationErrors = {
   'plugin-not-loaded': {
     meaning:
       'thresher could not import the module of a third-party plugin, or the module exports no matching definition.',
-    remedy: 'See docs/plugins.md: the module must export the result of definePlugin() or defineBackend().',
+    remedy:
+      'See docs/plugins.md: the module must export the result of definePlugin(), defineBackend() or defineSource().',
+  },
+  'unknown-source': {
+    meaning: '`demand`, `submitter.defaultDemand` or `sources` names a source that does not exist.',
+    remedy:
+      'Check the spelling. A source of a third party needs its `module`, in the section `demand` of the queue or in `sources` of the settings.',
+  },
+  'source-name-taken': {
+    meaning: 'Two sources have the same name, by which workers know who asked for them.',
+    remedy: 'Give one of them another name, or name the same module in all places.',
+  },
+  'payload-unsupported': {
+    meaning: 'A source may give its workers a payload that the backend of the queue cannot pass on to them.',
+    remedy: 'Name another source as `demand` of the queue, or another backend as its `submitter`.',
   },
   'plugin-outdated': {
     meaning:

@@ -11,6 +11,11 @@ export const workerErrors = {
       'The submission created nothing on the backend: the daemon died during it, or the backend lost it.',
     remedy: 'Nothing to do: another worker takes its place.',
   },
+  'payload-lost': {
+    meaning:
+      'The database has no payload for the worker any more, or not all of it, and no attempt had started the worker. A backup leaves secret files out, so this happens after a restore, or when the database was deleted.',
+    remedy: 'Ask for the work again: a request by a new name gets a new worker.',
+  },
   'access-point-failed': {
     meaning: "thresher could not make the worker's accessPoint directory.",
     remedy: 'Check the owner, the permissions and the free space of its parent directory.',

@@ -9,6 +9,7 @@ import {
   type QueueFileResult,
   readQueueFile,
 } from '../config/queues/queues.ts';
+import { type SourcesOfSettings, sourceModulesOf, sourcesOf } from '../config/queues/sources.ts';
 import { harvesterIdOf } from '../config/settings/machine.ts';
 import { type LoadedSettings, readSettings } from '../config/settings/settings.ts';
 import type { ConfigPlace } from '../store/config-places.ts';
@@ -42,6 +43,8 @@ export interface Configuration {
 export interface RunConfiguration {
   readonly queueFile: QueueFileResult;
   readonly catalogue: PluginCatalogue;
+  /** The sources that the settings name. */
+  readonly sources: SourcesOfSettings;
   readonly inUse: readonly ConfigInUse[];
   /** Where workers of which configurations are. */
   readonly places: readonly ConfigPlace[];
@@ -70,7 +73,8 @@ export async function readForRun(
   const inUse = await configsOf(places, store);
   const more = inUse.flatMap(({ config }) => modulesOf(config));
   const { file, catalogue, options } = await readable(settings, more, files);
-  return { queueFile: await readQueueFile(file, catalogue, options), catalogue, inUse, places };
+  const sources = await sourcesOf(settings, catalogue, files);
+  return { queueFile: await readQueueFile(file, catalogue, options), catalogue, sources, inUse, places };
 }
 
 async function readable(
@@ -79,16 +83,20 @@ async function readable(
   files: OperatorFiles,
 ): Promise<Readable> {
   const file = settings.queueFile;
+  const sourceModules = sourceModulesOf(settings);
   const catalogue = await loadPlugins(
     [...(await modulesNamedIn(file, files)), ...more],
     dirname(file),
     files,
+    new Map([...sourceModules.values()].map((module) => [module, dirname(settings.file)])),
   );
   const { master, submitter, qconf, pandacon } = settings.values;
   const options = {
     stateDir: settings.stateDir,
     files,
     defaultDemand: submitter.defaultDemand,
+    placeOfDefaultDemand: () => settings.placeOf('/submitter/defaultDemand'),
+    sourceModules,
     queueList: qconf.queueList,
     harvesterId: harvesterIdOf(master),
     pandaURLSSL: pandacon.pandaURLSSL,

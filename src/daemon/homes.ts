@@ -103,7 +103,6 @@ function lentConfig(queue: string, own: QueueConfig | undefined, lender: QueueCo
   return {
     ...config,
     name: queue,
-    demand: 'none',
     configDir: lender.configDir,
     credmanagers: [],
     plugins: {

@@ -11,20 +11,26 @@ import { ThresherError } from '../worker/errors.ts';
 /** How long a module's top level may take, ms: it only has to define plugins. */
 const importTimeout = 10_000;
 
-/** All plugins that a queue file may name, third-party modules among them imported. */
+/**
+ * All plugins that a queue file may name, third-party modules among them imported.
+ * @param elsewhere directories from which packages of the settings are looked for, by the package
+ */
 export async function loadPlugins(
   modules: Iterable<string>,
   configDir: string,
   files: OperatorFiles,
+  elsewhere: ReadonlyMap<string, string> = new Map(),
 ): Promise<PluginCatalogue> {
-  const thirdParty = await loadThirdParty(new Set([...modules].filter(isThirdParty)), (module) =>
-    importModule(module, configDir, files),
+  const thirdParty = await loadThirdParty(
+    new Set([...modules, ...elsewhere.keys()].filter(isThirdParty)),
+    (module) => importModule(module, elsewhere.get(module) ?? configDir, files),
   );
   const registry = new Registry([...builtInPlugins, ...thirdParty.definitions]);
   return {
     find: (kind, module, name) => registry.find(kind, module, name),
     names: (kind) => registry.names(kind),
     choices: (kind) => registry.choices(kind),
+    sources: registry.sources,
     failure: (module) => thirdParty.failures.get(module),
   };
 }

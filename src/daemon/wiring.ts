@@ -16,10 +16,10 @@ import type {
   ConnectionPlace,
   Context,
   CredentialManager,
-  DemandSource,
   Host,
   Messenger,
   Monitor,
+  OperatorRequests,
   PluginDefinition,
   Submitter,
   Sweeper,
@@ -28,6 +28,7 @@ import type {
 import { check } from '../util/schema.ts';
 import { ThresherError } from '../worker/errors.ts';
 import { BackendConnections, type ConnectionUse } from './backend-connections.ts';
+import { noRequests, type SettingsSources, SourceSet } from './source-set.ts';
 
 /** A plugin that serves no queue has no workers. */
 const ofNoQueue = {
@@ -51,6 +52,11 @@ export interface WiringOptions extends Omit<Host, 'logServer'> {
   readonly logServer?: Host['logServer'] | undefined;
   /** ms. */
   readonly maxStatusAge: number;
+  /** Absent where no source is asked. */
+  readonly sources?: SettingsSources;
+  readonly requests?: OperatorRequests;
+  /** Directory of the queue file. */
+  readonly configDir?: string;
 }
 
 /** A section of a queue that names a backend, with its options. */
@@ -75,6 +81,8 @@ export class Wiring {
   readonly #options: WiringOptions;
   readonly #host: Host;
   readonly #backends: BackendConnections;
+  /** The sources of the queues that run. */
+  readonly sources: SourceSet;
   #catalogue: PluginCatalogue;
   readonly #connections = new Map<string, Connection>();
   /** The connections that each runtime leads to. */
@@ -87,11 +95,14 @@ export class Wiring {
     const host = { factoryId, harvesterId, stateDir, clock, files, random, log };
     this.#host = logServer === undefined ? host : { ...host, logServer };
     this.#backends = new BackendConnections(this.#host);
+    const { sources = { sources: [], modules: new Map() }, requests = noRequests, configDir = '/' } = options;
+    this.sources = new SourceSet(catalogue, sources, { host: this.#host, requests, configDir });
   }
 
-  /** From now on the factory makes plugins from this catalogue. */
-  use(catalogue: PluginCatalogue): void {
+  /** From now on the factory makes plugins and sources from this catalogue. */
+  use(catalogue: PluginCatalogue, sources?: SettingsSources): void {
     this.#catalogue = catalogue;
+    this.sources.use(catalogue, sources);
   }
 
   /**
@@ -104,6 +115,7 @@ export class Wiring {
     this.#backends.use([...uses.flatMap(({ placed }) => placed), ...uses.flatMap(({ reached }) => reached)]);
     const used = new Set(runtimes.flatMap(({ connected }) => [...connected.keys()]));
     for (const name of this.#connections.keys()) if (!used.has(name)) this.#connections.delete(name);
+    this.sources.run(runtimes.map(({ config }) => config));
   }
 
   /** Whether each connection was listed, and has shown its workers or said why it cannot. */
@@ -122,9 +134,6 @@ export class Wiring {
    * @throws ThresherError `unknown-plugin` when a snapshot names a plugin that is gone.
    */
   runtime(config: QueueConfig, configId: number, current: boolean): QueueRuntime {
-    const demand = this.#catalogue.find('demand', 'thresher/demand', config.demand);
-    if (demand === undefined)
-      throw new ThresherError('unknown-plugin', `no demand is called ${config.demand}`);
     const context = this.#context(config, configId);
     const choices = backendSections.map((section) => this.#backend(config, section));
     const placements = this.placementsOf(config);
@@ -132,13 +141,18 @@ export class Wiring {
       placements.map((placement) => [placement, this.#connected(config, choices, placement)]),
     );
     const { submitter, reached } = this.#submitter(config, choices, placements, context);
+    const { sources } = this;
     const runtime = {
       config,
       configId,
       current,
       requirements: requirementsOf(config),
       submitter,
-      demand: demand.create({}, context) as DemandSource,
+      // Asked anew in each pass: another queue, or the settings, may bring a source for every queue.
+      get sources() {
+        return current ? sources.of(config) : [];
+      },
+      payload: this.#backend(config, 'submitter').definition.payload,
       messenger: this.#plugin(config, 'messenger', context) as Messenger | undefined,
       throttler: this.#plugin(config, 'throttler', context) as Throttler | undefined,
       connected,

@@ -5,6 +5,7 @@ import type {
   DefinitionOf,
   PluginFailure,
   PluginKind,
+  SourceDefinition,
 } from './contracts/index.ts';
 import { CondorTokenCredManager } from './credentials/condor-idtoken/index.ts';
 import { FileCredManager } from './credentials/file/index.ts';
@@ -12,16 +13,17 @@ import { IamTokenCredManager } from './credentials/iam-token/index.ts';
 import { K8sSecretCredManager } from './credentials/k8s-secret/index.ts';
 import { KerberosCredManager } from './credentials/kerberos/index.ts';
 import { ArcproxyCredManager, NoVomsCredManager } from './credentials/grid-proxy/index.ts';
-import { FillDemand } from './demand/fill/index.ts';
-import { NoDemand } from './demand/none/index.ts';
 import { htcondorBackend } from './htcondor/index.ts';
 import { inertPlugins } from './inert/index.ts';
 import { kubernetesBackend } from './kubernetes/index.ts';
 import { localBackend } from './local/index.ts';
 import { SharedFileMessenger } from './messengers/shared-file/index.ts';
+import { FillSource } from '../sources/fill/index.ts';
+import { NoneSource } from '../sources/none/index.ts';
+import { RequestSource } from '../sources/request/index.ts';
 import { SimpleThrottler, TinyThrottler } from './throttlers/rules/index.ts';
 
-/** Every plugin there is. Nothing is found by scanning: what is not in this list does not exist. */
+/** Every plugin and source there is. Nothing is found by scanning: what is not in this list does not exist. */
 export const builtInPlugins: readonly AnyDefinition[] = [
   ...localBackend,
   ...kubernetesBackend,
@@ -35,8 +37,9 @@ export const builtInPlugins: readonly AnyDefinition[] = [
   K8sSecretCredManager,
   KerberosCredManager,
   NoVomsCredManager,
-  FillDemand,
-  NoDemand,
+  FillSource,
+  NoneSource,
+  RequestSource,
   SimpleThrottler,
   TinyThrottler,
 ];
@@ -66,6 +69,11 @@ export class Registry {
       .map(({ name, module }) => `${name} of ${module}`);
   }
 
+  /** All sources, in the order of their registration. */
+  get sources(): readonly SourceDefinition[] {
+    return this.#definitions.filter((definition) => definition.kind === 'source');
+  }
+
   /** Every pair that a section of this kind may name, aliases among them. */
   choices(kind: PluginKind): { readonly module: string; readonly name: string }[] {
     return this.#definitions
@@ -86,12 +94,12 @@ export function isThirdParty(module: string): boolean {
   return !module.startsWith('pandaharvester.') && !module.startsWith('thresher/');
 }
 
-const nothingFound = 'it exports nothing that definePlugin() or defineBackend() returned';
+const nothingFound = 'it exports nothing that definePlugin(), defineBackend() or defineSource() returned';
 const outdated =
   'it exports a submitter, monitor or sweeper of definePlugin(): a backend is made by defineBackend() now, which connects once and gives all three (docs/plugins.md)';
 
 /**
- * Imports third-party plugins. Each module exports, under any names, what `definePlugin` and `defineBackend` returned, or lists
+ * Imports third-party plugins. Each module exports, under any names, what `definePlugin`, `defineBackend` and `defineSource` returned, or lists
  * of it; it is known here by the `module` the queue file names it with. All are imported side by side: one that hangs must not
  * add its deadline to that of others.
  */

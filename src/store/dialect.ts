@@ -1,5 +1,5 @@
-import type { RawBuilder } from 'kysely';
-import type { ColumnType } from './tables.ts';
+import type { Kysely, RawBuilder } from 'kysely';
+import type { ColumnType, Tables } from './tables.ts';
 
 /** How one value of a row is taken from what the caller has, and how the database keeps it. */
 export interface RowColumn<Row> {
@@ -44,4 +44,6 @@ export interface Dialect {
   unindexed(column: string): RawBuilder<unknown>;
   /** The greater of two values. */
   greatest<Value>(one: RawBuilder<Value>, other: RawBuilder<Value>): RawBuilder<Value>;
+  /** Runs `work`; everything that it deletes or moves in this transaction is overwritten in the files, where the database can. */
+  erasing<T>(tx: Kysely<Tables>, work: () => Promise<T>): Promise<T>;
 }

@@ -15,6 +15,8 @@ export interface NewsBacklog {
 export interface NewsStore {
   /** Changes of workers of these kinds are written down from now on. Others cost nothing. */
   listen(kinds: ReadonlySet<string>): void;
+  /** Kinds of which news were committed since the last call: nearly free. */
+  written(): ReadonlySet<string>;
   /** The oldest of this kind, in order. */
   next(kind: string, limit: number): Promise<WorkerNews[]>;
   /** The source took all up to this sequence: they go. */

@@ -37,6 +37,8 @@ export function toRecord(row: Selectable<WorkersTable>): WorkerRecord {
     placement: row.placement,
     configId: row.config_id,
     attempt: row.attempt,
+    ...(row.group_id === null ? {} : { groupId: row.group_id }),
+    ...(row.payload_id === null ? {} : { payloadId: row.payload_id }),
     ...(row.access_point === null ? {} : { accessPoint: row.access_point }),
     ...(row.handle === null ? {} : { handle: JSON.parse(row.handle) as Handle }),
     status: row.status,
@@ -84,6 +86,8 @@ export function toNewRow(
     pilot_type: worker.requirements.pilotType,
     prod_source_label: worker.requirements.prodSourceLabel,
     access_point: worker.accessPoint ?? null,
+    group_id: worker.groupId ?? null,
+    payload_id: worker.payloadId ?? null,
     creation_time: at,
     modification_time: at,
   };

@@ -2,15 +2,24 @@ import type { ThresherError } from '../worker/errors.ts';
 import type { CommandStore } from './commands.ts';
 import type { FigureStore } from './figures.ts';
 import type { LoadStore } from './load.ts';
+import type { NewsStore } from './news.ts';
+import type { OriginStore } from './origins.ts';
 import type { OrphanStore } from './orphans.ts';
+import type { PayloadStore } from './payloads.ts';
 import type { QueueStore } from './queues.ts';
+import type { RequestStore } from './requests.ts';
 import type { RetentionStore } from './retention.ts';
 import { SqlCommandStore } from './sql/commands.ts';
 import type { OpenDatabase } from './sql/open-database.ts';
 import { SqlFigureStore } from './sql/figures.ts';
 import { SqlLoadStore } from './sql/load.ts';
+import { SqlNewsStore } from './sql/news.ts';
+import { NewsWriter } from './sql/news-writer.ts';
+import { SqlOriginStore } from './sql/origins.ts';
 import { SqlOrphanStore } from './sql/orphans.ts';
+import { SqlPayloadStore } from './sql/payloads.ts';
 import { SqlQueueStore } from './sql/queues.ts';
+import { SqlRequestStore } from './sql/requests.ts';
 import { SqlRetentionStore } from './sql/retention.ts';
 import { SqlWorkerIds } from './sql/worker-ids.ts';
 import { SqlWorkerStore } from './sql/workers.ts';
@@ -29,6 +38,10 @@ export interface Store {
   readonly orphans: OrphanStore;
   readonly retention: RetentionStore;
   readonly figures: FigureStore;
+  readonly news: NewsStore;
+  readonly origins: OriginStore;
+  readonly payloads: PayloadStore;
+  readonly requests: RequestStore;
   /** Whether another process wrote since the last call: nearly free. */
   changedElsewhere(): boolean;
   /** An error that one of these threw as one with a stable code. */
@@ -52,17 +65,22 @@ export async function openStoreBeside(
 
 /** The store of one factory on an open database, whichever kind of database that is. */
 export function storeOn(database: OpenDatabase, instance: string): Store {
+  const news = new NewsWriter(database.dialect);
   const rows = { db: database.db, dialect: database.dialect, instance };
   return {
     file: database.file,
-    workers: new SqlWorkerStore(rows),
+    workers: new SqlWorkerStore(rows, news),
     load: new SqlLoadStore(rows),
     ids: new SqlWorkerIds(rows),
     queues: new SqlQueueStore(rows),
     commands: new SqlCommandStore(rows),
     orphans: new SqlOrphanStore(rows),
+    requests: new SqlRequestStore(rows),
     retention: new SqlRetentionStore(rows, () => database.vacuum()),
     figures: new SqlFigureStore(rows),
+    news: new SqlNewsStore(rows, news),
+    origins: new SqlOriginStore(rows, news),
+    payloads: new SqlPayloadStore(rows),
     changedElsewhere: () => database.changedElsewhere(),
     errorOf: (error) => database.errorOf(error),
     close: () => database.close(),

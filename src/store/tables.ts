@@ -1,4 +1,5 @@
 import type { Generated, Selectable } from 'kysely';
+import type { KnownWorker, WorkerNews } from '../worker/news.ts';
 import type { WorkerStatus } from '../worker/status.ts';
 
 /** The tables as Kysely sees them. Times are integers (ms UTC), structured fields JSON text, booleans 0 or 1. */
@@ -10,6 +11,10 @@ export interface Tables {
   commands: CommandsTable;
   orphans: OrphansTable;
   counters: CountersTable;
+  news: NewsTable;
+  payloads: PayloadsTable;
+  spent_origins: SpentOriginsTable;
+  requests: RequestsTable;
 }
 
 /** How a database keeps a value. */
@@ -32,6 +37,8 @@ const textOrNull: Column<string | null> = { type: 'text' };
 const status: Column<WorkerStatus> = { type: 'text' };
 const statusOrNull: Column<WorkerStatus | null> = { type: 'text' };
 const generatedId: Column<Generated<number>> = { type: 'integer' };
+const newsWhat: Column<WorkerNews['what']> = { type: 'text' };
+const knownStatus: Column<KnownWorker['status']> = { type: 'text' };
 
 export const workerColumns = {
   worker_id: integer,
@@ -74,6 +81,8 @@ export const workerColumns = {
   /** When nothing of it was left on the backend any more. */
   swept_time: integerOrNull,
   computing_element: textOrNull,
+  group_id: textOrNull,
+  payload_id: textOrNull,
 } as const;
 export type WorkersTable = TableOf<typeof workerColumns>;
 
@@ -143,4 +152,90 @@ export interface CountersTable {
   instance: string;
   name: string;
   value: number;
+}
+
+/** One change of a worker, until the source that asked for the worker took it. */
+export const newsColumns = {
+  id: generatedId,
+  instance: text,
+  origin_kind: text,
+  origin_uid: text,
+  origin_index: integer,
+  what: newsWhat,
+  at: integer,
+  /** Empty where the origin was withdrawn before it had a worker. */
+  queue: text,
+  worker_id: integerOrNull,
+  status: knownStatus,
+  computing_site: textOrNull,
+  resource_type: textOrNull,
+  job_type: textOrNull,
+  n_core: integerOrNull,
+  min_ram_count: integerOrNull,
+  batch_id: textOrNull,
+  native_status: textOrNull,
+  native_exit_code: integerOrNull,
+  error_code: textOrNull,
+  diag_message: textOrNull,
+  node_id: textOrNull,
+  computing_element: textOrNull,
+  creation_time: integerOrNull,
+  submit_time: integerOrNull,
+  start_time: integerOrNull,
+  end_time: integerOrNull,
+} as const;
+export type NewsTable = TableOf<typeof newsColumns>;
+
+/** The work of workers that may still be started. */
+export const payloadColumns = {
+  id: generatedId,
+  instance: text,
+  payload_id: text,
+  /** JSON of the payload, in which secret files have no content. */
+  content: text,
+  /** JSON of the contents of its secret files, in their order. Null: it has none, or a backup left them out. */
+  secret: textOrNull,
+} as const;
+export type PayloadsTable = TableOf<typeof payloadColumns>;
+
+/** An origin that never gets a worker again, and has no row among the workers. */
+export const spentOriginColumns = {
+  instance: text,
+  origin_kind: text,
+  origin_uid: text,
+  origin_index: integer,
+  /** The queue of its worker; empty for a withdrawn one. */
+  queue: text,
+  /** Its worker, whose row was deleted; null where it was withdrawn before it had one. */
+  worker_id: integerOrNull,
+  status: knownStatus,
+  end_time: integerOrNull,
+  /** When the worker was swept, or the origin withdrawn. */
+  time: integer,
+} as const;
+export type SpentOriginsTable = TableOf<typeof spentOriginColumns>;
+
+/** A request of an operator. */
+export interface RequestsTable {
+  id: string;
+  instance: string;
+  /** The asker's own name for it; null = none. */
+  key: string | null;
+  /** Tells a request with the same key that asks for the same. */
+  digest: string | null;
+  queue: string;
+  count: number;
+  requirements: string;
+  /** JSON of its payload; null: it has none, or none that is still needed. */
+  content: string | null;
+  /** JSON list of the parts that its payload had. */
+  parts: string;
+  asked_by: 'command-line' | 'http';
+  creation_time: number;
+  withdrawn_time: number | null;
+  withdraw_reason: string | null;
+  /** When the ends of its workers were asked for, once it was taken back. */
+  ended_time: number | null;
+  /** When all its workers had rows. */
+  served_time: number | null;
 }

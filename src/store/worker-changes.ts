@@ -17,4 +17,6 @@ export interface WorkerChange extends Known<WorkerFacts> {
   /** JSON texts. */
   readonly handle?: string;
   readonly detail?: string;
+  /** Its payload, where the worker leaves `pending` by this change: it is wiped unless another pending worker needs it. */
+  readonly payloadId?: string;
 }

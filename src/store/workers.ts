@@ -1,5 +1,5 @@
 import type { FinalStatus, WorkerStatus } from '../worker/status.ts';
-import type { Worker } from '../worker/worker.ts';
+import type { Worker, WorkerToStart } from '../worker/worker.ts';
 import type { ConfigPlace } from './config-places.ts';
 import type { WorkerRecord } from './rows.ts';
 import type { TransitionRow } from './tables.ts';
@@ -20,6 +20,14 @@ export interface LiveRow {
   readonly node: string | null;
   readonly computingElement: string | null;
   readonly startTime: number | null;
+  readonly payloadId: string | null;
+}
+
+/** The workers of an adoption that have rows now, by id. */
+export interface Adopted {
+  readonly recorded: ReadonlySet<number>;
+  /** Those among them whose end was asked for, because their origin was withdrawn. */
+  readonly ended: ReadonlySet<number>;
 }
 
 export interface WorkerFilter {
@@ -60,8 +68,22 @@ export type MissedScope =
 
 /** Workers and their history. */
 export interface WorkerStore {
-  /** Records these intents, all or none: when this returns they survive a power cut. */
-  insert(workers: readonly Worker[], status: WorkerStatus, at: number, source: string): Promise<void>;
+  /**
+   * Records these intents with their payloads: when this returns they survive a power cut. Left out are those whose origin has
+   * had its worker or was withdrawn. All others are recorded, or none.
+   * @returns the ids of those that were recorded
+   */
+  insert(
+    workers: readonly WorkerToStart[],
+    status: WorkerStatus,
+    at: number,
+    source: string,
+  ): Promise<ReadonlySet<number>>;
+  /**
+   * Records workers that live without a row. Left out are those whose origin has another worker. The end of those whose
+   * origin was withdrawn is asked for at once.
+   */
+  adopt(workers: readonly Worker[], status: WorkerStatus, at: number): Promise<Adopted>;
   /** Writes all changes at once, with their history; @returns the ids whose status was not `from` any more. */
   apply(changes: readonly WorkerChange[]): Promise<number[]>;
   /** Counts a further attempt, before it is made; @returns those that may have one: still pending, no end asked for. */

@@ -13,7 +13,7 @@ export interface OriginFilter {
 
 /** One change of a worker, with all that is known of the worker after it. */
 export interface WorkerNews {
-  /** Grows from news to news of one source. */
+  /** Grows from news to news of one source. 0 for `known`, which answers a question and stands in no order. */
   readonly sequence: number;
   /** ms UTC. */
   readonly at: number;
@@ -23,6 +23,7 @@ export interface WorkerNews {
    */
   readonly what: 'added' | 'changed' | 'swept' | 'known';
   readonly origin: OriginKey;
+  /** Empty where the origin was withdrawn before it had a worker. */
   readonly queue: string;
   readonly worker: KnownWorker;
 }
@@ -33,6 +34,11 @@ export interface KnownWorker {
   readonly workerId: number | null;
   /** `withdrawn`: the source ended the origin before it had a worker, and will never get one for it. */
   readonly status: WorkerStatus | 'withdrawn';
+  readonly computingSite: string | null;
+  readonly resourceType: string | null;
+  readonly jobType: string | null;
+  readonly nCore: number | null;
+  readonly minRamCount: number | null;
   readonly batchId: string | null;
   readonly nativeStatus: string | null;
   readonly exitCode: number | null;
@@ -40,6 +46,8 @@ export interface KnownWorker {
   readonly diagMessage: string | null;
   readonly node: string | null;
   readonly computingElement: string | null;
+  /** When its intent was recorded, or it was adopted. */
+  readonly creationTime: number | null;
   readonly submitTime: number | null;
   readonly startTime: number | null;
   readonly endTime: number | null;

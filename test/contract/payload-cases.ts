@@ -42,6 +42,23 @@ export interface PayloadBackend {
   clean(): Promise<void>;
 }
 
+/** One submitter for workers of several queues, each by its own. */
+export function byQueue<Queue extends string>(submitters: Readonly<Record<Queue, Submitter>>): Submitter {
+  const all = Object.values<Submitter>(submitters);
+  const [first] = all;
+  if (first === undefined) throw new Error('there are no queues');
+  return {
+    preflight: (signal) => first.preflight(signal),
+    find: (workers, signal) => first.find(workers, signal),
+    submit: async (workers, signal) => {
+      const outcomes = new Map<number, SubmitOutcome>();
+      for (const [queue, some] of Map.groupBy(workers, (worker) => worker.queue as Queue))
+        for (const [id, outcome] of await submitters[queue].submit(some, signal)) outcomes.set(id, outcome);
+      return outcomes;
+    },
+  };
+}
+
 /** Witnesses what it sees. Plain sh, with the tools of busybox. */
 const witness = `#!/bin/sh
 hex() { od -An -v -tx1 | tr -d ' \\n'; echo; }

@@ -75,11 +75,11 @@ describe('a configuration for workers that are where their queue leads no more',
     expect(followed.map(({ configId }) => configId)).to.deep.equal([12]);
   });
 
-  it("else the queue's own with the plugins of another that is there, which asks for no workers", async () => {
+  it("else the queue's own with the plugins of another that is there", async () => {
     running = [runtime(1, config('Q', 'new')), runtime(3, config('N', 'old'))];
     expect(await homes.configFor('Q', 'old')).to.equal(99);
     const [lent] = followed;
-    expect(lent?.config).to.include({ name: 'Q', demand: 'none', configDir: '/etc/N' });
+    expect(lent?.config).to.include({ name: 'Q', configDir: '/etc/N' });
     const modules = Object.entries(lent?.config.plugins ?? {}).map(([kind, { module }]) => [kind, module]);
     expect(Object.fromEntries(modules)).to.deep.equal({
       submitter: 'of N',
@@ -92,7 +92,7 @@ describe('a configuration for workers that are where their queue leads no more',
   it('is there for a queue that runs no more, too', async () => {
     running = [runtime(3, config('N', 'old'))];
     expect(await homes.configFor('Q', 'old')).to.equal(99);
-    expect(followed[0]?.config).to.include({ name: 'Q', demand: 'none' });
+    expect(followed[0]?.config).to.include({ name: 'Q' });
   });
 
   it('is held from the moment on in which it is found, on every path', async () => {

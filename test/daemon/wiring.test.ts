@@ -71,6 +71,7 @@ function wiringOf(...recorders: readonly Recorder[]) {
     find: registry.find.bind(registry),
     names: registry.names.bind(registry),
     choices: registry.choices.bind(registry),
+    sources: registry.sources,
     failure: () => undefined,
   };
   const { factoryId, harvesterId, log } = pluginContext();

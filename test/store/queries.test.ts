@@ -14,6 +14,7 @@ import type { Dialect } from '../../src/store/dialect.ts';
 import { storeOn } from '../../src/store/store.ts';
 import type { Tables } from '../../src/store/tables.ts';
 import { ThresherError } from '../../src/worker/errors.ts';
+import type { WorkerToStart } from '../../src/worker/worker.ts';
 import { parts, type Queries, recordingStore } from '../support/recording-store.ts';
 import { workerOf } from '../support/samples.ts';
 import { sqliteWords } from './sqlite-words.ts';
@@ -25,6 +26,15 @@ const retention = { endedBefore: past, sweptBefore: 30, unusedBefore: 30, curren
 const step = { at: 20, source: 'monitor' } as const;
 const place = { queue: 'Q', configId: 1, placement: 'local:/work' };
 const report = { queue: 'Q', queueStatus: 'online', limits: {}, reasons: [], reportTime: 1 };
+const payload = { files: [{ name: 'key', mode: 0o600, content: 'c2VjcmV0', secret: true }] };
+/** A worker that a source named, with work for it. */
+const named = (workerId: number): WorkerToStart => ({
+  ...workerOf(workerId, {
+    origin: { kind: 'toy', uid: `t${workerId}`, index: 0 },
+    payloadId: String(workerId),
+  }),
+  payload,
+});
 const orphan = { connection: 'c', place: 'p', workerId: 5, queue: 'Q', why: 'x', seenTime: 1 };
 
 /** One call of everything that asks the database, and variants where these have a text of their own; in this order. */
@@ -54,6 +64,8 @@ const calls: readonly (readonly [name: string, call: (store: Queries) => Promise
         'x',
       ),
   ],
+  ['workers.insert of named ones', ({ workers }) => workers.insert([named(6), named(7)], 'pending', 10, 'x')],
+  ['workers.adopt', ({ workers }) => workers.adopt([named(8)], 'pending', 10)],
   ['workers.nextAttempt', ({ workers }) => workers.nextAttempt([1, 2], 11)],
   [
     'workers.apply',
@@ -107,7 +119,46 @@ const calls: readonly (readonly [name: string, call: (store: Queries) => Promise
     (store) => store.retention.due({ ...retention, currentConfigs: undefined }),
   ],
   ['retention.prune', (store) => store.retention.prune(retention, async () => true)],
+  ['payloads.byIds', ({ payloads }) => payloads.byIds(['6', '7'])],
+  [
+    'workers.apply of one with a payload',
+    ({ workers }) =>
+      workers.apply([{ ...step, workerId: 6, from: 'pending', to: 'running', payloadId: '6' }]),
+  ],
+  ['payloads.wipeUnneeded', ({ payloads }) => payloads.wipeUnneeded()],
+  ['origins.known', ({ origins }) => origins.known('toy', [{ uid: 't6', index: 0 }])],
+  ['origins.find', ({ origins }) => origins.find('toy', [{ uid: 't6', index: 0 }, { uid: 't7' }])],
+  ['origins.end', ({ origins }) => origins.end('toy', [{ uid: 't9', index: 0 }], 'x', 30)],
+  [
+    'workers.insert where a source listens',
+    ({ news, workers }) => {
+      news.listen(new Set(['toy']));
+      return workers.insert([named(16)], 'pending', 10, 'x');
+    },
+  ],
+  [
+    'workers.apply where a source listens',
+    ({ workers }) => workers.apply([{ ...step, workerId: 16, from: 'pending', to: 'finished' }]),
+  ],
+  ['workers.markSwept where a source listens', ({ workers }) => workers.markSwept([16], 25)],
+  [
+    'origins.end where a source listens',
+    ({ origins }) => origins.end('toy', [{ uid: 't10', index: 0 }], 'x', 30),
+  ],
+  ['news.next', ({ news }) => news.next('toy', 5)],
+  ['news.backlog', ({ news }) => news.backlog()],
+  ['news.drop', ({ news }) => news.drop(5, 5)],
+  ['news.taken', ({ news }) => news.taken('toy', 1)],
+  [
+    'retention.prune of named ones',
+    async ({ news, retention: prune }) => {
+      await news.taken('toy', 1e9);
+      await prune.prune(retention, async () => true);
+    },
+  ],
 ];
+/** They ask the memory alone. */
+const withoutQuery = ['retention.vacuum', 'news.listen', 'news.written'];
 
 /** Another database, as far as texts go: PostgreSQL's words, and none of a driver. */
 const otherDialect: Dialect = {
@@ -119,6 +170,7 @@ const otherDialect: Dialect = {
   tableBy: (table) => sql.raw(table),
   unindexed: (column) => sql.raw(column),
   greatest: (one, other) => sql`greatest(${one}, ${other})`,
+  erasing: (_, work) => work(),
 };
 
 /** The texts that a store sends to a database that answers nothing. */
@@ -169,7 +221,7 @@ describe('the queries of the store', () => {
     );
     await close();
     const asked = new Set(calls.map(([name]) => name.split(' ')[0]));
-    expect([...asked].sort()).to.deep.equal(methods.filter((name) => name !== 'retention.vacuum').sort());
+    expect([...asked].sort()).to.deep.equal(methods.filter((name) => !withoutQuery.includes(name)).sort());
   });
 
   // A text that changes unseen may read every worker where an index has the answer. WRITE_QUERIES=1 writes the file anew.
@@ -202,6 +254,26 @@ describe('the queries of the store', () => {
           1,
           'x',
         ),
+      (ids: number[]) =>
+        store.workers.insert(
+          ids.map((id) => named(ids.length * 1000 + id + 100_000)),
+          'pending',
+          1,
+          'x',
+        ),
+      (ids: number[]) =>
+        store.origins.known(
+          'toy',
+          ids.map((index) => ({ uid: 'u', index })),
+        ),
+      (ids: number[]) =>
+        store.origins.end(
+          'toy',
+          ids.map((index) => ({ uid: `${ids.length}`, index })),
+          'x',
+          1,
+        ),
+      (ids: number[]) => store.payloads.byIds(ids.map(String)),
       (ids: number[]) => store.workers.byIds(ids),
       (ids: number[]) => store.workers.markSwept(ids, 1),
       (ids: number[]) =>

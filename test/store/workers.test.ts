@@ -92,13 +92,21 @@ describe('the store of workers', () => {
     expect(all).to.include({ status: 'pending', workers: 2001, cores: 2001, memory: 2001 * 2000 });
   });
 
-  it('never gives the same origin two workers, and records none of the batch then', async () => {
+  it('never gives the same id to two workers, and records none of the batch then', async () => {
     await insert(1);
-    const twice = workerOf(3, { origin: workerOf(1).origin });
-    const error = await thrownBy(store.workers.insert([workerOf(2), twice], 'pending', 1, 'submitter'));
-    expect(error).to.have.property('code', 'SQLITE_CONSTRAINT_UNIQUE');
+    const error = await thrownBy(store.workers.insert([workerOf(2), workerOf(1)], 'pending', 1, 'submitter'));
+    expect(error).to.have.property('code', 'SQLITE_CONSTRAINT_PRIMARYKEY');
     expect(ids(await store.workers.list({}))).to.deep.equal([1]);
     expect(await store.workers.history(2)).to.deep.equal([]);
+  });
+
+  it('never gives the same origin two workers, and records the others', async () => {
+    await insert(1);
+    const twice = workerOf(3, { origin: workerOf(1).origin });
+    const recorded = await store.workers.insert([workerOf(2), twice], 'pending', 1, 'submitter');
+    expect([...recorded]).to.deep.equal([2]);
+    expect(ids(await store.workers.list({}))).to.deep.equal([1, 2]);
+    expect(await store.workers.history(3)).to.deep.equal([]);
   });
 
   it('writes a change with all its facts and its history at once', async () => {

@@ -18,6 +18,9 @@ export const parts = [
   'orphans',
   'retention',
   'figures',
+  'news',
+  'origins',
+  'payloads',
 ] as const;
 export type Queries = Pick<Store, (typeof parts)[number]>;
 

@@ -2,13 +2,14 @@ import type { QueueRuntime } from '../../src/agents/queue-runtime.ts';
 import type { QueueConfig } from '../../src/config/queues/queues.ts';
 import type {
   CheckResult,
-  Demand,
   FindOutcome,
   GoneOutcome,
   Preflight,
   SubmitOutcome,
+  Wanted,
   Worker,
 } from '../../src/plugins/contracts/index.ts';
+import { payloadParts } from '../../src/worker/payload.ts';
 import type { AgentParts } from './agent-context.ts';
 import { configOf, requirements } from './samples.ts';
 
@@ -21,7 +22,7 @@ const idsOf = (workers: readonly Worker[]) => workers.map(({ workerId }) => work
 export class ScriptedQueue {
   readonly journal: string[] = [];
   readonly runtime: QueueRuntime;
-  demand: (signal: AbortSignal) => Promise<Demand>;
+  demand: (signal: AbortSignal) => Promise<Omit<Wanted, 'requests'>>;
   preflight: (signal: AbortSignal) => Promise<Preflight> = async () => ({ problems: [] });
   submit: (worker: Worker) => SubmitOutcome | undefined = ({ workerId }) => ({
     kind: 'accepted',
@@ -56,13 +57,20 @@ export class ScriptedQueue {
       current,
       requirements,
       messenger: undefined,
-      demand: {
-        kind: 'fill',
-        groups: (_, signal) => {
-          journal.push('demand');
-          return this.demand(signal);
+      sources: [
+        {
+          kind: 'fill',
+          own: true,
+          options: {},
+          source: {
+            wanted: async (_, signal) => {
+              journal.push('demand');
+              return { requests: [], ...(await this.demand(signal)) };
+            },
+          },
         },
-      },
+      ],
+      payload: payloadParts,
       submitter: {
         preflight: (signal) => {
           journal.push('preflight');

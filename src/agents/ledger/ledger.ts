@@ -2,10 +2,11 @@ import type { Log } from '../../plugins/contracts/index.ts';
 import type { ConfigPlace } from '../../store/config-places.ts';
 import type { Store } from '../../store/store.ts';
 import type { WorkerChange } from '../../store/worker-changes.ts';
-import type { WorkerFilter } from '../../store/workers.ts';
+import type { Adopted, WorkerFilter } from '../../store/workers.ts';
 import type { Clock } from '../../util/clock.ts';
+import type { OriginKey } from '../../worker/news.ts';
 import { mayBecome, type WorkerStatus } from '../../worker/status.ts';
-import type { Worker } from '../../worker/worker.ts';
+import type { Worker, WorkerToStart } from '../../worker/worker.ts';
 import type { Emit, WorkerChanged } from '../events.ts';
 import { InFlight } from './in-flight.ts';
 import { LiveTable } from './live-table.ts';
@@ -18,7 +19,7 @@ export type Change = Omit<WorkerChange, 'from' | 'at'>;
  *
  * 1. Changes of status run one after the other: each is judged by the status that the one before it left.
  * 2. New rows (`intend`, `adopt`) need no turn: no change can name a worker before its row is there.
- * 3. Further attempts, requests to end and moves to another configuration need none either: the database checks their
+ * 3. Further attempts, requests to end, withdrawn origins and moves to another configuration need none either: the database checks their
  *    condition in the statement itself. A sweep's mark is for ended workers, whose status changes no more.
  * 4. Nothing else writes these rows, except that the pruner and `thresher db prune` delete those of swept workers.
  */
@@ -31,6 +32,8 @@ export class Ledger {
   readonly #events: Emit;
   /** The end of the last change that was asked for. */
   #queue: Promise<void> = Promise.resolve();
+  /** New rows that are being written now. */
+  readonly #additions = new Set<Promise<unknown>>();
 
   constructor(store: Store, clock: Clock, log: Log, events: Emit) {
     this.#store = store;
@@ -43,14 +46,27 @@ export class Ledger {
     this.live.load(await this.#store.workers.liveRows());
   }
 
-  /** Records intents: what is not written here may not be submitted. */
-  async intend(workers: readonly Worker[]): Promise<void> {
-    await this.#add(workers, 'pending', 'submitter');
+  /**
+   * Records intents: what is not written here may not be submitted. An origin that has had its worker, or was withdrawn, gets
+   * no other one.
+   * @returns the ids of the workers that were recorded
+   */
+  async intend(workers: readonly WorkerToStart[]): Promise<ReadonlySet<number>> {
+    const now = this.#clock.now();
+    return this.#add(workers, 'pending', async () => {
+      const recorded = await this.#store.workers.insert(workers, 'pending', now, 'submitter');
+      return { recorded, ended: new Set<number>() };
+    });
   }
 
-  /** Records workers that were found without a row; `pending` where it is not known whether they ever began. */
-  async adopt(workers: readonly Worker[], status: 'pending' | 'submitted'): Promise<void> {
-    if (workers.length > 0) await this.#add(workers, status, 'adoption');
+  /**
+   * Records workers that were found without a row; `pending` where it is not known whether they ever began.
+   * @returns the ids of those that have rows now: the origin of another may have a worker already
+   */
+  async adopt(workers: readonly Worker[], status: 'pending' | 'submitted'): Promise<ReadonlySet<number>> {
+    if (workers.length === 0) return new Set();
+    const now = this.#clock.now();
+    return this.#add(workers, status, () => this.#store.workers.adopt(workers, status, now));
   }
 
   /**
@@ -79,11 +95,12 @@ export class Ledger {
         this.#log.warn('transition refused', { workerId, from: worker.status, to, source });
       } else if (allowed.has(change.workerId)) {
         this.#log.error('two changes of one worker at once', { workerId: change.workerId, to: change.to });
-      } else allowed.set(change.workerId, { ...change, from: worker.status, at });
+      } else allowed.set(change.workerId, this.#changeOf(change, worker.status, at));
     }
     if (allowed.size === 0) return new Set();
     const refused = await this.#guard(this.#store.workers.apply([...allowed.values()]));
     if (refused.length > 0) this.#log.error('database and memory disagree', { workerIds: refused });
+    this.#tellNews();
     for (const workerId of refused) allowed.delete(workerId);
     const changed: WorkerChanged[] = [];
     for (const { workerId, from, to, handle, error } of allowed.values()) {
@@ -95,14 +112,22 @@ export class Ledger {
     return new Set(allowed.keys());
   }
 
+  /** A worker that leaves `pending` needs its payload no more. */
+  #changeOf(change: Change, from: WorkerStatus, at: number): WorkerChange {
+    const payloadId =
+      from === 'pending' && change.to !== 'pending' ? this.live.payloadOf(change.workerId) : undefined;
+    return payloadId === undefined ? { ...change, from, at } : { ...change, from, at, payloadId };
+  }
+
   /** Counts a further attempt of each, before it is made; @returns those that may have one: still pending, no end asked for. */
   attemptAgain(workerIds: readonly number[]): Promise<ReadonlySet<number>> {
     return this.#guard(this.#store.workers.nextAttempt(workerIds, this.#clock.now()));
   }
 
   /** Notes that nothing of these ended workers is left on a backend. */
-  markSwept(workerIds: readonly number[]): Promise<void> {
-    return this.#guard(this.#store.workers.markSwept(workerIds, this.#clock.now()));
+  async markSwept(workerIds: readonly number[]): Promise<void> {
+    await this.#guard(this.#store.workers.markSwept(workerIds, this.#clock.now()));
+    this.#tellNews();
   }
 
   /** Gives the workers of one place another configuration, by which they are followed; @returns how many. */
@@ -121,33 +146,89 @@ export class Ledger {
     reason: string,
   ): Promise<number> {
     const asked = await this.#guard(this.#store.workers.requestKill(filter, reason, this.#clock.now()));
+    await this.#killed(asked);
+    return asked.length;
+  }
+
+  /**
+   * Ends these origins for good: asks for the end of their living workers, and withdraws those that have no worker.
+   * @returns how many workers had not been asked to end before
+   */
+  async endOrigins(kind: string, origins: readonly OriginKey[], reason: string): Promise<number> {
+    const asked = await this.#guard(this.#store.origins.end(kind, origins, reason, this.#clock.now()));
+    await this.#killed(asked);
+    this.#tellNews();
+    return asked.length;
+  }
+
+  async #killed(asked: readonly { readonly workerId: number; readonly queue: string }[]): Promise<void> {
+    if (asked.length === 0) return;
+    // The row of a new worker is there a moment before the live table has the worker.
+    if (asked.some(({ workerId }) => this.live.get(workerId) === undefined)) {
+      await Promise.allSettled([...this.#additions]);
+    }
     for (const { workerId } of asked) {
       const worker = this.live.get(workerId);
       if (worker !== undefined) worker.killed = true;
     }
-    if (asked.length > 0) this.#events.emit('killRequested', { workers: asked });
-    return asked.length;
+    this.#events.emit('killRequested', { workers: asked });
   }
 
-  async #add(workers: readonly Worker[], status: WorkerStatus, source: string): Promise<void> {
-    await this.#guard(this.#store.workers.insert(workers, status, this.#clock.now(), source));
-    for (const { workerId, queue, placement, configId } of workers) {
+  async #add(
+    workers: readonly Worker[],
+    status: WorkerStatus,
+    insert: () => Promise<Adopted>,
+  ): Promise<ReadonlySet<number>> {
+    const addition = this.#insert(workers, status, insert);
+    this.#additions.add(addition);
+    try {
+      return await addition;
+    } finally {
+      this.#additions.delete(addition);
+    }
+  }
+
+  async #insert(
+    workers: readonly Worker[],
+    status: WorkerStatus,
+    insert: () => Promise<Adopted>,
+  ): Promise<ReadonlySet<number>> {
+    const { recorded, ended } = await this.#guard(insert());
+    const added =
+      recorded.size === workers.length ? workers : workers.filter((one) => recorded.has(one.workerId));
+    for (const { workerId, queue, placement, configId, payloadId } of added) {
       const worker = {
         workerId,
         queue,
         placement,
         configId,
         status,
-        killed: false,
+        killed: ended.has(workerId),
         fingerprint: 0,
         seenIn: 0,
       };
-      this.live.add(worker, status !== 'pending');
+      this.live.add(worker, status !== 'pending', payloadId);
     }
-    const added = { from: undefined, to: status, code: undefined };
-    this.#events.emit('workersChanged', {
-      workers: workers.map(({ workerId, queue }) => ({ workerId, queue, ...added })),
-    });
+    this.#tellNews();
+    if (added.length > 0) {
+      this.#events.emit('workersChanged', {
+        workers: added.map(({ workerId, queue }) => ({
+          workerId,
+          queue,
+          from: undefined,
+          to: status,
+          code: undefined,
+        })),
+      });
+    }
+    const toEnd = added.filter(({ workerId }) => ended.has(workerId));
+    if (toEnd.length > 0) this.#events.emit('killRequested', { workers: toEnd });
+    return recorded;
+  }
+
+  #tellNews(): void {
+    const kinds = this.#store.news.written();
+    if (kinds.size > 0) this.#events.emit('newsWritten', { kinds });
   }
 
   async #guard<T>(work: Promise<T>): Promise<T> {

@@ -31,6 +31,9 @@ export class LiveTable {
   /** Ids of those of which no handle is known: few, and asked for in every pass. */
   readonly #unconfirmed = new Set<number>();
 
+  /** Payloads of those that may still be started. */
+  readonly #payloads = new Map<number, string>();
+
   get size(): number {
     return this.#workers.size;
   }
@@ -42,6 +45,7 @@ export class LiveTable {
       this.add(
         { workerId, queue, placement, configId, status, killed, fingerprint, seenIn: notSeenYet },
         row.confirmed,
+        row.payloadId ?? undefined,
       );
     }
   }
@@ -50,19 +54,27 @@ export class LiveTable {
     return this.#workers.get(workerId);
   }
 
-  add(worker: LiveWorker, confirmed: boolean): void {
+  add(worker: LiveWorker, confirmed: boolean, payloadId?: string): void {
     this.#workers.set(worker.workerId, worker);
+    if (payloadId !== undefined && worker.status === 'pending')
+      this.#payloads.set(worker.workerId, payloadId);
     if (!confirmed) this.#unconfirmed.add(worker.workerId);
   }
 
   /** Follows a change that is in the database; a worker that ended is forgotten. */
   update(workerId: number, status: WorkerStatus, confirmed: boolean): void {
     if (confirmed || isFinal(status)) this.#unconfirmed.delete(workerId);
+    if (status !== 'pending') this.#payloads.delete(workerId);
     if (isFinal(status)) this.#workers.delete(workerId);
     else {
       const worker = this.#workers.get(workerId);
       if (worker !== undefined) worker.status = status;
     }
+  }
+
+  /** The payload that this worker may still need: only a pending one is ever started. */
+  payloadOf(workerId: number): string | undefined {
+    return this.#payloads.get(workerId);
   }
 
   /**

@@ -11,6 +11,7 @@ import type { AgentStore } from '../agent-store.ts';
 import type { Emit } from '../events.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Clock } from '../../util/clock.ts';
+import { takenOrigins, whyTaken } from './origins.ts';
 import { SharedFactory } from './shared-factory.ts';
 
 /** The judgement of an object that carries our mark. */
@@ -45,6 +46,11 @@ export function judge(
   const config = configId(identity.queue);
   if (config === undefined) return { kind: 'orphan', why: `its queue ${identity.queue} is not configured` };
   return { kind: 'adopt', worker: { ...identity, placement, configId: config, handle } };
+}
+
+interface Judged {
+  readonly found: Found;
+  readonly verdict: Verdict;
 }
 
 /** The configurations that one pass adopts workers with. Each is followed until the pass releases it. */
@@ -136,7 +142,7 @@ export class ReconcilerAgent {
     }
   }
 
-  async #judgeAll(homes: PassHomes): Promise<{ found: Found; verdict: Verdict }[]> {
+  async #judgeAll(homes: PassHomes): Promise<Judged[]> {
     const { store } = this.#parts;
     const { live } = this.#parts.ledger;
     // A worker that is confirmed only while the listing is under way may be younger than the listing.
@@ -149,14 +155,18 @@ export class ReconcilerAgent {
     await store.ids.raise(ids.reduce((highest, id) => Math.max(highest, id), 0) + 1);
     const rows = await store.workers.fates(ids);
     const rowOf = ({ identity }: Found) => identity && rows.get(identity.workerId);
-    const configs = await configsOf(
-      first.filter((found) => rowOf(found) === undefined),
-      homes,
+    const strangers = first.filter((found) => rowOf(found) === undefined);
+    const configs = await configsOf(strangers, homes);
+    const taken = await takenOrigins(
+      store.origins,
+      strangers.flatMap(({ identity }) => identity ?? []),
     );
-    const judgeOne = (found: Found) => ({
-      found,
-      verdict: judge(found, rowOf(found), this.#connection.name, (queue) => configs.get(queue)),
-    });
+    const judgeOne = (found: Found): Judged => {
+      const owner = taken.get(found.identity?.workerId ?? 0);
+      if (owner !== undefined) return { found, verdict: { kind: 'orphan', why: whyTaken(owner) } };
+      const configOf = (queue: string) => configs.get(queue);
+      return { found, verdict: judge(found, rowOf(found), this.#connection.name, configOf) };
+    };
     this.#lookForAnother(first.map((found) => ({ found, hasRow: rowOf(found) !== undefined })));
     const judged = first.map(judgeOne);
     // The rows were read after the listing: who ended or was swept in between only looks like an orphan. What is listed
@@ -190,20 +200,27 @@ export class ReconcilerAgent {
 
   async #reconcile(homes: PassHomes): Promise<void> {
     const { ledger, store, log, clock, events } = this.#parts;
-    const judged = await this.#judgeAll(homes);
-    const adopted = judged.flatMap(({ found: { observation }, verdict }) =>
+    const all = await this.#judgeAll(homes);
+    const adopted = all.flatMap(({ found: { observation }, verdict }) =>
       verdict.kind === 'adopt' ? [{ worker: verdict.worker, seen: observation !== undefined }] : [],
     );
     const workers = (seen: boolean) => adopted.filter((one) => one.seen === seen).map(({ worker }) => worker);
-    await ledger.adopt(workers(true), 'submitted');
+    const seen = await ledger.adopt(workers(true), 'submitted');
     // The submitter settles these: a late start of them must be fenced before anything is concluded.
-    await ledger.adopt(workers(false), 'pending');
-    if (adopted.length > 0) {
+    const unseen = await ledger.adopt(workers(false), 'pending');
+    if (seen.size + unseen.size > 0) {
       log.warn('adopted workers without a row', {
         connection: this.#connection.name,
-        workers: adopted.length,
+        workers: seen.size + unseen.size,
       });
     }
+    // Two that were listed at once may have the same origin.
+    const judged = all.map((one): Judged => {
+      if (one.verdict.kind !== 'adopt') return one;
+      const { workerId } = one.verdict.worker;
+      if (seen.has(workerId) || unseen.has(workerId)) return one;
+      return { found: one.found, verdict: { kind: 'orphan', why: whyTaken(undefined) } };
+    });
     const observed = judged.flatMap(({ found, verdict }) =>
       verdict.kind === 'adopt' && found.observation !== undefined
         ? [observationChange(found.observation, false)]

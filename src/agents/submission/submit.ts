@@ -1,7 +1,7 @@
 import type { Log, SubmitOutcome } from '../../plugins/contracts/index.ts';
 import type { Clock } from '../../util/clock.ts';
 import { ThresherError, toReason } from '../../worker/errors.ts';
-import type { Worker, WorkerError } from '../../worker/worker.ts';
+import type { WorkerError, WorkerToStart } from '../../worker/worker.ts';
 import type { AgentStore } from '../agent-store.ts';
 import type { Emit } from '../events.ts';
 import type { Ledger } from '../ledger/ledger.ts';
@@ -9,6 +9,7 @@ import { noOutcome, submitChange } from '../ledger/outcomes.ts';
 import type { PluginCalls } from '../plugin-calls.ts';
 import type { QueueRuntime, Step } from '../queue-runtime.ts';
 import type { QueueLimits } from './limit.ts';
+import { payloadLost, withPayloads } from './payloads.ts';
 
 export interface SenderParts {
   readonly clock: Clock;
@@ -34,14 +35,14 @@ export class IntentSender {
   }
 
   /** Sends new intents, unless an operator closed the queue since the last look at the limits. */
-  async sendNew(workers: readonly Worker[]): Promise<void> {
+  async sendNew(workers: readonly WorkerToStart[]): Promise<void> {
     const control = await this.#parts.store.queues.control(this.#runtime.config.name);
     if (control === undefined) await this.send(workers);
     else await this.#withdraw(workers, control.mode);
   }
 
   /** Sends workers whose intents are committed and that are held. @throws ThresherError `submit-failed` where none was accepted */
-  async send(workers: readonly Worker[]): Promise<void> {
+  async send(workers: readonly WorkerToStart[]): Promise<void> {
     const { ledger, clock, log, events, step } = this.#parts;
     const { config } = this.#runtime;
     if (workers.length === 0) return;
@@ -67,7 +68,7 @@ export class IntentSender {
   }
 
   /** Nothing was sent of these intents. */
-  async #withdraw(workers: readonly Worker[], mode: string): Promise<void> {
+  async #withdraw(workers: readonly WorkerToStart[], mode: string): Promise<void> {
     const { ledger, clock } = this.#parts;
     const error = { code: 'killed', message: `the queue was ${mode} before it was submitted` };
     const endTime = clock.now();
@@ -76,9 +77,11 @@ export class IntentSender {
     );
   }
 
-  async #call(workers: readonly Worker[]): Promise<ReadonlyMap<number, SubmitOutcome>> {
+  async #call(all: readonly WorkerToStart[]): Promise<ReadonlyMap<number, SubmitOutcome>> {
     const { config, submitter } = this.#runtime;
     const outcomes = new Map<number, SubmitOutcome>();
+    const { workers, lost } = await withPayloads(this.#parts.store.payloads, all);
+    for (const workerId of lost) outcomes.set(workerId, payloadLost);
     const paths = workers.flatMap(({ accessPoint }) => (accessPoint === undefined ? [] : [accessPoint]));
     const failed = await this.#setUp(paths);
     const ready = workers.filter((worker) => {

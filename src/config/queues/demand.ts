@@ -1,5 +1,4 @@
-import type { AnyDefinition } from '../../plugins/contracts/index.ts';
-import type { Reason } from '../../worker/reason.ts';
+import type { AnyDefinition, PayloadPart, SourceDefinition } from '../../plugins/contracts/index.ts';
 import {
   type Bound,
   coresBound,
@@ -10,61 +9,55 @@ import {
 } from '../../limits/formulas.ts';
 import { whyClosed } from '../../limits/limiters.ts';
 import type { Limits } from '../../limits/limits.ts';
-import { type ChosenDemand, coresOf } from './queue-config.ts';
+import { type ChosenDemand, type ChosenSource, coresOf, type PluginCatalogue } from './queue-config.ts';
 import type { QueueOptions, WorkerOptions } from './queue-schema.ts';
 
 /** The queue's own value comes first, then the daemon's, then the default of its backend. */
 export function demandOf(
-  options: QueueOptions,
-  defaultDemand: 'fill' | 'none' | undefined,
-  submitter: AnyDefinition | undefined,
-): ChosenDemand {
-  if (options.demand !== undefined) return { demand: options.demand, why: 'the queue says so' };
+  options: Pick<QueueOptions, 'demand'>,
+  defaultDemand: string | undefined,
+  submitter: Pick<AnyDefinition, 'name' | 'defaultDemand'> | undefined,
+  catalogue: Pick<PluginCatalogue, 'sources'>,
+): Omit<ChosenDemand, 'source'> {
+  const { demand } = options;
+  if (demand !== undefined)
+    return { demand: typeof demand === 'string' ? demand : demand.name, why: 'the queue says so' };
   if (defaultDemand !== undefined) return { demand: defaultDemand, why: 'submitter.defaultDemand says so' };
   if (submitter?.defaultDemand !== undefined)
     return { demand: submitter.defaultDemand, why: `the default of ${submitter.name}` };
-  return { demand: 'none', why: 'neither the queue (demand) nor submitter.defaultDemand says otherwise' };
+  // Those of thresher come first, so that no third party makes itself the usual one.
+  const usual = catalogue.sources.find((source) => source.usual);
+  return {
+    demand: usual?.name ?? '',
+    why: 'neither the queue (demand) nor submitter.defaultDemand says otherwise',
+  };
 }
 
-/**
- * Why nothing asks for workers of this queue, the daemon's limits aside; empty where something does. Push and slave come
- * first: setting `demand` would change nothing there.
- */
-export function whyNoDemand(
-  { mapType, runMode }: Pick<QueueOptions, 'mapType' | 'runMode'>,
-  demand: ChosenDemand['demand'] | undefined,
-): Reason[] {
-  const reasons: Reason[] = [];
-  if (mapType !== 'NoJob') {
-    const message = `mapType is ${mapType}: its workers need jobs from the PanDA server, which thresher does not take yet; set it to "NoJob" where pilots fetch their own`;
-    reasons.push({ code: 'demand-push', message });
-  }
-  if (runMode === 'slave') {
-    const message =
-      'runMode is slave: the PanDA server sets the number, for which thresher does not ask yet; set it to "self" to fill the queue without';
-    reasons.push({ code: 'demand-slave', message });
-  }
-  // Elsewhere setting `demand` alone changes nothing.
-  if (demand === 'none' && reasons.length === 0) {
-    const message =
-      'demand is none: nothing asks for workers; set demand to "fill" in the queue, or submitter.defaultDemand to "fill" in the settings';
-    reasons.push({ code: 'demand-none', message });
-  }
-  return reasons;
+/** The parts of a payload that a source may give to the workers of a queue, and that these cannot get. */
+export function lackedParts(
+  source: Pick<SourceDefinition, 'payload'>,
+  submitter: Pick<AnyDefinition, 'payload'>,
+): readonly PayloadPart[] {
+  return source.payload.filter((part) => !submitter.payload.includes(part));
 }
 
 /**
  * Why a queue with these options submits nothing however long one waits, all of it, what is to be changed first at the
  * front; empty where it would submit. For those who read a file without the daemon, which asks its limiters besides.
+ * @param isDecided false where a backend that could not be read may bring another source
  */
 export function whyStanding(
   options: QueueOptions,
   limits: Limits,
-  demand: ChosenDemand['demand'] | undefined,
+  source: ChosenSource | undefined,
   worker: WorkerOptions,
+  isDecided = true,
 ): string[] {
   const closed = whyClosed(options.queueStatus);
-  const reasons = [...(closed === undefined ? [] : [closed]), ...whyNoDemand(options, demand)];
+  const { mapType, runMode } = options;
+  const stands = source?.definition.stands({ mapType, runMode, options: source.choice.config }) ?? [];
+  const unwanted = isDecided ? stands : stands.filter(({ code }) => code !== 'demand-none');
+  const reasons = [...(closed === undefined ? [] : [closed]), ...unwanted];
   const limit = whyLimited(options, limits, worker);
   return [...reasons.map(({ message }) => message), ...(limit === undefined ? [] : [limit])];
 }

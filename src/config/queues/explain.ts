@@ -1,3 +1,4 @@
+import type { TSchema } from 'typebox';
 import type { PluginKind } from '../../plugins/contracts/index.ts';
 import { fromPointer, type Located, toPointer } from '../../util/located.ts';
 import { readJsonFile } from '../../util/located-file.ts';
@@ -7,7 +8,7 @@ import type { Limits } from '../../limits/limits.ts';
 import { isObject, type JsonObject } from '../../util/json.ts';
 import { type MergedQueue, mergeQueues } from './merge.ts';
 import { runsManagers } from './credential-managers.ts';
-import type { PluginCatalogue, QueueState, QueueVerdict } from './queue-config.ts';
+import type { ChosenSource, PluginCatalogue, QueueState, QueueVerdict } from './queue-config.ts';
 import type { OptionEffect } from './option-effects.ts';
 import { type QueueFileOptions, QueueReader } from './queue-reader.ts';
 import { mergedSections, QueueOptions, type SectionName, sections } from './queue-schema.ts';
@@ -39,7 +40,7 @@ export interface Explanation {
   readonly line: number;
   readonly template: string | null;
   readonly verdict: QueueVerdict;
-  readonly demand: { readonly value: 'fill' | 'none'; readonly why: string } | null;
+  readonly demand: { readonly value: string; readonly why: string } | null;
   readonly plugins: readonly ExplainedPlugin[];
   /** The connections of the submitter. */
   readonly connections: readonly string[];
@@ -69,14 +70,14 @@ export async function explainQueue(
     demand: demand === undefined ? null : { value: demand.demand, why: demand.why },
     plugins: pluginsOf(queue.values, catalogue),
     connections: connectionsOf(submitter, reader.context) ?? [],
-    values: [...writtenValues(queue, located, reader, verdict), ...defaults(queue, reader)],
+    values: [...writtenValues(queue, located, reader, verdict), ...defaults(queue, reader, demand?.source)],
   };
 }
 
 function pluginsOf(values: JsonObject, catalogue: PluginCatalogue): ExplainedPlugin[] {
   return mergedSections.flatMap((section) => {
     const value = values[section];
-    if (!isObject(value) || section === 'common') return [];
+    if (!isObject(value) || section === 'common' || section === 'demand') return [];
     const name = String(value.name);
     const module = String(value.module);
     return [{ section, name, module, resolved: resolvedTo(section, module, name, catalogue) }];
@@ -173,7 +174,11 @@ function noteOn(effect: OptionEffect | undefined, value: unknown, ofPlugin: bool
 }
 
 /** Values that no file sets: defaults of the queue's own keys and of the plugins that thresher has. */
-function defaults(queue: MergedQueue, reader: QueueReader): ExplainedValue[] {
+function defaults(
+  queue: MergedQueue,
+  reader: QueueReader,
+  source: ChosenSource | undefined,
+): ExplainedValue[] {
   const of = (properties: object, prefix: string, written: JsonObject) =>
     Object.entries(properties as Record<string, { default?: unknown }>)
       .filter(([key, schema]) => schema.default !== undefined && (written[key] ?? undefined) === undefined)
@@ -184,12 +189,16 @@ function defaults(queue: MergedQueue, reader: QueueReader): ExplainedValue[] {
         line: null,
         note: '',
       }));
+  const ofSection = (section: string, schema: TSchema) => {
+    const written = queue.values[section];
+    const { properties = {} } = schema as { properties?: object };
+    return of(properties, `${section}.`, isObject(written) ? written : {});
+  };
   return [
     ...of(QueueOptions.properties, '', queue.values),
-    ...Object.entries(reader.plugins).flatMap(([section, { definition }]) => {
-      const written = queue.values[section];
-      const { properties = {} } = definition.config as { properties?: object };
-      return of(properties, `${section}.`, isObject(written) ? written : {});
-    }),
+    ...Object.entries(reader.plugins).flatMap(([section, { definition }]) =>
+      ofSection(section, definition.config),
+    ),
+    ...(source === undefined ? [] : ofSection('demand', source.definition.queueConfig)),
   ];
 }

@@ -1,13 +1,32 @@
-import type { DefinitionOf, PluginFailure, PluginKind } from '../../plugins/contracts/index.ts';
+import type {
+  DefinitionOf,
+  PluginFailure,
+  PluginKind,
+  SourceDefinition,
+} from '../../plugins/contracts/index.ts';
 import type { Problem } from '../../util/located.ts';
 import type { Limits } from '../../limits/limits.ts';
 import type { JsonObject } from '../../util/json.ts';
 import type { QueueOptions, SectionName, WorkerMakerOptions, WorkerOptions } from './queue-schema.ts';
 
-/** The demand of a queue, and the file or default that chose it. */
+/** The source that a queue names as its demand, and the file or default that chose it. */
 export interface ChosenDemand {
-  readonly demand: 'fill' | 'none';
+  /** Name of the source, which need not exist. */
+  readonly demand: string;
   readonly why: string;
+  /** Undefined where thresher has no such source, or its options are wrong. */
+  readonly source?: ChosenSource;
+}
+
+export interface ChosenSource {
+  readonly definition: SourceDefinition;
+  readonly choice: SourceChoice;
+}
+
+/** The module and the options of a queue's source. JSON: part of the snapshot. */
+export interface SourceChoice {
+  readonly module: string;
+  readonly config: JsonObject;
 }
 
 /** One plugin of a queue: which, and its options as its schema left them. JSON: part of the snapshot. */
@@ -34,7 +53,10 @@ export interface QueueConfig {
   /** Options of its workers. */
   readonly worker: WorkerOptions;
   readonly workerMaker: WorkerMakerOptions;
-  readonly demand: 'fill' | 'none';
+  /** Name of the source that it names as its demand. */
+  readonly demand: string;
+  /** Absent where the name says it all: a built-in source without options. */
+  readonly source?: SourceChoice;
   /** Directory of the queue file: relative paths in options count from it. */
   readonly configDir: string;
   readonly plugins: Readonly<Partial<Record<SectionName, PluginChoice>>>;
@@ -48,6 +70,8 @@ export interface PluginCatalogue {
   names(kind: PluginKind): string[];
   /** The same as data. */
   choices(kind: PluginKind): readonly { readonly module: string; readonly name: string }[];
+  /** All sources, those of thresher first. */
+  readonly sources: readonly SourceDefinition[];
   /** Why a third-party module could not be imported, or is of no use. */
   failure(module: string): PluginFailure | undefined;
 }

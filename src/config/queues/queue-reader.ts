@@ -1,8 +1,9 @@
 import { dirname, resolve } from 'node:path';
 import type { Static, TSchema } from 'typebox';
-import type { AnyDefinition, CheckContext } from '../../plugins/contracts/index.ts';
+import type { AnyDefinition, CheckContext, SourceDefinition } from '../../plugins/contracts/index.ts';
 import { type Located, type Problem, toPointer } from '../../util/located.ts';
 import type { OperatorFiles } from '../../util/operator-files.ts';
+import { builtInSources } from '../../plugins/contracts/source.ts';
 import { check } from '../../util/schema.ts';
 import { judgeAbsent } from './absent-plugin.ts';
 import { chooseOfQueue } from './credential-managers.ts';
@@ -10,14 +11,19 @@ import { type ChosenPlugin, type ChosenPlugins, unsharedConnections } from './co
 import { type HarvesterKind, kindOf } from '../harvester/plugins.ts';
 import { doubtfulLabelWeights, doubtfulStatus } from './doubtful-values.ts';
 import { clampLimits } from './limits.ts';
-import { demandOf, whyStanding } from './demand.ts';
+import { demandOf, lackedParts, whyStanding } from './demand.ts';
+import { findSource, moduleFrom, type SourceModules } from './named-source.ts';
 import { isObject, type JsonObject } from '../../util/json.ts';
 import { type MergedQueue } from './merge.ts';
 import { type OptionEffect, optionEffects, type SectionReader } from './option-effects.ts';
 import {
+  type ChosenDemand,
+  type ChosenSource,
   type CredentialManagerChoice,
   type PluginCatalogue,
+  type QueueConfig,
   type QueueVerdict,
+  type SourceChoice,
   sizesOf,
   stateOf,
 } from './queue-config.ts';
@@ -34,7 +40,11 @@ import { type Remark, remarksOn } from './unread-options.ts';
 export interface QueueFileOptions {
   readonly stateDir: string;
   readonly files: OperatorFiles;
-  readonly defaultDemand: 'fill' | 'none' | undefined;
+  readonly defaultDemand: string | undefined;
+  /** The position of `submitter.defaultDemand` in the settings. */
+  readonly placeOfDefaultDemand?: () => Pick<Problem, 'file' | 'pointer' | 'line'>;
+  /** The modules of sources that the settings bring. */
+  readonly sourceModules?: SourceModules;
   readonly queueList: readonly string[] | undefined;
   /** For `${harvesterID}` in credential managers. */
   readonly harvesterId?: string;
@@ -120,20 +130,21 @@ export class QueueReader {
     await this.#credentials();
     for (const { section, message } of unsharedConnections(this.plugins, this.context))
       this.#problem(toPointer([section]), 'connection-not-shared', message);
+    const demand = checked.ok ? await this.#demand(checked.value) : undefined;
     this.#remarks(remarksOn(this.effects, this.#queue));
     const problems = [...before, ...this.#problems];
     const { template } = this.#queue;
     const about = template === undefined ? {} : { template };
     const judgement = { name, state: stateOf(problems), problems, ...about };
-    if (!checked.ok) return judgement;
+    if (!checked.ok || demand === undefined) return judgement;
     const limits = clampLimits(checked.value);
-    const { submitter } = this.plugins;
-    const demand = demandOf(checked.value, this.#options.defaultDemand, submitter?.definition);
-    const standing = whyStanding(checked.value, limits, submitter && demand.demand, worker ?? {});
+    const { defaultDemand } = this.#options;
+    const isDecided = (this.plugins.submitter ?? checked.value.demand ?? defaultDemand) !== undefined;
+    const standing = whyStanding(checked.value, limits, demand.source, worker ?? {}, isDecided);
     const judged = { ...judgement, limits, demand, standing };
     if (judged.state === 'refused') return judged;
     const chosen = Object.entries(this.plugins).map(([section, { choice }]) => [section, choice] as const);
-    const config = {
+    const config: QueueConfig = {
       name,
       options: checked.value,
       limits,
@@ -144,7 +155,51 @@ export class QueueReader {
       plugins: Object.fromEntries(chosen),
       credmanagers: this.managers,
     };
-    return { ...judged, draft: config, ...(judged.state === 'ready' && { config }) };
+    const source = demand.source === undefined ? undefined : sourceInSnapshot(demand.source);
+    const draft = source === undefined ? config : { ...config, source };
+    return { ...judged, draft, ...(judged.state === 'ready' && { config: draft }) };
+  }
+
+  /** The source that asks for its workers, which its own backend must be able to serve. */
+  async #demand(options: QueueOptions): Promise<ChosenDemand> {
+    const { defaultDemand, placeOfDefaultDemand, sourceModules } = this.#options;
+    const submitter = this.plugins.submitter?.definition;
+    const chosen = demandOf(options, defaultDemand, submitter, this.#catalogue);
+    const written = options.demand;
+    const section = isObject(written) ? written : undefined;
+    const module = section?.module === undefined ? undefined : moduleFrom(section.module, this.#configDir);
+    const isDefault = written === undefined && defaultDemand !== undefined;
+    const what = isDefault ? 'submitter.defaultDemand' : section === undefined ? 'demand' : 'demand.name';
+    const found = findSource({ name: chosen.demand, module }, what, this.#catalogue, sourceModules);
+    const { definition } = found;
+    if (definition === undefined) {
+      const place = isDefault ? placeOfDefaultDemand?.() : undefined;
+      if (place === undefined) this.#problem('/demand', found.code, found.message);
+      else {
+        const about = { severity: 'error', code: found.code, message: found.message } as const;
+        this.#problems.push({ ...place, ...about, queue: this.#queue.name });
+      }
+      return chosen;
+    }
+    const config = this.#sourceOptions(definition, section);
+    if (config === undefined) return chosen;
+    if (submitter !== undefined) {
+      const lacked = lackedParts(definition, submitter);
+      const message = `${definition.name} may give its workers ${lacked.join(', ')}, which ${submitter.name} cannot pass on to them`;
+      if (lacked.length > 0) this.#problem('/demand', 'payload-unsupported', message);
+    }
+    return { ...chosen, source: { definition, choice: { module: definition.module, config } } };
+  }
+
+  /** The options of the section `demand`, checked. Undefined where they are wrong. */
+  #sourceOptions(definition: SourceDefinition, section: JsonObject | undefined): JsonObject | undefined {
+    const { properties: own = {} } = definition.queueConfig as { properties?: Record<string, TSchema> };
+    if (section !== undefined) this.#readers.set('demand', { plugin: definition.name, state: 'here', own });
+    const checked = check(definition.queueConfig, pick(section ?? {}, Object.keys(own)));
+    if (checked.ok) return checked.value as JsonObject;
+    for (const { pointer, message } of checked.problems)
+      this.#problem(`/demand${pointer}`, 'wrong-type', message);
+    return undefined;
   }
 
   /** Options of a section that the daemon reads itself, with any plugin. */
@@ -283,6 +338,12 @@ export class QueueReader {
     const about = subject === undefined ? {} : { subject };
     this.#problems.push({ file, pointer: source, line, severity, code, message, queue, ...about });
   }
+}
+
+/** A built-in source without options has nothing to write down but its name. */
+function sourceInSnapshot({ definition, choice }: ChosenSource): SourceChoice | undefined {
+  const isPlain = definition.module === builtInSources && Object.keys(choice.config).length === 0;
+  return isPlain ? undefined : choice;
 }
 
 /** Options of the queue itself. Harvester writes its status in small letters, whatever the file has. */

@@ -25,9 +25,19 @@ export const QueueOptions = Type.Object({
     description: '`slave`: the PanDA server sets the number of workers.',
   }),
   demand: Type.Optional(
-    Type.Union([Type.Literal('fill'), Type.Literal('none')], {
-      description: "The demand, which asks for workers. Default: the daemon's `submitter.defaultDemand`.",
-    }),
+    Type.Union(
+      [
+        Type.String({ minLength: 1 }),
+        Type.Object(
+          { name: Type.String({ minLength: 1 }), module: Type.Optional(Type.String({ minLength: 1 })) },
+          { additionalProperties: true },
+        ),
+      ],
+      {
+        description:
+          "The source that asks for workers: its name, or a section with `name`, its options, and `module` for a third party's. Default: the daemon's `submitter.defaultDemand`.",
+      },
+    ),
   ),
   maxWorkers: limit('Workers alive at most. Unset counts as 0, as in Harvester.'),
   nQueueLimitWorker: limit('Workers queued (pending, submitted, idle) at most. Default: `maxWorkers`.'),
@@ -155,5 +165,5 @@ export type SectionName = keyof typeof sections;
 /** Sections into which a queue's `common` is copied, and that are merged key by key with the template's. */
 export const mergedSections: readonly string[] = [
   ...Object.keys(sections),
-  ...['common', 'zipper', 'aux_preparator', 'extractor'],
+  ...['common', 'demand', 'zipper', 'aux_preparator', 'extractor'],
 ];

@@ -1,3 +1,4 @@
+import { dirname, resolve } from 'node:path';
 import pMap from 'p-map';
 import { fromPointer, type Located, type Problem } from '../../util/located.ts';
 import { readJsonFile } from '../../util/located-file.ts';
@@ -5,6 +6,7 @@ import { similar } from '../../util/nearest.ts';
 import type { OperatorFiles } from '../../util/operator-files.ts';
 import { isObject } from '../../util/json.ts';
 import { mergeQueues } from './merge.ts';
+import { moduleFrom } from './named-source.ts';
 import type { PluginCatalogue, QueueConfig, QueueVerdict } from './queue-config.ts';
 import { stateOf } from './queue-config.ts';
 import { type QueueFileOptions, QueueReader } from './queue-reader.ts';
@@ -47,13 +49,17 @@ export async function modulesNamedIn(file: string, files: OperatorFiles): Promis
       const value = queue.values[section];
       if (isObject(value) && typeof value.module === 'string') modules.add(value.module);
     }
+    const { demand } = queue.values;
+    if (isObject(demand) && typeof demand.module === 'string')
+      modules.add(moduleFrom(demand.module, dirname(resolve(file))));
   }
   return modules;
 }
 
 /** The modules of a configuration that workers were submitted with. */
 export function modulesOf(config: QueueConfig): string[] {
-  return Object.values(config.plugins).map(({ module }) => module);
+  const source = config.source === undefined ? [] : [config.source.module];
+  return [...Object.values(config.plugins).map(({ module }) => module), ...source];
 }
 
 /** Queues that wait for their templates and kubeconfigs side by side: one on a dead disk keeps the others not long. */

@@ -81,9 +81,10 @@ export const Settings = Type.Object(
     submitter: Type.Object(
       {
         defaultDemand: Type.Optional(
-          Type.Union([Type.Literal('fill'), Type.Literal('none')], {
+          Type.String({
+            minLength: 1,
             description:
-              'The demand of queues without a `demand` of their own. Default: `none`, but `fill` on the local backend.',
+              'Name of the source for queues without a `demand` of their own. Default: `none`, but `fill` on the local backend.',
           }),
         ),
         sleepTime: seconds(
@@ -127,6 +128,26 @@ export const Settings = Type.Object(
         ),
       },
       closed,
+    ),
+    sources: Type.Record(
+      Type.String({ pattern: '^[a-z][a-z0-9-]{0,49}$' }),
+      Type.Object(
+        {
+          module: Type.Optional(
+            Type.String({
+              minLength: 1,
+              description: 'Path or package of a third-party source; relative paths count from this file.',
+            }),
+          ),
+        },
+        { additionalProperties: true },
+      ),
+      {
+        additionalProperties: false,
+        default: {},
+        description:
+          'Sources with options for the daemon, by their names: `sources: { NAME: { module: ./my-source.js, OPTION: VALUE } }`. `module` is for a source of a third party. Each source has its own options. Queues name a source by `demand`; a source that is asked about every queue needs no more than to be here.',
+      },
     ),
     monitor: Type.Object(
       {
@@ -207,6 +228,19 @@ export const Settings = Type.Object(
           maximum: mostHours,
           description:
             'Hours that the database keeps ended workers at least, whatever the four above say: throttlers look back this far.',
+        }),
+        keepNews: Type.Number({
+          default: 168,
+          minimum: 1,
+          maximum: mostHours,
+          description:
+            'Hours that the database keeps news of workers for a source that does not take them. Longer ones are dropped.',
+        }),
+        mostNews: Type.Integer({
+          default: 1_000_000,
+          minimum: 1000,
+          maximum: 100_000_000,
+          description: 'How many news wait for one source at most. The oldest of more are dropped.',
         }),
         pruneInterval: seconds(
           3600,

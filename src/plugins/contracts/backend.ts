@@ -10,6 +10,7 @@ import type {
 } from './definition.ts';
 import type { DefinitionProblem } from './definition-problem.ts';
 import type { Monitor } from './monitor.ts';
+import type { SourceDefinition } from './source.ts';
 import type { Submitter } from './submitter.ts';
 import type { Sweeper } from './sweeper.ts';
 
@@ -106,8 +107,8 @@ export interface BackendSection<Config extends TSchema> {
 
 /** The facts about a backend's submitter that others decide by. */
 export interface SubmitterFacts {
-  /** Demand of queues with this submitter where neither they nor the daemon's settings say one. */
-  readonly defaultDemand?: 'fill';
+  /** The source of queues with this submitter where neither they nor the daemon's settings say one. */
+  readonly defaultDemand?: string;
   /** The parts of a payload that its workers can get. Default: none. */
   readonly payload?: readonly PayloadPart[];
 }
@@ -147,12 +148,14 @@ export interface BackendDefinition extends SectionDefinition {
 }
 
 /** A definition whose types are forgotten, as the registry keeps them. */
-export type AnyDefinition = PluginDefinition | BackendDefinition;
+export type AnyDefinition = PluginDefinition | BackendDefinition | SourceDefinition;
 
 /** The definitions of a kind. */
 export type DefinitionOf<Kind extends PluginKind> = Kind extends BackendKind
   ? BackendDefinition
-  : PluginDefinition;
+  : Kind extends 'source'
+    ? SourceDefinition
+    : PluginDefinition;
 
 const titles = { submitter: 'Submitter', monitor: 'Monitor', sweeper: 'Sweeper' } as const;
 

@@ -3,7 +3,6 @@ import type { PayloadPart } from '../../worker/payload.ts';
 import type { Context } from './context.ts';
 import type { CredentialManager, WriteTarget } from './credential-manager.ts';
 import type { DefinitionProblem } from './definition-problem.ts';
-import type { DemandSource } from './demand.ts';
 import type { Messenger } from './messenger.ts';
 import type { Sizes } from './sizes.ts';
 import type { Throttler } from './throttler.ts';
@@ -14,12 +13,11 @@ export type BackendKind = 'submitter' | 'monitor' | 'sweeper';
 /** Products of the other plugins. `inert`: accepted for Harvester's sake (preparator, stager ...), does nothing. */
 export interface PluginOf {
   messenger: Messenger;
-  demand: DemandSource;
   throttler: Throttler;
   credmanager: CredentialManager;
   inert: null;
 }
-export type PluginKind = BackendKind | keyof PluginOf;
+export type PluginKind = BackendKind | keyof PluginOf | 'source';
 
 /** Why a third-party module is of no use, or not all of it. */
 export interface PluginFailure {
@@ -72,7 +70,7 @@ export interface SectionDefinition {
   readonly name: string;
   readonly module: string;
   readonly aliases: readonly (readonly [module: string, name: string])[];
-  readonly defaultDemand: 'fill' | undefined;
+  readonly defaultDemand: string | undefined;
   /** The parts of a payload that a submitter's workers can get, or that a source's requests may have. */
   readonly payload: readonly PayloadPart[];
   readonly config: TSchema;

@@ -25,16 +25,18 @@ export type {
   RenewOutcome,
   WriteTarget,
 } from './credential-manager.ts';
-export type { Demand, DemandQueue, DemandSource, Group } from './demand.ts';
-export type {
-  Desk,
-  OperatorRequests,
-  Request,
-  Source,
-  SourceHost,
-  SourceInput,
-  SourceQueue,
-  Wanted,
+export {
+  defineSource,
+  type Desk,
+  type Group,
+  type OperatorRequests,
+  type Request,
+  type Source,
+  type SourceDefinition,
+  type SourceHost,
+  type SourceInput,
+  type SourceQueue,
+  type Wanted,
 } from './source.ts';
 export type { LogReader, LogRequest } from './log-reader.ts';
 export { accessPointPlaceholders, type AccessPointValues, type Messenger } from './messenger.ts';
@@ -66,7 +68,7 @@ export type {
   WorkerToStart,
 } from '../../worker/worker.ts';
 export type { KnownWorker, OriginFilter, OriginKey, WorkerNews } from '../../worker/news.ts';
-export type { OperatorRequest } from '../../worker/operator-request.ts';
+export type { OperatorRequest, WithdrawnRequest } from '../../worker/operator-request.ts';
 export { type Payload, type PayloadFile, type PayloadPart, payloadParts } from '../../worker/payload.ts';
 export {
   payloadBounds,

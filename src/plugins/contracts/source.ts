@@ -2,11 +2,10 @@ import type { Static, TSchema } from 'typebox';
 import type { Payload, PayloadPart } from '../../worker/payload.ts';
 import type { Reason } from '../../worker/reason.ts';
 import type { OriginFilter, OriginKey, WorkerNews } from '../../worker/news.ts';
-import type { OperatorRequest } from '../../worker/operator-request.ts';
+import type { OperatorRequest, WithdrawnRequest } from '../../worker/operator-request.ts';
 import type { Requirements } from '../../worker/worker.ts';
-import type { CheckContext } from './definition.ts';
+import type { CheckContext, SectionDefinition } from './definition.ts';
 import type { DefinitionProblem } from './definition-problem.ts';
-import type { Group } from './demand.ts';
 import type { Host } from './context.ts';
 import type { LogReader } from './log-reader.ts';
 
@@ -18,6 +17,13 @@ export interface Request {
   readonly payload?: Payload;
   /** Requests of one group, next to each other, may become one submission. */
   readonly groupId?: string;
+}
+
+/** Workers of one kind that are wanted, whichever they are. */
+export interface Group {
+  readonly requirements: Requirements;
+  /** How many new ones; Infinity = as many as the limits let through. */
+  readonly count: number;
 }
 
 /** The workers that a source asks for on one queue, before any limit. */
@@ -93,6 +99,10 @@ export interface OperatorRequests {
   open(queue: string): Promise<readonly OperatorRequest[]>;
   /** All workers of these requests have rows, so that nothing is to be asked for any more. */
   served(ids: readonly string[]): Promise<void>;
+  /** Waits for requests that their operators took back; none once `signal` aborts. The same come again until they are `ended`. */
+  withdrawn(signal: AbortSignal): Promise<readonly WithdrawnRequest[]>;
+  /** The origins of these are ended (`Desk.end`). */
+  ended(ids: readonly string[]): Promise<void>;
 }
 
 /** Services of the daemon for a source. */
@@ -115,6 +125,8 @@ export interface SourceInput<Config extends TSchema, QueueConfig extends TSchema
   readonly queueConfig?: QueueConfig;
   /** Whether it is asked about every queue, or about those alone that name it. Default: about those alone. */
   readonly everyQueue?: boolean;
+  /** Whether it serves the queues for which neither a file nor their backend names a source. One built-in source does. */
+  readonly usual?: boolean;
   /** Parts of a payload that its requests may have: `check-config` refuses its queues on a backend that lacks one. */
   readonly payload?: readonly PayloadPart[];
   /** Why it asks for nothing on such a queue however long one waits; for `check-config` and `queues`. Empty where it does ask. */
@@ -126,4 +138,51 @@ export interface SourceInput<Config extends TSchema, QueueConfig extends TSchema
     context: Pick<CheckContext, 'configDir' | 'files'>,
   ): readonly DefinitionProblem[] | Promise<readonly DefinitionProblem[]>;
   create(config: Static<Config>, host: SourceHost): Source<Static<QueueConfig>>;
+}
+
+/** A source whose types are forgotten, as the registry keeps it. */
+export interface SourceDefinition extends SectionDefinition {
+  readonly kind: 'source';
+  readonly queueConfig: TSchema;
+  readonly everyQueue: boolean;
+  readonly usual: boolean;
+  stands(queue: Pick<SourceQueue, 'options' | 'mapType' | 'runMode'>): readonly Reason[];
+  create(config: unknown, host: SourceHost): Source;
+}
+
+/** The module of the sources that thresher brings. */
+export const builtInSources = 'thresher/sources';
+
+/** Loads no library, as `Type.Object({})` would. */
+const noOptions: TSchema = { type: 'object', properties: {} };
+
+/** A name becomes a part of marks: of labels, attributes and environments. */
+const namePattern = /^[a-z][a-z0-9-]{0,49}$/;
+
+/** Makes a source usable by the daemon. Options reach it only after they passed its own schemas. */
+export function defineSource<Config extends TSchema, QueueConfig extends TSchema = TSchema>(
+  input: SourceInput<Config, QueueConfig>,
+): SourceDefinition {
+  const { name, module, config, queueConfig, everyQueue = false, usual = false, payload = [] } = input;
+  if (!namePattern.test(name))
+    throw new TypeError(
+      `the source ${JSON.stringify(name)} needs a name that matches ${String(namePattern)}`,
+    );
+  return {
+    kind: 'source',
+    name,
+    module,
+    aliases: [],
+    defaultDemand: undefined,
+    payload,
+    config,
+    queueConfig: queueConfig ?? noOptions,
+    everyQueue,
+    usual,
+    connections: () => [],
+    check: async (options, context) => (await input.check?.(options as Static<Config>, context)) ?? [],
+    withFiles: async (options) => options,
+    stands: (queue) => input.stands?.({ ...queue, options: queue.options as Static<QueueConfig> }) ?? [],
+    create: (options, host) => input.create(options as Static<Config>, host),
+  };
 }

@@ -1,8 +1,22 @@
-import { type Insertable, type Kysely, sql } from 'kysely';
-import type { Dialect, RowColumn } from '../dialect.ts';
-import { type Column, type Tables, transitionColumns, workerColumns } from '../tables.ts';
+import { type Insertable, type Kysely, type RawBuilder, sql } from 'kysely';
+import type { Dialect, RowColumn, RowSet } from '../dialect.ts';
+import {
+  type Column,
+  newsColumns,
+  payloadColumns,
+  spentOriginColumns,
+  type Tables,
+  transitionColumns,
+  workerColumns,
+} from '../tables.ts';
 
-const columnsOf = { workers: workerColumns, transitions: transitionColumns } as const;
+const columnsOf = {
+  workers: workerColumns,
+  transitions: transitionColumns,
+  news: newsColumns,
+  payloads: payloadColumns,
+  spent_origins: spentOriginColumns,
+} as const;
 type BulkTable = keyof typeof columnsOf;
 type NewRow = Readonly<Record<string, string | number | null | undefined>>;
 
@@ -16,17 +30,26 @@ export async function insertRows<Table extends BulkTable>(
   table: Table,
   rows: readonly Insertable<Tables[Table]>[],
 ): Promise<void> {
-  const [first] = rows;
-  if (first === undefined) return;
+  if (rows.length > 0) await insertion(dialect, table, rows).execute(db);
+}
+
+/** That statement. `which` says, after the rows, which of them are inserted; they have the name `added` there. */
+export function insertion<Table extends BulkTable, Result = unknown>(
+  dialect: Dialect,
+  table: Table,
+  rows: readonly Insertable<Tables[Table]>[],
+  which?: (added: RowSet<string>) => RawBuilder<unknown>,
+): RawBuilder<Result> {
   const types: Readonly<Record<string, Pick<Column<unknown>, 'type'>>> = columnsOf[table];
   const columns: Record<string, RowColumn<NewRow>> = {};
-  for (const name of Object.keys(first)) {
+  for (const name of Object.keys(rows[0] ?? {})) {
     const { type = 'text' } = types[name] ?? {};
     columns[name] = { type, of: (row) => row[name] };
   }
   const names = Object.keys(columns);
   const added = dialect.rows('added', columns, rows);
   const values = names.map((name) => added.column(name));
-  await sql`INSERT INTO ${sql.table(table)} (${sql.join(names.map((name) => sql.ref(name)))})
-    SELECT ${sql.join(values)} FROM ${added.from}`.execute(db);
+  const insert = sql`INSERT INTO ${sql.table(table)} (${sql.join(names.map((name) => sql.ref(name)))})
+    SELECT ${sql.join(values)} FROM ${added.from}`;
+  return which === undefined ? sql<Result>`${insert}` : sql<Result>`${insert} ${which(added)}`;
 }

@@ -1,9 +1,11 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { isCounted } from '../../worker/counted.ts';
 import { type FinalStatus, finalStatuses } from '../../worker/status.ts';
 import type { Dialect } from '../dialect.ts';
 import type { Between, Pruned, Retention, RetentionStore } from '../retention.ts';
-import type { Tables } from '../tables.ts';
+import type { SpentOriginsTable, Tables } from '../tables.ts';
 import { endedAt, isIn } from './conditions.ts';
+import { insertion } from './insert-rows.ts';
 import type { FactoryRows } from './open-database.ts';
 import { inTransaction } from './transaction.ts';
 
@@ -11,6 +13,9 @@ import { inTransaction } from './transaction.ts';
 const batch = 500;
 /** Transitions that are looked at in one transaction. */
 const transitionBatch = 5000;
+
+/** A deleted worker, as its spent origin is kept. */
+type DeletedRow = SpentOriginsTable & { readonly worker_id: number };
 
 export class SqlRetentionStore implements RetentionStore {
   readonly #db: Kysely<Tables>;
@@ -67,14 +72,28 @@ export class SqlRetentionStore implements RetentionStore {
 
   async #deleteWorkers(status: FinalStatus, retention: Retention): Promise<number> {
     return inTransaction(this.#db, async (tx) => {
-      const deleted = await sql<{ worker_id: number }>`
+      // The first statement writes: after one that reads, SQLite would refuse to write where another process wrote in between.
+      const deleted = await sql<DeletedRow>`
         DELETE FROM workers WHERE worker_id IN (
           SELECT worker_id FROM workers WHERE ${this.#over(status, retention)} ORDER BY ${endedAt} LIMIT ${batch}
-        ) RETURNING worker_id`.execute(tx);
+        ) RETURNING worker_id, instance, queue, origin_kind, origin_uid, origin_index, status,
+          ${endedAt} AS end_time, swept_time AS time`.execute(tx);
       const ids = deleted.rows.map((row) => row.worker_id);
       await sql`DELETE FROM transitions WHERE ${isIn(this.#dialect, ids)}`.execute(tx);
+      await this.#keepOrigins(tx, deleted.rows);
       return deleted.rows.length;
     });
+  }
+
+  /** An origin that a source named outlives its worker's row, for good. */
+  async #keepOrigins(tx: Kysely<Tables>, deleted: readonly DeletedRow[]): Promise<void> {
+    const named = deleted.filter((row) => {
+      const origin = { kind: row.origin_kind, uid: row.origin_uid, index: row.origin_index };
+      return !isCounted({ workerId: row.worker_id, queue: row.queue, origin });
+    });
+    if (named.length === 0) return;
+    const spent = sql`WHERE true ON CONFLICT (instance, origin_kind, origin_uid, origin_index) DO NOTHING`;
+    await insertion(this.#dialect, 'spent_origins', named, () => spent).execute(tx);
   }
 
   /** Deletes transitions without a worker. `#deleteWorkers` leaves none, but a damaged or repaired database may have some. */
@@ -92,11 +111,15 @@ export class SqlRetentionStore implements RetentionStore {
     }
   }
 
-  /** Something that still carries the mark of an orphan's row would be adopted as a new worker without that row. */
+  /**
+   * Something that still carries the mark of an orphan's row would be adopted as a new worker without that row. A source that
+   * has not taken a worker's news yet may still ask for the worker.
+   */
   #over(status: FinalStatus, { endedBefore, sweptBefore }: Retention) {
     return sql`instance = ${this.#instance} AND status = ${status} AND ${endedAt} < ${endedBefore[status]}
       AND swept_time IS NOT NULL AND swept_time < ${sweptBefore} AND worker_id NOT IN (
-        SELECT worker_id FROM orphans WHERE instance = ${this.#instance} AND worker_id IS NOT NULL)`;
+        SELECT worker_id FROM orphans WHERE instance = ${this.#instance} AND worker_id IS NOT NULL)
+      AND NOT EXISTS (SELECT 1 FROM news WHERE news.worker_id = workers.worker_id)`;
   }
 
   #unused({ unusedBefore, currentConfigs }: Retention) {

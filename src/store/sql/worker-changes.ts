@@ -5,6 +5,8 @@ import type { WorkerChange } from '../worker-changes.ts';
 import { factColumns, type WorkerFacts } from '../worker-facts.ts';
 import type { FactoryRows } from './open-database.ts';
 import { insertRows } from './insert-rows.ts';
+import type { NewsWriter, Written } from './news-writer.ts';
+import { wipe } from './payloads.ts';
 import { inTransaction } from './transaction.ts';
 
 type Value = string | number | null | undefined;
@@ -41,15 +43,18 @@ const columns = {
 };
 
 /**
- * Writes all changes in one transaction and one statement, with their history.
+ * Writes all changes in one transaction and one statement, with their history, their news, and the end of payloads that no
+ * worker needs any more.
  * @returns the ids whose status was not `from` any more; these are unchanged.
  */
 export async function applyChanges(
-  { db, dialect }: FactoryRows,
+  rows: FactoryRows,
+  news: NewsWriter,
   changes: readonly WorkerChange[],
 ): Promise<number[]> {
   if (changes.length === 0) return [];
-  return inTransaction(db, async (tx) => {
+  const { db, dialect } = rows;
+  const { refused, kinds } = await inTransaction(db, async (tx) => {
     const change = dialect.rows<WorkerChange, string>('change', columns, changes);
     const own = (column: string) => sql.raw(`workers.${column}`);
     const setError = (column: string) =>
@@ -67,19 +72,31 @@ export async function applyChanges(
       ),
     };
     const assignments = Object.entries(set).map(([column, value]) => sql`${sql.raw(column)} = ${value}`);
-    const updated = await sql<{ worker_id: number }>`
+    const returned = news.isWanted ? sql`workers.worker_id, workers.origin_kind` : sql`workers.worker_id`;
+    const updated = await sql<Written>`
         UPDATE workers SET ${sql.join(assignments)}
         FROM ${change.from}
         WHERE workers.worker_id = ${change.column('worker_id')} AND workers.status = ${change.column('from_status')}
-        RETURNING workers.worker_id`.execute(tx);
+        RETURNING ${returned}`.execute(tx);
     const done = new Set(updated.rows.map((row) => row.worker_id));
     await writeHistory(
       tx,
       dialect,
       changes.filter((one) => done.has(one.workerId) && one.from !== one.to),
     );
-    return changes.map(({ workerId }) => workerId).filter((id) => !done.has(id));
+    await wipe(tx, rows, payloadsLeft(changes.filter((one) => done.has(one.workerId))));
+    return {
+      refused: changes.map(({ workerId }) => workerId).filter((id) => !done.has(id)),
+      kinds: await news.write(tx, 'changed', news.isWanted ? updated.rows : []),
+    };
   });
+  news.committed(kinds);
+  return refused;
+}
+
+/** Payloads that a worker may have needed up to now. */
+function payloadsLeft(changes: readonly WorkerChange[]): ReadonlySet<string> {
+  return new Set(changes.flatMap(({ payloadId }) => payloadId ?? []));
 }
 
 function integer(of: RowColumn<WorkerChange>['of']): RowColumn<WorkerChange> {

@@ -1,13 +1,14 @@
 import { type Kysely, sql } from 'kysely';
 import { nextTurn } from '../../util/clock.ts';
 import { type FinalStatus, finalStatuses, type WorkerStatus } from '../../worker/status.ts';
-import type { Worker } from '../../worker/worker.ts';
+import type { Worker, WorkerToStart } from '../../worker/worker.ts';
 import type { ConfigPlace } from '../config-places.ts';
 import type { Dialect } from '../dialect.ts';
-import { toNewRow, toRecord, type WorkerRecord } from '../rows.ts';
+import { toRecord, type WorkerRecord } from '../rows.ts';
 import type { Tables, TransitionRow } from '../tables.ts';
 import type { WorkerChange } from '../worker-changes.ts';
 import type {
+  Adopted,
   EndedWorker,
   Fate,
   LiveRow,
@@ -20,7 +21,8 @@ import type {
 import { alive, ended, isIn } from './conditions.ts';
 import { configsInUse, moveConfig } from './config-places.ts';
 import type { FactoryRows } from './open-database.ts';
-import { insertRows } from './insert-rows.ts';
+import { insertAdopted, insertIntents } from './insert-workers.ts';
+import type { NewsWriter, Written } from './news-writer.ts';
 import { inTransaction } from './transaction.ts';
 import { applyChanges } from './worker-changes.ts';
 import { countAll, lastEnded, missedSince } from './worker-counts.ts';
@@ -33,25 +35,31 @@ export class SqlWorkerStore implements WorkerStore {
   readonly #db: Kysely<Tables>;
   readonly #dialect: Dialect;
   readonly #instance: string;
+  readonly #news: NewsWriter;
 
-  constructor(rows: FactoryRows) {
+  constructor(rows: FactoryRows, news: NewsWriter) {
     this.#rows = rows;
+    this.#news = news;
     this.#db = rows.db;
     this.#dialect = rows.dialect;
     this.#instance = rows.instance;
   }
 
-  async insert(workers: readonly Worker[], status: WorkerStatus, at: number, source: string): Promise<void> {
-    await inTransaction(this.#db, async (tx) => {
-      const rows = workers.map((worker) => toNewRow(worker, this.#instance, status, at));
-      await insertRows(tx, this.#dialect, 'workers', rows);
-      const history = rows.map(({ worker_id }) => ({ worker_id, at, to_status: status, source }));
-      await insertRows(tx, this.#dialect, 'transitions', history);
-    });
+  insert(
+    workers: readonly WorkerToStart[],
+    status: WorkerStatus,
+    at: number,
+    source: string,
+  ): Promise<ReadonlySet<number>> {
+    return insertIntents(this.#rows, this.#news, workers, { status, at, source });
+  }
+
+  adopt(workers: readonly Worker[], status: WorkerStatus, at: number): Promise<Adopted> {
+    return insertAdopted(this.#rows, this.#news, workers, { status, at, source: 'adoption' });
   }
 
   apply(changes: readonly WorkerChange[]): Promise<number[]> {
-    return applyChanges(this.#rows, changes);
+    return applyChanges(this.#rows, this.#news, changes);
   }
 
   async nextAttempt(workerIds: readonly number[], at: number): Promise<ReadonlySet<number>> {
@@ -85,11 +93,17 @@ export class SqlWorkerStore implements WorkerStore {
   }
 
   async markSwept(workerIds: readonly number[], at: number): Promise<void> {
-    await this.#db
-      .updateTable('workers')
-      .set({ swept_time: at })
-      .where(isIn(this.#dialect, workerIds))
-      .execute();
+    const mark = (db: Kysely<Tables>) =>
+      db.updateTable('workers').set({ swept_time: at }).where(isIn(this.#dialect, workerIds));
+    if (!this.#news.isWanted) {
+      await mark(this.#db).execute();
+      return;
+    }
+    const kinds = await inTransaction(this.#db, async (tx) => {
+      const swept: Written[] = await mark(tx).returning(['worker_id', 'origin_kind']).execute();
+      return this.#news.write(tx, 'swept', swept);
+    });
+    this.#news.committed(kinds);
   }
 
   countAll(): Promise<QueueCount[]> {
@@ -112,7 +126,7 @@ export class SqlWorkerStore implements WorkerStore {
     const rows = await this.#db
       .selectFrom('workers')
       .select(['worker_id', 'queue', 'placement', 'config_id', 'status', 'attempt', 'kill_time', 'batch_id'])
-      .select(['native_status', 'node_id', 'computing_element', 'start_time'])
+      .select(['native_status', 'node_id', 'computing_element', 'start_time', 'payload_id'])
       .where('instance', '=', this.#instance)
       .where(sql<boolean>`${alive}`)
       .execute();
@@ -129,6 +143,7 @@ export class SqlWorkerStore implements WorkerStore {
       node: row.node_id,
       computingElement: row.computing_element,
       startTime: row.start_time,
+      payloadId: row.payload_id,
     }));
   }
 

@@ -23,4 +23,13 @@ export const sqliteDialect: Dialect = {
   // SQLite uses no index for an expression that none was made for.
   unindexed: (column) => sql.raw(`+${column}`),
   greatest: (one, other) => sql`max(${one}, ${other})`,
+  // Only around what is secret: pruning would write every page that it frees.
+  async erasing(tx, work) {
+    await sql`PRAGMA secure_delete = ON`.execute(tx);
+    try {
+      return await work();
+    } finally {
+      await sql`PRAGMA secure_delete = OFF`.execute(tx);
+    }
+  },
 };

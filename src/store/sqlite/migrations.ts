@@ -21,6 +21,16 @@ export const migrations: Readonly<Record<string, Migration>> = {
       for (const statement of computingElement) await sql.raw(statement).execute(db);
     },
   },
+  '0004-sources': {
+    async up(db: Kysely<unknown>): Promise<void> {
+      for (const statement of sources) await sql.raw(statement).execute(db);
+    },
+  },
+  '0005-requests': {
+    async up(db: Kysely<unknown>): Promise<void> {
+      for (const statement of requests) await sql.raw(statement).execute(db);
+    },
+  },
 };
 
 const core = [
@@ -180,4 +190,94 @@ const computingElement = [
   // Metrics count the living at each computing element from this index alone. Workers without one are not in it.
   `CREATE INDEX workers_alive_by_element ON workers (instance, queue, computing_element, status)
     WHERE computing_element IS NOT NULL AND status IN ('pending', 'submitted', 'idle', 'ready', 'running')`,
+];
+
+const sources = [
+  `ALTER TABLE workers ADD COLUMN group_id TEXT`,
+  `ALTER TABLE workers ADD COLUMN payload_id TEXT`,
+  // Tells whether a payload is still needed. Workers without a payload, the great majority, are not in it.
+  `CREATE INDEX workers_by_payload ON workers (instance, payload_id)
+    WHERE payload_id IS NOT NULL AND status = 'pending'`,
+  // AUTOINCREMENT, so that a backup knows whether this file has ever had a payload.
+  `CREATE TABLE payloads (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    instance TEXT NOT NULL,
+    payload_id TEXT NOT NULL,
+    content TEXT NOT NULL,
+    secret TEXT,
+    UNIQUE (instance, payload_id)
+  )`,
+  // AUTOINCREMENT: sources remember sequences, and with the last rows deleted none of them may come again.
+  `CREATE TABLE news (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    instance TEXT NOT NULL,
+    origin_kind TEXT NOT NULL,
+    origin_uid TEXT NOT NULL,
+    origin_index INTEGER NOT NULL,
+    what TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    queue TEXT NOT NULL,
+    worker_id INTEGER,
+    status TEXT NOT NULL,
+    computing_site TEXT,
+    resource_type TEXT,
+    job_type TEXT,
+    n_core INTEGER,
+    min_ram_count INTEGER,
+    batch_id TEXT,
+    native_status TEXT,
+    native_exit_code INTEGER,
+    error_code TEXT,
+    diag_message TEXT,
+    node_id TEXT,
+    computing_element TEXT,
+    creation_time INTEGER,
+    submit_time INTEGER,
+    start_time INTEGER,
+    end_time INTEGER
+  )`,
+  `CREATE INDEX news_by_kind ON news (instance, origin_kind, id)`,
+  // A worker's row waits for its news.
+  `CREATE INDEX news_by_worker ON news (worker_id) WHERE worker_id IS NOT NULL`,
+  // Kept for good, so it is narrow and has no second copy of its key.
+  `CREATE TABLE spent_origins (
+    instance TEXT NOT NULL,
+    origin_kind TEXT NOT NULL,
+    origin_uid TEXT NOT NULL,
+    origin_index INTEGER NOT NULL,
+    queue TEXT NOT NULL,
+    worker_id INTEGER,
+    status TEXT NOT NULL,
+    end_time INTEGER,
+    time INTEGER NOT NULL,
+    PRIMARY KEY (instance, origin_kind, origin_uid, origin_index)
+  ) WITHOUT ROWID`,
+];
+
+const requests = [
+  `CREATE TABLE requests (
+    id TEXT NOT NULL,
+    instance TEXT NOT NULL,
+    key TEXT,
+    digest TEXT,
+    queue TEXT NOT NULL,
+    count INTEGER NOT NULL,
+    requirements TEXT NOT NULL,
+    content TEXT,
+    parts TEXT NOT NULL,
+    asked_by TEXT NOT NULL,
+    creation_time INTEGER NOT NULL,
+    withdrawn_time INTEGER,
+    withdraw_reason TEXT,
+    ended_time INTEGER,
+    served_time INTEGER,
+    PRIMARY KEY (instance, id),
+    UNIQUE (instance, key)
+  )`,
+  `CREATE INDEX requests_by_time ON requests (instance, creation_time)`,
+  // The daemon looks for work among these few alone.
+  `CREATE INDEX requests_open ON requests (instance, creation_time)
+    WHERE served_time IS NULL AND withdrawn_time IS NULL`,
+  `CREATE INDEX requests_to_end ON requests (instance, withdrawn_time)
+    WHERE withdrawn_time IS NOT NULL AND ended_time IS NULL`,
 ];

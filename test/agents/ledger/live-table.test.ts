@@ -26,6 +26,7 @@ const row = (changes: Partial<LiveRow> = {}): LiveRow => ({
   node: 'n1',
   computingElement: 'ce.site.test:9619',
   startTime: 1000,
+  payloadId: null,
   ...changes,
 });
 

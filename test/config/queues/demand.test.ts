@@ -6,7 +6,12 @@ import { whyStanding } from '../../../src/config/queues/demand.ts';
 import { noLoad } from '../../../src/limits/formulas.ts';
 import { clampLimits } from '../../../src/config/queues/limits.ts';
 import { QueueOptions, type WorkerOptions } from '../../../src/config/queues/queue-schema.ts';
+import { FillSource } from '../../../src/sources/fill/index.ts';
+import { NoneSource } from '../../../src/sources/none/index.ts';
 import { check } from '../../../src/util/schema.ts';
+
+const choice = { module: 'thresher/sources', config: {} };
+const sources = { fill: { definition: FillSource, choice }, none: { definition: NoneSource, choice } };
 
 type Written = Partial<Record<string, number>>;
 
@@ -18,13 +23,13 @@ function read(written: Written) {
 
 function why(written: Written, worker: WorkerOptions = {}): string | undefined {
   const { options, limits } = read(written);
-  return whyStanding(options, limits, 'fill', worker)[0];
+  return whyStanding(options, limits, sources.fill, worker)[0];
 }
 
 /** How many the daemon would submit at first, when it asks its limiters. */
 function first(written: Written, worker: WorkerOptions): number {
   const { options, limits } = read(written);
-  const config = { name: 'Q', options, limits, worker, workerMaker: {}, demand: 'fill' as const };
+  const config = { name: 'Q', options, limits, worker, workerMaker: {}, demand: 'fill' };
   const requirements = requirementsOf({ ...config, configDir: '/', plugins: {} });
   const state = {
     limits,
@@ -102,7 +107,7 @@ describe('why a queue stands still', () => {
   it('a push queue that is offline, slave and without demand says all but the demand, which setting alone would not help', () => {
     const { options, limits } = read({});
     const queue = { ...options, queueStatus: 'offline', mapType: 'OneToOne', runMode: 'slave' } as const;
-    const reasons = whyStanding(queue, limits, 'none', {});
+    const reasons = whyStanding(queue, limits, sources.none, {});
     expect(reasons.map((reason) => reason.split(':')[0])).to.deep.equal([
       'queueStatus is offline',
       'mapType is OneToOne',
@@ -115,9 +120,9 @@ describe('why a queue stands still', () => {
     const { options, limits } = read({});
     const queue = { ...options, queueStatus: 'offline', mapType: 'OneToOne', runMode: 'slave' } as const;
     const remedies = ['set it to "online"', 'set it to "NoJob"', 'set it to "self"'];
-    for (const [index, reason] of whyStanding(queue, limits, 'none', {}).slice(0, 3).entries())
+    for (const [index, reason] of whyStanding(queue, limits, sources.none, {}).slice(0, 3).entries())
       expect(reason).to.contain(remedies[index]);
-    expect(whyStanding(options, limits, 'none', {})[0]).to.contain('set demand to "fill"');
+    expect(whyStanding(options, limits, sources.none, {})[0]).to.contain('set demand to "fill"');
   });
 
   it('is said where the limits of the daemon would start nothing from none, and nowhere else', () => {

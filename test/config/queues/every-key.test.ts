@@ -140,7 +140,7 @@ describe('every key', () => {
     const keys = [...parseConfig(text).sections.values()].flatMap(({ name, options }) =>
       [...options.values()].map((option) => [name, option.name] as const),
     );
-    const properties = Settings.properties as Record<string, { readonly properties: object }>;
+    const properties = Settings.properties as unknown as Record<string, { readonly properties: object }>;
     const managers = [
       'moduleName',
       'className',

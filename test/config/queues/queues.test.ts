@@ -184,8 +184,32 @@ const mistakes: readonly Mistake[] = [
     has: { demand: 'all' },
     pointer: '/BAD/demand',
     at: '"all"',
+    code: 'unknown-source',
+    message: 'demand is "all", which is no source; there are fill, none',
+  },
+  {
+    what: 'a misspelt demand',
+    has: { demand: 'fil' },
+    pointer: '/BAD/demand',
+    at: '"fil"',
+    code: 'unknown-source',
+    message: 'demand is "fil", which is no source; there are fill, none',
+  },
+  {
+    what: 'a demand that is neither a name nor a section',
+    has: { demand: 37 },
+    pointer: '/BAD/demand',
+    at: '37',
     code: 'wrong-type',
-    message: 'demand is "all"; it must be one of "fill", "none"',
+    message: 'demand is 37; it must be one of a string, { "name", "module" }',
+  },
+  {
+    what: 'a section of a demand without a name',
+    has: { demand: { module: './toy.ts' } },
+    pointer: '/BAD/demand',
+    at: '"demand"',
+    code: 'wrong-type',
+    message: 'demand is {"module":"./toy.ts"}; it must be one of a string, { "name", "module" }',
   },
   {
     what: 'no attempts at all',
@@ -242,7 +266,7 @@ const mistakes: readonly Mistake[] = [
     at: './empty.mjs',
     code: 'plugin-not-loaded',
     message:
-      'the module ./empty.mjs could not be used: it exports nothing that definePlugin() or defineBackend() returned',
+      'the module ./empty.mjs could not be used: it exports nothing that definePlugin(), defineBackend() or defineSource() returned',
   },
   {
     what: 'a module that fails',

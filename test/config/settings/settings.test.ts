@@ -48,6 +48,7 @@ describe('the settings of the daemon', () => {
         master: { shutdownTimeout: 20, pluginTimeout: 60 },
         qconf: { configFile: 'panda_queueconfig.json', checkInterval: 5 },
         submitter: { sleepTime: 10, ...submitterDefaults },
+        sources: {},
         monitor: { maxStatusAge: 120, missingGrace: 30 },
         pandacon: {},
         sweeper: {

@@ -1,0 +1,56 @@
+import type { SubmitOutcome } from '../../plugins/contracts/index.ts';
+import type { PayloadStore } from '../../store/payloads.ts';
+import type { Payload } from '../../worker/payload.ts';
+import type { WorkerToStart } from '../../worker/worker.ts';
+
+/**
+ * Gives each payload of these workers a name for the store: the id of the first worker that has it. Workers that share one
+ * payload object share its name. Ids are never used twice, and a name made of the content would tell of secrets.
+ */
+export function withPayloadIds(workers: readonly WorkerToStart[]): readonly WorkerToStart[] {
+  if (workers.every(({ payload }) => payload === undefined)) return workers;
+  const ids = new Map<Payload, string>();
+  return workers.map((worker) => {
+    const { workerId, payload } = worker;
+    if (payload === undefined || worker.payloadId !== undefined) return worker;
+    const payloadId = ids.get(payload) ?? String(workerId);
+    ids.set(payload, payloadId);
+    return { ...worker, payloadId };
+  });
+}
+
+/** The outcome of a worker whose payload is gone: nothing was sent, and no later attempt can send it. */
+export const payloadLost: SubmitOutcome = {
+  kind: 'rejected',
+  permanent: true,
+  error: {
+    code: 'payload-lost',
+    message: 'the database does not have the payload of this worker any more, so it can never be started',
+  },
+};
+
+/** Brings the payloads along for workers that are sent again: only new ones have theirs in memory. `lost`: ids of those without. */
+export async function withPayloads(
+  payloads: Pick<PayloadStore, 'byIds'>,
+  workers: readonly WorkerToStart[],
+): Promise<{ readonly workers: readonly WorkerToStart[]; readonly lost: readonly number[] }> {
+  const ids = workers.flatMap((worker) => (isIncomplete(worker) ? [worker.payloadId] : []));
+  if (ids.length === 0) return { workers, lost: [] };
+  const known = await payloads.byIds([...new Set(ids)]);
+  const complete: WorkerToStart[] = [];
+  const lost: number[] = [];
+  for (const worker of workers) {
+    if (!isIncomplete(worker)) {
+      complete.push(worker);
+      continue;
+    }
+    const payload = known.get(worker.payloadId);
+    if (payload === undefined) lost.push(worker.workerId);
+    else complete.push({ ...worker, payload });
+  }
+  return { workers: complete, lost };
+}
+
+function isIncomplete(worker: WorkerToStart): worker is WorkerToStart & { readonly payloadId: string } {
+  return worker.payloadId !== undefined && worker.payload === undefined;
+}

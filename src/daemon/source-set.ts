@@ -1,0 +1,161 @@
+import type { QueueSource } from '../agents/queue-runtime.ts';
+import { findSource, type SourceModules } from '../config/queues/named-source.ts';
+import type { PluginCatalogue, QueueConfig } from '../config/queues/queues.ts';
+import type { ConfiguredSource } from '../config/queues/sources.ts';
+import type { Host, OperatorRequests, Source, SourceDefinition } from '../plugins/contracts/index.ts';
+import { builtInSources } from '../plugins/contracts/source.ts';
+import { check } from '../util/schema.ts';
+import { toReason } from '../worker/errors.ts';
+import type { Reason } from '../worker/reason.ts';
+
+/** A source as it runs: one per kind and daemon. */
+export interface RunningSource {
+  /** `kind` of the origins of its workers. */
+  readonly kind: string;
+  readonly source: Source;
+  readonly definition: SourceDefinition;
+  /** Why it could not be made: it asks for nothing, and its queues say so. */
+  readonly problem?: Reason;
+}
+
+/** The sources of the settings, and the modules from which they are. */
+export interface SettingsSources {
+  readonly sources: readonly ConfiguredSource[];
+  readonly modules: SourceModules;
+}
+
+export interface SourceSetParts {
+  readonly host: Host;
+  readonly requests: OperatorRequests;
+  /** Directory of the queue file: from there count the paths in options of sources that the settings do not name. */
+  readonly configDir: string;
+}
+
+interface Made extends RunningSource {
+  /** Changes with everything that it was made of. */
+  readonly key: string;
+}
+
+/** Operators can leave no requests: for those who wire queues without a daemon. */
+export const noRequests: OperatorRequests = {
+  open: async () => [],
+  served: async () => undefined,
+  withdrawn: (signal) =>
+    new Promise((resolve) => {
+      signal.addEventListener('abort', () => {
+        resolve([]);
+      });
+    }),
+  ended: async () => undefined,
+};
+
+/**
+ * The sources that run. One is made when the settings or a queue name it, or when thresher brings it for every queue; it is
+ * made anew when its options change, and goes when none of these names it any more.
+ */
+export class SourceSet {
+  readonly #parts: SourceSetParts;
+  readonly #made = new Map<string, Made>();
+  readonly #listeners: ((now: readonly RunningSource[]) => void)[] = [];
+  #catalogue: PluginCatalogue;
+  #settings: SettingsSources;
+
+  constructor(catalogue: PluginCatalogue, settings: SettingsSources, parts: SourceSetParts) {
+    this.#catalogue = catalogue;
+    this.#settings = settings;
+    this.#parts = parts;
+  }
+
+  /** From now on sources are of this catalogue, and have these options. The next `run` makes them anew where that differs. */
+  use(catalogue: PluginCatalogue, settings = this.#settings): void {
+    this.#catalogue = catalogue;
+    this.#settings = settings;
+  }
+
+  /** Those that run, the ones asked about every queue first. */
+  get all(): readonly RunningSource[] {
+    return [...this.#made.values()];
+  }
+
+  /** Calls this after each change of `all`, with all of them. */
+  onChange(listener: (now: readonly RunningSource[]) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  /** These configurations run from now on, and no others: the older ones among them have workers whose news a source hears. */
+  run(configs: readonly QueueConfig[]): void {
+    const wanted = this.#wanted(configs);
+    const before = this.all;
+    const now = [...wanted].map(([kind, named]) => this.#sourceOf(kind, named));
+    this.#made.clear();
+    for (const made of now) this.#made.set(made.kind, made);
+    const isSame = before.length === now.length && now.every((made, at) => made === before[at]);
+    if (!isSame) for (const listener of this.#listeners) listener(this.all);
+  }
+
+  /** The sources that are asked about a queue, in the order in which it serves them: its own comes last. */
+  of({ demand, source }: Pick<QueueConfig, 'demand' | 'source'>): readonly QueueSource[] {
+    const queueSource = (made: RunningSource, own: boolean): QueueSource => ({
+      kind: made.kind,
+      source: made.source,
+      own,
+      options: optionsFor(made.definition, own ? (source?.config ?? {}) : {}),
+    });
+    const others = this.all.filter(({ kind, definition }) => kind !== demand && definition.everyQueue);
+    const own = this.#made.get(demand);
+    // A queue that runs was not handed to `run` yet, or its source has gone from the files.
+    return [
+      ...others.map((made) => queueSource(made, false)),
+      ...(own === undefined ? [] : [queueSource(own, true)]),
+    ];
+  }
+
+  #wanted(configs: readonly QueueConfig[]): Map<string, ConfiguredSource> {
+    const { sources, modules } = this.#settings;
+    const { configDir } = this.#parts;
+    const named = new Map(sources.map((one) => [one.definition.name, one]));
+    const wanted = new Map<string, ConfiguredSource>();
+    const add = (definition: SourceDefinition) => {
+      const plain = { definition, config: optionsFor(definition, {}, definition.config), configDir };
+      if (!wanted.has(definition.name)) wanted.set(definition.name, named.get(definition.name) ?? plain);
+    };
+    for (const definition of this.#catalogue.sources)
+      if (definition.everyQueue && definition.module === builtInSources) add(definition);
+    for (const { definition } of sources) add(definition);
+    for (const { demand, source } of configs) {
+      const found = findSource({ name: demand, module: source?.module }, 'demand', this.#catalogue, modules);
+      if (found.definition !== undefined) add(found.definition);
+    }
+    return wanted;
+  }
+
+  #sourceOf(kind: string, { definition, config, configDir }: ConfiguredSource): Made {
+    const key = JSON.stringify([definition.module, config, configDir]);
+    const made = this.#made.get(kind);
+    if (made?.key === key) return made;
+    const { host, requests } = this.#parts;
+    try {
+      const source = definition.create(config, { ...host, kind, requests, configDir });
+      return { kind, source, definition, key };
+    } catch (error) {
+      const { message } = toReason(error);
+      const problem = {
+        code: 'source-not-made',
+        message: `the source ${kind} could not be made: ${message}`,
+      };
+      host.log.error('source could not be made', { source: kind, error: message });
+      const source: Source = { wanted: async () => ({ requests: [], groups: [], reasons: [problem] }) };
+      return { kind, source, definition, key, problem };
+    }
+  }
+}
+
+/** A snapshot may be older than an option: it gets the option's default. */
+function optionsFor(
+  { queueConfig }: SourceDefinition,
+  written: ConfiguredSource['config'],
+  schema = queueConfig,
+): ConfiguredSource['config'] {
+  const checked = check(schema, written);
+  return checked.ok ? (checked.value as ConfiguredSource['config']) : written;
+}

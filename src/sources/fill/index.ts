@@ -1,0 +1,18 @@
+import Type from 'typebox';
+import { builtInSources, defineSource } from '../../plugins/contracts/source.ts';
+import { whyNotCounted } from '../counting.ts';
+
+/** As many workers as the limits let through: `nQueueLimitWorker` queued, up to `maxWorkers` alive. */
+export const FillSource = defineSource({
+  name: 'fill',
+  module: builtInSources,
+  config: Type.Object({}),
+  stands: whyNotCounted,
+  create: () => ({
+    wanted: async (queue) => {
+      const reasons = whyNotCounted(queue);
+      const groups = reasons.length === 0 ? [{ requirements: queue.requirements, count: Infinity }] : [];
+      return { requests: [], groups, reasons };
+    },
+  }),
+});

@@ -1,0 +1,221 @@
+import { sql } from 'kysely';
+import { nextTurn } from '../../util/clock.ts';
+import type { KnownWorker, OriginFilter, OriginKey, WorkerNews } from '../../worker/news.ts';
+import type { RowSet } from '../dialect.ts';
+import type { OriginStore } from '../origins.ts';
+import type { NewsTable, SpentOriginsTable } from '../tables.ts';
+import { alive } from './conditions.ts';
+import { insertRows } from './insert-rows.ts';
+import { newsOf } from './news.ts';
+import { knownColumns, type NewsWriter } from './news-writer.ts';
+import type { FactoryRows } from './open-database.ts';
+import { inTransaction } from './transaction.ts';
+
+/** Origins per question: other work comes in between. */
+const atOnce = 2000;
+
+/** An origin, and when its worker was recorded or the origin withdrawn, ms UTC. */
+interface Found {
+  readonly news: WorkerNews;
+  readonly made: number;
+}
+
+export class SqlOriginStore implements OriginStore {
+  readonly #rows: FactoryRows;
+  readonly #news: NewsWriter;
+
+  constructor(rows: FactoryRows, news: NewsWriter) {
+    this.#rows = rows;
+    this.#news = news;
+  }
+
+  async known(kind: string, origins: readonly OriginKey[]): Promise<WorkerNews[]> {
+    const found = new Map<string, Found>();
+    for (let start = 0; start < origins.length; start += atOnce) {
+      const asked = origins.slice(start, start + atOnce);
+      addTo(found, await workersOf(this.#rows, kind, asked));
+      addTo(found, await spentOf(this.#rows, kind, asked));
+      await nextTurn();
+    }
+    return [...found.values()].map(({ news }) => news);
+  }
+
+  async find(kind: string, filters: readonly OriginFilter[]): Promise<WorkerNews[]> {
+    const found = new Map<string, Found>();
+    const one = filters.filter((filter) => filter.index !== undefined);
+    const whole = filters.filter((filter) => filter.index === undefined);
+    for (const similar of [one, whole]) {
+      for (let start = 0; start < similar.length; start += atOnce) {
+        const asked = similar.slice(start, start + atOnce);
+        addTo(found, await workersOf(this.#rows, kind, asked));
+        addTo(found, (await spentOf(this.#rows, kind, asked)).filter(isWithdrawn));
+        await nextTurn();
+      }
+    }
+    return [...found.values()].sort((first, second) => first.made - second.made).map(({ news }) => news);
+  }
+
+  async end(
+    kind: string,
+    origins: readonly OriginKey[],
+    reason: string,
+    at: number,
+  ): Promise<readonly { readonly workerId: number; readonly queue: string }[]> {
+    if (origins.length === 0) return [];
+    const { asked, told } = await inTransaction(this.#rows.db, async (tx) => {
+      const rows = { ...this.#rows, db: tx };
+      const asked = await askForEnds(rows, kind, origins, reason, at);
+      const withdrawn = await withdraw(rows, kind, origins, at);
+      if (!this.#news.hears(kind)) return { asked, told: false };
+      const news = withdrawn.map((origin) => withdrawalOf(rows.instance, kind, origin, at));
+      await insertRows(tx, rows.dialect, 'news', news);
+      return { asked, told: news.length > 0 };
+    });
+    if (told) this.#news.committed(new Set([kind]));
+    return asked;
+  }
+}
+
+function askedRows({ dialect }: FactoryRows, origins: readonly OriginFilter[]): RowSet<'uid' | 'index'> {
+  return dialect.rows<OriginFilter, 'uid' | 'index'>(
+    'asked',
+    { uid: { type: 'text', of: ({ uid }) => uid }, index: { type: 'integer', of: ({ index }) => index } },
+    origins,
+  );
+}
+
+/** The rows of a table that have the asked origins. All of these have an index, or none. */
+function sameOrigin(
+  { instance }: FactoryRows,
+  table: 'workers' | 'spent_origins',
+  kind: string,
+  asked: RowSet<'uid' | 'index'>,
+  byIndex: boolean,
+) {
+  const own = (column: string) => sql.raw(`${table}.${column}`);
+  const whole = sql`${own('instance')} = ${instance} AND ${own('origin_kind')} = ${kind}
+    AND ${own('origin_uid')} = ${asked.column('uid')}`;
+  return byIndex ? sql`${whole} AND ${own('origin_index')} = ${asked.column('index')}` : whole;
+}
+
+const byIndex = (origins: readonly OriginFilter[]) => origins[0]?.index !== undefined;
+
+async function workersOf(
+  rows: FactoryRows,
+  kind: string,
+  origins: readonly OriginFilter[],
+): Promise<Found[]> {
+  const asked = askedRows(rows, origins);
+  const columns = ['origin_uid', 'origin_index', 'queue', ...Object.values(knownColumns)];
+  const result = await sql<Omit<NewsTable, 'what'> & { made: number }>`
+    SELECT workers.modification_time AS at, workers.creation_time AS made,
+      ${sql.join(columns.map((column) => sql.raw(`workers.${column}`)))}
+    FROM ${asked.from} JOIN workers ON ${sameOrigin(rows, 'workers', kind, asked, byIndex(origins))}`.execute(
+    rows.db,
+  );
+  return result.rows.map((row) => ({ news: newsOf({ ...row, what: 'known' }, 0), made: row.made }));
+}
+
+async function spentOf(rows: FactoryRows, kind: string, origins: readonly OriginFilter[]): Promise<Found[]> {
+  const asked = askedRows(rows, origins);
+  const result = await sql<SpentOriginsTable>`
+    SELECT spent_origins.* FROM ${asked.from}
+    JOIN spent_origins ON ${sameOrigin(rows, 'spent_origins', kind, asked, byIndex(origins))}`.execute(
+    rows.db,
+  );
+  return result.rows.map((row) => ({
+    news: {
+      sequence: 0,
+      at: row.time,
+      what: 'known',
+      origin: { uid: row.origin_uid, index: row.origin_index },
+      queue: row.queue,
+      worker: spentWorker(row),
+    },
+    made: row.time,
+  }));
+}
+
+/** Of a deleted row only the end is kept. */
+function spentWorker({ worker_id, status, end_time }: SpentOriginsTable): KnownWorker {
+  return {
+    workerId: worker_id,
+    status,
+    computingSite: null,
+    resourceType: null,
+    jobType: null,
+    nCore: null,
+    minRamCount: null,
+    batchId: null,
+    nativeStatus: null,
+    exitCode: null,
+    errorCode: null,
+    diagMessage: null,
+    node: null,
+    computingElement: null,
+    creationTime: null,
+    submitTime: null,
+    startTime: null,
+    endTime: end_time,
+  };
+}
+
+function isWithdrawn({ news }: Found): boolean {
+  return news.worker.status === 'withdrawn';
+}
+
+/** A worker's row counts before a spent origin: an adopted worker may have both. */
+function addTo(found: Map<string, Found>, more: readonly Found[]): void {
+  for (const one of more) {
+    const { uid, index } = one.news.origin;
+    const name = `${index} ${uid}`;
+    if (!found.has(name)) found.set(name, one);
+  }
+}
+
+/** Asks for the end of the living workers of these origins; @returns those without an earlier request. */
+async function askForEnds(
+  rows: FactoryRows,
+  kind: string,
+  origins: readonly OriginKey[],
+  reason: string,
+  at: number,
+): Promise<readonly { readonly workerId: number; readonly queue: string }[]> {
+  const asked = askedRows(rows, origins);
+  const result = await sql<{ worker_id: number; queue: string }>`
+    UPDATE workers SET kill_time = ${at}, kill_reason = ${reason} FROM ${asked.from}
+    WHERE ${sameOrigin(rows, 'workers', kind, asked, true)} AND ${alive} AND workers.kill_time IS NULL
+    RETURNING workers.worker_id, workers.queue`.execute(rows.db);
+  return result.rows.map(({ worker_id, queue }) => ({ workerId: worker_id, queue }));
+}
+
+/** Marks the origins without a worker as withdrawn; @returns those that were not spent before. */
+async function withdraw(
+  rows: FactoryRows,
+  kind: string,
+  origins: readonly OriginKey[],
+  at: number,
+): Promise<readonly OriginKey[]> {
+  const asked = askedRows(rows, origins);
+  const result = await sql<OriginKey>`
+    INSERT INTO spent_origins (instance, origin_kind, origin_uid, origin_index, queue, status, time)
+    SELECT ${rows.instance}, ${kind}, ${asked.column('uid')}, ${asked.column('index')}, '', 'withdrawn', ${at}
+    FROM ${asked.from}
+    WHERE NOT EXISTS (SELECT 1 FROM workers WHERE ${sameOrigin(rows, 'workers', kind, asked, true)})
+    ON CONFLICT (instance, origin_kind, origin_uid, origin_index) DO NOTHING
+    RETURNING origin_uid AS uid, origin_index AS "index"`.execute(rows.db);
+  return result.rows;
+}
+
+function withdrawalOf(instance: string, kind: string, { uid, index }: OriginKey, at: number) {
+  return {
+    instance,
+    origin_kind: kind,
+    origin_uid: uid,
+    origin_index: index,
+    what: 'changed',
+    at,
+    queue: '',
+    status: 'withdrawn',
+  } as const;
+}
