@@ -21,6 +21,8 @@ export interface AssemblyParts extends LoopParts {
   readonly wiring: Wiring;
   /** Where workers of which configurations are, as the database has them now. */
   places(): Promise<readonly ConfigPlace[]>;
+  /** Drops news that no source took for too long. */
+  dropOldNews(): Promise<void>;
   /** Does this while no reload is under way. */
   betweenReloads(work: () => Promise<void>): Promise<void>;
 }
@@ -76,6 +78,7 @@ export class Assembly {
     makePruneLoop(this.#parts, {
       currentConfigs: () => new Set(this.running.map(({ configId }) => configId)),
       endUnused: () => this.#parts.betweenReloads(() => this.#endUnused()),
+      dropOldNews: () => this.#parts.dropOldNews(),
     });
     // An operator's pause counts before the first worker is submitted.
     await commands.carryOutControls();
@@ -198,6 +201,7 @@ export class Assembly {
     const { wiring, context } = this.#parts;
     wiring.run(this.running);
     this.#connections.use(this.running);
+    context.waiting.keepOnly(new Set(this.#current.keys()));
     const configs = this.running.map(({ config }) => config);
     // The current configuration of a queue counts. An older one counts only where a queue has no current one.
     context.factoryLimits.configure([
@@ -273,6 +277,16 @@ export class Assembly {
   /** The configurations that run now, the current ones first. */
   get running(): QueueRuntime[] {
     return [...this.#current.values(), ...this.#older.values()].map(({ runtime }) => runtime);
+  }
+
+  /** Names of the queues that may get new workers. */
+  get queues(): readonly string[] {
+    return [...this.#current.keys()];
+  }
+
+  /** Why a queue gets no more workers, as it was reported last; undefined where there is no such queue. */
+  reasonsOf(queue: string): readonly Reason[] | undefined {
+    return this.#reports.reasonsOf(queue);
   }
 
   /** Whether the configuration that a worker is followed with leads to where it is. */

@@ -103,6 +103,7 @@ describe('what runs', () => {
       writer: new ObservationWriter(ledger, clock, log, events),
       places: async () => places,
       betweenReloads: (work) => work(),
+      dropOldNews: async () => undefined,
     });
     const name = (kind: string) => ({ name: `Own${kind}`, module: 'own' });
     const sections = { submitter: name('Submitter'), monitor: name('Monitor'), sweeper: name('Sweeper') };
