@@ -23,11 +23,16 @@ export const queueColumns: readonly Column<QueueView>[] = [
 ];
 
 /** The missing daemon must not hide a reason that keeps a queue from running even with a daemon. */
-export function whyNoMore({ reasons: [first, ...others] }: QueueView): string | null {
+export function whyNoMore({ reasons: [first, ...others] }: Pick<QueueView, 'reasons'>): string | null {
   if (first === undefined) return null;
   if (first.code === 'daemon-not-running' && others.length > 0)
     return `${first.message}; when one last did: ${weightiest(others)}`;
   return weightiest([first, ...others]);
+}
+
+/** Why requests to a queue wait: a queue's own source may ask for nothing, and holds back no other. */
+export function withoutDemand(reasons: readonly Reason[]): readonly Reason[] {
+  return reasons.filter(({ code }) => !code.startsWith('demand-'));
 }
 
 /** The troubles, or else the first of what is in the course of things; and the notes. */

@@ -10,7 +10,7 @@ import { workerStatuses } from '../worker/status.ts';
 import type { Environment, GlobalOptions } from './environment.ts';
 import { withStore } from './opened.ts';
 import { type Column, oneLine, type OutputFormat, outputOption, printJson, printTable } from './output.ts';
-import { whyNoMore } from './queues.ts';
+import { whyNoMore, withoutDemand } from './queues.ts';
 import { countArgument, workerColumns } from './workers.ts';
 
 /** A request, and why it waits: the words of `thresher queues`. */
@@ -85,7 +85,8 @@ function withReason(record: RequestRecord, queues: readonly QueueView[]): Shown 
   const view = requestView(record);
   const queue = queues.find(({ name }) => name === record.queue);
   if (view.state !== 'waiting') return { ...view, why: null };
-  return { ...view, why: queue === undefined ? `there is no queue ${record.queue}` : whyNoMore(queue) };
+  if (queue === undefined) return { ...view, why: `there is no queue ${record.queue}` };
+  return { ...view, why: whyNoMore({ reasons: withoutDemand(queue.reasons) }) };
 }
 
 function workersText(workers: RequestView['workers']): string {

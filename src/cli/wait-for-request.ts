@@ -13,7 +13,7 @@ import { mostWorkers } from '../worker/operator-request.ts';
 import { isFinal } from '../worker/status.ts';
 import { type Environment, noLog } from './environment.ts';
 import { oneLine } from './output.ts';
-import { weightiest } from './queues.ts';
+import { weightiest, withoutDemand } from './queues.ts';
 
 /** How often the database is asked, ms. */
 const interval = 200;
@@ -122,5 +122,5 @@ function isOver(request: RequestRecord): boolean {
 async function whyWaiting({ queue }: RequestRecord, store: Store, dir: StateDir): Promise<string> {
   if (runningDaemon(dir) === undefined) return 'no daemon is running: this will be done when it starts';
   const reports = await store.queues.all();
-  return weightiest(reports.find((report) => report.queue === queue)?.reasons ?? []);
+  return weightiest(withoutDemand(reports.find((report) => report.queue === queue)?.reasons ?? []));
 }
