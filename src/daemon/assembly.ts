@@ -154,11 +154,9 @@ export class Assembly {
    * operator changes the file again.
    */
   async #endUnused(): Promise<void> {
-    const { loops, context } = this.#parts;
-    const { store } = context;
+    const { store } = this.#parts.context;
     const older = [...this.#older.values()].map(({ runtime }) => runtime);
-    // A pass of a replaced configuration may still submit: it has no row yet, and is looked at the next time.
-    const ending = older.filter(({ config }) => loops.isEnding(slotOf(config.name)));
+    const ending = this.#ending();
     const carried = new Set((await this.#parts.places()).map(({ configId }) => configId));
     const inUse = [...older.filter(({ configId }) => carried.has(configId)), ...ending];
     const current = [...this.#current.values()].map(({ runtime }) => runtime);
@@ -175,6 +173,12 @@ export class Assembly {
     await this.#reports.end([...names].filter((name) => !followed.has(name) && !this.#standing.has(name)));
     await store.orphans.keepOnly(this.#connections.names);
     this.#known = new Set((await store.queues.all()).map(({ queue }) => queue));
+  }
+
+  /** Older configurations that a pass under way may still submit with. Its workers have no rows yet: they count the next time. */
+  #ending(): QueueRuntime[] {
+    const older = [...this.#older.values()].map(({ runtime }) => runtime);
+    return older.filter(({ config }) => this.#parts.loops.isEnding(slotOf(config.name)));
   }
 
   /** Takes out what leaves and puts in what comes, without a pause in between. */
@@ -226,7 +230,8 @@ export class Assembly {
   ): { plan: ReloadPlan; made: readonly QueueRuntime[] } {
     const current = [...this.#current.values()].map(({ runtime }) => runtime);
     const older = [...this.#older.values()].map(({ runtime }) => runtime);
-    const state = { current, older, file, inUse, held: this.#homes.held.take() };
+    const carried = [...inUse, ...this.#ending()];
+    const state = { current, older, file, inUse: carried, held: this.#homes.held.take() };
     const first = planReload(state);
     const made = new Map(
       first.come

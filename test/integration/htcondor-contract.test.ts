@@ -1,4 +1,4 @@
-import { chownSync, mkdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Submitter, SubmitOutcome } from '../../src/plugins/contracts/index.ts';
 import { type PayloadBackend, type PayloadQueue, payloadTemplates } from '../contract/payload-cases.ts';
@@ -59,9 +59,7 @@ async function makeForPayloads(kind: ScheddKind): Promise<PayloadBackend> {
   const pool = await condorPool();
   const backend = new HTCondorBackend(pool, kind);
   const { directory, space } = backend;
-  // The pool's user owns the jobs, and no test runs as that user.
-  mkdirSync(join(directory, 'logs'));
-  chownSync(join(directory, 'logs'), pool.uid, pool.gid);
+  backend.letJobsReadPayloads();
   const lines: unknown[] = [];
   const say = (message: string, facts?: object) => void lines.push([message, facts]);
   const log = { debug: say, info: say, warn: say, error: say };

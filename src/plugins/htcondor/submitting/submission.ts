@@ -12,6 +12,7 @@ import { ceName, cesOf } from '../place/ce-list.ts';
 import type { CeTally } from '../place/ce-tally.ts';
 import { shareAmongCes } from '../place/ce-weight.ts';
 import { elementOf } from '../place/grid-endpoint.ts';
+import { keepTogether } from '../place/groups.ts';
 import type { HTCondorSchedd } from '../schedd.ts';
 import type { HTCondorSubmitterConfig } from '../schema.ts';
 import type { DescribedBatch } from '../template/describe.ts';
@@ -216,8 +217,8 @@ export class Submission {
 
   #sharedAmong(
     ces: readonly ChosenCe[],
-    workers: readonly Worker[],
-  ): ReadonlyMap<ChosenCe, readonly Worker[]> {
+    workers: readonly WorkerToStart[],
+  ): ReadonlyMap<ChosenCe, readonly WorkerToStart[]> {
     const { context, tally, config } = this.#parts;
     const { queue, queueLimit, slave, random, clock } = context;
     const { counts, running } = tally.of(queue, clock.now());
@@ -227,7 +228,9 @@ export class Submission {
       slave,
       fairsharePercent: config.ce_fairshare_percent,
     };
-    const chosen = shareAmongCes(ces, counts, options, random);
+    const shared = shareAmongCes(ces, counts, options, random);
+    const groupIds = workers.map(({ groupId }) => groupId);
+    const chosen = keepTogether(shared, groupIds, random);
     const pairs = chosen.flatMap((ce, index) => {
       const worker = workers[index];
       return worker === undefined ? [] : [{ ce, worker }];

@@ -103,7 +103,7 @@ export function describeBatch(
 }
 
 /** The keys of payload values that a template names. */
-function payloadKeysOf(statements: readonly Statement[]): ReadonlySet<string> {
+export function payloadKeysOf(statements: readonly Statement[]): ReadonlySet<string> {
   const names = statements.flatMap((one) => (one.kind === 'command' ? one.names : []));
   return new Set(names.flatMap((name) => payloadKeyOf(name) ?? []));
 }
