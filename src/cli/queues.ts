@@ -30,11 +30,6 @@ export function whyNoMore({ reasons: [first, ...others] }: Pick<QueueView, 'reas
   return weightiest([first, ...others]);
 }
 
-/** Why requests to a queue wait: a queue's own source may ask for nothing, and holds back no other. */
-export function withoutDemand(reasons: readonly Reason[]): readonly Reason[] {
-  return reasons.filter(({ code }) => !code.startsWith('demand-'));
-}
-
 /** The troubles, or else the first of what is in the course of things; and the notes. */
 export function weightiest(reasons: readonly Reason[]): string {
   const troubles = reasons.filter(isTrouble);

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { runningDaemon } from '../daemon/lock.ts';
-import { type RequestView, requestView } from '../daemon/request-view.ts';
+import { type RequestView, requestView, withoutDemand } from '../daemon/request-view.ts';
 import { queueViews, type QueueView, workerView } from '../daemon/view.ts';
 import type { RequestRecord } from '../store/requests.ts';
 import type { Store } from '../store/store.ts';
@@ -10,7 +10,7 @@ import { workerStatuses } from '../worker/status.ts';
 import type { Environment, GlobalOptions } from './environment.ts';
 import { withStore } from './opened.ts';
 import { type Column, oneLine, type OutputFormat, outputOption, printJson, printTable } from './output.ts';
-import { whyNoMore, withoutDemand } from './queues.ts';
+import { whyNoMore } from './queues.ts';
 import { countArgument, workerColumns } from './workers.ts';
 
 /** A request, and why it waits: the words of `thresher queues`. */

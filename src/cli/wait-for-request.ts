@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { runningDaemon } from '../daemon/lock.ts';
 import { logReaderOf } from '../daemon/log-reader.ts';
-import { livingOf } from '../daemon/request-view.ts';
+import { livingOf, withoutDemand } from '../daemon/request-view.ts';
 import type { StateDir } from '../daemon/state-dir.ts';
 import type { LoadedSettings } from '../config/settings/settings.ts';
 import type { RequestRecord } from '../store/requests.ts';
@@ -13,7 +13,7 @@ import { mostWorkers } from '../worker/operator-request.ts';
 import { isFinal } from '../worker/status.ts';
 import { type Environment, noLog } from './environment.ts';
 import { oneLine } from './output.ts';
-import { weightiest, withoutDemand } from './queues.ts';
+import { weightiest } from './queues.ts';
 
 /** How often the database is asked, ms. */
 const interval = 200;

@@ -1,6 +1,7 @@
 import type { RequestRecord } from '../store/requests.ts';
 import { isoTime } from '../util/clock.ts';
 import type { PayloadPart } from '../worker/payload.ts';
+import type { Reason } from '../worker/reason.ts';
 import type { Requirements } from '../worker/worker.ts';
 import { isFinal, type WorkerStatus, workerStatuses } from '../worker/status.ts';
 
@@ -58,4 +59,9 @@ function stateOf(record: RequestRecord): RequestState {
 
 function time(ms: number | null): string | null {
   return ms === null ? null : isoTime(ms);
+}
+
+/** Why requests to a queue wait: a queue's own source may ask for nothing, and holds back no other. */
+export function withoutDemand(reasons: readonly Reason[]): readonly Reason[] {
+  return reasons.filter(({ code }) => !code.startsWith('demand-'));
 }
