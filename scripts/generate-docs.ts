@@ -33,6 +33,7 @@ import { kubernetesWorkerErrors } from '../src/plugins/kubernetes/codes.ts';
 import { kubernetesErrors } from '../src/clients/kubernetes/codes.ts';
 import { localWorkerErrors } from '../src/plugins/local/codes.ts';
 import { reasons } from '../src/codes/reasons.ts';
+import { serviceErrors } from '../src/codes/services.ts';
 import { storeErrors } from '../src/codes/store.ts';
 import { workerErrors } from '../src/codes/workers.ts';
 import { htcondorStatesPage } from './htcondor-states.ts';
@@ -151,6 +152,7 @@ function errorsPage(): string {
       { ...configurationErrors, ...htcondorMistakes },
     ),
     ...section('Daemon', 'Causes for which a daemon does not start.', daemonErrors),
+    ...section('Services', 'Causes for which a service of a running daemon fails.', serviceErrors),
     ...section('HTTP', 'Messages of the HTTP server, at start and in its answers.', httpErrors),
     ...section('State', 'Faults of the state directory and the database.', storeErrors),
     ...section(

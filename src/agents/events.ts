@@ -1,6 +1,7 @@
 import type { Log, SubmitOutcome } from '../plugins/contracts/index.ts';
 import { Events } from '../util/events.ts';
 import { messageOf } from '../worker/errors.ts';
+import type { OriginKey } from '../worker/news.ts';
 import type { Observation } from '../worker/observation.ts';
 import type { WorkerStatus } from '../worker/status.ts';
 
@@ -50,7 +51,11 @@ export interface FactoryEvents {
   readonly credentialsImproved: { readonly manager: string };
   /** News of workers of these kinds are in the database by now. */
   readonly newsWritten: { readonly kinds: ReadonlySet<string> };
+  /** Another process wrote into the database: an operator left a command or a request. */
+  readonly writtenElsewhere: Readonly<Record<never, never>>;
   readonly passEnded: PassEnded;
+  /** A source asked for origins that have had their worker or were withdrawn. */
+  readonly originsKnown: { readonly kind: string; readonly origins: readonly OriginKey[] };
 }
 
 export type Emit = Pick<Events<FactoryEvents>, 'emit'>;

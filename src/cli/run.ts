@@ -116,9 +116,7 @@ async function startAndStop(
   } finally {
     stopping.abort();
     notifier.stopping(patience);
-    http?.stopping();
     await daemon.stop();
-    await http?.close();
     await notifier.flushed();
   }
 }
@@ -149,7 +147,7 @@ async function startDaemon(options: DaemonOptions, http: HttpServer | undefined)
     return await Daemon.start({
       ...options,
       events,
-      beforeLoops: (daemon) => http.open(daemon),
+      services: (daemon) => [http.serving(daemon)],
     });
   } catch (error) {
     await http.close();

@@ -38,6 +38,25 @@ export const reasons = {
     meaning: 'A call of a plugin failed as a whole.',
     remedy: 'See the message; thresher repeats the call with growing pauses.',
   },
+  'source-failed': {
+    meaning:
+      'A source failed or did not answer in time when thresher asked it which workers it wants. Its own requests wait; other sources of the queue go on.',
+    remedy: 'See the message; thresher asks the source again with growing pauses.',
+  },
+  'source-flood': {
+    meaning: 'A source asks for more than 10,000 workers of one queue at once. The first of them count.',
+    remedy: 'Nothing to do: the others follow in later passes, as the first get their workers.',
+    ordinary: true,
+  },
+  'request-refused': {
+    meaning: 'A source asks for a worker in a way that thresher does not understand: this request gets none.',
+    remedy: 'Correct the source as the message says; its other requests go on.',
+  },
+  'payload-unsupported': {
+    meaning:
+      'A request has a payload with a part (values, files, argv, env) that the submitter of the queue cannot give to its workers.',
+    remedy: 'Ask for the worker on a queue with a submitter that can, or leave that part out.',
+  },
   'daemon-not-running': {
     meaning: 'No daemon runs on this state directory; the command shows the last known state.',
     remedy: 'Start the daemon.',

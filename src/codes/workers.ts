@@ -54,6 +54,24 @@ export const workerErrors = {
     remedy:
       'Put a queue with this connection into the queue file (with `queueStatus: offline`, so that it submits nothing): thresher then carries out a requested end of the worker. Or end the worker on the backend by hand.',
   },
+  'payload-wrong': {
+    meaning:
+      'A payload has a wrong form: a name that leads out of its directory, a text with a NUL character, two files of one name. thresher starts no worker with it.',
+    remedy:
+      'The message names the place in the payload and what would be right. Correct the request, and ask again.',
+  },
+  'payload-too-large': {
+    meaning:
+      'A payload is larger than every backend takes: 1 MiB in all, 100 files, 100,000 bytes in arguments and variables.',
+    remedy:
+      'Send less: let the worker fetch large files, pack many into an archive, and put long arguments into a file.',
+  },
+  'payload-value-missing': {
+    meaning:
+      'The template of the queue names `${payload.KEY}`, and the payload of the worker has no such value. A worker without a payload has none.',
+    remedy:
+      'Ask for the worker with this value, or remove the placeholder from the template. Only a source that gives payloads can use such a queue.',
+  },
   lost: {
     meaning: 'The backend no longer knows the worker, and a fresh look by name confirmed it.',
     remedy:

@@ -48,6 +48,8 @@ export interface Pruning {
   currentConfigs(): ReadonlySet<number>;
   /** Ends the loops of configurations that are over. */
   endUnused(): Promise<void>;
+  /** Drops news that no source took for too long: rows of their workers wait for it. */
+  dropOldNews(): Promise<void>;
 }
 
 /** Makes the loop that ends what no worker needs any more, and deletes old rows. */
@@ -62,6 +64,7 @@ export function makePruneLoop(parts: LoopParts, pruning: Pruning): void {
     interval: settings.sweeper.pruneInterval * 1000,
     pass: async (signal) => {
       await pruning.endUnused();
+      await pruning.dropOldNews();
       progress.made();
       await pruner.pass(signal);
     },

@@ -40,6 +40,13 @@ interface Made extends RunningSource {
 export const noRequests: OperatorRequests = {
   open: async () => [],
   served: async () => undefined,
+  withdrawn: (signal) =>
+    new Promise((resolve) => {
+      signal.addEventListener('abort', () => {
+        resolve([]);
+      });
+    }),
+  ended: async () => undefined,
 };
 
 /**

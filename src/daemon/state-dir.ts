@@ -34,6 +34,8 @@ export interface StateDir {
   /** The holder of the lock, for people. */
   readonly holder: string;
   readonly factory: string;
+  /** The states of the services, for people. */
+  readonly services: string;
 }
 
 export function stateDirAt(path: string): StateDir {
@@ -43,6 +45,7 @@ export function stateDirAt(path: string): StateDir {
     lock: join(path, 'daemon.lock'),
     holder: join(path, 'daemon.json'),
     factory: join(path, 'factory'),
+    services: join(path, 'services.json'),
   };
 }
 

@@ -152,6 +152,7 @@ export class Wiring {
       get sources() {
         return current ? sources.of(config) : [];
       },
+      payload: this.#backend(config, 'submitter').definition.payload,
       messenger: this.#plugin(config, 'messenger', context) as Messenger | undefined,
       throttler: this.#plugin(config, 'throttler', context) as Throttler | undefined,
       connected,

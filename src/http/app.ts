@@ -26,7 +26,8 @@ declare module 'fastify' {
  * A client that sends, or takes, nothing is not kept for longer, ms: until its request is complete, while its answer is made or under
  * way, which a log may take 10 s for, and until its next request. Node looks only so often which have come too late.
  */
-const patience = { request: 10_000, answer: 15_000, keepAlive: 5000, look: 1000 };
+const usualPatience = { request: 10_000, answer: 15_000, keepAlive: 5000, look: 1000 };
+export type Patience = typeof usualPatience;
 const maxConnections = 200;
 /** Counting all workers is the dearest question: it is asked once in this time, ms. */
 const keptFor = 1000;
@@ -38,7 +39,11 @@ const securityHeaders = {
 };
 
 /** All routes, with their guards; it listens nowhere yet. */
-export async function makeApp(served: Served, tokenFile: TokenFile | undefined): Promise<FastifyInstance> {
+export async function makeApp(
+  served: Served,
+  tokenFile: TokenFile | undefined,
+  patience: Patience = usualPatience,
+): Promise<FastifyInstance> {
   const app = fastify({
     exposeHeadRoutes: false,
     forceCloseConnections: true,

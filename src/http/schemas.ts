@@ -1,4 +1,5 @@
 import Type, { type TSchema } from 'typebox';
+import { serviceStates } from '../daemon/services/service.ts';
 import { workerStatuses } from '../worker/status.ts';
 
 /** Descriptions of parameters complete the sentence "limit must be ...": they are part of error messages. */
@@ -74,6 +75,13 @@ export const HealthAnswer = Type.Object(
     status: Type.Union([Type.Literal('ok'), Type.Literal('stuck')]),
     stuck: Type.Array(
       Type.Object({ loop: Type.String(), seconds: Type.Number({ description: 'Without progress, s.' }) }),
+    ),
+    services: Type.Array(
+      Type.Object({
+        name: Type.String(),
+        state: Type.Union(serviceStates.map((state) => Type.Literal(state))),
+      }),
+      { description: 'A service that fails is no reason to start the daemon again.' },
     ),
   },
   { ...closed, description: 'Whether all loops make progress.' },

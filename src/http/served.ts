@@ -1,6 +1,8 @@
 import type { KnownCredential } from '../agents/credentials/credential-board.ts';
 import type { LoopHealth } from '../agents/loop.ts';
+import type { WaitingCount } from '../agents/sources/waiting-board.ts';
 import type { DaemonMetrics } from '../daemon/metrics/daemon-metrics.ts';
+import type { ServiceHealth } from '../daemon/services/service.ts';
 import type { Log, LogReader } from '../plugins/contracts/index.ts';
 import type { WorkerRecord } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
@@ -20,6 +22,9 @@ export interface Served {
   logsOf(worker: WorkerRecord): Promise<LogReader>;
   health(): readonly LoopHealth[];
   credentials(): readonly KnownCredential[];
+  services(): readonly ServiceHealth[];
+  /** How many requests of which source wait at which queue. */
+  waiting(): readonly WaitingCount[];
   /** Whether the daemon is on its way to its end. */
   stopping(): boolean;
 }

@@ -5,6 +5,7 @@ import type { LoadedSettings } from '../config/settings/settings.ts';
 import type { Daemon } from '../daemon/daemon.ts';
 import { DaemonMetrics } from '../daemon/metrics/daemon-metrics.ts';
 import { openBesideDaemon } from '../daemon/reader.ts';
+import type { Service } from '../daemon/services/service.ts';
 import { readVersion } from '../daemon/version.ts';
 import type { Log } from '../plugins/contracts/index.ts';
 import type { WorkerRecord } from '../store/rows.ts';
@@ -34,7 +35,6 @@ export class HttpServer {
   #app: FastifyInstance | undefined;
   #store: Store | undefined;
   #url: string | undefined;
-  #stopping = false;
 
   /** Listens nowhere yet. */
   constructor(options: HttpOptions) {
@@ -75,16 +75,26 @@ export class HttpServer {
       logsOf: (worker: WorkerRecord) => daemon.logsOf(worker),
       health: () => daemon.health,
       credentials: () => daemon.credentials,
-      stopping: () => this.#stopping,
+      services: () => daemon.services,
+      waiting: () => daemon.waiting,
+      stopping: () => daemon.isStopping,
     };
     this.#app = await makeApp(served, this.#tokenFile);
     this.#url = await this.#listen(this.#app);
     log.info('listening', { url: this.#url });
   }
 
-  /** Makes `/readyz` answer that the daemon stops. */
-  stopping(): void {
-    this.#stopping = true;
+  /** As a service of the daemon. It answers until all others have stopped: `/readyz` says that the daemon stops. */
+  serving(daemon: Daemon): Service {
+    const name = 'http';
+    return {
+      name,
+      required: true,
+      last: true,
+      begin: () => this.open(daemon),
+      stop: () => this.close(),
+      health: () => [{ name }],
+    };
   }
 
   async close(): Promise<void> {

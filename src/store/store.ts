@@ -7,6 +7,7 @@ import type { OriginStore } from './origins.ts';
 import type { OrphanStore } from './orphans.ts';
 import type { PayloadStore } from './payloads.ts';
 import type { QueueStore } from './queues.ts';
+import type { RequestStore } from './requests.ts';
 import type { RetentionStore } from './retention.ts';
 import { SqlCommandStore } from './sql/commands.ts';
 import type { OpenDatabase } from './sql/open-database.ts';
@@ -18,6 +19,7 @@ import { SqlOriginStore } from './sql/origins.ts';
 import { SqlOrphanStore } from './sql/orphans.ts';
 import { SqlPayloadStore } from './sql/payloads.ts';
 import { SqlQueueStore } from './sql/queues.ts';
+import { SqlRequestStore } from './sql/requests.ts';
 import { SqlRetentionStore } from './sql/retention.ts';
 import { SqlWorkerIds } from './sql/worker-ids.ts';
 import { SqlWorkerStore } from './sql/workers.ts';
@@ -39,6 +41,7 @@ export interface Store {
   readonly news: NewsStore;
   readonly origins: OriginStore;
   readonly payloads: PayloadStore;
+  readonly requests: RequestStore;
   /** Whether another process wrote since the last call: nearly free. */
   changedElsewhere(): boolean;
   /** An error that one of these threw as one with a stable code. */
@@ -72,6 +75,7 @@ export function storeOn(database: OpenDatabase, instance: string): Store {
     queues: new SqlQueueStore(rows),
     commands: new SqlCommandStore(rows),
     orphans: new SqlOrphanStore(rows),
+    requests: new SqlRequestStore(rows),
     retention: new SqlRetentionStore(rows, () => database.vacuum()),
     figures: new SqlFigureStore(rows),
     news: new SqlNewsStore(rows, news),

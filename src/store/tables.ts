@@ -14,6 +14,7 @@ export interface Tables {
   news: NewsTable;
   payloads: PayloadsTable;
   spent_origins: SpentOriginsTable;
+  requests: RequestsTable;
 }
 
 /** How a database keeps a value. */
@@ -166,6 +167,11 @@ export const newsColumns = {
   queue: text,
   worker_id: integerOrNull,
   status: knownStatus,
+  computing_site: textOrNull,
+  resource_type: textOrNull,
+  job_type: textOrNull,
+  n_core: integerOrNull,
+  min_ram_count: integerOrNull,
   batch_id: textOrNull,
   native_status: textOrNull,
   native_exit_code: integerOrNull,
@@ -173,6 +179,7 @@ export const newsColumns = {
   diag_message: textOrNull,
   node_id: textOrNull,
   computing_element: textOrNull,
+  creation_time: integerOrNull,
   submit_time: integerOrNull,
   start_time: integerOrNull,
   end_time: integerOrNull,
@@ -207,3 +214,28 @@ export const spentOriginColumns = {
   time: integer,
 } as const;
 export type SpentOriginsTable = TableOf<typeof spentOriginColumns>;
+
+/** A request of an operator. */
+export interface RequestsTable {
+  id: string;
+  instance: string;
+  /** The asker's own name for it; null = none. */
+  key: string | null;
+  /** Tells a request with the same key that asks for the same. */
+  digest: string | null;
+  queue: string;
+  count: number;
+  requirements: string;
+  /** JSON of its payload; null: it has none, or none that is still needed. */
+  content: string | null;
+  /** JSON list of the parts that its payload had. */
+  parts: string;
+  asked_by: 'command-line' | 'http';
+  creation_time: number;
+  withdrawn_time: number | null;
+  withdraw_reason: string | null;
+  /** When the ends of its workers were asked for, once it was taken back. */
+  ended_time: number | null;
+  /** When all its workers had rows. */
+  served_time: number | null;
+}

@@ -1,5 +1,5 @@
 import type { FinalStatus, WorkerStatus } from '../worker/status.ts';
-import type { WorkerToStart } from '../worker/worker.ts';
+import type { Worker, WorkerToStart } from '../worker/worker.ts';
 import type { ConfigPlace } from './config-places.ts';
 import type { WorkerRecord } from './rows.ts';
 import type { TransitionRow } from './tables.ts';
@@ -83,7 +83,7 @@ export interface WorkerStore {
    * Records workers that live without a row. Left out are those whose origin has another worker. The end of those whose
    * origin was withdrawn is asked for at once.
    */
-  adopt(workers: readonly WorkerToStart[], status: WorkerStatus, at: number): Promise<Adopted>;
+  adopt(workers: readonly Worker[], status: WorkerStatus, at: number): Promise<Adopted>;
   /** Writes all changes at once, with their history; @returns the ids whose status was not `from` any more. */
   apply(changes: readonly WorkerChange[]): Promise<number[]>;
   /** Counts a further attempt, before it is made; @returns those that may have one: still pending, no end asked for. */

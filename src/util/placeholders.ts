@@ -22,10 +22,14 @@ export function fillPlaceholders(text: string, values: PlaceholderValues): strin
 
 /** The placeholders in `text` that neither `known` nor the digit rule explains. */
 export function unknownPlaceholders(text: string, known: ReadonlySet<string>): string[] {
+  return placeholderNames(text).filter((name) => !known.has(name) && !digitsOfWorkerId.test(name));
+}
+
+/** The names of all placeholders in `text`, in their order. */
+export function placeholderNames(text: string): string[] {
   return [...text.matchAll(placeholder)]
     .filter(([whole]) => !whole.startsWith('$$'))
-    .map(([, name]) => name ?? '')
-    .filter((name) => !known.has(name) && !digitsOfWorkerId.test(name));
+    .map(([, name]) => name ?? '');
 }
 
 function pickDigits(id: string, positions: string): string {

@@ -22,17 +22,18 @@ export function markedWorker(text: unknown): (MarkedWorker & Readonly<Record<str
 }
 
 const texts = ['resourceType', 'jobType', 'pilotType', 'prodSourceLabel'];
+const optional = ['accessPoint', 'groupId', 'payloadId'];
 const numbers = ['nCore', 'minRamCount', 'maxDiskCount', 'maxWalltime'];
 
 function isMarked(value: unknown): value is MarkedWorker & Readonly<Record<string, unknown>> {
   if (!isRecord(value)) return false;
-  const { origin, requirements, accessPoint } = value;
+  const { origin, requirements } = value;
   const all = (of: Record<string, unknown>, keys: readonly string[], type: string) =>
     keys.every((key) => typeof of[key] === type);
   return (
     all(value, ['workerId', 'attempt'], 'number') &&
     all(value, ['name', 'queue', 'computingSite'], 'string') &&
-    ['string', 'undefined'].includes(typeof accessPoint) &&
+    optional.every((key) => ['string', 'undefined'].includes(typeof value[key])) &&
     isRecord(origin) &&
     all(origin, ['kind', 'uid'], 'string') &&
     all(origin, ['index'], 'number') &&

@@ -34,6 +34,11 @@ export interface KnownWorker {
   readonly workerId: number | null;
   /** `withdrawn`: the source ended the origin before it had a worker, and will never get one for it. */
   readonly status: WorkerStatus | 'withdrawn';
+  readonly computingSite: string | null;
+  readonly resourceType: string | null;
+  readonly jobType: string | null;
+  readonly nCore: number | null;
+  readonly minRamCount: number | null;
   readonly batchId: string | null;
   readonly nativeStatus: string | null;
   readonly exitCode: number | null;
@@ -41,6 +46,8 @@ export interface KnownWorker {
   readonly diagMessage: string | null;
   readonly node: string | null;
   readonly computingElement: string | null;
+  /** When its intent was recorded, or it was adopted. */
+  readonly creationTime: number | null;
   readonly submitTime: number | null;
   readonly startTime: number | null;
   readonly endTime: number | null;

@@ -17,13 +17,15 @@ export interface PayloadFile {
  * The work that a source gives to a worker. Each part is optional: a template that names none of it runs as it would for any
  * pilot.
  *
- * - `values` fill `${payload.KEY}` in the queue's template.
- * - `files` lie in the directory that the worker's environment calls `THRESHER_PAYLOAD_DIR`.
+ * - `values` fill `${payload.KEY}` in the queue's template. A worker without a value that the template names is rejected for good.
+ * - `files` lie in the directory that the worker's environment calls `THRESHER_PAYLOAD_DIR`, each with exactly its bytes and its
+ *   mode. The worker writes elsewhere: some backends mount the directory read-only.
  * - `argv` takes the place of the template's command and its arguments. Its first element is a program, looked up in PATH, or
- *   a path; the worker starts in the payload's directory, so `./run.sh` is a file of the payload.
+ *   a path; the worker starts in the payload's directory, so `./run.sh` is a file of the payload. `THRESHER_PAYLOAD_DIR` names
+ *   the directory also where there are no files.
  * - `env` is added to the template's environment and wins over it.
  *
- * No shell reads any of it: each value reaches the worker as it is. A secret belongs in a file.
+ * No shell reads any of it: each value reaches the worker as it is. A secret belongs in a file. `payload-check.ts` has the bounds.
  */
 export interface Payload {
   readonly values?: Readonly<Record<string, string>>;

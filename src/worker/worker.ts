@@ -62,6 +62,13 @@ export interface WorkerToStart extends Worker {
   readonly payload?: Payload;
 }
 
+/** The worker as marks, handles and logs may have it. */
+export function withoutPayload(worker: WorkerToStart): Worker {
+  const rest: { payload?: Payload } & Worker = { ...worker };
+  delete rest.payload;
+  return rest;
+}
+
 /** Why a worker failed, or an attempt at it: a code of the catalogue (docs/errors.md) and a sentence. */
 export interface WorkerError {
   readonly code: string;

@@ -48,6 +48,7 @@ describe('the program, in a process of its own', () => {
       return found;
     });
     worker = String(running.workerID);
+    await until('its pilot has written', async () => (await site.run('logs', worker)).stdout === 'out\n');
   });
 
   after(async () => {

@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import type { Monitor, Observation, Submitter, Sweeper, Worker } from '../../src/plugins/contracts/index.ts';
 import { isFinal } from '../../src/worker/status.ts';
 import { until } from '../support/until.ts';
+import { describePayloadContract, type PayloadBackend } from './payload-cases.ts';
 
 export type Behaviour = 'finishes' | 'fails' | 'runs';
 
@@ -22,7 +23,13 @@ export interface BackendUnderTest {
   clean(): Promise<void>;
 }
 
-export function describeBackendContract(name: string, make: () => Promise<BackendUnderTest>): void {
+/** `makeForPayloads`: the same backend, with the queues that `payload-cases.ts` describes. */
+export function describeBackendContract(
+  name: string,
+  make: () => Promise<BackendUnderTest>,
+  makeForPayloads?: () => Promise<PayloadBackend>,
+): void {
+  if (makeForPayloads !== undefined) describePayloadContract(name, makeForPayloads);
   describe(`the contract of a backend: ${name}`, () => {
     let backend: BackendUnderTest;
     const { signal } = new AbortController();

@@ -226,14 +226,23 @@ describe('the HTTP server', () => {
 
   it('is healthy while loops get on, also when their backends are down', async () => {
     served.loops = [loopHealth('submit Q', { failures: 9, lastError: { code: 'x', message: 'y' } })];
-    expect(await get('/healthz')).to.include({ status: 200, body: '{"status":"ok","stuck":[]}' });
+    const body = '{"status":"ok","stuck":[],"services":[{"name":"queues","state":"up"}]}';
+    expect(await get('/healthz')).to.include({ status: 200, body });
+  });
+
+  it('names a service that fails, without its reason, and stays healthy', async () => {
+    const reason = { code: 'source-failed', message: 'the password is wrong' };
+    served.at = [{ name: 'source toy', state: 'failing', since: 1, reason }];
+    const { status, body } = await get('/healthz');
+    expect(status).to.equal(200);
+    expect(body).to.equal('{"status":"ok","stuck":[],"services":[{"name":"source toy","state":"failing"}]}');
   });
 
   it('is not healthy when a loop is stuck, and says which and for how long', async () => {
     served.loops = [loopHealth('submit Q', { stuckFor: 61_234 }), loopHealth('sweep Q')];
     expect(await get('/healthz')).to.include({
       status: 503,
-      body: '{"status":"stuck","stuck":[{"loop":"submit Q","seconds":61}]}',
+      body: '{"status":"stuck","stuck":[{"loop":"submit Q","seconds":61}],"services":[{"name":"queues","state":"up"}]}',
     });
     expect((await get('/')).body).to.contain('submit Q has made no progress for 61 s');
     expect((await get('/metrics')).body).to.contain('thresher_loop_stuck{kind="submit",target="Q"} 1');

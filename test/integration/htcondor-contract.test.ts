@@ -1,4 +1,7 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Submitter, SubmitOutcome } from '../../src/plugins/contracts/index.ts';
+import { type PayloadBackend, type PayloadQueue, payloadTemplates } from '../contract/payload-cases.ts';
 import { type BackendUnderTest, type Behaviour, describeBackendContract } from '../contract/suite.ts';
 import {
   clientOf,
@@ -10,6 +13,7 @@ import {
   type ScheddKind,
 } from '../support/htcondor.ts';
 import { HTCondorBackend } from '../support/htcondor-backend.ts';
+import { readableByOthers } from '../support/readable-by-others.ts';
 import { until } from '../support/until.ts';
 
 const scripts: Readonly<Record<Behaviour, string>> = {
@@ -51,13 +55,68 @@ async function makeBackend(kind: ScheddKind): Promise<BackendUnderTest> {
   };
 }
 
-function byQueue(submitters: Readonly<Record<Behaviour, Submitter>>): Submitter {
+async function makeForPayloads(kind: ScheddKind): Promise<PayloadBackend> {
+  const pool = await condorPool();
+  const backend = new HTCondorBackend(pool, kind);
+  const { directory, space } = backend;
+  backend.letJobsReadPayloads();
+  const lines: unknown[] = [];
+  const say = (message: string, facts?: object) => void lines.push([message, facts]);
+  const log = { debug: say, info: say, warn: say, error: say };
+  const queues = Object.keys(payloadTemplates) as PayloadQueue[];
+  for (const queue of queues) {
+    const { script, args, env } = payloadTemplates[queue];
+    backend.template(`${queue}.yaml`, script, {
+      arguments: ['-c', script, 'pilot', ...args],
+      environment: env,
+    });
+  }
+  const make = () => {
+    const context = backend.context({ log });
+    const submitters = queues.map((queue) => {
+      const section = { templateFile: `${queue}.yaml`, logDir: 'logs' };
+      return [queue, backend.plugin('submitter', { ...context, queue }, section)] as const;
+    });
+    return {
+      submitter: byQueue(Object.fromEntries(submitters) as Record<PayloadQueue, Submitter>),
+      monitor: backend.plugin('monitor', context, { pollInterval: 0.3 }),
+      sweeper: backend.plugin('sweeper', context),
+    };
+  };
+  const { signal } = new AbortController();
+  const client = clientOf(pool, kind);
   return {
-    preflight: (signal) => submitters.runs.preflight(signal),
-    find: (workers, signal) => submitters.runs.find(workers, signal),
+    ...make(),
+    worker: (queue) => backend.worker({ queue }),
+    restarted: make,
+    output: async ({ workerId }) => {
+      const job = `${space.mine} && harvesterWorkerID == "${workerId}"`;
+      if (kind === 'remote') await client.transferData(job, signal);
+      return readFileSync(join(space.directory, `out.${workerId}`), 'utf8');
+    },
+    traces: async () => {
+      const ads = [
+        ...(await client.queue(space.mine, [], signal)),
+        ...(await client.history(space.mine, [], 100, signal)),
+      ];
+      // Outputs are the workers' own words, and say what these saw.
+      const spool = join(pool.directory, kind === 'local' ? 'spool' : 'spool-remote');
+      const files = [...readableByOthers(directory), ...readableByOthers(spool, /history|job_queue/)];
+      return JSON.stringify([lines, ads, files]);
+    },
+    clean: () => backend.clean(),
+  };
+}
+
+function byQueue<Q extends string>(submitters: Readonly<Record<Q, Submitter>>): Submitter {
+  const [any] = Object.values<Submitter>(submitters);
+  if (any === undefined) throw new Error('there is no queue');
+  return {
+    preflight: (signal) => any.preflight(signal),
+    find: (workers, signal) => any.find(workers, signal),
     submit: async (workers, signal) => {
       const all = new Map<number, SubmitOutcome>();
-      for (const [queue, some] of Map.groupBy(workers, (worker) => worker.queue as Behaviour)) {
+      for (const [queue, some] of Map.groupBy(workers, (worker) => worker.queue as Q)) {
         for (const [id, outcome] of await submitters[queue].submit(some, signal)) all.set(id, outcome);
       }
       return all;
@@ -81,6 +140,6 @@ async function vanish(
 }
 
 describe('HTCondor', () => {
-  describeBackendContract('a local schedd of HTCondor', () => makeBackend('local'));
-  describeBackendContract('a remote schedd of HTCondor', () => makeBackend('remote'));
+  describeBackendContract('a local schedd of HTCondor', () => makeBackend('local'), () => makeForPayloads('local'));
+  describeBackendContract('a remote schedd of HTCondor', () => makeBackend('remote'), () => makeForPayloads('remote'));
 });

@@ -94,7 +94,7 @@ describe('condor_submit -dry-run', () => {
     const output = join(directory, 'ads');
     const done = spawnSync(tool, ['-dry-run', output, options.sdfPath], {
       encoding: 'utf8',
-      timeout: 20_000,
+      timeout: 90_000,
       killSignal: 'SIGKILL',
       cwd: directory,
       env: { ...process.env, CONDOR_CONFIG: join(directory, 'condor_config') },

@@ -1,6 +1,8 @@
 import type { KnownCredential } from '../../src/agents/credentials/credential-board.ts';
 import { factoryEvents } from '../../src/agents/events.ts';
 import type { LoopHealth } from '../../src/agents/loop.ts';
+import type { WaitingCount } from '../../src/agents/sources/waiting-board.ts';
+import type { ServiceHealth } from '../../src/daemon/services/service.ts';
 import { DaemonMetrics } from '../../src/daemon/metrics/daemon-metrics.ts';
 import type { Served } from '../../src/http/served.ts';
 import type { LogReader } from '../../src/plugins/contracts/index.ts';
@@ -27,6 +29,8 @@ export class ServedSample implements Served {
   readonly store: Store;
   loops: LoopHealth[] = [loopHealth('list here'), loopHealth('submit Q')];
   known: KnownCredential[] = [];
+  at: ServiceHealth[] = [{ name: 'queues', state: 'up', since: 1 }];
+  asked: WaitingCount[] = [];
   ended = false;
   logs: LogReader = {
     async *read() {
@@ -53,6 +57,14 @@ export class ServedSample implements Served {
 
   credentials(): KnownCredential[] {
     return this.known;
+  }
+
+  services(): ServiceHealth[] {
+    return this.at;
+  }
+
+  waiting(): WaitingCount[] {
+    return this.asked;
   }
 
   stopping(): boolean {

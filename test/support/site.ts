@@ -251,6 +251,16 @@ export class Site {
   }
 }
 
+/**
+ * Waits until a daemon has written this. Its output comes through a pipe, so it may be behind the database, and behind each
+ * signal that the daemon gives otherwise.
+ */
+export async function untilSaid(daemon: Pick<RunningDaemon, 'output'>, what: string | RegExp): Promise<void> {
+  const isThere = () =>
+    typeof what === 'string' ? daemon.output().includes(what) : what.test(daemon.output());
+  await until(() => `the daemon says ${String(what)}; it wrote:\n${daemon.output().slice(-4000)}`, isThere);
+}
+
 /** Shell line for pilots whose starts a test counts. */
 export const countStarts = 'mkdir -p $SITE_DIR/starts; echo start >> $SITE_DIR/starts/$HARVESTER_WORKER_ID;';
 

@@ -6,7 +6,7 @@ import type { Adopted, WorkerFilter } from '../../store/workers.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { OriginKey } from '../../worker/news.ts';
 import { mayBecome, type WorkerStatus } from '../../worker/status.ts';
-import type { WorkerToStart } from '../../worker/worker.ts';
+import type { Worker, WorkerToStart } from '../../worker/worker.ts';
 import type { Emit, WorkerChanged } from '../events.ts';
 import { InFlight } from './in-flight.ts';
 import { LiveTable } from './live-table.ts';
@@ -63,10 +63,7 @@ export class Ledger {
    * Records workers that were found without a row; `pending` where it is not known whether they ever began.
    * @returns the ids of those that have rows now: the origin of another may have a worker already
    */
-  async adopt(
-    workers: readonly WorkerToStart[],
-    status: 'pending' | 'submitted',
-  ): Promise<ReadonlySet<number>> {
+  async adopt(workers: readonly Worker[], status: 'pending' | 'submitted'): Promise<ReadonlySet<number>> {
     if (workers.length === 0) return new Set();
     const now = this.#clock.now();
     return this.#add(workers, status, () => this.#store.workers.adopt(workers, status, now));
@@ -178,7 +175,7 @@ export class Ledger {
   }
 
   async #add(
-    workers: readonly WorkerToStart[],
+    workers: readonly Worker[],
     status: WorkerStatus,
     insert: () => Promise<Adopted>,
   ): Promise<ReadonlySet<number>> {
@@ -192,7 +189,7 @@ export class Ledger {
   }
 
   async #insert(
-    workers: readonly WorkerToStart[],
+    workers: readonly Worker[],
     status: WorkerStatus,
     insert: () => Promise<Adopted>,
   ): Promise<ReadonlySet<number>> {

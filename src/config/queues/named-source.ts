@@ -31,16 +31,15 @@ export function findSource(
   catalogue: PluginCatalogue,
   modules: SourceModules = new Map(),
 ): FoundSource {
-  const own = catalogue.find('source', builtInSources, name);
-  const wanted = module ?? (own === undefined ? modules.get(name) : builtInSources);
+  const ours = catalogue.find('source', builtInSources, name);
+  const wanted = module ?? (ours === undefined ? modules.get(name) : builtInSources);
   if (wanted === undefined) {
-    const known = [
-      ...new Set([...catalogue.choices('source').map((choice) => choice.name), ...modules.keys()]),
-    ];
+    const own = catalogue.choices('source').filter((choice) => choice.module === builtInSources);
+    const known = [...new Set([...own.map((choice) => choice.name), ...modules.keys()])];
     const message = `${what} is "${name}", which is no source; ${whatIsMeant(name, known)}`;
     return { code: 'unknown-source', message };
   }
-  if (own !== undefined && wanted !== builtInSources) {
+  if (ours !== undefined && wanted !== builtInSources) {
     const message = `${what} takes "${name}" from ${wanted}, and thresher has a source of that name: give yours another name`;
     return { code: 'source-name-taken', message };
   }

@@ -167,8 +167,7 @@ export class QueueReader {
     const chosen = demandOf(options, defaultDemand, submitter, this.#catalogue);
     const written = options.demand;
     const section = isObject(written) ? written : undefined;
-    const module =
-      section?.module === undefined ? undefined : moduleFrom(String(section.module), this.#configDir);
+    const module = section?.module === undefined ? undefined : moduleFrom(section.module, this.#configDir);
     const isDefault = written === undefined && defaultDemand !== undefined;
     const what = isDefault ? 'submitter.defaultDemand' : section === undefined ? 'demand' : 'demand.name';
     const found = findSource({ name: chosen.demand, module }, what, this.#catalogue, sourceModules);

@@ -45,7 +45,8 @@ export async function sourcesOf(
   const modules = sourceModulesOf(settings);
   const sources: ConfiguredSource[] = [];
   const problems: Problem[] = [];
-  for (const [name, { module, ...options }] of Object.entries(settings.values.sources)) {
+  for (const [name, written] of Object.entries(settings.values.sources)) {
+    const options = Object.fromEntries(Object.entries(written).filter(([key]) => key !== 'module'));
     const at = toPointer(['sources', name]);
     const wrong = (
       pointer: string,
@@ -66,7 +67,9 @@ export async function sourcesOf(
       const message = `sources.${name} does not read "${key}"; ${whatIsMeant(key, Object.keys(own))}`;
       wrong(toPointer([key]), 'unknown-setting', message, 'error');
     }
-    const given = Object.entries(options).filter(([key, value]) => Object.hasOwn(own, key) && value !== null);
+    const given = Object.entries(options).filter(
+      ([key, value]) => Object.hasOwn(own, key) && (value as unknown) !== null,
+    );
     const checked = check(definition.config, Object.fromEntries(given));
     if (!checked.ok) {
       for (const { pointer, message } of checked.problems) wrong(pointer, 'wrong-type', message, 'error');

@@ -229,6 +229,19 @@ export const Settings = Type.Object(
           description:
             'Hours that the database keeps ended workers at least, whatever the four above say: throttlers look back this far.',
         }),
+        keepNews: Type.Number({
+          default: 168,
+          minimum: 1,
+          maximum: mostHours,
+          description:
+            'Hours that the database keeps news of workers for a source that does not take them. Longer ones are dropped.',
+        }),
+        mostNews: Type.Integer({
+          default: 1_000_000,
+          minimum: 1000,
+          maximum: 100_000_000,
+          description: 'How many news wait for one source at most. The oldest of more are dropped.',
+        }),
         pruneInterval: seconds(
           3600,
           'Seconds between deletions from the database of workers whose traces are removed',

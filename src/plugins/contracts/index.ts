@@ -68,5 +68,11 @@ export type {
   WorkerToStart,
 } from '../../worker/worker.ts';
 export type { KnownWorker, OriginFilter, OriginKey, WorkerNews } from '../../worker/news.ts';
-export type { OperatorRequest } from '../../worker/operator-request.ts';
+export type { OperatorRequest, WithdrawnRequest } from '../../worker/operator-request.ts';
 export { type Payload, type PayloadFile, type PayloadPart, payloadParts } from '../../worker/payload.ts';
+export {
+  payloadBounds,
+  type PayloadProblem,
+  payloadProblems,
+  requirePayload,
+} from '../../worker/payload-check.ts';

@@ -2,7 +2,7 @@ import type { Static, TSchema } from 'typebox';
 import type { Payload, PayloadPart } from '../../worker/payload.ts';
 import type { Reason } from '../../worker/reason.ts';
 import type { OriginFilter, OriginKey, WorkerNews } from '../../worker/news.ts';
-import type { OperatorRequest } from '../../worker/operator-request.ts';
+import type { OperatorRequest, WithdrawnRequest } from '../../worker/operator-request.ts';
 import type { Requirements } from '../../worker/worker.ts';
 import type { CheckContext, SectionDefinition } from './definition.ts';
 import type { DefinitionProblem } from './definition-problem.ts';
@@ -99,6 +99,10 @@ export interface OperatorRequests {
   open(queue: string): Promise<readonly OperatorRequest[]>;
   /** All workers of these requests have rows, so that nothing is to be asked for any more. */
   served(ids: readonly string[]): Promise<void>;
+  /** Waits for requests that their operators took back; none once `signal` aborts. The same come again until they are `ended`. */
+  withdrawn(signal: AbortSignal): Promise<readonly WithdrawnRequest[]>;
+  /** The origins of these are ended (`Desk.end`). */
+  ended(ids: readonly string[]): Promise<void>;
 }
 
 /** Services of the daemon for a source. */
@@ -179,6 +183,6 @@ export function defineSource<Config extends TSchema, QueueConfig extends TSchema
     check: async (options, context) => (await input.check?.(options as Static<Config>, context)) ?? [],
     withFiles: async (options) => options,
     stands: (queue) => input.stands?.({ ...queue, options: queue.options as Static<QueueConfig> }) ?? [],
-    create: (options, host) => input.create(options as Static<Config>, host) as Source,
+    create: (options, host) => input.create(options as Static<Config>, host),
   };
 }

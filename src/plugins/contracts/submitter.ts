@@ -42,8 +42,13 @@ export interface Submitter {
    * Which of its placements each of so many new workers gets, in order, before their intents are written. Absent: one
    * after the other.
    * @param open those that can be reached now
+   * @param groupIds `Worker.groupId` of each, in order; absent where no worker has one
    */
-  place?(count: number, open: readonly string[]): readonly string[];
+  place?(
+    count: number,
+    open: readonly string[],
+    groupIds?: readonly (string | undefined)[],
+  ): readonly string[];
 
   /** One outcome per worker, by worker id. A missing one counts as unknown. */
   submit(workers: readonly WorkerToStart[], signal: AbortSignal): Promise<ReadonlyMap<number, SubmitOutcome>>;

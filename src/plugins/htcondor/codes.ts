@@ -22,6 +22,15 @@ export const htcondorWorkerErrors = {
       'A `condor_submit` runs or ran on the machine that the state directory was moved from, and thresher cannot see here whether it still runs.',
     remedy: 'End it there, then remove the file that the message names.',
   },
+  'htcondor-payload': {
+    meaning:
+      'The template of the queue leaves no way to give a payload to a job: the message says which of its lines stands against it.',
+    remedy: 'Change the template as the message says. thresher does not try the worker again.',
+  },
+  'htcondor-payload-unwritten': {
+    meaning: 'thresher cannot write the payload of a worker into the state directory, where its job reads it.',
+    remedy: 'See the message; mostly a full disk or missing permissions below `htcondor/payloads`.',
+  },
   'htcondor-held-limit': {
     meaning: '`maxHeldJobs` of the jobs of the queue are held.',
     remedy: 'See `condor_q -hold` for the causes; release or remove the jobs.',

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { payloadParts } from '../../worker/payload.ts';
 import { defineBackend } from '../contracts/backend.ts';
 import type { CheckContext } from '../contracts/definition.ts';
 import { checkSubmitter } from './check.ts';
@@ -19,6 +20,7 @@ export const htcondorBackend = defineBackend({
     connections,
     check: checkSubmitter,
     withFiles: withSchedds,
+    payload: payloadParts,
   },
   monitor: {
     aliases: [['pandaharvester.harvestermonitor.htcondor_monitor', 'HTCondorMonitor']],

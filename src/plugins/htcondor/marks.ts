@@ -18,8 +18,9 @@ export const marks = {
 /** JSON, in which no character is left that a submit description or a ClassAd reads as anything else. */
 export function identityText(worker: Worker): string {
   const { workerId, name, queue, computingSite, origin, requirements, attempt, accessPoint } = worker;
+  const { groupId, payloadId } = worker;
   const who = { workerId, name, queue, computingSite, origin, requirements, attempt };
-  const text = JSON.stringify({ ...who, ...(accessPoint !== undefined && { accessPoint }) });
+  const text = JSON.stringify({ ...who, accessPoint, groupId, payloadId });
   // JSON has a way to write each of them, so that neither side has to know of the other's quoting.
   return text.replaceAll(
     /[ $\u007f-\uffff]/g,

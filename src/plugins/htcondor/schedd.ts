@@ -4,6 +4,7 @@ import { whereIs } from '../../clients/htcondor/classad.ts';
 import { HTCondorClient } from '../../clients/htcondor/client.ts';
 import type { Host } from '../contracts/context.ts';
 import { FileLane } from '../../util/file-lane.ts';
+import { Bundles } from './payload/bundles.ts';
 import { EventLogs } from './following/event-logs.ts';
 import { KnownJobs } from './following/known-jobs.ts';
 import { type Job, marks } from './marks.ts';
@@ -34,6 +35,8 @@ export class HTCondorSchedd {
   /** Host name of this machine. */
   readonly hostname = hostname();
   readonly submits: Submits;
+  /** Payloads of its jobs. */
+  readonly bundles: Bundles;
   /** For all files of its jobs: outputs and logs, which may be on a file system that hangs. */
   readonly files: FileLane;
   /** By worker: up to which attempt nothing of it may be sent any more. */
@@ -62,6 +65,7 @@ export class HTCondorSchedd {
     const directory = join(stateDir, 'htcondor');
     this.submits = new Submits(join(directory, 'submits'), clock);
     const name = this.submissionHost.replaceAll(/[^\w.@-]/g, '_');
+    this.bundles = new Bundles(join(directory, 'payloads', name));
     const lane = `${everywhere}${this.submissionHost}`;
     this.files = new FileLane({ clock, name: lane, atOnce: filesAtOnce, timeoutMs: fileTimeout });
     const positionsFile = join(directory, 'positions', `${name}.json`);

@@ -70,6 +70,7 @@ export class HTCondorSweeper implements Sweeper {
     const how = { which: 'true', patience: patience.remove };
     const outcomes = new Map(await this.#removeAll(over, how, signal));
     for (const [workerId, reason] of unfinished) outcomes.set(workerId, keptOr(reason));
+    await this.#dropBundles(outcomes);
     for (const { workerId, queue, configId } of over) {
       if (outcomes.get(workerId)?.kind !== 'gone') continue;
       schedd.refused.delete(workerId);
@@ -116,6 +117,16 @@ export class HTCondorSweeper implements Sweeper {
       return left.length === 0 ? { kind: 'gone' } : { kind: 'pending' };
     } catch (error) {
       return { kind: 'failed', error: toReason(error) };
+    }
+  }
+
+  /** A payload that cannot be removed keeps its worker: the next call tries again. */
+  async #dropBundles(outcomes: Map<number, GoneOutcome>): Promise<void> {
+    const gone = [...outcomes].filter(([, { kind }]) => kind === 'gone').map(([workerId]) => workerId);
+    try {
+      await this.#parts.schedd.bundles.dropAll(new Set(gone));
+    } catch (error) {
+      for (const workerId of gone) outcomes.set(workerId, { kind: 'failed', error: toReason(error) });
     }
   }
 

@@ -51,7 +51,7 @@ export function marksOf(
   readonly annotations: Readonly<Record<string, string>>;
 } {
   const { workerId, name, queue, computingSite, origin, requirements } = worker;
-  const { placement, configId, attempt, accessPoint } = worker;
+  const { placement, configId, attempt, accessPoint, groupId, payloadId } = worker;
   const who = { workerId, name, queue, computingSite, origin, requirements };
   // Key by key: the order of a worker's own keys is not part of it, and the same worker must give the same text.
   const identity = {
@@ -60,6 +60,8 @@ export function marksOf(
     configId,
     attempt,
     ...(accessPoint !== undefined && { accessPoint }),
+    ...(groupId !== undefined && { groupId }),
+    ...(payloadId !== undefined && { payloadId }),
   };
   return {
     labels: {

@@ -21,21 +21,21 @@ if [ "$1" != --unshared ]; then
   mkfifo "$1/.alive" || { : >"$1/.alive"; exit 125; }
   exec unshare $2 -- /bin/sh "$0" --unshared "$@"
 fi
-dir=$2 enter=$4
+thresher_dir=$2 thresher_enter=$4
 shift 4
 
 # Opened for reading and writing a pipe waits for nothing. This script alone keeps the end for writing.
-exec 9<>"$dir/.alive" 8<"$dir/.alive" || exit 125
+exec 9<>"$thresher_dir/.alive" 8<"$thresher_dir/.alive" || exit 125
 (
   unset THRESHER_WORKER_DIR THRESHER_WORKER
   exec setsid /bin/sh -c 'while :; do cat; [ "$?" -gt 128 ] || exit; done' <&8 >/dev/null 2>&1 8<&- 9>&-
 ) &
-init=$!
+thresher_init=$!
 exec 8<&-
 
 trap : HUP INT QUIT TERM
-$enter /bin/sh -c 'rm -f "$0/.alive"; exec "$@"' "$dir" "$@" 9>&-
-status=$?
-kill -KILL "$init" 2>/dev/null
-exit "$status"
+$thresher_enter /bin/sh -c 'rm -f "$0/.alive"; exec "$@"' "$thresher_dir" "$@" 9>&-
+thresher_status=$?
+kill -KILL "$thresher_init" 2>/dev/null
+exit "$thresher_status"
 `;

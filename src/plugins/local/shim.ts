@@ -6,38 +6,41 @@
  *   taken does not start the command. So a recovering daemon fences an attempt that may still come.
  * - The command runs in the foreground: the shell then keeps a TERM until the command has ended, and so lives to write
  *   the exit status. A trap with an action (not an ignored signal) is not inherited by the command.
+ * - No variable of the script has a name that a worker's environment may have: a shell that sets an inherited variable
+ *   hands its own value on.
  * - `exit` is renamed into place: it is there as a whole or not at all. Start and end are the mtimes of `claim.N` and `exit`.
  */
 export const shimScript = `#!/bin/sh
 # thresher's local workers. usage: shim WORKER-DIRECTORY ATTEMPT WORKING-DIRECTORY COMMAND [ARGUMENT...]
-dir=$1 attempt=$2 cwd=$3
+thresher_dir=$1 thresher_attempt=$2 thresher_cwd=$3
 shift 3
-cd "$dir" || exit 125
+cd "$thresher_dir" || exit 125
 
 # Field 22 of /proc/PID/stat is the start time: with the boot id it tells this process from a later one with its pid.
-started() { shift 19; start=$1; }
-IFS= read -r stat <"/proc/$$/stat" || exit 125
-started \${stat##*) }
-IFS= read -r boot </proc/sys/kernel/random/boot_id || exit 125
+thresher_started() { shift 19; thresher_start=$1; }
+IFS= read -r thresher_stat <"/proc/$$/stat" || exit 125
+thresher_started \${thresher_stat##*) }
+IFS= read -r thresher_boot </proc/sys/kernel/random/boot_id || exit 125
 
-printf '{"by":"shim","pid":%s,"startTicks":%s,"bootId":"%s"}\\n' "$$" "$start" "$boot" >"claim.by-$$" || exit 125
-ln "claim.by-$$" "claim.$attempt" 2>/dev/null
-claimed=$?
+printf '{"by":"shim","pid":%s,"startTicks":%s,"bootId":"%s"}\\n' "$$" "$thresher_start" "$thresher_boot" >"claim.by-$$" || exit 125
+ln "claim.by-$$" "claim.$thresher_attempt" 2>/dev/null
+thresher_claimed=$?
 rm -f "claim.by-$$"
-[ "$claimed" -eq 0 ] || exit 124
+[ "$thresher_claimed" -eq 0 ] || exit 124
 
 trap : HUP INT QUIT TERM
-if cd "$cwd" 2>>"$dir/stderr"; then
-  "$@" >>"$dir/stdout" 2>>"$dir/stderr" </dev/null
-  status=$?
+if cd "$thresher_cwd" 2>>"$thresher_dir/stderr"; then
+  # exec in a subshell: "echo" is the program of this name, and not the shell's own.
+  (exec "$@") >>"$thresher_dir/stdout" 2>>"$thresher_dir/stderr" </dev/null
+  thresher_status=$?
   # See namespace-script.ts: the command never began.
-  [ ! -e "$dir/.alive" ] || status="$status no-namespace"
+  [ ! -e "$thresher_dir/.alive" ] || thresher_status="$thresher_status no-namespace"
 else
-  status=125
+  thresher_status=125
 fi
 # On a full disk it waits for room: the exit status is all that is left of the worker.
-until printf '%s\\n' "$status" >"$dir/exit.tmp" && mv -f "$dir/exit.tmp" "$dir/exit"; do
-  [ -d "$dir" ] || exit 125
+until printf '%s\\n' "$thresher_status" >"$thresher_dir/exit.tmp" && mv -f "$thresher_dir/exit.tmp" "$thresher_dir/exit"; do
+  [ -d "$thresher_dir" ] || exit 125
   sleep 1
 done 2>/dev/null
 `;

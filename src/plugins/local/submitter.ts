@@ -4,28 +4,33 @@ import { resolve } from 'node:path';
 import pMap from 'p-map';
 import { messageOf, ThresherError, toReason } from '../../worker/errors.ts';
 import type { Reason } from '../../worker/reason.ts';
-import type { Worker } from '../../worker/worker.ts';
+import type { Payload } from '../../worker/payload.ts';
+import { type Worker, type WorkerToStart, withoutPayload } from '../../worker/worker.ts';
 import type { Context } from '../contracts/context.ts';
 import type { DefinitionProblem } from '../contracts/definition-problem.ts';
+import { payloadNotes, payloadRefusal } from '../contracts/payload-refusal.ts';
 import type { Rendered } from '../contracts/rendered.ts';
 import type { FindOutcome, Preflight, SubmitOutcome, Submitter } from '../contracts/submitter.ts';
 import { endOf } from './child-end.ts';
 import { commandExists } from './command.ts';
 import { fence } from './fence.ts';
 import { type LocalHost, toHandle } from './host.ts';
-import { identityVariable } from './marked-processes.ts';
+import { inherited, launchOf } from './launch.ts';
 import { type Decision, decide, entering, toProblems, type Way } from './pid-namespace.ts';
 import type { LocalSubmitterConfig, LocalTemplate } from './schema.ts';
-import { builtInTemplate, fillTemplate, type FilledTemplate, loadTemplate } from './template.ts';
+import {
+  builtInTemplate,
+  fillTemplate,
+  type FilledTemplate,
+  loadTemplate,
+  payloadKeysOf,
+} from './template.ts';
 import type { Claim, Marked, ShimClaim } from './worker-files.ts';
 
 /** Workers started side by side. */
 const startsAtOnce = 8;
 /** How long a started shim may take to its claim, ms: more than the slowest machine needs under load. */
 const claimWait = 10_000;
-
-/** A pilot inherits these variables from the daemon; any other may be the daemon's own secret. */
-const inherited = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR'];
 
 interface ToStart {
   readonly template: LocalTemplate;
@@ -69,7 +74,10 @@ export class LocalSubmitter implements Submitter {
     return { problems, room: this.#room(template), notes };
   }
 
-  async submit(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, SubmitOutcome>> {
+  async submit(
+    workers: readonly WorkerToStart[],
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<number, SubmitOutcome>> {
     const found = this.#toStart ?? (await this.#findToStart());
     this.#toStart = undefined;
     const outcomes = new Map<number, SubmitOutcome>();
@@ -131,10 +139,11 @@ export class LocalSubmitter implements Submitter {
     }
   }
 
-  async render(worker: Worker): Promise<Rendered> {
+  async render(worker: WorkerToStart): Promise<Rendered> {
     const template = await this.#template();
     if (Array.isArray(template))
       throw new ThresherError('preflight', template.map((problem) => problem.message).join('; '));
+    const payload = payloadNotes(worker, payloadKeysOf(template));
     const { command, args, cwd, env } = this.#filled(template, worker);
     const { templateFile } = this.#config;
     const path = templateFile === undefined ? undefined : resolve(this.#context.configDir, templateFile);
@@ -143,28 +152,35 @@ export class LocalSubmitter implements Submitter {
       document: { command, args, cwd, env },
       environment: env,
       files: path === undefined ? [] : [{ role: 'template', path }],
-      notes: [`of the daemon's own environment it inherits ${inherited.join(', ')}, where they are set`],
+      notes: [
+        `of the daemon's own environment it inherits ${inherited.join(', ')}, where they are set`,
+        ...payload,
+      ],
     };
   }
 
   async #start(
-    worker: Worker,
+    worker: WorkerToStart,
     template: LocalTemplate,
     { prepared, way }: { readonly prepared: Promise<void>; readonly way: Way | undefined },
     signal: AbortSignal,
   ): Promise<SubmitOutcome> {
     if (signal.aborted) return rejected('shutting-down', 'the daemon stops');
+    const error = payloadRefusal(worker, payloadKeysOf(template));
+    if (error !== undefined) return { kind: 'rejected', permanent: true, error };
     const cpu = template.cpu ?? worker.requirements.nCore;
     const memory = template.memory ?? worker.requirements.minRamCount;
     // Between preflight and now another queue may have taken the last slot. Nothing is awaited between look and take.
     const room = this.#room(template, worker.requirements);
     if (room.workers < 1) return rejected('no-free-slot', room.reason.message);
-    const marked = { factory: this.#context.factoryId, worker, cpu, memory };
+    const marked = { factory: this.#context.factoryId, worker: withoutPayload(worker), cpu, memory };
     this.#host.keep(marked);
     try {
       const { directory } = this.#host;
       await prepared;
       await directory.prepare(marked);
+      const { workerId, attempt, payload } = worker;
+      if (needsDirectory(payload)) await directory.writePayload(workerId, attempt, payload?.files ?? []);
       return await this.#launch(marked, this.#filled(template, worker), way, signal);
     } catch (error) {
       // Nothing was started: behind `spawn` nothing throws.
@@ -173,10 +189,12 @@ export class LocalSubmitter implements Submitter {
     }
   }
 
-  #filled(template: LocalTemplate, worker: Worker): FilledTemplate {
+  #filled(template: LocalTemplate, worker: WorkerToStart): FilledTemplate {
     const { factoryId, harvesterId } = this.#context;
     const { hostname, directory } = this.#host;
-    const facts = { factoryId, harvesterId, hostname, directory: directory.path(worker.workerId) };
+    const { workerId, attempt, payload } = worker;
+    const payloadDirectory = needsDirectory(payload) ? directory.payloadPath(workerId, attempt) : undefined;
+    const facts = { factoryId, harvesterId, hostname, directory: directory.path(workerId), payloadDirectory };
     return fillTemplate(template, worker, facts);
   }
 
@@ -189,9 +207,7 @@ export class LocalSubmitter implements Submitter {
     const { worker } = marked;
     const { directory } = this.#host;
     const own = directory.path(worker.workerId);
-    const base = Object.fromEntries(
-      inherited.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])),
-    );
+    const launch = launchOf(filled, marked);
     // Given up meanwhile: the caller may have concluded that the worker never starts.
     if (signal.aborted) return this.#refused(worker, 'shutting-down', 'the submission was given up');
     const child = spawn(
@@ -199,11 +215,11 @@ export class LocalSubmitter implements Submitter {
       [
         ...[directory.shim, own, String(worker.attempt), filled.cwd],
         ...(way === undefined ? [] : entering(way, directory.namespaceScript, own)),
-        ...[filled.command, ...filled.args],
+        ...launch.words,
       ],
       // Detached: a session and process group of its own, which outlives the daemon and can be signalled as a whole.
       // In the root directory: on a disk that hangs, a change of the directory would hold the daemon until the child has it.
-      { detached: true, stdio: 'ignore', cwd: '/', env: { ...base, ...filled.env, ...identityOf(marked) } },
+      { detached: true, stdio: 'ignore', cwd: '/', env: launch.env },
     );
     child.unref();
     const ended = endOf(child);
@@ -283,6 +299,11 @@ export class LocalSubmitter implements Submitter {
   }
 }
 
+/** Both need a directory: files to lie in, and arguments to start in. */
+function needsDirectory(payload: Payload | undefined): boolean {
+  return (payload?.files?.length ?? 0) > 0 || (payload?.argv?.length ?? 0) > 0;
+}
+
 /** Sums of tenths are not exact: 0.1 + 0.2 must still fit into 0.3. */
 function rounded(value: number): number {
   return Math.round(value * 1e6) / 1e6;
@@ -290,9 +311,4 @@ function rounded(value: number): number {
 
 function rejected(code: string, message: string): SubmitOutcome {
   return { kind: 'rejected', permanent: false, error: { code, message } };
-}
-
-/** The variables that processes of a worker carry, so that they can say who they are when their directory is gone. */
-function identityOf(marked: Marked): Record<string, string> {
-  return { [identityVariable]: JSON.stringify(marked), THRESHER_FACTORY: marked.factory };
 }

@@ -2,13 +2,16 @@ import { resolve } from 'node:path';
 import { readYamlFile } from '../../util/located-file.ts';
 import type { OperatorFiles } from '../../util/operator-files.ts';
 import { whatIsMeant } from '../../util/nearest.ts';
-import { fillPlaceholders, type PlaceholderValues, unknownPlaceholders } from '../../util/placeholders.ts';
+import { fillPlaceholders, type PlaceholderValues } from '../../util/placeholders.ts';
 import { check } from '../../util/schema.ts';
-import type { Worker } from '../../worker/worker.ts';
+import type { WorkerToStart } from '../../worker/worker.ts';
 import type { DefinitionProblem } from '../contracts/definition-problem.ts';
 import {
   identityPlaceholders,
+  payloadKeysIn,
+  payloadPlaceholders,
   requirementPlaceholders,
+  unknownInTemplate,
   workerPlaceholders,
 } from '../contracts/placeholders.ts';
 import { hostnameFor } from '../../util/hostname.ts';
@@ -57,7 +60,7 @@ export async function loadTemplate(files: OperatorFiles, file: string): Promise<
   ]);
   if (template.cwd !== undefined) strict.push(['/cwd', template.cwd]);
   const problems = strict.flatMap(([pointer, text]) =>
-    unknownPlaceholders(text, knownPlaceholders).map((name) => ({
+    unknownInTemplate(text, knownPlaceholders).map((name) => ({
       ...place(pointer),
       code: 'unknown-placeholder' as const,
       message: `"\${${name}}" is not a placeholder; ${whatIsMeant(name, [...knownPlaceholders])}`,
@@ -78,19 +81,36 @@ export interface FillContext {
   readonly factoryId: string;
   readonly harvesterId: string;
   readonly hostname: string;
+  /** Of the worker. */
   readonly directory: string;
+  /** Of the files of its payload, where it has files or arguments. */
+  readonly payloadDirectory?: string | undefined;
 }
 
-export function fillTemplate(template: LocalTemplate, worker: Worker, context: FillContext): FilledTemplate {
+/** The keys of payload values that a template needs of each worker. */
+export function payloadKeysOf({ command, args, env, cwd }: LocalTemplate): ReadonlySet<string> {
+  return payloadKeysIn([command, ...args, ...Object.values(env), cwd ?? ''].map(String));
+}
+
+export function fillTemplate(
+  template: LocalTemplate,
+  worker: WorkerToStart,
+  context: FillContext,
+): FilledTemplate {
   const values = placeholderValues(worker, context);
   const fill = (text: string | number | boolean) => fillPlaceholders(String(text), values);
   const own = Object.fromEntries(Object.entries(template.env).map(([key, value]) => [key, fill(value)]));
+  const [program, ...words] = worker.payload?.argv ?? [];
+  const env = { ...pilotEnvironment(worker, context), ...own, ...worker.payload?.env };
   return {
-    command: fill(template.command),
-    args: template.args.map(fill),
-    cwd: resolve(context.directory, template.cwd === undefined ? '.' : fill(template.cwd)),
-    // The mark comes last: no template may forge it.
-    env: { ...pilotEnvironment(worker, context), ...own, ...mark(context.directory) },
+    command: program ?? fill(template.command),
+    args: program === undefined ? template.args.map(fill) : words,
+    cwd:
+      program === undefined
+        ? resolve(context.directory, template.cwd === undefined ? '.' : fill(template.cwd))
+        : (context.payloadDirectory ?? context.directory),
+    // The mark comes last: no template and no payload may forge it.
+    env: { ...env, ...placeOfPayload(context), ...mark(context.directory) },
   };
 }
 
@@ -99,12 +119,16 @@ export function markOf(directory: string): string {
   return `THRESHER_WORKER_DIR=${directory}`;
 }
 
+function placeOfPayload({ payloadDirectory }: FillContext): Record<string, string> {
+  return payloadDirectory === undefined ? {} : { THRESHER_PAYLOAD_DIR: payloadDirectory };
+}
+
 function mark(directory: string): Record<string, string> {
   return { THRESHER_WORKER_DIR: directory };
 }
 
 /** The environment Harvester gives its pilots. Source: harvester's k8s_submitter and submit_pilot templates. */
-function pilotEnvironment(worker: Worker, context: FillContext): Record<string, string> {
+function pilotEnvironment(worker: WorkerToStart, context: FillContext): Record<string, string> {
   const id = String(worker.workerId);
   const { requirements } = worker;
   // Harvester's unified dispatch: managed and user pilots are one kind.
@@ -133,12 +157,13 @@ function pilotEnvironment(worker: Worker, context: FillContext): Record<string, 
   };
 }
 
-function placeholderValues(worker: Worker, context: FillContext): PlaceholderValues {
+function placeholderValues(worker: WorkerToStart, context: FillContext): PlaceholderValues {
   const { directory } = context;
   return {
     ...workerPlaceholders(worker, { ...context, hostname: hostnameFor({}, context.hostname) }),
     accessPoint: worker.accessPoint ?? directory,
     workerDir: directory,
+    ...payloadPlaceholders(worker.payload),
   };
 }
 

@@ -6,8 +6,10 @@ import type { FileLane } from '../../util/file-lane.ts';
 import { hasCode, writeFileAtomically } from '../../util/files.ts';
 import { NotPlainFile, openPlainFile, readPlainFile } from '../../util/plain-file.ts';
 import { removeTree } from '../../util/remove-tree.ts';
+import type { PayloadFile } from '../../worker/payload.ts';
 import { largest, makeOne, readSmall, requireDirectory, within } from './inside.ts';
 import { insideScript } from './namespace-script.ts';
+import { payloadAttempt, payloadName, writeFiles } from './payload-files.ts';
 import { shimScript } from './shim.ts';
 import {
   type Claim,
@@ -42,7 +44,7 @@ const unreadableClaim: ShimClaim = { by: 'shim', pid: 0, startTicks: 0, bootId: 
 
 /**
  * The directory of one connection: one directory per worker, named by its id, with `worker.json`, `claim.N` per attempt,
- * `stdout`, `stderr`, `exit` and, when we ended it, `ended-by`. All that is known after a crash is known from here.
+ * `payload.N` with the files of its payload, `stdout`, `stderr`, `exit` and, when we ended it, `ended-by`. All that is known after a crash is known from here.
  *
  * A pilot can write everything in here. So no file is read that is a link, a pipe, a device or too long, and a worker's
  * directory is opened first and its files through that: a pilot that puts a link into the place of its directory
@@ -105,6 +107,36 @@ export class WorkDirectory {
         await writeFileAtomically(join(inside, 'worker.json'), JSON.stringify(marked, null, 1));
       });
     });
+  }
+
+  /** The directory of the files that an attempt at a worker gets with its payload. */
+  payloadPath(workerId: number, attempt: number): string {
+    return join(this.path(workerId), payloadName(attempt));
+  }
+
+  /**
+   * Writes the files of a payload, before the shim of the attempt starts. Each attempt has a directory of its own: a call of an
+   * earlier attempt that hung and comes back changes nothing of this one. What earlier attempts left goes, since none of them
+   * can start any more.
+   */
+  async writePayload(workerId: number, attempt: number, files: readonly PayloadFile[]): Promise<void> {
+    const path = this.payloadPath(workerId, attempt);
+    const left: string[] = [];
+    await this.#lane.run(`writing ${path}`, async () => {
+      await requireDirectory(this.#trash);
+      const written = await this.#within(workerId, undefined, async (inside) => {
+        for (const name of await readdir(inside)) {
+          if ((payloadAttempt(name) ?? Infinity) > attempt) continue;
+          const away = join(this.#trash, `${workerId}-${randomUUID()}`);
+          await rename(join(inside, name), away);
+          left.push(away);
+        }
+        await writeFiles(join(inside, payloadName(attempt)), files);
+        return true;
+      });
+      if (written === undefined) throw new Error(`${this.path(workerId)} is not there`);
+    });
+    for (const away of left) await removeTree(away, this.#lane);
   }
 
   /** The names of what is in the directory, but for our own files. */

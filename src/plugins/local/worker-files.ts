@@ -69,6 +69,8 @@ const MarkedFile = Type.Object({
     configId: count(0),
     attempt: count(1, mostAttempts),
     accessPoint: Type.Optional(name),
+    groupId: Type.Optional(name),
+    payloadId: Type.Optional(name),
   }),
 });
 
@@ -125,7 +127,7 @@ export function workerIdOf(directoryName: string): number | undefined {
 /** Without what is not ours to believe from a file, such as a handle. */
 function identified(worker: Worker): Worker {
   const { workerId, name, queue, computingSite, origin, requirements } = worker;
-  const { placement, configId, attempt, accessPoint } = worker;
+  const { placement, configId, attempt, accessPoint, groupId, payloadId } = worker;
   return {
     workerId,
     name,
@@ -137,6 +139,8 @@ function identified(worker: Worker): Worker {
     configId,
     attempt,
     ...(accessPoint === undefined ? {} : { accessPoint }),
+    ...(groupId === undefined ? {} : { groupId }),
+    ...(payloadId === undefined ? {} : { payloadId }),
   };
 }
 

@@ -1,7 +1,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { isCounted } from '../../worker/counted.ts';
 import type { WorkerStatus } from '../../worker/status.ts';
-import type { WorkerToStart } from '../../worker/worker.ts';
+import type { Worker, WorkerToStart } from '../../worker/worker.ts';
 import type { RowSet } from '../dialect.ts';
 import { toNewRow } from '../rows.ts';
 import type { Tables } from '../tables.ts';
@@ -39,18 +39,24 @@ export async function insertIntents(
   workers: readonly WorkerToStart[],
   recording: Recording,
 ): Promise<ReadonlySet<number>> {
-  const { recorded, kinds } = await inTransaction(rows.db, (tx) =>
-    record(tx, rows, news, workers, { ...recording, which: oneOf(rows) }),
-  );
+  const { recorded, kinds } = await inTransaction(rows.db, async (tx) => {
+    const added = await record(tx, rows, news, workers, { ...recording, which: oneOf(rows) });
+    const kept = workers.filter(({ workerId }) => added.recorded.has(workerId));
+    await writePayloads(tx, rows, kept);
+    return added;
+  });
   news.committed(kinds);
   return recorded;
 }
 
-/** Records workers that live without a row, and asks for the end of those whose origin was withdrawn. */
+/**
+ * Records workers that live without a row, and asks for the end of those whose origin was withdrawn. Their payloads are not
+ * taken from marks: a mark names a payload and never holds one.
+ */
 export async function insertAdopted(
   rows: FactoryRows,
   news: NewsWriter,
-  workers: readonly WorkerToStart[],
+  workers: readonly Worker[],
   recording: Recording,
 ): Promise<Adopted> {
   const { recorded, kinds, ended } = await inTransaction(rows.db, async (tx) => {
@@ -67,7 +73,7 @@ async function record(
   tx: Kysely<Tables>,
   rows: FactoryRows,
   news: NewsWriter,
-  workers: readonly WorkerToStart[],
+  workers: readonly Worker[],
   {
     status,
     at,
@@ -91,11 +97,6 @@ async function record(
   const kept = all.filter(({ worker_id }) => recorded.has(worker_id));
   const history = kept.map(({ worker_id }) => ({ worker_id, at, to_status: status, source }));
   await insertRows(tx, dialect, 'transitions', history);
-  await writePayloads(
-    tx,
-    rows,
-    workers.filter(({ workerId }) => recorded.has(workerId)),
-  );
   return { recorded, kinds: await news.write(tx, 'added', kept) };
 }
 

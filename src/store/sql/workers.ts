@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import { nextTurn } from '../../util/clock.ts';
 import { type FinalStatus, finalStatuses, type WorkerStatus } from '../../worker/status.ts';
-import type { WorkerToStart } from '../../worker/worker.ts';
+import type { Worker, WorkerToStart } from '../../worker/worker.ts';
 import type { ConfigPlace } from '../config-places.ts';
 import type { Dialect } from '../dialect.ts';
 import { toRecord, type WorkerRecord } from '../rows.ts';
@@ -54,7 +54,7 @@ export class SqlWorkerStore implements WorkerStore {
     return insertIntents(this.#rows, this.#news, workers, { status, at, source });
   }
 
-  adopt(workers: readonly WorkerToStart[], status: WorkerStatus, at: number): Promise<Adopted> {
+  adopt(workers: readonly Worker[], status: WorkerStatus, at: number): Promise<Adopted> {
     return insertAdopted(this.#rows, this.#news, workers, { status, at, source: 'adoption' });
   }
 

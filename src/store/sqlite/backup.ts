@@ -46,6 +46,7 @@ function makeRestorable(copy: string, file: string): number {
       );
       db.exec(`DELETE FROM workers WHERE status = 'pending'`);
       db.exec('DELETE FROM commands WHERE result IS NULL');
+      deleteOpenRequests(db);
     })();
     const damages = damagesOf(db);
     if (damages.length > 0) {
@@ -58,4 +59,12 @@ function makeRestorable(copy: string, file: string): number {
   } finally {
     db.close();
   }
+}
+
+/** Requests whose workers all have rows stay; the content of the others goes with them, secrets and all. */
+function deleteOpenRequests(db: Database.Database): void {
+  const table = db.prepare(`SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'requests'`).get();
+  if (table === undefined) return;
+  db.pragma('secure_delete = ON');
+  db.exec('DELETE FROM requests WHERE served_time IS NULL AND ended_time IS NULL');
 }

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { identityText, jobOf } from '../../../src/plugins/htcondor/marks.ts';
+import type { Worker } from '../../../src/worker/worker.ts';
 import { workerOf } from '../../support/samples.ts';
 
 describe('the marks of a job', () => {
@@ -16,6 +17,15 @@ describe('the marks of a job', () => {
         expect(identity).to.deep.equal(who);
       }),
     );
+  });
+
+  it('name group and payload, and have nothing of the payload itself', () => {
+    const grouped = workerOf(7, { groupId: 'g 1', payloadId: '7' });
+    const payload = { env: { KEY: 'of the payload' } };
+    const text = identityText({ ...grouped, payload } as Worker);
+    const { placement, configId, ...who } = grouped;
+    expect([placement, configId]).to.deep.equal(['local:/work', 1]);
+    expect(jobOf({ ...ad, thresherIdentity: text }, true)?.identity).to.deep.equal(who);
   });
 
   it('are one line in which HTCondor replaces nothing', () => {

@@ -72,13 +72,13 @@ describe('thresher logs --follow', () => {
     script = [say('one\n', end), say('two\n', end)];
     expect(await read()).to.equal('one\ntwo\n');
     expect(since[0]).to.equal(undefined);
-    expect(since[1]).to.be.within(0, 5000);
+    expect(since[1]).to.be.within(0, 60_000);
   });
 
   it('goes on after the connection was cut in the middle, from the last that was said', async () => {
     script = [say('one\n', cut), say('two\n', end)];
     expect(await read()).to.equal('one\ntwo\n');
-    expect(since[1]).to.be.within(0, 5000);
+    expect(since[1]).to.be.within(0, 60_000);
   });
 
   it('waits for an API server that is away for a while', async () => {

@@ -9,6 +9,7 @@ import {
   queueLabel,
   workerIdOf,
 } from '../../../src/plugins/kubernetes/marks.ts';
+import type { Worker } from '../../../src/worker/worker.ts';
 import { workerOf } from '../../support/samples.ts';
 
 const worker = workerOf(17, { queue: 'CERN/PROD mcore', accessPoint: '/work/17' });
@@ -33,6 +34,13 @@ describe('the marks of a Job', () => {
         expect(isOurs(marks, `${factory}x`)).to.equal(false);
       }),
     );
+  });
+
+  it('name group and payload, and have nothing of the payload itself', () => {
+    const grouped = { ...worker, groupId: 'g 1', payloadId: '17' };
+    const payload = { env: { KEY: 'of the payload' } };
+    const marks = marksOf({ ...grouped, payload } as Worker, 'thresher-1');
+    expect(identityOf({ name: worker.name, ...marks })).to.deep.equal(grouped);
   });
 
   it('do not keep the handle, which is not known when they are made', () => {

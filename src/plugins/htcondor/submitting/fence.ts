@@ -41,6 +41,8 @@ export async function find(
     const ids = open.map(({ workerId }) => workerId);
     const jobs = await settled(schedd, ids, clock, signal);
     await removeHalves(schedd, [...jobs.values()].flat().filter(isHalf), signal);
+    const absent = open.filter(({ workerId }) => (jobs.get(workerId) ?? []).every(isHalf));
+    await schedd.bundles.dropAll(new Set(absent.map(({ workerId }) => workerId)));
     for (const worker of open) {
       const whole = (jobs.get(worker.workerId) ?? []).filter((job) => !isHalf(job));
       const job = jobOfWorker(worker, whole);

@@ -1,10 +1,10 @@
 import { ThresherError } from '../../../worker/errors.ts';
-import type { Worker } from '../../../worker/worker.ts';
+import type { WorkerToStart } from '../../../worker/worker.ts';
 import type { Rendered, RenderedFile } from '../../contracts/rendered.ts';
 import type { HTCondorSchedd } from '../schedd.ts';
 import { ceName, cesOf } from '../place/ce-list.ts';
 import type { HTCondorSubmitterConfig } from '../schema.ts';
-import type { SubmitTexts } from './submit-texts.ts';
+import { type SubmitTexts, withSample } from './submit-texts.ts';
 
 /** Options that name what goes with a job. */
 const named = [
@@ -21,14 +21,14 @@ export async function renderText(
   texts: SubmitTexts,
   config: HTCondorSubmitterConfig,
   { schedd, queue }: { readonly schedd: HTCondorSchedd; readonly queue: string },
-  worker: Worker,
+  worker: WorkerToStart,
 ): Promise<Rendered> {
   const { ces } = cesOf(config);
   const [ce] = ces;
   const template = await texts.template(ce);
   if (Array.isArray(template))
     throw new ThresherError('preflight', template.map(({ message }) => message).join('; '));
-  const { description, rejected } = texts.describe(schedd, template, [worker], ce);
+  const { description, rejected } = texts.describe(schedd, template, [withSample(template, worker)], ce);
   const [refusal] = rejected.values();
   if (refusal !== undefined) throw new ThresherError('htcondor-value', refusal.message);
   const files = named.flatMap((role): RenderedFile[] => {

@@ -1,19 +1,27 @@
+import pMap from 'p-map';
 import { type JobId, jobIdText } from '../../../clients/htcondor/classad.ts';
 import { isHTCondorError } from '../../../clients/htcondor/errors.ts';
 import { ThresherError, toReason } from '../../../worker/errors.ts';
-import type { Worker, WorkerError } from '../../../worker/worker.ts';
+import type { Worker, WorkerError, WorkerToStart } from '../../../worker/worker.ts';
 import type { Context } from '../../contracts/context.ts';
 import type { SubmitOutcome } from '../../contracts/submitter.ts';
 import type { Job } from '../marks.ts';
+import { hasBundle } from '../payload/bundle.ts';
+import type { Reader } from '../payload/bundles.ts';
 import { ceName, cesOf } from '../place/ce-list.ts';
 import type { CeTally } from '../place/ce-tally.ts';
 import { shareAmongCes } from '../place/ce-weight.ts';
 import { elementOf } from '../place/grid-endpoint.ts';
+import { keepTogether } from '../place/groups.ts';
 import type { HTCondorSchedd } from '../schedd.ts';
 import type { HTCondorSubmitterConfig } from '../schema.ts';
 import type { DescribedBatch } from '../template/describe.ts';
 import type { ChosenCe } from '../template/placeholders.ts';
+import { clustersOf } from './clusters.ts';
 import type { ReadyTemplate, SubmitTexts } from './submit-texts.ts';
+
+/** Commands that one submission has under way: the schedd takes them one after the other. */
+const atOnce = 4;
 
 export interface SubmissionParts {
   readonly schedd: HTCondorSchedd;
@@ -25,7 +33,17 @@ export interface SubmissionParts {
   readonly signal: AbortSignal;
 }
 
-/** The workers of one call that go to the same schedd: one `condor_submit` for all of them that have the same CE. */
+/** What the clusters of a submission have in common. */
+interface Target {
+  readonly directory: string;
+  readonly template: ReadyTemplate;
+  readonly ce: ChosenCe | undefined;
+}
+
+/**
+ * The workers of one call that go to the same schedd: one `condor_submit` for all of them that have the same CE, and one more for
+ * each group.
+ */
 export class Submission {
   readonly #parts: SubmissionParts;
   readonly #outcomes = new Map<number, SubmitOutcome>();
@@ -34,7 +52,7 @@ export class Submission {
     this.#parts = parts;
   }
 
-  async submit(workers: readonly Worker[]): Promise<ReadonlyMap<number, SubmitOutcome>> {
+  async submit(workers: readonly WorkerToStart[]): Promise<ReadonlyMap<number, SubmitOutcome>> {
     const due = workers.filter((worker) => !this.#isFenced(worker));
     for (const worker of workers.filter((one) => this.#isFenced(one))) {
       const message = `attempt ${worker.attempt} had been given up before it was sent`;
@@ -59,8 +77,8 @@ export class Submission {
     }
   }
 
-  /** One `condor_submit`: all its workers have the same description, and so the same CE. */
-  async #submitBatch(due: readonly Worker[], ce: ChosenCe | undefined): Promise<void> {
+  /** All these workers have the same CE. */
+  async #submitBatch(due: readonly WorkerToStart[], ce: ChosenCe | undefined): Promise<void> {
     const { schedd, texts } = this.#parts;
     const template = await texts.template(ce);
     if (Array.isArray(template)) {
@@ -68,10 +86,25 @@ export class Submission {
       this.#reject(due, { code: 'preflight', message });
       return;
     }
-    let batch: DescribedBatch;
     let directory: string;
     try {
       directory = await texts.directory(schedd);
+    } catch (error) {
+      this.#reject(due, toReason(error));
+      return;
+    }
+    const clusters = clustersOf(due);
+    await pMap(clusters, (some) => this.#submitCluster(some, { directory, template, ce }), {
+      concurrency: atOnce,
+    });
+  }
+
+  /** One `condor_submit`: all its workers have the same description. */
+  async #submitCluster(due: readonly WorkerToStart[], to: Target): Promise<void> {
+    const { schedd, texts } = this.#parts;
+    const { template, ce } = to;
+    let batch: DescribedBatch;
+    try {
       batch = texts.describe(schedd, template, due, ce);
     } catch (error) {
       this.#reject(due, toReason(error));
@@ -83,15 +116,44 @@ export class Submission {
       if (error !== undefined) this.#reject([worker], error, true);
     }
     if (batch.workers.length === 0) return;
-    await this.#send(batch, directory, template, ce);
+    if (batch.workers.some(hasBundle)) await this.#sendWithBundles(batch, to);
+    else await this.#send(batch, to);
     if (ce !== undefined) this.#countAt(ce, batch.workers);
+  }
+
+  /** A bundle stays as long as its job may read it. A schedd that spools has a copy when `condor_submit` ends. */
+  async #sendWithBundles(batch: DescribedBatch, to: Target): Promise<void> {
+    const { schedd, config } = this.#parts;
+    const { bundles } = schedd;
+    const bundled = batch.workers.filter(hasBundle);
+    try {
+      await bundles.write(bundled, await this.#reader());
+      await this.#send(batch, to);
+    } catch (error) {
+      this.#reject(batch.workers, toReason(error));
+    } finally {
+      bundles.submitted(bundled);
+    }
+    const needed = (kind: string | undefined) => kind === 'unknown' || (kind === 'accepted' && !config.useSpool);
+    const over = bundled.filter(({ workerId }) => !needed(this.#outcomes.get(workerId)?.kind));
+    await bundles.drop(over).catch((error: unknown) => {
+      this.#parts.context.log.warn('payloads of a submission that is over cannot be removed', {
+        ...toReason(error),
+      });
+    });
+  }
+
+  /** Jobs are read by their own user. A daemon of root submits for another one, who has to own `logDir` anyway. */
+  async #reader(): Promise<Reader | undefined> {
+    const { config, context } = this.#parts;
+    if (process.geteuid?.() !== 0 || config.useSpool) return undefined;
+    const owned = await context.files.stat(config.logDir);
+    return owned === undefined || owned.uid === 0 ? undefined : { uid: owned.uid, gid: owned.gid };
   }
 
   async #send(
     { description, workers }: DescribedBatch,
-    directory: string,
-    { environment }: ReadyTemplate,
-    ce: ChosenCe | undefined,
+    { directory, template: { environment }, ce }: Target,
   ): Promise<void> {
     const { schedd, config, signal } = this.#parts;
     for (const { workerId } of workers) {
@@ -155,8 +217,8 @@ export class Submission {
 
   #sharedAmong(
     ces: readonly ChosenCe[],
-    workers: readonly Worker[],
-  ): ReadonlyMap<ChosenCe, readonly Worker[]> {
+    workers: readonly WorkerToStart[],
+  ): ReadonlyMap<ChosenCe, readonly WorkerToStart[]> {
     const { context, tally, config } = this.#parts;
     const { queue, queueLimit, slave, random, clock } = context;
     const { counts, running } = tally.of(queue, clock.now());
@@ -166,7 +228,9 @@ export class Submission {
       slave,
       fairsharePercent: config.ce_fairshare_percent,
     };
-    const chosen = shareAmongCes(ces, counts, options, random);
+    const shared = shareAmongCes(ces, counts, options, random);
+    const groupIds = workers.map(({ groupId }) => groupId);
+    const chosen = keepTogether(shared, groupIds, random);
     const pairs = chosen.flatMap((ce, index) => {
       const worker = workers[index];
       return worker === undefined ? [] : [{ ce, worker }];

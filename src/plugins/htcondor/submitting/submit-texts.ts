@@ -2,14 +2,15 @@ import { dirname, join, resolve } from 'node:path';
 import { ensureDirectory } from '../../../util/files.ts';
 import { hostnameFor } from '../../../util/hostname.ts';
 import type { Reason } from '../../../worker/reason.ts';
-import type { Worker } from '../../../worker/worker.ts';
+import type { WorkerToStart } from '../../../worker/worker.ts';
 import type { Context } from '../../contracts/context.ts';
 import type { DefinitionProblem } from '../../contracts/definition-problem.ts';
 import type { HTCondorSchedd } from '../schedd.ts';
 import { cesOf } from '../place/ce-list.ts';
 import type { Rehearsed, Stage } from './rehearsal.ts';
 import type { HTCondorSubmitterConfig } from '../schema.ts';
-import { describeBatch, type DescribedBatch } from '../template/describe.ts';
+import { hasBundle } from '../payload/bundle.ts';
+import { describeBatch, type DescribedBatch, payloadKeysOf } from '../template/describe.ts';
 import { type ChosenCe, logSubdirOf } from '../template/placeholders.ts';
 import { type CondorTemplate, loadTemplate, problemOf } from '../template/template.ts';
 import { checkVariables, passedVariables, variablesOf } from '../template/variables.ts';
@@ -32,17 +33,17 @@ export class SubmitTexts {
   }
 
   /** The texts of a worker: one by each template that may be chosen, with the directories of a rehearsal. */
-  async texts(schedd: HTCondorSchedd, worker: Worker, { accessPoint, logDir }: Stage): Promise<Rehearsed[]> {
+  async texts(schedd: HTCondorSchedd, worker: WorkerToStart, { accessPoint, logDir }: Stage): Promise<Rehearsed[]> {
     const { ces } = cesOf(this.#config);
     const staged = new SubmitTexts({ ...this.#config, logDir }, this.#context);
-    const actor = worker.accessPoint === undefined ? worker : { ...worker, accessPoint };
+    const staying = worker.accessPoint === undefined ? worker : { ...worker, accessPoint };
     const texts = new Map<string, Rehearsed>();
     for (const ce of ces.length === 0 ? [undefined] : ces) {
       const template = await this.template(ce);
       // `check` has reported already why the template is wrong.
       if (Array.isArray(template)) continue;
       const { file, environment } = template;
-      const { description } = staged.describe(schedd, template, [actor], ce);
+      const { description } = staged.describe(schedd, template, [withSample(template, staying)], ce);
       texts.set(file, { file, description, environment, directory: this.#context.configDir });
     }
     return [...texts.values()];
@@ -69,10 +70,11 @@ export class SubmitTexts {
     }));
   }
 
+  /** @param workers all with a bundle, or all without */
   describe(
     schedd: HTCondorSchedd,
     template: CondorTemplate,
-    workers: readonly Worker[],
+    workers: readonly WorkerToStart[],
     ce: ChosenCe | undefined,
   ): DescribedBatch {
     const { factoryId, harvesterId, clock, random, queue, configId } = this.#context;
@@ -91,6 +93,9 @@ export class SubmitTexts {
       now: clock.now(),
       ...(factoryLog !== undefined && { factoryLog }),
       ...(ce && { ce }),
+      ...(workers.some(hasBundle) && {
+        bundleOf: (worker: WorkerToStart) => schedd.bundles.pathOf(worker),
+      }),
     });
   }
 
@@ -103,6 +108,13 @@ export class SubmitTexts {
     if (schedd.ownLog !== undefined) await ensureDirectory(dirname(schedd.ownLog));
     return directory;
   }
+}
+
+/** Values for a worker that is only shown: a template that names values of a payload cannot be filled without any. */
+export function withSample({ statements }: CondorTemplate, worker: WorkerToStart): WorkerToStart {
+  const keys = payloadKeysOf(statements);
+  if (keys.size === 0 || worker.payload !== undefined) return worker;
+  return { ...worker, payload: { values: Object.fromEntries([...keys].map((key) => [key, `payload.${key}`])) } };
 }
 
 /** Variables that the template names and that hold secrets: the queue waits until it names them no more. */

@@ -1,9 +1,13 @@
 import { basename } from 'node:path';
 import { ThresherError, toReason } from '../../../worker/errors.ts';
 import { withHostname } from '../../../util/hostname.ts';
-import type { Worker, WorkerError } from '../../../worker/worker.ts';
+import type { WorkerError, WorkerToStart } from '../../../worker/worker.ts';
+import { payloadRefusal } from '../../contracts/payload-refusal.ts';
+import { payloadKeyOf } from '../../contracts/placeholders.ts';
+import { bringsProgram } from '../payload/bundle.ts';
 import { identityText, marks } from '../marks.ts';
 import { ceName } from '../place/ce-list.ts';
+import { bundlePath, ownProgram, withBundle } from './bundled.ts';
 import { type BatchFacts, logSubdirOf, type Values, valuesOf } from './placeholders.ts';
 import { hasNewLine } from '../one-line.ts';
 import { classAdText, textOf } from './quoting.ts';
@@ -15,7 +19,7 @@ export interface DescribedBatch {
   /** The text for `condor_submit`; "" where no worker is left. */
   readonly description: string;
   /** Its workers in the order of their processes: the first is `CLUSTER.0`. */
-  readonly workers: readonly Worker[];
+  readonly workers: readonly WorkerToStart[];
   /** Those that HTCondor cannot be told of, and why. */
   readonly rejected: ReadonlyMap<number, WorkerError>;
 }
@@ -27,6 +31,8 @@ export interface DescribeOptions extends BatchFacts {
   readonly queue?: string;
   /** Number of the queue's configuration. */
   readonly configId?: number;
+  /** Where the bundle of each worker lies: all of the batch have one, or none has. */
+  readonly bundleOf?: (worker: WorkerToStart) => string;
 }
 
 /**
@@ -36,12 +42,27 @@ export interface DescribeOptions extends BatchFacts {
  */
 export function describeBatch(
   template: CondorTemplate,
-  workers: readonly Worker[],
+  workers: readonly WorkerToStart[],
   options: DescribeOptions,
 ): DescribedBatch {
   const rejected = new Map<number, WorkerError>();
-  const statements = [...lastOfEach(template.statements), ...defaultsFor(template, options)];
+  const written = [...lastOfEach(template.statements), ...defaultsFor(template, options)];
+  const keys = payloadKeysOf(written);
+  let statements: readonly Statement[];
+  try {
+    statements = options.bundleOf === undefined ? written : withBundle(written);
+  } catch (error) {
+    if (!(error instanceof ThresherError)) throw error;
+    const reason = toReason(error);
+    return { description: '', workers: [], rejected: new Map(workers.map((one) => [one.workerId, reason])) };
+  }
   const rendered = workers.flatMap((worker) => {
+    const refusal =
+      keys.size === 0 && worker.payload === undefined ? undefined : payloadRefusal(worker, keys);
+    if (refusal !== undefined) {
+      rejected.set(worker.workerId, refusal);
+      return [];
+    }
     try {
       return [{ worker, texts: renderAll(statements, valuesFor(worker, template, options)) }];
     } catch (error) {
@@ -79,6 +100,12 @@ export function describeBatch(
     ...rows.queue,
   ].join('\n');
   return { description, workers: described, rejected };
+}
+
+/** The keys of payload values that a template names. */
+export function payloadKeysOf(statements: readonly Statement[]): ReadonlySet<string> {
+  const names = statements.flatMap((one) => (one.kind === 'command' ? one.names : []));
+  return new Set(names.flatMap((name) => payloadKeyOf(name) ?? []));
 }
 
 /** Keys that the factory writes itself, in the form of `keyOf`. */
@@ -161,8 +188,8 @@ function plain(text: string): string {
 }
 
 /** `gtag` is the address of the job's output, and so depends on what the template calls it. Source: Harvester's make_a_jdl. */
-function valuesFor(worker: Worker, template: CondorTemplate, options: DescribeOptions): Values {
-  const values = valuesOf(worker, options);
+function valuesFor(worker: WorkerToStart, template: CondorTemplate, options: DescribeOptions): Values {
+  const values = withBundleOf(worker, valuesOf(worker, options), options);
   const { logBaseURL } = options.config;
   const output = template.statements.findLast(
     (one): one is Command => one.kind === 'command' && one.key.toLowerCase() === 'output',
@@ -176,6 +203,11 @@ function valuesFor(worker: Worker, template: CondorTemplate, options: DescribeOp
     ...values,
     gtag: { live: `${base}/${logSubdirOf(options.now)}/${basename(output.render(values))}` },
   };
+}
+
+function withBundleOf(worker: WorkerToStart, values: Values, { bundleOf }: DescribeOptions): Values {
+  if (bundleOf === undefined) return values;
+  return { ...values, [bundlePath]: bundleOf(worker), [ownProgram]: bringsProgram(worker.payload) };
 }
 
 /** "ap1.site" of "schedd@ap1.site:9618,collector". */

@@ -27,9 +27,9 @@ export function neededFiles(statements: readonly Statement[]): readonly NeededFi
   const inputs = lists.map(({ line }) => ({ from: option, path: undefined, line, certain }) as const);
   const executable = last('executable');
   const transfer = last('transfer_executable');
-  if (executable === undefined || isFalse(transfer) || (transfer?.names.length ?? 0) > 0) return inputs;
+  if (executable === undefined || isNever(transfer?.text ?? '') || (transfer?.names.length ?? 0) > 0) return inputs;
   const { names, text, line } = executable;
-  const inImage = isInContainer(last) && transfer === undefined;
+  const inImage = isInContainer(statements) && transfer === undefined;
   // An option is an absolute path.
   if (names.length === 1 && names[0] === option && text.trim() === '')
     return inImage ? inputs : [{ from: option, path: undefined, line, certain }, ...inputs];
@@ -51,12 +51,15 @@ function isInputList(key: string): boolean {
   return /^transfer_input_files$/i.test(key);
 }
 
-/** HTCondor takes "no" and "0" for true here. */
-function isFalse(command: Command | undefined): boolean {
-  return /^\s*false\s*$/i.test(command?.text ?? '');
+/** A value of `transfer_executable` by which nothing is brought. HTCondor takes "no" and "0" for true here. */
+export function isNever(text: string): boolean {
+  return /^\s*false\s*$/i.test(text);
 }
 
-function isInContainer(last: (key: string) => Command | undefined): boolean {
+/** Whether the job runs in an image, where an absolute path is one of the image. */
+export function isInContainer(statements: readonly Statement[]): boolean {
+  const last = (key: string) =>
+    statements.findLast((one): one is Command => one.kind === 'command' && one.key.toLowerCase() === key);
   const universe = last('universe')?.text.trim().toLowerCase() ?? '';
   return (
     ['docker', 'container'].includes(universe) || Boolean(last('container_image') ?? last('docker_image'))

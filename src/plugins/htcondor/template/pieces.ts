@@ -20,8 +20,11 @@ export type Pieces =
   | { readonly ok: true; readonly pieces: readonly Piece[] }
   | { readonly ok: false; readonly problem: PieceProblem };
 
-/** `{name}`, `{name!s}`, `{name:05d}`: what Python's `str.format` takes and a submit description may need. */
-const field = /^([A-Za-z_]\w*)(?:!s)?(?::(0?)([1-9]\d*)?([ds])?)?$/;
+/**
+ * `{name}`, `{name!s}`, `{name:05d}`: what Python's `str.format` takes and a submit description may need. `{payload.KEY}` is
+ * thresher's own.
+ */
+const field = /^(payload\.[\w.-]+|[A-Za-z_]\w*)(?:!s)?(?::(0?)([1-9]\d*)?([ds])?)?$/;
 
 /** One line of Harvester's `.sdf`, as Python's `str.format` reads it: `{{` and `}}` are braces. */
 export function parseFormat(text: string): Pieces {

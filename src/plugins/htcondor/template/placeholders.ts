@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto';
 import { basename, join } from 'node:path';
 import { withHostname } from '../../../util/hostname.ts';
-import type { Worker } from '../../../worker/worker.ts';
+import type { Worker, WorkerToStart } from '../../../worker/worker.ts';
 import { pilotOptions } from '../../contracts/pilot-options.ts';
 import {
   identityPlaceholders,
+  payloadKeyOf,
+  payloadPlaceholders,
   requirementPlaceholders,
   workerPlaceholders,
 } from '../../contracts/placeholders.ts';
@@ -55,7 +57,7 @@ export const knownPlaceholders: readonly string[] = [
 const known = new Set(knownPlaceholders);
 
 export function isPlaceholder(name: string): boolean {
-  return known.has(name);
+  return known.has(name) || payloadKeyOf(name) !== undefined;
 }
 
 /** Placeholders that stand for several words of a command line. */
@@ -107,8 +109,8 @@ export function logSubdirOf(now: number): string {
   return new Date(now).toISOString().slice(2, 13).replace('T', '_');
 }
 
-/** Values of all placeholders for one worker, but `gtag`, which the template's own `output` decides. */
-export function valuesOf(worker: Worker, facts: BatchFacts): Values {
+/** Values of all placeholders for one worker, with those of its payload, but `gtag`, which the template's own `output` decides. */
+export function valuesOf(worker: WorkerToStart, facts: BatchFacts): Values {
   const { config, ce, submissionHost } = facts;
   return {
     ...workerPlaceholders(worker, facts),
@@ -134,6 +136,7 @@ export function valuesOf(worker: Worker, facts: BatchFacts): Values {
     cricPandaSite: config.panda_site ?? worker.computingSite,
     submitMode: config.submitMode,
     gtag: 'fake_GTAG_string',
+    ...(worker.payload?.values && payloadPlaceholders(worker.payload)),
   };
 }
 

@@ -1,0 +1,20 @@
+import type { Request } from '../../plugins/contracts/index.ts';
+import { partsOf } from '../../worker/payload.ts';
+import type { Reason } from '../../worker/reason.ts';
+import type { QueueRuntime } from '../queue-runtime.ts';
+import { whatIsWrong } from './check-wanted.ts';
+
+/** Why a request can never get a worker of this queue; undefined where it can. */
+export function whyRefused(
+  request: unknown,
+  { config, payload: given }: Pick<QueueRuntime, 'config' | 'payload'>,
+): Reason | undefined {
+  const wrong = whatIsWrong(request);
+  if (wrong !== undefined) return { code: 'request-refused', message: wrong };
+  const { payload } = request as Request;
+  const lacking = payload === undefined ? [] : partsOf(payload).filter((part) => !given.includes(part));
+  if (lacking.length === 0) return undefined;
+  const { name = 'the submitter' } = config.plugins.submitter ?? {};
+  const message = `${name} of ${config.name} gives its workers no ${lacking.join(', ')} of a payload`;
+  return { code: 'payload-unsupported', message };
+}

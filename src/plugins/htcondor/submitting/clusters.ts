@@ -1,0 +1,12 @@
+import type { WorkerToStart } from '../../../worker/worker.ts';
+import { hasBundle } from '../payload/bundle.ts';
+
+/**
+ * The workers of each `condor_submit`, in their order. Each group has one of its own, so that its workers are the processes of
+ * one cluster; the workers without a group share one. A worker with a bundle has another program than one without, and a cluster
+ * has one program.
+ */
+export function clustersOf<W extends WorkerToStart>(workers: readonly W[]): (readonly W[])[] {
+  const alike = (worker: W) => `${hasBundle(worker) ? 'bundle' : 'none'} ${worker.groupId ?? ''}`;
+  return [...Map.groupBy(workers, alike).values()];
+}

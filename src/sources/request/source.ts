@@ -1,0 +1,74 @@
+import type {
+  Desk,
+  OperatorRequests,
+  Request,
+  Source,
+  SourceQueue,
+  Wanted,
+  WorkerNews,
+} from '../../plugins/contracts/index.ts';
+import type { OperatorRequest } from '../../worker/operator-request.ts';
+
+/** Asks for each worker of each open request, until it hears that the worker has a row. */
+export class OperatorSource implements Source {
+  readonly #requests: OperatorRequests;
+  /** By request, the indexes that have, or had, a worker. Requests that are served are not in it. */
+  readonly #known = new Map<string, Set<number>>();
+  /** How many workers each request wants that the last passes asked for. */
+  readonly #counts = new Map<string, number>();
+
+  constructor(requests: OperatorRequests) {
+    this.#requests = requests;
+  }
+
+  async wanted({ name }: Pick<SourceQueue, 'name'>): Promise<Wanted> {
+    const open = await this.#requests.open(name);
+    for (const { id, count } of open) this.#counts.set(id, count);
+    return { requests: open.flatMap((request) => this.#lacking(request)), groups: [], reasons: [] };
+  }
+
+  async told(news: readonly WorkerNews[]): Promise<void> {
+    const full = new Set<string>();
+    for (const { what, origin } of news) {
+      const count = this.#counts.get(origin.uid);
+      // A request that no pass has seen is asked for again at the next one, and answered then.
+      if ((what !== 'added' && what !== 'known') || count === undefined) continue;
+      const known = this.#known.get(origin.uid) ?? new Set<number>();
+      this.#known.set(origin.uid, known.add(origin.index));
+      if (known.size >= count) full.add(origin.uid);
+    }
+    if (full.size === 0) return;
+    await this.#requests.served([...full]);
+    this.#forget(full);
+  }
+
+  /** Ends the workers of requests that operators take back. */
+  async run(desk: Desk, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      for (const { id, count, reason } of await this.#requests.withdrawn(signal)) {
+        const origins = Array.from({ length: count }, (_, index) => ({ uid: id, index }));
+        await desk.end(origins, reason);
+        await this.#requests.ended([id]);
+        this.#forget([id]);
+      }
+    }
+  }
+
+  #lacking({ id, count, requirements = {}, payload }: OperatorRequest): Request[] {
+    const known = this.#known.get(id);
+    const requests: Request[] = [];
+    for (let index = 0; index < count; index++) {
+      if (known?.has(index) === true) continue;
+      const request = { origin: { uid: id, index }, requirements, groupId: id };
+      requests.push(payload === undefined ? request : { ...request, payload });
+    }
+    return requests;
+  }
+
+  #forget(ids: Iterable<string>): void {
+    for (const id of ids) {
+      this.#known.delete(id);
+      this.#counts.delete(id);
+    }
+  }
+}

@@ -1,0 +1,365 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { readConfiguration } from '../../src/daemon/configuration.ts';
+import { noRequests, SourceSet } from '../../src/daemon/source-set.ts';
+import { sourceModulesOf, sourcesOf } from '../../src/config/queues/sources.ts';
+import { parseSnapshot, type QueueConfig, readQueueFile } from '../../src/config/queues/queues.ts';
+import type { SourceQueue } from '../../src/plugins/contracts/index.ts';
+import { pluginContext } from '../support/plugin-context.ts';
+import { files } from '../support/operator-files.ts';
+import { configOf, requirements } from '../support/samples.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+const contracts = join(import.meta.dirname, '../../src/plugins/contracts/index.ts');
+const typebox = join(import.meta.dirname, '../../node_modules/typebox/build/index.mjs');
+
+/** A third party's source that is made of `create`. */
+const moduleOf = (
+  name: string,
+  more: string,
+  create = '() => ({ wanted: async () => ({ requests: [], groups: [], reasons: [] }) })',
+) => `
+import { defineSource } from ${JSON.stringify(contracts)};
+import Type from ${JSON.stringify(typebox)};
+export const source = defineSource({
+  name: '${name}',
+  module: 'mine',
+  config: Type.Object({ limit: Type.Integer({ default: 5 }), token: Type.Optional(Type.String()) }),
+  queueConfig: Type.Object({ share: Type.Number({ default: 1, maximum: 10 }) }),
+  ${more}
+  create: ${create},
+});
+`;
+
+const local = (name: string) => ({ name, module: 'thresher/local' });
+const queue = (changes: object) => ({
+  mapType: 'NoJob',
+  maxWorkers: 1,
+  submitter: local('LocalSubmitter'),
+  monitor: local('LocalMonitor'),
+  sweeper: local('LocalSweeper'),
+  ...changes,
+});
+
+let directory: string;
+
+function write(
+  settings: object,
+  queues: Record<string, object>,
+  modules: Record<string, string> = {},
+): string {
+  mkdirSync(join(directory, 'queues'), { recursive: true });
+  const file = join(directory, 'thresher.yaml');
+  const whole = { qconf: { configFile: 'queues/q.json' }, master: { stateDir: 'state' }, ...settings };
+  writeFileSync(file, JSON.stringify(whole, null, 1));
+  writeFileSync(join(directory, 'queues/q.json'), JSON.stringify(queues, null, 1));
+  for (const [name, text] of Object.entries(modules)) writeFileSync(join(directory, name), text);
+  return file;
+}
+
+async function readAll(...args: Parameters<typeof write>) {
+  const { settings, queueFile } = await readConfiguration(write(...args), undefined, files);
+  if (settings === undefined || queueFile === undefined) throw new Error('settings');
+  const { catalogue, options, file } = queueFile;
+  const ofSettings = await sourcesOf(settings, catalogue, files);
+  const result = await readQueueFile(file, catalogue, options);
+  const modules = sourceModulesOf(settings);
+  const host = pluginContext();
+  const set = new SourceSet(
+    catalogue,
+    { sources: ofSettings.sources, modules },
+    { host, requests: noRequests, configDir: join(directory, 'queues') },
+  );
+  return { ...result, ofSettings, set, catalogue };
+}
+
+const short = (problems: readonly { pointer: string; code: string; message: string; line: number }[]) =>
+  problems.map(({ pointer, code, line, message }) => [
+    pointer,
+    line,
+    code,
+    message.replaceAll(`${directory}/`, ''),
+  ]);
+
+const asked: SourceQueue = {
+  name: 'Q',
+  requirements,
+  own: true,
+  options: {},
+  mapType: 'NoJob',
+  runMode: 'self',
+};
+const { signal } = new AbortController();
+
+describe('sources of third parties', () => {
+  beforeEach(() => {
+    directory = temporaryDirectory();
+  });
+
+  it('come from the settings with options, and queues name them by name or as a section', async () => {
+    const { queues, problems, ofSettings, set } = await readAll(
+      { sources: { toy: { module: './toy.mjs', limit: 7 } } },
+      { A: queue({ demand: 'toy' }), B: queue({ demand: { name: 'toy', share: 3 } }), C: queue({}) },
+      { 'toy.mjs': moduleOf('toy', '') },
+    );
+    expect(short([...problems, ...ofSettings.problems])).to.deep.equal([]);
+    expect(ofSettings.sources.map(({ config, configDir }) => [config, configDir])).to.deep.equal([
+      [{ limit: 7 }, directory],
+    ]);
+    set.run(queues);
+    const kinds = (config: QueueConfig | undefined) =>
+      config &&
+      set
+        .of(config)
+        .filter(({ own }) => own)
+        .map(({ kind, options }) => [kind, options]);
+    expect(queues.map(kinds)).to.deep.equal([
+      [['toy', { share: 1 }]],
+      [['toy', { share: 3 }]],
+      [['fill', {}]],
+    ]);
+  });
+
+  it('come from a queue file alone, from the directory of that file', async () => {
+    const { queues, problems, set } = await readAll(
+      {},
+      { A: queue({ demand: { name: 'toy', module: '../toy.mjs', share: 2 } }) },
+      { 'toy.mjs': moduleOf('toy', '') },
+    );
+    expect(short(problems)).to.deep.equal([]);
+    expect(queues[0]?.source).to.deep.equal({ module: join(directory, 'toy.mjs'), config: { share: 2 } });
+    set.run(queues);
+    expect(set.all.map(({ kind }) => kind)).to.include('toy');
+  });
+
+  it('are asked about every queue where they say so, before the own source of the queue', async () => {
+    const { queues, set } = await readAll(
+      { sources: { toy: { module: './toy.mjs' } } },
+      { A: queue({}) },
+      { 'toy.mjs': moduleOf('toy', 'everyQueue: true,') },
+    );
+    set.run(queues);
+    const [config] = queues;
+    if (config === undefined) throw new Error('no queue');
+    const mine = set.of(config).filter(({ kind }) => ['toy', 'fill'].includes(kind));
+    expect(mine.map(({ kind, own, options }) => [kind, own, options])).to.deep.equal([
+      ['toy', false, { share: 1 }],
+      ['fill', true, {}],
+    ]);
+  });
+
+  const toy = { 'toy.mjs': moduleOf('toy', '') };
+  for (const [what, settings, demand, expected] of [
+    [
+      'a misspelt name',
+      { sources: { toys: { module: './toy.mjs' } } },
+      'toy',
+      [
+        [
+          '/Q/demand',
+          17,
+          'unknown-source',
+          'demand is "toy", which is no source; there are fill, none, toys',
+        ],
+      ],
+    ],
+    [
+      'a module that is not there',
+      {},
+      { name: 'toy', module: './toy.mjs' },
+      [
+        [
+          '/Q/demand',
+          17,
+          'plugin-not-loaded',
+          "demand.name: the module queues/toy.mjs could not be used: Cannot find module 'queues/toy.mjs' imported from /work",
+        ],
+      ],
+    ],
+    [
+      'a name that the module does not define',
+      {},
+      { name: 'tow', module: '../toy.mjs' },
+      [
+        [
+          '/Q/demand',
+          17,
+          'unknown-source',
+          'demand.name is "tow", which toy.mjs does not define; there are toy',
+        ],
+      ],
+    ],
+    [
+      'an option out of bounds',
+      { sources: { toy: { module: './toy.mjs' } } },
+      { name: 'toy', share: 11 },
+      [['/Q/demand/share', 19, 'wrong-type', 'share is 11; it must be <= 10']],
+    ],
+    [
+      'a misspelt option',
+      { sources: { toy: { module: './toy.mjs' } } },
+      { name: 'toy', shares: 1 },
+      [['/Q/demand/shares', 19, 'unread-option', 'toy does not read "shares"; did you mean "share"?']],
+    ],
+    [
+      'a name of thresher',
+      {},
+      { name: 'fill', module: '../toy.mjs' },
+      [
+        [
+          '/Q/demand',
+          17,
+          'source-name-taken',
+          'demand.name takes "fill" from toy.mjs, and thresher has a source of that name: give yours another name',
+        ],
+      ],
+    ],
+    [
+      'another module than that of the settings',
+      { sources: { toy: { module: './toy.mjs' } } },
+      { name: 'toy', module: './other.mjs' },
+      [
+        [
+          '/Q/demand',
+          17,
+          'source-name-taken',
+          'demand.name takes "toy" from queues/other.mjs, and sources.toy of the settings from toy.mjs: a daemon has one source of a name',
+        ],
+      ],
+    ],
+    [
+      'a default of the settings that is no source',
+      { submitter: { defaultDemand: 'fil' } },
+      null,
+      [
+        [
+          '/submitter/defaultDemand',
+          9,
+          'unknown-source',
+          'submitter.defaultDemand is "fil", which is no source; there are fill, none',
+        ],
+      ],
+    ],
+  ] as const) {
+    it(`a queue with ${what} says so`, async () => {
+      const { problems } = await readAll(settings, { Q: queue({ demand }) }, toy);
+      const told = short(problems).map((one) => one.map((part) => String(part).replace(/\/work.*/, '/work')));
+      // The registry may have more sources.
+      const plain = told.map((one) => one.map((part) => part.replace('fill, none, request', 'fill, none')));
+      expect(plain).to.deep.equal(expected.map((one) => one.map(String)));
+    });
+  }
+
+  it('that give a payload are refused on a backend that cannot pass it on', async () => {
+    const { queues, problems } = await readAll(
+      { sources: { toy: { module: './toy.mjs' } } },
+      { Q: queue({ demand: 'toy', ...scripted }), N: queue({ demand: 'fill' }) },
+      { 'toy.mjs': moduleOf('toy', "payload: ['files'],"), 'backend.mjs': backend },
+    );
+    expect(queues.map(({ name }) => name)).to.deep.equal(['N']);
+    const [problem] = problems;
+    expect(problem?.code).to.equal('payload-unsupported');
+    expect(problem?.message).to.equal(
+      'toy may give its workers files, which PlainSubmitter cannot pass on to them',
+    );
+  });
+
+  it('in the settings name each mistake with its line, and stop nothing else', async () => {
+    const { ofSettings } = await readAll(
+      {
+        sources: {
+          gone: { module: './gone.mjs' },
+          toy: { module: './toy.mjs', limit: 'many', tokn: 'x' },
+          wrong: {},
+          fill: { module: './toy.mjs' },
+          good: { module: './good.mjs' },
+        },
+      },
+      { Q: queue({}) },
+      { ...toy, 'good.mjs': moduleOf('good', '') },
+    );
+    const told = short(ofSettings.problems).map(([pointer, line, code]) => [pointer, line, code]);
+    expect(told).to.deep.equal([
+      ['/sources/gone', 9, 'plugin-not-loaded'],
+      ['/sources/toy/tokn', 15, 'unknown-setting'],
+      ['/sources/toy/limit', 14, 'wrong-type'],
+      ['/sources/wrong', 17, 'unknown-source'],
+      ['/sources/fill', 18, 'source-name-taken'],
+    ]);
+    expect(ofSettings.sources.map(({ definition }) => definition.name)).to.deep.equal(['good']);
+  });
+
+  it('that cannot be made stand with their problem, and the queue is served by the others', async () => {
+    const { queues, set } = await readAll(
+      { sources: { toy: { module: './toy.mjs' } } },
+      { Q: queue({ demand: 'toy' }) },
+      { 'toy.mjs': moduleOf('toy', '', "() => { throw new Error('no token'); }") },
+    );
+    set.run(queues);
+    const [config] = queues;
+    const own = config && set.of(config).find((one) => one.own);
+    const message = 'the source toy could not be made: no token';
+    expect(await own?.source.wanted(asked, signal)).to.deep.equal({
+      requests: [],
+      groups: [],
+      reasons: [{ code: 'source-not-made', message }],
+    });
+    expect(set.all.find(({ kind }) => kind === 'toy')?.problem?.message).to.equal(message);
+  });
+});
+
+const section = (kind: string) => ({ name: `Plain${kind}`, module: '../backend.mjs' });
+const scripted = {
+  submitter: section('Submitter'),
+  monitor: section('Monitor'),
+  sweeper: section('Sweeper'),
+};
+/** A backend that says nothing of payloads. */
+const backend = `
+import { defineBackend } from ${JSON.stringify(contracts)};
+const section = { config: { type: 'object', properties: {} }, connections: () => ['plain'] };
+export const plain = defineBackend({
+  name: 'Plain', module: 'plain', submitter: section, monitor: section, sweeper: section, connect: () => ({}),
+});
+`;
+
+describe('the sources of a daemon', () => {
+  beforeEach(() => {
+    directory = temporaryDirectory();
+  });
+
+  it('are made once, made anew when their options change, and go when none names them', async () => {
+    const { queues, set, catalogue, ofSettings } = await readAll(
+      { sources: { toy: { module: './toy.mjs' } } },
+      { A: queue({ demand: 'toy' }), B: queue({ demand: 'toy' }) },
+      { 'toy.mjs': moduleOf('toy', '') },
+    );
+    const changes: string[][] = [];
+    set.onChange((now) => changes.push(now.map(({ kind }) => kind).filter((kind) => kind === 'toy')));
+    const toys = () => set.all.filter(({ kind }) => kind === 'toy').map(({ source }) => source);
+    set.run(queues);
+    const [first] = toys();
+    set.run(queues.slice(1));
+    expect(toys()).to.deep.equal([first]);
+    expect(changes).to.deep.equal([['toy']]);
+    const modules = new Map([['toy', join(directory, 'toy.mjs')]]);
+    const changed = ofSettings.sources.map((one) => ({ ...one, config: { limit: 9 } }));
+    set.use(catalogue, { sources: changed, modules });
+    set.run(queues);
+    expect(toys()).to.have.length(1);
+    expect(toys()[0]).to.not.equal(first);
+    set.use(catalogue, { sources: [], modules: new Map() });
+    set.run([]);
+    expect(toys()).to.deep.equal([]);
+    expect(changes).to.deep.equal([['toy'], ['toy'], []]);
+  });
+
+  it('read the snapshots of earlier versions, which knew fill and none alone', async () => {
+    const { set } = await readAll({}, {});
+    const written = JSON.stringify(configOf('Q', { demand: 'fill' }));
+    const config = parseSnapshot(written);
+    set.run([config]);
+    expect(set.of(config).map(({ kind, own }) => [kind, own])).to.deep.include(['fill', true]);
+  });
+});
