@@ -50,6 +50,24 @@ export const subcommands: readonly Subcommand[] = [
     load: async () => (await import('./kill.ts')).addKill,
   },
   {
+    name: 'submit',
+    takes: '<queue> [-- arg...]',
+    summary: 'ask for workers of a queue, with files and a command of their own',
+    load: async () => (await import('./submit.ts')).addSubmit,
+  },
+  {
+    name: 'requests',
+    takes: '[request]',
+    summary: 'show requests of operators, newest first, and why they wait',
+    load: async () => (await import('./requests.ts')).addRequests,
+  },
+  {
+    name: 'withdraw',
+    takes: '<request>',
+    summary: 'take a request back and end its workers',
+    load: async () => (await import('./withdraw.ts')).addWithdraw,
+  },
+  {
     name: 'pause',
     takes: '<queue>',
     summary: 'submit no new workers to a queue; survives restarts',
