@@ -84,8 +84,8 @@ describe('a submit description with a payload', () => {
     ],
     [
       'a program that is in an image',
-      'universe = container\ncontainer_image = sl9\nexecutable = /opt/run\n',
-      '"thresher-payload.sh there /opt/run "',
+      'universe = container\ncontainer_image = sl9\nexecutable = /usr/bin/run\n',
+      '"thresher-payload.sh there /usr/bin/run "',
       '',
     ],
     [
