@@ -50,6 +50,7 @@ export async function recordingStore(): Promise<RecordingStore> {
     dialect: sqliteDialect,
     changedElsewhere: () => false,
     vacuum: async () => undefined,
+    emptyLog: async () => true,
     errorOf: (error) => storeError(error, file),
     close: () => db.destroy(),
   };

@@ -125,10 +125,10 @@ describe('sources at work', () => {
 
   it('that refuse their news get them again after a growing pause, and are shown as failing meanwhile', async () => {
     let fails = true;
-    const { told } = hears();
+    const good = hears();
     const told_ = async (news: readonly WorkerNews[], signal: AbortSignal) => {
       if (fails) throw new Error('its server is down');
-      await told?.(news, signal);
+      await good.told?.(news, signal);
     };
     await begin({ toy: { wanted, told: told_ } });
     await intend(1);
