@@ -47,7 +47,7 @@ describe('requests of operators on the local backend', () => {
   }
 
   it('a script runs with its arguments, variables and secret file as they were given, and its exit status comes back', async () => {
-    await started();
+    const daemon = await started();
     const files = ['--file', site.path('run.sh'), '--secret-file', site.path('key')];
     const result = await runProgram(
       ...['--config', site.config, 'submit', 'Q', ...files, '--env', 'GREETING=good  day'],
@@ -59,6 +59,9 @@ describe('requests of operators on the local backend', () => {
     const id = idOf(result.stderr);
     await until('the request is served', async () => (await request(id)).servedTime !== null);
     expect(await request(id)).to.deep.include({ state: 'ended', payload: ['files', 'argv', 'env'] });
+    // The log of the database is written back at the end.
+    daemon.process.kill('SIGTERM');
+    await daemon.ended;
     const secret = Buffer.from('secret of the operator').toString('base64').slice(0, -4);
     expect(bytesOfState(site)).to.not.contain(secret);
   });
