@@ -18,17 +18,18 @@ describe('the desk for requests of operators, and their source', () => {
     store = await openStore(':memory:', 'factory');
     await store.queues.report({ queue: 'Q', queueStatus: 'online', limits: {}, reasons: [], reportTime: 1 });
     [woken, failures, asked] = [[], [], 0];
-    const counted = new Proxy(store.requests, {
-      get(target, name: keyof typeof target) {
-        const method = target[name].bind(target) as (...args: unknown[]) => unknown;
-        return (...args: unknown[]) => {
-          asked += 1;
-          return method(...args);
-        };
-      },
-    });
+    const counting: Pick<Store['requests'], 'open' | 'served' | 'toEnd'> = {
+      open: (...args) => counted(() => store.requests.open(...args)),
+      served: (...args) => counted(() => store.requests.served(...args)),
+      toEnd: () => counted(() => store.requests.toEnd()),
+    };
     desk = new OperatorDesk({
-      store: counted,
+      store: {
+        ...counting,
+        add: (...args) => store.requests.add(...args),
+        withdraw: (...args) => store.requests.withdraw(...args),
+        ended: (...args) => store.requests.ended(...args),
+      },
       clock: new ManualClock(),
       random: Math.random,
       reports: () => store.queues.all(),
@@ -38,6 +39,11 @@ describe('the desk for requests of operators, and their source', () => {
     source = new OperatorSource(desk);
   });
   afterEach(() => store.close());
+
+  function counted<T>(ask: () => Promise<T>): Promise<T> {
+    asked += 1;
+    return ask();
+  }
 
   const keys = async (queue = 'Q') =>
     (await source.wanted({ name: queue })).requests.map(({ origin }) => origin);
@@ -104,7 +110,7 @@ describe('the desk for requests of operators, and their source', () => {
 
   it('read again after a database that could not be read', async () => {
     await store.requests.add({ id: 'a', queue: 'Q', count: 1, by: 'http' }, 1);
-    const { open } = store.requests;
+    const open = store.requests.open.bind(store.requests);
     store.requests.open = async () => {
       throw new Error('the disk is gone');
     };
