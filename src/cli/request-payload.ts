@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { OperatorFiles, whyUnreadable } from '../util/operator-files.ts';
+import { type OperatorFiles, whyUnreadable } from '../util/operator-files.ts';
 import { NotPlainFile } from '../util/plain-file.ts';
 import { ThresherError } from '../worker/errors.ts';
 import type { Payload, PayloadFile } from '../worker/payload.ts';

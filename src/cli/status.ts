@@ -95,7 +95,7 @@ async function statusOf({ settings, queueFile }: Readable, environment: Environm
       .filter(({ state }) => state !== 'good')
       .map(({ name, state, message }) => ({
         where: `credential ${name}`,
-        code: `credential-${state}`,
+        code: state === 'bad' ? 'credential-bad' : 'credential-ending',
         message: message ?? `it is ${state}`,
       })),
   ];

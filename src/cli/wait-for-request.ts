@@ -99,7 +99,8 @@ export async function followRequest(
       for await (const piece of reader.read(next, { stream: 'stdout', follow: true }, signal))
         if (!out.write(piece)) await once(out, 'drain');
     } catch (error) {
-      if (signal.aborted) return;
+      // Reading ends with an error, too, where it is stopped.
+      if (isAborted(signal)) return;
       err.write(`thresher: worker ${next.workerId}: ${oneLine(messageOf(error))}\n`);
     }
   }
@@ -123,4 +124,9 @@ async function whyWaiting({ queue }: RequestRecord, store: Store, dir: StateDir)
   if (runningDaemon(dir) === undefined) return 'no daemon is running: this will be done when it starts';
   const reports = await store.queues.all();
   return weightiest(withoutDemand(reports.find((report) => report.queue === queue)?.reasons ?? []));
+}
+
+/** Asked anew: it changes during a pause. */
+function isAborted({ aborted }: AbortSignal): boolean {
+  return aborted;
 }

@@ -27,17 +27,17 @@ export class OperatorDesk implements OperatorRequests {
   #isStale = true;
   #reading: Promise<void> = Promise.resolve();
   /** Resolves when requests may have been taken back since. */
-  #mayBeWithdrawn = Promise.withResolvers<void>();
+  #mayBeWithdrawn = Promise.withResolvers<undefined>();
 
   constructor(parts: OperatorDeskParts) {
     this.#parts = parts;
-    this.#mayBeWithdrawn.resolve();
+    this.#mayBeWithdrawn.resolve(undefined);
   }
 
   /** An operator left something: wakes the queues that have requests that no pass saw yet. */
   async changed(): Promise<void> {
     this.#isStale = true;
-    this.#mayBeWithdrawn.resolve();
+    this.#mayBeWithdrawn.resolve(undefined);
     const before = new Set(this.#open.keys());
     try {
       await this.#read();
@@ -51,8 +51,9 @@ export class OperatorDesk implements OperatorRequests {
 
   /** @throws ThresherError `request-key-taken`, and those of `newRequest` */
   async ask(input: RequestInput, by: AskedBy): Promise<{ readonly id: string; readonly isNew: boolean }> {
-    const { store, clock, random, reports } = this.#parts;
-    const added = await store.add(newRequest(input, by, await reports(), random), clock.now());
+    const { store, clock, random } = this.#parts;
+    const request = newRequest(input, by, await this.#parts.reports(), random);
+    const added = await store.add(request, clock.now());
     if (added.isNew) await this.changed();
     return added;
   }
@@ -77,15 +78,15 @@ export class OperatorDesk implements OperatorRequests {
   async withdrawn(signal: AbortSignal): Promise<readonly WithdrawnRequest[]> {
     while (!signal.aborted) {
       await untilAborted(this.#mayBeWithdrawn.promise, signal);
-      this.#mayBeWithdrawn = Promise.withResolvers<void>();
+      this.#mayBeWithdrawn = Promise.withResolvers<undefined>();
       try {
         const found = await this.#parts.store.toEnd();
         if (found.length === 0) continue;
         // Some of them may fail: the next question is answered at once.
-        this.#mayBeWithdrawn.resolve();
+        this.#mayBeWithdrawn.resolve(undefined);
         return found;
       } catch (error) {
-        this.#mayBeWithdrawn.resolve();
+        this.#mayBeWithdrawn.resolve(undefined);
         throw error;
       }
     }
@@ -119,7 +120,7 @@ export class OperatorDesk implements OperatorRequests {
   }
 }
 
-function untilAborted(promise: Promise<void>, signal: AbortSignal): Promise<void> {
+function untilAborted(promise: Promise<unknown>, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
       signal.removeEventListener('abort', done);

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import Database from 'better-sqlite3';
 import { expect } from 'chai';
 import { openStore, type Store } from '../../src/store/store.ts';
 import type { WorkerNews } from '../../src/worker/news.ts';
@@ -75,6 +76,24 @@ describe('an origin that a source named', () => {
       ['known', 'a/0', 'Q', 1, 'finished'],
     ]);
     expect(await store.origins.known('fill', [key('Q', 2)])).to.deep.equal([]);
+  });
+
+  it('is kept in the transaction that deletes its worker, or both stay', async () => {
+    const file = join(temporaryDirectory(), 'thresher.db');
+    await store.close();
+    store = await openStore(file, 'factory');
+    await insert(namedWorker(1, 'a'));
+    await finish(1);
+    const other = new Database(file);
+    other.exec(
+      `CREATE TRIGGER broken BEFORE INSERT ON spent_origins BEGIN SELECT RAISE(ABORT, 'broken'); END`,
+    );
+    expect(await prune().catch(() => 'failed')).to.equal('failed');
+    expect((await store.workers.byId(1))?.status).to.equal('finished');
+    other.exec('DROP TRIGGER broken');
+    other.close();
+    expect(await prune()).to.equal(1);
+    expect(await insert(namedWorker(2, 'a'))).to.deep.equal([]);
   });
 
   it('gets no worker after it was withdrawn, also between being wanted and being recorded', async () => {

@@ -51,8 +51,9 @@ export function whatIsWrong(request: unknown): string | undefined {
 export function whatIsWrongWithOrigin(origin: unknown): string | undefined {
   if (!isObject(origin)) return `an origin is ${shown(origin)}, not { uid, index }`;
   const { uid, index } = origin;
-  if (typeof uid !== 'string' || uid === '' || uid.includes('\0'))
-    return `the uid of an origin is ${shown(uid)}: it must be a text without NUL that is not empty`;
+  // The database gives half of a character back as another one, and would never know the origin again.
+  if (typeof uid !== 'string' || uid === '' || uid.includes('\0') || !uid.isWellFormed())
+    return `the uid of an origin is ${shown(uid)}: it must be a text without NUL and half characters that is not empty`;
   if (uid.length > longestUid)
     return `the uid of an origin has ${uid.length} characters (${shown(uid)}); it may have ${longestUid}`;
   if (!isCount(index))

@@ -296,6 +296,7 @@ describe('sources of a queue', () => {
       ['an index that is no number', { origin: { uid: 'a', index: '0' } }, 'index'],
       ['an index below 0', { origin: { uid: 'a', index: -1 } }, 'index'],
       ['an empty uid', { origin: { uid: '', index: 0 } }, 'uid'],
+      ['a uid with half of a character', { origin: { uid: 'a\ud800', index: 0 } }, 'uid'],
       ['a uid that is too long', { origin: { uid: 'u'.repeat(513), index: 0 } }, '513'],
       ['a group that is no text', { origin: { uid: 'a', index: 0 }, groupId: 7 }, 'groupId'],
       ['half a core', { origin: { uid: 'a', index: 0 }, requirements: { nCore: 0.5 } }, 'nCore'],

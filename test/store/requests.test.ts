@@ -1,0 +1,146 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { expect } from 'chai';
+import { copyDatabase } from '../../src/store/sqlite/backup.ts';
+import type { NewRequest } from '../../src/store/requests.ts';
+import { openStore, openStoreBeside, type Store } from '../../src/store/store.ts';
+import { ThresherError } from '../../src/worker/errors.ts';
+import { workerOf } from '../support/samples.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+const secret = { name: 'key', mode: 0o600, content: 'dGhlIHNlY3JldA==', secret: true };
+const requestOf = (id: string, changes: Partial<NewRequest> = {}): NewRequest => ({
+  id,
+  queue: 'Q',
+  count: 2,
+  requirements: { nCore: 4 },
+  by: 'command-line',
+  payload: { argv: ['./run.sh'], files: [secret] },
+  ...changes,
+});
+
+describe('requests of operators in the database', () => {
+  let file: string;
+  let store: Store;
+
+  beforeEach(async () => {
+    file = join(temporaryDirectory(), 'thresher.db');
+    store = await openStore(file, 'factory');
+  });
+  afterEach(() => store.close());
+
+  const openIds = async () => (await store.requests.open(new Set())).ids;
+
+  it('are open, oldest first, with their content, until they are served or taken back', async () => {
+    for (const [at, id] of ['c', 'a', 'b'].entries()) await store.requests.add(requestOf(id), at);
+    const { ids, added } = await store.requests.open(new Set(['c']));
+    expect(ids).to.deep.equal(['c', 'a', 'b']);
+    const { by, ...content } = requestOf('a');
+    expect(by).to.equal('command-line');
+    expect(added.find(({ id }) => id === 'a')).to.deep.equal(content);
+    expect(added.map(({ id }) => id)).to.have.members(['a', 'b']);
+    await store.requests.served(['a'], 5);
+    expect(await store.requests.withdraw('b', 'enough', 6)).to.equal(true);
+    expect(await store.requests.withdraw('b', 'again', 7)).to.equal(false);
+    expect(await openIds()).to.deep.equal(['c']);
+    expect(await store.requests.toEnd()).to.deep.equal([{ id: 'b', count: 2, reason: 'enough' }]);
+    await store.requests.ended(['b'], 8);
+    expect(await store.requests.toEnd()).to.deep.equal([]);
+  });
+
+  it('show who asked, and their workers by status', async () => {
+    await store.requests.add(requestOf('a', { by: 'http' }), 1);
+    const worker = (workerId: number, index: number) =>
+      workerOf(workerId, { origin: { kind: 'request', uid: 'a', index } });
+    await store.workers.insert([worker(1, 0), worker(2, 1)], 'pending', 2, 'submitter');
+    expect(await store.requests.byId('a')).to.deep.equal({
+      id: 'a',
+      queue: 'Q',
+      count: 2,
+      requirements: { nCore: 4 },
+      parts: ['files', 'argv'],
+      by: 'http',
+      creationTime: 1,
+      withdrawnTime: null,
+      withdrawReason: null,
+      servedTime: null,
+      workers: { pending: 2 },
+    });
+    expect((await store.requests.workersOf('a', 1)).map(({ workerId }) => workerId)).to.deep.equal([1]);
+    expect(await store.requests.list({ queue: 'R', limit: 9 })).to.deep.equal([]);
+    expect(await store.requests.byId('b')).to.equal(undefined);
+  });
+
+  it('with one key are one request, also at once and after its content is gone', async () => {
+    const keyed = (id: string, changes: Partial<NewRequest> = {}) =>
+      store.requests.add(requestOf(id, { key: 'k', ...changes }), 1);
+    const made = await Promise.all(['a', 'b', 'c'].map((id) => keyed(id)));
+    expect(made.filter(({ isNew }) => isNew)).to.have.length(1);
+    expect(new Set(made.map(({ id }) => id)).size).to.equal(1);
+    await store.requests.served(await openIds(), 2);
+    expect((await keyed('d')).isNew).to.equal(false);
+    for (const changes of [
+      { count: 3 },
+      { queue: 'R' },
+      { payload: { argv: ['./run.sh'], files: [{ ...secret, content: 'b3RoZXI=' }] } },
+    ]) {
+      const error = await keyed('e', changes).catch((thrown: unknown) => thrown);
+      expect(error).to.be.instanceOf(ThresherError).and.to.have.property('code', 'request-key-taken');
+    }
+    expect(await store.requests.list({ limit: 9 })).to.have.length(1);
+  });
+
+  it('keep nothing of a secret once all their workers have rows, nor once they are taken back', async () => {
+    await store.requests.add(requestOf('a'), 1);
+    await store.requests.add(requestOf('b', { key: 'k' }), 1);
+    await store.requests.served(['a'], 2);
+    await store.requests.withdraw('b', 'x', 2);
+    await store.close();
+    expect(readFileSync(file, 'latin1')).to.not.contain(secret.content);
+    store = await openStore(file, 'factory');
+    expect((await store.requests.list({ limit: 9 })).map(({ parts }) => parts)).to.deep.equal([
+      ['files', 'argv'],
+      ['files', 'argv'],
+    ]);
+  });
+
+  it('that are open are not in a backup: their workers may be over when it is restored', async () => {
+    await store.requests.add(requestOf('open'), 1);
+    await store.requests.add(requestOf('served'), 1);
+    await store.requests.served(['served'], 2);
+    const copy = join(temporaryDirectory(), 'copy.db');
+    new Database(copy).close();
+    await copyDatabase(file, copy);
+    expect(readFileSync(copy, 'latin1')).to.not.contain(secret.content);
+    const restored = await openStoreBeside(copy, 'factory', 'read');
+    expect((await restored.requests.list({ limit: 9 })).map(({ id }) => id)).to.deep.equal(['served']);
+    await restored.close();
+  });
+
+  it('are deleted when they are over, and the last of their workers is', async () => {
+    await store.requests.add(requestOf('open'), 1);
+    await store.requests.add(requestOf('served'), 1);
+    await store.requests.add(requestOf('working'), 1);
+    await store.requests.served(['served', 'working'], 2);
+    const origin = { kind: 'request', uid: 'working', index: 0 };
+    await store.workers.insert([workerOf(1, { origin })], 'pending', 2, 'submitter');
+    expect(await store.requests.prune(2)).to.equal(0);
+    expect(await store.requests.prune(3)).to.equal(1);
+    expect((await store.requests.list({ limit: 9 })).map(({ id }) => id)).to.have.members([
+      'open',
+      'working',
+    ]);
+  });
+
+  it('of another factory in the same database are not touched', async () => {
+    await store.requests.add(requestOf('a', { key: 'k' }), 1);
+    await store.close();
+    store = await openStore(file, 'other');
+    expect((await store.requests.add(requestOf('a', { key: 'k', count: 1 }), 1)).isNew).to.equal(true);
+    await store.requests.served(['a'], 2);
+    await store.close();
+    store = await openStore(file, 'factory');
+    expect(await openIds()).to.deep.equal(['a']);
+  });
+});
