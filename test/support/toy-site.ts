@@ -39,10 +39,18 @@ export const toySteps: readonly (readonly [description: string, step: Step])[] =
  */
 export async function expectToys(site: Site, daemon: RunningDaemon, database: string): Promise<number[]> {
   const journal = site.path('journal');
-  const running = await until('all its workers run', async () => {
-    const workers = (await site.workers()).filter(({ status }) => status === 'running');
-    return workers.length === wantedToys && workers;
-  });
+  let now = 'nothing is known of them';
+  const running = await until(
+    () => `all its workers run: ${now}`,
+    async () => {
+      const workers = await site.workers();
+      now = workers
+        .map(({ workerID, status, diagMessage }) => `${workerID} ${status} ${diagMessage ?? ''}`)
+        .join(', ');
+      const running = workers.filter(({ status }) => status === 'running');
+      return running.length === wantedToys && running;
+    },
+  );
   const heardRunning = () =>
     new Set(heard(journal).flatMap(({ index, status }) => (status === 'running' ? [index] : [])));
   await until('it heard of all three that they run', () => heardRunning().size === wantedToys);
@@ -51,7 +59,7 @@ export async function expectToys(site: Site, daemon: RunningDaemon, database: st
   const kept = heard(journal).filter(({ pid }) => database === 'kept' || pid === daemon.pid);
   for (const [index, news] of Map.groupBy(kept, (one) => one.index))
     expect(new Set(news.map(({ workerId }) => workerId)).size, `workers of ${index}`).to.equal(1);
-  for (const [, news] of Map.groupBy(heard(journal), ({ pid }) => pid)) {
+  for (const [, news] of Map.groupBy(heard(journal), (one) => one.pid)) {
     const sequences = news.filter(({ what }) => what !== 'known').map(({ sequence }) => sequence);
     expect(sequences).to.deep.equal(sequences.toSorted((one, other) => one - other));
   }
