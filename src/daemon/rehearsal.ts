@@ -74,9 +74,10 @@ export async function rehearse(
         const [placement = ''] = connected.keys();
         const make = { factoryId, harvesterId, config, configId: 0, placement, originKind: config.demand };
         const worker = makeWorker(rehearsedId, { ...make, requirements, messenger });
+        const given = catalogue.sources.find(({ name }) => name === config.demand)?.payload ?? [];
         const found = await withDeadline(
           deadline,
-          async (signal) => submitter.rehearse?.(worker, signal) ?? [],
+          async (signal) => submitter.rehearse?.(worker, signal, given) ?? [],
         );
         told.set(
           config.name,

@@ -1,7 +1,13 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { stringify } from 'yaml';
-import type { Payload, SubmitOutcome, Submitter, Worker } from '../../src/plugins/contracts/index.ts';
+import type {
+  DefinitionProblem,
+  Payload,
+  SubmitOutcome,
+  Submitter,
+  Worker,
+} from '../../src/plugins/contracts/index.ts';
 import { type Fault, FaultProxy, type Rule } from '../support/fault-proxy.ts';
 import { KubernetesBackend } from '../support/kubernetes-backend.ts';
 import { History, livingPods } from '../support/kubernetes-history.ts';
@@ -27,6 +33,9 @@ const payloads = {
   ConfigMap: { files: [file('input', 'open')] },
   Secret: { files: [file('input', 'open'), file('token', 'hush-hush', { secret: true })] },
 } as const satisfies Record<string, Payload>;
+
+const hasErrors = (found: readonly DefinitionProblem[]) =>
+  found.some(({ severity = 'error' }) => severity === 'error');
 
 /** The requests that begin a worker with files, in their order. */
 const steps = [
@@ -223,6 +232,12 @@ describe('on Kubernetes a worker with files', () => {
       .to.include('lacks the right to patch jobs in')
       .and.include('the right to create secrets in');
     expect(message).to.include('templates/kubernetes/rbac.yaml gives it');
+    expect(await by.rehearse?.(worker(), signal, ['argv', 'env', 'values'])).to.not.satisfy(hasErrors);
+    const rehearsed = (await by.rehearse?.(worker(), signal, ['files'])) ?? [];
+    expect(rehearsed.map(({ message }) => message).join()).to.match(
+      /patch jobs .*create configmaps.*create secrets/,
+    );
+    expect(rehearsed).to.satisfy(hasErrors);
     expect((await submit(worker(), { argv: ['true'] }, by))?.kind).to.equal('accepted');
     expect(await livingPods(space)).to.be.at.most(1);
   });

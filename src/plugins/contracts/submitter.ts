@@ -1,5 +1,6 @@
 import type { DefinitionProblem } from './definition-problem.ts';
 import type { Reason } from '../../worker/reason.ts';
+import type { PayloadPart } from '../../worker/payload.ts';
 import type { Rendered } from './rendered.ts';
 import type { Handle, Worker, WorkerError, WorkerToStart } from '../../worker/worker.ts';
 
@@ -69,8 +70,13 @@ export interface Submitter {
   /**
    * Asks the backend about such a worker, and keeps nothing of it: for `check-config --server`. Places are in the
    * submitter's section. Empty: the backend would take it.
+   * @param given the parts of a payload that the queue's source may give to workers; the worker itself has none
    */
-  rehearse?(worker: WorkerToStart, signal: AbortSignal): Promise<readonly DefinitionProblem[]>;
+  rehearse?(
+    worker: WorkerToStart,
+    signal: AbortSignal,
+    given?: readonly PayloadPart[],
+  ): Promise<readonly DefinitionProblem[]>;
 
   /**
    * The worker as `submit` would send it, made by the same code; nothing is asked, written or sent. For

@@ -11,9 +11,12 @@ export interface Needs {
   readonly secrets: boolean;
   /** Its pilots start from thresher's own ConfigMap. */
   readonly starter: boolean;
-  /** A worker has files, which go into an object of this kind. */
-  readonly payload?: 'ConfigMap' | 'Secret' | undefined;
+  /** Its workers may get files, secret ones among them. Only a rehearsal asks: a worker without files needs no right to them. */
+  readonly files?: boolean;
 }
+
+/** Where the files of a worker go. */
+type FileObject = 'ConfigMap' | 'Secret';
 
 interface Right {
   readonly group: string;
@@ -39,15 +42,10 @@ const starterRights: readonly Right[] = [
 ];
 
 /** A worker needs these, too, where it has files. thresher changes its Job once, and never reads or lists what holds the files. */
-const payloadRights: Readonly<Record<NonNullable<Needs['payload']>, readonly Right[]>> = {
-  ConfigMap: [
-    { group: 'batch', resource: 'jobs', verbs: ['patch'] },
-    { group: '', resource: 'configmaps', verbs: ['create'] },
-  ],
-  Secret: [
-    { group: 'batch', resource: 'jobs', verbs: ['patch'] },
-    { group: '', resource: 'secrets', verbs: ['create'] },
-  ],
+const beginRight: Right = { group: 'batch', resource: 'jobs', verbs: ['patch'] };
+const fileRights: Readonly<Record<FileObject, Right>> = {
+  ConfigMap: { group: '', resource: 'configmaps', verbs: ['create'] },
+  Secret: { group: '', resource: 'secrets', verbs: ['create'] },
 };
 
 /** A queue works without these, a little worse; `without` says what is lost then. */
@@ -85,18 +83,15 @@ export class Rights {
   }
 
   /** @throws KubernetesError when the server cannot be asked. */
-  async missing({ secrets, starter, payload }: Needs, signal: AbortSignal): Promise<readonly Reason[]> {
+  async missing({ secrets, starter, files = false }: Needs, signal: AbortSignal): Promise<readonly Reason[]> {
     const wanted = [...workerRights, ...(secrets ? secretRights : []), ...(starter ? starterRights : [])];
-    const forFiles = payload === undefined ? [] : payloadRights[payload];
-    return this.#lacking([...wanted, ...forFiles], signal);
+    const missing = await this.#lacking(wanted, signal);
+    return files ? [...missing, ...(await this.missingForFiles(['ConfigMap', 'Secret'], signal))] : missing;
   }
 
   /** Rights that a worker with files lacks, beside those of its queue. @throws KubernetesError when the server cannot be asked. */
-  async missingForFiles(
-    kind: NonNullable<Needs['payload']>,
-    signal: AbortSignal,
-  ): Promise<readonly Reason[]> {
-    return this.#lacking(payloadRights[kind], signal);
+  async missingForFiles(kinds: readonly FileObject[], signal: AbortSignal): Promise<readonly Reason[]> {
+    return this.#lacking([beginRight, ...kinds.map((kind) => fileRights[kind])], signal);
   }
 
   /** Rights that a queue can do without, and what then fails. @throws KubernetesError when the server cannot be asked. */

@@ -6,6 +6,7 @@ import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
 import { clusterName, secretKeyName } from '../../clients/kubernetes/place.ts';
 import type { KubernetesObject } from '../../clients/kubernetes/objects.ts';
 import type { Reason } from '../../worker/reason.ts';
+import type { PayloadPart } from '../../worker/payload.ts';
 import type { Worker, WorkerError, WorkerToStart } from '../../worker/worker.ts';
 import type { Context } from '../contracts/context.ts';
 import type { DefinitionProblem } from '../contracts/definition-problem.ts';
@@ -135,7 +136,11 @@ export class K8sSubmitter implements Submitter {
     return outcomes;
   }
 
-  async rehearse(worker: WorkerToStart, signal: AbortSignal): Promise<readonly DefinitionProblem[]> {
+  async rehearse(
+    worker: WorkerToStart,
+    signal: AbortSignal,
+    given: readonly PayloadPart[] = [],
+  ): Promise<readonly DefinitionProblem[]> {
     const template = await this.#template.read();
     // The checks before the rehearsal told the problems of the file.
     if (Array.isArray(template)) return [];
@@ -143,7 +148,7 @@ export class K8sSubmitter implements Submitter {
     const proxySecret = this.#proxyFile() === undefined ? undefined : { name: 'not-made-yet', key: 'proxy' };
     const job = this.#template.jobOf(template, withStandIns(worker, template), proxySecret);
     const { namespace, rights } = this.#parts;
-    const needs = { ...this.#needs(template), payload: payloadObjectOf(worker)?.kind };
+    const needs = { ...this.#needs(template), files: given.includes('files') };
     return dryRun({ namespace, rights, needs }, template, job, signal);
   }
 
@@ -171,7 +176,7 @@ export class K8sSubmitter implements Submitter {
     namespace.refused.delete(worker.workerId);
     const payload = payloadObjectOf(worker);
     try {
-      const missing = payload === undefined ? [] : await rights.missingForFiles(payload.kind, signal);
+      const missing = payload === undefined ? [] : await rights.missingForFiles([payload.kind], signal);
       const [first] = missing;
       if (first !== undefined)
         return this.#refused(worker, {
