@@ -22,6 +22,11 @@ export const subcommands: readonly Subcommand[] = [
     load: async () => (await import('./run.ts')).addRun,
   },
   {
+    name: 'status',
+    summary: 'show on one screen the daemon, its queues, services and credentials, and all troubles',
+    load: async () => (await import('./status.ts')).addStatus,
+  },
+  {
     name: 'queues',
     summary: 'show queues: counts by status, limits, and the reason for no more workers',
     load: async () => (await import('./queues.ts')).addQueues,

@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { OperatorFiles, whyUnreadable } from '../util/operator-files.ts';
+import { NotPlainFile } from '../util/plain-file.ts';
 import { ThresherError } from '../worker/errors.ts';
 import type { Payload, PayloadFile } from '../worker/payload.ts';
 
@@ -39,9 +40,16 @@ async function payloadFile(written: string, secret: boolean, files: OperatorFile
     return secret ? { ...file, secret } : file;
   } catch (error) {
     const option = secret ? '--secret-file' : '--file';
-    const message = `${option} ${path}: ${whyUnreadable(error, 'payload')}`;
+    const message = `${option} ${path}: ${whyNot(error)}`;
     throw new ThresherError('request-wrong', message, { path }, { cause: error });
   }
+}
+
+function whyNot(error: unknown): string {
+  if (!(error instanceof NotPlainFile)) return whyUnreadable(error, 'payload');
+  if (error.why === 'too-large')
+    return 'it has more than 1 MiB, the most that a worker gets: let the worker fetch it';
+  return `it ${error.message.slice(error.path.length + 1)}: name a file; several fit into an archive`;
 }
 
 /** `PATH:NAME`, or a path alone, whose last part is the name. A path with a colon needs its name. */

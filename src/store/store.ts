@@ -82,7 +82,7 @@ export function storeOn(database: OpenDatabase, instance: string): Store {
     figures: new SqlFigureStore(rows),
     news: new SqlNewsStore(rows, news),
     origins: new SqlOriginStore(rows, news),
-    payloads: new SqlPayloadStore(rows, payloads, () => database.emptyLog()),
+    payloads: new SqlPayloadStore(rows, () => database.emptyLog()),
     changedElsewhere: () => database.changedElsewhere(),
     errorOf: (error) => database.errorOf(error),
     close: () => database.close(),

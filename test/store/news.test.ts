@@ -17,11 +17,14 @@ const always = {
   currentConfigs: undefined,
 };
 const step = (workerId: number, from: WorkerChange['from'], to: WorkerChange['to'], at = 20) => ({
-  ...{ workerId, from, to, at },
+  workerId,
+  from,
+  to,
+  at,
   source: 'monitor',
 });
 const brief = (news: readonly WorkerNews[]) =>
-  news.map(({ what, worker }) => `${what} ${worker.workerId} ${worker.status}`);
+  news.map(({ what, worker }) => `${what} ${String(worker.workerId)} ${worker.status}`);
 
 describe('the news of a source', () => {
   let file: string;
@@ -144,7 +147,9 @@ describe('the news of a source', () => {
     db.exec(`CREATE TRIGGER broken BEFORE INSERT ON news BEGIN SELECT RAISE(ABORT, 'broken'); END`);
     db.close();
     let failed = 0;
-    const count = () => void failed++;
+    const count = () => {
+      failed++;
+    };
     await store.workers.apply([step(1, 'pending', 'running')]).catch(count);
     await store.workers.markSwept([1], 30).catch(count);
     await insert(namedWorker(2, 'b')).catch(count);
@@ -181,9 +186,12 @@ describe('the news of a source', () => {
   });
 
   it('tell what a worker went through, whatever that was and however it came in batches', async () => {
-    const walk = fc.array(fc.tuple(fc.integer({ min: 1, max: 4 }), fc.constantFrom('idle', 'running')), {
-      maxLength: 12,
-    });
+    const walk = fc.array(
+      fc.tuple(fc.integer({ min: 1, max: 4 }), fc.constantFrom('idle' as const, 'running' as const)),
+      {
+        maxLength: 12,
+      },
+    );
     let first = 0;
     await fc.assert(
       fc.asyncProperty(walk, async (steps) => {
@@ -193,7 +201,7 @@ describe('the news of a source', () => {
         for (const [which, to] of steps) {
           const id = ids[which - 1] ?? 0;
           const from = (await store.workers.byId(id))?.status ?? 'pending';
-          await store.workers.apply([step(id, from, to as 'idle' | 'running')]);
+          await store.workers.apply([step(id, from, to)]);
           expected.get(id)?.push(to);
         }
         const told = await next(1000);

@@ -126,8 +126,16 @@ describe('an origin that a source named', () => {
     await insert(namedWorker(1, 'a'));
     await store.workers.apply([
       {
-        ...{ workerId: 1, from: 'pending', to: 'running', source: 'monitor', at: 20 },
-        ...{ batchId: 'b1', nativeStatus: 'R', node: 'n1', startTime: 19, computingElement: 'ce' },
+        workerId: 1,
+        from: 'pending',
+        to: 'running',
+        source: 'monitor',
+        at: 20,
+        batchId: 'b1',
+        nativeStatus: 'R',
+        node: 'n1',
+        startTime: 19,
+        computingElement: 'ce',
       },
     ]);
     const [known] = await store.origins.known('toy', [key('a')]);

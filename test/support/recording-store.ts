@@ -21,6 +21,7 @@ export const parts = [
   'news',
   'origins',
   'payloads',
+  'requests',
 ] as const;
 export type Queries = Pick<Store, (typeof parts)[number]>;
 

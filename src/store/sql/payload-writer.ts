@@ -22,8 +22,6 @@ interface Row {
 /** Writes and wipes payloads inside the transactions that write workers. One per store. */
 export class PayloadWriter {
   readonly #rows: FactoryRows;
-  /** Whether the log of the database may have something of wiped payloads. After a start it may. */
-  leftTraces = true;
 
   constructor(rows: FactoryRows) {
     this.#rows = rows;
@@ -59,7 +57,6 @@ export class PayloadWriter {
       sql`DELETE FROM payloads WHERE instance = ${instance}
         AND payload_id IN (${dialect.values([...payloadIds], 'text')}) AND ${unneeded}`.execute(tx),
     );
-    this.leftTraces = true;
   }
 
   async #insert(tx: Kysely<Tables>, rows: readonly Row[]): Promise<void> {

@@ -2,17 +2,15 @@ import { sql } from 'kysely';
 import type { Payload, PayloadFile } from '../../worker/payload.ts';
 import type { PayloadStore } from '../payloads.ts';
 import type { FactoryRows, OpenDatabase } from './open-database.ts';
-import { type PayloadWriter, unneeded } from './payload-writer.ts';
+import { unneeded } from './payload-writer.ts';
 import { inTransaction } from './transaction.ts';
 
 export class SqlPayloadStore implements PayloadStore {
   readonly #rows: FactoryRows;
-  readonly #writer: PayloadWriter;
   readonly #emptyLog: OpenDatabase['emptyLog'];
 
-  constructor(rows: FactoryRows, writer: PayloadWriter, emptyLog: OpenDatabase['emptyLog']) {
+  constructor(rows: FactoryRows, emptyLog: OpenDatabase['emptyLog']) {
     this.#rows = rows;
-    this.#writer = writer;
     this.#emptyLog = emptyLog;
   }
 
@@ -30,7 +28,6 @@ export class SqlPayloadStore implements PayloadStore {
   }
 
   async wipeUnneeded(): Promise<number> {
-    if (!this.#writer.leftTraces) return 0;
     const { db, dialect, instance } = this.#rows;
     const wiped = await inTransaction(db, (tx) =>
       dialect.erasing(tx, async () => {
@@ -40,8 +37,8 @@ export class SqlPayloadStore implements PayloadStore {
         return Number(deleted.numAffectedRows ?? 0n);
       }),
     );
-    this.#writer.leftTraces = false;
-    if (!(await this.#emptyLog())) this.#writer.leftTraces = true;
+    // Where a reader is in the way, the next call does it.
+    await this.#emptyLog();
     return wiped;
   }
 }
