@@ -221,6 +221,28 @@ describe('payloads of HTCondor', () => {
     await until('it runs', () => runsNow(seen, worker));
   });
 
+  for (const [what, payload] of [
+    ['with', runs],
+    ['without', undefined],
+  ] as const)
+    it(`are not sent any more once their worker is given up, ${what} a payload`, async () => {
+      begin('local');
+      const submitter = backend.submitter('exec sleep 1000', context);
+      const sweeper = backend.plugin('sweeper', context);
+      const worker = start(payload);
+      const submission = submitter.submit([worker], signal);
+      const killed = await sweeper.kill([worker], signal);
+      const outcome = (await submission).get(worker.workerId);
+      expect(outcome?.kind === 'rejected' && outcome.error.code).to.equal('htcondor-fenced');
+      expect(killed.get(worker.workerId)).to.deep.equal({ kind: 'gone' });
+      expect(await clientOf(pool, 'local').queue(backend.space.mine, ['ClusterId'], signal)).to.deep.equal(
+        [],
+      );
+      expect(bundles()).to.deep.equal([]);
+      // The next attempt may.
+      await accepted(submitter, [{ ...worker, attempt: 2 }]);
+    });
+
   it('of a submission that HTCondor refuses go at once', async () => {
     begin('local');
     backend.template('wrong.yaml', 'exit 0', { requirements: '((' });

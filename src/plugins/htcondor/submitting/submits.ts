@@ -46,13 +46,17 @@ export class Submits {
     this.#clock = clock;
   }
 
-  /** @throws what the file system says */
-  async begin(workerIds: readonly number[]): Promise<BegunSubmit> {
+  /**
+   * @param mayStart is asked when the process is there and has nothing to submit yet; it throws where nothing may be submitted any more
+   * @throws what the file system says
+   */
+  async begin(workerIds: readonly number[], mayStart: () => void = () => undefined): Promise<BegunSubmit> {
     await ensureDirectory(this.#directory);
     const file = join(this.#directory, `${randomUUID()}.json`);
     return {
       onStart: (pid) => {
         try {
+          mayStart();
           const startTicks = statOf(pid)?.startTicks ?? 0;
           const submit: Submit = { pid, startTicks, bootId: this.#bootId, host: hostname(), workerIds };
           writeToDisk(file, JSON.stringify(submit));

@@ -51,6 +51,18 @@ describe('the record of submissions under way', () => {
     await other.ended;
   });
 
+  it('ends a process that may not start any more, before it has got anything, and records nothing', async () => {
+    const { pid, ended } = hanging();
+    const begun = await submits.begin([1], () => {
+      throw new Error('given up');
+    });
+    expect(() => {
+      begun.onStart(pid);
+    }).to.throw('given up');
+    expect(await ended).to.deep.equal([null, 'SIGKILL']);
+    expect(readdirSync(directory)).to.deep.equal([]);
+  });
+
   it('ends nobody who has got the number of a process since', async () => {
     const { pid, ended } = hanging();
     (await submits.begin([1])).onStart(pid);
