@@ -32,8 +32,16 @@ export const httpErrors = {
     remedy: 'See `/api/openapi.json`.',
   },
   'http-method': {
-    meaning: 'The server answers only GET (405).',
-    remedy: 'Use the command line to change something.',
+    meaning: 'The server answers only GET at this path (405).',
+    remedy: 'Use the command line to change something; `/api/requests` alone takes POST and DELETE.',
+  },
+  'http-write-refused': {
+    meaning: 'A request would change something, and no token protects the server (403).',
+    remedy: 'Set `http.tokenFile`, or use `thresher submit` and `thresher withdraw`.',
+  },
+  'http-foreign-page': {
+    meaning: 'A page of another site made a browser send a request that would change something (403).',
+    remedy: 'Send such requests by a program, without the headers `Origin` and `Sec-Fetch-Site`.',
   },
   'http-request-wrong': {
     meaning: 'A parameter of a request is wrong or unknown (400).',

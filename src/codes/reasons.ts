@@ -52,11 +52,6 @@ export const reasons = {
     meaning: 'A source asks for a worker in a way that thresher does not understand: this request gets none.',
     remedy: 'Correct the source as the message says; its other requests go on.',
   },
-  'payload-unsupported': {
-    meaning:
-      'A request has a payload with a part (values, files, argv, env) that the submitter of the queue cannot give to its workers.',
-    remedy: 'Ask for the worker on a queue with a submitter that can, or leave that part out.',
-  },
   'daemon-not-running': {
     meaning: 'No daemon runs on this state directory; the command shows the last known state.',
     remedy: 'Start the daemon.',

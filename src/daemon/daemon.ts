@@ -137,6 +137,8 @@ export class Daemon {
     this.operatorDesk = new OperatorDesk({
       store: store.requests,
       clock,
+      random,
+      reports: () => store.queues.all(),
       wakeSubmitter: (queue) => {
         this.#loops.wake('submit', queue);
       },

@@ -3,6 +3,7 @@ import { Progress } from '../agents/loop.ts';
 import { PrunerAgent, retentionAt } from '../agents/sweeping/pruner-agent.ts';
 import type { ReconcilerAgent } from '../agents/reconciling/reconciler-agent.ts';
 import type { SweeperAgent } from '../agents/sweeping/sweeper-agent.ts';
+import { hour } from '../util/duration.ts';
 import { messageOf } from '../worker/errors.ts';
 import { type LoopParts, stuckAfter, watched } from './queue-loops.ts';
 
@@ -67,6 +68,8 @@ export function makePruneLoop(parts: LoopParts, pruning: Pruning): void {
       await pruning.dropOldNews();
       progress.made();
       await pruner.pass(signal);
+      // Those whose workers were deleted, now or before.
+      await context.store.requests.prune(context.clock.now() - settings.sweeper.keepRows * hour);
     },
   });
 }

@@ -1,11 +1,16 @@
 import type { OperatorRequests } from '../plugins/contracts/index.ts';
-import type { NewRequest, RequestStore } from '../store/requests.ts';
+import type { QueueReport } from '../store/queues.ts';
+import type { AskedBy, RequestStore } from '../store/requests.ts';
 import type { Clock } from '../util/clock.ts';
 import type { OperatorRequest, WithdrawnRequest } from '../worker/operator-request.ts';
+import { newRequest, type RequestInput } from './new-request.ts';
 
 export interface OperatorDeskParts {
   readonly store: Pick<RequestStore, 'add' | 'open' | 'served' | 'withdraw' | 'toEnd' | 'ended'>;
   readonly clock: Pick<Clock, 'now'>;
+  readonly random: () => number;
+  /** The queues as the daemon last reported them. */
+  reports(): Promise<readonly QueueReport[]>;
   /** Asks for a pass of this queue. */
   wakeSubmitter(queue: string): void;
   /** The requests could not be read: they are read again at the next pass. */
@@ -44,9 +49,10 @@ export class OperatorDesk implements OperatorRequests {
     for (const queue of new Set(added.map((request) => request.queue))) this.#parts.wakeSubmitter(queue);
   }
 
-  /** @throws ThresherError `request-key-taken` */
-  async add(request: NewRequest): Promise<{ readonly id: string; readonly isNew: boolean }> {
-    const added = await this.#parts.store.add(request, this.#parts.clock.now());
+  /** @throws ThresherError `request-key-taken`, and those of `newRequest` */
+  async ask(input: RequestInput, by: AskedBy): Promise<{ readonly id: string; readonly isNew: boolean }> {
+    const { store, clock, random, reports } = this.#parts;
+    const added = await store.add(newRequest(input, by, await reports(), random), clock.now());
     if (added.isNew) await this.changed();
     return added;
   }

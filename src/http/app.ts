@@ -2,13 +2,14 @@ import swagger from '@fastify/swagger';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { queueViews } from '../daemon/view.ts';
 import { messageOf, ThresherError } from '../worker/errors.ts';
-import { isOurName, isSameToken, tokenIn } from './access.ts';
+import { isForeignPage, isOurName, isSameToken, tokenIn } from './access.ts';
 import { addApi } from './api.ts';
 import { briefly } from './briefly.ts';
 import { boundConnections } from './connections.ts';
 import { type Answer, answerTo } from './failures.ts';
 import { LogTails } from './log-tail.ts';
 import { addPages } from './pages.ts';
+import { addRequests } from './requests.ts';
 import { failurePage } from './page-layout.ts';
 import type { Served } from './served.ts';
 import type { TokenFile } from './token-file.ts';
@@ -17,6 +18,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Answers without a token: the supervisor of the process asks, and learns nothing else. */
     readonly open?: boolean;
+    /** It changes something. */
+    readonly writes?: boolean;
     /** For people: its errors are pages, too. */
     readonly page?: boolean;
   }
@@ -59,16 +62,21 @@ export async function makeApp(
     },
   });
   boundConnections(app.server, maxConnections);
+  // A form of a foreign page can send text, and no JSON.
+  app.removeContentTypeParser('text/plain');
   // The schemas describe the answers, they do not change them: tests hold the two together.
   app.setSerializerCompiler(() => JSON.stringify);
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(securityHeaders);
     if (tokenFile === undefined) requireOurName(request, served);
     else if (request.routeOptions.config.open !== true) await requireToken(request, tokenFile);
-    if (request.method !== 'GET') {
+    if (request.method === 'GET') return;
+    if (request.routeOptions.config.writes !== true) {
       reply.header('allow', 'GET');
-      throw new ThresherError('http-method', `${request.method} is not answered; only GET is`);
+      const message = `${request.method} is not answered here; only GET is, and POST and DELETE of /api/requests`;
+      throw new ThresherError('http-method', message);
     }
+    requireWriter(request, tokenFile);
   });
   app.setNotFoundHandler(({ url }) => {
     throw new ThresherError(
@@ -89,6 +97,7 @@ export async function makeApp(
     tails: new LogTails(served),
   };
   addApi(app, served, shared);
+  addRequests(app, served, shared);
   addPages(app, served, shared);
   await app.ready();
   return app;
@@ -120,6 +129,20 @@ async function requireToken({ headers }: FastifyRequest, tokenFile: TokenFile): 
   throw new ThresherError('http-token-refused', message);
 }
 
+/**
+ * A browser sends the password that its user typed with requests of foreign pages, too: these tell by their headers where they come
+ * from. @throws ThresherError `http-write-refused`, `http-foreign-page`
+ */
+function requireWriter({ headers }: FastifyRequest, tokenFile: TokenFile | undefined): void {
+  if (tokenFile === undefined) {
+    const message = 'requests that change something need a token, and none is set: set http.tokenFile';
+    throw new ThresherError('http-write-refused', message);
+  }
+  if (!isForeignPage(headers)) return;
+  const from = headers.origin ?? String(headers['sec-fetch-site']);
+  throw new ThresherError('http-foreign-page', `the request comes from a page of another site (${from})`);
+}
+
 function describeApi({ version }: Served, withToken: boolean) {
   const schemes = {
     bearer: { type: 'http', scheme: 'bearer' },
@@ -127,7 +150,11 @@ function describeApi({ version }: Served, withToken: boolean) {
   } as const;
   return {
     openapi: '3.1.0',
-    info: { title: 'thresher', version, description: 'Health, metrics and status of a pilot factory.' },
+    info: {
+      title: 'thresher',
+      version,
+      description: 'Health, metrics and status of a pilot factory, and requests for workers.',
+    },
     ...(withToken && {
       components: { securitySchemes: schemes },
       security: [{ bearer: [] }, { basic: [] }],

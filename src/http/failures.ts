@@ -11,6 +11,14 @@ export interface Answer {
 /** HTTP's status for our codes; the database's and unforeseen ones are 500. */
 const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
   'http-request-wrong': 400,
+  'request-wrong': 400,
+  'no-such-queue': 400,
+  'payload-wrong': 400,
+  'payload-too-large': 413,
+  'request-key-taken': 409,
+  'no-such-request': 404,
+  'http-write-refused': 403,
+  'http-foreign-page': 403,
   'http-token-refused': 401,
   'http-host-refused': 403,
   'http-not-found': 404,
@@ -71,5 +79,14 @@ function describe(mistake: Mistake): string {
     return `there is no parameter ${JSON.stringify(unknown)}; ${choice}`;
   }
   const name = instancePath.slice(1);
+  const { missingProperty } = params;
+  if (typeof missingProperty === 'string')
+    return `"${missingProperty}" is missing${name === '' ? '' : ` in ${name}`}`;
+  if (name === '') return `the body is ${kindOf(data)}; it must be a JSON object`;
   return `${name} is ${JSON.stringify(data)}; it must be ${parentSchema.description ?? 'something else'}`;
+}
+
+function kindOf(data: unknown): string {
+  if (data === null || data === undefined) return 'empty';
+  return Array.isArray(data) ? 'a list' : `a ${typeof data}`;
 }

@@ -26,7 +26,10 @@ export interface HttpOptions {
   readonly log: Log;
 }
 
-/** Health, metrics and status of a daemon over HTTP. It reads the database beside the daemon, as the command line does, and logs through the daemon. */
+/**
+ * Health, metrics and status of a daemon over HTTP, and requests for workers. It reads the database beside the daemon, as the command
+ * line does; logs and requests go through the daemon.
+ */
 export class HttpServer {
   /** For the daemon to count with. */
   readonly metrics: DaemonMetrics;
@@ -71,6 +74,7 @@ export class HttpServer {
       ownNames: [hostOf(settings), name, name.split('.')[0] ?? name],
       metrics: this.metrics,
       factoryId,
+      requests: daemon.operatorDesk,
       version: readVersion(),
       logsOf: (worker: WorkerRecord) => daemon.logsOf(worker),
       health: () => daemon.health,

@@ -17,6 +17,7 @@ import { SqlNewsStore } from './sql/news.ts';
 import { NewsWriter } from './sql/news-writer.ts';
 import { SqlOriginStore } from './sql/origins.ts';
 import { SqlOrphanStore } from './sql/orphans.ts';
+import { PayloadWriter } from './sql/payload-writer.ts';
 import { SqlPayloadStore } from './sql/payloads.ts';
 import { SqlQueueStore } from './sql/queues.ts';
 import { SqlRequestStore } from './sql/requests.ts';
@@ -65,11 +66,12 @@ export async function openStoreBeside(
 
 /** The store of one factory on an open database, whichever kind of database that is. */
 export function storeOn(database: OpenDatabase, instance: string): Store {
-  const news = new NewsWriter(database.dialect);
   const rows = { db: database.db, dialect: database.dialect, instance };
+  const news = new NewsWriter(database.dialect);
+  const payloads = new PayloadWriter(rows);
   return {
     file: database.file,
-    workers: new SqlWorkerStore(rows, news),
+    workers: new SqlWorkerStore(rows, { news, payloads }),
     load: new SqlLoadStore(rows),
     ids: new SqlWorkerIds(rows),
     queues: new SqlQueueStore(rows),
@@ -80,7 +82,7 @@ export function storeOn(database: OpenDatabase, instance: string): Store {
     figures: new SqlFigureStore(rows),
     news: new SqlNewsStore(rows, news),
     origins: new SqlOriginStore(rows, news),
-    payloads: new SqlPayloadStore(rows),
+    payloads: new SqlPayloadStore(rows, () => database.emptyLog()),
     changedElsewhere: () => database.changedElsewhere(),
     errorOf: (error) => database.errorOf(error),
     close: () => database.close(),

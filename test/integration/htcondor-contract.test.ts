@@ -140,6 +140,14 @@ async function vanish(
 }
 
 describe('HTCondor', () => {
-  describeBackendContract('a local schedd of HTCondor', () => makeBackend('local'), () => makeForPayloads('local'));
-  describeBackendContract('a remote schedd of HTCondor', () => makeBackend('remote'), () => makeForPayloads('remote'));
+  describeBackendContract(
+    'a local schedd of HTCondor',
+    () => makeBackend('local'),
+    () => makeForPayloads('local'),
+  );
+  describeBackendContract(
+    'a remote schedd of HTCondor',
+    () => makeBackend('remote'),
+    () => makeForPayloads('remote'),
+  );
 });

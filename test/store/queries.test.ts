@@ -193,6 +193,7 @@ async function textsOfOther(): Promise<Map<string, string[]>> {
     dialect: otherDialect,
     changedElsewhere: () => false,
     vacuum: async () => undefined,
+    emptyLog: async () => true,
     errorOf: (error: unknown) => new ThresherError('store-failed', String(error)),
     close: () => db.destroy(),
   };

@@ -4,6 +4,7 @@ import type { LoopHealth } from '../../src/agents/loop.ts';
 import type { WaitingCount } from '../../src/agents/sources/waiting-board.ts';
 import type { ServiceHealth } from '../../src/daemon/services/service.ts';
 import { DaemonMetrics } from '../../src/daemon/metrics/daemon-metrics.ts';
+import { OperatorDesk } from '../../src/daemon/operator-desk.ts';
 import type { Served } from '../../src/http/served.ts';
 import type { LogReader } from '../../src/plugins/contracts/index.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
@@ -27,6 +28,9 @@ export class ServedSample implements Served {
   readonly factoryId = 'factory';
   readonly version = '1.2.3';
   readonly store: Store;
+  readonly requests: OperatorDesk;
+  /** The queues whose submitters were woken. */
+  readonly woken: string[] = [];
   loops: LoopHealth[] = [loopHealth('list here'), loopHealth('submit Q')];
   known: KnownCredential[] = [];
   at: ServiceHealth[] = [{ name: 'queues', state: 'up', since: 1 }];
@@ -44,6 +48,16 @@ export class ServedSample implements Served {
 
   private constructor(store: Store) {
     this.store = store;
+    this.requests = new OperatorDesk({
+      store: store.requests,
+      clock: this.clock,
+      random: Math.random,
+      reports: () => store.queues.all(),
+      wakeSubmitter: (queue) => this.woken.push(queue),
+      failed: (error) => {
+        throw error;
+      },
+    });
     this.metrics.subscribeTo(this.events);
   }
 

@@ -59,6 +59,7 @@ export class Site {
       ...(settings.log && { log: settings.log }),
       ...(settings.pandacon && { pandacon: settings.pandacon }),
       ...(settings.credmanager && { credmanager: settings.credmanager }),
+      ...(settings.sources && { sources: settings.sources }),
     };
     writeFileSync(this.config, stringify(fast));
     writeFileSync(

@@ -28,7 +28,8 @@ export class WaitingBoard {
 
   set(queue: string, waiting: WaitingRequests): void {
     this.#byOrigin.delete(queue);
-    if (waiting.counts.size === 0 && waiting.failure === undefined) this.#queues.delete(queue);
+    const { why, counts, failure } = waiting;
+    if (why.length + counts.size === 0 && failure === undefined) this.#queues.delete(queue);
     else this.#queues.set(queue, waiting);
   }
 

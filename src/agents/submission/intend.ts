@@ -68,7 +68,7 @@ export class IntentRecorder {
     const { factoryId, harvesterId, store } = this.#parts;
     const { config, configId, messenger, submitter } = this.#runtime;
     const placements = openPlacements(this.#runtime);
-    const placed = submitter.place?.(total(entries), placements).values();
+    const placed = submitter.place?.(total(entries), placements, groupIdsOf(entries)).values();
     let workerId = await store.ids.take(total(entries));
     return entries.flatMap(({ kind, count, requirements: needs, requests }) =>
       Array.from({ length: count }, (_, at) => {
@@ -87,4 +87,13 @@ export class IntentRecorder {
       request?.requirements?.pilotType ?? drawPilotType(this.#runtime.config, this.#parts.random);
     return { ...requirements, pilotType };
   }
+}
+
+/** The group of each worker, in order. Absent where no worker has one. */
+function groupIdsOf(entries: readonly Entry[]): readonly (string | undefined)[] | undefined {
+  if (!entries.some(({ requests = [] }) => requests.some(({ groupId }) => groupId !== undefined)))
+    return undefined;
+  return entries.flatMap(({ count, requests }) =>
+    Array.from({ length: count }, (_, at) => requests?.[at]?.groupId),
+  );
 }

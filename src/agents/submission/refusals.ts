@@ -1,4 +1,5 @@
 import type { Request } from '../../plugins/contracts/index.ts';
+import { payloadProblems } from '../../worker/payload-check.ts';
 import { partsOf } from '../../worker/payload.ts';
 import type { Reason } from '../../worker/reason.ts';
 import type { QueueRuntime } from '../queue-runtime.ts';
@@ -12,7 +13,10 @@ export function whyRefused(
   const wrong = whatIsWrong(request);
   if (wrong !== undefined) return { code: 'request-refused', message: wrong };
   const { payload } = request as Request;
-  const lacking = payload === undefined ? [] : partsOf(payload).filter((part) => !given.includes(part));
+  if (payload === undefined) return undefined;
+  const [problem] = payloadProblems(payload);
+  if (problem !== undefined) return { code: problem.code, message: problem.message };
+  const lacking = partsOf(payload).filter((part) => !given.includes(part));
   if (lacking.length === 0) return undefined;
   const { name = 'the submitter' } = config.plugins.submitter ?? {};
   const message = `${name} of ${config.name} gives its workers no ${lacking.join(', ')} of a payload`;

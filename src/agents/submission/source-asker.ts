@@ -110,9 +110,9 @@ export class SourceAsker {
 
   /** The database refused these, because another pass was faster or they were withdrawn meanwhile. */
   conflicted(kind: string, origins: readonly OriginKey[]): void {
-    if (origins.length === 0) return;
     this.recorded(kind, origins);
-    this.#parts.events.emit('originsKnown', { kind, origins });
+    const keys = origins.map(({ uid, index }) => ({ uid, index }));
+    this.#parts.events.emit('originsKnown', { kind, origins: keys });
   }
 }
 

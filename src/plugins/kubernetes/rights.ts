@@ -11,6 +11,8 @@ export interface Needs {
   readonly secrets: boolean;
   /** Its pilots start from thresher's own ConfigMap. */
   readonly starter: boolean;
+  /** A worker has files, which go into an object of this kind. */
+  readonly payload?: 'ConfigMap' | 'Secret' | undefined;
 }
 
 interface Right {
@@ -35,6 +37,18 @@ const starterRights: readonly Right[] = [
   { group: '', resource: 'configmaps', verbs: ['create'] },
   { group: '', resource: 'configmaps', name: starterName, verbs: ['get', 'patch', 'delete'] },
 ];
+
+/** A worker needs these, too, where it has files. thresher changes its Job once, and never reads or lists what holds the files. */
+const payloadRights: Readonly<Record<NonNullable<Needs['payload']>, readonly Right[]>> = {
+  ConfigMap: [
+    { group: 'batch', resource: 'jobs', verbs: ['patch'] },
+    { group: '', resource: 'configmaps', verbs: ['create'] },
+  ],
+  Secret: [
+    { group: 'batch', resource: 'jobs', verbs: ['patch'] },
+    { group: '', resource: 'secrets', verbs: ['create'] },
+  ],
+};
 
 /** A queue works without these, a little worse; `without` says what is lost then. */
 const usefulRights: readonly (Right & { readonly without: string })[] = [
@@ -71,9 +85,18 @@ export class Rights {
   }
 
   /** @throws KubernetesError when the server cannot be asked. */
-  async missing({ secrets, starter }: Needs, signal: AbortSignal): Promise<readonly Reason[]> {
+  async missing({ secrets, starter, payload }: Needs, signal: AbortSignal): Promise<readonly Reason[]> {
     const wanted = [...workerRights, ...(secrets ? secretRights : []), ...(starter ? starterRights : [])];
-    return this.#lacking(wanted, signal);
+    const forFiles = payload === undefined ? [] : payloadRights[payload];
+    return this.#lacking([...wanted, ...forFiles], signal);
+  }
+
+  /** Rights that a worker with files lacks, beside those of its queue. @throws KubernetesError when the server cannot be asked. */
+  async missingForFiles(
+    kind: NonNullable<Needs['payload']>,
+    signal: AbortSignal,
+  ): Promise<readonly Reason[]> {
+    return this.#lacking(payloadRights[kind], signal);
   }
 
   /** Rights that a queue can do without, and what then fails. @throws KubernetesError when the server cannot be asked. */

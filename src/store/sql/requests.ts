@@ -27,7 +27,7 @@ export class SqlRequestStore implements RequestStore {
   }
 
   async add(request: NewRequest, at: number): Promise<{ readonly id: string; readonly isNew: boolean }> {
-    const { db, instance } = this.#rows;
+    const { db, dialect, instance } = this.#rows;
     const { id, key, queue, count, requirements = {}, payload, by } = request;
     const salt = randomBytes(16).toString('base64url');
     const row = {
@@ -43,12 +43,17 @@ export class SqlRequestStore implements RequestStore {
       asked_by: by,
       creation_time: at,
     };
-    const added = await db
-      .insertInto('requests')
-      .values(row)
-      .onConflict((conflict) => conflict.columns(['instance', 'key']).doNothing())
-      .returning('id')
-      .execute();
+    // Secrets of other requests that move to another page must not stay behind in the former one.
+    const added = await inTransaction(db, (tx) =>
+      dialect.erasing(tx, () =>
+        tx
+          .insertInto('requests')
+          .values(row)
+          .onConflict((conflict) => conflict.columns(['instance', 'key']).doNothing())
+          .returning('id')
+          .execute(),
+      ),
+    );
     if (added.length > 0 || key === undefined) return { id, isNew: true };
     const before = await db
       .selectFrom('requests')

@@ -86,9 +86,24 @@ function connect(file: string, options: Database.Options): OpenDatabase {
     async vacuum() {
       await sql`VACUUM`.execute(db);
     },
+    emptyLog: () => emptyLog(db),
     errorOf: (error) => storeError(error, file),
     close: () => db.destroy(),
   };
+}
+
+/** The log keeps pages as they were until others are written over them, which may take long. */
+function emptyLog(db: Kysely<Tables>): Promise<boolean> {
+  return db.connection().execute(async (one) => {
+    // The daemon would stand still while SQLite waits for a reader.
+    await sql`PRAGMA busy_timeout = 0`.execute(one);
+    try {
+      const { rows } = await sql<{ busy: number }>`PRAGMA wal_checkpoint(TRUNCATE)`.execute(one);
+      return rows[0]?.busy === 0;
+    } finally {
+      await sql.raw(`PRAGMA busy_timeout = ${busyTimeout}`).execute(one);
+    }
+  });
 }
 
 function dataVersion(sqlite: Database.Database): unknown {

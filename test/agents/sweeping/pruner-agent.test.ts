@@ -58,7 +58,8 @@ describe('the pruner', () => {
     progress.made = () => {
       made++;
     };
-    const store = { retention: { prune } } as unknown as Pick<AgentStore, 'retention'>;
+    const payloads = { wipeUnneeded: async () => 0 };
+    const store = { retention: { prune }, payloads } as unknown as Pick<AgentStore, 'retention' | 'payloads'>;
     const agent = new PrunerAgent({ log, clock, progress, store }, (now) =>
       retentionAt(now, settingsOf({ keepRows: 0 }), new Set()),
     );

@@ -134,7 +134,8 @@ export class Submission {
     } finally {
       bundles.submitted(bundled);
     }
-    const needed = (kind: string | undefined) => kind === 'unknown' || (kind === 'accepted' && !config.useSpool);
+    const needed = (kind: string | undefined) =>
+      kind === 'unknown' || (kind === 'accepted' && !config.useSpool);
     const over = bundled.filter(({ workerId }) => !needed(this.#outcomes.get(workerId)?.kind));
     await bundles.drop(over).catch((error: unknown) => {
       this.#parts.context.log.warn('payloads of a submission that is over cannot be removed', {

@@ -33,7 +33,11 @@ export class SubmitTexts {
   }
 
   /** The texts of a worker: one by each template that may be chosen, with the directories of a rehearsal. */
-  async texts(schedd: HTCondorSchedd, worker: WorkerToStart, { accessPoint, logDir }: Stage): Promise<Rehearsed[]> {
+  async texts(
+    schedd: HTCondorSchedd,
+    worker: WorkerToStart,
+    { accessPoint, logDir }: Stage,
+  ): Promise<Rehearsed[]> {
     const { ces } = cesOf(this.#config);
     const staged = new SubmitTexts({ ...this.#config, logDir }, this.#context);
     const staying = worker.accessPoint === undefined ? worker : { ...worker, accessPoint };
@@ -114,7 +118,10 @@ export class SubmitTexts {
 export function withSample({ statements }: CondorTemplate, worker: WorkerToStart): WorkerToStart {
   const keys = payloadKeysOf(statements);
   if (keys.size === 0 || worker.payload !== undefined) return worker;
-  return { ...worker, payload: { values: Object.fromEntries([...keys].map((key) => [key, `payload.${key}`])) } };
+  return {
+    ...worker,
+    payload: { values: Object.fromEntries([...keys].map((key) => [key, `payload.${key}`])) },
+  };
 }
 
 /** Variables that the template names and that hold secrets: the queue waits until it names them no more. */

@@ -50,7 +50,8 @@ export function describeBatch(
   const keys = payloadKeysOf(written);
   let statements: readonly Statement[];
   try {
-    statements = options.bundleOf === undefined ? written : withBundle(written);
+    statements =
+      options.bundleOf === undefined ? written : withBundle(written, { spooled: options.config.useSpool });
   } catch (error) {
     if (!(error instanceof ThresherError)) throw error;
     const reason = toReason(error);

@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { keepTogether } from '../../../../src/plugins/htcondor/place/groups.ts';
 
 /** "aab" is three workers, two of group a; "." has no group. */
-const groups = (text: string) => [...text].map((letter) => (letter === '.' ? undefined : letter));
-const places = (text: string) => [...text];
+const groups = (text: string) => Array.from(text).map((letter) => (letter === '.' ? undefined : letter));
+const places = (text: string) => Array.from(text);
 
 describe('groups of workers and the places of a batch', () => {
   const together = (shares: string, of: string, random = 0) =>

@@ -9,7 +9,11 @@ const own: Payload = { argv: ['./run.sh', 'word'] };
 const around: Payload = { env: { A: 'b' } };
 const wrapper = 'executable = /site/wrapper.sh\n';
 
-function described(text: string, payload: Payload | undefined, options: { file?: string; config?: object } = {}) {
+function described(
+  text: string,
+  payload: Payload | undefined,
+  options: { file?: string; config?: object } = {},
+) {
   const config = submitterConfig({ logDir: '/logs', ...options.config });
   const worker: WorkerToStart = { ...workerOf(7), ...(payload && { payload }) };
   const bundled = payload !== undefined && (payload.argv ?? payload.env) !== undefined;
@@ -24,7 +28,9 @@ function commands(text: string, payload: Payload | undefined, key: string): stri
   const { description, rejected } = described(text, payload);
   expect([...rejected]).to.deep.equal([]);
   const begin = `${key} = `;
-  return description.split('\n').flatMap((line) => (line.startsWith(begin) ? [line.slice(begin.length)] : []));
+  return description
+    .split('\n')
+    .flatMap((line) => (line.startsWith(begin) ? [line.slice(begin.length)] : []));
 }
 
 function refusal(text: string, payload: Payload | undefined) {
@@ -40,7 +46,7 @@ describe('a submit description with a payload', () => {
   it("runs the bundle by the machine's own shell, and brings it as a file", () => {
     expect(commands(wrapper, own, 'executable')).to.deep.equal(['/bin/sh']);
     expect(commands(wrapper, own, 'transfer_executable')).to.deep.equal(['false']);
-    expect(commands(wrapper, own, 'arguments')).to.deep.equal(['thresher-payload.sh']);
+    expect(commands(wrapper, own, 'arguments')).to.deep.equal(['"thresher-payload.sh"']);
     expect(commands(wrapper, own, 'transfer_input_files')).to.deep.equal(['/state/7.1/thresher-payload.sh']);
     expect(commands(wrapper, own, 'should_transfer_files')).to.deep.equal(['YES']);
   });
@@ -78,8 +84,8 @@ describe('a submit description with a payload', () => {
     ],
     [
       'a program that is in an image',
-      'universe = container\ncontainer_image = sl9\nexecutable = /opt/run\n',
-      '"thresher-payload.sh there /opt/run "',
+      'universe = container\ncontainer_image = sl9\nexecutable = /usr/bin/run\n',
+      '"thresher-payload.sh there /usr/bin/run "',
       '',
     ],
     [
@@ -109,13 +115,16 @@ describe('a submit description with a payload', () => {
   it('leaves all else of the template as it is', () => {
     const text = `${wrapper}environment = "A=1"\nrequest_memory = 5\nif version > 8\n+x = 1\nendif\n`;
     const { description } = described(text, own);
-    for (const line of ['environment = "A=1"', 'request_memory = 5', '+x = 1']) expect(description).to.contain(line);
+    for (const line of ['environment = "A=1"', 'request_memory = 5', '+x = 1'])
+      expect(description).to.contain(line);
   });
 
   it('gives a job for a CE no command that it lacked', () => {
     const grid = `universe = grid\ngrid_resource = condor ce ce:9619\n${wrapper}`;
     expect(commands(grid, own, 'should_transfer_files')).to.deep.equal([]);
-    expect(commands(`${grid}should_transfer_files = YES\n`, own, 'should_transfer_files')).to.deep.equal(['YES']);
+    expect(commands(`${grid}should_transfer_files = YES\n`, own, 'should_transfer_files')).to.deep.equal([
+      'YES',
+    ]);
   });
 
   const refusals: readonly (readonly [what: string, text: string, payload: Payload, says: RegExp])[] = [
@@ -150,6 +159,19 @@ describe('a submit description with a payload', () => {
       expect(refusal(text, payload)?.message).to.match(says);
     });
   }
+
+  it('is refused where HTCondor would divide a path in its list of files', () => {
+    const spooled = { config: { useSpool: true } };
+    for (const [path, options, says] of [
+      ['/a,b', {}, /must have no comma$/],
+      ['/a b', spooled, /must have no comma and no blank$/],
+    ] as const) {
+      const { rejected } = described(`executable = ${path}\n`, around, options);
+      expect(rejected.get(7)).to.have.property('code', 'htcondor-payload');
+      expect(rejected.get(7)?.message).to.match(says);
+      expect([...described(`executable = ${path}\n`, own, options).rejected]).to.deep.equal([]);
+    }
+  });
 
   it('lets a payload with its own program into a template without one', () => {
     const docker = 'universe = docker\ndocker_image = {payload.image}\n';

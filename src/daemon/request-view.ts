@@ -1,0 +1,67 @@
+import type { RequestRecord } from '../store/requests.ts';
+import { isoTime } from '../util/clock.ts';
+import type { PayloadPart } from '../worker/payload.ts';
+import type { Reason } from '../worker/reason.ts';
+import type { Requirements } from '../worker/worker.ts';
+import { isFinal, type WorkerStatus, workerStatuses } from '../worker/status.ts';
+
+export const requestStates = ['waiting', 'working', 'ended', 'withdrawn'] as const;
+/** `waiting`: not all its workers have rows yet. `working`: they have, and some live. `ended`: none lives. */
+export type RequestState = (typeof requestStates)[number];
+
+/** A request of an operator as it is shown. Times are ISO 8601 UTC. */
+export interface RequestView {
+  readonly id: string;
+  readonly queueName: string;
+  readonly state: RequestState;
+  readonly count: number;
+  /** Its workers by status, as far as the database still has them. */
+  readonly workers: Readonly<Partial<Record<WorkerStatus, number>>>;
+  readonly requirements: Partial<Requirements>;
+  /** The parts of its payload. */
+  readonly payload: readonly PayloadPart[];
+  readonly by: string;
+  readonly creationTime: string;
+  readonly servedTime: string | null;
+  readonly withdrawnTime: string | null;
+  readonly withdrawReason: string | null;
+}
+
+export function requestView(record: RequestRecord): RequestView {
+  return {
+    id: record.id,
+    queueName: record.queue,
+    state: stateOf(record),
+    count: record.count,
+    workers: record.workers,
+    requirements: record.requirements,
+    payload: record.parts,
+    by: record.by,
+    creationTime: isoTime(record.creationTime),
+    servedTime: time(record.servedTime),
+    withdrawnTime: time(record.withdrawnTime),
+    withdrawReason: record.withdrawReason,
+  };
+}
+
+/** How many of its workers live. */
+export function livingOf({ workers }: Pick<RequestRecord, 'workers'>): number {
+  return workerStatuses.reduce((sum, status) => sum + (isFinal(status) ? 0 : (workers[status] ?? 0)), 0);
+}
+
+function stateOf(record: RequestRecord): RequestState {
+  if (record.withdrawnTime !== null) return 'withdrawn';
+  const known = workerStatuses.reduce((sum, status) => sum + (record.workers[status] ?? 0), 0);
+  // Rows of served requests may be deleted.
+  if (record.servedTime === null && known < record.count) return 'waiting';
+  return livingOf(record) > 0 ? 'working' : 'ended';
+}
+
+function time(ms: number | null): string | null {
+  return ms === null ? null : isoTime(ms);
+}
+
+/** Why requests to a queue wait: a queue's own source may ask for nothing, and holds back no other. */
+export function withoutDemand(reasons: readonly Reason[]): readonly Reason[] {
+  return reasons.filter(({ code }) => !code.startsWith('demand-'));
+}
