@@ -418,7 +418,11 @@ describe('applying limits on what workers cost', () => {
 
   it('takes a limit of Infinity for none, also for endlessly many in several groups', () => {
     const wanted = [groupOf(1, 0, Infinity), groupOf(8, 0, Infinity)];
-    expect(applyLimits(wanted, [limit(Infinity, 'x')])).to.deep.equal({ groups: wanted, reasons: [], cuts: [] });
+    expect(applyLimits(wanted, [limit(Infinity, 'x')])).to.deep.equal({
+      groups: wanted,
+      reasons: [],
+      cuts: [],
+    });
   });
 
   it('never lets one resource type take the part of another, and uses all of them', () => {
