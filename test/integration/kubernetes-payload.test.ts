@@ -8,7 +8,7 @@ import type {
   Submitter,
   Worker,
 } from '../../src/plugins/contracts/index.ts';
-import { type Fault, FaultProxy, type Rule } from '../support/fault-proxy.ts';
+import { type Fault, FaultProxy, type Injected, type Rule } from '../support/fault-proxy.ts';
 import { KubernetesBackend } from '../support/kubernetes-backend.ts';
 import { History, livingPods } from '../support/kubernetes-history.ts';
 import { account, workerRights } from '../support/kubernetes-rights.ts';
@@ -77,9 +77,17 @@ describe('on Kubernetes a worker with files', () => {
     one: Worker,
     payload: Payload = payloads.ConfigMap,
     by = submitter(),
-    until: AbortSignal = signal,
+    upTo: AbortSignal = signal,
   ): Promise<SubmitOutcome | undefined> {
-    return (await by.submit([{ ...one, payload }], until)).get(one.workerId);
+    return (await by.submit([{ ...one, payload }], upTo)).get(one.workerId);
+  }
+  /** Submits a worker, and gives the submission up while this request is on its way. */
+  async function submitUntil(one: Worker, injected: Injected): Promise<SubmitOutcome | undefined> {
+    const giveUp = new AbortController();
+    const outcome = submit(one, payloads.ConfigMap, submitter(), giveUp.signal);
+    await until('the request is on its way', () => injected.hits === 1);
+    giveUp.abort();
+    return outcome;
   }
   const find = async (one: Worker, by = submitter()) => (await by.find([one], signal)).get(one.workerId);
   const objects = (kind: string) => space.client.list<KubeObject>(space.core(kind), 'thresher/worker-id');
@@ -152,10 +160,10 @@ describe('on Kubernetes a worker with files', () => {
   for (const { what, rule } of steps) {
     it(`starts no Pod when the request for ${what} is carried out after it was given up`, async () => {
       const release = Promise.withResolvers<undefined>();
-      proxy.inject({ ...rule, times: 1, fault: { kind: 'late', until: release.promise } } satisfies Rule);
+      const fault: Fault = { kind: 'late', until: release.promise };
+      const injected = proxy.inject({ ...rule, times: 1, fault } satisfies Rule);
       const one = worker();
-      const giveUp = AbortSignal.timeout(1000);
-      expect((await submit(one, payloads.ConfigMap, submitter(), giveUp))?.kind).to.equal('unknown');
+      expect((await submitUntil(one, injected))?.kind).to.equal('unknown');
       expect((await find(one))?.kind).to.equal('absent');
       release.resolve(undefined);
       const late = () => proxy.requests.find((request) => request.fault === 'late');
@@ -174,8 +182,7 @@ describe('on Kubernetes a worker with files', () => {
     const one = worker();
     const release = Promise.withResolvers<undefined>();
     const change: Rule = { ...steps[2].rule, times: 1, fault: { kind: 'late', until: release.promise } };
-    proxy.inject(change);
-    await submit(one, payloads.ConfigMap, submitter(), AbortSignal.timeout(1000));
+    await submitUntil(one, proxy.inject(change));
     // The deletion of what looked like a fence waits until the change was carried out.
     const deleted = proxy.inject({
       verb: 'delete',
