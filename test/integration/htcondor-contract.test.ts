@@ -1,7 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Submitter, SubmitOutcome } from '../../src/plugins/contracts/index.ts';
-import { type PayloadBackend, type PayloadQueue, payloadTemplates } from '../contract/payload-cases.ts';
+import type { Submitter } from '../../src/plugins/contracts/index.ts';
+import {
+  byQueue,
+  type PayloadBackend,
+  type PayloadQueue,
+  payloadTemplates,
+} from '../contract/payload-cases.ts';
 import { type BackendUnderTest, type Behaviour, describeBackendContract } from '../contract/suite.ts';
 import {
   clientOf,
@@ -105,22 +110,6 @@ async function makeForPayloads(kind: ScheddKind): Promise<PayloadBackend> {
       return JSON.stringify([lines, ads, files]);
     },
     clean: () => backend.clean(),
-  };
-}
-
-function byQueue<Q extends string>(submitters: Readonly<Record<Q, Submitter>>): Submitter {
-  const [any] = Object.values<Submitter>(submitters);
-  if (any === undefined) throw new Error('there is no queue');
-  return {
-    preflight: (signal) => any.preflight(signal),
-    find: (workers, signal) => any.find(workers, signal),
-    submit: async (workers, signal) => {
-      const all = new Map<number, SubmitOutcome>();
-      for (const [queue, some] of Map.groupBy(workers, (worker) => worker.queue as Q)) {
-        for (const [id, outcome] of await submitters[queue].submit(some, signal)) all.set(id, outcome);
-      }
-      return all;
-    },
   };
 }
 

@@ -272,5 +272,12 @@ describe('payloads of HTCondor', () => {
     expect(await submitter.rehearse?.(start(), signal)).to.deep.equal([]);
     const rendered = await submitter.render?.(start());
     expect(String(rendered?.document)).to.contain('+Word = "payload.word"');
+    expect(rendered?.notes).to.deep.equal(['${payload.word}: each worker gets it with its payload']);
+    const whole = await submitter.render?.(start({ ...runs, values: { word: 'w' } }));
+    expect(String(whole?.document))
+      .to.contain('+Word = "w"')
+      .and.to.match(/^executable = \/bin\/sh$/m);
+    expect(whole?.notes).to.deep.equal(['file of the payload: "x", mode 0600, 1 bytes']);
+    expect(bundles()).to.deep.equal([]);
   });
 });

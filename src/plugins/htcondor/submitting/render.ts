@@ -1,9 +1,11 @@
 import { ThresherError } from '../../../worker/errors.ts';
 import type { WorkerToStart } from '../../../worker/worker.ts';
+import { payloadNotes } from '../../contracts/payload-refusal.ts';
 import type { Rendered, RenderedFile } from '../../contracts/rendered.ts';
 import type { HTCondorSchedd } from '../schedd.ts';
 import { ceName, cesOf } from '../place/ce-list.ts';
 import type { HTCondorSubmitterConfig } from '../schema.ts';
+import { payloadKeysOf } from '../template/describe.ts';
 import { type SubmitTexts, withSample } from './submit-texts.ts';
 
 /** Options that name what goes with a job. */
@@ -28,9 +30,13 @@ export async function renderText(
   const template = await texts.template(ce);
   if (Array.isArray(template))
     throw new ThresherError('preflight', template.map(({ message }) => message).join('; '));
+  const payload = payloadNotes(worker, payloadKeysOf(template.statements));
   const { description, rejected } = texts.describe(schedd, template, [withSample(template, worker)], ce);
   const [refusal] = rejected.values();
-  if (refusal !== undefined) throw new ThresherError('htcondor-value', refusal.message);
+  if (refusal !== undefined) {
+    const code = refusal.code === 'htcondor-payload' ? refusal.code : 'htcondor-value';
+    throw new ThresherError(code, refusal.message);
+  }
   const files = named.flatMap((role): RenderedFile[] => {
     const path = config[role];
     return path === undefined ? [] : [{ role, path }];
@@ -45,6 +51,6 @@ export async function renderText(
     document: description,
     environment: template.environment,
     files: [{ role: 'template', path: template.file }, ...files],
-    notes,
+    notes: [...notes, ...payload],
   };
 }
