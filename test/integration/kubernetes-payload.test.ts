@@ -68,9 +68,20 @@ describe('on Kubernetes a worker with files', () => {
     one: Worker,
     payload: Payload = payloads.ConfigMap,
     by = submitter(),
-    until: AbortSignal = signal,
+    stop: AbortSignal = signal,
   ): Promise<SubmitOutcome | undefined> {
-    return (await by.submit([{ ...one, payload }], until)).get(one.workerId);
+    return (await by.submit([{ ...one, payload }], stop)).get(one.workerId);
+  }
+  /** Submits, and gives up as soon as the request that is held is under way: a busy machine may take its time until then. */
+  async function submitUntil(
+    held: { readonly hits: number },
+    one: Worker,
+  ): Promise<SubmitOutcome | undefined> {
+    const giveUp = new AbortController();
+    const submitting = submit(one, payloads.ConfigMap, submitter(), giveUp.signal);
+    await until('the request is under way', () => held.hits === 1);
+    giveUp.abort();
+    return submitting;
   }
   const find = async (one: Worker, by = submitter()) => (await by.find([one], signal)).get(one.workerId);
   const objects = (kind: string) => space.client.list<KubeObject>(space.core(kind), 'thresher/worker-id');
@@ -143,10 +154,9 @@ describe('on Kubernetes a worker with files', () => {
   for (const { what, rule } of steps) {
     it(`starts no Pod when the request for ${what} is carried out after it was given up`, async () => {
       const release = Promise.withResolvers<undefined>();
-      proxy.inject({ ...rule, times: 1, fault: { kind: 'late', until: release.promise } } satisfies Rule);
+      const held = proxy.inject({ ...rule, times: 1, fault: { kind: 'late', until: release.promise } });
       const one = worker();
-      const giveUp = AbortSignal.timeout(1000);
-      expect((await submit(one, payloads.ConfigMap, submitter(), giveUp))?.kind).to.equal('unknown');
+      expect((await submitUntil(held, one))?.kind).to.equal('unknown');
       expect((await find(one))?.kind).to.equal('absent');
       release.resolve(undefined);
       const late = () => proxy.requests.find((request) => request.fault === 'late');
@@ -165,8 +175,7 @@ describe('on Kubernetes a worker with files', () => {
     const one = worker();
     const release = Promise.withResolvers<undefined>();
     const change: Rule = { ...steps[2].rule, times: 1, fault: { kind: 'late', until: release.promise } };
-    proxy.inject(change);
-    await submit(one, payloads.ConfigMap, submitter(), AbortSignal.timeout(1000));
+    await submitUntil(proxy.inject(change), one);
     // The deletion of what looked like a fence waits until the change was carried out.
     const deleted = proxy.inject({
       verb: 'delete',
