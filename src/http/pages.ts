@@ -39,7 +39,9 @@ export function addPages(app: FastifyInstance, served: Served, { queues: allQueu
       const { factoryId, version } = served;
       const { stuck } = judgeHealth(served.health());
       const orphans = await store.figures.orphans();
-      const facts = { factoryId, version, now: clock.now(), queue, queues, workers, stuck, orphans };
+      const services = served.services();
+      const of = { factoryId, version, now: clock.now(), queue };
+      const facts = { ...of, queues, workers, stuck, services, orphans };
       return reply.type('text/html; charset=utf-8').send(factoryPage(facts).html);
     },
   );

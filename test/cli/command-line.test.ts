@@ -115,6 +115,7 @@ describe('command line, on a running daemon', () => {
 
   it('logs: standard output, standard error, the tail, and none', async () => {
     const id = String(running[0]?.workerID);
+    const listeners = process.listenerCount('SIGINT');
     expect((await site.run('logs', id)).stdout).to.equal('out\n');
     expect((await site.run('logs', id, '--stderr')).stdout).to.equal('err\n');
     const none = await site.run('logs', '1');
@@ -123,6 +124,7 @@ describe('command line, on a running daemon', () => {
       stdout: '',
       stderr: 'thresher: there is no worker 1 [no-such-worker]\n',
     });
+    expect(process.listenerCount('SIGINT'), 'what listened for the end of --follow').to.equal(listeners);
   });
 
   it('pause and resume: taken up by themselves, with the reason shown', async () => {

@@ -1,5 +1,6 @@
 import type { Log, SubmitOutcome } from '../../plugins/contracts/index.ts';
 import type { Clock } from '../../util/clock.ts';
+import { isCounted } from '../../worker/counted.ts';
 import { ThresherError, toReason } from '../../worker/errors.ts';
 import type { WorkerError, WorkerToStart } from '../../worker/worker.ts';
 import type { AgentStore } from '../agent-store.ts';
@@ -38,7 +39,9 @@ export class IntentSender {
   async sendNew(workers: readonly WorkerToStart[]): Promise<void> {
     const control = await this.#parts.store.queues.control(this.#runtime.config.name);
     if (control === undefined) await this.send(workers);
-    else await this.#withdraw(workers, control.mode);
+    else if (control.mode === 'draining') await this.#withdraw(workers, control.mode);
+    // A named worker is the only one that its origin gets: it stays an open intent, which is settled when the queue goes on.
+    else await this.#withdraw(workers.filter(isCounted), control.mode);
   }
 
   /** Sends workers whose intents are committed and that are held. @throws ThresherError `submit-failed` where none was accepted */

@@ -203,8 +203,8 @@ export class DaemonMetrics {
     }
     for (const { labels, ...one } of worst.values()) {
       stuck.set({ ...labels }, one.stuck);
-      // A monitor's pass ends only when it fails.
-      if (labels.kind !== 'monitor') age.set({ ...labels }, one.age);
+      // A monitor's pass ends only when it fails, and news come when there are any.
+      if (labels.kind !== 'monitor' && labels.kind !== 'news') age.set({ ...labels }, one.age);
     }
     const running = new Set(health.map(({ name }) => name));
     for (const [name, labels] of this.#loops) {

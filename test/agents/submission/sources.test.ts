@@ -171,6 +171,24 @@ describe('sources of a queue', () => {
     expect(whyWaits(0)).to.equal('plugin-failed');
   });
 
+  it('keep the intent of a named worker when an operator pauses the queue after it was recorded', async () => {
+    const report = { queue: 'Q', queueStatus: 'online', limits: {}, reasons: [], reportTime: 1 };
+    await parts.store.queues.report(report);
+    const agent = agentOf([queueSource('toy', wanting(requests(1)))]);
+    const pause = { mode: 'paused', reason: 'test', since: 1 } as const;
+    const intend = parts.ledger.intend.bind(parts.ledger);
+    parts.ledger.intend = async (workers) => {
+      const recorded = await intend(workers);
+      await parts.store.queues.setControl('Q', pause);
+      return recorded;
+    };
+    await agent.pass();
+    expect([sent, await parts.statuses([1])]).to.deep.equal([[], { pending: 1 }]);
+    await parts.store.queues.setControl('Q', null);
+    await agent.pass();
+    expect(origins()).to.deep.equal(['toy job 0']);
+  });
+
   describe('that ask again for what they have got', () => {
     it('get no second worker in a later pass, and the database is not asked for it again', async () => {
       const asked: number[] = [];

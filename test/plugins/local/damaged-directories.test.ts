@@ -331,8 +331,7 @@ describe('any content of a worker directory', () => {
     }
   }
 
-  it('is a state of its worker or a named damage: nothing stops the look at the others, and nothing hangs', async function () {
-    this.timeout(120_000);
+  it('is a state of its worker or a named damage: nothing stops the look at the others, and nothing hangs', async () => {
     const backend = new LocalBackend();
     const sound = await backend.start(7);
     const mark = JSON.parse(readFileSync(backend.path(sound, 'worker.json'), 'utf8')) as Mark;

@@ -105,19 +105,22 @@ function programFor(
   return { how: there ? 'there' : 'transferred', path };
 }
 
-/** @throws ThresherError `htcondor-payload` */
+/**
+ * All workers of a template get arguments of one syntax: a job that has them in the old one takes those that its cluster has in the
+ * new one instead.
+ * @throws ThresherError `htcondor-payload`
+ */
 function argumentsWith(
   written: Command | undefined,
   programOf: (values: Values) => Program,
   values: Values,
 ): string {
-  if (values[ownProgram] === true) return bundleName;
+  const isNew = written?.newSyntax ?? true;
+  if (values[ownProgram] === true) return isNew ? `"${bundleName}"` : bundleName;
   const { how, path } = programOf(values);
-  const text = written?.render(values) ?? '';
-  // The new syntax has quotes around all words.
-  if (text === '' || text.startsWith('"'))
-    return `"${bundleName} ${how} ${word(path)} ${text.slice(1) || '"'}`;
-  if (!/[\s"']/.test(path)) return `${bundleName} ${how} ${path} ${text}`;
+  const text = written?.render(values) ?? '""';
+  if (isNew) return `"${bundleName} ${how} ${word(path)} ${text.slice(1)}`;
+  if (!/[\s"']/.test(path)) return `${bundleName} ${how} ${path} ${text}`.trimEnd();
   throw refused(
     `its executable ${path} has a blank or a quote, and its arguments no quotes: write arguments = "..."`,
   );

@@ -46,7 +46,7 @@ describe('a submit description with a payload', () => {
   it("runs the bundle by the machine's own shell, and brings it as a file", () => {
     expect(commands(wrapper, own, 'executable')).to.deep.equal(['/bin/sh']);
     expect(commands(wrapper, own, 'transfer_executable')).to.deep.equal(['false']);
-    expect(commands(wrapper, own, 'arguments')).to.deep.equal(['thresher-payload.sh']);
+    expect(commands(wrapper, own, 'arguments')).to.deep.equal(['"thresher-payload.sh"']);
     expect(commands(wrapper, own, 'transfer_input_files')).to.deep.equal(['/state/7.1/thresher-payload.sh']);
     expect(commands(wrapper, own, 'should_transfer_files')).to.deep.equal(['YES']);
   });
@@ -84,8 +84,8 @@ describe('a submit description with a payload', () => {
     ],
     [
       'a program that is in an image',
-      'universe = container\ncontainer_image = sl9\nexecutable = /opt/run\n',
-      '"thresher-payload.sh there /opt/run "',
+      'universe = container\ncontainer_image = sl9\nexecutable = /usr/bin/run\n',
+      '"thresher-payload.sh there /usr/bin/run "',
       '',
     ],
     [
