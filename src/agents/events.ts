@@ -51,8 +51,8 @@ export interface FactoryEvents {
   readonly credentialsImproved: { readonly manager: string };
   /** News of workers of these kinds are in the database by now. */
   readonly newsWritten: { readonly kinds: ReadonlySet<string> };
-  /** Another process wrote into the database: an operator left a command or a request. */
-  readonly writtenElsewhere: Readonly<Record<never, never>>;
+  /** Another process wrote into the database: an operator left commands, which are counted here, or a request. */
+  readonly writtenElsewhere: { readonly commands: number };
   readonly passEnded: PassEnded;
   /** A source asked for origins that have had their worker or were withdrawn. */
   readonly originsKnown: { readonly kind: string; readonly origins: readonly OriginKey[] };

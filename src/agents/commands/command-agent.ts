@@ -65,8 +65,9 @@ export class CommandAgent {
     // Another process writes here only to leave a command.
     if (!store.changedElsewhere() && !this.#lookAnyway) return;
     this.#lookAnyway = true;
-    events.emit('writtenElsewhere', {});
-    for (const open of await store.commands.open()) {
+    const commands = await store.commands.open();
+    events.emit('writtenElsewhere', { commands: commands.length });
+    for (const open of commands) {
       // A sweep waits for backends, some of which may be dead: no other command waits for it.
       if (open.command.kind === 'sweep') this.#sweepBeside(open);
       else await this.#finish(open);
