@@ -286,8 +286,9 @@ function configurationPage(): string {
   ].join('\n');
 }
 
-function sourceLines({ name, everyQueue, config, queueConfig }: SourceDefinition): string[] {
-  const about = everyQueue ? ['thresher asks it about every queue.', ''] : [];
+function sourceLines({ name, description, everyQueue, config, queueConfig }: SourceDefinition): string[] {
+  const every = everyQueue ? ' thresher asks it about every queue.' : '';
+  const about = [`${description}${every}`, ''];
   const optionsOf = (schema: unknown, title: string) =>
     Object.keys((schema as Schema).properties ?? {}).length === 0
       ? []
