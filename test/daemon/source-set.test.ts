@@ -355,7 +355,7 @@ describe('sources of third parties', () => {
     ],
   ] as const) {
     it(`${what} are not run with defaults: their queue is refused with the place`, async () => {
-      const { verdicts, set } = await readAll(
+      const { verdicts } = await readAll(
         settings,
         { Q: queue({ demand }), N: queue({}) },
         { 'toy.mjs': moduleOf('toy', module) },
