@@ -261,7 +261,7 @@ export class Daemon {
     const { queueFile, catalogue, sources } = read;
     logProblems(log, queueFile);
     for (const problem of sources.problems) logProblem(log, problem);
-    wiring.use(catalogue, { sources: sources.sources, modules: sourceModulesOf(settings) });
+    wiring.use(catalogue, { ...sources, modules: sourceModulesOf(settings) });
     await this.#services?.reload(read);
     logReload(log, queueFile, cause);
   }
@@ -304,7 +304,7 @@ export class Daemon {
       maxStatusAge,
       stateDir: settings.stateDir,
       logServer: logServerOf(settings.values),
-      sources: { sources: sources.sources, modules: sourceModulesOf(settings) },
+      sources: { ...sources, modules: sourceModulesOf(settings) },
       configDir: dirname(settings.queueFile),
     });
     const parts = { settings: settings.values, context, writer: this.#writer, wiring: this.#wiring };

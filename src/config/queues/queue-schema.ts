@@ -35,7 +35,7 @@ export const QueueOptions = Type.Object({
       ],
       {
         description:
-          "The source that asks for workers: its name, or a section with `name`, its options, and `module` for a third party's. Default: the daemon's `submitter.defaultDemand`.",
+          "The source that asks for workers: its name, or a section with `name`, its options, and `module` for a third party's. Default: the daemon's `submitter.defaultDemand`; without it, the default of the queue's backend, as the chapter on sources says.",
       },
     ),
   ),
