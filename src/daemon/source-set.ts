@@ -3,7 +3,7 @@ import { findSource, type SourceModules } from '../config/queues/named-source.ts
 import type { PluginCatalogue, QueueConfig } from '../config/queues/queues.ts';
 import type { ConfiguredSource, SourcesOfSettings } from '../config/queues/sources.ts';
 import type { Host, OperatorRequests, Source, SourceDefinition, Wanted } from '../plugins/contracts/index.ts';
-import { builtInSources } from '../plugins/contracts/source.ts';
+import { builtInSources, defineSource, noOptions } from '../plugins/contracts/source.ts';
 import { check } from '../util/schema.ts';
 import { ThresherError, toReason } from '../worker/errors.ts';
 import type { Reason } from '../worker/reason.ts';
@@ -92,6 +92,8 @@ export class SourceSet {
   /** These configurations run from now on, and no others: the older ones among them have workers whose news a source hears. */
   run(configs: readonly QueueConfig[]): void {
     const wanted = this.#wanted(configs);
+    for (const [kind, why] of this.#absent(configs))
+      if (!wanted.has(kind)) wanted.set(kind, absentSource(kind, why, this.#parts.configDir));
     const before = this.all;
     const now = [...wanted].map(([kind, named]) => this.#sourceOf(kind, named));
     this.#made.clear();
@@ -144,6 +146,19 @@ export class SourceSet {
     return wanted;
   }
 
+  /** Sources that files name and that cannot be had, with the reason. Without them their workers would leave no news. */
+  #absent(configs: readonly QueueConfig[]): Map<string, string> {
+    const { modules } = this.#settings;
+    const ofQueues = configs.map(({ demand, source }) => ({ name: demand, module: source?.module }));
+    const ofSettings = [...modules].map(([name, module]) => ({ name, module }));
+    return new Map(
+      [...ofQueues, ...ofSettings].flatMap((named) => {
+        const found = findSource(named, 'the source', this.#catalogue, modules);
+        return found.definition === undefined ? [[named.name, found.message] as const] : [];
+      }),
+    );
+  }
+
   #sourceOf(kind: string, { definition, config, configDir, wrong }: WantedSource): Made {
     const key = JSON.stringify([definition.module, config, configDir, wrong]);
     const made = this.#made.get(kind);
@@ -151,7 +166,7 @@ export class SourceSet {
     const { host, requests } = this.#parts;
     const idle = (message: string): Made => {
       const problem = {
-        code: 'source-not-made',
+        code: 'source-not-made' as const,
         message: `the source ${kind} could not be made: ${message}`,
       } as const;
       host.log.error('source could not be made', { source: kind, error: message });
@@ -197,6 +212,15 @@ function withDefaults(definition: SourceDefinition, configDir: string): WantedSo
   if (checked.ok) return { definition, config: checked.value as ConfiguredSource['config'], configDir };
   const wrong = checked.problems.map(({ message }) => message).join('; ');
   return { definition, config: {}, configDir, wrong };
+}
+
+/** A source that fails to be made. */
+function absentSource(name: string, why: string, configDir: string): ConfiguredSource {
+  const create = () => {
+    throw new Error(why);
+  };
+  const absent = defineSource({ name: 'absent', module: why, config: noOptions, create });
+  return { definition: { ...absent, name }, config: {}, configDir };
 }
 
 /** A snapshot may be older than an option: it gets the option's default. */

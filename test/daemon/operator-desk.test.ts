@@ -73,6 +73,13 @@ describe('the desk for requests of operators, and their source', () => {
     expect((await store.requests.byId('a'))?.servedTime).to.be.a('number');
   });
 
+  it('take any news of a worker for its row: an answer is left out beside another news', async () => {
+    await left('a');
+    await keys();
+    await source.told([news('a', 0, 'known'), news('a', 1, 'changed')]);
+    expect((await store.requests.byId('a'))?.servedTime).to.be.a('number');
+  });
+
   it('give the workers of a request one group, and its payload', async () => {
     await left('a', 1);
     const { requests } = await source.wanted({ name: 'Q' });

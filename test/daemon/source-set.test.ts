@@ -6,6 +6,7 @@ import { noRequests, SourceSet } from '../../src/daemon/source-set.ts';
 import { sourceModulesOf } from '../../src/config/queues/sources.ts';
 import { parseSnapshot, type QueueConfig, readQueueFile } from '../../src/config/queues/queues.ts';
 import type { SourceQueue } from '../../src/plugins/contracts/index.ts';
+import { messageOf } from '../../src/worker/errors.ts';
 import { pluginContext } from '../support/plugin-context.ts';
 import { files } from '../support/operator-files.ts';
 import { configOf, requirements } from '../support/samples.ts';
@@ -434,9 +435,46 @@ describe('sources of third parties', () => {
       groups: [],
       reasons: [{ code: 'source-not-made', message }],
     });
-    expect(set.all.find(({ kind }) => kind === 'toy')?.problem?.message).to.equal(message);
+    const toy_ = set.all.find(({ kind }) => kind === 'toy');
+    expect(toy_?.problem?.message).to.equal(message);
+    expect(await toy_?.source.told?.([], signal).catch(messageOf)).to.equal(message);
+  });
+
+  for (const made of ['undefined', 'null', '({})', '({ wanted: 1 })'])
+    it(`whose create returns ${made} stand with their problem`, async () => {
+      const { queues, set } = await readAll(
+        { sources: { toy: { module: './toy.mjs' } } },
+        { Q: queue({ demand: 'toy' }) },
+        { 'toy.mjs': moduleOf('toy', '', `() => ${made}`) },
+      );
+      set.run(queues);
+      const problem = set.all.find(({ kind }) => kind === 'toy')?.problem;
+      expect(problem?.code).to.equal('source-not-made');
+      expect(problem?.message).to.contain('must return an object with a function wanted()');
+    });
+
+  it('that cannot be imported any more refuse the news of their workers, which wait', async () => {
+    const config = configOf('Q', {}, { demand: 'own', source: { module: '/gone.mjs', config: {} } });
+    const { set } = await readAll({ sources: { toy: { module: './toy.mjs' } } }, {}, {});
+    set.run([config]);
+    const absent = set.all.filter(({ kind }) => ['own', 'toy'].includes(kind));
+    expect(absent.map(({ kind, problem }) => [kind, problem?.code])).to.deep.equal([
+      ['own', 'source-not-made'],
+      ['toy', 'source-not-made'],
+    ]);
+    for (const { source } of absent)
+      expect(await source.told?.([], signal).catch(messageOf)).to.contain('could not be made');
+    set.use(await catalogueOf('toy'));
+    set.run([config]);
+    expect(set.all.find(({ kind }) => kind === 'toy')?.problem).to.equal(undefined);
   });
 });
+
+/** With a source of this name, in the module that the settings of a test name. */
+async function catalogueOf(name: string) {
+  const modules = { [`${name}.mjs`]: moduleOf(name, '') };
+  return (await readAll({ sources: { [name]: { module: `./${name}.mjs` } } }, {}, modules)).catalogue;
+}
 
 const section = (kind: string) => ({ name: `Plain${kind}`, module: '../backend.mjs' });
 const scripted = {

@@ -109,12 +109,18 @@ describe('requests of operators in the database', () => {
     await store.requests.add(requestOf('open'), 1);
     await store.requests.add(requestOf('served'), 1);
     await store.requests.served(['served'], 2);
+    await store.requests.add(requestOf('withdrawn'), 1);
+    await store.requests.withdraw('withdrawn', 'a mistake', 2);
     const copy = join(temporaryDirectory(), 'copy.db');
     new Database(copy).close();
     await copyDatabase(file, copy);
     expect(readFileSync(copy, 'latin1')).to.not.contain(secret.content);
     const restored = await openStoreBeside(copy, 'factory', 'read');
-    expect((await restored.requests.list({ limit: 9 })).map(({ id }) => id)).to.deep.equal(['served']);
+    const kept = (await restored.requests.list({ limit: 9 })).map(({ id }) => id);
+    expect(kept).to.have.members(['served', 'withdrawn']);
+    expect(await restored.requests.toEnd(), 'their workers are still to be ended').to.deep.equal([
+      { id: 'withdrawn', count: 2, reason: 'a mistake' },
+    ]);
     await restored.close();
   });
 

@@ -18,7 +18,7 @@ export interface CourierParts {
   readonly step: (step: Step) => void;
 }
 
-/** News of one call. A source that takes none of them gets the same again. */
+/** News of one call. A source that takes none of them gets the same again, half as many: it may be slow. */
 const mostAtOnce = 1000;
 
 /**
@@ -31,6 +31,8 @@ export class NewsCourier {
   readonly #parts: CourierParts;
   /** Origins that the source asked for again, by key. */
   readonly #askedAgain = new Map<string, OriginKey>();
+  /** How many news the next call brings. It doubles with each call that succeeds. */
+  #atOnce = mostAtOnce;
 
   constructor(kind: string, source: Pick<Source, 'told'>, parts: CourierParts) {
     this.#kind = kind;
@@ -47,18 +49,21 @@ export class NewsCourier {
   async pass(signal: AbortSignal): Promise<void> {
     const { calls, store, step } = this.#parts;
     while (!signal.aborted) {
-      const asked = [...this.#askedAgain].slice(0, mostAtOnce);
+      const atOnce = this.#atOnce;
+      const asked = [...this.#askedAgain].slice(0, atOnce);
       const answers = asked.length === 0 ? [] : await this.#answers(asked);
-      const news = await store.news.next(this.#kind, mostAtOnce);
+      const news = await store.news.next(this.#kind, atOnce);
       // An answer tells how it is now: news from before must not come after it.
-      const batch = news.length < mostAtOnce ? withAnswers(news, answers) : news;
+      const batch = news.length < atOnce ? withAnswers(news, answers) : news;
       if (batch.length === 0) return;
       step('news:before-told');
+      this.#atOnce = Math.ceil(atOnce / 2);
       await calls.call(`news of source ${this.#kind}`, async (end) => this.#source.told?.(batch, end));
+      this.#atOnce = Math.min(mostAtOnce, atOnce * 2);
       step('news:before-taken');
       const last = news.at(-1);
       if (last !== undefined) await store.news.taken(this.#kind, last.sequence);
-      if (news.length < mostAtOnce) for (const [key] of asked) this.#askedAgain.delete(key);
+      if (news.length < atOnce) for (const [key] of asked) this.#askedAgain.delete(key);
       await nextTurn();
     }
   }

@@ -82,8 +82,8 @@ export interface Source<QueueOptions = unknown> {
   wanted(queue: SourceQueue<QueueOptions>, signal: AbortSignal): Promise<Wanted>;
   /**
    * Takes changes of its workers: each at least once, in order, also after a crash. Those of one call count as taken when the
-   * promise is fulfilled; after a rejection or a time-out the same come again. A source keeps what it must know for longer than
-   * workers are kept where its own truth is.
+   * promise is fulfilled; after a rejection or a time-out the same come again, half as many at a time. A source keeps what it
+   * must know for longer than workers are kept where its own truth is.
    */
   told?(news: readonly WorkerNews[], signal: AbortSignal): Promise<void>;
   /**
@@ -158,7 +158,7 @@ export interface SourceDefinition extends SectionDefinition {
 export const builtInSources = 'thresher/sources';
 
 /** Loads no library, as `Type.Object({})` would. */
-const noOptions: TSchema = { type: 'object', properties: {} };
+export const noOptions: TSchema = { type: 'object', properties: {} };
 
 /** A name becomes a part of marks: of labels, attributes and environments. */
 const namePattern = /^[a-z][a-z0-9-]{0,49}$/;
@@ -189,6 +189,16 @@ export function defineSource<Config extends TSchema, QueueConfig extends TSchema
     check: async (options, context) => (await input.check?.(options as Static<Config>, context)) ?? [],
     withFiles: async (options) => options,
     stands: (queue) => input.stands?.({ ...queue, options: queue.options as Static<QueueConfig> }) ?? [],
-    create: (options, host) => input.create(options as Static<Config>, host),
+    create: (options, host) => {
+      const source = input.create(options as Static<Config>, host);
+      if (!isSource(source))
+        throw new TypeError('its create() must return an object with a function wanted()');
+      return source;
+    },
   };
+}
+
+/** A module in plain JavaScript may return anything. */
+function isSource(made: unknown): made is Source {
+  return typeof (made as Partial<Source> | null | undefined)?.wanted === 'function';
 }

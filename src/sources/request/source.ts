@@ -29,10 +29,11 @@ export class OperatorSource implements Source {
 
   async told(news: readonly WorkerNews[]): Promise<void> {
     const full = new Set<string>();
-    for (const { what, origin } of news) {
+    // Whatever the news are, they are of an origin that has, or had, its worker: an answer is left out beside another news.
+    for (const { origin } of news) {
       const count = this.#counts.get(origin.uid);
       // A request that no pass has seen is asked for again at the next one, and answered then.
-      if ((what !== 'added' && what !== 'known') || count === undefined) continue;
+      if (count === undefined) continue;
       const known = this.#known.get(origin.uid) ?? new Set<number>();
       this.#known.set(origin.uid, known.add(origin.index));
       if (known.size >= count) full.add(origin.uid);

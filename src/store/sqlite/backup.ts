@@ -58,9 +58,10 @@ function makeRestorable(
           `DELETE FROM news WHERE worker_id IN (SELECT worker_id FROM workers WHERE status = 'pending')`,
         );
       }
-      // Requests whose workers all have rows stay; the content of the others goes with them, secrets and all.
+      // Requests whose workers all have rows stay, and those that are withdrawn: the daemon ends their workers. The content of
+      // the others goes with them, secrets and all.
       if (tables.has('requests')) {
-        db.exec('DELETE FROM requests WHERE served_time IS NULL AND ended_time IS NULL');
+        db.exec('DELETE FROM requests WHERE served_time IS NULL AND withdrawn_time IS NULL');
       }
       db.exec(
         `DELETE FROM transitions WHERE worker_id IN (SELECT worker_id FROM workers WHERE status = 'pending')`,

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { chmodSync, closeSync, existsSync, openSync, statSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { CompiledQuery, Kysely, sql, SqliteDialect } from 'kysely';
 import { ThresherError } from '../../worker/errors.ts';
@@ -7,6 +7,7 @@ import { inTransaction } from '../sql/transaction.ts';
 import type { Tables } from '../tables.ts';
 import { sqliteDialect } from './dialect.ts';
 import { storeError } from './errors.ts';
+import { filesOf } from './files.ts';
 import { migrations } from './migrations.ts';
 import { KeptStatements } from './statements.ts';
 
@@ -21,6 +22,7 @@ const busyTimeout = 10_000;
  * @throws ThresherError `store-newer`, `store-corrupt`, `store-readonly`, `store-full`
  */
 export async function openForDaemon(file: string): Promise<OpenDatabase> {
+  if (file !== ':memory:') keepFromOthers(file);
   const open = connect(file, {});
   try {
     await migrate(open);
@@ -50,6 +52,23 @@ export async function openBeside(file: string, access: 'read' | 'write'): Promis
   } catch (error) {
     await open.close();
     throw storeError(error, file);
+  }
+}
+
+/**
+ * Gives the database's files to their owner alone: payloads hold secrets. SQLite would ask the umask for a new one, and gives the
+ * files that it puts beside it the mode of the first. A file that cannot be made is SQLite's to report.
+ */
+function keepFromOthers(file: string): void {
+  try {
+    // One that is there is never opened here: its close would end SQLite's locks of this process.
+    if (!existsSync(file)) closeSync(openSync(file, 'wx', 0o600));
+    for (const one of filesOf(file)) {
+      const mode = statSync(one, { throwIfNoEntry: false })?.mode ?? 0;
+      if ((mode & 0o077) !== 0) chmodSync(one, mode & 0o700);
+    }
+  } catch {
+    // Of a file of another user, that user decides.
   }
 }
 

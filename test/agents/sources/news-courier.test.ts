@@ -102,6 +102,22 @@ describe('news of a source', () => {
     );
   });
 
+  it('come fewer at once to a source that is too slow for them, until it takes them', async () => {
+    await intend(...Array.from({ length: 1000 }, (_, index) => index + 1));
+    const tried: number[] = [];
+    const source = {
+      told: async (news: readonly WorkerNews[]) => {
+        tried.push(news.length);
+        if (tried.length < 4) throw new Error('too slow');
+      },
+    };
+    courier = new NewsCourier('toy', source, parts.context);
+    for (let pass = 0; pass < 3; pass++) await courier.pass(signal).catch(messageOf);
+    await courier.pass(signal);
+    expect(tried).to.deep.equal([1000, 500, 250, 125, 250, 500, 125]);
+    expect(await backlog()).to.equal(0);
+  });
+
   it('stop coming once the daemon stops', async () => {
     const stop = new AbortController();
     await intend(...Array.from({ length: 1500 }, (_, index) => index + 1));
