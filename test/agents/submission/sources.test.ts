@@ -240,6 +240,35 @@ describe('sources of a queue', () => {
     });
   });
 
+  describe('whose workers a backend rejects', () => {
+    const missing = { code: 'payload-value-missing', message: 'no image' };
+
+    it('for good, for their payload: neither the pass fails nor do later workers get fewer turns', async () => {
+      const source = wanting(requests(20));
+      const agent = agentOf([queueSource('toy', source)]);
+      queue.submit = () => ({ kind: 'rejected', permanent: true, error: missing });
+      await agent.pass();
+      expect((await parts.store.workers.byId(1))?.status).to.equal('missed');
+      source.wants = () => ({ requests: requests(20, {}, 'good'), groups: [], reasons: [] });
+      queue.submit = (worker) => {
+        sent.push(worker);
+        return { kind: 'accepted', handle: { batchID: 'b' } };
+      };
+      await agent.pass();
+      expect(sent).to.have.length(20);
+    });
+
+    it('for good, although they were counted: the pass fails, since the next one would make them again', async () => {
+      const groups = [{ requirements, count: 3 }];
+      const agent = agentOf([
+        queueSource('fill', new TestSource(() => ({ requests: [], groups, reasons: [] })), true),
+      ]);
+      queue.submit = () => ({ kind: 'rejected', permanent: true, error: missing });
+      const failure = await agent.pass().catch((error: unknown) => error);
+      expect(failure).to.have.property('code', 'submit-failed');
+    });
+  });
+
   describe('that go wrong', () => {
     const good = () => queueSource('good', wanting(requests(1, {}, 'fine')));
 
