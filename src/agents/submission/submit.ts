@@ -56,7 +56,10 @@ export class IntentSender {
     const changes = workers.map((worker) => {
       const status = ledger.live.get(worker.workerId)?.status ?? 'pending';
       const outcome = outcomes.get(worker.workerId) ?? noOutcome;
-      return submitChange(worker, status, outcome, maxAttempts, clock.now());
+      if (isCounted(worker)) return submitChange(worker, status, outcome, maxAttempts, clock.now());
+      if (outcome.kind === 'unknown') ledger.live.noteUnanswered(worker.workerId);
+      // No other worker can take its place: it waits until the backend takes it.
+      return submitChange(worker, status, outcome, Infinity, clock.now());
     });
     await ledger.change(changes);
     step('submit:after-outcome');
