@@ -97,6 +97,25 @@ describe('requests of operators on the local backend', () => {
     expect(await request(waits)).to.deep.include({ state: 'withdrawn', workers: {} });
   });
 
+  it("come before the queue's own demand, and end none of its workers", async () => {
+    site.writeQueues({ Q: { maxWorkers: 2, nQueueLimitWorker: 2, demand: 'fill' } });
+    site.start();
+    const [first, second] = await until('the queue is full', async () => {
+      const workers = await site.workers({ status: 'running' });
+      return workers.length === 2 && workers;
+    });
+    const id = idOf((await submit('--count', '2', '--', 'sleep', '1000')).stdout);
+    await until('it says why it waits', async () =>
+      (await site.run('requests')).stdout.includes('2 of maxWorkers 2 are alive'),
+    );
+    expect((await request(id)).workers).to.deep.equal({});
+    await site.run('kill', String(first?.workerID));
+    await running(id, 1);
+    await site.run('kill', String(second?.workerID));
+    await running(id, 2);
+    expect(await site.workers()).to.have.length(4);
+  });
+
   it('go on after Ctrl-C of the one who waits, who is told how to take them back', async () => {
     await started();
     const waiting = site.startWith(['--config', site.config, 'submit', 'Q', '--wait', '--', 'sleep', '1000']);
