@@ -440,6 +440,50 @@ describe('sources of third parties', () => {
     expect(await toy_?.source.told?.([], signal).catch(messageOf)).to.equal(message);
   });
 
+  for (const [what, more, code, message] of [
+    [
+      'check throws',
+      `check: () => { throw new Error('boom'); },`,
+      'plugin-failed',
+      'the check of toy failed: boom',
+    ],
+    [
+      'schema cannot be used',
+      `config: { type: 'nonsense' },`,
+      'wrong-type',
+      'the schema of these options cannot be used',
+    ],
+  ] as const)
+    it(`whose ${what} stand, and stop nothing else`, async () => {
+      const { queues, ofSettings } = await readAll(
+        { sources: { toy: { module: './toy.mjs' }, good: { module: './good.mjs' } } },
+        { Q: queue({}) },
+        { 'toy.mjs': moduleOf('toy', more), 'good.mjs': moduleOf('good', '') },
+      );
+      expect(queues).to.have.length(1);
+      expect(ofSettings.problems.map((problem) => [problem.pointer, problem.code])).to.deep.equal([
+        ['/sources/toy', code],
+      ]);
+      expect(ofSettings.problems[0]?.message).to.contain(message);
+      expect(ofSettings.sources.map(({ definition }) => definition.name)).to.deep.equal(['good']);
+    });
+
+  it('whose stands or schema for queues fails leave the other queues alone', async () => {
+    const { queues, problems, verdicts } = await readAll(
+      { sources: { toy: { module: './toy.mjs' }, odd: { module: './odd.mjs' } } },
+      { A: queue({ demand: 'toy' }), B: queue({ demand: 'odd' }), C: queue({}) },
+      {
+        'toy.mjs': moduleOf('toy', `stands: () => { throw new Error('boom'); },`),
+        'odd.mjs': moduleOf('odd', `queueConfig: { type: 'nonsense' },`),
+      },
+    );
+    expect(queues.map(({ name }) => name)).to.deep.equal(['A', 'C']);
+    expect(verdicts.find(({ name }) => name === 'A')?.standing).to.deep.equal([
+      'the source toy cannot say whether it asks for workers: boom',
+    ]);
+    expect(problems.map(({ queue: name, code }) => [name, code])).to.deep.equal([['B', 'wrong-type']]);
+  });
+
   for (const made of ['undefined', 'null', '({})', '({ wanted: 1 })'])
     it(`whose create returns ${made} stand with their problem`, async () => {
       const { queues, set } = await readAll(

@@ -4,6 +4,8 @@ import type { Reason } from '../../worker/reason.ts';
 import type { OriginFilter, OriginKey, WorkerNews } from '../../worker/news.ts';
 import type { OperatorRequest, WithdrawnRequest } from '../../worker/operator-request.ts';
 import type { Requirements } from '../../worker/worker.ts';
+import { messageOf } from '../../worker/errors.ts';
+import { problemsOf } from './checks.ts';
 import type { CheckContext, SectionDefinition } from './definition.ts';
 import type { DefinitionProblem } from './definition-problem.ts';
 import type { Host } from './context.ts';
@@ -186,9 +188,16 @@ export function defineSource<Config extends TSchema, QueueConfig extends TSchema
     everyQueue,
     usual,
     connections: () => [],
-    check: async (options, context) => (await input.check?.(options as Static<Config>, context)) ?? [],
+    check: (options, context) => problemsOf(name, () => input.check?.(options as Static<Config>, context)),
     withFiles: async (options) => options,
-    stands: (queue) => input.stands?.({ ...queue, options: queue.options as Static<QueueConfig> }) ?? [],
+    stands: (queue) => {
+      try {
+        return input.stands?.({ ...queue, options: queue.options as Static<QueueConfig> }) ?? [];
+      } catch (error) {
+        const message = `the source ${name} cannot say whether it asks for workers: ${messageOf(error)}`;
+        return [{ code: 'plugin-failed', message }];
+      }
+    },
     create: (options, host) => {
       const source = input.create(options as Static<Config>, host);
       if (!isSource(source))
