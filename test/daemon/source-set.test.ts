@@ -74,7 +74,7 @@ async function readAll(...args: Parameters<typeof write>) {
     { ...ofSettings, modules },
     { host, requests: noRequests, configDir: join(directory, 'queues') },
   );
-  return { ...result, ofSettings, set, catalogue };
+  return { ...result, ofSettings, modules, set, catalogue };
 }
 
 const short = (problems: readonly { pointer: string; code: string; message: string; line: number }[]) =>
@@ -508,16 +508,17 @@ describe('sources of third parties', () => {
     ]);
     for (const { source } of absent)
       expect(await source.told?.([], signal).catch(messageOf)).to.contain('could not be made');
-    set.use(await catalogueOf('toy'));
+    const { catalogue, ofSettings, modules } = await withSource('toy');
+    set.use(catalogue, { ...ofSettings, modules });
     set.run([config]);
     expect(set.all.find(({ kind }) => kind === 'toy')?.problem).to.equal(undefined);
   });
 });
 
-/** With a source of this name, in the module that the settings of a test name. */
-async function catalogueOf(name: string) {
+/** All that is read where the settings name this source, and its module has it. */
+function withSource(name: string) {
   const modules = { [`${name}.mjs`]: moduleOf(name, '') };
-  return (await readAll({ sources: { [name]: { module: `./${name}.mjs` } } }, {}, modules)).catalogue;
+  return readAll({ sources: { [name]: { module: `./${name}.mjs` } } }, {}, modules);
 }
 
 const section = (kind: string) => ({ name: `Plain${kind}`, module: '../backend.mjs' });
