@@ -227,14 +227,15 @@ describe('a daemon over HTTP', () => {
   it('takes a request for workers once, runs it to its end, and takes another back', async () => {
     site = new Site({
       queues: { Q: { ...two, maxWorkers: 1, demand: 'none' } },
-      settings: { http: { enabled: true, port: 0, tokenFile: 'token' } },
+      settings: { http: { enabled: true, port: 0, tokenFile: 'token', writeTokenFile: 'write-token' } },
     });
-    writeFileSync(site.path('token'), 'secret\n');
+    writeFileSync(site.path('token'), 'to-read\n');
+    writeFileSync(site.path('write-token'), 'to-write\n');
     const url = await urlOf(site.start());
     await until('the queue runs', async () => (await site.queue('Q')).reasons[0]?.code === 'demand-none');
     const ask = async (method: string, path: string, body?: object, key?: string) => {
       const headers = {
-        authorization: 'Bearer secret',
+        authorization: `Bearer ${method === 'GET' ? 'to-read' : 'to-write'}`,
         ...(body && { 'content-type': 'application/json' }),
         ...(key !== undefined && { 'idempotency-key': key }),
       };
