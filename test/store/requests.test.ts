@@ -1,5 +1,6 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect } from 'chai';
 import { copyDatabase } from '../../src/store/sqlite/backup.ts';
@@ -113,7 +114,13 @@ describe('requests of operators in the database', () => {
     await store.requests.withdraw('withdrawn', 'a mistake', 2);
     const copy = join(temporaryDirectory(), 'copy.db');
     new Database(copy).close();
+    const killed = spawnSync('true').pid;
+    writeFileSync(`${file}.backup.${killed}.x`, 'what a backup that was killed left');
+    writeFileSync(`${file}.backup.${process.pid}.x`, 'of one that runs');
     await copyDatabase(file, copy);
+    expect(readdirSync(dirname(copy))).to.deep.equal(['copy.db']);
+    const beside = readdirSync(dirname(file)).filter((name) => name.includes('.backup.'));
+    expect(beside).to.deep.equal([`thresher.db.backup.${process.pid}.x`]);
     expect(readFileSync(copy, 'latin1')).to.not.contain(secret.content);
     const restored = await openStoreBeside(copy, 'factory', 'read');
     const kept = (await restored.requests.list({ limit: 9 })).map(({ id }) => id);
