@@ -23,6 +23,12 @@ export const commandLineErrors = {
     meaning: 'Another request has the key that the asker gave, and asks for something else (409).',
     remedy: 'Take a new key for each request; only a repeated request may have the key of the first.',
   },
+  'requests-full': {
+    meaning:
+      'Too many requests wait for workers: more than 10,000, or more than 128 MiB of payloads in them (429).',
+    remedy:
+      'Ask again when some of them have their workers, ask for many workers in one request (`--count`), or withdraw requests that are needed no more.',
+  },
   'no-such-credential': {
     meaning: 'No credential, and no manager of credentials, has this name.',
     remedy: 'See `thresher credentials` for all names.',

@@ -16,6 +16,7 @@ const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
   'payload-wrong': 400,
   'payload-too-large': 413,
   'request-key-taken': 409,
+  'requests-full': 429,
   'no-such-request': 404,
   'http-write-refused': 403,
   'http-foreign-page': 403,

@@ -50,7 +50,7 @@ export interface OpenRequests {
 export interface RequestStore {
   /**
    * @returns false where a request with this key and the same content was there before; the id is that one's
-   * @throws ThresherError `request-key-taken`: one with this key asks for something else
+   * @throws ThresherError `request-key-taken`: one with this key asks for something else; `requests-full`
    */
   add(request: NewRequest, at: number): Promise<{ readonly id: string; readonly isNew: boolean }>;
   byId(id: string): Promise<RequestRecord | undefined>;

@@ -1,5 +1,6 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect } from 'chai';
 import { copyDatabase } from '../../src/store/sqlite/backup.ts';
@@ -113,7 +114,13 @@ describe('requests of operators in the database', () => {
     await store.requests.withdraw('withdrawn', 'a mistake', 2);
     const copy = join(temporaryDirectory(), 'copy.db');
     new Database(copy).close();
+    const killed = spawnSync('true').pid;
+    writeFileSync(`${file}.backup.${killed}.x`, 'what a backup that was killed left');
+    writeFileSync(`${file}.backup.${process.pid}.x`, 'of one that runs');
     await copyDatabase(file, copy);
+    expect(readdirSync(dirname(copy))).to.deep.equal(['copy.db']);
+    const beside = readdirSync(dirname(file)).filter((name) => name.includes('.backup.'));
+    expect(beside).to.deep.equal([`thresher.db.backup.${process.pid}.x`]);
     expect(readFileSync(copy, 'latin1')).to.not.contain(secret.content);
     const restored = await openStoreBeside(copy, 'factory', 'read');
     const kept = (await restored.requests.list({ limit: 9 })).map(({ id }) => id);
@@ -123,6 +130,30 @@ describe('requests of operators in the database', () => {
     ]);
     await restored.close();
   });
+
+  for (const [what, count, content] of [
+    ['10,000', 10_000, `''`],
+    ['128 MiB of payloads', 2, 'hex(zeroblob(33554432))'],
+  ] as const)
+    it(`that would make more than ${what} wait are refused, and those that are there already are not`, async () => {
+      await store.requests.add(requestOf('first', { key: 'k' }), 1);
+      const db = new Database(file);
+      db.exec(`WITH RECURSIVE n (at) AS (SELECT 2 UNION ALL SELECT at + 1 FROM n WHERE at < ${count})
+        INSERT INTO requests (id, instance, queue, count, requirements, content, parts, asked_by, creation_time)
+        SELECT 'r' || at, instance, queue, count, requirements, ${content} || ${content}, parts, asked_by, 1
+        FROM requests, n`);
+      db.close();
+      const add = (changes: Partial<NewRequest>) =>
+        store.requests.add(requestOf('more', changes), 2).then(
+          ({ isNew }) => isNew,
+          (error: unknown) => (error as ThresherError).code,
+        );
+      expect(await add({})).to.equal('requests-full');
+      expect(await store.requests.byId('more')).to.equal(undefined);
+      expect(await add({ key: 'k' })).to.equal(false);
+      await store.requests.served(['first', 'r2'], 3);
+      expect(await add({})).to.equal(true);
+    });
 
   it('are deleted when they are over, and the last of their workers is', async () => {
     await store.requests.add(requestOf('open'), 1);

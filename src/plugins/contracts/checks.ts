@@ -19,7 +19,8 @@ export async function problemsOf(
   const { signal } = new AbortController();
   try {
     const found = await withDeadline({ clock: systemClock, what, timeoutMs, signal }, async () => check());
-    if (found !== undefined && !Array.isArray(found)) throw new TypeError('it returned no list');
+    const isList = found === undefined || Array.isArray(found as unknown);
+    if (!isList) throw new TypeError('it returned no list');
     return found ?? [];
   } catch (error) {
     const code: ErrorCode = error instanceof ThresherError ? error.code : 'plugin-failed';

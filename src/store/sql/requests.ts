@@ -1,6 +1,6 @@
 import { createHash, randomBytes, scrypt } from 'node:crypto';
 import { promisify } from 'node:util';
-import { type RawBuilder, sql } from 'kysely';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { ThresherError } from '../../worker/errors.ts';
 import { type OperatorRequest, operatorKind, type WithdrawnRequest } from '../../worker/operator-request.ts';
 import { partsOf, type Payload, type PayloadPart } from '../../worker/payload.ts';
@@ -8,7 +8,7 @@ import { isFinal, type WorkerStatus, workerStatuses } from '../../worker/status.
 import type { Requirements } from '../../worker/worker.ts';
 import type { NewRequest, OpenRequests, RequestFilter, RequestRecord, RequestStore } from '../requests.ts';
 import { toRecord, type WorkerRecord } from '../rows.ts';
-import type { RequestsTable } from '../tables.ts';
+import type { RequestsTable, Tables } from '../tables.ts';
 import type { FactoryRows } from './open-database.ts';
 import { inTransaction } from './transaction.ts';
 
@@ -29,6 +29,8 @@ function workersOfRequest(what: RawBuilder<unknown>) {
   return sql`SELECT ${what} FROM workers WHERE workers.instance = requests.instance
     AND workers.origin_kind = ${sql.lit(operatorKind)} AND workers.origin_uid = requests.id`;
 }
+/** Requests that may wait for workers at once. */
+const mostOpen = { requests: 10_000, bytes: 128 * 1024 * 1024 };
 
 export class SqlRequestStore implements RequestStore {
   readonly #rows: FactoryRows;
@@ -56,14 +58,16 @@ export class SqlRequestStore implements RequestStore {
     };
     // Secrets of other requests that move to another page must not stay behind in the former one.
     const added = await inTransaction(db, (tx) =>
-      dialect.erasing(tx, () =>
-        tx
+      dialect.erasing(tx, async () => {
+        const inserted = await tx
           .insertInto('requests')
           .values(row)
           .onConflict((conflict) => conflict.columns(['instance', 'key']).doNothing())
           .returning('id')
-          .execute(),
-      ),
+          .execute();
+        if (inserted.length > 0) await this.#requireRoom(tx);
+        return inserted;
+      }),
     );
     if (added.length > 0 || key === undefined) return { id, isNew: true };
     const before = await db
@@ -209,6 +213,17 @@ export class SqlRequestStore implements RequestStore {
       AND NOT EXISTS (SELECT 1 FROM workers WHERE workers.instance = requests.instance
         AND workers.origin_kind = ${operatorKind} AND workers.origin_uid = requests.id)`.execute(db);
     return Number(numAffectedRows);
+  }
+
+  /** The daemon keeps open requests in memory, with their content. @throws ThresherError `requests-full` */
+  async #requireRoom(tx: Kysely<Tables>): Promise<void> {
+    const { rows } = await sql<{ requests: number; bytes: number }>`
+      SELECT count(*) AS requests, coalesce(sum(octet_length(content)), 0) AS bytes FROM requests
+      WHERE instance = ${this.#rows.instance} AND served_time IS NULL AND withdrawn_time IS NULL`.execute(tx);
+    const [{ requests, bytes } = { requests: 0, bytes: 0 }] = rows;
+    if (requests <= mostOpen.requests && bytes <= mostOpen.bytes) return;
+    const message = `with this request ${requests} requests, with ${bytes} bytes of payloads, would wait for workers; at most ${mostOpen.requests}, with ${mostOpen.bytes} bytes, may wait`;
+    throw new ThresherError('requests-full', message);
   }
 
   async #shown(rows: readonly ShownRow[]): Promise<RequestRecord[]> {

@@ -1,4 +1,6 @@
-import { renameSync, rmSync, writeFileSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { ThresherError } from '../../worker/errors.ts';
 import { filesOf } from './files.ts';
@@ -15,6 +17,20 @@ const allPages = 0x7fffffff;
  * @throws ThresherError `backup-failed`; `store-missing`, `store-newer`, `store-corrupt` for what is to be copied
  */
 export async function copyDatabase(file: string, copy: string): Promise<number> {
+  removeLeftOvers(file);
+  const raw = `${file}.backup.${process.pid}.${randomUUID()}`;
+  try {
+    await copyRaw(file, raw);
+    const workers = makeRestorable(raw, file);
+    rewrite(raw, copy);
+    return workers;
+  } finally {
+    for (const one of filesOf(raw)) rmSync(one, { force: true });
+  }
+}
+
+/** The raw copy has secrets, also in the room between rows. It stays beside the database, where a kill may leave it. */
+async function copyRaw(file: string, raw: string): Promise<void> {
   const source = openReadOnly(file);
   try {
     const version = versionOf(source);
@@ -25,13 +41,29 @@ export async function copyDatabase(file: string, copy: string): Promise<number> 
       const message = `${file} was written by a newer version of thresher (it has ${version.unknown.join(', ')})`;
       throw new ThresherError('store-newer', message, { file, unknown: version.unknown });
     }
-    await source.backup(copy, { progress: () => allPages });
+    // A file of the owner alone: SQLite would make one that others can read.
+    writeFileSync(raw, '', { mode: 0o600, flag: 'wx' });
+    await source.backup(raw, { progress: () => allPages });
   } finally {
     source.close();
   }
-  const { workers, hadSecrets } = makeRestorable(copy, file);
-  if (hadSecrets) rewrite(copy);
-  return workers;
+}
+
+/** Removes raw copies of backups that were killed. */
+function removeLeftOvers(file: string): void {
+  const start = `${basename(file)}.backup.`;
+  for (const name of readdirSync(dirname(file)).filter((one) => one.startsWith(start))) {
+    const [pid] = name.slice(start.length).split('.');
+    if (!isRunning(Number(pid))) rmSync(join(dirname(file), name), { force: true });
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
 }
 
 /**
@@ -39,17 +71,13 @@ export async function copyDatabase(file: string, copy: string): Promise<number> 
  * out and be over since, so its restored row would start it a second time; what is alive of them is adopted by its mark. So
  * with commands that were open.
  */
-function makeRestorable(
-  copy: string,
-  file: string,
-): { readonly workers: number; readonly hadSecrets: boolean } {
+function makeRestorable(copy: string, file: string): number {
   const db = new Database(copy, { timeout: busyTimeout });
   try {
     // One file, which is read without writing others beside it.
     db.pragma('journal_mode = DELETE');
     const names = db.prepare(`SELECT name FROM sqlite_master WHERE type = 'table'`).pluck().all();
     const tables = new Set(names);
-    const hadSecrets = mayHaveSecrets(db, tables);
     db.transaction(() => {
       // A database of an earlier version has none of these.
       if (tables.has('payloads')) db.exec('UPDATE payloads SET secret = NULL');
@@ -76,34 +104,18 @@ function makeRestorable(
         damages,
       });
     }
-    const workers = db.prepare('SELECT count(*) FROM workers').pluck().get() as number;
-    return { workers, hadSecrets };
+    return db.prepare('SELECT count(*) FROM workers').pluck().get() as number;
   } finally {
     db.close();
   }
 }
 
-/** Whether the database has, or may have had, a payload: SQLite keeps the last id that it gave out to one. */
-function mayHaveSecrets(db: Database.Database, tables: ReadonlySet<unknown>): boolean {
-  const asked = tables.has('requests') && db.prepare('SELECT 1 FROM requests LIMIT 1').get() !== undefined;
-  const given = db.prepare(`SELECT 1 FROM sqlite_sequence WHERE name = 'payloads'`).get() !== undefined;
-  return asked || given;
-}
-
-/** Writes a copy anew. Its pages may hold secrets in the room between rows, where deleted ones were; the new file has the rows alone. */
-function rewrite(copy: string): void {
-  const clean = `${copy}.clean`;
-  // An empty file of the owner alone: SQLite would make one that others can read.
-  writeFileSync(clean, '', { mode: 0o600, flag: 'wx' });
+/** Writes the rows of the raw copy into the empty file `copy`, and nothing of the room between them, where deleted ones were. */
+function rewrite(raw: string, copy: string): void {
+  const db = new Database(raw, { timeout: busyTimeout });
   try {
-    const db = new Database(copy, { timeout: busyTimeout });
-    try {
-      db.prepare('VACUUM INTO ?').run(clean);
-    } finally {
-      db.close();
-    }
-    renameSync(clean, copy);
+    db.prepare('VACUUM INTO ?').run(copy);
   } finally {
-    for (const file of filesOf(clean)) rmSync(file, { force: true });
+    db.close();
   }
 }
