@@ -54,8 +54,8 @@ _thresher() {
     'thresher kill:'--queue) _thresher_ask queues ;;
     'thresher kill:'--status) _thresher_list pending submitted idle ready running finished failed cancelled missed ;;
     'thresher submit:'--count) : ;;
-    'thresher submit:'--file) : ;;
-    'thresher submit:'--secret-file) : ;;
+    'thresher submit:'--file) compopt -o default ;;
+    'thresher submit:'--secret-file) compopt -o default ;;
     'thresher submit:'--env) : ;;
     'thresher submit:'--value) : ;;
     'thresher submit:'--output) _thresher_words table json ;;
@@ -95,7 +95,7 @@ _thresher() {
     'thresher logs:') if [[ $cur == -* ]]; then _thresher_words --follow --stderr --job-log --tail -h --help --config --state-dir --output; else _thresher_ask workers; fi ;;
     'thresher kill:') if [[ $cur == -* ]]; then _thresher_words --queue --status -h --help --config --state-dir --output; else _thresher_ask workers; fi ;;
     'thresher submit:') if [[ $cur == -* ]]; then _thresher_words --count --file --secret-file --env --value --wait --follow --output -h --help --config --state-dir; else _thresher_ask queues; fi ;;
-    'thresher requests:') if [[ $cur == -* ]]; then _thresher_words --queue --limit --output -h --help --config --state-dir; else _thresher_ask requests; fi ;;
+    'thresher requests:') if [[ $cur == -* ]]; then _thresher_words --queue --waiting --limit --output -h --help --config --state-dir; else _thresher_ask requests; fi ;;
     'thresher withdraw:') if [[ $cur == -* ]]; then _thresher_words --reason -h --help --config --state-dir --output; else _thresher_ask requests; fi ;;
     'thresher pause:') if [[ $cur == -* ]]; then _thresher_words --reason -h --help --config --state-dir --output; else _thresher_ask queues; fi ;;
     'thresher resume:') if [[ $cur == -* ]]; then _thresher_words -h --help --config --state-dir --output; else _thresher_ask queues; fi ;;

@@ -64,7 +64,7 @@ const harvesterFile: readonly string[] = [
   'refuses to guess.',
   '',
   "- Sections and keys are those above; thresher's own, `master.stateDir` or `[http]`, can stand in the file as well: Harvester ignores",
-  '  unknown keys.',
+  '  unknown keys. `sources` needs a thresher.yaml: its options have no form here, and a warning says so.',
   "- The grammar is that of Python's `configparser`: comments on lines of their own, values that go on in indented lines,",
   '  `%(name)s` and `%%`, `[DEFAULT]`. thresher refuses files that Python refuses: a section or key twice, a key without a value.',
   '- A variable replaces the whole value that begins with `$`: `$HOME/state` names the variable `HOME/state`, and in',
@@ -286,8 +286,9 @@ function configurationPage(): string {
   ].join('\n');
 }
 
-function sourceLines({ name, everyQueue, config, queueConfig }: SourceDefinition): string[] {
-  const about = everyQueue ? ['thresher asks it about every queue.', ''] : [];
+function sourceLines({ name, description, everyQueue, config, queueConfig }: SourceDefinition): string[] {
+  const every = everyQueue ? ' thresher asks it about every queue.' : '';
+  const about = [`${description}${every}`, ''];
   const optionsOf = (schema: unknown, title: string) =>
     Object.keys((schema as Schema).properties ?? {}).length === 0
       ? []

@@ -26,7 +26,7 @@ export interface PassEnded {
 /**
  * All that agents tell: to the loops that it wakes, to metrics, to the watchdog. Events are for those who may miss one. A
  * crash loses them, and a listener's failure stops nothing. So a queue's report is no event (its failure is one of the pass),
- * nor are the steps at which tests stop a daemon, nor the hook that opens the HTTP server and may refuse the start.
+ * nor are the steps at which tests stop a daemon, nor the services beside the loops, which may refuse the start.
  */
 export interface FactoryEvents {
   /** One transaction's changes of status. */

@@ -1,7 +1,9 @@
 import type { Command } from 'commander';
 import { runningDaemon } from '../daemon/lock.ts';
-import { type RequestView, requestView, withoutDemand } from '../daemon/request-view.ts';
-import { queueViews, type QueueView, workerView } from '../daemon/view.ts';
+import { readRequestReasons, type WhyWaiting } from '../daemon/request-file.ts';
+import { type RequestView, requestView, whyRequestWaits } from '../daemon/request-view.ts';
+import { daemonDown, workerView } from '../daemon/view.ts';
+import type { QueueReport } from '../store/queues.ts';
 import type { RequestRecord } from '../store/requests.ts';
 import type { Store } from '../store/store.ts';
 import { similar } from '../util/nearest.ts';
@@ -13,7 +15,7 @@ import { type Column, oneLine, type OutputFormat, outputOption, printJson, print
 import { whyNoMore } from './queues.ts';
 import { countArgument, workerColumns } from './workers.ts';
 
-/** A request, and why it waits: the words of `thresher queues`. */
+/** A request, and why it waits. */
 interface Shown extends RequestView {
   readonly why: string | null;
 }
@@ -34,6 +36,7 @@ const shownWorkers = 100;
 
 interface RequestsOptions {
   readonly queue?: string;
+  readonly waiting?: true;
   readonly limit: number;
   readonly output: OutputFormat;
 }
@@ -43,14 +46,21 @@ export function addRequests(command: Command, environment: Environment): void {
   command
     .argument('[request]', 'id of a request: show it with its workers')
     .option('--queue <queue>', 'only requests to this queue')
+    .option('--waiting', 'only those that lack workers')
     .option('--limit <n>', 'at most this many', countArgument, 50)
     .addOption(outputOption())
-    .action(async (id: string | undefined, { queue, limit, output }: RequestsOptions) => {
+    .action(async (id: string | undefined, { queue, waiting, limit, output }: RequestsOptions) => {
       await withStore(command.optsWithGlobals<GlobalOptions>(), 'read', async ({ store, dir }) => {
         const records =
-          id === undefined ? await store.requests.list({ queue, limit }) : [await findRequest(store, id)];
-        const queues = await queueViews(store, runningDaemon(dir));
-        const shown = records.map((record) => withReason(record, queues));
+          id === undefined
+            ? await store.requests.list({ queue, open: waiting, limit })
+            : [await findRequest(store, id)];
+        const known = {
+          isRunning: runningDaemon(dir) !== undefined,
+          queues: await store.queues.all(),
+          own: readRequestReasons(dir),
+        };
+        const shown = records.map((record) => withReason(record, known));
         if (id === undefined) {
           if (output === 'json') printJson(out, shown);
           else printTable(out, columns, shown);
@@ -81,12 +91,19 @@ export async function findRequest(store: Store, id: string): Promise<RequestReco
   throw new ThresherError('no-such-request', `there is no request ${id}${hint}`);
 }
 
-function withReason(record: RequestRecord, queues: readonly QueueView[]): Shown {
+/** What the last daemon left in the state directory. */
+interface Known {
+  readonly isRunning: boolean;
+  readonly queues: readonly QueueReport[];
+  readonly own: WhyWaiting;
+}
+
+function withReason(record: RequestRecord, { isRunning, queues, own }: Known): Shown {
   const view = requestView(record);
-  const queue = queues.find(({ name }) => name === record.queue);
   if (view.state !== 'waiting') return { ...view, why: null };
-  if (queue === undefined) return { ...view, why: `there is no queue ${record.queue}` };
-  return { ...view, why: whyNoMore({ reasons: withoutDemand(queue.reasons) }) };
+  const queue = queues.find((report) => report.queue === record.queue);
+  const reasons = whyRequestWaits(record, queue, own(record));
+  return { ...view, why: whyNoMore({ reasons: isRunning ? reasons : [daemonDown, ...reasons] }) };
 }
 
 function workersText(workers: RequestView['workers']): string {

@@ -1,14 +1,15 @@
 import type { Command } from 'commander';
-import { viewCredentials } from '../daemon/credentials/credential-view.ts';
+import { type CredentialViewOptions, viewCredentials } from '../daemon/credentials/credential-view.ts';
 import { type Configuration, readConfiguration } from '../daemon/configuration.ts';
 import { isTrouble } from '../daemon/every-code.ts';
 import { type Holder, runningDaemon } from '../daemon/lock.ts';
 import { openBesideDaemon } from '../daemon/reader.ts';
-import { requestView } from '../daemon/request-view.ts';
 import { readServices } from '../daemon/services/service-file.ts';
 import { stateDirAt } from '../daemon/state-dir.ts';
 import { type QueueView, queueViews } from '../daemon/view.ts';
+import { sourcesOf } from '../config/queues/sources.ts';
 import { isError } from '../config/settings/settings.ts';
+import { placed } from '../daemon/reports/queue-reports.ts';
 import { isoTime } from '../util/clock.ts';
 import { OperatorFiles } from '../util/operator-files.ts';
 import { toReason } from '../worker/errors.ts';
@@ -49,9 +50,6 @@ interface Status {
   readonly troubles: readonly Trouble[];
 }
 
-/** Requests that are looked at. */
-const mostRequests = 1000;
-
 export function addStatus(command: Command, environment: Environment): void {
   command.addOption(outputOption()).action(async ({ output }: { output: OutputFormat }) => {
     const { config, stateDir } = command.optsWithGlobals<GlobalOptions>();
@@ -60,7 +58,7 @@ export function addStatus(command: Command, environment: Environment): void {
     const { settings, queueFile, problems } = read;
     if (settings === undefined || queueFile === undefined)
       throw new MistakesInFiles(problems.filter(isError));
-    const status = await statusOf({ ...read, settings, queueFile }, environment);
+    const status = await statusOf({ settings, queueFile }, environment, files);
     if (output === 'json') printJson(environment.out, [status]);
     else environment.out.write(`${textOf(status).join('\n')}\n`);
   });
@@ -68,7 +66,11 @@ export function addStatus(command: Command, environment: Environment): void {
 
 type Readable = { readonly [Key in 'settings' | 'queueFile']: NonNullable<Configuration[Key]> };
 
-async function statusOf({ settings, queueFile }: Readable, environment: Environment): Promise<Status> {
+async function statusOf(
+  { settings, queueFile }: Readable,
+  environment: Environment,
+  files: OperatorFiles,
+): Promise<Status> {
   const { clock, random } = environment;
   const dir = stateDirAt(settings.stateDir);
   const holder = runningDaemon(dir);
@@ -76,9 +78,14 @@ async function statusOf({ settings, queueFile }: Readable, environment: Environm
   const services = holder === undefined ? [] : readServices(dir);
   const { signal } = new AbortController();
   const asked = { settings, queueFile, clock, random, log: noLog, signal };
-  const credentials = await viewCredentials(asked).catch(() => []);
+  const { credentials, unseen } = await credentialsOf(asked);
+  const sources = await sourcesOf(settings, queueFile.catalogue, files);
   const troubles: Trouble[] = [
     ...stored.troubles,
+    ...unseen,
+    ...sources.problems
+      .filter(isError)
+      .map((problem) => ({ where: 'settings', code: problem.code, message: placed(problem) })),
     ...stored.queues.flatMap(({ name, reasons }) =>
       reasons
         .filter((reason) => isTrouble(reason) && reason.code !== 'daemon-not-running')
@@ -93,10 +100,10 @@ async function statusOf({ settings, queueFile }: Readable, environment: Environm
       })),
     ...credentials
       .filter(({ state }) => state !== 'good')
-      .map(({ name, state, message }) => ({
+      .map(({ name, state, message, expires }) => ({
         where: `credential ${name}`,
-        code: state === 'bad' ? 'credential-bad' : 'credential-ending',
-        message: message ?? `it is ${state}`,
+        code: credentialCodes[state],
+        message: message ?? `it ends at ${expires ?? 'an unknown time'}`,
       })),
   ];
   return {
@@ -121,16 +128,33 @@ interface Stored {
   readonly troubles: readonly Trouble[];
 }
 
+/** The code of a credential's trouble, by its state. */
+const credentialCodes = {
+  good: '',
+  soon: 'credential-soon',
+  ending: 'credential-ending',
+  bad: 'credential-bad',
+} as const;
+
+/** Credentials that cannot be looked at are a trouble. */
+async function credentialsOf(asked: CredentialViewOptions) {
+  try {
+    return { credentials: await viewCredentials(asked), unseen: [] };
+  } catch (error) {
+    const { code, message } = toReason(error);
+    return { credentials: [], unseen: [{ where: 'credentials', code, message }] };
+  }
+}
+
 /** A database that cannot be read is one of the troubles. */
 async function whatIsStored({ settings }: Readable, holder: Holder | 'unknown' | undefined): Promise<Stored> {
   const nothing = { hasRun: false, queues: [], waitingRequests: 0, troubles: [] };
   try {
     const { store } = await openBesideDaemon(settings, 'read');
     try {
-      const requests = await store.requests.list({ limit: mostRequests });
-      const waiting = requests.filter((request) => requestView(request).state === 'waiting');
+      const waitingRequests = await store.requests.countOpen();
       const queues = await queueViews(store, holder);
-      return { hasRun: true, queues, waitingRequests: waiting.length, troubles: [] };
+      return { hasRun: true, queues, waitingRequests, troubles: [] };
     } finally {
       await store.close();
     }
@@ -176,7 +200,11 @@ function textOf(status: Status): string[] {
   const section = (lines: readonly string[], rows: number) => (rows === 0 ? [] : ['', ...lines]);
   return [
     oneLine(`daemon ${state}${about}, on ${stateDir}`),
-    ...(waitingRequests === 0 ? [] : [`${waitingRequests} requests wait: thresher requests`]),
+    ...(waitingRequests === 0
+      ? []
+      : [
+          `${waitingRequests} ${waitingRequests === 1 ? 'request waits' : 'requests wait'}: thresher requests --waiting`,
+        ]),
     ...section(formatTable(shortQueueColumns, queues), queues.length),
     ...section(formatTable(serviceColumns, services), services.length),
     ...section(formatTable(credentialColumns, credentials), credentials.length),

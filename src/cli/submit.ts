@@ -53,10 +53,11 @@ export function addSubmit(command: Command, environment: Environment): void {
       const files = new OperatorFiles({ clock: environment.clock });
       const payload = await payloadOf(options, argv, files);
       await withStore(command.optsWithGlobals<GlobalOptions>(), 'write', async (opened) => {
-        const { store } = opened;
+        const { store, dir } = opened;
         const { clock, random } = environment;
+        const isRunning = runningDaemon(dir) !== undefined;
         const input = { queue, count: options.count, payload };
-        const request = newRequest(input, 'command-line', await store.queues.all(), random);
+        const request = newRequest(input, 'command-line', await store.queues.all(), random, isRunning);
         await store.requests.add(request, clock.now());
         await tell(request.id, opened, options, environment);
       });

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { runningDaemon } from '../daemon/lock.ts';
 import { logReaderOf } from '../daemon/log-reader.ts';
-import { livingOf, withoutDemand } from '../daemon/request-view.ts';
+import { readRequestReasons } from '../daemon/request-file.ts';
+import { livingOf, whyRequestWaits } from '../daemon/request-view.ts';
 import type { StateDir } from '../daemon/state-dir.ts';
 import type { LoadedSettings } from '../config/settings/settings.ts';
 import type { RequestRecord } from '../store/requests.ts';
@@ -48,18 +49,17 @@ export function exitStatusOf(
  */
 export async function untilEnded(
   id: string,
-  { store, dir }: Opened,
-  { clock, err }: Environment,
+  opened: Opened,
+  environment: Environment,
   signal: AbortSignal,
 ): Promise<readonly WorkerRecord[] | undefined> {
-  let told = '';
+  const { store } = opened;
+  const tell = teller(opened, environment);
   while (!signal.aborted) {
     const request = await found(store, id);
     if (isOver(request)) return store.requests.workersOf(id, mostWorkers);
-    const why = isComplete(request) ? '' : await whyWaiting(request, store, dir);
-    if (why !== told && why !== '') err.write(`thresher: waiting: ${oneLine(why)}\n`);
-    told = why;
-    await clock.sleep(interval, signal);
+    await tell(request);
+    await environment.clock.sleep(interval, signal);
   }
   return undefined;
 }
@@ -75,6 +75,7 @@ export async function followRequest(
   const { clock, random, out, err } = environment;
   const files = new OperatorFiles({ clock });
   const shown = new Set<number>();
+  const tell = teller(opened, environment);
   while (!signal.aborted) {
     const request = await found(store, id);
     const workers = await store.requests.workersOf(id, mostWorkers);
@@ -83,6 +84,7 @@ export async function followRequest(
     );
     if (next === undefined) {
       if (isOver(request)) return;
+      await tell(request);
       await clock.sleep(interval, signal);
       continue;
     }
@@ -120,10 +122,20 @@ function isOver(request: RequestRecord): boolean {
   return (isComplete(request) || request.withdrawnTime !== null) && livingOf(request) === 0;
 }
 
-async function whyWaiting({ queue }: RequestRecord, store: Store, dir: StateDir): Promise<string> {
+/** Says why a request lacks workers, whenever that changes. */
+function teller({ store, dir }: Opened, { err }: Environment): (request: RequestRecord) => Promise<void> {
+  let told = '';
+  return async (request) => {
+    const why = isComplete(request) ? '' : await whyWaiting(request, store, dir);
+    if (why !== told && why !== '') err.write(`thresher: waiting: ${oneLine(why)}\n`);
+    told = why;
+  };
+}
+
+async function whyWaiting(request: RequestRecord, store: Store, dir: StateDir): Promise<string> {
   if (runningDaemon(dir) === undefined) return 'no daemon is running: this will be done when it starts';
-  const reports = await store.queues.all();
-  return weightiest(withoutDemand(reports.find((report) => report.queue === queue)?.reasons ?? []));
+  const queue = (await store.queues.all()).find((report) => report.queue === request.queue);
+  return weightiest(whyRequestWaits(request, queue, readRequestReasons(dir)(request)));
 }
 
 /** Asked anew: it changes during a pause. */

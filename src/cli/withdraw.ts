@@ -18,9 +18,9 @@ export function addWithdraw(command: Command, environment: Environment): void {
         const ends = living === 0 ? 'it has no living workers' : `${living} of its workers are being ended`;
         const later =
           living > 0 && runningDaemon(dir) === undefined ? ' when a daemon starts: none is running' : '';
-        environment.out.write(
-          done ? `request ${id} is withdrawn: ${ends}${later}\n` : `request ${id} was withdrawn before\n`,
-        );
+        const before =
+          record.withdrawnTime === null ? 'is over: it has had its workers' : 'was withdrawn before';
+        environment.out.write(`request ${id} ${done ? `is withdrawn: ${ends}${later}` : before}\n`);
       });
     });
 }

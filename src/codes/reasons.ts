@@ -20,6 +20,11 @@ export const reasons = {
     remedy:
       'See the message for the fault and for the manager that renews the credential; `thresher credentials` shows all credentials.',
   },
+  'credential-soon': {
+    meaning: 'A credential ends within `credmanager.warnLifetime`. It holds nothing back yet.',
+    remedy: 'Renew the credential. `thresher credentials` shows its manager.',
+    note: true,
+  },
   'credential-ending': {
     meaning: 'A credential that the queue needs ends before `credmanager.minLifetime`, or has ended.',
     remedy: 'Renew the credential; submission goes on at once. `thresher credentials` shows its manager.',

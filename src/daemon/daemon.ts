@@ -21,11 +21,13 @@ import type { Events } from '../util/events.ts';
 import { OperatorFiles } from '../util/operator-files.ts';
 import { within } from '../util/within.ts';
 import { workerIdFloor } from '../worker/identity.ts';
+import { operatorKind } from '../worker/operator-request.ts';
 import { Assembly } from './assembly.ts';
 import { stuckAfter } from './queue-loops.ts';
 import { readForRun } from './configuration.ts';
 import { Credentials } from './credentials/credentials.ts';
 import { OperatorDesk } from './operator-desk.ts';
+import { RequestFile } from './request-file.ts';
 import type { DaemonParts } from './daemon-options.ts';
 import { FileWatch } from './file-watch.ts';
 import { type Lock, takeLock } from './lock.ts';
@@ -51,6 +53,8 @@ export interface DaemonOptions extends DaemonParts {
 
 /** How long a stop waits for the last writes, ms. */
 const lastWait = 2000;
+/** Passes of loops look at the services, at least so far apart, ms. */
+const serviceInterval = 5000;
 /** How long a changed file must stay as it is before it is read, ms: half of it may still be on its way. */
 const settleTime = 500;
 
@@ -76,6 +80,7 @@ export class Daemon {
   #wiring: Wiring | undefined;
   #services: ServiceSet | undefined;
   readonly #serviceFile: ServiceFile;
+  readonly #requestFile: RequestFile;
   readonly #waiting = new WaitingBoard();
   #logs: LogReaders | undefined;
   #reloads: Promise<void> = Promise.resolve();
@@ -130,6 +135,11 @@ export class Daemon {
       files: this.#files,
     });
     this.#serviceFile = new ServiceFile(dir, log);
+    this.#requestFile = new RequestFile(dir, {
+      clock,
+      log,
+      waiting: () => this.#waiting.allOf(operatorKind),
+    });
     this.#lock = lock;
     this.#store = store;
     this.#loops = new LoopSet({ clock, random, log, events: this.events });
@@ -139,6 +149,7 @@ export class Daemon {
       clock,
       random,
       reports: () => store.queues.all(),
+      why: (queue, id) => this.#waiting.reasonsOf(queue, operatorKind, id),
       wakeSubmitter: (queue) => {
         this.#loops.wake('submit', queue);
       },
@@ -148,6 +159,15 @@ export class Daemon {
     });
     this.events.on('writtenElsewhere', () => {
       this.operatorDesk.changed().catch(() => undefined);
+    });
+    let servicesLookedAt = -Infinity;
+    this.events.on('passEnded', ({ loop }) => {
+      if (loop.startsWith('submit ')) this.#requestFile.changed();
+      // A loop that is stuck tells nothing: the others' passes look at it.
+      const now = clock.monotonic();
+      if (now - servicesLookedAt < serviceInterval) return;
+      servicesLookedAt = now;
+      this.#services?.changed();
     });
     this.#ledger = new Ledger(store, clock, log, this.events);
     this.#writer = new ObservationWriter(this.#ledger, clock, log, this.events);
@@ -211,6 +231,7 @@ export class Daemon {
     await this.#services?.stop(end);
     await within(clock, lastWait, this.#writer.flushed());
     await within(clock, lastWait, this.#serviceFile.written());
+    await within(clock, lastWait, this.#requestFile.stop());
     await this.#store.close();
     this.#lock.release();
     log.info('stopped');
@@ -261,7 +282,7 @@ export class Daemon {
     const { queueFile, catalogue, sources } = read;
     logProblems(log, queueFile);
     for (const problem of sources.problems) logProblem(log, problem);
-    wiring.use(catalogue, { sources: sources.sources, modules: sourceModulesOf(settings) });
+    wiring.use(catalogue, { ...sources, modules: sourceModulesOf(settings) });
     await this.#services?.reload(read);
     logReload(log, queueFile, cause);
   }
@@ -304,7 +325,7 @@ export class Daemon {
       maxStatusAge,
       stateDir: settings.stateDir,
       logServer: logServerOf(settings.values),
-      sources: { sources: sources.sources, modules: sourceModulesOf(settings) },
+      sources: { ...sources, modules: sourceModulesOf(settings) },
       configDir: dirname(settings.queueFile),
     });
     const parts = { settings: settings.values, context, writer: this.#writer, wiring: this.#wiring };

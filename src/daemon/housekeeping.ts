@@ -13,8 +13,10 @@ export interface Housekept extends Pick<CommandTargets, 'queues' | 'leads'> {
   reconcilers(): readonly ReconcilerAgent[];
 }
 
-/** How often the database is asked for commands, ms. */
-const commandInterval = 300;
+/** How often thresher looks whether an operator left something, ms: the look costs microseconds, and no query. */
+const commandInterval = 50;
+/** So long an `Idempotency-Key` counts at least, ms. */
+const keyTime = 7 * 24 * hour;
 
 /** Makes the loop that carries out what operators ask. */
 export function makeCommandLoop(parts: LoopParts, kept: Housekept): CommandAgent {
@@ -69,7 +71,8 @@ export function makePruneLoop(parts: LoopParts, pruning: Pruning): void {
       progress.made();
       await pruner.pass(signal);
       // Those whose workers were deleted, now or before.
-      await context.store.requests.prune(context.clock.now() - settings.sweeper.keepRows * hour);
+      const now = context.clock.now();
+      await context.store.requests.prune(now - settings.sweeper.keepRows * hour, now - keyTime);
     },
   });
 }

@@ -6,6 +6,7 @@ import { mostWorkers } from '../worker/operator-request.ts';
 import { requirePayload } from '../worker/payload-check.ts';
 import { partsOf } from '../worker/payload.ts';
 import type { Requirements } from '../worker/worker.ts';
+import { withoutConfig } from './request-view.ts';
 
 /** A request as somebody typed or sent it. */
 export interface RequestInput {
@@ -19,11 +20,8 @@ export interface RequestInput {
 
 type Report = Pick<QueueReport, 'queue' | 'queueStatus' | 'reasons'>;
 
-/** States of a queue in which it has no configuration to make workers of. */
-const withoutConfig = ['refused', 'incomplete', 'removed'];
-
 /**
- * A request with an id of its own, checked.
+ * A request with an id of its own, checked. The reports are those of the last daemon where none is running.
  * @throws ThresherError `no-such-queue`, `request-wrong`, `payload-wrong`, `payload-too-large`
  */
 export function newRequest(
@@ -31,9 +29,10 @@ export function newRequest(
   by: AskedBy,
   reports: readonly Report[],
   random: () => number,
+  isRunning = true,
 ): NewRequest {
   const { queue, count, requirements = {}, payload = {}, key } = input;
-  requireQueueToAsk(queue, reports);
+  requireQueueToAsk(queue, reports, isRunning);
   if (!Number.isInteger(count) || count < 1 || count > mostWorkers) {
     const message = `the count is ${count}; it must be a whole number from 1 to ${mostWorkers}`;
     throw new ThresherError('request-wrong', message);
@@ -48,19 +47,20 @@ export function newRequest(
   return key === undefined ? filled : { ...filled, key };
 }
 
-function requireQueueToAsk(queue: string, reports: readonly Report[]): void {
+function requireQueueToAsk(queue: string, reports: readonly Report[], isRunning: boolean): void {
+  const asOf = isRunning ? '' : ', as far as the last daemon knew';
   const names = reports.map((report) => report.queue);
   const report = reports.find((one) => one.queue === queue);
   if (report === undefined) {
     const near = similar(queue, names);
     const hint =
       near.length > 0 ? `did you mean ${near.join(', ')}?` : `there are ${names.join(', ') || 'none'}`;
-    throw new ThresherError('no-such-queue', `there is no queue ${queue}; ${hint}`);
+    throw new ThresherError('no-such-queue', `there is no queue ${queue}${asOf}; ${hint}`);
   }
   const { queueStatus, reasons } = report;
   if (!withoutConfig.includes(queueStatus)) return;
   const why = reasons[0] === undefined ? '' : `: ${reasons[0].message}`;
-  throw new ThresherError('request-wrong', `the queue ${queue} is ${queueStatus}${why}`);
+  throw new ThresherError('request-wrong', `the queue ${queue} is ${queueStatus}${asOf}${why}`);
 }
 
 /** Unique for good, since no origin gets two workers: 60 bits of chance. */

@@ -2,6 +2,7 @@ import type { OperatorRequests } from '../plugins/contracts/index.ts';
 import type { QueueReport } from '../store/queues.ts';
 import type { AskedBy, RequestStore } from '../store/requests.ts';
 import type { Clock } from '../util/clock.ts';
+import type { Reason } from '../worker/reason.ts';
 import type { OperatorRequest, WithdrawnRequest } from '../worker/operator-request.ts';
 import { newRequest, type RequestInput } from './new-request.ts';
 
@@ -13,6 +14,8 @@ export interface OperatorDeskParts {
   reports(): Promise<readonly QueueReport[]>;
   /** Asks for a pass of this queue. */
   wakeSubmitter(queue: string): void;
+  /** Why this request waits, as the last pass of its queue left it. */
+  why(queue: string, id: string): readonly Reason[];
   /** The requests could not be read: they are read again at the next pass. */
   failed(error: unknown): void;
 }
@@ -58,11 +61,16 @@ export class OperatorDesk implements OperatorRequests {
     return added;
   }
 
-  /** @returns false where it was taken back before */
+  /** @returns false where it was taken back before, or is over */
   async withdraw(id: string, reason: string): Promise<boolean> {
     const done = await this.#parts.store.withdraw(id, reason, this.#parts.clock.now());
     if (done) await this.changed();
     return done;
+  }
+
+  /** Why this request waits, as far as a pass of its queue has said it. */
+  reasonsOf({ queue, id }: Pick<OperatorRequest, 'queue' | 'id'>): readonly Reason[] {
+    return this.#parts.why(queue, id);
   }
 
   async open(queue: string): Promise<readonly OperatorRequest[]> {

@@ -61,7 +61,27 @@ function time(ms: number | null): string | null {
   return ms === null ? null : isoTime(ms);
 }
 
-/** Why requests to a queue wait: a queue's own source may ask for nothing, and holds back no other. */
-export function withoutDemand(reasons: readonly Reason[]): readonly Reason[] {
-  return reasons.filter(({ code }) => !code.startsWith('demand-'));
+/** A queue, as far as it says why a request waits. */
+interface AskedQueue {
+  readonly queueStatus: string;
+  readonly reasons: readonly Reason[];
+}
+
+/** States of a queue in which it has no configuration to make workers of. */
+export const withoutConfig = ['refused', 'incomplete', 'removed'];
+
+/**
+ * Why a request waits: the reasons of its queue where no pass of that looks at requests, and otherwise its own. A queue has other
+ * reasons, too: of its own source, and of other requests.
+ */
+export function whyRequestWaits(
+  record: RequestRecord,
+  queue: AskedQueue | undefined,
+  own: readonly Reason[],
+): readonly Reason[] {
+  if (stateOf(record) !== 'waiting') return [];
+  if (queue === undefined) return [{ code: 'no-such-queue', message: `there is no queue ${record.queue}` }];
+  const { queueStatus, reasons } = queue;
+  const isRun = !withoutConfig.includes(queueStatus) && !reasons.some(({ code }) => code === 'queue-removed');
+  return isRun ? own : reasons;
 }

@@ -1,8 +1,8 @@
 import type { QueueSource } from '../agents/queue-runtime.ts';
 import { findSource, type SourceModules } from '../config/queues/named-source.ts';
 import type { PluginCatalogue, QueueConfig } from '../config/queues/queues.ts';
-import type { ConfiguredSource } from '../config/queues/sources.ts';
-import type { Host, OperatorRequests, Source, SourceDefinition } from '../plugins/contracts/index.ts';
+import type { ConfiguredSource, SourcesOfSettings } from '../config/queues/sources.ts';
+import type { Host, OperatorRequests, Source, SourceDefinition, Wanted } from '../plugins/contracts/index.ts';
 import { builtInSources, defineSource, noOptions } from '../plugins/contracts/source.ts';
 import { check } from '../util/schema.ts';
 import { ThresherError, toReason } from '../worker/errors.ts';
@@ -22,6 +22,8 @@ export interface RunningSource {
 export interface SettingsSources {
   readonly sources: readonly ConfiguredSource[];
   readonly modules: SourceModules;
+  /** Why some of them do not run, by name. */
+  readonly refused: SourcesOfSettings['refused'];
 }
 
 export interface SourceSetParts {
@@ -29,6 +31,11 @@ export interface SourceSetParts {
   readonly requests: OperatorRequests;
   /** Directory of the queue file: from there count the paths in options of sources that the settings do not name. */
   readonly configDir: string;
+}
+
+/** A source that is to run, with what is wrong with its options. */
+interface WantedSource extends ConfiguredSource {
+  readonly wrong?: string;
 }
 
 interface Made extends RunningSource {
@@ -112,18 +119,26 @@ export class SourceSet {
     ];
   }
 
-  #wanted(configs: readonly QueueConfig[]): Map<string, ConfiguredSource> {
-    const { sources, modules } = this.#settings;
+  #wanted(configs: readonly QueueConfig[]): Map<string, WantedSource> {
+    const { sources, modules, refused } = this.#settings;
     const { configDir } = this.#parts;
     const named = new Map(sources.map((one) => [one.definition.name, one]));
-    const wanted = new Map<string, ConfiguredSource>();
+    const wanted = new Map<string, WantedSource>();
     const add = (definition: SourceDefinition) => {
-      const plain = { definition, config: optionsFor(definition, {}, definition.config), configDir };
-      if (!wanted.has(definition.name)) wanted.set(definition.name, named.get(definition.name) ?? plain);
+      const { name } = definition;
+      if (wanted.has(name)) return;
+      const problem = refused.get(name);
+      if (problem !== undefined)
+        wanted.set(name, { definition, config: {}, configDir, wrong: problem.message });
+      else wanted.set(name, named.get(name) ?? withDefaults(definition, configDir));
     };
     for (const definition of this.#catalogue.sources)
       if (definition.everyQueue && definition.module === builtInSources) add(definition);
     for (const { definition } of sources) add(definition);
+    for (const name of refused.keys()) {
+      const found = findSource({ name, module: modules.get(name) }, 'sources', this.#catalogue, modules);
+      if (found.definition !== undefined) add(found.definition);
+    }
     for (const { demand, source } of configs) {
       const found = findSource({ name: demand, module: source?.module }, 'demand', this.#catalogue, modules);
       if (found.definition !== undefined) add(found.definition);
@@ -144,29 +159,59 @@ export class SourceSet {
     );
   }
 
-  #sourceOf(kind: string, { definition, config, configDir }: ConfiguredSource): Made {
-    const key = JSON.stringify([definition.module, config, configDir]);
+  #sourceOf(kind: string, { definition, config, configDir, wrong }: WantedSource): Made {
+    const key = JSON.stringify([definition.module, config, configDir, wrong]);
     const made = this.#made.get(kind);
     if (made?.key === key) return made;
     const { host, requests } = this.#parts;
-    try {
-      const source = definition.create(config, { ...host, kind, requests, configDir });
-      return { kind, source, definition, key };
-    } catch (error) {
-      const { message } = toReason(error);
+    const idle = (message: string): Made => {
       const problem = {
         code: 'source-not-made' as const,
         message: `the source ${kind} could not be made: ${message}`,
-      };
+      } as const;
       host.log.error('source could not be made', { source: kind, error: message });
-      const source: Source = {
-        wanted: async () => ({ requests: [], groups: [], reasons: [problem] }),
-        // News of its workers wait until it can be made.
-        told: () => Promise.reject(new ThresherError(problem.code, problem.message)),
+      return { kind, source: new IdleSource(problem), definition, key, problem };
+    };
+    if (wrong !== undefined) return idle(wrong);
+    // Requests of operators hold secret files: a third party's source gets none of them.
+    const own = definition.module === builtInSources ? { requests } : {};
+    try {
+      return {
+        kind,
+        source: definition.create(config, { ...host, ...own, kind, configDir }),
+        definition,
+        key,
       };
-      return { kind, source, definition, key, problem };
+    } catch (error) {
+      return idle(toReason(error).message);
     }
   }
+}
+
+/** In the place of a source that could not be made: it asks for nothing, and the news of its workers wait. */
+class IdleSource implements Source {
+  readonly #problem: { readonly code: 'source-not-made'; readonly message: string };
+
+  constructor(problem: { readonly code: 'source-not-made'; readonly message: string }) {
+    this.#problem = problem;
+  }
+
+  async wanted(): Promise<Wanted> {
+    return { requests: [], groups: [], reasons: [this.#problem] };
+  }
+
+  async told(): Promise<void> {
+    const { code, message } = this.#problem;
+    throw new ThresherError(code, message);
+  }
+}
+
+/** A source that the settings do not name. A snapshot may name one that needs options. */
+function withDefaults(definition: SourceDefinition, configDir: string): WantedSource {
+  const checked = check(definition.config, {});
+  if (checked.ok) return { definition, config: checked.value as ConfiguredSource['config'], configDir };
+  const wrong = checked.problems.map(({ message }) => message).join('; ');
+  return { definition, config: {}, configDir, wrong };
 }
 
 /** A source that fails to be made. */
@@ -182,8 +227,7 @@ function absentSource(name: string, why: string, configDir: string): ConfiguredS
 function optionsFor(
   { queueConfig }: SourceDefinition,
   written: ConfiguredSource['config'],
-  schema = queueConfig,
 ): ConfiguredSource['config'] {
-  const checked = check(schema, written);
+  const checked = check(queueConfig, written);
   return checked.ok ? (checked.value as ConfiguredSource['config']) : written;
 }

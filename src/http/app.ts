@@ -12,7 +12,7 @@ import { addPages } from './pages.ts';
 import { addRequests } from './requests.ts';
 import { failurePage } from './page-layout.ts';
 import type { Served } from './served.ts';
-import type { TokenFile } from './token-file.ts';
+import { type TokenFiles, writeTokenOf } from './token-file.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -44,7 +44,7 @@ const securityHeaders = {
 /** All routes, with their guards; it listens nowhere yet. */
 export async function makeApp(
   served: Served,
-  tokenFile: TokenFile | undefined,
+  tokens: TokenFiles = {},
   patience: Patience = usualPatience,
 ): Promise<FastifyInstance> {
   const app = fastify({
@@ -68,15 +68,15 @@ export async function makeApp(
   app.setSerializerCompiler(() => JSON.stringify);
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(securityHeaders);
-    if (tokenFile === undefined) requireOurName(request, served);
-    else if (request.routeOptions.config.open !== true) await requireToken(request, tokenFile);
+    if (tokens.read === undefined) requireOurName(request, served);
+    else if (request.routeOptions.config.open !== true) await requireToken(request, tokens);
     if (request.method === 'GET') return;
     if (request.routeOptions.config.writes !== true) {
       reply.header('allow', 'GET');
       const message = `${request.method} is not answered here; only GET is, and POST and DELETE of /api/requests`;
       throw new ThresherError('http-method', message);
     }
-    requireWriter(request, tokenFile);
+    await requireWriter(request, tokens);
   });
   app.setNotFoundHandler(({ url }) => {
     throw new ThresherError(
@@ -91,7 +91,7 @@ export async function makeApp(
     }
     send(answer, request, reply);
   });
-  await app.register(swagger, { openapi: describeApi(served, tokenFile !== undefined) });
+  await app.register(swagger, { openapi: describeApi(served, tokens.read !== undefined) });
   const shared = {
     queues: briefly(served.clock, keptFor, () => queueViews(served.store, 'unknown')),
     tails: new LogTails(served),
@@ -119,28 +119,47 @@ function requireOurName({ headers }: FastifyRequest, { ownNames }: Served): void
   throw new ThresherError('http-host-refused', message, { host: headers.host });
 }
 
-/** @throws ThresherError `http-token-refused`, `http-token-unreadable` */
-async function requireToken({ headers }: FastifyRequest, tokenFile: TokenFile): Promise<void> {
+/** Either token reads. @throws ThresherError `http-token-refused`, `http-token-unreadable` */
+async function requireToken({ headers }: FastifyRequest, { read, write }: TokenFiles): Promise<void> {
   const given = tokenIn(headers.authorization);
-  const token = await tokenFile.token();
-  if (given !== undefined && isSameToken(given, token)) return;
-  const what = given === undefined ? 'brought no token' : 'brought a wrong token';
-  const message = `the request ${what}; send "Authorization: Bearer TOKEN", or the token as the password`;
-  throw new ThresherError('http-token-refused', message);
+  const token = await read?.token();
+  if (isRight(given, token)) return;
+  // A damaged file of this token costs the readers nothing.
+  if (write !== undefined && isRight(given, await write.token().catch(() => undefined))) return;
+  throw tokenRefused(given);
 }
 
 /**
  * A browser sends the password that its user typed with requests of foreign pages, too: these tell by their headers where they come
- * from. @throws ThresherError `http-write-refused`, `http-foreign-page`
+ * from. @throws ThresherError `http-write-refused`, `http-foreign-page`, `http-token-refused`, `http-token-unreadable`, `http-tokens-same`
  */
-function requireWriter({ headers }: FastifyRequest, tokenFile: TokenFile | undefined): void {
-  if (tokenFile === undefined) {
-    const message = 'requests that change something need a token, and none is set: set http.tokenFile';
+async function requireWriter({ headers }: FastifyRequest, tokens: TokenFiles): Promise<void> {
+  const token = await writeTokenOf(tokens);
+  if (token === undefined) {
+    const message =
+      'requests that change something need a token of their own, and none is set: set http.writeTokenFile';
+    throw new ThresherError('http-write-refused', message);
+  }
+  const given = tokenIn(headers.authorization);
+  if (!isRight(given, token)) {
+    // It passed as a reader before.
+    if (tokens.read === undefined) throw tokenRefused(given);
+    const message = 'this token may only read: send the one of http.writeTokenFile';
     throw new ThresherError('http-write-refused', message);
   }
   if (!isForeignPage(headers)) return;
   const from = headers.origin ?? String(headers['sec-fetch-site']);
   throw new ThresherError('http-foreign-page', `the request comes from a page of another site (${from})`);
+}
+
+function isRight(given: string | undefined, token: string | undefined): boolean {
+  return given !== undefined && token !== undefined && isSameToken(given, token);
+}
+
+function tokenRefused(given: string | undefined): ThresherError {
+  const what = given === undefined ? 'brought no token' : 'brought a wrong token';
+  const message = `the request ${what}; send "Authorization: Bearer TOKEN", or the token as the password`;
+  return new ThresherError('http-token-refused', message);
 }
 
 function describeApi({ version }: Served, withToken: boolean) {
@@ -153,7 +172,8 @@ function describeApi({ version }: Served, withToken: boolean) {
     info: {
       title: 'thresher',
       version,
-      description: 'Health, metrics and status of a pilot factory, and requests for workers.',
+      description:
+        'Health, metrics and status of a pilot factory, and requests for workers. POST and DELETE need the token of `http.writeTokenFile`.',
     },
     ...(withToken && {
       components: { securitySchemes: schemes },

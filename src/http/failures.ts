@@ -28,6 +28,7 @@ const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
   'http-method': 405,
   'plugin-failed': 502,
   'http-token-unreadable': 503,
+  'http-tokens-same': 503,
   'log-busy': 503,
   'plugin-timeout': 504,
 };
@@ -55,6 +56,14 @@ function wrongRequest(error: unknown): Answer | undefined {
   if (mistake !== undefined) {
     const reason = { code: 'http-request-wrong', message: describe(mistake) };
     return { status: 400, reason };
+  }
+  if (statusCode === 413) {
+    const tooLong = 'the body is longer than the 2 MiB that a request for workers may have';
+    return { status: statusCode, reason: { code: 'http-body-too-long', message: tooLong } };
+  }
+  if (statusCode === 415) {
+    const noJson = 'the body must be JSON, with the header "Content-Type: application/json"';
+    return { status: statusCode, reason: { code: 'http-body-no-json', message: noJson } };
   }
   if (statusCode < 400 || statusCode > 499) return undefined;
   return { status: statusCode, reason: { code: 'http-request-wrong', message } };

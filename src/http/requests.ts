@@ -1,6 +1,7 @@
+import { Ajv } from 'ajv';
 import type { FastifyInstance } from 'fastify';
 import type { Static } from 'typebox';
-import { type RequestView, requestView, withoutDemand } from '../daemon/request-view.ts';
+import { type RequestView, requestView, whyRequestWaits } from '../daemon/request-view.ts';
 import { type QueueView, workerView } from '../daemon/view.ts';
 import type { RequestInput } from '../daemon/new-request.ts';
 import type { RequestRecord } from '../store/requests.ts';
@@ -22,6 +23,8 @@ import type { Shared } from './shared.ts';
 
 /** A payload has 1 MiB at most, which base64 makes a third longer, bytes. */
 const longestBody = 2 * 1024 * 1024;
+/** Takes values of a body as they are: queries are texts, of which Fastify makes numbers, and JSON says what it means. */
+const bodies = new Ajv({ useDefaults: true, strict: false, verbose: true });
 /** Workers of one answer. */
 const shownWorkers = 1000;
 
@@ -34,11 +37,16 @@ export function addRequests(app: FastifyInstance, served: Served, { queues }: Sh
   const { store, requests } = served;
   const failures = { '4XX': Failure, '5XX': Failure };
   const found = async (id: string): Promise<Shown> => shown(await findRequest(served, id), await queues());
+  const shown = (record: RequestRecord, all: readonly QueueView[]): Shown => {
+    const queue = all.find(({ name }) => name === record.queue);
+    return { ...requestView(record), reasons: whyRequestWaits(record, queue, requests.reasonsOf(record)) };
+  };
   app.post<{ Body: Static<typeof RequestToMake> }>(
     '/api/requests',
     {
       bodyLimit: longestBody,
       config: { writes: true },
+      validatorCompiler: ({ schema }) => bodies.compile(schema as object),
       schema: {
         summary:
           'Ask for workers of a queue; a repeated request with the same `Idempotency-Key` is answered with the first one (200)',
@@ -112,12 +120,4 @@ async function findRequest({ store }: Served, id: string): Promise<RequestRecord
   const record = await store.requests.byId(id);
   if (record === undefined) throw new ThresherError('no-such-request', `there is no request ${id}`);
   return record;
-}
-
-function shown(record: RequestRecord, queues: readonly QueueView[]): Shown {
-  const view = requestView(record);
-  if (view.state !== 'waiting') return { ...view, reasons: [] };
-  const queue = queues.find(({ name }) => name === record.queue);
-  const missing = { code: 'no-such-queue', message: `there is no queue ${record.queue}` };
-  return { ...view, reasons: queue === undefined ? [missing] : withoutDemand(queue.reasons) };
 }

@@ -240,7 +240,7 @@ export const RequestToMake = Type.Object(
       description: `a whole number from 1 to ${mostWorkers}`,
     }),
     requirements: Type.Optional(requirements),
-    // Its own check names each mistake; a schema here would turn numbers into texts unseen.
+    // Its own check names each mistake.
     payload: Type.Optional(
       Type.Object(
         {},

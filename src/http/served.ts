@@ -22,7 +22,7 @@ export interface Served {
   readonly metrics: DaemonMetrics;
   readonly factoryId: string;
   readonly version: string;
-  readonly requests: Pick<OperatorDesk, 'ask' | 'withdraw'>;
+  readonly requests: Pick<OperatorDesk, 'ask' | 'withdraw' | 'reasonsOf'>;
   /** @throws ThresherError `no-log` */
   logsOf(worker: WorkerRecord): Promise<LogReader>;
   health(): readonly LoopHealth[];

@@ -16,7 +16,7 @@ import type { OperatorFiles } from '../util/operator-files.ts';
 import { messageOf, ThresherError } from '../worker/errors.ts';
 import { isLoopback } from './access.ts';
 import { makeApp } from './app.ts';
-import { TokenFile } from './token-file.ts';
+import { TokenFile, type TokenFiles, writeTokenOf } from './token-file.ts';
 
 export interface HttpOptions {
   readonly settings: LoadedSettings;
@@ -34,7 +34,7 @@ export class HttpServer {
   /** For the daemon to count with. */
   readonly metrics: DaemonMetrics;
   readonly #options: HttpOptions;
-  readonly #tokenFile: TokenFile | undefined;
+  readonly #tokens: TokenFiles;
   #app: FastifyInstance | undefined;
   #store: Store | undefined;
   #url: string | undefined;
@@ -44,13 +44,13 @@ export class HttpServer {
     const { settings, clock, files } = options;
     this.#options = options;
     this.metrics = new DaemonMetrics(clock);
-    const { tokenFile } = settings;
-    this.#tokenFile = tokenFile === undefined ? undefined : new TokenFile(tokenFile, files);
+    this.#tokens = tokenFilesOf(settings, files);
   }
 
-  /** Finds mistakes that need no daemon. @throws ThresherError `http-token-missing`, `http-token-unreadable` */
+  /** Finds mistakes that need no daemon. @throws ThresherError `http-token-missing`, `http-token-unreadable`, `http-tokens-same` */
   async check(): Promise<void> {
-    await this.#tokenFile?.token();
+    await this.#tokens.read?.token();
+    await writeTokenOf(this.#tokens);
     const { settings } = this.#options;
     if (needsToken(settings)) throw tokenMissing(settings);
   }
@@ -83,7 +83,7 @@ export class HttpServer {
       waiting: () => daemon.waiting,
       stopping: () => daemon.isStopping,
     };
-    this.#app = await makeApp(served, this.#tokenFile);
+    this.#app = await makeApp(served, this.#tokens);
     this.#url = await this.#listen(this.#app);
     log.info('listening', { url: this.#url });
   }
@@ -127,11 +127,17 @@ export class HttpServer {
     }
     const addresses = app.addresses().filter((address) => typeof address === 'object');
     // A file defines the addresses of "localhost".
-    if (this.#tokenFile === undefined && !addresses.every(({ address }) => isLoopback(address))) {
+    if (this.#tokens.read === undefined && !addresses.every(({ address }) => isLoopback(address))) {
       throw tokenMissing(settings);
     }
     return `http://${place.replace(/\d+$/, String(addresses[0]?.port ?? port))}/`;
   }
+}
+
+export interface HttpMistake {
+  /** The setting. */
+  readonly pointer: string;
+  readonly error: ThresherError;
 }
 
 /**
@@ -141,16 +147,30 @@ export class HttpServer {
 export async function httpMistake(
   settings: LoadedSettings,
   files: OperatorFiles,
-): Promise<ThresherError | undefined> {
+): Promise<HttpMistake | undefined> {
   if (!settings.values.http.enabled) return undefined;
-  if (needsToken(settings)) return tokenMissing(settings);
-  try {
-    if (settings.tokenFile !== undefined) await new TokenFile(settings.tokenFile, files).token();
-    return undefined;
-  } catch (error) {
-    if (!(error instanceof ThresherError)) throw error;
-    return hasCode(error.cause, 'EACCES', 'EPERM') ? undefined : error;
+  if (needsToken(settings)) return { pointer: '/http/host', error: tokenMissing(settings) };
+  const tokens = tokenFilesOf(settings, files);
+  for (const [pointer, look] of [
+    ['/http/tokenFile', () => tokens.read?.token()],
+    ['/http/writeTokenFile', () => writeTokenOf(tokens)],
+  ] as const) {
+    try {
+      await look();
+    } catch (error) {
+      if (!(error instanceof ThresherError)) throw error;
+      if (!hasCode(error.cause, 'EACCES', 'EPERM')) return { pointer, error };
+    }
   }
+  return undefined;
+}
+
+function tokenFilesOf({ tokenFile, writeTokenFile }: LoadedSettings, files: OperatorFiles): TokenFiles {
+  return {
+    read: tokenFile === undefined ? undefined : new TokenFile(tokenFile, files),
+    write:
+      writeTokenFile === undefined ? undefined : new TokenFile(writeTokenFile, files, 'http.writeTokenFile'),
+  };
 }
 
 function needsToken(settings: LoadedSettings): boolean {

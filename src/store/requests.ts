@@ -34,6 +34,8 @@ export interface RequestRecord {
 
 export interface RequestFilter {
   readonly queue?: string | undefined;
+  /** Only those that may still get workers. */
+  readonly open?: boolean | undefined;
   readonly limit: number;
 }
 
@@ -52,17 +54,22 @@ export interface RequestStore {
    */
   add(request: NewRequest, at: number): Promise<{ readonly id: string; readonly isNew: boolean }>;
   byId(id: string): Promise<RequestRecord | undefined>;
+  /** How many may still get workers. */
+  countOpen(): Promise<number>;
   /** Newest first. */
   list(filter: RequestFilter): Promise<RequestRecord[]>;
   workersOf(id: string, limit: number): Promise<WorkerRecord[]>;
   open(known: ReadonlySet<string>): Promise<OpenRequests>;
   /** All its workers have rows: wipes the content. */
   served(ids: readonly string[], at: number): Promise<void>;
-  /** Takes a request back, and wipes its content. @returns false where it was taken back before */
+  /** Takes a request back, and wipes its content. @returns false where it was taken back before, or all its workers have ended */
   withdraw(id: string, reason: string, at: number): Promise<boolean>;
   /** Those taken back whose workers were not asked to end yet. */
   toEnd(): Promise<WithdrawnRequest[]>;
   ended(ids: readonly string[], at: number): Promise<void>;
-  /** Deletes requests that were over before this time, and have no workers left. @returns how many */
-  prune(before: number): Promise<number>;
+  /**
+   * Deletes requests that were over before this time, and have no workers left; those with a key only where they were made before
+   * `keysBefore`. @returns how many
+   */
+  prune(before: number, keysBefore: number): Promise<number>;
 }

@@ -1,10 +1,17 @@
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { exitStatusOf } from '../../src/cli/wait-for-request.ts';
+import { realEnvironment } from '../../src/cli/environment.ts';
+import { exitStatusOf, followRequest, untilEnded } from '../../src/cli/wait-for-request.ts';
+import { readSettings } from '../../src/config/settings/settings.ts';
+import { takeLock } from '../../src/daemon/lock.ts';
+import { RequestFile } from '../../src/daemon/request-file.ts';
+import { stateDirAt } from '../../src/daemon/state-dir.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
+import { systemClock } from '../../src/util/clock.ts';
 import { runHere } from '../support/command-line.ts';
-import { workerOf } from '../support/samples.ts';
+import { recordingLog, workerOf } from '../support/samples.ts';
+import { until } from '../support/until.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 let directory: string;
@@ -82,9 +89,24 @@ describe('thresher submit', () => {
   });
 
   const wrong: readonly (readonly [string, string[], number, string])[] = [
-    ['a misspelt queue', ['CERM'], 1, 'there is no queue CERM; did you mean CERN? [no-such-queue]'],
-    ['a strange queue', ['X'], 1, 'there is no queue X; there are BAD, CERN [no-such-queue]'],
-    ['a refused queue', ['BAD'], 1, 'the queue BAD is refused: maxWorkers is "3", a string [request-wrong]'],
+    [
+      'a misspelt queue',
+      ['CERM'],
+      1,
+      'there is no queue CERM, as far as the last daemon knew; did you mean CERN? [no-such-queue]',
+    ],
+    [
+      'a strange queue',
+      ['X'],
+      1,
+      'there is no queue X, as far as the last daemon knew; there are BAD, CERN [no-such-queue]',
+    ],
+    [
+      'a refused queue',
+      ['BAD'],
+      1,
+      'the queue BAD is refused, as far as the last daemon knew: maxWorkers is "3", a string [request-wrong]',
+    ],
     [
       'a count of 0',
       ['CERN', '--count', '0'],
@@ -164,9 +186,21 @@ describe('thresher requests and withdraw', () => {
   });
   afterEach(() => store.close());
 
-  it('show why a request waits, but for what only the own demand of the queue says', async () => {
+  it('show why each request waits, and not what holds back others or the queue', async () => {
     const id = idOf((await run('submit', 'CERN')).stdout);
-    const { stdout } = await run('requests');
+    const reason = { code: 'max-workers', message: '3 of maxWorkers 3 are alive' };
+    const file = new RequestFile(stateDirAt(join(directory, 'state')), {
+      clock: systemClock,
+      log: recordingLog(),
+      waiting: () => [{ queue: 'CERN', reasons: new Map([[id, [reason]]]) }],
+    });
+    file.changed();
+    await file.stop();
+    // The daemon knew nothing of this one.
+    const other = idOf((await run('submit', 'CERN')).stdout);
+    const lines = (await run('requests', '--waiting')).stdout;
+    expect(lines).to.match(new RegExp(`^${other} .* no daemon runs on this state directory$`, 'm'));
+    const stdout = (await run('requests')).stdout.replace(new RegExp(`^${other}.*\\n`, 'm'), '');
     expect(stdout.split('\n')[1]).to.match(
       new RegExp(
         `^${id}  CERN +waiting +1 +- .* command-line +no daemon runs .*: 3 of maxWorkers 3 are alive$`,
@@ -203,6 +237,56 @@ describe('thresher requests and withdraw', () => {
     expect((await run('requests')).stdout).to.match(/ withdrawn .* enough$/m);
     expect((await run('withdraw', id)).stdout).to.equal(`request ${id} was withdrawn before\n`);
   });
+
+  it('leave a request as it ended that is over', async () => {
+    const id = idOf((await run('submit', 'CERN', '--', 'true')).stdout);
+    const origin = { kind: 'request', uid: id, index: 0 };
+    await store.workers.insert([workerOf(7, { queue: 'CERN', origin })], 'pending', 1, 'submitter');
+    await store.workers.apply([{ workerId: 7, at: 2, source: 'monitor', from: 'pending', to: 'finished' }]);
+    expect((await run('withdraw', id)).stdout).to.equal(`request ${id} is over: it has had its workers\n`);
+    expect((await run('requests')).stdout).to.match(new RegExp(`^${id}  CERN +ended `, 'm'));
+  });
+});
+
+describe('submit --wait and --follow', () => {
+  beforeEach(async () => {
+    directory = temporaryDirectory();
+    await daemonRan();
+  });
+  afterEach(() => store.close());
+
+  for (const [what, use] of [
+    ['--wait', untilEnded],
+    ['--follow', followRequest],
+  ] as const) {
+    it(`with ${what} say why a request waits, whenever that changes`, async () => {
+      const id = idOf((await run('submit', 'CERN')).stdout);
+      const dir = stateDirAt(join(directory, 'state'));
+      const said: string[] = [];
+      const err = { write: (text: string) => said.push(text) } as unknown as NodeJS.WriteStream;
+      const result = readSettings(join(directory, 'thresher.yaml'));
+      if (!result.ok) throw new Error('the settings are wrong');
+      const opened = { store, dir, factoryId: 'factory', settings: result.settings };
+      const stop = new AbortController();
+      const waiting = use(id, opened, { ...realEnvironment, err }, stop.signal);
+      await until('it says so', () => said.length > 0);
+      const holder = { pid: process.pid, host: 'here', startedAt: 1, version: '1' };
+      const lock = takeLock(dir, holder);
+      const reason = { code: 'max-workers', message: '3 of maxWorkers 3 are alive' };
+      writeFileSync(
+        dir.requests,
+        JSON.stringify([{ queue: 'CERN', groups: [{ reasons: [reason], requests: [id] }] }]),
+      );
+      await until('it says the next', () => said.length > 1);
+      stop.abort();
+      await waiting;
+      lock.release();
+      expect(said).to.deep.equal([
+        'thresher: waiting: no daemon is running: this will be done when it starts\n',
+        'thresher: waiting: 3 of maxWorkers 3 are alive\n',
+      ]);
+    });
+  }
 });
 
 describe('the exit status of submit --wait', () => {
@@ -242,13 +326,59 @@ describe('thresher status', () => {
     await run('submit', 'CERN');
     const { status, stdout } = await run('status');
     expect(status).to.equal(0);
-    expect(stdout).to.match(/^daemon stopped, on .*\n1 requests wait: thresher requests\n/);
+    expect(stdout).to.match(/^daemon stopped, on .*\n1 request waits: thresher requests --waiting\n/);
     expect(stdout).to.match(/^BAD +refused/m);
     expect(stdout).to.match(/^queue BAD: maxWorkers is "3", a string \[queue-refused\]$/m);
     const [json] = JSON.parse((await run('status', '--output', 'json')).stdout) as Record<string, unknown>[];
     expect(Object.keys(json ?? {})).to.deep.equal([
       ...['daemon', 'queues', 'services', 'credentials', 'waitingRequests', 'troubles'],
     ]);
+    await store.close();
+  });
+
+  it('shows services that fail, mistakes of sources, and credentials that cannot be looked at', async () => {
+    await daemonRan();
+    writeFileSync(
+      join(directory, 'thresher.yaml'),
+      'master: { stateDir: state, factoryId: factory }\nsources: { toi: {} }\n',
+    );
+    const dir = stateDirAt(join(directory, 'state'));
+    const failing = { code: 'loop-stuck', message: 'these loops make no progress: submit Q (70 s)' };
+    writeFileSync(
+      dir.services,
+      JSON.stringify([{ name: 'queues', state: 'failing', since: 1, reason: failing }]),
+    );
+    const lock = takeLock(dir, { pid: 7, host: 'here', startedAt: 1, version: '1' });
+    const { status, stdout } = await run('status');
+    lock.release();
+    expect(status).to.equal(0);
+    expect(stdout).to.match(/^daemon running, pid 7, /);
+    expect(stdout).to.match(
+      /^service queues: these loops make no progress: submit Q \(70 s\) \[loop-stuck\]$/m,
+    );
+    expect(stdout).to.match(/^settings: .*thresher\.yaml:2 \/sources\/toi: .* \[/m);
+    await store.close();
+  });
+
+  it('says of a credential that ends soon that it holds nothing back yet', async () => {
+    await daemonRan();
+    const day = 24 * 3600 * 1000;
+    const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+    const token = join(directory, 'token');
+    const exp = Math.round((Date.now() + day / 2) / 1000);
+    writeFileSync(token, `${part({ alg: 'RS256' })}.${part({ sub: 'me', exp })}.c2ln\n`);
+    chmodSync(token, 0o600);
+    const manager = {
+      module: 'thresher/credentials',
+      name: 'FileCredManager',
+      configs: { a: { files: [token] } },
+    };
+    writeFileSync(
+      join(directory, 'thresher.yaml'),
+      `master: { stateDir: state, factoryId: factory }\ncredmanager: { pluginConfigs: [${JSON.stringify(manager)}] }\n`,
+    );
+    const { stdout } = await run('status');
+    expect(stdout).to.match(/^credential .*: it ends at .* \[credential-soon\]$/m);
     await store.close();
   });
 });

@@ -33,6 +33,7 @@ describe('the desk for requests of operators, and their source', () => {
       clock: new ManualClock(),
       random: Math.random,
       reports: () => store.queues.all(),
+      why: () => [],
       wakeSubmitter: (queue) => woken.push(queue),
       failed: (error) => failures.push(error),
     });

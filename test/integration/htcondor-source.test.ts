@@ -25,6 +25,7 @@ const { signal } = new AbortController();
 
 /** The other steps of a submission are in htcondor-payload-crash-points.test.ts. */
 const cases = [
+  ['submit:before-intent', 'kept', 'remote'],
   ['submit:before-intent', 'removed', 'local'],
   ['news:before-told', 'kept', 'local'],
   ['news:before-told', 'removed', 'remote'],

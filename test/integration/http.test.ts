@@ -2,11 +2,18 @@ import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { expect } from 'chai';
+import type { RequestView } from '../../src/daemon/request-view.ts';
 import type { WorkerView } from '../../src/daemon/view.ts';
 import { type RunningDaemon, Site } from '../support/site.ts';
 import { until } from '../support/until.ts';
 
 const two = { maxWorkers: 2, nQueueLimitWorker: 2 };
+
+/** What an answer has beside the request itself. */
+interface Asked {
+  readonly reasons: readonly { readonly code: string }[];
+  readonly shownWorkers: readonly WorkerView[];
+}
 
 /** Where a daemon says that it listens. */
 function urlOf(daemon: RunningDaemon): Promise<string> {
@@ -215,5 +222,63 @@ describe('a daemon over HTTP', () => {
     expect(await status('api/queues')).to.equal(401);
     expect(await status('healthz')).to.equal(200);
     expect(await status('metrics', { authorization: 'Bearer secret' })).to.equal(200);
+  });
+
+  it('takes a request for workers once, runs it to its end, and takes another back', async () => {
+    site = new Site({
+      queues: { Q: { ...two, maxWorkers: 1, demand: 'none' } },
+      settings: { http: { enabled: true, port: 0, tokenFile: 'token', writeTokenFile: 'write-token' } },
+    });
+    writeFileSync(site.path('token'), 'to-read\n');
+    writeFileSync(site.path('write-token'), 'to-write\n');
+    const url = await urlOf(site.start());
+    await until('the queue runs', async () => (await site.queue('Q')).reasons[0]?.code === 'demand-none');
+    const ask = async (method: string, path: string, body?: object, key?: string) => {
+      const headers = {
+        authorization: `Bearer ${method === 'GET' ? 'to-read' : 'to-write'}`,
+        ...(body && { 'content-type': 'application/json' }),
+        ...(key !== undefined && { 'idempotency-key': key }),
+      };
+      const sent = { method, headers, ...(body && { body: JSON.stringify(body) }) };
+      const answer = await fetch(`${url}api/requests${path}`, sent);
+      return { status: answer.status, request: (await answer.json()) as RequestView & Asked };
+    };
+    const view = async (id: string) => (await ask('GET', `/${id}`)).request;
+
+    const content = Buffer.from('#!/bin/sh\necho "$1"; exit 3\n').toString('base64');
+    const files = [{ name: 'run.sh', mode: 0o755, content }];
+    const script = { queue: 'Q', payload: { argv: ['./run.sh', `it's "$HOME"`], files } };
+    const first = await ask('POST', '', script, 'nightly');
+    expect(first.status).to.equal(201);
+    const { id } = first.request;
+    const ended = await until('its worker ended', async () => {
+      const request = await view(id);
+      return request.state === 'ended' && request;
+    });
+    expect(ended.shownWorkers).to.have.length(1);
+    expect(ended.shownWorkers[0]).to.include({ status: 'failed', nativeExitCode: 3 });
+    const { stdout } = await site.run('logs', String(ended.shownWorkers[0]?.workerID));
+    expect(stdout).to.equal(`it's "$HOME"\n`);
+    const again = await ask('POST', '', script, 'nightly');
+    expect([again.status, again.request.id]).to.deep.equal([200, id]);
+
+    const sleeper = { queue: 'Q', payload: { argv: ['sleep', '1000'] } };
+    const runs = (await ask('POST', '', sleeper)).request.id;
+    await until('the second runs', async () => (await view(runs)).workers.running === 1);
+    const waits = (await ask('POST', '', sleeper)).request.id;
+    await until('the third says why it waits', async () =>
+      (await view(waits)).reasons.some(({ code }) => code === 'max-workers'),
+    );
+    expect(await ask('DELETE', `/${waits}?reason=enough`)).to.have.nested.property(
+      'request.state',
+      'withdrawn',
+    );
+    expect(await ask('DELETE', `/${runs}`)).to.have.property('status', 200);
+    await until('the worker of the second has ended', async () => (await view(runs)).workers.cancelled === 1);
+    // The queue has room again, and the request that was taken back does not use it.
+    const last = (await ask('POST', '', sleeper)).request.id;
+    await until('the fourth runs', async () => (await view(last)).workers.running === 1);
+    expect(await view(waits)).to.deep.include({ workers: {}, withdrawReason: 'enough' });
+    expect(await site.workers()).to.have.length(3);
   });
 });

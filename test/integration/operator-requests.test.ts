@@ -1,17 +1,10 @@
-import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { RequestView } from '../../src/daemon/request-view.ts';
+import { operatorOutput, operatorSecret, operatorStatus, submitScript } from '../support/operator-script.ts';
 import { runProgram, Site } from '../support/site.ts';
 import { until } from '../support/until.ts';
-
-const script = `#!/bin/sh
-printf '%s|' "$@"
-printf '%s|%s\\n' "$GREETING" "$(cat "$THRESHER_PAYLOAD_DIR/key")"
-exit 7
-`;
-/** Each of these would be something else to a shell. */
-const odd = ["it's", 'a "b" c', '$(id)', '`id`', '*', 'two\nlines', ''];
 
 describe('requests of operators on the local backend', () => {
   let site: Site;
@@ -33,9 +26,6 @@ describe('requests of operators on the local backend', () => {
       queues: { Q: { maxWorkers: 3, demand: 'none' } },
       settings: { submitter: { sleepTime: 30 } },
     });
-    writeFileSync(site.path('run.sh'), script);
-    chmodSync(site.path('run.sh'), 0o755);
-    writeFileSync(site.path('key'), 'secret of the operator');
   });
   afterEach(() => site.clean());
 
@@ -48,13 +38,9 @@ describe('requests of operators on the local backend', () => {
 
   it('a script runs with its arguments, variables and secret file as they were given, and its exit status comes back', async () => {
     const daemon = await started();
-    const files = ['--file', site.path('run.sh'), '--secret-file', site.path('key')];
-    const result = await runProgram(
-      ...['--config', site.config, 'submit', 'Q', ...files, '--env', 'GREETING=good  day'],
-      ...['--follow', '--', './run.sh', ...odd],
-    );
-    expect(result.stdout, result.stderr).to.equal(`${odd.join('|')}|good  day|secret of the operator\n`);
-    expect(result.status).to.equal(7);
+    const result = await runProgram('--config', site.config, ...submitScript(site, '--follow'));
+    expect(result.stdout, result.stderr).to.equal(operatorOutput);
+    expect(result.status).to.equal(operatorStatus);
     expect(result.stderr).to.match(/^worker \d+: failed, exit status 7 /m);
     const id = idOf(result.stderr);
     await until('the request is served', async () => (await request(id)).servedTime !== null);
@@ -62,7 +48,7 @@ describe('requests of operators on the local backend', () => {
     // The log of the database is written back at the end.
     daemon.process.kill('SIGTERM');
     await daemon.ended;
-    const secret = Buffer.from('secret of the operator').toString('base64').slice(0, -4);
+    const secret = Buffer.from(operatorSecret).toString('base64').slice(0, -4);
     expect(bytesOfState(site)).to.not.contain(secret);
   });
 
@@ -109,6 +95,25 @@ describe('requests of operators on the local backend', () => {
     const next = idOf((await submit('--', 'sleep', '1000')).stdout);
     await running(next, 1);
     expect(await request(waits)).to.deep.include({ state: 'withdrawn', workers: {} });
+  });
+
+  it("come before the queue's own demand, and end none of its workers", async () => {
+    site.writeQueues({ Q: { maxWorkers: 2, nQueueLimitWorker: 2, demand: 'fill' } });
+    site.start();
+    const [first, second] = await until('the queue is full', async () => {
+      const workers = await site.workers({ status: 'running' });
+      return workers.length === 2 && workers;
+    });
+    const id = idOf((await submit('--count', '2', '--', 'sleep', '1000')).stdout);
+    await until('it says why it waits', async () =>
+      (await site.run('requests')).stdout.includes('2 of maxWorkers 2 are alive'),
+    );
+    expect((await request(id)).workers).to.deep.equal({});
+    await site.run('kill', String(first?.workerID));
+    await running(id, 1);
+    await site.run('kill', String(second?.workerID));
+    await running(id, 2);
+    expect(await site.workers()).to.have.length(4);
   });
 
   it('go on after Ctrl-C of the one who waits, who is told how to take them back', async () => {

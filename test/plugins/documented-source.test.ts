@@ -19,7 +19,7 @@ function example(): string {
 }
 
 describe('the source that docs/plugins.md shows', () => {
-  it('makes one worker of each script, and renames the script when its worker ended', async () => {
+  it('makes one worker of each script, and renames the script when its worker ended, also for a second script of one name', async () => {
     const site = new Site({ queues: { Q: { demand: 'spool', maxWorkers: 5, nQueueLimitWorker: 5 } } });
     const scripts = site.path('scripts');
     mkdirSync(scripts);
@@ -40,6 +40,11 @@ describe('the source that docs/plugins.md shows', () => {
       expect(readdirSync(scripts).sort()).to.deep.equal(['bad.sh.failed', 'good one.sh.finished']);
       const workers = await site.workers();
       expect(workers.map(({ status }) => status).sort()).to.deep.equal(['failed', 'finished']);
+      // Another script of the same name is other work.
+      writeFileSync(join(scripts, 'good one.sh'), '#!/bin/sh\nexit 4\n');
+      await until('the second script has ended', () => !readdirSync(scripts).includes('good one.sh'));
+      expect(readdirSync(scripts)).to.include('good one.sh.failed');
+      expect(await site.workers()).to.have.length(3);
     } finally {
       await site.clean();
     }

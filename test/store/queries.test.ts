@@ -155,6 +155,8 @@ const calls: readonly (readonly [name: string, call: (store: Queries) => Promise
   ['requests.add with a key again', ({ requests }) => requests.add({ ...request('r3'), key: 'k' }, 3)],
   ['requests.byId', ({ requests }) => requests.byId('r1')],
   ['requests.list', ({ requests }) => requests.list({ limit: 5 })],
+  ['requests.list of open ones', ({ requests }) => requests.list({ open: true, limit: 5 })],
+  ['requests.countOpen', ({ requests }) => requests.countOpen()],
   ['requests.list of a queue', ({ requests }) => requests.list({ queue: 'Q', limit: 5 })],
   ['requests.workersOf', ({ requests }) => requests.workersOf('r1', 5)],
   ['requests.open', ({ requests }) => requests.open(new Set(['r1']))],
@@ -162,7 +164,7 @@ const calls: readonly (readonly [name: string, call: (store: Queries) => Promise
   ['requests.withdraw', ({ requests }) => requests.withdraw('r2', 'x', 5)],
   ['requests.toEnd', ({ requests }) => requests.toEnd()],
   ['requests.ended', ({ requests }) => requests.ended(['r2'], 6)],
-  ['requests.prune', ({ requests }) => requests.prune(10)],
+  ['requests.prune', ({ requests }) => requests.prune(10, 10)],
   [
     'retention.prune of named ones',
     async ({ news, retention: prune }) => {

@@ -162,8 +162,8 @@ describe('requests of operators in the database', () => {
     await store.requests.served(['served', 'working'], 2);
     const origin = { kind: 'request', uid: 'working', index: 0 };
     await store.workers.insert([workerOf(1, { origin })], 'pending', 2, 'submitter');
-    expect(await store.requests.prune(2)).to.equal(0);
-    expect(await store.requests.prune(3)).to.equal(1);
+    expect(await store.requests.prune(2, 2)).to.equal(0);
+    expect(await store.requests.prune(3, 2)).to.equal(1);
     expect((await store.requests.list({ limit: 9 })).map(({ id }) => id)).to.have.members([
       'open',
       'working',

@@ -1,7 +1,7 @@
 import type { KnownCredential } from '../../src/agents/credentials/credential-board.ts';
 import { factoryEvents } from '../../src/agents/events.ts';
 import type { LoopHealth } from '../../src/agents/loop.ts';
-import type { WaitingCount } from '../../src/agents/sources/waiting-board.ts';
+import { WaitingBoard, type WaitingCount } from '../../src/agents/sources/waiting-board.ts';
 import type { ServiceHealth } from '../../src/daemon/services/service.ts';
 import { DaemonMetrics } from '../../src/daemon/metrics/daemon-metrics.ts';
 import { OperatorDesk } from '../../src/daemon/operator-desk.ts';
@@ -31,6 +31,8 @@ export class ServedSample implements Served {
   readonly requests: OperatorDesk;
   /** The queues whose submitters were woken. */
   readonly woken: string[] = [];
+  /** Why requests wait, as passes leave it. */
+  readonly board = new WaitingBoard();
   loops: LoopHealth[] = [loopHealth('list here'), loopHealth('submit Q')];
   known: KnownCredential[] = [];
   at: ServiceHealth[] = [{ name: 'queues', state: 'up', since: 1 }];
@@ -53,6 +55,7 @@ export class ServedSample implements Served {
       clock: this.clock,
       random: Math.random,
       reports: () => store.queues.all(),
+      why: (queue, id) => this.board.reasonsOf(queue, 'request', id),
       wakeSubmitter: (queue) => this.woken.push(queue),
       failed: (error) => {
         throw error;

@@ -56,17 +56,24 @@ export class IntentSender {
     const changes = workers.map((worker) => {
       const status = ledger.live.get(worker.workerId)?.status ?? 'pending';
       const outcome = outcomes.get(worker.workerId) ?? noOutcome;
-      return submitChange(worker, status, outcome, maxAttempts, clock.now());
+      if (isCounted(worker)) return submitChange(worker, status, outcome, maxAttempts, clock.now());
+      if (outcome.kind === 'unknown') ledger.live.noteUnanswered(worker.workerId);
+      // No other worker can take its place: it waits until the backend takes it.
+      return submitChange(worker, status, outcome, Infinity, clock.now());
     });
     await ledger.change(changes);
     step('submit:after-outcome');
     const accepted = workers.filter((worker) => outcomes.get(worker.workerId)?.kind === 'accepted').length;
     log.info('submitted workers', { queue: config.name, wanted: workers.length, accepted });
-    const error = changes.find((change) => change.error)?.error;
-    this.#limits.answered(workers.length, accepted, error?.message ?? '');
+    const own = new Set(
+      workers.filter((worker) => isOwnFault(worker, outcomes.get(worker.workerId))).map(idOf),
+    );
+    const error = changes.find((change) => change.error && !own.has(change.workerId))?.error;
+    const sent = workers.length - own.size;
+    this.#limits.answered(sent, accepted, error?.message ?? '');
     if (accepted === 0 && error) {
       // Counted as a failure of the pass, so that the next one waits.
-      throw new ThresherError('submit-failed', `none of ${workers.length} was accepted: ${error.message}`);
+      throw new ThresherError('submit-failed', `none of ${sent} was accepted: ${error.message}`);
     }
   }
 
@@ -115,4 +122,29 @@ export class IntentSender {
       return new Map(paths.map((path) => [path, failure]));
     }
   }
+}
+
+/** Codes of rejections that the payload of a worker causes, whatever state the backend is in. */
+const payloadCodes: ReadonlySet<string> = new Set([
+  'payload-lost',
+  'payload-too-large',
+  'payload-value-missing',
+  'payload-wrong',
+]);
+
+/**
+ * Whether a source caused the rejection of its worker. It tells nothing of the backend, and its origin is spent: a pause would only
+ * delay the other workers of the queue. A counted worker would be made again at once, so its rejection counts as a failure.
+ */
+function isOwnFault(worker: WorkerToStart, outcome: SubmitOutcome | undefined): boolean {
+  return (
+    outcome?.kind === 'rejected' &&
+    outcome.permanent &&
+    payloadCodes.has(outcome.error.code) &&
+    !isCounted(worker)
+  );
+}
+
+function idOf({ workerId }: WorkerToStart): number {
+  return workerId;
 }

@@ -271,7 +271,14 @@ export const Settings = Type.Object(
           Type.String({
             minLength: 1,
             description:
-              'File with the token that every request must carry: `Authorization: Bearer`, or as the password in a browser.',
+              'File with the token that every request must carry: `Authorization: Bearer`, or as the password in a browser. It only reads.',
+          }),
+        ),
+        writeTokenFile: Type.Optional(
+          Type.String({
+            minLength: 1,
+            description:
+              'File with another token, which asks for workers over HTTP, takes requests back, and reads. Its holders run programs on every queue. Default: HTTP only reads.',
           }),
         ),
       },

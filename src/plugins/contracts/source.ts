@@ -111,7 +111,8 @@ export interface OperatorRequests {
 export interface SourceHost extends Host {
   /** `kind` of the origins of its workers. */
   readonly kind: string;
-  readonly requests: OperatorRequests;
+  /** For sources of thresher alone: requests of operators may hold secret files. */
+  readonly requests?: OperatorRequests;
   /** Relative paths in its options count from here. Absolute. */
   readonly configDir: string;
 }
@@ -121,6 +122,8 @@ export interface SourceInput<Config extends TSchema, QueueConfig extends TSchema
   /** Its name in `demand` of a queue and in `sources` of the settings, and the `kind` of its origins. */
   readonly name: string;
   readonly module: string;
+  /** Its task, in a sentence or two for operators: docs/configuration.md has those of thresher's sources. */
+  readonly description?: string;
   /** Options in `sources.NAME` of the settings: one set for the daemon. */
   readonly config: Config;
   /** Options in the `demand` section of a queue. */
@@ -145,6 +148,7 @@ export interface SourceInput<Config extends TSchema, QueueConfig extends TSchema
 /** A source whose types are forgotten, as the registry keeps it. */
 export interface SourceDefinition extends SectionDefinition {
   readonly kind: 'source';
+  readonly description: string;
   readonly queueConfig: TSchema;
   readonly everyQueue: boolean;
   readonly usual: boolean;
@@ -165,7 +169,8 @@ const namePattern = /^[a-z][a-z0-9-]{0,49}$/;
 export function defineSource<Config extends TSchema, QueueConfig extends TSchema = TSchema>(
   input: SourceInput<Config, QueueConfig>,
 ): SourceDefinition {
-  const { name, module, config, queueConfig, everyQueue = false, usual = false, payload = [] } = input;
+  const { name, module, description = '', config, queueConfig, payload = [] } = input;
+  const { everyQueue = false, usual = false } = input;
   if (!namePattern.test(name))
     throw new TypeError(
       `the source ${JSON.stringify(name)} needs a name that matches ${String(namePattern)}`,
@@ -174,6 +179,7 @@ export function defineSource<Config extends TSchema, QueueConfig extends TSchema
     kind: 'source',
     name,
     module,
+    description,
     aliases: [],
     defaultDemand: undefined,
     payload,

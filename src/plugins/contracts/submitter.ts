@@ -71,11 +71,13 @@ export interface Submitter {
    * Asks the backend about such a worker, and keeps nothing of it: for `check-config --server`. Places are in the
    * submitter's section. Empty: the backend would take it.
    * @param given the parts of a payload that the queue's source may give to workers; the worker itself has none
+   * @param beside the parts that other sources may give, such as operators: a right that these alone need is a notice
    */
   rehearse?(
     worker: WorkerToStart,
     signal: AbortSignal,
     given?: readonly PayloadPart[],
+    beside?: readonly PayloadPart[],
   ): Promise<readonly DefinitionProblem[]>;
 
   /**

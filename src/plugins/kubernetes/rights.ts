@@ -11,8 +11,11 @@ export interface Needs {
   readonly secrets: boolean;
   /** Its pilots start from thresher's own ConfigMap. */
   readonly starter: boolean;
-  /** Its workers may get files, secret ones among them. Only a rehearsal asks: a worker without files needs no right to them. */
-  readonly files?: boolean;
+  /**
+   * Whether its workers may get files, secret ones among them; `sometimes`: from another source than the queue's own. Only a
+   * rehearsal asks: a worker without files needs no right to them.
+   */
+  readonly files?: 'always' | 'sometimes' | 'never';
 }
 
 /** Where the files of a worker go. */
@@ -83,10 +86,11 @@ export class Rights {
   }
 
   /** @throws KubernetesError when the server cannot be asked. */
-  async missing({ secrets, starter, files = false }: Needs, signal: AbortSignal): Promise<readonly Reason[]> {
+  async missing({ secrets, starter, files }: Needs, signal: AbortSignal): Promise<readonly Reason[]> {
     const wanted = [...workerRights, ...(secrets ? secretRights : []), ...(starter ? starterRights : [])];
     const missing = await this.#lacking(wanted, signal);
-    return files ? [...missing, ...(await this.missingForFiles(['ConfigMap', 'Secret'], signal))] : missing;
+    if (files !== 'always') return missing;
+    return [...missing, ...(await this.missingForFiles(['ConfigMap', 'Secret'], signal))];
   }
 
   /** Rights that a worker with files lacks, beside those of its queue. @throws KubernetesError when the server cannot be asked. */

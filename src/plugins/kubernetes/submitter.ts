@@ -140,6 +140,7 @@ export class K8sSubmitter implements Submitter {
     worker: WorkerToStart,
     signal: AbortSignal,
     given: readonly PayloadPart[] = [],
+    beside: readonly PayloadPart[] = [],
   ): Promise<readonly DefinitionProblem[]> {
     const template = await this.#template.read();
     // The checks before the rehearsal told the problems of the file.
@@ -148,7 +149,8 @@ export class K8sSubmitter implements Submitter {
     const proxySecret = this.#proxyFile() === undefined ? undefined : { name: 'not-made-yet', key: 'proxy' };
     const job = this.#template.jobOf(template, withStandIns(worker, template), proxySecret);
     const { namespace, rights } = this.#parts;
-    const needs = { ...this.#needs(template), files: given.includes('files') };
+    const files = given.includes('files') ? 'always' : beside.includes('files') ? 'sometimes' : 'never';
+    const needs = { ...this.#needs(template), files } as const;
     return dryRun({ namespace, rights, needs }, template, job, signal);
   }
 

@@ -1,10 +1,10 @@
 import { createHash, randomBytes, scrypt } from 'node:crypto';
 import { promisify } from 'node:util';
-import { type Kysely, sql } from 'kysely';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { ThresherError } from '../../worker/errors.ts';
 import { type OperatorRequest, operatorKind, type WithdrawnRequest } from '../../worker/operator-request.ts';
 import { partsOf, type Payload, type PayloadPart } from '../../worker/payload.ts';
-import type { WorkerStatus } from '../../worker/status.ts';
+import { isFinal, type WorkerStatus, workerStatuses } from '../../worker/status.ts';
 import type { Requirements } from '../../worker/worker.ts';
 import type { NewRequest, OpenRequests, RequestFilter, RequestRecord, RequestStore } from '../requests.ts';
 import { toRecord, type WorkerRecord } from '../rows.ts';
@@ -21,6 +21,17 @@ const shownColumns = [
 
 /** Requests that may wait for workers at once. */
 const mostOpen = { requests: 10_000, bytes: 128 * 1024 * 1024 };
+
+const livingStatuses = workerStatuses.filter((status) => !isFinal(status));
+
+/** It lacks workers, or one of them lives. */
+const isUnderWay = sql<boolean>`((served_time IS NULL AND count > (${workersOfRequest(sql`count(*)`)}))
+  OR EXISTS (${workersOfRequest(sql`1`)} AND status IN (${sql.join(livingStatuses.map((status) => sql.lit(status)))})))`;
+
+function workersOfRequest(what: RawBuilder<unknown>) {
+  return sql`SELECT ${what} FROM workers WHERE workers.instance = requests.instance
+    AND workers.origin_kind = ${sql.lit(operatorKind)} AND workers.origin_uid = requests.id`;
+}
 
 export class SqlRequestStore implements RequestStore {
   readonly #rows: FactoryRows;
@@ -83,10 +94,23 @@ export class SqlRequestStore implements RequestStore {
     return (await this.#shown(rows))[0];
   }
 
-  async list({ queue, limit }: RequestFilter): Promise<RequestRecord[]> {
+  async countOpen(): Promise<number> {
+    const { db, instance } = this.#rows;
+    const { open } = await db
+      .selectFrom('requests')
+      .select(({ fn }) => fn.countAll<number>().as('open'))
+      .where('instance', '=', instance)
+      .where('served_time', 'is', null)
+      .where('withdrawn_time', 'is', null)
+      .executeTakeFirstOrThrow();
+    return Number(open);
+  }
+
+  async list({ queue, open, limit }: RequestFilter): Promise<RequestRecord[]> {
     const { db, instance } = this.#rows;
     let query = db.selectFrom('requests').select(shownColumns).where('instance', '=', instance);
     if (queue !== undefined) query = query.where('queue', '=', queue);
+    if (open === true) query = query.where('served_time', 'is', null).where('withdrawn_time', 'is', null);
     return this.#shown(await query.orderBy('creation_time', 'desc').orderBy('id').limit(limit).execute());
   }
 
@@ -152,6 +176,7 @@ export class SqlRequestStore implements RequestStore {
           .where('instance', '=', instance)
           .where('id', '=', id)
           .where('withdrawn_time', 'is', null)
+          .where(isUnderWay)
           .returning('id')
           .execute();
         return rows.length > 0;
@@ -182,10 +207,10 @@ export class SqlRequestStore implements RequestStore {
       .execute();
   }
 
-  async prune(before: number): Promise<number> {
+  async prune(before: number, keysBefore: number): Promise<number> {
     const { db, instance } = this.#rows;
     const { numAffectedRows = 0n } = await sql`DELETE FROM requests WHERE instance = ${instance}
-      AND (served_time < ${before} OR ended_time < ${before})
+      AND (served_time < ${before} OR ended_time < ${before}) AND (key IS NULL OR creation_time < ${keysBefore})
       AND NOT EXISTS (SELECT 1 FROM workers WHERE workers.instance = requests.instance
         AND workers.origin_kind = ${operatorKind} AND workers.origin_uid = requests.id)`.execute(db);
     return Number(numAffectedRows);

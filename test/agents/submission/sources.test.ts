@@ -8,6 +8,7 @@ import type { OriginKey } from '../../../src/worker/news.ts';
 import type { PayloadPart } from '../../../src/worker/payload.ts';
 import type { Reason } from '../../../src/worker/reason.ts';
 import { AgentParts } from '../../support/agent-context.ts';
+import { namedWorker } from '../../support/named-workers.ts';
 import { requirements } from '../../support/samples.ts';
 import { ScriptedQueue } from '../../support/scripted-queue.ts';
 
@@ -237,6 +238,68 @@ describe('sources of a queue', () => {
       expect(parts.ledger.inFlight.has(1)).to.equal(false);
       await agent.pass();
       expect(origins()).to.deep.equal(['toy job 1']);
+    });
+  });
+
+  describe('whose workers a backend rejects', () => {
+    const missing = { code: 'payload-value-missing', message: 'no image' };
+
+    it('for good, for their payload: neither the pass fails nor do later workers get fewer turns', async () => {
+      const source = wanting(requests(20));
+      const agent = agentOf([queueSource('toy', source)]);
+      queue.submit = () => ({ kind: 'rejected', permanent: true, error: missing });
+      await agent.pass();
+      expect((await parts.store.workers.byId(1))?.status).to.equal('missed');
+      source.wants = () => ({ requests: requests(20, {}, 'good'), groups: [], reasons: [] });
+      queue.submit = (worker) => {
+        sent.push(worker);
+        return { kind: 'accepted', handle: { batchID: 'b' } };
+      };
+      await agent.pass();
+      expect(sent).to.have.length(20);
+    });
+
+    describe('for now', () => {
+      const full = { code: 'no-free-slot', message: 'taken' };
+      const passes = async (agent: SubmitterAgent, count: number) => {
+        for (let pass = 0; pass < count; pass++) await agent.pass().catch(() => undefined);
+      };
+
+      it('try them again, however often, since their origins get no other worker', async () => {
+        const agent = agentOf([queueSource('toy', wanting(requests(1)))], { maxSubmissionAttempts: 2 });
+        queue.submit = () => ({ kind: 'rejected', permanent: false, error: full });
+        await passes(agent, 5);
+        expect(await parts.store.workers.byId(1)).to.include({ status: 'pending', errorCode: full.code });
+        queue.submit = () => ({ kind: 'accepted', handle: { batchID: 'b1' } });
+        await passes(agent, 1);
+        expect(await parts.statuses([1])).to.deep.equal({ submitted: 1 });
+      });
+
+      it('give them up when their submissions bring no answer too often', async () => {
+        const agent = agentOf([queueSource('toy', wanting(requests(1)))], { maxSubmissionAttempts: 2 });
+        queue.submit = () => ({ kind: 'unknown', error: full });
+        await passes(agent, 2);
+        expect(await parts.statuses([1])).to.deep.equal({ pending: 1 });
+        await passes(agent, 1);
+        expect(await parts.statuses([1])).to.deep.equal({ missed: 1 });
+      });
+
+      it('send those that the daemon never sent, also where there is a single attempt', async () => {
+        const agent = agentOf([queueSource('toy', wanting([]))], { maxSubmissionAttempts: 1 });
+        await parts.ledger.intend([namedWorker(7, 'job', { placement: parts.placement })]);
+        await passes(agent, 1);
+        expect(origins()).to.deep.equal(['toy job 0']);
+      });
+    });
+
+    it('for good, although they were counted: the pass fails, since the next one would make them again', async () => {
+      const groups = [{ requirements, count: 3 }];
+      const agent = agentOf([
+        queueSource('fill', new TestSource(() => ({ requests: [], groups, reasons: [] })), true),
+      ]);
+      queue.submit = () => ({ kind: 'rejected', permanent: true, error: missing });
+      const failure = await agent.pass().catch((error: unknown) => error);
+      expect(failure).to.have.property('code', 'submit-failed');
     });
   });
 

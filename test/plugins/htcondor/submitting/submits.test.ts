@@ -51,6 +51,18 @@ describe('the record of submissions under way', () => {
     await other.ended;
   });
 
+  it('ends all that an earlier daemon left before its first listing, and none of its own', async () => {
+    const [earlier, own] = [hanging(), hanging()];
+    (await submits.begin([1])).onStart(earlier.pid);
+    const later = new Submits(directory, systemClock);
+    (await later.begin([2])).onStart(own.pid);
+    await later.endEarlier(signal);
+    expect(await earlier.ended).to.deep.equal([null, 'SIGKILL']);
+    expect(() => process.kill(own.pid, 0)).not.to.throw();
+    process.kill(-own.pid, 'SIGKILL');
+    await own.ended;
+  });
+
   it('ends a process that may not start any more, before it has got anything, and records nothing', async () => {
     const { pid, ended } = hanging();
     const begun = await submits.begin([1], () => {
