@@ -103,7 +103,7 @@ export class SqlRequestStore implements RequestStore {
       .where('served_time', 'is', null)
       .where('withdrawn_time', 'is', null)
       .executeTakeFirstOrThrow();
-    return Number(open);
+    return open;
   }
 
   async list({ queue, open, limit }: RequestFilter): Promise<RequestRecord[]> {
