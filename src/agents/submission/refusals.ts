@@ -5,6 +5,11 @@ import type { Reason } from '../../worker/reason.ts';
 import type { QueueRuntime } from '../queue-runtime.ts';
 import { whatIsWrong } from './check-wanted.ts';
 
+export interface Refusal {
+  readonly request: unknown;
+  readonly reason: Reason;
+}
+
 /** The first mistake of each payload: thousands of requests may share one of 1 MiB, and are asked for in each pass. */
 const judged = new WeakMap<object, PayloadProblem | 'good'>();
 
@@ -31,4 +36,14 @@ function problemOf(payload: unknown): PayloadProblem | undefined {
   const known = judged.get(payload) ?? payloadProblems(payload)[0] ?? 'good';
   judged.set(payload, known);
   return known === 'good' ? undefined : known;
+}
+
+/** One reason for each code, however many requests it is about. */
+export function summaryOf(kind: string, refusals: readonly Refusal[]): Reason[] {
+  const byCode = Map.groupBy(refusals, ({ reason }) => reason.code);
+  return [...byCode].map(([code, some]) => {
+    const first = some[0]?.reason.message ?? '';
+    const many = some.length === 1 ? 'a request' : `${some.length} requests`;
+    return { code, message: `${many} of source ${kind} refused: ${first}` };
+  });
 }

@@ -9,7 +9,7 @@ import type { PluginCalls } from '../plugin-calls.ts';
 import type { QueueRuntime, QueueSource } from '../queue-runtime.ts';
 import { type Answered, hasOrigin, readAnswer } from './check-wanted.ts';
 import { type Entry, entriesOf, keyOf } from './entries.ts';
-import { whyRefused } from './refusals.ts';
+import { type Refusal, summaryOf, whyRefused } from './refusals.ts';
 import type { Waiting } from './why-waiting.ts';
 import { scaleDemand } from './worker-maker.ts';
 
@@ -54,11 +54,6 @@ interface Remembered {
   known: boolean;
   readonly request: unknown;
   readonly refusal: Reason | undefined;
-}
-
-interface Refusal {
-  readonly request: unknown;
-  readonly reason: Reason;
 }
 
 /** Asks the sources of one queue what they want, and leaves out what cannot or must not get a worker. */
@@ -296,14 +291,4 @@ function twice({ uid, index }: OriginKey): Reason {
 function flood(kind: string, beyond: number): Reason {
   const message = `source ${kind} asks for more than ${mostRequests} workers at once: ${beyond} requests wait for a later pass`;
   return { code: 'source-flood', message };
-}
-
-/** One reason for each code, however many requests it is about. */
-function summaryOf(kind: string, refusals: readonly Refusal[]): Reason[] {
-  const byCode = Map.groupBy(refusals, ({ reason }) => reason.code);
-  return [...byCode].map(([code, some]) => {
-    const first = some[0]?.reason.message ?? '';
-    const many = some.length === 1 ? 'a request' : `${some.length} requests`;
-    return { code, message: `${many} of source ${kind} refused: ${first}` };
-  });
 }

@@ -124,25 +124,12 @@ export class IntentSender {
   }
 }
 
-/** Codes of rejections that the payload of a worker causes, whatever state the backend is in. */
-const payloadCodes: ReadonlySet<string> = new Set([
-  'payload-lost',
-  'payload-too-large',
-  'payload-value-missing',
-  'payload-wrong',
-]);
-
 /**
- * Whether a source caused the rejection of its worker. It tells nothing of the backend, and its origin is spent: a pause would only
+ * Whether a rejection is about a named worker alone, as for its payload or its needs. It tells nothing of the backend, and its origin is spent: a pause would only
  * delay the other workers of the queue. A counted worker would be made again at once, so its rejection counts as a failure.
  */
 function isOwnFault(worker: WorkerToStart, outcome: SubmitOutcome | undefined): boolean {
-  return (
-    outcome?.kind === 'rejected' &&
-    outcome.permanent &&
-    payloadCodes.has(outcome.error.code) &&
-    !isCounted(worker)
-  );
+  return outcome?.kind === 'rejected' && outcome.permanent && !isCounted(worker);
 }
 
 function idOf({ workerId }: WorkerToStart): number {
