@@ -1,5 +1,9 @@
 import type { Command } from 'commander';
-import { type CredentialViewOptions, viewCredentials } from '../daemon/credentials/credential-view.ts';
+import {
+  type CredentialView,
+  type CredentialViewOptions,
+  viewCredentials,
+} from '../daemon/credentials/credential-view.ts';
 import { type Configuration, readConfiguration } from '../daemon/configuration.ts';
 import { isTrouble } from '../daemon/every-code.ts';
 import { type Holder, runningDaemon } from '../daemon/lock.ts';
@@ -98,13 +102,7 @@ async function statusOf(
         code: reason?.code ?? 'service-failing',
         message: reason?.message ?? 'it does not do its work',
       })),
-    ...credentials
-      .filter(({ state }) => state !== 'good')
-      .map(({ name, state, message, expires }) => ({
-        where: `credential ${name}`,
-        code: credentialCodes[state],
-        message: message ?? `it ends at ${expires ?? 'an unknown time'}`,
-      })),
+    ...credentials.filter(({ state }) => state !== 'good').map(troubleOf),
   ];
   return {
     daemon: daemonOf(holder, stored.hasRun, settings.stateDir),
@@ -128,13 +126,12 @@ interface Stored {
   readonly troubles: readonly Trouble[];
 }
 
-/** The code of a credential's trouble, by its state. */
-const credentialCodes = {
-  good: '',
-  soon: 'credential-soon',
-  ending: 'credential-ending',
-  bad: 'credential-bad',
-} as const;
+function troubleOf({ name, state, message, expires }: CredentialView): Trouble {
+  const where = `credential ${name}`;
+  const why = message ?? `it ends at ${expires ?? 'an unknown time'}`;
+  if (state === 'soon') return { where, code: 'credential-soon', message: why };
+  return { where, code: state === 'ending' ? 'credential-ending' : 'credential-bad', message: why };
+}
 
 /** Credentials that cannot be looked at are a trouble. */
 async function credentialsOf(asked: CredentialViewOptions) {

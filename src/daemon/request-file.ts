@@ -12,7 +12,7 @@ export interface RequestFileParts {
   readonly clock: Clock;
   readonly log: Log;
   /** The requests that wait, as the last passes left them. */
-  waiting(): readonly WaitingUids[];
+  readonly waiting: () => readonly WaitingUids[];
 }
 
 /** One queue in the file. */

@@ -63,6 +63,7 @@ describe('check-config', () => {
     settings = join(directory, 'thresher.yaml');
     queueFile = join(directory, 'panda_queueconfig.json');
     writeFileSync(join(directory, 'there.sdf'), '');
+    writeFileSync(join(directory, 'token'), 'secret\n');
   });
 
   /** What a queue has otherwise than a good one, its state, and the message without place. */
@@ -648,7 +649,7 @@ describe('check-config', () => {
     ],
     [
       'one token for reading and for writing',
-      { http: { tokenFile: 'there.sdf', writeTokenFile: 'there.sdf' } },
+      { http: { tokenFile: 'token', writeTokenFile: 'token' } },
       '/http/writeTokenFile: error: http.writeTokenFile holds the token of http.tokenFile, which may only read; write another one [http-tokens-same]',
     ],
     [

@@ -82,10 +82,12 @@ describe('the desk for requests of operators, and their source', () => {
   });
 
   it('give the workers of a request one group, and its payload', async () => {
-    await left('a', 1);
+    await left('a', 2);
     const { requests } = await source.wanted({ name: 'Q' });
+    const common = { requirements: {}, groupId: 'a', payload: { argv: ['x'] } };
     expect(requests).to.deep.equal([
-      { origin: { uid: 'a', index: 0 }, requirements: {}, groupId: 'a', payload: { argv: ['x'] } },
+      { origin: { uid: 'a', index: 0 }, ...common },
+      { origin: { uid: 'a', index: 1 }, ...common },
     ]);
   });
 
@@ -105,6 +107,20 @@ describe('the desk for requests of operators, and their source', () => {
     const before = asked;
     for (let pass = 0; pass < 10; pass++) await keys();
     expect(asked).to.equal(before);
+  });
+
+  it('ask by the same objects in each pass', async () => {
+    await left('a');
+    const [first] = (await source.wanted({ name: 'Q' })).requests;
+    const [again] = (await source.wanted({ name: 'Q' })).requests;
+    expect(again).to.equal(first);
+  });
+
+  it('make a group of several workers, and none of a single one', async () => {
+    await left('a', 2);
+    await left('b', 1);
+    const { requests } = await source.wanted({ name: 'Q' });
+    expect(requests.map(({ groupId }) => groupId)).to.deep.equal(['a', 'a', undefined]);
   });
 
   it('wake a queue for what is new alone', async () => {

@@ -170,6 +170,27 @@ describe('requests of operators in the database', () => {
     ]);
   });
 
+  it('keep their key for a time of its own', async () => {
+    await store.requests.add(requestOf('a', { key: 'k' }), 1);
+    await store.requests.add(requestOf('b'), 1);
+    await store.requests.served(['a', 'b'], 2);
+    expect(await store.requests.prune(3, 1)).to.equal(1);
+    expect(await store.requests.add(requestOf('c', { key: 'k' }), 4)).to.deep.equal({
+      id: 'a',
+      isNew: false,
+    });
+    expect(await store.requests.prune(3, 2)).to.equal(1);
+    expect((await store.requests.add(requestOf('c', { key: 'k' }), 4)).isNew).to.equal(true);
+  });
+
+  it('that may still get workers are counted, and listed alone', async () => {
+    for (const id of ['open', 'served', 'withdrawn']) await store.requests.add(requestOf(id), 1);
+    await store.requests.served(['served'], 2);
+    await store.requests.withdraw('withdrawn', 'x', 2);
+    expect(await store.requests.countOpen()).to.equal(1);
+    expect((await store.requests.list({ open: true, limit: 9 })).map(({ id }) => id)).to.deep.equal(['open']);
+  });
+
   it('of another factory in the same database are not touched', async () => {
     await store.requests.add(requestOf('a', { key: 'k' }), 1);
     await store.close();

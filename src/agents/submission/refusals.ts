@@ -1,9 +1,12 @@
 import type { Request } from '../../plugins/contracts/index.ts';
-import { payloadProblems } from '../../worker/payload-check.ts';
+import { type PayloadProblem, payloadProblems } from '../../worker/payload-check.ts';
 import { partsOf } from '../../worker/payload.ts';
 import type { Reason } from '../../worker/reason.ts';
 import type { QueueRuntime } from '../queue-runtime.ts';
 import { whatIsWrong } from './check-wanted.ts';
+
+/** The first mistake of each payload: thousands of requests may share one of 1 MiB, and are asked for in each pass. */
+const judged = new WeakMap<object, PayloadProblem | 'good'>();
 
 /** Why a request can never get a worker of this queue; undefined where it can. */
 export function whyRefused(
@@ -14,11 +17,18 @@ export function whyRefused(
   if (wrong !== undefined) return { code: 'request-refused', message: wrong };
   const { payload } = request as Request;
   if (payload === undefined) return undefined;
-  const [problem] = payloadProblems(payload);
+  const problem = problemOf(payload);
   if (problem !== undefined) return { code: problem.code, message: problem.message };
   const lacking = partsOf(payload).filter((part) => !given.includes(part));
   if (lacking.length === 0) return undefined;
   const { name = 'the submitter' } = config.plugins.submitter ?? {};
   const message = `${name} of ${config.name} gives its workers no ${lacking.join(', ')} of a payload`;
   return { code: 'payload-unsupported', message };
+}
+
+function problemOf(payload: unknown): PayloadProblem | undefined {
+  if (typeof payload !== 'object' || payload === null) return payloadProblems(payload)[0];
+  const known = judged.get(payload) ?? payloadProblems(payload)[0] ?? 'good';
+  judged.set(payload, known);
+  return known === 'good' ? undefined : known;
 }

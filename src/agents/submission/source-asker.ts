@@ -40,8 +40,11 @@ export interface Wanted {
 /** So many requests of one source count in one pass: a pass must stay short, whatever a source asks for. */
 export const mostRequests = 10_000;
 
-/** The first pause of a source that fails, and the longest, ms. */
-const pauses = { first: 1000, longest: 300_000 };
+/**
+ * The first pause of a source that fails, and the longest, ms. A pause is at least so many times as long as the failure took: a source
+ * that hangs would delay its queues by a whole deadline after each short pause.
+ */
+const pauses = { first: 1000, longest: 300_000, timesTheCost: 5 };
 
 /** An origin that a source asked for in the last pass. */
 interface Remembered {
@@ -152,6 +155,7 @@ class AskedSource {
     const kind = this.#kind;
     if (this.#failure !== undefined && clock.monotonic() < this.#pausedUntil)
       return this.#nothing(this.#failure);
+    const begun = clock.monotonic();
     let answer: unknown;
     try {
       answer = await calls.call(`source ${kind} for ${queue.name}`, (signal) =>
@@ -160,10 +164,10 @@ class AskedSource {
     } catch (error) {
       // The daemon stops: that is no failure of the source, and the pass must not go on without its requests.
       if (error instanceof ThresherError && error.code === 'shutting-down') throw error;
-      return this.#fail(toReason(error).message);
+      return this.#fail(toReason(error).message, begun);
     }
     const read = readAnswer(answer);
-    if (typeof read === 'string') return this.#fail(read);
+    if (typeof read === 'string') return this.#fail(read, begun);
     this.#recover();
     return this.#take(read);
   }
@@ -210,6 +214,8 @@ class AskedSource {
     const candidates: Remembered[] = [];
     const refusals: Refusal[] = [];
     let beyond = 0;
+    /** Candidates that may get a worker: refused ones take no turn from those behind them. */
+    let takers = 0;
     for (const request of requests) {
       if (!hasOrigin(request)) {
         refusals.push({ request, reason: whyRefused(request, this.#runtime) ?? unnamed });
@@ -220,11 +226,12 @@ class AskedSource {
       if (memory.has(key)) {
         if (before?.known !== true) refusals.push({ request, reason: twice(request.origin) });
       } else if (before?.known === true) memory.set(key, before);
-      else if (candidates.length >= mostRequests) beyond++;
+      else if (takers >= mostRequests) beyond++;
       else {
         const remembered = before?.request === request ? before : this.#look(request, before);
         memory.set(key, remembered);
         candidates.push(remembered);
+        if (remembered.refusal === undefined) takers++;
       }
     }
     this.#memory = memory;
@@ -250,13 +257,15 @@ class AskedSource {
     return origins.length;
   }
 
-  #fail(why: string): Share {
+  /** @param begun monotonic ms, when it was asked */
+  #fail(why: string, begun: number): Share {
     const { clock, log } = this.#parts;
     const kind = this.#kind;
     const message = `source ${kind}: ${why}`;
     this.#failures++;
-    const pause = Math.min(pauses.first * 2 ** Math.min(this.#failures - 1, 20), pauses.longest);
-    this.#pausedUntil = clock.monotonic() + pause;
+    const now = clock.monotonic();
+    const grown = pauses.first * 2 ** Math.min(this.#failures - 1, 20);
+    this.#pausedUntil = now + Math.min(Math.max(grown, pauses.timesTheCost * (now - begun)), pauses.longest);
     if (this.#failure?.message !== message)
       log.error('a source failed', { queue: this.#runtime.config.name, source: kind, error: why });
     this.#failure = { code: 'source-failed', message };

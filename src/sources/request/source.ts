@@ -16,6 +16,8 @@ export class OperatorSource implements Source {
   readonly #known = new Map<string, Set<number>>();
   /** How many workers each request wants that the last passes asked for. */
   readonly #counts = new Map<string, number>();
+  /** What a request asks for: a pass that sees the same objects again need not judge them again. */
+  readonly #wants = new WeakMap<OperatorRequest, readonly Request[]>();
 
   constructor(requests: OperatorRequests) {
     this.#requests = requests;
@@ -55,15 +57,11 @@ export class OperatorSource implements Source {
     }
   }
 
-  #lacking({ id, count, requirements = {}, payload }: OperatorRequest): Request[] {
-    const known = this.#known.get(id);
-    const requests: Request[] = [];
-    for (let index = 0; index < count; index++) {
-      if (known?.has(index) === true) continue;
-      const request = { origin: { uid: id, index }, requirements, groupId: id };
-      requests.push(payload === undefined ? request : { ...request, payload });
-    }
-    return requests;
+  #lacking(request: OperatorRequest): readonly Request[] {
+    const known = this.#known.get(request.id);
+    const wants = this.#wants.get(request) ?? wantsOf(request);
+    this.#wants.set(request, wants);
+    return known === undefined ? wants : wants.filter(({ origin }) => !known.has(origin.index));
   }
 
   #forget(ids: Iterable<string>): void {
@@ -72,4 +70,14 @@ export class OperatorSource implements Source {
       this.#counts.delete(id);
     }
   }
+}
+
+/** A request of one worker is no group: a group has a submission of its own, and single workers share one. */
+function wantsOf({ id, count, requirements = {}, payload }: OperatorRequest): readonly Request[] {
+  return Array.from({ length: count }, (_, index) => ({
+    origin: { uid: id, index },
+    requirements,
+    ...(count > 1 && { groupId: id }),
+    ...(payload !== undefined && { payload }),
+  }));
 }

@@ -19,9 +19,6 @@ const shownColumns = [
   ...(['withdrawn_time', 'withdraw_reason', 'ended_time', 'served_time'] as const),
 ] as const;
 
-/** Requests that may wait for workers at once. */
-const mostOpen = { requests: 10_000, bytes: 128 * 1024 * 1024 };
-
 const livingStatuses = workerStatuses.filter((status) => !isFinal(status));
 
 /** It lacks workers, or one of them lives. */
@@ -32,6 +29,8 @@ function workersOfRequest(what: RawBuilder<unknown>) {
   return sql`SELECT ${what} FROM workers WHERE workers.instance = requests.instance
     AND workers.origin_kind = ${sql.lit(operatorKind)} AND workers.origin_uid = requests.id`;
 }
+/** Requests that may wait for workers at once. */
+const mostOpen = { requests: 10_000, bytes: 128 * 1024 * 1024 };
 
 export class SqlRequestStore implements RequestStore {
   readonly #rows: FactoryRows;

@@ -5,7 +5,7 @@ import { mostRequests } from '../../../src/agents/submission/source-asker.ts';
 import { SubmitterAgent } from '../../../src/agents/submission/submitter-agent.ts';
 import type { Request, Source, WorkerToStart } from '../../../src/plugins/contracts/index.ts';
 import type { OriginKey } from '../../../src/worker/news.ts';
-import type { PayloadPart } from '../../../src/worker/payload.ts';
+import type { Payload, PayloadPart } from '../../../src/worker/payload.ts';
 import type { Reason } from '../../../src/worker/reason.ts';
 import { AgentParts } from '../../support/agent-context.ts';
 import { namedWorker } from '../../support/named-workers.ts';
@@ -349,6 +349,22 @@ describe('sources of a queue', () => {
       expect(codes()).to.deep.equal(['source-failed']);
     });
 
+    it('hang: rest five times as long as they took', async () => {
+      const bad = new TestSource(() => new Promise(() => undefined));
+      const agent = agentOf([queueSource('toy', bad)]);
+      const pass = agent.pass();
+      while (!parts.clock.sleeping.includes(5000)) await parts.clock.settle();
+      await parts.clock.advance(6000);
+      await pass;
+      await parts.clock.advance(20_000);
+      await agent.pass();
+      expect(bad.asked).to.equal(1);
+      bad.wants = () => ({ requests: [], groups: [], reasons: [] });
+      await parts.clock.advance(10_000);
+      await agent.pass();
+      expect(bad.asked).to.equal(2);
+    });
+
     const nonsense: readonly (readonly [what: string, answer: unknown, says: string])[] = [
       ['nothing', undefined, 'undefined'],
       ['a text', 'three workers', 'three workers'],
@@ -423,6 +439,38 @@ describe('sources of a queue', () => {
       expect(messages()).to.contain(String(100_000 - mostRequests));
       expect(parts.waiting.counts.find(({ source }) => source === 'toy')?.requests).to.equal(99_997);
       expect(whyWaits(9999)).to.equal('max-workers');
+    });
+
+    it('flood a queue with requests that are refused: those behind them are served', async () => {
+      const refused = requests(mostRequests, { payload: { argv: ['true'] } });
+      const agent = agentOf(
+        [queueSource('toy', wanting([...refused, ...requests(1, {}, 'plain')]))],
+        {},
+        { payload: ['values'] },
+      );
+      await agent.pass();
+      expect(origins()).to.deep.equal(['toy plain 0']);
+    });
+
+    it('ask for one payload in many requests, new ones in each pass: it is judged once', async () => {
+      let reads = 0;
+      const payload = new Proxy<Payload>(
+        { argv: ['true'] },
+        {
+          ownKeys: (of) => {
+            reads++;
+            return Reflect.ownKeys(of);
+          },
+        },
+      );
+      const source = new TestSource(() => ({
+        requests: requests(100, { payload }),
+        groups: [],
+        reasons: [],
+      }));
+      const agent = agentOf([queueSource('toy', source)], { maxWorkers: 0 });
+      for (let pass = 0; pass < 3; pass++) await agent.pass();
+      expect(reads).to.equal(1);
     });
 
     it('flood a queue with requests that were served: the next pass is due at once, and goes on with the others', async () => {
