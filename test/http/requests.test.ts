@@ -87,7 +87,8 @@ describe('requests for workers over HTTP', () => {
       { kind: 'request', requests: [waiting(1, 1)], reason: full },
     ];
     served.board.set('Q', { why, counts: new Map([['request', 3]]) });
-    const reasons = async (at: number) => (await send('GET', `/api/requests/${ids[at]}`)).answer.reasons;
+    const reasons = async (at: number) =>
+      (await send('GET', `/api/requests/${ids[at] ?? ''}`)).answer.reasons;
     expect(await reasons(0)).to.deep.equal([refused]);
     expect(await reasons(1)).to.deep.equal([full]);
     expect(await reasons(2)).to.deep.equal([]);

@@ -213,6 +213,42 @@ describe('a daemon over HTTP', () => {
     expect(stderr).to.contain('It must be a port: a whole number from 0 to 65535. [usage]');
   });
 
+  it('takes a request by the token that writes, runs its worker, and says why the next one waits', async () => {
+    site = new Site({
+      queues: { Q: { maxWorkers: 1, demand: 'none' } },
+      settings: {
+        http: { enabled: true, port: 0, writeTokenFile: 'token' },
+        submitter: { sleepTime: 30 },
+      },
+    });
+    writeFileSync(site.path('token'), 'secret\n');
+    const url = `${await urlOf(site.start())}api/requests`;
+    const headers = { authorization: 'Bearer secret', 'content-type': 'application/json' };
+    const body = JSON.stringify({ queue: 'Q', payload: { argv: ['sleep', '1000'] } });
+    const post = async () => {
+      const answer = await fetch(url, { method: 'POST', headers, body });
+      expect(answer.status).to.equal(201);
+      return ((await answer.json()) as { id: string }).id;
+    };
+    interface Shown {
+      readonly workers: Readonly<Record<string, number>>;
+      readonly reasons: readonly { readonly code: string }[];
+    }
+    const shown = async (id: string) => (await (await fetch(`${url}/${id}`)).json()) as Shown;
+    const first = await post();
+    await until('its worker runs', async () => (await shown(first)).workers.running === 1);
+    const second = await post();
+    await until('it says why it waits', async () => (await shown(second)).reasons[0]?.code === 'max-workers');
+    await until('the command line says it, too', async () =>
+      (await site.run('requests', '--waiting')).stdout.includes('1 of maxWorkers 1 are alive'),
+    );
+    const { authorization } = headers;
+    const gone = await fetch(`${url}/${first}`, { method: 'DELETE', headers: { authorization } });
+    expect(gone.status).to.equal(200);
+    await until('the next one runs', async () => (await shown(second)).workers.running === 1);
+    expect((await shown(first)).workers).to.deep.equal({ cancelled: 1 });
+  });
+
   it('lets other machines in with the token', async () => {
     site = serving({ host: '0.0.0.0', tokenFile: 'token' });
     writeFileSync(site.path('token'), 'secret\n');

@@ -18,10 +18,11 @@ export async function problemsOf(
   const what = `the check of ${name}`;
   const { signal } = new AbortController();
   try {
-    const found = await withDeadline({ clock: systemClock, what, timeoutMs, signal }, async () => check());
-    const isList = found === undefined || Array.isArray(found as unknown);
+    const deadline = { clock: systemClock, what, timeoutMs, signal };
+    const found = (await withDeadline(deadline, async () => check())) ?? [];
+    const isList: boolean = Array.isArray(found);
     if (!isList) throw new TypeError('it returned no list');
-    return found ?? [];
+    return found;
   } catch (error) {
     const code: ErrorCode = error instanceof ThresherError ? error.code : 'plugin-failed';
     const isLate = code === 'plugin-timeout';

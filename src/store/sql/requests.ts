@@ -19,6 +19,9 @@ const shownColumns = [
   ...(['withdrawn_time', 'withdraw_reason', 'ended_time', 'served_time'] as const),
 ] as const;
 
+/** Requests that may wait for workers at once. */
+const mostOpen = { requests: 10_000, bytes: 128 * 1024 * 1024 };
+
 const livingStatuses = workerStatuses.filter((status) => !isFinal(status));
 
 /** It lacks workers, or one of them lives. */
@@ -29,8 +32,6 @@ function workersOfRequest(what: RawBuilder<unknown>) {
   return sql`SELECT ${what} FROM workers WHERE workers.instance = requests.instance
     AND workers.origin_kind = ${sql.lit(operatorKind)} AND workers.origin_uid = requests.id`;
 }
-/** Requests that may wait for workers at once. */
-const mostOpen = { requests: 10_000, bytes: 128 * 1024 * 1024 };
 
 export class SqlRequestStore implements RequestStore {
   readonly #rows: FactoryRows;
@@ -102,7 +103,7 @@ export class SqlRequestStore implements RequestStore {
       .where('served_time', 'is', null)
       .where('withdrawn_time', 'is', null)
       .executeTakeFirstOrThrow();
-    return Number(open);
+    return open;
   }
 
   async list({ queue, open, limit }: RequestFilter): Promise<RequestRecord[]> {
