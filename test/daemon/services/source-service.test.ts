@@ -119,6 +119,8 @@ describe('sources at work', () => {
     await intend(1);
     await settled();
     parts.events.emit('originsKnown', { kind: 'toy', origins: [{ uid: 'job', index: 1 }] });
+    // A second wake in a row waits a moment.
+    await parts.clock.advance(20);
     await settled();
     expect(heard).to.deep.equal(['toy added 1', 'toy known 1']);
   });
