@@ -687,6 +687,7 @@ describe('check-config', () => {
         'panda_queueconfig.json',
         'there.sdf',
         'thresher.yaml',
+        'token',
       ]);
     });
   }
