@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { runningDaemon } from '../daemon/lock.ts';
-import { readRequestReasons, type WhyWaiting } from '../daemon/request-file.ts';
-import { type RequestView, requestView, whyRequestWaits } from '../daemon/request-view.ts';
+import { readRequestReasons, type WhyWaiting } from '../daemon/requests/request-file.ts';
+import { type RequestView, requestView, whyRequestWaits } from '../daemon/requests/request-view.ts';
 import { daemonDown, workerView } from '../daemon/view.ts';
 import type { QueueReport } from '../store/queues.ts';
 import type { RequestRecord } from '../store/requests.ts';

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { runningDaemon } from '../daemon/lock.ts';
-import { newRequest } from '../daemon/new-request.ts';
-import { requestView } from '../daemon/request-view.ts';
+import { newRequest } from '../daemon/requests/new-request.ts';
+import { requestView } from '../daemon/requests/request-view.ts';
 import { workerView } from '../daemon/view.ts';
 import type { WorkerRecord } from '../store/rows.ts';
 import { OperatorFiles } from '../util/operator-files.ts';

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { runningDaemon } from '../daemon/lock.ts';
 import { logReaderOf } from '../daemon/log-reader.ts';
-import { readRequestReasons } from '../daemon/request-file.ts';
-import { livingOf, whyRequestWaits } from '../daemon/request-view.ts';
+import { readRequestReasons } from '../daemon/requests/request-file.ts';
+import { livingOf, whyRequestWaits } from '../daemon/requests/request-view.ts';
 import type { StateDir } from '../daemon/state-dir.ts';
 import type { LoadedSettings } from '../config/settings/settings.ts';
 import type { RequestRecord } from '../store/requests.ts';

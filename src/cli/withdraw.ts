@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { runningDaemon } from '../daemon/lock.ts';
-import { livingOf } from '../daemon/request-view.ts';
+import { livingOf } from '../daemon/requests/request-view.ts';
 import type { Environment, GlobalOptions } from './environment.ts';
 import { withStore } from './opened.ts';
 import { findRequest } from './requests.ts';

@@ -1,5 +1,5 @@
 import type { ServiceHealth } from '../daemon/services/service.ts';
-import type { Health } from '../daemon/service/health.ts';
+import type { Health } from '../daemon/supervision/health.ts';
 import type { QueueView, WorkerView } from '../daemon/view.ts';
 import { isoTime } from '../util/clock.ts';
 import type { Reason } from '../worker/reason.ts';

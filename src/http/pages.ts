@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Static } from 'typebox';
 import Type from 'typebox';
-import { judgeHealth } from '../daemon/service/health.ts';
+import { judgeHealth } from '../daemon/supervision/health.ts';
 import { workerDetails, workerView } from '../daemon/view.ts';
 import type { WorkerRecord } from '../store/rows.ts';
 import { ThresherError } from '../worker/errors.ts';

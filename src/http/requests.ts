@@ -1,9 +1,9 @@
 import { Ajv } from 'ajv';
 import type { FastifyInstance } from 'fastify';
 import type { Static } from 'typebox';
-import { type RequestView, requestView, whyRequestWaits } from '../daemon/request-view.ts';
+import { type RequestView, requestView, whyRequestWaits } from '../daemon/requests/request-view.ts';
 import { type QueueView, workerView } from '../daemon/view.ts';
-import type { RequestInput } from '../daemon/new-request.ts';
+import type { RequestInput } from '../daemon/requests/new-request.ts';
 import type { RequestRecord } from '../store/requests.ts';
 import { ThresherError } from '../worker/errors.ts';
 import type { Reason } from '../worker/reason.ts';

@@ -2,7 +2,7 @@ import type { KnownCredential } from '../agents/credentials/credential-board.ts'
 import type { LoopHealth } from '../agents/loop.ts';
 import type { WaitingCount } from '../agents/sources/waiting-board.ts';
 import type { DaemonMetrics } from '../daemon/metrics/daemon-metrics.ts';
-import type { OperatorDesk } from '../daemon/operator-desk.ts';
+import type { OperatorDesk } from '../daemon/requests/operator-desk.ts';
 import type { ServiceHealth } from '../daemon/services/service.ts';
 import type { Log, LogReader } from '../plugins/contracts/index.ts';
 import type { WorkerRecord } from '../store/rows.ts';

@@ -5,7 +5,7 @@ import { realEnvironment } from '../../src/cli/environment.ts';
 import { exitStatusOf, followRequest, untilEnded } from '../../src/cli/wait-for-request.ts';
 import { readSettings } from '../../src/config/settings/settings.ts';
 import { takeLock } from '../../src/daemon/lock.ts';
-import { RequestFile } from '../../src/daemon/request-file.ts';
+import { RequestFile } from '../../src/daemon/requests/request-file.ts';
 import { stateDirAt } from '../../src/daemon/state-dir.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { systemClock } from '../../src/util/clock.ts';

@@ -1,6 +1,6 @@
 import { chmodSync, chownSync, mkdirSync } from 'node:fs';
 import { expect } from 'chai';
-import type { RequestView } from '../../src/daemon/request-view.ts';
+import type { RequestView } from '../../src/daemon/requests/request-view.ts';
 import { clearSpaces, type CondorSpace, condorPool, condorSpace, type Pool } from '../support/htcondor.ts';
 import { condorEnvironment, condorQueue, condorSite, shellTemplate } from '../support/htcondor-site.ts';
 import { operatorOutput, operatorSecret, operatorStatus, submitScript } from '../support/operator-script.ts';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { expect } from 'chai';
-import type { RequestView } from '../../src/daemon/request-view.ts';
+import type { RequestView } from '../../src/daemon/requests/request-view.ts';
 import type { WorkerView } from '../../src/daemon/view.ts';
 import { type RunningDaemon, Site } from '../support/site.ts';
 import { until } from '../support/until.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { RequestView } from '../../src/daemon/request-view.ts';
+import type { RequestView } from '../../src/daemon/requests/request-view.ts';
 import { kubernetesQueue, kubernetesSite } from '../support/kubernetes-site.ts';
 import { type Namespace, realNode } from '../support/kubernetes.ts';
 import { operatorOutput, operatorSecret, operatorStatus, submitScript } from '../support/operator-script.ts';

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import type { RequestView } from '../../src/daemon/request-view.ts';
+import type { RequestView } from '../../src/daemon/requests/request-view.ts';
 import { operatorOutput, operatorSecret, operatorStatus, submitScript } from '../support/operator-script.ts';
 import { runProgram, Site } from '../support/site.ts';
 import { until } from '../support/until.ts';

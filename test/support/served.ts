@@ -4,7 +4,7 @@ import type { LoopHealth } from '../../src/agents/loop.ts';
 import { WaitingBoard, type WaitingCount } from '../../src/agents/sources/waiting-board.ts';
 import type { ServiceHealth } from '../../src/daemon/services/service.ts';
 import { DaemonMetrics } from '../../src/daemon/metrics/daemon-metrics.ts';
-import { OperatorDesk } from '../../src/daemon/operator-desk.ts';
+import { OperatorDesk } from '../../src/daemon/requests/operator-desk.ts';
 import type { Served } from '../../src/http/served.ts';
 import type { LogReader } from '../../src/plugins/contracts/index.ts';
 import { openStore, type Store } from '../../src/store/store.ts';

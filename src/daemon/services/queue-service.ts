@@ -4,7 +4,7 @@ import type { Clock } from '../../util/clock.ts';
 import { within } from '../../util/within.ts';
 import type { Assembly } from '../assembly.ts';
 import type { RunConfiguration } from '../configuration.ts';
-import { judgeHealth } from '../service/health.ts';
+import { judgeHealth } from '../supervision/health.ts';
 import type { Service, ServicePart } from './service.ts';
 
 export interface QueueServiceParts {

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import { OperatorDesk } from '../../src/daemon/operator-desk.ts';
-import type { Desk, WorkerNews } from '../../src/plugins/contracts/index.ts';
-import { OperatorSource } from '../../src/sources/request/source.ts';
-import { openStore, type Store } from '../../src/store/store.ts';
-import { ManualClock } from '../support/manual-clock.ts';
-import { until } from '../support/until.ts';
+import { OperatorDesk } from '../../../src/daemon/requests/operator-desk.ts';
+import type { Desk, WorkerNews } from '../../../src/plugins/contracts/index.ts';
+import { OperatorSource } from '../../../src/sources/request/source.ts';
+import { openStore, type Store } from '../../../src/store/store.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { until } from '../../support/until.ts';
 
 describe('the desk for requests of operators, and their source', () => {
   let store: Store;

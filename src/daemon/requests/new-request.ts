@@ -1,11 +1,11 @@
-import type { AskedBy, NewRequest } from '../store/requests.ts';
-import type { QueueReport } from '../store/queues.ts';
-import { similar } from '../util/nearest.ts';
-import { ThresherError } from '../worker/errors.ts';
-import { mostWorkers } from '../worker/operator-request.ts';
-import { requirePayload } from '../worker/payload-check.ts';
-import { partsOf } from '../worker/payload.ts';
-import type { Requirements } from '../worker/worker.ts';
+import type { AskedBy, NewRequest } from '../../store/requests.ts';
+import type { QueueReport } from '../../store/queues.ts';
+import { similar } from '../../util/nearest.ts';
+import { ThresherError } from '../../worker/errors.ts';
+import { mostWorkers } from '../../worker/operator-request.ts';
+import { requirePayload } from '../../worker/payload-check.ts';
+import { partsOf } from '../../worker/payload.ts';
+import type { Requirements } from '../../worker/worker.ts';
 import { withoutConfig } from './request-view.ts';
 
 /** A request as somebody typed or sent it. */

@@ -1,9 +1,9 @@
-import type { RequestRecord } from '../store/requests.ts';
-import { isoTime } from '../util/clock.ts';
-import type { PayloadPart } from '../worker/payload.ts';
-import type { Reason } from '../worker/reason.ts';
-import type { Requirements } from '../worker/worker.ts';
-import { isFinal, type WorkerStatus, workerStatuses } from '../worker/status.ts';
+import type { RequestRecord } from '../../store/requests.ts';
+import { isoTime } from '../../util/clock.ts';
+import type { PayloadPart } from '../../worker/payload.ts';
+import type { Reason } from '../../worker/reason.ts';
+import type { Requirements } from '../../worker/worker.ts';
+import { isFinal, type WorkerStatus, workerStatuses } from '../../worker/status.ts';
 
 export const requestStates = ['waiting', 'working', 'ended', 'withdrawn'] as const;
 /** `waiting`: not all its workers have rows yet. `working`: they have, and some live. `ended`: none lives. */

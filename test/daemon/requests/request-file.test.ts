@@ -1,12 +1,12 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { WaitingBoard } from '../../src/agents/sources/waiting-board.ts';
-import { readRequestReasons, RequestFile } from '../../src/daemon/request-file.ts';
-import { stateDirAt } from '../../src/daemon/state-dir.ts';
-import { ManualClock } from '../support/manual-clock.ts';
-import { recordingLog } from '../support/samples.ts';
-import { temporaryDirectory } from '../support/temporary.ts';
-import { until } from '../support/until.ts';
+import { WaitingBoard } from '../../../src/agents/sources/waiting-board.ts';
+import { readRequestReasons, RequestFile } from '../../../src/daemon/requests/request-file.ts';
+import { stateDirAt } from '../../../src/daemon/state-dir.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { recordingLog } from '../../support/samples.ts';
+import { temporaryDirectory } from '../../support/temporary.ts';
+import { until } from '../../support/until.ts';
 
 describe('the file of waiting requests', () => {
   const full = { code: 'max-workers', message: '2 of 2 are alive' };

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
-import type { WaitingUids } from '../agents/sources/waiting-board.ts';
-import type { Log } from '../plugins/contracts/index.ts';
-import type { Clock } from '../util/clock.ts';
-import { writeFileAtomically } from '../util/files.ts';
-import { messageOf } from '../worker/errors.ts';
-import type { OperatorRequest } from '../worker/operator-request.ts';
-import type { Reason } from '../worker/reason.ts';
-import type { StateDir } from './state-dir.ts';
+import type { WaitingUids } from '../../agents/sources/waiting-board.ts';
+import type { Log } from '../../plugins/contracts/index.ts';
+import type { Clock } from '../../util/clock.ts';
+import { writeFileAtomically } from '../../util/files.ts';
+import { messageOf } from '../../worker/errors.ts';
+import type { OperatorRequest } from '../../worker/operator-request.ts';
+import type { Reason } from '../../worker/reason.ts';
+import type { StateDir } from '../state-dir.ts';
 
 export interface RequestFileParts {
   readonly clock: Clock;

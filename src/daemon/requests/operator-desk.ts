@@ -1,9 +1,9 @@
-import type { OperatorRequests } from '../plugins/contracts/index.ts';
-import type { QueueReport } from '../store/queues.ts';
-import type { AskedBy, RequestStore } from '../store/requests.ts';
-import type { Clock } from '../util/clock.ts';
-import type { Reason } from '../worker/reason.ts';
-import type { OperatorRequest, WithdrawnRequest } from '../worker/operator-request.ts';
+import type { OperatorRequests } from '../../plugins/contracts/index.ts';
+import type { QueueReport } from '../../store/queues.ts';
+import type { AskedBy, RequestStore } from '../../store/requests.ts';
+import type { Clock } from '../../util/clock.ts';
+import type { Reason } from '../../worker/reason.ts';
+import type { OperatorRequest, WithdrawnRequest } from '../../worker/operator-request.ts';
 import { newRequest, type RequestInput } from './new-request.ts';
 
 export interface OperatorDeskParts {
