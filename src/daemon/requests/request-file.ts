@@ -1,12 +1,10 @@
-import { readFileSync } from 'node:fs';
 import type { WaitingUids } from '../../agents/sources/waiting-board.ts';
 import type { Log } from '../../plugins/contracts/index.ts';
 import type { Clock } from '../../util/clock.ts';
-import { writeFileAtomically } from '../../util/files.ts';
-import { messageOf } from '../../worker/errors.ts';
 import type { OperatorRequest } from '../../worker/operator-request.ts';
 import type { Reason } from '../../worker/reason.ts';
 import type { StateDir } from '../state-dir.ts';
+import { readStateFile, StateFile } from '../state-file.ts';
 
 export interface RequestFileParts {
   readonly clock: Clock;
@@ -26,51 +24,25 @@ interface Written {
 /** The file is written once in this time at most, ms: messages with numbers change often. */
 const pause = 1000;
 
-/**
- * Writes into the state directory why requests of operators wait, where the command line reads it beside the daemon, also after its
- * end. Written only when it changed.
- */
+/** Writes into the state directory why requests of operators wait. */
 export class RequestFile {
-  readonly #path: string;
-  readonly #parts: RequestFileParts;
-  readonly #stop = new AbortController();
-  #isStale = false;
-  #written = '';
-  #writing: Promise<void> | undefined;
+  readonly #file: StateFile;
+  readonly #waiting: RequestFileParts['waiting'];
 
-  constructor(dir: StateDir, parts: RequestFileParts) {
-    this.#path = dir.requests;
-    this.#parts = parts;
+  constructor(dir: StateDir, { clock, log, waiting }: RequestFileParts) {
+    const failure = 'the reasons of waiting requests could not be written';
+    this.#file = new StateFile(dir.requests, { failure, log, pause: { clock, ms: pause } });
+    this.#waiting = waiting;
   }
 
   /** A pass of a queue is over: other requests may wait, or for other reasons. */
   changed(): void {
-    this.#isStale = true;
-    this.#writing ??= this.#write().finally(() => {
-      this.#writing = undefined;
-    });
+    this.#file.write(() => this.#waiting().map(toWritten));
   }
 
   /** Comes back when the last change is written, or has failed. */
-  async stop(): Promise<void> {
-    this.#stop.abort();
-    await this.#writing;
-  }
-
-  async #write(): Promise<void> {
-    const { clock, log, waiting } = this.#parts;
-    while (this.#isStale) {
-      this.#isStale = false;
-      const text = `${JSON.stringify(waiting().map(toWritten))}\n`;
-      if (text === this.#written) continue;
-      try {
-        await writeFileAtomically(this.#path, text);
-        this.#written = text;
-      } catch (error) {
-        log.warn('the reasons of waiting requests could not be written', { error: messageOf(error) });
-      }
-      await clock.sleep(pause, this.#stop.signal);
-    }
+  stop(): Promise<void> {
+    return this.#file.stop();
   }
 }
 
@@ -88,7 +60,7 @@ export type WhyWaiting = (request: Pick<OperatorRequest, 'queue' | 'id'>) => rea
 
 /** Reads what the daemon wrote down last; nothing where it never did, or where the file is damaged. */
 export function readRequestReasons(dir: StateDir): WhyWaiting {
-  const queues = readWritten(dir.requests);
+  const queues = readStateFile(dir.requests) as readonly Written[];
   const byId = new Map(
     queues.flatMap(({ groups }) =>
       groups.flatMap(({ reasons, requests }) => requests.map((id) => [id, reasons] as const)),
@@ -99,13 +71,4 @@ export function readRequestReasons(dir: StateDir): WhyWaiting {
     const failure = failures.get(queue);
     return failure === undefined ? (byId.get(id) ?? []) : [failure];
   };
-}
-
-function readWritten(path: string): readonly Written[] {
-  try {
-    const written: unknown = JSON.parse(readFileSync(path, 'utf8'));
-    return Array.isArray(written) ? (written as readonly Written[]) : [];
-  } catch {
-    return [];
-  }
 }
