@@ -10,7 +10,7 @@ import type { Options } from './shared/parts.ts';
 
 interface Benchmark {
   readonly run: (options: Options) => Promise<void>;
-  /** What can be measured by itself; none of one that has one size only. */
+  /** The parts that can be measured by themselves; none where the benchmark has one size only. */
   readonly parts: readonly string[];
 }
 

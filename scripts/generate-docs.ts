@@ -54,7 +54,7 @@ interface Schema {
 
 const generated = '<!-- Generated from the sources by `npm run docs`. -->';
 
-/** What `panda_harvester.cfg` is, beyond the keys above. */
+/** The form of `panda_harvester.cfg`, beyond the keys above. */
 const harvesterFile: readonly string[] = [
   '## panda_harvester.cfg',
   '',
@@ -334,7 +334,7 @@ function optionTable({ properties = {}, description }: Schema): string[] {
   ];
 }
 
-/** What the objects of a list have, and each form that they may have. */
+/** The keys of a list's objects, and each form that these may have. */
 function itemKeys({ items }: Schema): string[] {
   const forms = (items?.anyOf ?? (items === undefined ? [] : [items])).filter(({ properties }) => properties);
   const said = forms.map(({ properties = {} }) => {

@@ -21,7 +21,7 @@ export { parts } from './measured.ts';
 const run = promisify(execFile);
 const progress = progressOf('sources');
 const programOf = (name: string) => join(import.meta.dirname, name);
-/** Of a daemon with a source and one without, in turns. */
+/** Rounds of a daemon with a source and of one without, in turns. */
 const rounds = 3;
 const requests = { local: 200, htcondor: 100 } as const;
 

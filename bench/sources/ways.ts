@@ -6,7 +6,7 @@ import { asker } from './asker.ts';
 export interface Ways {
   /** From asking to when the backend's acceptance is in the database. */
   readonly asked: readonly number[];
-  /** Of these, within the backend's own call. */
+  /** The part of these within the backend's own call. */
   readonly bare: readonly number[];
   readonly complaints: readonly string[];
 }

@@ -14,7 +14,7 @@ export interface QueueServiceParts {
   readonly loops: { stop(): Promise<void>; readonly health: readonly LoopHealth[] };
   /** Gives up all calls of plugins under way. */
   readonly giveUp: AbortController;
-  /** What it begins with. */
+  /** The configuration that it begins with. */
   readonly read: RunConfiguration;
 }
 

@@ -33,7 +33,7 @@ export interface SubmissionParts {
   readonly signal: AbortSignal;
 }
 
-/** What the clusters of a submission have in common. */
+/** Facts that the clusters of a submission share. */
 interface Target {
   readonly directory: string;
   readonly template: ReadyTemplate;
