@@ -91,7 +91,7 @@ export async function findRequest(store: Store, id: string): Promise<RequestReco
   throw new ThresherError('no-such-request', `there is no request ${id}${hint}`);
 }
 
-/** The reasons that the last daemon left in the state directory. */
+/** Facts that the last daemon left in the state directory. */
 interface Known {
   readonly isRunning: boolean;
   readonly queues: readonly QueueReport[];

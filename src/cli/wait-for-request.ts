@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { runningDaemon } from '../daemon/lock.ts';
 import { logReaderOf } from '../daemon/log-reader.ts';
 import { readRequestReasons } from '../daemon/requests/request-file.ts';
-import { livingOf, whyRequestWaits } from '../daemon/requests/request-view.ts';
+import { isComplete, livingOf, whyRequestWaits } from '../daemon/requests/request-view.ts';
 import type { StateDir } from '../daemon/state-dir.ts';
 import type { LoadedSettings } from '../config/settings/settings.ts';
 import type { RequestRecord } from '../store/requests.ts';
@@ -112,10 +112,6 @@ async function found(store: Store, id: string): Promise<RequestRecord> {
   const request = await store.requests.byId(id);
   if (request === undefined) throw new ThresherError('no-such-request', `there is no request ${id}`);
   return request;
-}
-
-function isComplete({ servedTime, workers, count }: RequestRecord): boolean {
-  return servedTime !== null || Object.values(workers).reduce((sum, one) => sum + one, 0) >= count;
 }
 
 function isOver(request: RequestRecord): boolean {

@@ -42,7 +42,7 @@ class KeptLoops extends LoopSet {
   }
 }
 
-describe('what runs', () => {
+describe('the assembly of what runs', () => {
   let parts: AgentParts;
   let loops: KeptLoops;
   let assembly: Assembly;
@@ -169,7 +169,7 @@ describe('what runs', () => {
     expect(known('here')).to.deep.equal(['A', 'B', 'C']);
   });
 
-  describe('of a queue that was removed', () => {
+  describe('that follows a removed queue', () => {
     beforeEach(async () => {
       await assembly.begin(await read({ A: {}, B: { common: { place: 'there' } } }));
       places = [{ queue: 'B', configId: idOf('B'), placement: 'there' }];

@@ -454,7 +454,7 @@ describe('sources of third parties', () => {
       'the schema of these options cannot be used',
     ],
   ] as const)
-    it(`whose ${what} stand, and stop nothing else`, async () => {
+    it(`stop nothing else where their ${what}`, async () => {
       const { queues, ofSettings } = await readAll(
         { sources: { toy: { module: './toy.mjs' }, good: { module: './good.mjs' } } },
         { Q: queue({}) },
@@ -468,7 +468,7 @@ describe('sources of third parties', () => {
       expect(ofSettings.sources.map(({ definition }) => definition.name)).to.deep.equal(['good']);
     });
 
-  it('whose stands or schema for queues fails leave the other queues alone', async () => {
+  it('leave the other queues alone where their stands or their schema for queues fails', async () => {
     const { queues, problems, verdicts } = await readAll(
       { sources: { toy: { module: './toy.mjs' }, odd: { module: './odd.mjs' } } },
       { A: queue({ demand: 'toy' }), B: queue({ demand: 'odd' }), C: queue({}) },
@@ -485,7 +485,7 @@ describe('sources of third parties', () => {
   });
 
   for (const made of ['undefined', 'null', '({})', '({ wanted: 1 })'])
-    it(`whose create returns ${made} stand with their problem`, async () => {
+    it(`stand with their problem where create returns ${made}`, async () => {
       const { queues, set } = await readAll(
         { sources: { toy: { module: './toy.mjs' } } },
         { Q: queue({ demand: 'toy' }) },

@@ -207,7 +207,7 @@ describe('payloads of HTCondor', () => {
     expect(bundleOf(worker)).to.equal(true);
   });
 
-  it('of an attempt that is given up go with it, and the next attempt has its own', async () => {
+  it('go with the attempt that is given up, and the next attempt has its own', async () => {
     begin('local');
     const worker = start(runs);
     const crashed = new Bundles(join(backend.directory, 'state/htcondor/payloads/LOCAL'));
@@ -243,7 +243,7 @@ describe('payloads of HTCondor', () => {
       await accepted(submitter, [{ ...worker, attempt: 2 }]);
     });
 
-  it('of a submission that HTCondor refuses go at once', async () => {
+  it('go at once when HTCondor refuses the submission', async () => {
     begin('local');
     backend.template('wrong.yaml', 'exit 0', { requirements: '((' });
     const submitter = backend.plugin('submitter', context, { templateFile: 'wrong.yaml', logDir: 'logs' });

@@ -187,7 +187,7 @@ describe('an origin that a source named', () => {
     });
   });
 
-  describe('whose worker lives without a row', () => {
+  describe('with a worker that lives without a row', () => {
     it('has it adopted, also after the origin was pruned', async () => {
       await insert(namedWorker(1, 'a'));
       await finish(1);

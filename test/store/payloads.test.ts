@@ -63,7 +63,7 @@ describe('payloads', () => {
     expect([...(await store.payloads.byIds(['1', '3'])).keys()]).to.deep.equal(['1']);
   });
 
-  it('of many workers, and large ones, are written in one transaction', async () => {
+  it('are written in one transaction, also large ones and those of many workers', async () => {
     const large = { files: [{ name: 'f', mode: 0o644, content: 'A'.repeat(1_400_000) }] };
     const workers = Array.from({ length: 12 }, (_, at) => withPayload(at + 1, String(at + 1), { ...large }));
     await insert(...workers);

@@ -191,7 +191,7 @@ describe('requests of operators in the database', () => {
     expect((await store.requests.list({ open: true, limit: 9 })).map(({ id }) => id)).to.deep.equal(['open']);
   });
 
-  it('of another factory in the same database are not touched', async () => {
+  it('stay untouched where they belong to another factory in the same database', async () => {
     await store.requests.add(requestOf('a', { key: 'k' }), 1);
     await store.close();
     store = await openStore(file, 'other');

@@ -49,11 +49,19 @@ export function livingOf({ workers }: Pick<RequestRecord, 'workers'>): number {
   return workerStatuses.reduce((sum, status) => sum + (isFinal(status) ? 0 : (workers[status] ?? 0)), 0);
 }
 
+/** Whether all its workers have, or had, rows. Rows of served requests may be deleted. */
+export function isComplete({
+  servedTime,
+  workers,
+  count,
+}: Pick<RequestRecord, 'servedTime' | 'workers' | 'count'>): boolean {
+  const known = workerStatuses.reduce((sum, status) => sum + (workers[status] ?? 0), 0);
+  return servedTime !== null || known >= count;
+}
+
 function stateOf(record: RequestRecord): RequestState {
   if (record.withdrawnTime !== null) return 'withdrawn';
-  const known = workerStatuses.reduce((sum, status) => sum + (record.workers[status] ?? 0), 0);
-  // Rows of served requests may be deleted.
-  if (record.servedTime === null && known < record.count) return 'waiting';
+  if (!isComplete(record)) return 'waiting';
   return livingOf(record) > 0 ? 'working' : 'ended';
 }
 

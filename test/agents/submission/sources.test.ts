@@ -241,7 +241,7 @@ describe('sources of a queue', () => {
     });
   });
 
-  describe('whose workers a backend rejects', () => {
+  describe('and a backend that rejects their workers', () => {
     const missing = { code: 'payload-value-missing', message: 'no image' };
 
     it('for good, for their payload: neither the pass fails nor do later workers get fewer turns', async () => {
