@@ -4,12 +4,13 @@ import { parseArgs } from 'node:util';
 import { benchCore } from './core/index.ts';
 import { benchHTCondor, parts as partsOfHTCondor } from './htcondor/index.ts';
 import { benchKubernetes, parts as partsOfKubernetes } from './kubernetes/index.ts';
+import { benchSources, parts as partsOfSources } from './sources/index.ts';
 import { benchStart } from './start/index.ts';
 import type { Options } from './shared/parts.ts';
 
 interface Benchmark {
   readonly run: (options: Options) => Promise<void>;
-  /** What can be measured by itself; none of one that has one size only. */
+  /** The parts that can be measured by themselves; none where the benchmark has one size only. */
   readonly parts: readonly string[];
 }
 
@@ -18,6 +19,7 @@ const benchmarks: Readonly<Record<string, Benchmark>> = {
   core: { run: ({ resultsDirectory }) => benchCore(resultsDirectory), parts: [] },
   kubernetes: { run: benchKubernetes, parts: partsOfKubernetes },
   htcondor: { run: benchHTCondor, parts: partsOfHTCondor },
+  sources: { run: benchSources, parts: partsOfSources },
 };
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -29,12 +31,13 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 
 const usage = `usage: npm run bench -- ${Object.keys(benchmarks).join(' | ')} [--workers N] [--part PART]
 
-Of \`kubernetes\` and \`htcondor\`:
+Of \`kubernetes\`, \`htcondor\` and \`sources\`:
 
   --workers N  a quick try with so many live workers, 100 to 10000: less than that is not kept
   --part PART  only that; the others stay as they were measured last
                kubernetes: ${partsOfKubernetes.join(', ')}
                htcondor: ${partsOfHTCondor.join(', ')}
+               sources: ${partsOfSources.join(', ')}
 `;
 
 interface Command extends Pick<Options, 'workers' | 'part'> {

@@ -34,15 +34,16 @@ _thresher() {
       continue
     fi
     case $word in
-      '--config' | '--state-dir' | '--output' | '--for' | '--http-port' | '--queue' | '--status' | '--limit' | '--tail' | '--reason' | '--worker' | '--ncore' | '--ram' | '--disk' | '--walltime' | '--resource-type' | '--job-type' | '--pilot-type' | '--prod-source-label') value=$word ;;
+      '--config' | '--state-dir' | '--output' | '--for' | '--http-port' | '--queue' | '--status' | '--limit' | '--tail' | '--count' | '--file' | '--secret-file' | '--env' | '--value' | '--reason' | '--worker' | '--ncore' | '--ram' | '--disk' | '--walltime' | '--resource-type' | '--job-type' | '--pilot-type' | '--prod-source-label') value=$word ;;
     esac
     case "$command $word" in
-      'thresher run' | 'thresher queues' | 'thresher workers' | 'thresher worker' | 'thresher logs' | 'thresher kill' | 'thresher pause' | 'thresher resume' | 'thresher drain' | 'thresher sweep' | 'thresher orphans' | 'thresher credentials' | 'thresher credentials check' | 'thresher credentials renew' | 'thresher check-config' | 'thresher explain' | 'thresher render' | 'thresher db' | 'thresher db backup' | 'thresher db check' | 'thresher db prune' | 'thresher completion' | 'thresher man' | 'thresher version') command+=" $word" ;;
+      'thresher run' | 'thresher status' | 'thresher queues' | 'thresher workers' | 'thresher worker' | 'thresher logs' | 'thresher kill' | 'thresher submit' | 'thresher requests' | 'thresher withdraw' | 'thresher pause' | 'thresher resume' | 'thresher drain' | 'thresher sweep' | 'thresher orphans' | 'thresher credentials' | 'thresher credentials check' | 'thresher credentials renew' | 'thresher check-config' | 'thresher explain' | 'thresher render' | 'thresher db' | 'thresher db backup' | 'thresher db check' | 'thresher db prune' | 'thresher completion' | 'thresher man' | 'thresher version') command+=" $word" ;;
     esac
   done
   case "$command:$value" in
     'thresher run:'--for) : ;;
     'thresher run:'--http-port) : ;;
+    'thresher status:'--output) _thresher_words table json ;;
     'thresher queues:'--output) _thresher_words table json ;;
     'thresher workers:'--queue) _thresher_ask queues ;;
     'thresher workers:'--status) _thresher_list pending submitted idle ready running finished failed cancelled missed ;;
@@ -52,6 +53,16 @@ _thresher() {
     'thresher logs:'--tail) : ;;
     'thresher kill:'--queue) _thresher_ask queues ;;
     'thresher kill:'--status) _thresher_list pending submitted idle ready running finished failed cancelled missed ;;
+    'thresher submit:'--count) : ;;
+    'thresher submit:'--file) compopt -o default ;;
+    'thresher submit:'--secret-file) compopt -o default ;;
+    'thresher submit:'--env) : ;;
+    'thresher submit:'--value) : ;;
+    'thresher submit:'--output) _thresher_words table json ;;
+    'thresher requests:'--queue) _thresher_ask queues ;;
+    'thresher requests:'--limit) : ;;
+    'thresher requests:'--output) _thresher_words table json ;;
+    'thresher withdraw:'--reason) : ;;
     'thresher pause:'--reason) : ;;
     'thresher drain:'--reason) : ;;
     'thresher orphans:'--output) _thresher_words table json ;;
@@ -75,13 +86,17 @@ _thresher() {
     *:--state-dir) compopt -o dirnames ;;
     *:--output) : ;;
     *:-*) ;;
-    'thresher:') if [[ $cur == -* ]]; then _thresher_words --config --state-dir --output -h --help; else _thresher_words run queues workers worker logs kill pause resume drain sweep orphans credentials check-config explain render db completion man version; fi ;;
+    'thresher:') if [[ $cur == -* ]]; then _thresher_words --config --state-dir --output -h --help; else _thresher_words run status queues workers worker logs kill submit requests withdraw pause resume drain sweep orphans credentials check-config explain render db completion man version; fi ;;
     'thresher run:') if [[ $cur == -* ]]; then _thresher_words --for --live --http-port -h --help --config --state-dir --output; else :; fi ;;
+    'thresher status:') if [[ $cur == -* ]]; then _thresher_words --output -h --help --config --state-dir; else :; fi ;;
     'thresher queues:') if [[ $cur == -* ]]; then _thresher_words --output -h --help --config --state-dir; else :; fi ;;
     'thresher workers:') if [[ $cur == -* ]]; then _thresher_words --queue --status --limit --output -h --help --config --state-dir; else :; fi ;;
     'thresher worker:') if [[ $cur == -* ]]; then _thresher_words --output -h --help --config --state-dir; else _thresher_ask workers; fi ;;
     'thresher logs:') if [[ $cur == -* ]]; then _thresher_words --follow --stderr --job-log --tail -h --help --config --state-dir --output; else _thresher_ask workers; fi ;;
     'thresher kill:') if [[ $cur == -* ]]; then _thresher_words --queue --status -h --help --config --state-dir --output; else _thresher_ask workers; fi ;;
+    'thresher submit:') if [[ $cur == -* ]]; then _thresher_words --count --file --secret-file --env --value --wait --follow --output -h --help --config --state-dir; else _thresher_ask queues; fi ;;
+    'thresher requests:') if [[ $cur == -* ]]; then _thresher_words --queue --waiting --limit --output -h --help --config --state-dir; else _thresher_ask requests; fi ;;
+    'thresher withdraw:') if [[ $cur == -* ]]; then _thresher_words --reason -h --help --config --state-dir --output; else _thresher_ask requests; fi ;;
     'thresher pause:') if [[ $cur == -* ]]; then _thresher_words --reason -h --help --config --state-dir --output; else _thresher_ask queues; fi ;;
     'thresher resume:') if [[ $cur == -* ]]; then _thresher_words -h --help --config --state-dir --output; else _thresher_ask queues; fi ;;
     'thresher drain:') if [[ $cur == -* ]]; then _thresher_words --reason -h --help --config --state-dir --output; else _thresher_ask queues; fi ;;

@@ -34,6 +34,7 @@ import { kubernetesErrors } from '../src/clients/kubernetes/codes.ts';
 import { pandaErrors } from '../src/clients/panda/codes.ts';
 import { localWorkerErrors } from '../src/plugins/local/codes.ts';
 import { reasons } from '../src/codes/reasons.ts';
+import { serviceErrors } from '../src/codes/services.ts';
 import { storeErrors } from '../src/codes/store.ts';
 import { workerErrors } from '../src/codes/workers.ts';
 import { htcondorStatesPage } from './htcondor-states.ts';
@@ -54,7 +55,7 @@ interface Schema {
 
 const generated = '<!-- Generated from the sources by `npm run docs`. -->';
 
-/** What `panda_harvester.cfg` is, beyond the keys above. */
+/** The form of `panda_harvester.cfg`, beyond the keys above. */
 const harvesterFile: readonly string[] = [
   '## panda_harvester.cfg',
   '',
@@ -64,7 +65,7 @@ const harvesterFile: readonly string[] = [
   'refuses to guess.',
   '',
   "- Sections and keys are those above; thresher's own, `master.stateDir` or `[http]`, can stand in the file as well: Harvester ignores",
-  '  unknown keys.',
+  '  unknown keys. `sources` needs a thresher.yaml: its options have no form here, and a warning says so.',
   "- The grammar is that of Python's `configparser`: comments on lines of their own, values that go on in indented lines,",
   '  `%(name)s` and `%%`, `[DEFAULT]`. thresher refuses files that Python refuses: a section or key twice, a key without a value.',
   '- A variable replaces the whole value that begins with `$`: `$HOME/state` names the variable `HOME/state`, and in',
@@ -157,6 +158,7 @@ function errorsPage(): string {
       { ...configurationErrors, ...htcondorMistakes },
     ),
     ...section('Daemon', 'Causes for which a daemon does not start.', daemonErrors),
+    ...section('Services', 'Causes for which a service of a running daemon fails.', serviceErrors),
     ...section('HTTP', 'Messages of the HTTP server, at start and in its answers.', httpErrors),
     ...section('State', 'Faults of the state directory and the database.', storeErrors),
     ...section(
@@ -290,8 +292,9 @@ function configurationPage(): string {
   ].join('\n');
 }
 
-function sourceLines({ name, everyQueue, config, queueConfig }: SourceDefinition): string[] {
-  const about = everyQueue ? ['thresher asks it about every queue.', ''] : [];
+function sourceLines({ name, description, everyQueue, config, queueConfig }: SourceDefinition): string[] {
+  const every = everyQueue ? ' thresher asks it about every queue.' : '';
+  const about = [`${description}${every}`, ''];
   const optionsOf = (schema: unknown, title: string) =>
     Object.keys((schema as Schema).properties ?? {}).length === 0
       ? []
@@ -337,7 +340,7 @@ function optionTable({ properties = {}, description }: Schema): string[] {
   ];
 }
 
-/** What the objects of a list have, and each form that they may have. */
+/** The keys of a list's objects, and each form that these may have. */
 function itemKeys({ items }: Schema): string[] {
   const forms = (items?.anyOf ?? (items === undefined ? [] : [items])).filter(({ properties }) => properties);
   const said = forms.map(({ properties = {} }) => {

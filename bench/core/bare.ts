@@ -12,7 +12,7 @@ export interface BareChange {
   readonly startTime: number | null;
 }
 
-/** What there would be without a daemon: prepared statements in a loop, on a database with the same rows and pragmas. */
+/** The work without a daemon: prepared statements in a loop, on a database with the same rows and pragmas. */
 export class BareLoop {
   readonly #db: Database.Database;
   readonly #change: Database.Transaction<(changes: readonly BareChange[]) => void>;

@@ -32,7 +32,7 @@ export type FakeStatus = Exclude<(typeof states)[number], ''>;
 const nativeStatuses = { submitted: 'Submitted', running: 'Running', idle: 'Evicted' } as const;
 const nodes = Array.from({ length: 500 }, (_, index) => `node-${index}.example.org`);
 
-/** What another process needs to know the same workers. */
+/** The workers, for another process. */
 export interface Snapshot {
   readonly first: number;
   readonly count: number;

@@ -181,7 +181,7 @@ const result: LiveResult = {
 await report(result);
 await sleep(60_000);
 
-/** What is resident when the daemon had time to collect what it can. */
+/** Resident memory after the daemon had time to collect garbage. */
 async function memory(): Promise<Memory> {
   for (let round = 0; round < 4; round++) {
     globalThis.gc?.();

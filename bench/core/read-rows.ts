@@ -1,4 +1,4 @@
-/** What there would be without a daemon: a process that reads the living rows. `node read-rows.ts DATABASE SPAWNED_AT` */
+/** The work without a daemon: a process that reads the living rows. `node read-rows.ts DATABASE SPAWNED_AT` */
 import Database from 'better-sqlite3';
 import { report } from './site.ts';
 

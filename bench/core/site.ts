@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { readSettings } from '../../src/config/settings/settings.ts';
 import { Daemon } from '../../src/daemon/daemon.ts';
-import { saveMemory } from '../../src/daemon/service/memory.ts';
+import { saveMemory } from '../../src/daemon/supervision/memory.ts';
 import type { Log } from '../../src/plugins/contracts/index.ts';
 import { type Clock, systemClock } from '../../src/util/clock.ts';
 

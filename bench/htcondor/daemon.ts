@@ -55,7 +55,7 @@ export class CondorDaemon extends RealDaemon {
     this.wantOf(pluginsOf(queue), workers);
   }
 
-  /** Of all that it started since it began. */
+  /** Counts of all programs that it started. */
   programs(): Programs {
     const counts: Record<string, number> = {};
     if (!existsSync(this.#programs)) return counts;
@@ -76,7 +76,7 @@ export function pluginsOf({ submitter, monitor, sweeper }: Readonly<Record<strin
   return { submitter, monitor, sweeper };
 }
 
-/** What was started in between. */
+/** The programs that it started in between. */
 export function programsBetween(before: Programs, after: Programs): Programs {
   return Object.fromEntries(
     Object.entries(after)

@@ -32,7 +32,7 @@ export interface Looks {
   readonly looks: readonly number[];
   readonly bareToFile: readonly number[];
   readonly bareToNothing: readonly number[];
-  /** Of the daemon itself during its looks, ms each. */
+  /** Processor time of the daemon itself during each of its looks, ms. */
   readonly cpu: readonly number[];
   /** All that it started during its looks. */
   readonly programs: Programs;

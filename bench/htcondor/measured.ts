@@ -3,7 +3,7 @@ import type { Ends } from './ends.ts';
 import type { Poll } from './poll.ts';
 import type { Submission } from './submission.ts';
 
-/** What can be measured by itself, in the order in which all are. */
+/** The parts that can be measured by themselves, in the order in which all are. */
 export const parts = ['submission', 'poll', 'ends'] as const;
 
 /** All that was seen, before anything is made of it. */
@@ -17,5 +17,5 @@ export interface MeasuredWith {
   readonly htcondor: string;
 }
 
-/** What is kept: each part as it was measured last. */
+/** Each part as it was measured last. */
 export type Kept = KeptParts<Measured, MeasuredWith>;

@@ -7,7 +7,7 @@ const delivered = resolve(import.meta.dirname, '../../templates/htcondor/pilot.y
 /** A pilot that waits for a slot for ever: nothing but its submission is looked at. */
 export const neverMatches = { requirements: 'false' } as const;
 
-/** What every pilot runs, where it says nothing else. */
+/** The program that every pilot runs by default. */
 export function writeWrapper(directory: string): string {
   const file = join(directory, 'wrapper.sh');
   writeFileSync(file, '#!/bin/sh\nexec true\n');

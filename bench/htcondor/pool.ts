@@ -9,7 +9,7 @@ import { condorEnvironment } from '../../test/support/htcondor-site.ts';
 
 const run = promisify(execFile);
 
-/** What the tests' pool does every two seconds, so that they need not wait, is left as HTCondor has it: it costs the schedd. */
+/** The tests' pool does these every two seconds, so that tests need not wait. Here they stay as HTCondor has them: they cost the schedd. */
 const settings = [
   ...['PERIODIC_EXPR_INTERVAL = 60', 'NEGOTIATOR_UPDATE_INTERVAL = 300', 'UPDATE_INTERVAL = 300'],
   ...['STARTER_UPDATE_INTERVAL = 300', 'STARTER_INITIAL_UPDATE_INTERVAL = 300'],

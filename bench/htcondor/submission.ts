@@ -22,7 +22,7 @@ export interface Submission {
   /** `single` submissions of one job, one after the other. */
   readonly singles: readonly number[];
   readonly single: number;
-  /** Of each round of thresher: all programs that were started from the wish to when the last worker was gone again. */
+  /** All programs that thresher started in each round, from the wish to when the last worker was gone again. */
   readonly programs: readonly Programs[];
   readonly complaints: readonly string[];
 }

@@ -13,7 +13,7 @@ export class WaitingPilots {
   constructor(directory: string) {
     this.#directory = directory;
     const [gate, end] = ['gate', 'end'].map((name) => join(directory, `${name}.$HARVESTER_WORKER_ID`));
-    // Who waits for a named pipe costs nothing, and the time is the very last that it does, with no program of its own.
+    // A shell that waits for a named pipe costs nothing. It writes the time last, and starts no program for that.
     const script = `mkfifo ${gate ?? ''}; read -r line < ${gate ?? ''}; echo $EPOCHREALTIME > ${end ?? ''}`;
     this.template = shellTemplate({ directory }, script, { executable: '/bin/bash', request_cpus: 1 });
   }

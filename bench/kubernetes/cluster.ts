@@ -12,7 +12,7 @@ const testEnv = resolve(import.meta.dirname, '../../scripts/test-env');
 
 export interface Cluster {
   readonly plane: ControlPlane;
-  /** Of the API server, as it says itself. */
+  /** Version of the API server, as it says itself. */
   readonly version: string;
   stop(): void;
 }

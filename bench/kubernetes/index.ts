@@ -49,7 +49,7 @@ export async function benchKubernetes(options: Options): Promise<void> {
   }
 }
 
-/** Of the loop that is compared with. */
+/** The client-go of the loop that thresher is compared with. */
 function versionOfClientGo(): string {
   const text = readFileSync(join(import.meta.dirname, '../limit/go.mod'), 'utf8');
   return /client-go (\S+)/.exec(text)?.[1] ?? 'unknown';

@@ -25,7 +25,7 @@ export interface Live {
   readonly quiet: {
     readonly seconds: number;
     readonly cpuSeconds: number;
-    /** Of all clients of the API server together, the cluster's own included: for Jobs and Pods. */
+    /** Requests for Jobs and Pods by all clients of the API server together, the cluster's own included. */
     readonly requests: RequestCounts;
     /** Rows of history that were written. */
     readonly rowsChanged: number;
@@ -53,7 +53,7 @@ export interface LiveOptions {
   readonly workers: number;
   readonly changes: number;
   readonly restarts: number;
-  /** Of the quiet time, s. */
+  /** Length of the quiet time, s. */
   readonly quietSeconds: number;
 }
 

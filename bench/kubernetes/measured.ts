@@ -3,7 +3,7 @@ import type { Live } from './live.ts';
 import type { Submission } from './submission.ts';
 import type { Sweep } from './sweep.ts';
 
-/** What can be measured by itself, in the order in which all are. */
+/** The parts that can be measured by themselves, in the order in which all are. */
 export const parts = ['submission', 'sweep', 'live'] as const;
 export type Part = (typeof parts)[number];
 
@@ -22,5 +22,5 @@ export interface MeasuredWith {
 
 export type Circumstances = OfAll & MeasuredWith;
 
-/** What is kept: each part as it was measured last. */
+/** Each part as it was measured last. */
 export type Kept = KeptParts<Measured, MeasuredWith>;

@@ -5,7 +5,7 @@ import type { Job, KubeClient, Namespace, Pod } from '../../test/support/kuberne
 /** Patches at once, where no rate is asked for. */
 const atOnce = 32;
 
-/** What a kubelet reports when the pilot of this Pod ends well. */
+/** A kubelet's report when the pilot of this Pod ends well. */
 function ended(): object {
   const finishedAt = `${new Date().toISOString().slice(0, 19)}Z`;
   const terminated = { exitCode: 0, reason: 'Completed', startedAt: finishedAt, finishedAt };

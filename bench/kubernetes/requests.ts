@@ -17,7 +17,7 @@ export async function objectRequests({ client }: ControlPlane): Promise<RequestC
   return counts;
 }
 
-/** What was added. */
+/** The requests that were added. */
 export function requestsBetween(before: RequestCounts, after: RequestCounts): RequestCounts {
   return Object.fromEntries(
     Object.entries(after)

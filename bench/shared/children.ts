@@ -6,7 +6,7 @@ import { join } from 'node:path';
 /** No child of the benchmark runs longer, ms. */
 const longest = 240_000;
 
-/** What bin/thresher starts Node with. */
+/** The flags with which bin/thresher starts Node. */
 function flagsOfTheProgram(): string[] {
   const script = readFileSync(join(import.meta.dirname, '../../bin/thresher'), 'utf8');
   return [...script.matchAll(/(?<=^exec .*)--[a-z][-\w=]*/gm)].map(([flag]) => flag);

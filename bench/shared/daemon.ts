@@ -96,7 +96,7 @@ export class RealDaemon {
       if (!existsSync(this.database)) return false;
       const rows = new Rows(this.database);
       try {
-        // What holds the queue back is then only that nobody wants anything.
+        // Only the missing demand holds the queue back then.
         const [report] = rows.list<{ reasons: string }>('SELECT reasons FROM queues');
         return report?.reasons.includes('demand-none') && !/not-listed|status-unknown/.test(report.reasons);
       } catch {
@@ -115,7 +115,7 @@ export class RealDaemon {
     this.#child = undefined;
   }
 
-  /** What an operator's command line asks of it. @returns the id of the command. */
+  /** Leaves a command, as an operator's command line does. @returns the id of the command. */
   async ask(command: Command): Promise<number> {
     const read = readSettings(this.#config);
     if (!read.ok) throw new Error(JSON.stringify(read.problems));

@@ -4,7 +4,7 @@ export interface Figure {
   readonly what: string;
   readonly measured: number;
   readonly unit: string;
-  /** What is asked for; absent: for information, or for comparison between machines. */
+  /** The target; absent: for information, or for comparison between machines. */
   readonly target?: string;
   readonly met?: boolean;
 }
@@ -34,7 +34,7 @@ export function tablesOf(figures: readonly Figure[]): string[] {
   ];
 }
 
-/** What a figure is held against. */
+/** A target with its unit. */
 export interface Target {
   readonly unit: string;
   readonly target: number;

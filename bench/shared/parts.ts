@@ -3,7 +3,7 @@ import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { machine, type Machine } from './machine.ts';
 
-/** What every benchmark is told. */
+/** Options of every benchmark. */
 export interface Options {
   readonly resultsDirectory: string;
   /** Live workers, for a quick try: less than its full size, nothing is kept of it. */
@@ -19,11 +19,11 @@ export const fullSize = 10_000;
 export interface Circumstances {
   readonly date: string;
   readonly machine: Machine;
-  /** Of the machine, over a minute: before this part, and after it with the benchmark's own. */
+  /** Load of the machine over a minute: before this part, and after it with the benchmark's own. */
   readonly loads: readonly [number, number];
 }
 
-/** What is kept: each part of `M` as it was measured last, `With` what it was measured with. */
+/** Each part of `M` as it was measured last; `With` says what it was measured with. */
 export type KeptParts<M, With> = {
   readonly [One in keyof M]?: Circumstances & With & { readonly measured: M[One] };
 };
@@ -53,7 +53,7 @@ export async function measureParts<M, With>(run: PartsRun<M, With>): Promise<voi
     const circumstances = { date: new Date().toISOString(), machine: machine(), ...measuredWith, loads };
     kept = { ...kept, [part]: { ...circumstances, measured } };
     if (workers < fullSize) continue;
-    // What was measured stays, whatever becomes of the rest.
+    // A part that was measured stays, whatever becomes of the rest.
     mkdirSync(resultsDirectory, { recursive: true });
     writeFileSync(results, `${JSON.stringify(kept, null, 2)}\n`);
     writeFileSync(join(resultsDirectory, `${benchmark}.md`), pageOf(kept));

@@ -9,7 +9,7 @@ export interface HasComplaints {
 export interface Section {
   readonly title: string;
   readonly part: Circumstances & { readonly measured: HasComplaints };
-  /** What it was measured with, and their versions. */
+  /** The software that it was measured with, and its versions. */
   readonly software: string;
   readonly figures: readonly Figure[];
   readonly rounds: readonly string[];

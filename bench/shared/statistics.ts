@@ -1,4 +1,4 @@
-/** Of an odd or even number of values. */
+/** The median of an odd or even number of values. */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = Math.floor(sorted.length / 2);

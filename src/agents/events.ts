@@ -1,6 +1,7 @@
 import type { Log, SubmitOutcome } from '../plugins/contracts/index.ts';
 import { Events } from '../util/events.ts';
 import { messageOf } from '../worker/errors.ts';
+import type { OriginKey } from '../worker/news.ts';
 import type { Observation } from '../worker/observation.ts';
 import type { WorkerStatus } from '../worker/status.ts';
 
@@ -25,7 +26,7 @@ export interface PassEnded {
 /**
  * All that agents tell: to the loops that it wakes, to metrics, to the watchdog. Events are for those who may miss one. A
  * crash loses them, and a listener's failure stops nothing. So a queue's report is no event (its failure is one of the pass),
- * nor are the steps at which tests stop a daemon, nor the hook that opens the HTTP server and may refuse the start.
+ * nor are the steps at which tests stop a daemon, nor the services beside the loops, which may refuse the start.
  */
 export interface FactoryEvents {
   /** One transaction's changes of status. */
@@ -50,7 +51,11 @@ export interface FactoryEvents {
   readonly credentialsImproved: { readonly manager: string };
   /** News of workers of these kinds are in the database by now. */
   readonly newsWritten: { readonly kinds: ReadonlySet<string> };
+  /** Another process wrote into the database: an operator left commands, which are counted here, or a request. */
+  readonly writtenElsewhere: { readonly commands: number };
   readonly passEnded: PassEnded;
+  /** A source asked for origins that have had their worker or were withdrawn. */
+  readonly originsKnown: { readonly kind: string; readonly origins: readonly OriginKey[] };
 }
 
 export type Emit = Pick<Events<FactoryEvents>, 'emit'>;

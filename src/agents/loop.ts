@@ -54,6 +54,9 @@ export interface LoopHealth {
 /** The first pause after a failure, ms, and the longest. */
 const backoff = { first: 1000, longest: 300_000 };
 
+/** From the start of a woken pass to the next one at the least, ms: a pass may wake its own loop. */
+const wokenGap = 20;
+
 /** How long a pass that fails must have gone well for earlier failures to be forgotten, ms. */
 const wellFor = 60_000;
 
@@ -84,7 +87,7 @@ export class Loop {
     this.#running ??= this.#run();
   }
 
-  /** Asks for a pass as soon as may be; during a pass, for another one after it. */
+  /** Asks for a pass as soon as may be, but a moment after one that was woken too; during a pass, for another one after it. */
   wake(): void {
     this.#wake.abort();
   }
@@ -115,6 +118,7 @@ export class Loop {
   async #run(): Promise<void> {
     const { clock } = this.#options;
     const stop = this.#stop.signal;
+    let woken = false;
     while (!stop.aborted) {
       this.#wake = new AbortController();
       this.#soonest = Infinity;
@@ -126,12 +130,21 @@ export class Loop {
       this.#health.endedAt = clock.now();
       const duration = clock.monotonic() - begun;
       this.#options.events?.emit('passEnded', { loop: this.#options.name, duration, failed });
-      if (failed) await clock.sleep(this.#pauseAfterFailure(), stop);
-      else
-        await clock.sleep(
-          Math.min(this.#jittered(this.#options.interval), this.#soonest),
-          AbortSignal.any([stop, this.#wake.signal]),
-        );
+      const before = woken;
+      woken = false;
+      if (failed) {
+        await clock.sleep(this.#pauseAfterFailure(), stop);
+        continue;
+      }
+      // A pass may use microtasks alone: without a sleep, passes that wake loops would let no timer, request or signal through.
+      const least = this.#wake.signal.aborted ? 1 : 0;
+      await clock.sleep(
+        Math.min(this.#jittered(this.#options.interval), this.#soonest),
+        AbortSignal.any([stop, this.#wake.signal]),
+      );
+      woken = this.#wake.signal.aborted;
+      const gap = Math.max(wokenGap - (clock.monotonic() - begun), least);
+      if (before && woken && gap > 0) await clock.sleep(gap, stop);
     }
   }
 

@@ -2,6 +2,7 @@ import type { QueueConfig } from '../config/queues/queues.ts';
 import type {
   Messenger,
   Monitor,
+  PayloadPart,
   Source,
   Submitter,
   Sweeper,
@@ -38,6 +39,8 @@ export interface QueueRuntime {
   readonly submitter: Submitter;
   /** The sources that are asked about it now, in the order in which they are served. None of an older configuration. */
   readonly sources: readonly QueueSource[];
+  /** The parts of a payload that its workers can get. */
+  readonly payload: readonly PayloadPart[];
   readonly messenger: Messenger | undefined;
   readonly throttler: Throttler | undefined;
   /** By placement. */
@@ -50,6 +53,8 @@ export type Step =
   | 'submit:after-intent'
   | 'submit:before-outcome'
   | 'submit:after-outcome'
+  | 'news:before-told'
+  | 'news:before-taken'
   | 'kill:after-kill'
   | 'sweep:before-remove'
   | 'sweep:after-remove'

@@ -7,6 +7,8 @@ const byValue: Readonly<Record<string, string>> = {
   dir: 'compopt -o dirnames',
   queue: '_thresher_ask queues',
   id: '_thresher_ask workers',
+  request: '_thresher_ask requests',
+  'path[:name]': 'compopt -o default',
   'status,...': `_thresher_list ${workerStatuses.join(' ')}`,
 };
 

@@ -6,7 +6,6 @@ import {
   type QueueVerdict,
   readQueueFile,
 } from '../config/queues/queues.ts';
-import { sourcesOf } from '../config/queues/sources.ts';
 import { type StartWrite, startWrites, writeText } from '../config/queues/start-writes.ts';
 import { queueStates, stateOf } from '../config/queues/queue-config.ts';
 import { type Configuration, readConfiguration, type Readable } from '../daemon/configuration.ts';
@@ -52,7 +51,7 @@ export function addCheckConfig(command: Command, environment: Environment): void
       const files = new OperatorFiles({ clock: environment.clock });
       const found = await readConfiguration(settingsFile({ config }), stateDir, files);
       const start = found.settings === undefined ? [] : await wouldNotStart(found.settings, files);
-      const ofSettings = [...(await ofManagers(found)), ...(await ofSources(found))];
+      const ofSettings = [...(await ofManagers(found)), ...(found.queueFile?.sources.problems ?? [])];
       const problems = [...found.problems, ...start, ...ofSettings];
       const judged = await makeReport({ ...found, problems }, queues);
       const asked = server ? await withServers(judged, found, environment) : judged;
@@ -69,13 +68,6 @@ async function ofManagers({ settings, queueFile }: Configuration): Promise<reado
   if (settings === undefined || queueFile === undefined) return [];
   const { catalogue, options } = queueFile;
   return (await managersOf(settings, catalogue, options.files)).problems;
-}
-
-/** Mistakes of the sources of the settings. */
-async function ofSources({ settings, queueFile }: Configuration): Promise<readonly Problem[]> {
-  if (settings === undefined || queueFile === undefined) return [];
-  const { catalogue, options } = queueFile;
-  return (await sourcesOf(settings, catalogue, options.files)).problems;
 }
 
 /** The writes of the settings' managers and of those of ready queues. */

@@ -22,6 +22,11 @@ export const subcommands: readonly Subcommand[] = [
     load: async () => (await import('./run.ts')).addRun,
   },
   {
+    name: 'status',
+    summary: 'show on one screen the daemon, its queues, services and credentials, and all troubles',
+    load: async () => (await import('./status.ts')).addStatus,
+  },
+  {
     name: 'queues',
     summary: 'show queues: counts by status, limits, and the reason for no more workers',
     load: async () => (await import('./queues.ts')).addQueues,
@@ -48,6 +53,24 @@ export const subcommands: readonly Subcommand[] = [
     takes: '[id...]',
     summary: 'end workers: the named ones, or all living ones of a queue',
     load: async () => (await import('./kill.ts')).addKill,
+  },
+  {
+    name: 'submit',
+    takes: '<queue> [-- arg...]',
+    summary: 'ask for workers of a queue, with files and a command of their own',
+    load: async () => (await import('./submit.ts')).addSubmit,
+  },
+  {
+    name: 'requests',
+    takes: '[request]',
+    summary: 'show requests of operators, newest first, and why they wait',
+    load: async () => (await import('./requests.ts')).addRequests,
+  },
+  {
+    name: 'withdraw',
+    takes: '<request>',
+    summary: 'take a request back and end its workers',
+    load: async () => (await import('./withdraw.ts')).addWithdraw,
   },
   {
     name: 'pause',

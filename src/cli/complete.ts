@@ -13,6 +13,10 @@ const answers = {
     withStore(global, 'read', async ({ store }) =>
       (await store.workers.list({ limit: offeredWorkers })).map(({ workerId }) => String(workerId)),
     ),
+  requests: (global: GlobalOptions) =>
+    withStore(global, 'read', async ({ store }) =>
+      (await store.requests.list({ limit: offeredWorkers })).map(({ id }) => id),
+    ),
 } as const satisfies Record<string, (global: GlobalOptions) => Promise<string[]>>;
 
 /** `__complete`: what the script of `completion` asks for. */

@@ -28,17 +28,29 @@ const byForce = 'thresher: the stop did not come to its end; ending by force\n';
 /** How much later a process is killed that does not end itself by force, ms. */
 const killAfter = 1000;
 
+/** Waits in a thread until a moment of the clock that all threads share, ns. */
+const waitUntil = `
+const waitUntil = (moment) => {
+  const ms = Number(moment - process.hrtime.bigint()) / 1e6;
+  if (ms > 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+};`;
+
+/** The message has a thread of its own, since a full pipe may keep it for ever. */
+const messenger = `${waitUntil}
+const { message, moment } = require('node:worker_threads').workerData;
+waitUntil(moment);
+require('node:fs').writeSync(2, message);
+`;
+
 /**
- * The killer has a thread of its own: it also ends a process whose main thread hangs, in a plugin or on a disk. Its message has a
- * third one, since a full pipe may keep the message for ever.
+ * The killer has a thread of its own: it also ends a process whose main thread hangs, in a plugin or on a disk. It starts its
+ * messenger at once: on a busy machine a thread may take longer to start than the message has.
  */
-const killer = `
-const { Worker, workerData } = require('node:worker_threads');
-const wait = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
-const say = "require('node:fs').writeSync(2, require('node:worker_threads').workerData)";
-wait(workerData.after);
-new Worker(say, { eval: true, workerData: workerData.message });
-wait(500);
+const killer = `${waitUntil}
+const { Worker, workerData: { after, message, messenger } } = require('node:worker_threads');
+const moment = process.hrtime.bigint() + BigInt(Math.round(after)) * 1_000_000n;
+new Worker(messenger, { eval: true, workerData: { message, moment } });
+waitUntil(moment + 500_000_000n);
 process.kill(process.pid, 'SIGKILL');
 `;
 
@@ -48,5 +60,6 @@ export function endByForceAfter(ms: number): void {
     process.stderr.write(byForce);
     process.exit(1);
   }, ms).unref();
-  new Worker(killer, { eval: true, workerData: { after: ms + killAfter, message: byForce } }).unref();
+  const workerData = { after: ms + killAfter, message: byForce, messenger };
+  new Worker(killer, { eval: true, workerData }).unref();
 }

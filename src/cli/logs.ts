@@ -29,9 +29,10 @@ export function addLogs(command: Command, environment: Environment): void {
       const { clock, random, out } = environment;
       const files = new OperatorFiles({ clock });
       const stop = new AbortController();
-      process.once('SIGINT', () => {
+      const end = () => {
         stop.abort();
-      });
+      };
+      process.once('SIGINT', end);
       await withStore(
         command.optsWithGlobals<GlobalOptions>(),
         'read',
@@ -48,6 +49,8 @@ export function addLogs(command: Command, environment: Environment): void {
             if (!out.write(piece)) await once(out, 'drain');
           }
         },
-      );
+      ).finally(() => {
+        process.off('SIGINT', end);
+      });
     });
 }

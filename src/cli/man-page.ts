@@ -79,8 +79,9 @@ export function manPage(tree: CommandNode): string {
 function commandSection(node: CommandNode, tree: CommandNode): string[] {
   const usage = [
     `\\fB${escape(node.path.slice(tree.path.length + 1))}\\fR`,
-    ...node.arguments.map(argumentUsage),
+    ...node.arguments.filter(({ afterDashes }) => !afterDashes).map(argumentUsage),
     ...node.options.filter(({ names }) => !names.includes('--help')).map(synopsisOf),
+    ...node.arguments.filter(({ afterDashes }) => afterDashes).map(argumentUsage),
   ];
   const own = node.options.filter(({ names }) => !names.includes('--help'));
   const named = node.arguments.filter(({ description: text }) => text !== '');
@@ -113,8 +114,9 @@ function withChoices(
   return `${capitalised(entry.description)}${choices}${fallback}.`;
 }
 
-function argumentUsage({ name, required, variadic }: ArgumentNode): string {
+function argumentUsage({ name, required, variadic, afterDashes }: ArgumentNode): string {
   const shown = `\\fI${escape(name)}\\fR${variadic ? ' ...' : ''}`;
+  if (afterDashes) return `[\\fB\\-\\-\\fR ${shown}]`;
   return required ? shown : `[${shown}]`;
 }
 

@@ -23,7 +23,7 @@ export const queueColumns: readonly Column<QueueView>[] = [
 ];
 
 /** The missing daemon must not hide a reason that keeps a queue from running even with a daemon. */
-function whyNoMore({ reasons: [first, ...others] }: QueueView): string | null {
+export function whyNoMore({ reasons: [first, ...others] }: Pick<QueueView, 'reasons'>): string | null {
   if (first === undefined) return null;
   if (first.code === 'daemon-not-running' && others.length > 0)
     return `${first.message}; when one last did: ${weightiest(others)}`;
@@ -31,7 +31,7 @@ function whyNoMore({ reasons: [first, ...others] }: QueueView): string | null {
 }
 
 /** The troubles, or else the first of what is in the course of things; and the notes. */
-function weightiest(reasons: readonly Reason[]): string {
+export function weightiest(reasons: readonly Reason[]): string {
   const troubles = reasons.filter(isTrouble);
   const notes = reasons.filter(isNote);
   const ordinary = reasons.filter((reason) => !isNote(reason)).slice(0, 1);

@@ -5,11 +5,11 @@ import type { LoadedSettings } from '../config/settings/settings.ts';
 import { Daemon, type DaemonOptions } from '../daemon/daemon.ts';
 import { requireLogFile } from '../daemon/log-file.ts';
 import { createLog } from '../daemon/logging.ts';
-import { saveMemory } from '../daemon/service/memory.ts';
-import { Notifier, systemdNotify, takeServiceManager } from '../daemon/service/notify.ts';
+import { saveMemory } from '../daemon/supervision/memory.ts';
+import { Notifier, systemdNotify, takeServiceManager } from '../daemon/supervision/notify.ts';
 import { logProblem } from '../daemon/reports/problem-log.ts';
 import { openBesideDaemon } from '../daemon/reader.ts';
-import { watchOver } from '../daemon/service/watchdog.ts';
+import { watchOver } from '../daemon/supervision/watchdog.ts';
 import { HttpServer } from '../http/server.ts';
 import type { Log } from '../plugins/contracts/index.ts';
 import { parseDuration } from '../util/duration.ts';
@@ -116,9 +116,7 @@ async function startAndStop(
   } finally {
     stopping.abort();
     notifier.stopping(patience);
-    http?.stopping();
     await daemon.stop();
-    await http?.close();
     await notifier.flushed();
   }
 }
@@ -149,7 +147,7 @@ async function startDaemon(options: DaemonOptions, http: HttpServer | undefined)
     return await Daemon.start({
       ...options,
       events,
-      beforeLoops: (daemon) => http.open(daemon),
+      services: (daemon) => [http.serving(daemon)],
     });
   } catch (error) {
     await http.close();

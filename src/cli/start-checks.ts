@@ -27,8 +27,6 @@ export async function wouldNotStart(settings: LoadedSettings, files: OperatorFil
   if (noLog !== undefined)
     found('/log/file', 'log-file-unusable', `the log ${logFile ?? ''} cannot be opened: ${noLog}`);
   const http = await httpMistake(settings, files);
-  if (http !== undefined) {
-    found(http.code === 'http-token-missing' ? '/http/host' : '/http/tokenFile', http.code, http.message);
-  }
+  if (http !== undefined) found(http.pointer, http.error.code, http.error.message);
   return problems;
 }

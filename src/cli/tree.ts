@@ -16,6 +16,8 @@ export interface ArgumentNode {
   readonly description: string;
   readonly required: boolean;
   readonly variadic: boolean;
+  /** It stands behind `--`, after all options. */
+  readonly afterDashes: boolean;
   readonly choices: readonly string[];
 }
 
@@ -43,6 +45,7 @@ export function commandTree(command: Command, parent?: string): CommandNode {
       description: argument.description,
       required: argument.required,
       variadic: argument.variadic,
+      afterDashes: command.usage().includes(`[-- ${argument.name()}`),
       choices: argument.argChoices ?? [],
     })),
     options: help.visibleOptions(command).map(optionNode),
@@ -61,7 +64,7 @@ export function allCommands(node: CommandNode): CommandNode[] {
 function optionNode(option: Option): OptionNode {
   return {
     names: [option.short, option.long].filter((name) => name !== undefined),
-    value: /[<[]([^>\]]+)[>\]]/.exec(option.flags)?.[1],
+    value: /[<[](.+)[>\]]$/.exec(option.flags)?.[1],
     mandatory: option.mandatory,
     description: option.description,
     choices: option.argChoices ?? [],

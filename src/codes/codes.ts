@@ -4,6 +4,7 @@ import type { daemonErrors } from './daemon.ts';
 import type { Explanation } from './explanation.ts';
 import type { httpErrors } from './http.ts';
 import type { reasons } from './reasons.ts';
+import type { serviceErrors } from './services.ts';
 import type { storeErrors } from './store.ts';
 import type { workerErrors } from './workers.ts';
 
@@ -20,6 +21,7 @@ export interface Codes
     Table<typeof httpErrors>,
     Table<typeof commandLineErrors>,
     Table<typeof reasons>,
+    Table<typeof serviceErrors>,
     Table<typeof workerErrors> {}
 
 /** One folder's codes, as `Codes` takes them up. */

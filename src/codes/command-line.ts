@@ -11,6 +11,24 @@ export const commandLineErrors = {
     meaning: 'No worker has this id, or its row was deleted long after its end.',
     remedy: 'See `thresher workers`; raise `sweeper.keepFinished` and its like to keep rows longer.',
   },
+  'no-such-request': {
+    meaning: 'No request has this id, or its row was deleted long after its last worker.',
+    remedy: 'See `thresher requests`.',
+  },
+  'request-wrong': {
+    meaning: 'A request for workers asks for something that cannot be.',
+    remedy: 'Write the value that the message asks for.',
+  },
+  'request-key-taken': {
+    meaning: 'Another request has the key that the asker gave, and asks for something else (409).',
+    remedy: 'Take a new key for each request; only a repeated request may have the key of the first.',
+  },
+  'requests-full': {
+    meaning:
+      'Too many requests wait for workers: more than 10,000, or more than 128 MiB of payloads in them (429).',
+    remedy:
+      'Ask again when some of them have their workers, ask for many workers in one request (`--count`), or withdraw requests that are needed no more.',
+  },
   'no-such-credential': {
     meaning: 'No credential, and no manager of credentials, has this name.',
     remedy: 'See `thresher credentials` for all names.',

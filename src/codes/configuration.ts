@@ -138,8 +138,10 @@ export const configurationErrors = {
     remedy: 'Give one of them another name, or name the same module in all places.',
   },
   'payload-unsupported': {
-    meaning: 'A source may give its workers a payload that the backend of the queue cannot pass on to them.',
-    remedy: 'Name another source as `demand` of the queue, or another backend as its `submitter`.',
+    meaning:
+      'A source gives its workers a payload with a part (values, files, argv, env) that the backend of the queue cannot pass on to them. A request with one gets no worker; others of the source do.',
+    remedy:
+      'Name another source as `demand` of the queue, or another backend as its `submitter`; or ask without that part.',
   },
   'plugin-outdated': {
     meaning:

@@ -33,4 +33,8 @@ export const daemonErrors = {
       'Stop one of the two; the other follows its workers. To run both, give one another `master.factoryId` and an empty state directory.',
     note: true,
   },
+  'service-failing': {
+    meaning: 'A part of the daemon does not do its work, and says nothing of the reason.',
+    remedy: "See the daemon's log.",
+  },
 } as const satisfies Record<string, Explanation>;

@@ -18,6 +18,11 @@ export const httpErrors = {
     meaning: 'The daemon cannot use the file with the token. While it runs, it refuses every request.',
     remedy: 'Write one line with the token into the file, and let the user of the daemon read it.',
   },
+  'http-tokens-same': {
+    meaning:
+      'The two files with tokens hold the same one: every reader could ask for workers. The daemon does not start; while it runs, it refuses to change anything (503).',
+    remedy: 'Write another token into the file that `http.writeTokenFile` names.',
+  },
   'http-token-refused': {
     meaning: 'A request had no token, or a wrong one (401).',
     remedy: 'Send `Authorization: Bearer TOKEN`, or the token as the password in a browser.',
@@ -32,12 +37,29 @@ export const httpErrors = {
     remedy: 'See `/api/openapi.json`.',
   },
   'http-method': {
-    meaning: 'The server answers only GET (405).',
-    remedy: 'Use the command line to change something.',
+    meaning: 'The server answers only GET at this path (405).',
+    remedy: 'Use the command line to change something; `/api/requests` alone takes POST and DELETE.',
+  },
+  'http-write-refused': {
+    meaning:
+      'A request would change something, and no token for that is set, or the request brought the token that only reads (403).',
+    remedy: 'Set `http.writeTokenFile` and send its token, or use `thresher submit` and `thresher withdraw`.',
+  },
+  'http-foreign-page': {
+    meaning: 'A page of another site made a browser send a request that would change something (403).',
+    remedy: 'Send such requests by a program, without the headers `Origin` and `Sec-Fetch-Site`.',
   },
   'http-request-wrong': {
-    meaning: 'A parameter of a request is wrong or unknown (400).',
+    meaning: 'A parameter of a request, or its body, is wrong or unknown (400).',
     remedy: 'Write the value that the message asks for; `/api/openapi.json` has all parameters.',
+  },
+  'http-body-too-long': {
+    meaning: 'The body of a request is longer than the server takes (413).',
+    remedy: 'Send at most 2 MiB, and let the worker fetch what is larger.',
+  },
+  'http-body-no-json': {
+    meaning: 'The body of a request is said to be something else than JSON (415).',
+    remedy: 'Send JSON with the header `Content-Type: application/json`.',
   },
   'http-failed': {
     meaning: 'The server could not answer a request because of a defect (500).',

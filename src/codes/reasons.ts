@@ -20,6 +20,11 @@ export const reasons = {
     remedy:
       'See the message for the fault and for the manager that renews the credential; `thresher credentials` shows all credentials.',
   },
+  'credential-soon': {
+    meaning: 'A credential ends within `credmanager.warnLifetime`. It holds nothing back yet.',
+    remedy: 'Renew the credential. `thresher credentials` shows its manager.',
+    note: true,
+  },
   'credential-ending': {
     meaning: 'A credential that the queue needs ends before `credmanager.minLifetime`, or has ended.',
     remedy: 'Renew the credential; submission goes on at once. `thresher credentials` shows its manager.',
@@ -37,6 +42,20 @@ export const reasons = {
   'plugin-failed': {
     meaning: 'A call of a plugin failed as a whole.',
     remedy: 'See the message; thresher repeats the call with growing pauses.',
+  },
+  'source-failed': {
+    meaning:
+      'A source failed or did not answer in time when thresher asked it which workers it wants. Its own requests wait; other sources of the queue go on.',
+    remedy: 'See the message; thresher asks the source again with growing pauses.',
+  },
+  'source-flood': {
+    meaning: 'A source asks for more than 10,000 workers of one queue at once. The first of them count.',
+    remedy: 'Nothing to do: the others follow in later passes, as the first get their workers.',
+    ordinary: true,
+  },
+  'request-refused': {
+    meaning: 'A source asks for a worker in a way that thresher does not understand: this request gets none.',
+    remedy: 'Correct the source as the message says; its other requests go on.',
   },
   'daemon-not-running': {
     meaning: 'No daemon runs on this state directory; the command shows the last known state.',

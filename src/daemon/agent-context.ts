@@ -5,6 +5,7 @@ import type { Ledger } from '../agents/ledger/ledger.ts';
 import type { Progress } from '../agents/loop.ts';
 import { PluginCalls } from '../agents/plugin-calls.ts';
 import type { Step } from '../agents/queue-runtime.ts';
+import type { WaitingBoard } from '../agents/sources/waiting-board.ts';
 import type { FactoryLimits } from '../agents/submission/factory-limits.ts';
 import type { Log } from '../plugins/contracts/index.ts';
 import type { Clock } from '../util/clock.ts';
@@ -24,6 +25,7 @@ export interface AgentContext {
   readonly events: Events<FactoryEvents>;
   readonly factoryLimits: FactoryLimits;
   readonly credentials: CredentialBoard;
+  readonly waiting: WaitingBoard;
   /** No worker is submitted with a credential that ends sooner, ms. */
   readonly credentialLifetime: number;
   /** For one call of a plugin, ms. */

@@ -21,6 +21,8 @@ export interface AssemblyParts extends LoopParts {
   readonly wiring: Wiring;
   /** Where workers of which configurations are, as the database has them now. */
   places(): Promise<readonly ConfigPlace[]>;
+  /** Drops news that no source took for too long. */
+  dropOldNews(): Promise<void>;
   /** Does this while no reload is under way. */
   betweenReloads(work: () => Promise<void>): Promise<void>;
 }
@@ -76,6 +78,7 @@ export class Assembly {
     makePruneLoop(this.#parts, {
       currentConfigs: () => new Set(this.running.map(({ configId }) => configId)),
       endUnused: () => this.#parts.betweenReloads(() => this.#endUnused()),
+      dropOldNews: () => this.#parts.dropOldNews(),
     });
     // An operator's pause counts before the first worker is submitted.
     await commands.carryOutControls();
@@ -151,11 +154,9 @@ export class Assembly {
    * operator changes the file again.
    */
   async #endUnused(): Promise<void> {
-    const { loops, context } = this.#parts;
-    const { store } = context;
+    const { store } = this.#parts.context;
     const older = [...this.#older.values()].map(({ runtime }) => runtime);
-    // A pass of a replaced configuration may still submit: it has no row yet, and is looked at the next time.
-    const ending = older.filter(({ config }) => loops.isEnding(slotOf(config.name)));
+    const ending = this.#ending();
     const carried = new Set((await this.#parts.places()).map(({ configId }) => configId));
     const inUse = [...older.filter(({ configId }) => carried.has(configId)), ...ending];
     const current = [...this.#current.values()].map(({ runtime }) => runtime);
@@ -172,6 +173,12 @@ export class Assembly {
     await this.#reports.end([...names].filter((name) => !followed.has(name) && !this.#standing.has(name)));
     await store.orphans.keepOnly(this.#connections.names);
     this.#known = new Set((await store.queues.all()).map(({ queue }) => queue));
+  }
+
+  /** Older configurations that a pass under way may still submit with. Its workers have no rows yet: they count the next time. */
+  #ending(): QueueRuntime[] {
+    const older = [...this.#older.values()].map(({ runtime }) => runtime);
+    return older.filter(({ config }) => this.#parts.loops.isEnding(slotOf(config.name)));
   }
 
   /** Takes out what leaves and puts in what comes, without a pause in between. */
@@ -194,6 +201,7 @@ export class Assembly {
     const { wiring, context } = this.#parts;
     wiring.run(this.running);
     this.#connections.use(this.running);
+    context.waiting.keepOnly(new Set(this.#current.keys()));
     const configs = this.running.map(({ config }) => config);
     // The current configuration of a queue counts. An older one counts only where a queue has no current one.
     context.factoryLimits.configure([
@@ -222,7 +230,8 @@ export class Assembly {
   ): { plan: ReloadPlan; made: readonly QueueRuntime[] } {
     const current = [...this.#current.values()].map(({ runtime }) => runtime);
     const older = [...this.#older.values()].map(({ runtime }) => runtime);
-    const state = { current, older, file, inUse, held: this.#homes.held.take() };
+    const carried = [...inUse, ...this.#ending()];
+    const state = { current, older, file, inUse: carried, held: this.#homes.held.take() };
     const first = planReload(state);
     const made = new Map(
       first.come
@@ -268,6 +277,16 @@ export class Assembly {
   /** The configurations that run now, the current ones first. */
   get running(): QueueRuntime[] {
     return [...this.#current.values(), ...this.#older.values()].map(({ runtime }) => runtime);
+  }
+
+  /** Names of the queues that may get new workers. */
+  get queues(): readonly string[] {
+    return [...this.#current.keys()];
+  }
+
+  /** Why a queue gets no more workers, as it was reported last; undefined where there is no such queue. */
+  reasonsOf(queue: string): readonly Reason[] | undefined {
+    return this.#reports.reasonsOf(queue);
   }
 
   /** Whether the configuration that a worker is followed with leads to where it is. */

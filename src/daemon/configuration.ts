@@ -29,6 +29,8 @@ export interface Readable {
   readonly file: string;
   readonly catalogue: PluginCatalogue;
   readonly options: QueueFileOptions;
+  /** The sources that the settings name. */
+  readonly sources: SourcesOfSettings;
 }
 
 /** The settings with their mistakes, and how to read the queue file where they say which it is. */
@@ -72,8 +74,7 @@ export async function readForRun(
   const places = await store.workers.configsInUse();
   const inUse = await configsOf(places, store);
   const more = inUse.flatMap(({ config }) => modulesOf(config));
-  const { file, catalogue, options } = await readable(settings, more, files);
-  const sources = await sourcesOf(settings, catalogue, files);
+  const { file, catalogue, options, sources } = await readable(settings, more, files);
   return { queueFile: await readQueueFile(file, catalogue, options), catalogue, sources, inUse, places };
 }
 
@@ -90,6 +91,7 @@ async function readable(
     files,
     new Map([...sourceModules.values()].map((module) => [module, dirname(settings.file)])),
   );
+  const sources = await sourcesOf(settings, catalogue, files);
   const { master, submitter, qconf, pandacon } = settings.values;
   const options = {
     stateDir: settings.stateDir,
@@ -97,12 +99,13 @@ async function readable(
     defaultDemand: submitter.defaultDemand,
     placeOfDefaultDemand: () => settings.placeOf('/submitter/defaultDemand'),
     sourceModules,
+    sources,
     queueList: qconf.queueList,
     harvesterId: harvesterIdOf(master),
     pandaURLSSL: pandacon.pandaURLSSL,
     placeOfListed: (index: number) => settings.placeOf(`/qconf/queueList/${index}`),
   };
-  return { file, catalogue, options };
+  return { file, catalogue, options, sources };
 }
 
 /** The configurations of workers that are alive or not swept yet. */

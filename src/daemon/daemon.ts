@@ -4,6 +4,8 @@ import { schedule, type ScheduledTask } from 'node-cron';
 import { harvesterIdOf } from '../config/settings/machine.ts';
 import { CredentialBoard, type KnownCredential } from '../agents/credentials/credential-board.ts';
 import { Ledger } from '../agents/ledger/ledger.ts';
+import { SourceDesk } from '../agents/sources/desk.ts';
+import { type WaitingCount, WaitingBoard } from '../agents/sources/waiting-board.ts';
 import { FactoryLimits } from '../agents/submission/factory-limits.ts';
 import { type Loop, type LoopHealth } from '../agents/loop.ts';
 import { ThresherError, toReason } from '../worker/errors.ts';
@@ -12,17 +14,20 @@ import { ObservationWriter } from '../agents/observation/observation-writer.ts';
 import { logServerOf } from '../config/settings/log-server.ts';
 import { modulesOf } from '../config/queues/queues.ts';
 import { sourceModulesOf } from '../config/queues/sources.ts';
-import type { LogReader } from '../plugins/contracts/index.ts';
+import type { Desk, LogReader } from '../plugins/contracts/index.ts';
 import type { WorkerRecord } from '../store/rows.ts';
 import { openStore, type Store } from '../store/store.ts';
 import type { Events } from '../util/events.ts';
 import { OperatorFiles } from '../util/operator-files.ts';
 import { within } from '../util/within.ts';
 import { workerIdFloor } from '../worker/identity.ts';
+import { operatorKind } from '../worker/operator-request.ts';
 import { Assembly } from './assembly.ts';
 import { stuckAfter } from './queue-loops.ts';
 import { readForRun } from './configuration.ts';
 import { Credentials } from './credentials/credentials.ts';
+import { OperatorDesk } from './requests/operator-desk.ts';
+import { RequestFile } from './requests/request-file.ts';
 import type { DaemonParts } from './daemon-options.ts';
 import { FileWatch } from './file-watch.ts';
 import { type Lock, takeLock } from './lock.ts';
@@ -31,18 +36,25 @@ import { LoopSet } from './loop-set.ts';
 import { loadPlugins } from './plugins.ts';
 import { logProblem, logProblems, logReload, logStart } from './reports/problem-log.ts';
 import { factoryIdAtStart, writeFactoryId } from './factory-file.ts';
-import { prepareStateDir } from './state-dir.ts';
+import { servicesOf } from './services.ts';
+import type { Service, ServiceHealth } from './services/service.ts';
+import { ServiceFile } from './services/service-file.ts';
+import { ServiceSet } from './services/service-set.ts';
+import { SourceService } from './services/source-service.ts';
+import { prepareStateDir, type StateDir } from './state-dir.ts';
 import { readVersion } from './version.ts';
 import { wakeLoops } from './wake-loops.ts';
 import { Wiring } from './wiring.ts';
 
 export interface DaemonOptions extends DaemonParts {
-  /** Called once everything is ready and nothing runs yet; what it throws stops the start. */
-  readonly beforeLoops?: (daemon: Daemon) => Promise<void>;
+  /** Services beside the daemon's own, such as HTTP. They begin once everything is ready and nothing runs yet. */
+  readonly services?: (daemon: Daemon) => readonly Service[];
 }
 
-/** How long a stop waits for calls that were given up, and for the last writes, ms. */
+/** How long a stop waits for the last writes, ms. */
 const lastWait = 2000;
+/** Passes of loops look at the services, at least so far apart, ms. */
+const serviceInterval = 5000;
 /** How long a changed file must stay as it is before it is read, ms: half of it may still be on its way. */
 const settleTime = 500;
 
@@ -51,6 +63,8 @@ export class Daemon {
   readonly factoryId: string;
   /** Tells what happens in this factory. */
   readonly events: Events<FactoryEvents>;
+  /** Requests of operators for workers. */
+  readonly operatorDesk: OperatorDesk;
   readonly #options: DaemonOptions;
   readonly #lock: Lock;
   readonly #store: Store;
@@ -64,7 +78,10 @@ export class Daemon {
   #watching: Loop | undefined;
   #assembly: Assembly | undefined;
   #wiring: Wiring | undefined;
-  #credentials: Credentials | undefined;
+  #services: ServiceSet | undefined;
+  readonly #serviceFile: ServiceFile;
+  readonly #requestFile: RequestFile;
+  readonly #waiting = new WaitingBoard();
   #logs: LogReaders | undefined;
   #reloads: Promise<void> = Promise.resolve();
   #stopping = false;
@@ -92,7 +109,7 @@ export class Daemon {
       await store.ids.raise(idFloor);
       // Last: where the database cannot be used, the directory gets no id that its workers do not have.
       if (!isWritten) await writeFactoryId(dir, id);
-      const daemon = new Daemon(options, lock, store, id);
+      const daemon = new Daemon(options, { dir, lock, store }, id);
       await daemon.#run(id, idFloor);
       return daemon;
     } catch (error) {
@@ -102,7 +119,11 @@ export class Daemon {
     }
   }
 
-  private constructor(options: DaemonOptions, lock: Lock, store: Store, factoryId: string) {
+  private constructor(
+    options: DaemonOptions,
+    { dir, lock, store }: { readonly dir: StateDir; readonly lock: Lock; readonly store: Store },
+    factoryId: string,
+  ) {
     this.factoryId = factoryId;
     const { clock, random, log } = options;
     this.events = options.events ?? factoryEvents(log);
@@ -113,10 +134,41 @@ export class Daemon {
       clock,
       files: this.#files,
     });
+    this.#serviceFile = new ServiceFile(dir, log);
+    this.#requestFile = new RequestFile(dir, {
+      clock,
+      log,
+      waiting: () => this.#waiting.allOf(operatorKind),
+    });
     this.#lock = lock;
     this.#store = store;
     this.#loops = new LoopSet({ clock, random, log, events: this.events });
     wakeLoops(this.events, this.#loops);
+    this.operatorDesk = new OperatorDesk({
+      store: store.requests,
+      clock,
+      random,
+      reports: () => store.queues.all(),
+      why: (queue, id) => this.#waiting.reasonsOf(queue, operatorKind, id),
+      wakeSubmitter: (queue) => {
+        this.#loops.wake('submit', queue);
+      },
+      failed: (error) => {
+        log.error('requests of operators could not be read', { ...toReason(store.errorOf(error)) });
+      },
+    });
+    this.events.on('writtenElsewhere', () => {
+      this.operatorDesk.changed().catch(() => undefined);
+    });
+    let servicesLookedAt = -Infinity;
+    this.events.on('passEnded', ({ loop }) => {
+      if (loop.startsWith('submit ')) this.#requestFile.changed();
+      // A loop that is stuck tells nothing: the others' passes look at it.
+      const now = clock.monotonic();
+      if (now - servicesLookedAt < serviceInterval) return;
+      servicesLookedAt = now;
+      this.#services?.changed();
+    });
     this.#ledger = new Ledger(store, clock, log, this.events);
     this.#writer = new ObservationWriter(this.#ledger, clock, log, this.events);
   }
@@ -129,6 +181,21 @@ export class Daemon {
   /** All credentials that are kept or watched here. */
   get credentials(): readonly KnownCredential[] {
     return this.#board.all;
+  }
+
+  /** The services with their states. */
+  get services(): readonly ServiceHealth[] {
+    return this.#services?.health ?? [];
+  }
+
+  /** How many requests of which source wait at which queue. */
+  get waiting(): readonly WaitingCount[] {
+    return this.#waiting.counts;
+  }
+
+  /** Whether it is on its way to its end. */
+  get isStopping(): boolean {
+    return this.#stopping;
   }
 
   /** How many queues are run, or followed to the end of their workers. */
@@ -161,13 +228,10 @@ export class Daemon {
     await this.#cron?.stop();
     const end = clock.monotonic() + shutdownTimeout * 1000;
     await within(clock, shutdownTimeout * 1000, this.#reloads);
-    const stopped = this.#loops.stop();
-    if (!(await within(clock, Math.max(0, end - clock.monotonic()), stopped))) {
-      log.warn('calls under way are given up', { shutdownTimeout });
-      this.#giveUp.abort();
-      await within(clock, lastWait, stopped);
-    }
+    await this.#services?.stop(end);
     await within(clock, lastWait, this.#writer.flushed());
+    await within(clock, lastWait, this.#serviceFile.written());
+    await within(clock, lastWait, this.#requestFile.stop());
     await this.#store.close();
     this.#lock.release();
     log.info('stopped');
@@ -203,7 +267,7 @@ export class Daemon {
     if (this.#assembly === undefined || this.#wiring === undefined || this.#stopping) return;
     await this.#watch.use();
     try {
-      await this.#takeUp(this.#assembly, this.#wiring, cause);
+      await this.#takeUp(this.#wiring, cause);
     } catch (error) {
       // It is still to be taken up: the next look finds it changed.
       this.#watch.forget();
@@ -212,15 +276,14 @@ export class Daemon {
     }
   }
 
-  async #takeUp(assembly: Assembly, wiring: Wiring, cause: string): Promise<void> {
+  async #takeUp(wiring: Wiring, cause: string): Promise<void> {
     const { settings, log } = this.#options;
     const read = await readForRun(settings, this.#store, this.#files);
-    const { queueFile, catalogue, inUse, sources } = read;
+    const { queueFile, catalogue, sources } = read;
     logProblems(log, queueFile);
     for (const problem of sources.problems) logProblem(log, problem);
-    wiring.use(catalogue, { sources: sources.sources, modules: sourceModulesOf(settings) });
-    await this.#credentials?.takeUp(settings, queueFile, catalogue, inUse);
-    await assembly.reload(read);
+    wiring.use(catalogue, { ...sources, modules: sourceModulesOf(settings) });
+    await this.#services?.reload(read);
     logReload(log, queueFile, cause);
   }
 
@@ -231,11 +294,11 @@ export class Daemon {
   }
 
   async #run(id: string, idFloor: number): Promise<void> {
-    const { settings, clock, random, log, step, beforeLoops } = this.#options;
+    const { settings, clock, random, log, step } = this.#options;
     const { master, monitor, submitter, sweeper, qconf, credmanager } = settings.values;
     await this.#watch.use();
     const read = await readForRun(settings, this.#store, this.#files);
-    const { queueFile, catalogue, inUse, sources } = read;
+    const { queueFile, catalogue, sources } = read;
     logProblems(log, queueFile);
     for (const problem of sources.problems) logProblem(log, problem);
     const harvesterId = harvesterIdOf(master);
@@ -249,6 +312,7 @@ export class Daemon {
       events: this.events,
       factoryLimits: new FactoryLimits(submitter.submissionRate, submitter.submissionBurst, clock),
       credentials: this.#board,
+      waiting: this.#waiting,
       credentialLifetime: credmanager.minLifetime * 1000,
       pluginTimeout: master.pluginTimeout * 1000,
       giveUp: this.#giveUp.signal,
@@ -256,19 +320,40 @@ export class Daemon {
     };
     const maxStatusAge = monitor.maxStatusAge * 1000;
     this.#wiring = new Wiring(catalogue, {
+      requests: this.operatorDesk,
       ...shared,
       maxStatusAge,
       stateDir: settings.stateDir,
       logServer: logServerOf(settings.values),
-      sources: { sources: sources.sources, modules: sourceModulesOf(settings) },
+      sources: { ...sources, modules: sourceModulesOf(settings) },
       configDir: dirname(settings.queueFile),
     });
     const parts = { settings: settings.values, context, writer: this.#writer, wiring: this.#wiring };
-    const assembly = new Assembly({
+    const desk = (kind: string): Desk =>
+      new SourceDesk(kind, {
+        ...context,
+        queues: () => assembly.queues,
+        reasonsOf: (queue) => assembly.reasonsOf(queue),
+        wakeSubmitter: (queue) => {
+          this.#loops.wake('submit', queue);
+        },
+        logsOf: (worker) => this.logsOf(worker),
+      });
+    const sourceService: SourceService = new SourceService({
+      ...parts,
+      loops: this.#loops,
+      sources: this.#wiring.sources,
+      deskFor: desk,
+      changed: () => {
+        this.#services?.changed();
+      },
+    });
+    const assembly: Assembly = new Assembly({
       ...parts,
       loops: this.#loops,
       places: () => this.#store.workers.configsInUse(),
       betweenReloads: (work) => this.#inTurn(work),
+      dropOldNews: () => sourceService.dropOldNews(),
     });
     this.#assembly = assembly;
     this.#logs = new LogReaders({
@@ -277,15 +362,26 @@ export class Daemon {
       running: () => assembly.running,
       cataloguePastOf: (config) => loadPlugins(modulesOf(config), dirname(settings.queueFile), files),
     });
-    this.#credentials = new Credentials({ ...parts, files, loops: this.#loops }, this.#board);
-    await this.#credentials.takeUp(settings, queueFile, catalogue, inUse);
-    await assembly.begin(read);
+    const services = servicesOf({
+      settings,
+      credentials: new Credentials({ ...parts, files, loops: this.#loops }, this.#board),
+      queues: { clock, log, assembly, loops: this.#loops, giveUp: this.#giveUp, read },
+      beside: this.#options.services?.(this) ?? [],
+      sources: sourceService,
+    });
+    this.#services = new ServiceSet(services, {
+      clock,
+      log,
+      changed: (health) => {
+        this.#serviceFile.write(health);
+      },
+    });
+    await this.#services.begin();
     if (qconf.checkInterval > 0) {
       const interval = qconf.checkInterval * 1000;
       const pass = () => this.#lookForChange();
       this.#watching = this.#loops.add({ name: 'watch', interval, stuckAfter: stuckAfter(parts), pass });
     }
-    await beforeLoops?.(this);
     this.#loops.start();
     if (sweeper.cron !== undefined) {
       this.#cron = schedule(sweeper.cron, () => {

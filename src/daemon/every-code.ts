@@ -9,6 +9,7 @@ import { daemonErrors } from '../codes/daemon.ts';
 import type { Explanation } from '../codes/explanation.ts';
 import { httpErrors } from '../codes/http.ts';
 import { reasons } from '../codes/reasons.ts';
+import { serviceErrors } from '../codes/services.ts';
 import { storeErrors } from '../codes/store.ts';
 import { workerErrors } from '../codes/workers.ts';
 import { htcondorMistakes, htcondorWorkerErrors } from '../plugins/htcondor/codes.ts';
@@ -24,6 +25,7 @@ export const everyCode = {
   ...httpErrors,
   ...commandLineErrors,
   ...reasons,
+  ...serviceErrors,
   ...workerErrors,
   ...localWorkerErrors,
   ...kubernetesWorkerErrors,

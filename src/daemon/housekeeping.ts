@@ -3,6 +3,7 @@ import { Progress } from '../agents/loop.ts';
 import { PrunerAgent, retentionAt } from '../agents/sweeping/pruner-agent.ts';
 import type { ReconcilerAgent } from '../agents/reconciling/reconciler-agent.ts';
 import type { SweeperAgent } from '../agents/sweeping/sweeper-agent.ts';
+import { hour } from '../util/duration.ts';
 import { messageOf } from '../worker/errors.ts';
 import { type LoopParts, stuckAfter, watched } from './queue-loops.ts';
 
@@ -12,8 +13,10 @@ export interface Housekept extends Pick<CommandTargets, 'queues' | 'leads'> {
   reconcilers(): readonly ReconcilerAgent[];
 }
 
-/** How often the database is asked for commands, ms. */
-const commandInterval = 300;
+/** How often thresher looks whether an operator left something, ms: the look costs microseconds, and no query. */
+const commandInterval = 50;
+/** So long an `Idempotency-Key` counts at least, ms. */
+const keyTime = 7 * 24 * hour;
 
 /** Makes the loop that carries out what operators ask. */
 export function makeCommandLoop(parts: LoopParts, kept: Housekept): CommandAgent {
@@ -48,6 +51,8 @@ export interface Pruning {
   currentConfigs(): ReadonlySet<number>;
   /** Ends the loops of configurations that are over. */
   endUnused(): Promise<void>;
+  /** Drops news that no source took for too long: rows of their workers wait for it. */
+  dropOldNews(): Promise<void>;
 }
 
 /** Makes the loop that ends what no worker needs any more, and deletes old rows. */
@@ -62,8 +67,12 @@ export function makePruneLoop(parts: LoopParts, pruning: Pruning): void {
     interval: settings.sweeper.pruneInterval * 1000,
     pass: async (signal) => {
       await pruning.endUnused();
+      await pruning.dropOldNews();
       progress.made();
       await pruner.pass(signal);
+      // Those whose workers were deleted, now or before.
+      const now = context.clock.now();
+      await context.store.requests.prune(now - settings.sweeper.keepRows * hour, now - keyTime);
     },
   });
 }

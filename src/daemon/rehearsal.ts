@@ -74,9 +74,12 @@ export async function rehearse(
         const [placement = ''] = connected.keys();
         const make = { factoryId, harvesterId, config, configId: 0, placement, originKind: config.demand };
         const worker = makeWorker(rehearsedId, { ...make, requirements, messenger });
+        const { sources } = catalogue;
+        const given = sources.find(({ name }) => name === config.demand)?.payload ?? [];
+        const beside = sources.flatMap(({ everyQueue, payload }) => (everyQueue ? payload : []));
         const found = await withDeadline(
           deadline,
-          async (signal) => submitter.rehearse?.(worker, signal) ?? [],
+          async (signal) => submitter.rehearse?.(worker, signal, given, beside) ?? [],
         );
         told.set(
           config.name,

@@ -18,7 +18,7 @@ export interface ReloadState {
   readonly older: readonly QueueVersion[];
   /** The queues as the file has them now. */
   readonly file: readonly QueueVersion[];
-  /** The configurations that workers in the database carry. */
+  /** The configurations that workers in the database carry, and those that a pass under way may still submit with. */
   readonly inUse: readonly QueueVersion[];
   /** Ids of older configurations that a listing may adopt workers with at this moment. */
   readonly held: ReadonlySet<number>;

@@ -1,11 +1,11 @@
 import type { QueueSource } from '../agents/queue-runtime.ts';
 import { findSource, type SourceModules } from '../config/queues/named-source.ts';
 import type { PluginCatalogue, QueueConfig } from '../config/queues/queues.ts';
-import type { ConfiguredSource } from '../config/queues/sources.ts';
-import type { Host, OperatorRequests, Source, SourceDefinition } from '../plugins/contracts/index.ts';
-import { builtInSources } from '../plugins/contracts/source.ts';
+import type { ConfiguredSource, SourcesOfSettings } from '../config/queues/sources.ts';
+import type { Host, OperatorRequests, Source, SourceDefinition, Wanted } from '../plugins/contracts/index.ts';
+import { builtInSources, defineSource, noOptions } from '../plugins/contracts/source.ts';
 import { check } from '../util/schema.ts';
-import { toReason } from '../worker/errors.ts';
+import { ThresherError, toReason } from '../worker/errors.ts';
 import type { Reason } from '../worker/reason.ts';
 
 /** A source as it runs: one per kind and daemon. */
@@ -22,6 +22,8 @@ export interface RunningSource {
 export interface SettingsSources {
   readonly sources: readonly ConfiguredSource[];
   readonly modules: SourceModules;
+  /** Why some of them do not run, by name. */
+  readonly refused: SourcesOfSettings['refused'];
 }
 
 export interface SourceSetParts {
@@ -29,6 +31,11 @@ export interface SourceSetParts {
   readonly requests: OperatorRequests;
   /** Directory of the queue file: from there count the paths in options of sources that the settings do not name. */
   readonly configDir: string;
+}
+
+/** A source that is to run, with what is wrong with its options. */
+interface WantedSource extends ConfiguredSource {
+  readonly wrong?: string;
 }
 
 interface Made extends RunningSource {
@@ -40,6 +47,13 @@ interface Made extends RunningSource {
 export const noRequests: OperatorRequests = {
   open: async () => [],
   served: async () => undefined,
+  withdrawn: (signal) =>
+    new Promise((resolve) => {
+      signal.addEventListener('abort', () => {
+        resolve([]);
+      });
+    }),
+  ended: async () => undefined,
 };
 
 /**
@@ -78,6 +92,8 @@ export class SourceSet {
   /** These configurations run from now on, and no others: the older ones among them have workers whose news a source hears. */
   run(configs: readonly QueueConfig[]): void {
     const wanted = this.#wanted(configs);
+    for (const [kind, why] of this.#absent(configs))
+      if (!wanted.has(kind)) wanted.set(kind, absentSource(kind, why, this.#parts.configDir));
     const before = this.all;
     const now = [...wanted].map(([kind, named]) => this.#sourceOf(kind, named));
     this.#made.clear();
@@ -103,18 +119,26 @@ export class SourceSet {
     ];
   }
 
-  #wanted(configs: readonly QueueConfig[]): Map<string, ConfiguredSource> {
-    const { sources, modules } = this.#settings;
+  #wanted(configs: readonly QueueConfig[]): Map<string, WantedSource> {
+    const { sources, modules, refused } = this.#settings;
     const { configDir } = this.#parts;
     const named = new Map(sources.map((one) => [one.definition.name, one]));
-    const wanted = new Map<string, ConfiguredSource>();
+    const wanted = new Map<string, WantedSource>();
     const add = (definition: SourceDefinition) => {
-      const plain = { definition, config: optionsFor(definition, {}, definition.config), configDir };
-      if (!wanted.has(definition.name)) wanted.set(definition.name, named.get(definition.name) ?? plain);
+      const { name } = definition;
+      if (wanted.has(name)) return;
+      const problem = refused.get(name);
+      if (problem !== undefined)
+        wanted.set(name, { definition, config: {}, configDir, wrong: problem.message });
+      else wanted.set(name, named.get(name) ?? withDefaults(definition, configDir));
     };
     for (const definition of this.#catalogue.sources)
       if (definition.everyQueue && definition.module === builtInSources) add(definition);
     for (const { definition } of sources) add(definition);
+    for (const name of refused.keys()) {
+      const found = findSource({ name, module: modules.get(name) }, 'sources', this.#catalogue, modules);
+      if (found.definition !== undefined) add(found.definition);
+    }
     for (const { demand, source } of configs) {
       const found = findSource({ name: demand, module: source?.module }, 'demand', this.#catalogue, modules);
       if (found.definition !== undefined) add(found.definition);
@@ -122,33 +146,88 @@ export class SourceSet {
     return wanted;
   }
 
-  #sourceOf(kind: string, { definition, config, configDir }: ConfiguredSource): Made {
-    const key = JSON.stringify([definition.module, config, configDir]);
+  /** Sources that files name and that cannot be had, with the reason. Without them their workers would leave no news. */
+  #absent(configs: readonly QueueConfig[]): Map<string, string> {
+    const { modules } = this.#settings;
+    const ofQueues = configs.map(({ demand, source }) => ({ name: demand, module: source?.module }));
+    const ofSettings = [...modules].map(([name, module]) => ({ name, module }));
+    return new Map(
+      [...ofQueues, ...ofSettings].flatMap((named) => {
+        const found = findSource(named, 'the source', this.#catalogue, modules);
+        return found.definition === undefined ? [[named.name, found.message] as const] : [];
+      }),
+    );
+  }
+
+  #sourceOf(kind: string, { definition, config, configDir, wrong }: WantedSource): Made {
+    const key = JSON.stringify([definition.module, config, configDir, wrong]);
     const made = this.#made.get(kind);
     if (made?.key === key) return made;
     const { host, requests } = this.#parts;
-    try {
-      const source = definition.create(config, { ...host, kind, requests, configDir });
-      return { kind, source, definition, key };
-    } catch (error) {
-      const { message } = toReason(error);
+    const idle = (message: string): Made => {
       const problem = {
-        code: 'source-not-made',
+        code: 'source-not-made' as const,
         message: `the source ${kind} could not be made: ${message}`,
-      };
+      } as const;
       host.log.error('source could not be made', { source: kind, error: message });
-      const source: Source = { wanted: async () => ({ requests: [], groups: [], reasons: [problem] }) };
-      return { kind, source, definition, key, problem };
+      return { kind, source: new IdleSource(problem), definition, key, problem };
+    };
+    if (wrong !== undefined) return idle(wrong);
+    // Requests of operators hold secret files: a third party's source gets none of them.
+    const own = definition.module === builtInSources ? { requests } : {};
+    try {
+      return {
+        kind,
+        source: definition.create(config, { ...host, ...own, kind, configDir }),
+        definition,
+        key,
+      };
+    } catch (error) {
+      return idle(toReason(error).message);
     }
   }
+}
+
+/** In the place of a source that could not be made: it asks for nothing, and the news of its workers wait. */
+class IdleSource implements Source {
+  readonly #problem: { readonly code: 'source-not-made'; readonly message: string };
+
+  constructor(problem: { readonly code: 'source-not-made'; readonly message: string }) {
+    this.#problem = problem;
+  }
+
+  async wanted(): Promise<Wanted> {
+    return { requests: [], groups: [], reasons: [this.#problem] };
+  }
+
+  async told(): Promise<void> {
+    const { code, message } = this.#problem;
+    throw new ThresherError(code, message);
+  }
+}
+
+/** A source that the settings do not name. A snapshot may name one that needs options. */
+function withDefaults(definition: SourceDefinition, configDir: string): WantedSource {
+  const checked = check(definition.config, {});
+  if (checked.ok) return { definition, config: checked.value as ConfiguredSource['config'], configDir };
+  const wrong = checked.problems.map(({ message }) => message).join('; ');
+  return { definition, config: {}, configDir, wrong };
+}
+
+/** A source that fails to be made. */
+function absentSource(name: string, why: string, configDir: string): ConfiguredSource {
+  const create = () => {
+    throw new Error(why);
+  };
+  const absent = defineSource({ name: 'absent', module: why, config: noOptions, create });
+  return { definition: { ...absent, name }, config: {}, configDir };
 }
 
 /** A snapshot may be older than an option: it gets the option's default. */
 function optionsFor(
   { queueConfig }: SourceDefinition,
   written: ConfiguredSource['config'],
-  schema = queueConfig,
 ): ConfiguredSource['config'] {
-  const checked = check(schema, written);
+  const checked = check(queueConfig, written);
   return checked.ok ? (checked.value as ConfiguredSource['config']) : written;
 }

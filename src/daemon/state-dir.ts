@@ -36,6 +36,8 @@ export interface StateDir {
   readonly factory: string;
   /** The states of the services, for people. */
   readonly services: string;
+  /** Why requests of operators wait, for people. */
+  readonly requests: string;
 }
 
 export function stateDirAt(path: string): StateDir {
@@ -46,6 +48,7 @@ export function stateDirAt(path: string): StateDir {
     holder: join(path, 'daemon.json'),
     factory: join(path, 'factory'),
     services: join(path, 'services.json'),
+    requests: join(path, 'requests.json'),
   };
 }
 

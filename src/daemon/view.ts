@@ -96,6 +96,11 @@ export interface QueueView {
   readonly reasons: readonly Reason[];
 }
 
+export const daemonDown: Reason = {
+  code: 'daemon-not-running',
+  message: 'no daemon runs on this state directory',
+};
+
 export async function queueViews(store: Store, holder: Holder | 'unknown' | undefined): Promise<QueueView[]> {
   const counts = new Map<string, Partial<Record<WorkerStatus, number>>>();
   for (const { queue, status, workers } of await store.workers.countAll()) {
@@ -104,7 +109,6 @@ export async function queueViews(store: Store, holder: Holder | 'unknown' | unde
   return (await store.queues.all()).map((report) => {
     const own = counts.get(report.queue) ?? {};
     const running = holder !== undefined;
-    const down = { code: 'daemon-not-running', message: 'no daemon runs on this state directory' };
     return {
       name: report.queue,
       queueStatus: report.queueStatus,
@@ -113,7 +117,7 @@ export async function queueViews(store: Store, holder: Holder | 'unknown' | unde
         workerStatuses.flatMap((status) => (own[status] ? [[status, own[status]]] : [])),
       ),
       limits: report.limits,
-      reasons: running ? report.reasons : [down, ...report.reasons],
+      reasons: running ? report.reasons : [daemonDown, ...report.reasons],
     };
   });
 }

@@ -74,6 +74,8 @@ interface RuntimeUses {
   readonly reached: readonly ConnectionUse[];
 }
 
+const noSettings: SettingsSources = { sources: [], modules: new Map(), refused: new Map() };
+
 const backendSections: readonly BackendKind[] = ['submitter', 'monitor', 'sweeper'];
 
 /** Makes plugins from configurations, and keeps what queues share. */
@@ -95,7 +97,7 @@ export class Wiring {
     const host = { factoryId, harvesterId, stateDir, clock, files, random, log };
     this.#host = logServer === undefined ? host : { ...host, logServer };
     this.#backends = new BackendConnections(this.#host);
-    const { sources = { sources: [], modules: new Map() }, requests = noRequests, configDir = '/' } = options;
+    const { sources = noSettings, requests = noRequests, configDir = '/' } = options;
     this.sources = new SourceSet(catalogue, sources, { host: this.#host, requests, configDir });
   }
 
@@ -152,6 +154,7 @@ export class Wiring {
       get sources() {
         return current ? sources.of(config) : [];
       },
+      payload: this.#backend(config, 'submitter').definition.payload,
       messenger: this.#plugin(config, 'messenger', context) as Messenger | undefined,
       throttler: this.#plugin(config, 'throttler', context) as Throttler | undefined,
       connected,

@@ -28,6 +28,24 @@ export function isOurName(header: string | undefined, ownNames: readonly string[
   return ownNames.some((own) => own.toLowerCase() === name);
 }
 
+/** `Sec-Fetch-Site` of a request that no page made: its user typed the address. */
+const typed = 'none';
+
+/**
+ * Whether a page of another site made a browser send this. Browsers say it by one header or both; other programs send neither.
+ * Source: Fetch Metadata, and RFC 6454.
+ */
+export function isForeignPage(
+  headers: Readonly<Record<string, string | readonly string[] | undefined>>,
+): boolean {
+  const { origin, host } = headers;
+  const site = headers['sec-fetch-site'];
+  if (site !== undefined && site !== 'same-origin' && site !== typed) return true;
+  if (origin === undefined) return false;
+  // "null" is the origin of sandboxed pages and of files.
+  return typeof origin !== 'string' || !URL.canParse(origin) || new URL(origin).host !== host;
+}
+
 /** The token that a request brings: as a bearer, or as the password of any user. */
 export function tokenIn(authorization: string | undefined): string | undefined {
   const [, scheme = '', value = ''] = /^(\S+) +(\S+)$/.exec(authorization?.trim() ?? '') ?? [];

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Static } from 'typebox';
 import Type from 'typebox';
-import { judgeHealth } from '../daemon/service/health.ts';
+import { judgeHealth } from '../daemon/supervision/health.ts';
 import { workerDetails, workerView } from '../daemon/view.ts';
 import type { WorkerRecord } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
@@ -118,7 +118,8 @@ function addChecks(app: FastifyInstance, served: Served): void {
     },
     (_, reply) => {
       const { ok, stuck } = judgeHealth(served.health());
-      return reply.code(ok ? 200 : 503).send({ status: ok ? 'ok' : 'stuck', stuck });
+      const services = served.services().map(({ name, state }) => ({ name, state }));
+      return reply.code(ok ? 200 : 503).send({ status: ok ? 'ok' : 'stuck', stuck, services });
     },
   );
   app.get(
@@ -151,7 +152,9 @@ function addChecks(app: FastifyInstance, served: Served): void {
     async (_, reply) => {
       const { metrics, store, factoryId, version } = served;
       const [health, credentials] = [served.health(), served.credentials()];
-      const text = await metrics.text({ store, factoryId, version, health, credentials });
+      const [services, waiting] = [served.services(), served.waiting()];
+      const sources = { store, factoryId, version, health, credentials, services, waiting };
+      const text = await metrics.text(sources);
       return reply.type('text/plain; version=0.0.4; charset=utf-8').send(text);
     },
   );

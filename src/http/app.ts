@@ -2,21 +2,24 @@ import swagger from '@fastify/swagger';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { queueViews } from '../daemon/view.ts';
 import { messageOf, ThresherError } from '../worker/errors.ts';
-import { isOurName, isSameToken, tokenIn } from './access.ts';
+import { isForeignPage, isOurName, isSameToken, tokenIn } from './access.ts';
 import { addApi } from './api.ts';
 import { briefly } from './briefly.ts';
 import { boundConnections } from './connections.ts';
 import { type Answer, answerTo } from './failures.ts';
 import { LogTails } from './log-tail.ts';
 import { addPages } from './pages.ts';
+import { addRequests } from './requests.ts';
 import { failurePage } from './page-layout.ts';
 import type { Served } from './served.ts';
-import type { TokenFile } from './token-file.ts';
+import { type TokenFiles, writeTokenOf } from './token-file.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** Answers without a token: the supervisor of the process asks, and learns nothing else. */
     readonly open?: boolean;
+    /** It changes something. */
+    readonly writes?: boolean;
     /** For people: its errors are pages, too. */
     readonly page?: boolean;
   }
@@ -26,7 +29,8 @@ declare module 'fastify' {
  * A client that sends, or takes, nothing is not kept for longer, ms: until its request is complete, while its answer is made or under
  * way, which a log may take 10 s for, and until its next request. Node looks only so often which have come too late.
  */
-const patience = { request: 10_000, answer: 15_000, keepAlive: 5000, look: 1000 };
+const usualPatience = { request: 10_000, answer: 15_000, keepAlive: 5000, look: 1000 };
+export type Patience = typeof usualPatience;
 const maxConnections = 200;
 /** Counting all workers is the dearest question: it is asked once in this time, ms. */
 const keptFor = 1000;
@@ -38,7 +42,11 @@ const securityHeaders = {
 };
 
 /** All routes, with their guards; it listens nowhere yet. */
-export async function makeApp(served: Served, tokenFile: TokenFile | undefined): Promise<FastifyInstance> {
+export async function makeApp(
+  served: Served,
+  tokens: TokenFiles = {},
+  patience: Patience = usualPatience,
+): Promise<FastifyInstance> {
   const app = fastify({
     exposeHeadRoutes: false,
     forceCloseConnections: true,
@@ -54,16 +62,21 @@ export async function makeApp(served: Served, tokenFile: TokenFile | undefined):
     },
   });
   boundConnections(app.server, maxConnections);
+  // A form of a foreign page can send text, and no JSON.
+  app.removeContentTypeParser('text/plain');
   // The schemas describe the answers, they do not change them: tests hold the two together.
   app.setSerializerCompiler(() => JSON.stringify);
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(securityHeaders);
-    if (tokenFile === undefined) requireOurName(request, served);
-    else if (request.routeOptions.config.open !== true) await requireToken(request, tokenFile);
-    if (request.method !== 'GET') {
+    if (tokens.read === undefined) requireOurName(request, served);
+    else if (request.routeOptions.config.open !== true) await requireToken(request, tokens);
+    if (request.method === 'GET') return;
+    if (request.routeOptions.config.writes !== true) {
       reply.header('allow', 'GET');
-      throw new ThresherError('http-method', `${request.method} is not answered; only GET is`);
+      const message = `${request.method} is not answered here; only GET is, and POST and DELETE of /api/requests`;
+      throw new ThresherError('http-method', message);
     }
+    await requireWriter(request, tokens);
   });
   app.setNotFoundHandler(({ url }) => {
     throw new ThresherError(
@@ -78,12 +91,13 @@ export async function makeApp(served: Served, tokenFile: TokenFile | undefined):
     }
     send(answer, request, reply);
   });
-  await app.register(swagger, { openapi: describeApi(served, tokenFile !== undefined) });
+  await app.register(swagger, { openapi: describeApi(served, tokens.read !== undefined) });
   const shared = {
     queues: briefly(served.clock, keptFor, () => queueViews(served.store, 'unknown')),
     tails: new LogTails(served),
   };
   addApi(app, served, shared);
+  addRequests(app, served, shared);
   addPages(app, served, shared);
   await app.ready();
   return app;
@@ -105,14 +119,47 @@ function requireOurName({ headers }: FastifyRequest, { ownNames }: Served): void
   throw new ThresherError('http-host-refused', message, { host: headers.host });
 }
 
-/** @throws ThresherError `http-token-refused`, `http-token-unreadable` */
-async function requireToken({ headers }: FastifyRequest, tokenFile: TokenFile): Promise<void> {
+/** Either token reads. @throws ThresherError `http-token-refused`, `http-token-unreadable` */
+async function requireToken({ headers }: FastifyRequest, { read, write }: TokenFiles): Promise<void> {
   const given = tokenIn(headers.authorization);
-  const token = await tokenFile.token();
-  if (given !== undefined && isSameToken(given, token)) return;
+  const token = await read?.token();
+  if (isRight(given, token)) return;
+  // A damaged file of this token costs the readers nothing.
+  if (write !== undefined && isRight(given, await write.token().catch(() => undefined))) return;
+  throw tokenRefused(given);
+}
+
+/**
+ * A browser sends the password that its user typed with requests of foreign pages, too: these tell by their headers where they come
+ * from. @throws ThresherError `http-write-refused`, `http-foreign-page`, `http-token-refused`, `http-token-unreadable`, `http-tokens-same`
+ */
+async function requireWriter({ headers }: FastifyRequest, tokens: TokenFiles): Promise<void> {
+  const token = await writeTokenOf(tokens);
+  if (token === undefined) {
+    const message =
+      'requests that change something need a token of their own, and none is set: set http.writeTokenFile';
+    throw new ThresherError('http-write-refused', message);
+  }
+  const given = tokenIn(headers.authorization);
+  if (!isRight(given, token)) {
+    // It passed as a reader before.
+    if (tokens.read === undefined) throw tokenRefused(given);
+    const message = 'this token may only read: send the one of http.writeTokenFile';
+    throw new ThresherError('http-write-refused', message);
+  }
+  if (!isForeignPage(headers)) return;
+  const from = headers.origin ?? String(headers['sec-fetch-site']);
+  throw new ThresherError('http-foreign-page', `the request comes from a page of another site (${from})`);
+}
+
+function isRight(given: string | undefined, token: string | undefined): boolean {
+  return given !== undefined && token !== undefined && isSameToken(given, token);
+}
+
+function tokenRefused(given: string | undefined): ThresherError {
   const what = given === undefined ? 'brought no token' : 'brought a wrong token';
   const message = `the request ${what}; send "Authorization: Bearer TOKEN", or the token as the password`;
-  throw new ThresherError('http-token-refused', message);
+  return new ThresherError('http-token-refused', message);
 }
 
 function describeApi({ version }: Served, withToken: boolean) {
@@ -122,7 +169,12 @@ function describeApi({ version }: Served, withToken: boolean) {
   } as const;
   return {
     openapi: '3.1.0',
-    info: { title: 'thresher', version, description: 'Health, metrics and status of a pilot factory.' },
+    info: {
+      title: 'thresher',
+      version,
+      description:
+        'Health, metrics and status of a pilot factory, and requests for workers. POST and DELETE need the token of `http.writeTokenFile`.',
+    },
     ...(withToken && {
       components: { securitySchemes: schemes },
       security: [{ bearer: [] }, { basic: [] }],

@@ -11,6 +11,15 @@ export interface Answer {
 /** HTTP's status for our codes; the database's and unforeseen ones are 500. */
 const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
   'http-request-wrong': 400,
+  'request-wrong': 400,
+  'no-such-queue': 400,
+  'payload-wrong': 400,
+  'payload-too-large': 413,
+  'request-key-taken': 409,
+  'requests-full': 429,
+  'no-such-request': 404,
+  'http-write-refused': 403,
+  'http-foreign-page': 403,
   'http-token-refused': 401,
   'http-host-refused': 403,
   'http-not-found': 404,
@@ -19,6 +28,7 @@ const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
   'http-method': 405,
   'plugin-failed': 502,
   'http-token-unreadable': 503,
+  'http-tokens-same': 503,
   'log-busy': 503,
   'plugin-timeout': 504,
 };
@@ -47,6 +57,14 @@ function wrongRequest(error: unknown): Answer | undefined {
     const reason = { code: 'http-request-wrong', message: describe(mistake) };
     return { status: 400, reason };
   }
+  if (statusCode === 413) {
+    const tooLong = 'the body is longer than the 2 MiB that a request for workers may have';
+    return { status: statusCode, reason: { code: 'http-body-too-long', message: tooLong } };
+  }
+  if (statusCode === 415) {
+    const noJson = 'the body must be JSON, with the header "Content-Type: application/json"';
+    return { status: statusCode, reason: { code: 'http-body-no-json', message: noJson } };
+  }
   if (statusCode < 400 || statusCode > 499) return undefined;
   return { status: statusCode, reason: { code: 'http-request-wrong', message } };
 }
@@ -71,5 +89,14 @@ function describe(mistake: Mistake): string {
     return `there is no parameter ${JSON.stringify(unknown)}; ${choice}`;
   }
   const name = instancePath.slice(1);
+  const { missingProperty } = params;
+  if (typeof missingProperty === 'string')
+    return `"${missingProperty}" is missing${name === '' ? '' : ` in ${name}`}`;
+  if (name === '') return `the body is ${kindOf(data)}; it must be a JSON object`;
   return `${name} is ${JSON.stringify(data)}; it must be ${parentSchema.description ?? 'something else'}`;
+}
+
+function kindOf(data: unknown): string {
+  if (data === null || data === undefined) return 'empty';
+  return Array.isArray(data) ? 'a list' : `a ${typeof data}`;
 }

@@ -1,4 +1,5 @@
-import type { Health } from '../daemon/service/health.ts';
+import type { ServiceHealth } from '../daemon/services/service.ts';
+import type { Health } from '../daemon/supervision/health.ts';
 import type { QueueView, WorkerView } from '../daemon/view.ts';
 import { isoTime } from '../util/clock.ts';
 import type { Reason } from '../worker/reason.ts';
@@ -16,6 +17,7 @@ export interface FactoryFacts {
   /** Newest first. */
   readonly workers: readonly WorkerView[];
   readonly stuck: Health['stuck'];
+  readonly services: readonly ServiceHealth[];
   readonly orphans: number;
 }
 
@@ -30,6 +32,7 @@ export function factoryPage(facts: FactoryFacts): Html {
         factory ${factoryId} · version ${version} · ${isoTime(now).slice(0, 19).replace('T', ' ')} UTC
       </p>
       <p>${summary(queues)}</p>
+      <p class="dim">${facts.services.map(({ name, state }) => `${name} ${state}`).join(' · ')}</p>
       ${troubles(facts)}
     </header>
     <main>
@@ -62,10 +65,17 @@ function plural(count: number, what: string): string {
 }
 
 /** The facts of the whole daemon. */
-function troubles({ stuck, orphans }: FactoryFacts): Html {
-  if (stuck.length === 0 && orphans === 0) return empty;
+function troubles({ stuck, services, orphans }: FactoryFacts): Html {
+  const failing = services.filter(({ state, reason }) => state === 'failing' || reason !== undefined);
+  if (stuck.length + failing.length + orphans === 0) return empty;
   const lines = stuck.map(
     ({ loop, seconds }) => html`<li class="bad">${loop} has made no progress for ${seconds} s</li>`,
+  );
+  const why = failing.map(
+    ({ name, state, reason }) =>
+      html`<li class="${state === 'failing' ? 'bad' : 'warn'}">
+        ${name}: ${reason?.message ?? 'it fails'} <code class="dim">${reason?.code ?? ''}</code>
+      </li>`,
   );
   const found =
     orphans === 0
@@ -75,7 +85,7 @@ function troubles({ stuck, orphans }: FactoryFacts): Html {
           <code>thresher orphans</code>
         </li>`;
   return html`<ul class="why">
-    ${lines}${found}
+    ${lines}${why}${found}
   </ul>`;
 }
 

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Static } from 'typebox';
 import Type from 'typebox';
-import { judgeHealth } from '../daemon/service/health.ts';
+import { judgeHealth } from '../daemon/supervision/health.ts';
 import { workerDetails, workerView } from '../daemon/view.ts';
 import type { WorkerRecord } from '../store/rows.ts';
 import { ThresherError } from '../worker/errors.ts';
@@ -39,7 +39,9 @@ export function addPages(app: FastifyInstance, served: Served, { queues: allQueu
       const { factoryId, version } = served;
       const { stuck } = judgeHealth(served.health());
       const orphans = await store.figures.orphans();
-      const facts = { factoryId, version, now: clock.now(), queue, queues, workers, stuck, orphans };
+      const services = served.services();
+      const of = { factoryId, version, now: clock.now(), queue };
+      const facts = { ...of, queues, workers, stuck, services, orphans };
       return reply.type('text/html; charset=utf-8').send(factoryPage(facts).html);
     },
   );

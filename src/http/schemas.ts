@@ -1,4 +1,7 @@
 import Type, { type TSchema } from 'typebox';
+import { serviceStates } from '../daemon/services/service.ts';
+import { requestStates } from '../daemon/requests/request-view.ts';
+import { mostWorkers } from '../worker/operator-request.ts';
 import { workerStatuses } from '../worker/status.ts';
 
 /** Descriptions of parameters complete the sentence "limit must be ...": they are part of error messages. */
@@ -74,6 +77,13 @@ export const HealthAnswer = Type.Object(
     status: Type.Union([Type.Literal('ok'), Type.Literal('stuck')]),
     stuck: Type.Array(
       Type.Object({ loop: Type.String(), seconds: Type.Number({ description: 'Without progress, s.' }) }),
+    ),
+    services: Type.Array(
+      Type.Object({
+        name: Type.String(),
+        state: Type.Union(serviceStates.map((state) => Type.Literal(state))),
+      }),
+      { description: 'A service that fails is no reason to start the daemon again.' },
     ),
   },
   { ...closed, description: 'Whether all loops make progress.' },
@@ -169,4 +179,103 @@ export const WorkerAnswer = Type.Object(
     ),
   },
   { ...closed, description: 'As one of `thresher worker ID --output json`.' },
+);
+
+export const RequestParams = Type.Object({
+  request: Type.String({ pattern: '^[0-9a-z]{1,64}$', description: 'the id of a request' }),
+});
+
+export const RequestsQuery = Type.Object(
+  {
+    queue: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 500, description: 'the name of a queue, given once' }),
+    ),
+    limit: Type.Integer({
+      minimum: 1,
+      maximum: 1000,
+      default: 100,
+      description: 'a whole number from 1 to 1000',
+    }),
+  },
+  closed,
+);
+
+export const WithdrawQuery = Type.Object(
+  {
+    reason: Type.String({
+      minLength: 1,
+      maxLength: 500,
+      default: 'withdrawn over HTTP',
+      description: 'a text of 1 to 500 characters',
+    }),
+  },
+  closed,
+);
+
+const size = (description: string, minimum = 0) =>
+  Type.Optional(Type.Integer({ minimum, maximum: Number.MAX_SAFE_INTEGER, description }));
+const purpose = Type.Optional(Type.String({ minLength: 1, maxLength: 100, description: 'a text' }));
+
+const requirements = Type.Object(
+  {
+    nCore: size('a whole number of cores', 1),
+    minRamCount: size('a whole number of MB'),
+    maxDiskCount: size('a whole number of MB'),
+    maxWalltime: size('a whole number of seconds'),
+    resourceType: purpose,
+    jobType: purpose,
+    pilotType: purpose,
+    prodSourceLabel: purpose,
+  },
+  { ...closed, description: "an object with those that differ from the queue's own" },
+);
+
+export const RequestToMake = Type.Object(
+  {
+    queue: Type.String({ minLength: 1, maxLength: 500, description: 'the name of a queue' }),
+    count: Type.Integer({
+      minimum: 1,
+      maximum: mostWorkers,
+      default: 1,
+      description: `a whole number from 1 to ${mostWorkers}`,
+    }),
+    requirements: Type.Optional(requirements),
+    // Its own check names each mistake.
+    payload: Type.Optional(
+      Type.Object(
+        {},
+        {
+          additionalProperties: true,
+          description:
+            'an object { values: { KEY: text }, files: [{ name, mode, content (base64), secret? }], argv: [text], env: { NAME: text } }, each part optional',
+        },
+      ),
+    ),
+  },
+  { ...closed, description: 'a JSON object' },
+);
+
+const request = {
+  id: Type.String(),
+  queueName: Type.String(),
+  state: Type.Union(requestStates.map((state) => Type.Literal(state))),
+  count: Type.Integer(),
+  workers: Type.Object(
+    Object.fromEntries(workerStatuses.map((status) => [status, Type.Optional(Count)])),
+    closed,
+  ),
+  requirements,
+  payload: Type.Array(Type.String(), { description: 'Parts of its payload.' }),
+  by: Type.String(),
+  creationTime: Time,
+  servedTime: orNull(Time),
+  withdrawnTime: orNull(Time),
+  withdrawReason: Text,
+  reasons: Type.Array(Reason, { description: 'Why it waits.' }),
+};
+export const RequestAnswer = Type.Object(request, { ...closed, description: 'A request.' });
+export const RequestsAnswer = Type.Array(RequestAnswer);
+export const RequestWithWorkersAnswer = Type.Object(
+  { ...request, shownWorkers: WorkersAnswer },
+  { ...closed, description: 'A request with its workers, at most 1000.' },
 );

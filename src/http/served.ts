@@ -1,12 +1,18 @@
 import type { KnownCredential } from '../agents/credentials/credential-board.ts';
 import type { LoopHealth } from '../agents/loop.ts';
+import type { WaitingCount } from '../agents/sources/waiting-board.ts';
 import type { DaemonMetrics } from '../daemon/metrics/daemon-metrics.ts';
+import type { OperatorDesk } from '../daemon/requests/operator-desk.ts';
+import type { ServiceHealth } from '../daemon/services/service.ts';
 import type { Log, LogReader } from '../plugins/contracts/index.ts';
 import type { WorkerRecord } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../util/clock.ts';
 
-/** The data that the HTTP server shows. It changes nothing: its connection to the database can only read. */
+/**
+ * The data that the HTTP server shows, and the one thing that it changes: requests for workers, which go through the daemon. Its
+ * own connection to the database can only read.
+ */
 export interface Served {
   /** By which names a browser may call it without a token: the address it listens on, and this machine's. */
   readonly ownNames: readonly string[];
@@ -16,10 +22,14 @@ export interface Served {
   readonly metrics: DaemonMetrics;
   readonly factoryId: string;
   readonly version: string;
+  readonly requests: Pick<OperatorDesk, 'ask' | 'withdraw' | 'reasonsOf'>;
   /** @throws ThresherError `no-log` */
   logsOf(worker: WorkerRecord): Promise<LogReader>;
   health(): readonly LoopHealth[];
   credentials(): readonly KnownCredential[];
+  services(): readonly ServiceHealth[];
+  /** How many requests of which source wait at which queue. */
+  waiting(): readonly WaitingCount[];
   /** Whether the daemon is on its way to its end. */
   stopping(): boolean;
 }

@@ -5,6 +5,7 @@ import type { LoadedSettings } from '../config/settings/settings.ts';
 import type { Daemon } from '../daemon/daemon.ts';
 import { DaemonMetrics } from '../daemon/metrics/daemon-metrics.ts';
 import { openBesideDaemon } from '../daemon/reader.ts';
+import type { Service } from '../daemon/services/service.ts';
 import { readVersion } from '../daemon/version.ts';
 import type { Log } from '../plugins/contracts/index.ts';
 import type { WorkerRecord } from '../store/rows.ts';
@@ -15,7 +16,7 @@ import type { OperatorFiles } from '../util/operator-files.ts';
 import { messageOf, ThresherError } from '../worker/errors.ts';
 import { isLoopback } from './access.ts';
 import { makeApp } from './app.ts';
-import { TokenFile } from './token-file.ts';
+import { TokenFile, type TokenFiles, writeTokenOf } from './token-file.ts';
 
 export interface HttpOptions {
   readonly settings: LoadedSettings;
@@ -25,29 +26,31 @@ export interface HttpOptions {
   readonly log: Log;
 }
 
-/** Health, metrics and status of a daemon over HTTP. It reads the database beside the daemon, as the command line does, and logs through the daemon. */
+/**
+ * Health, metrics and status of a daemon over HTTP, and requests for workers. It reads the database beside the daemon, as the command
+ * line does; logs and requests go through the daemon.
+ */
 export class HttpServer {
   /** For the daemon to count with. */
   readonly metrics: DaemonMetrics;
   readonly #options: HttpOptions;
-  readonly #tokenFile: TokenFile | undefined;
+  readonly #tokens: TokenFiles;
   #app: FastifyInstance | undefined;
   #store: Store | undefined;
   #url: string | undefined;
-  #stopping = false;
 
   /** Listens nowhere yet. */
   constructor(options: HttpOptions) {
     const { settings, clock, files } = options;
     this.#options = options;
     this.metrics = new DaemonMetrics(clock);
-    const { tokenFile } = settings;
-    this.#tokenFile = tokenFile === undefined ? undefined : new TokenFile(tokenFile, files);
+    this.#tokens = tokenFilesOf(settings, files);
   }
 
-  /** Finds mistakes that need no daemon. @throws ThresherError `http-token-missing`, `http-token-unreadable` */
+  /** Finds mistakes that need no daemon. @throws ThresherError `http-token-missing`, `http-token-unreadable`, `http-tokens-same` */
   async check(): Promise<void> {
-    await this.#tokenFile?.token();
+    await this.#tokens.read?.token();
+    await writeTokenOf(this.#tokens);
     const { settings } = this.#options;
     if (needsToken(settings)) throw tokenMissing(settings);
   }
@@ -71,20 +74,31 @@ export class HttpServer {
       ownNames: [hostOf(settings), name, name.split('.')[0] ?? name],
       metrics: this.metrics,
       factoryId,
+      requests: daemon.operatorDesk,
       version: readVersion(),
       logsOf: (worker: WorkerRecord) => daemon.logsOf(worker),
       health: () => daemon.health,
       credentials: () => daemon.credentials,
-      stopping: () => this.#stopping,
+      services: () => daemon.services,
+      waiting: () => daemon.waiting,
+      stopping: () => daemon.isStopping,
     };
-    this.#app = await makeApp(served, this.#tokenFile);
+    this.#app = await makeApp(served, this.#tokens);
     this.#url = await this.#listen(this.#app);
     log.info('listening', { url: this.#url });
   }
 
-  /** Makes `/readyz` answer that the daemon stops. */
-  stopping(): void {
-    this.#stopping = true;
+  /** As a service of the daemon. It answers until all others have stopped: `/readyz` says that the daemon stops. */
+  serving(daemon: Daemon): Service {
+    const name = 'http';
+    return {
+      name,
+      required: true,
+      last: true,
+      begin: () => this.open(daemon),
+      stop: () => this.close(),
+      health: () => [{ name }],
+    };
   }
 
   async close(): Promise<void> {
@@ -113,11 +127,17 @@ export class HttpServer {
     }
     const addresses = app.addresses().filter((address) => typeof address === 'object');
     // A file defines the addresses of "localhost".
-    if (this.#tokenFile === undefined && !addresses.every(({ address }) => isLoopback(address))) {
+    if (this.#tokens.read === undefined && !addresses.every(({ address }) => isLoopback(address))) {
       throw tokenMissing(settings);
     }
     return `http://${place.replace(/\d+$/, String(addresses[0]?.port ?? port))}/`;
   }
+}
+
+export interface HttpMistake {
+  /** The setting. */
+  readonly pointer: string;
+  readonly error: ThresherError;
 }
 
 /**
@@ -127,16 +147,30 @@ export class HttpServer {
 export async function httpMistake(
   settings: LoadedSettings,
   files: OperatorFiles,
-): Promise<ThresherError | undefined> {
+): Promise<HttpMistake | undefined> {
   if (!settings.values.http.enabled) return undefined;
-  if (needsToken(settings)) return tokenMissing(settings);
-  try {
-    if (settings.tokenFile !== undefined) await new TokenFile(settings.tokenFile, files).token();
-    return undefined;
-  } catch (error) {
-    if (!(error instanceof ThresherError)) throw error;
-    return hasCode(error.cause, 'EACCES', 'EPERM') ? undefined : error;
+  if (needsToken(settings)) return { pointer: '/http/host', error: tokenMissing(settings) };
+  const tokens = tokenFilesOf(settings, files);
+  for (const [pointer, look] of [
+    ['/http/tokenFile', () => tokens.read?.token()],
+    ['/http/writeTokenFile', () => writeTokenOf(tokens)],
+  ] as const) {
+    try {
+      await look();
+    } catch (error) {
+      if (!(error instanceof ThresherError)) throw error;
+      if (!hasCode(error.cause, 'EACCES', 'EPERM')) return { pointer, error };
+    }
   }
+  return undefined;
+}
+
+function tokenFilesOf({ tokenFile, writeTokenFile }: LoadedSettings, files: OperatorFiles): TokenFiles {
+  return {
+    read: tokenFile === undefined ? undefined : new TokenFile(tokenFile, files),
+    write:
+      writeTokenFile === undefined ? undefined : new TokenFile(writeTokenFile, files, 'http.writeTokenFile'),
+  };
 }
 
 function needsToken(settings: LoadedSettings): boolean {

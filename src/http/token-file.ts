@@ -2,13 +2,33 @@ import { stat } from 'node:fs/promises';
 import { type OperatorFiles, whyUnreadable } from '../util/operator-files.ts';
 import { ThresherError } from '../worker/errors.ts';
 
+/** The files with the tokens, as far as the settings name them. */
+export interface TokenFiles {
+  /** Its token reads. */
+  readonly read?: TokenFile | undefined;
+  /** Its token reads and writes. */
+  readonly write?: TokenFile | undefined;
+}
+
+/** @throws ThresherError `http-tokens-same`, `http-token-unreadable` */
+export async function writeTokenOf({ read, write }: TokenFiles): Promise<string | undefined> {
+  const token = await write?.token();
+  if (token === undefined || token !== (await read?.token())) return token;
+  const message =
+    'http.writeTokenFile holds the token of http.tokenFile, which may only read; write another one';
+  throw new ThresherError('http-tokens-same', message);
+}
+
 /** The token that requests must bring. The file is read again when it changed, so that a rotated token counts at once. */
 export class TokenFile {
+  /** The setting that names the file. */
+  readonly setting: string;
   readonly #path: string;
   readonly #files: OperatorFiles;
   #read: { readonly version: string; readonly token: string } | undefined;
 
-  constructor(path: string, files: OperatorFiles) {
+  constructor(path: string, files: OperatorFiles, setting = 'http.tokenFile') {
+    this.setting = setting;
     this.#path = path;
     this.#files = files;
   }
@@ -38,7 +58,7 @@ export class TokenFile {
   }
 
   #wrong(what: string, cause?: unknown): ThresherError {
-    const message = `http.tokenFile ${this.#path}${what}; it must hold the token, in one line`;
+    const message = `${this.setting} ${this.#path}${what}; it must hold the token, in one line`;
     return new ThresherError('http-token-unreadable', message, { file: this.#path }, { cause });
   }
 }

@@ -176,26 +176,45 @@ export function backendLimiter({ problems, room }: Preflight): Limit | undefined
   return room && { atMost: room.workers, reason: room.reason };
 }
 
+/** A limit that cut a group: those behind the first `to` were left out. */
+export interface Cut<Kind extends Group = Group> {
+  /** As it was before this cut. */
+  readonly group: Kind;
+  readonly to: number;
+  readonly reason: Reason;
+}
+
 /** How many may be submitted, and what held back the rest. */
-export interface Allowed {
-  readonly groups: readonly Group[];
+export interface Allowed<Kind extends Group = Group> {
+  readonly groups: readonly Kind[];
   readonly reasons: readonly Reason[];
+  /** In the order in which the limits were applied. */
+  readonly cuts: readonly Cut<Kind>[];
 }
 
 /** Cuts the groups to the least that any limit allows; every limit that cut something gives its reason. */
-export function applyLimits(wanted: readonly Group[], limits: readonly (Limit | undefined)[]): Allowed {
+export function applyLimits<Kind extends Group>(
+  wanted: readonly Kind[],
+  limits: readonly (Limit | undefined)[],
+): Allowed<Kind> {
   let groups = wanted;
   const reasons: Reason[] = [];
+  const cuts: Cut<Kind>[] = [];
   for (const limit of limits) {
     if (limit === undefined) continue;
     const rest = cut(groups, limit);
     // Not the totals: of endlessly many there are as many left when one group was cut.
-    if (rest.every(({ count }, index) => count === groups[index]?.count)) continue;
+    const fewer = groups.flatMap((group, index) => {
+      const to = rest[index]?.count ?? 0;
+      return to === group.count ? [] : [{ group, to, reason: limit.reason }];
+    });
+    if (fewer.length === 0) continue;
     groups = rest;
+    cuts.push(...fewer);
     // The one that cut deepest comes first: it is what an operator has to look at.
     reasons.unshift(limit.reason);
   }
-  return { groups: groups.filter((group) => group.count > 0), reasons };
+  return { groups: groups.filter((group) => group.count > 0), reasons, cuts };
 }
 
 export function total(groups: readonly Group[]): number {
@@ -203,7 +222,10 @@ export function total(groups: readonly Group[]): number {
 }
 
 /** The first groups are served first. */
-function cut(groups: readonly Group[], { atMost, cost = () => 1, of = () => true }: Limit): Group[] {
+function cut<Kind extends Group>(
+  groups: readonly Kind[],
+  { atMost, cost = () => 1, of = () => true }: Limit,
+): Kind[] {
   if (atMost === Infinity) return [...groups];
   let rest = atMost;
   return groups.map((group) => {

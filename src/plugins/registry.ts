@@ -20,6 +20,7 @@ import { localBackend } from './local/index.ts';
 import { SharedFileMessenger } from './messengers/shared-file/index.ts';
 import { FillSource } from '../sources/fill/index.ts';
 import { NoneSource } from '../sources/none/index.ts';
+import { RequestSource } from '../sources/request/index.ts';
 import { SimpleThrottler, TinyThrottler } from './throttlers/rules/index.ts';
 
 /** Every plugin and source there is. Nothing is found by scanning: what is not in this list does not exist. */
@@ -38,6 +39,7 @@ export const builtInPlugins: readonly AnyDefinition[] = [
   NoVomsCredManager,
   FillSource,
   NoneSource,
+  RequestSource,
   SimpleThrottler,
   TinyThrottler,
 ];

@@ -7,6 +7,9 @@ import type { Payload } from '../worker/payload.ts';
 export interface PayloadStore {
   /** By payload id. A worker whose payload is missing here, as after a restored backup, can never be started again. */
   byIds(payloadIds: readonly string[]): Promise<ReadonlyMap<string, Payload>>;
-  /** Wipes those that no worker needs any more. @returns how many. */
+  /**
+   * Wipes those that no worker needs any more, and what all wiped ones left in the log of the database. To be called from time
+   * to time. @returns how many were still there, although no worker needed them.
+   */
   wipeUnneeded(): Promise<number>;
 }

@@ -7,6 +7,7 @@ import type { OriginStore } from './origins.ts';
 import type { OrphanStore } from './orphans.ts';
 import type { PayloadStore } from './payloads.ts';
 import type { QueueStore } from './queues.ts';
+import type { RequestStore } from './requests.ts';
 import type { RetentionStore } from './retention.ts';
 import { SqlCommandStore } from './sql/commands.ts';
 import type { OpenDatabase } from './sql/open-database.ts';
@@ -16,8 +17,10 @@ import { SqlNewsStore } from './sql/news.ts';
 import { NewsWriter } from './sql/news-writer.ts';
 import { SqlOriginStore } from './sql/origins.ts';
 import { SqlOrphanStore } from './sql/orphans.ts';
+import { PayloadWriter } from './sql/payload-writer.ts';
 import { SqlPayloadStore } from './sql/payloads.ts';
 import { SqlQueueStore } from './sql/queues.ts';
+import { SqlRequestStore } from './sql/requests.ts';
 import { SqlRetentionStore } from './sql/retention.ts';
 import { SqlWorkerIds } from './sql/worker-ids.ts';
 import { SqlWorkerStore } from './sql/workers.ts';
@@ -39,6 +42,7 @@ export interface Store {
   readonly news: NewsStore;
   readonly origins: OriginStore;
   readonly payloads: PayloadStore;
+  readonly requests: RequestStore;
   /** Whether another process wrote since the last call: nearly free. */
   changedElsewhere(): boolean;
   /** An error that one of these threw as one with a stable code. */
@@ -62,21 +66,23 @@ export async function openStoreBeside(
 
 /** The store of one factory on an open database, whichever kind of database that is. */
 export function storeOn(database: OpenDatabase, instance: string): Store {
-  const news = new NewsWriter(database.dialect);
   const rows = { db: database.db, dialect: database.dialect, instance };
+  const news = new NewsWriter(database.dialect);
+  const payloads = new PayloadWriter(rows);
   return {
     file: database.file,
-    workers: new SqlWorkerStore(rows, news),
+    workers: new SqlWorkerStore(rows, { news, payloads }),
     load: new SqlLoadStore(rows),
     ids: new SqlWorkerIds(rows),
     queues: new SqlQueueStore(rows),
     commands: new SqlCommandStore(rows),
     orphans: new SqlOrphanStore(rows),
+    requests: new SqlRequestStore(rows),
     retention: new SqlRetentionStore(rows, () => database.vacuum()),
     figures: new SqlFigureStore(rows),
     news: new SqlNewsStore(rows, news),
     origins: new SqlOriginStore(rows, news),
-    payloads: new SqlPayloadStore(rows),
+    payloads: new SqlPayloadStore(rows, () => database.emptyLog()),
     changedElsewhere: () => database.changedElsewhere(),
     errorOf: (error) => database.errorOf(error),
     close: () => database.close(),

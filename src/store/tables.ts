@@ -14,6 +14,7 @@ export interface Tables {
   news: NewsTable;
   payloads: PayloadsTable;
   spent_origins: SpentOriginsTable;
+  requests: RequestsTable;
 }
 
 /** How a database keeps a value. */
@@ -213,3 +214,28 @@ export const spentOriginColumns = {
   time: integer,
 } as const;
 export type SpentOriginsTable = TableOf<typeof spentOriginColumns>;
+
+/** A request of an operator. */
+export interface RequestsTable {
+  id: string;
+  instance: string;
+  /** The asker's own name for it; null = none. */
+  key: string | null;
+  /** Tells a request with the same key that asks for the same. */
+  digest: string | null;
+  queue: string;
+  count: number;
+  requirements: string;
+  /** JSON of its payload; null: it has none, or none that is still needed. */
+  content: string | null;
+  /** JSON list of the parts that its payload had. */
+  parts: string;
+  asked_by: 'command-line' | 'http';
+  creation_time: number;
+  withdrawn_time: number | null;
+  withdraw_reason: string | null;
+  /** When the ends of its workers were asked for, once it was taken back. */
+  ended_time: number | null;
+  /** When all its workers had rows. */
+  served_time: number | null;
+}

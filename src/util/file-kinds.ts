@@ -36,6 +36,8 @@ export const fileKinds = {
   options: kind('list of options', 4 * megabyte),
   // A plugin may be bundled with all its dependencies.
   module: kind('plugin module', 32 * megabyte),
+  // A whole payload has no more than this.
+  payload: kind('file for a worker', megabyte),
   // Thresher's own notes on a cluster.
   pin: kind('note on a cluster', 64 * kilobyte),
 } as const satisfies Readonly<Record<string, Kind>>;

@@ -1,5 +1,6 @@
 import { Ajv, type ValidateFunction } from 'ajv';
 import type { Static, TSchema } from 'typebox';
+import { messageOf } from '../worker/errors.ts';
 import { type Checked, verdict } from './verdict.ts';
 
 export type { Checked, SchemaProblem } from './verdict.ts';
@@ -23,7 +24,13 @@ const compiled = new WeakMap<TSchema, ValidateFunction>();
 export function check<T extends TSchema>(schema: T, value: unknown): Checked<Static<T>> {
   let validate = compiled.get(schema);
   if (validate === undefined) {
-    validate = ajv.compile(schema);
+    try {
+      validate = ajv.compile(schema);
+    } catch (error) {
+      // A schema of a third party is its own queue's trouble.
+      const message = `the schema of these options cannot be used: ${messageOf(error)}`;
+      return { ok: false, problems: [{ pointer: '', code: 'wrong-type', message }] };
+    }
     compiled.set(schema, validate);
   }
   return verdict(validate, value);

@@ -87,9 +87,22 @@ describe('a loop', () => {
     await clock.settle();
     expect(passes).to.equal(2);
     loop.wake();
-    await clock.settle();
+    await clock.advance(20);
     expect(passes).to.equal(3);
     release();
+  });
+
+  it('lets timers through, and keeps a gap, where each pass wakes the loop again', async () => {
+    await start(async () => {
+      if (passes < 10_000) loop.wake();
+    });
+    expect(passes, 'the first wake is answered at once').to.equal(2);
+    await clock.advance(19);
+    expect(passes).to.equal(2);
+    await clock.advance(1);
+    expect(passes).to.equal(3);
+    await clock.advance(100);
+    expect(passes).to.equal(8);
   });
 
   it('waits longer after each failure, up to 5 minutes', async () => {

@@ -9,8 +9,18 @@ export interface Plan {
   readonly seed: number;
   /** How long faults strike, ms. The healing after that takes its own time. */
   readonly forMs: number;
+  /** They go on until the campaign has had so much of each, however slow the machine is. */
+  readonly least?: Least;
   /** Called with each fault as it strikes. */
   readonly say?: (line: string) => void;
+}
+
+/** Numbers below which a campaign proves nothing. */
+export interface Least {
+  readonly kills: number;
+  readonly faults: number;
+  readonly workers: number;
+  readonly looks: number;
 }
 
 export interface Report {
@@ -26,6 +36,9 @@ export interface Report {
 
 /** How long the factory may take to be whole again after the last fault, ms. */
 const longestRecovery = 180_000;
+/** How long faults strike at most on a machine that is too slow for `Plan.least`, ms. */
+const longestStrikes = 300_000;
+
 /**
  * Attacks a factory with random faults, and watches its backend meanwhile: no worker is started twice, no queue has more
  * workers than it may, a stop ends. Then it heals everything: the factory fills up again by itself, its books say what
@@ -37,6 +50,11 @@ export async function campaign(arena: Arena, plan: Plan): Promise<Report> {
   const observer = new Observer(arena);
   const struck = new Map<string, number>();
   const all = [...keeper.faults, ...arena.faults];
+  const hadLeast = ({ kills, faults, workers, looks }: Least) =>
+    keeper.kills >= kills &&
+    struck.values().reduce((sum, times) => sum + times, 0) >= faults &&
+    arena.starts().size >= workers &&
+    observer.looks >= looks;
   try {
     await until(
       'the first workers live',
@@ -45,12 +63,14 @@ export async function campaign(arena: Arena, plan: Plan): Promise<Report> {
     );
     observer.begin();
     const begin = performance.now();
-    while (performance.now() - begin < plan.forMs) {
+    const passed = () => performance.now() - begin;
+    const isOver = () => passed() >= plan.forMs && (plan.least === undefined || hadLeast(plan.least));
+    while (!isOver() && passed() < Math.max(plan.forMs, longestStrikes)) {
       await sleep(dice.between(0, 1500));
       const fault = dice.pickByWeight(all);
       if (fault === undefined) break;
       struck.set(fault.name, (struck.get(fault.name) ?? 0) + 1);
-      const line = `${Math.round((performance.now() - begin) / 1000)} s: ${fault.name}`;
+      const line = `${Math.round(passed() / 1000)} s: ${fault.name}`;
       plan.say?.(line);
       observer.strikes(line);
       await strike(fault, dice, observer);

@@ -159,11 +159,20 @@ export class KubernetesArena implements Arena {
     };
   }
 
+  /**
+   * Deletes a Job of which thresher knows that it was made. Where the answer to a creation was lost, a Job that a person deletes
+   * meanwhile looks like one that never was: thresher makes it again, and there is no second one beside it.
+   */
   async #deleteOne(dice: Dice): Promise<void> {
+    const workers = await this.site.workers().catch(() => []);
+    const known = new Set(workers.flatMap(({ workerID, batchID }) => (batchID === null ? [] : [workerID])));
+    const workerOf = ({ metadata }: Job) => Number(metadata.labels?.['thresher/worker-id']);
     const jobs = await this.#space.client.list<Job>(this.#space.jobs(), 'thresher/factory');
-    const victim = dice.pick(jobs.filter(({ metadata }) => metadata.deletionTimestamp === undefined));
+    const victim = dice.pick(
+      jobs.filter((job) => job.metadata.deletionTimestamp === undefined && known.has(workerOf(job))),
+    );
     if (victim === undefined) return;
-    this.hidden.add(Number(victim.metadata.labels?.['thresher/worker-id']));
+    this.hidden.add(workerOf(victim));
     await this.#space.client.delete(this.#space.jobs(victim.metadata.name));
   }
 }

@@ -90,7 +90,8 @@ export async function run(
   const options = {
     cwd,
     env: { ...process.env, ...unset, PATH: path, NO_COLOR: '1' },
-    timeout: 60_000,
+    // A busy machine may take minutes for all of them; a tool that hangs would take the test's own time otherwise.
+    timeout: 200_000,
     maxBuffer: 64 * 1024 * 1024,
   };
   const [file = '', ...args] = command;

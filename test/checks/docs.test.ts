@@ -17,7 +17,7 @@ const pages = [
     'docs/plugins.md',
     'docs/decisions.md',
   ],
-  ...['docs/operation.md', 'docs/http.md', 'docs/htcondor.md'],
+  ...['docs/operation.md', 'docs/http.md', 'docs/htcondor.md', 'docs/payload.md'],
   ...['docs/kubernetes.md', 'docs/credentials.md', 'docs/from-harvester.md'],
 ];
 

@@ -5,7 +5,7 @@ import { builtInPlugins } from '../../src/plugins/registry.ts';
 import { type Files, root } from './copied-tree.ts';
 
 /** The layers that serve every source alike. */
-const above = ['config', 'limits', 'store', 'agents', 'daemon', 'http', 'cli', 'worker', 'util'];
+const above = ['config', 'limits', 'store', 'agents', 'daemon', 'http', 'cli'];
 
 const names = builtInPlugins.filter(({ kind }) => kind === 'source').map(({ name }) => name);
 

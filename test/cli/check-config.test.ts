@@ -63,6 +63,7 @@ describe('check-config', () => {
     settings = join(directory, 'thresher.yaml');
     queueFile = join(directory, 'panda_queueconfig.json');
     writeFileSync(join(directory, 'there.sdf'), '');
+    writeFileSync(join(directory, 'token'), 'secret\n');
   });
 
   /** What a queue has otherwise than a good one, its state, and the message without place. */
@@ -642,6 +643,16 @@ describe('check-config', () => {
       '/http/tokenFile: error: http.tokenFile gone: cannot read the file: ENOENT: no such file or directory; it must hold the token, in one line [http-token-unreadable]',
     ],
     [
+      'a token for writing that is not there',
+      { http: { writeTokenFile: 'gone' } },
+      '/http/writeTokenFile: error: http.writeTokenFile gone: cannot read the file: ENOENT: no such file or directory; it must hold the token, in one line [http-token-unreadable]',
+    ],
+    [
+      'one token for reading and for writing',
+      { http: { tokenFile: 'token', writeTokenFile: 'token' } },
+      '/http/writeTokenFile: error: http.writeTokenFile holds the token of http.tokenFile, which may only read; write another one [http-tokens-same]',
+    ],
+    [
       'a state directory that is a file',
       { master: { stateDir: 'there.sdf' } },
       '/master/stateDir: error: the state directory there.sdf cannot be used: there.sdf is not a directory [state-dir-unusable]',
@@ -676,6 +687,7 @@ describe('check-config', () => {
         'panda_queueconfig.json',
         'there.sdf',
         'thresher.yaml',
+        'token',
       ]);
     });
   }

@@ -51,6 +51,11 @@ describe('completion in bash', () => {
     await site.clean();
   });
 
+  it('offers files where the value is a path with another name', () => {
+    expect(complete('submit', 'Q', '--file', '/e')).to.deep.equal(['compopt -o default']);
+    expect(complete('submit', 'Q', '--secret-file', '/e')).to.deep.equal(['compopt -o default']);
+  });
+
   it('offers subcommands, also after options of the whole', () => {
     expect(complete('')).to.include.members(['run', 'queues', 'workers', 'completion', 'man']);
     expect(complete('')).not.to.include('__complete');

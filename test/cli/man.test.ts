@@ -52,6 +52,7 @@ describe('manual page', () => {
       expect(text)
         .to.match(/^NAME\n +thresher +-/m)
         .and.to.match(/^ +workers +\[--queue +queue\] +\[--status +status,\.\.\.\]/m)
+        .and.to.match(/^ +submit\s+queue .*\[--file\s+path\[:name\]\][^]*\[--\s+arg\s+\.\.\.\]/m)
         .and.to.match(/^ +pause queue --reason text$/m)
         .and.to.match(/^EXIT STATUS\n +0 +All is well\.$/m);
     });

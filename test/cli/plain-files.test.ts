@@ -115,6 +115,7 @@ describe('check-config, where no file stands in the place of one', () => {
       const began = performance.now();
       const names = Object.fromEntries(noFiles.map((kind) => [kind, queue(paths[kind])]));
       const { stdout } = await check({}, { ...names, GOOD: base });
+      // Each open of a pipe would hang for good, or for the deadline of 10 s of its files.
       expect(performance.now() - began).to.be.below(10_000);
       for (const kind of noFiles) {
         const lines = stdout.split('\n').filter((line) => line.includes(paths[kind]) && wrong.test(line));

@@ -5,12 +5,16 @@ import { runProgram, Site } from '../support/site.ts';
 import { until } from '../support/until.ts';
 
 interface Smoke {
-  readonly args: (worker: string) => readonly string[];
+  readonly args: (worker: string, request: string) => readonly string[];
   readonly says: RegExp;
 }
 
 /** Each subcommand once, in the order in which one site can bear them. Other tests run them in their own process. */
 const smokes: readonly (readonly [name: string, smoke: Smoke])[] = [
+  ['status', { args: () => [], says: /^daemon running[^]*\nQ +running[^]*\nno troubles\n$/ }],
+  ['submit', { args: () => ['Q', '--', 'true'], says: /^request \w+: 1 worker of Q\n$/ }],
+  ['requests', { args: () => [], says: /^REQUEST [^]* Q +waiting +1 / }],
+  ['withdraw', { args: (_, id) => [id], says: /^request \w+ is withdrawn: it has no living workers\n$/ }],
   ['queues', { args: () => [], says: /^QUEUE [^]*\nQ +running/ }],
   ['workers', { args: () => ['--queue', 'Q'], says: /^WORKERID [^]* running / }],
   ['worker', { args: (id) => [id], says: /^status +running$/m }],
@@ -35,6 +39,7 @@ const smokes: readonly (readonly [name: string, smoke: Smoke])[] = [
 describe('the program, in a process of its own', () => {
   let site: Site;
   let worker = '';
+  let request = '';
 
   before(async () => {
     site = new Site({
@@ -48,6 +53,7 @@ describe('the program, in a process of its own', () => {
       return found;
     });
     worker = String(running.workerID);
+    await until('its pilot has written', async () => (await site.run('logs', worker)).stdout === 'out\n');
   });
 
   after(async () => {
@@ -56,7 +62,9 @@ describe('the program, in a process of its own', () => {
 
   for (const [name, { args, says }] of smokes) {
     it(`runs ${name}`, async () => {
-      const { status, stdout, stderr } = await runProgram('--config', site.config, name, ...args(worker));
+      const typed = ['--config', site.config, name, ...args(worker, request)];
+      const { status, stdout, stderr } = await runProgram(...typed);
+      request = /^request (\w+):/.exec(stdout)?.[1] ?? request;
       expect(stdout, stderr).to.match(says);
       expect(status).to.equal(0);
     });

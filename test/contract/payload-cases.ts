@@ -415,6 +415,8 @@ export function describePayloadContract(name: string, make: () => Promise<Payloa
       const mark = listed.find(({ identity }) => identity?.workerId === worker.workerId);
       expect(mark?.identity).to.deep.include({ name: worker.name, origin: worker.origin });
       expect(mark?.identity).not.to.have.property('payload');
+      // So that a row that is made of the mark is never tried again without its payload.
+      expect(mark?.identity).to.have.property('payloadId', 'runs');
       expect(hasSecret(JSON.stringify(listed))).to.equal(false);
     });
 

@@ -42,7 +42,7 @@ class KeptLoops extends LoopSet {
   }
 }
 
-describe('what runs', () => {
+describe('the assembly of what runs', () => {
   let parts: AgentParts;
   let loops: KeptLoops;
   let assembly: Assembly;
@@ -103,6 +103,7 @@ describe('what runs', () => {
       writer: new ObservationWriter(ledger, clock, log, events),
       places: async () => places,
       betweenReloads: (work) => work(),
+      dropOldNews: async () => undefined,
     });
     const name = (kind: string) => ({ name: `Own${kind}`, module: 'own' });
     const sections = { submitter: name('Submitter'), monitor: name('Monitor'), sweeper: name('Sweeper') };
@@ -129,13 +130,46 @@ describe('what runs', () => {
   const idOf = (queue: string) => assembly.running.find(({ config }) => config.name === queue)?.configId ?? 0;
   const listed = async () => (await parts.store.queues.all()).map(({ queue }) => queue);
 
+  /** Has a pass of an earlier configuration of the queue under way, until the function that it returns is called. */
+  async function passUnderWay(queue: string): Promise<() => void> {
+    let release: () => void = () => undefined;
+    const pass = () =>
+      new Promise<void>((resolve) => {
+        release = resolve;
+      });
+    const submitting = loops.add({ name: 'the former submission', interval: 3_600_000, pass });
+    submitting.start();
+    await parts.clock.settle();
+    loops.replace(`queue ${queue}`, [submitting], []);
+    return () => {
+      release();
+    };
+  }
+
+  it('follows a configuration that was replaced twice as long as a pass of it may still submit', async () => {
+    const at = (place: string) => ({ A: {}, B: { common: { place } } });
+    await assembly.begin(await read(at('there')));
+    const first = idOf('B');
+    const release = await passUnderWay('B');
+    await assembly.reload(await read(at('elsewhere')));
+    // No row carries the first configuration yet, and the file names another one for the second time.
+    await assembly.reload(await read(at('here')));
+    expect(assembly.running.map(({ configId }) => configId)).to.include(first);
+    expect(known('there')).to.deep.equal(['B']);
+    release();
+    while (loops.isEnding('queue B')) await parts.clock.settle();
+    await assembly.reload(await read(at('here')));
+    expect(assembly.running.map(({ configId }) => configId)).not.to.include(first);
+    expect(known('there')).to.deep.equal([]);
+  });
+
   it('keeps its place in the file where the change of a queue is refused', async () => {
     await assembly.begin(await read({ A: {}, B: {}, C: {} }));
     await assembly.reload(await read({ A: { maxWorkers: '10' }, B: { maxWorkers: 5 }, C: {} }));
     expect(known('here')).to.deep.equal(['A', 'B', 'C']);
   });
 
-  describe('of a queue that was removed', () => {
+  describe('that follows a removed queue', () => {
     beforeEach(async () => {
       await assembly.begin(await read({ A: {}, B: { common: { place: 'there' } } }));
       places = [{ queue: 'B', configId: idOf('B'), placement: 'there' }];
@@ -164,15 +198,7 @@ describe('what runs', () => {
 
     it('waits for a pass under way, which may still submit', async () => {
       places = [];
-      let release: () => void = () => undefined;
-      const pass = () =>
-        new Promise<void>((resolve) => {
-          release = resolve;
-        });
-      const submitting = loops.add({ name: 'the former submission', interval: 3_600_000, pass });
-      submitting.start();
-      await parts.clock.settle();
-      loops.replace('queue B', [submitting], []);
+      const release = await passUnderWay('B');
       await loops.prune();
       expect(known('there')).to.deep.equal(['B']);
       release();

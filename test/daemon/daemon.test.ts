@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect } from 'chai';
 import { networkFileSystem, prepareStateDir } from '../../src/daemon/state-dir.ts';
-import { Site } from '../support/site.ts';
+import { Site, untilSaid } from '../support/site.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 import { until } from '../support/until.ts';
 
@@ -27,14 +27,15 @@ describe('daemon', () => {
       const before = performance.now();
       daemon.process.kill(signal);
       expect(await daemon.ended, daemon.output()).to.equal(0);
-      expect(performance.now() - before).to.be.lessThan(10_000);
+      // By force it would end after 30 s.
+      expect(performance.now() - before).to.be.lessThan(25_000);
       expect(site.liveShims().size).to.equal(1);
     });
   }
 
   it('stops by itself with --for', async () => {
     site = new Site({ pilot: 'exit 0', queues: { Q: one } });
-    const daemon = site.start(['--for', '3s']);
+    const daemon = site.start(['--for', '6s']);
     expect(await daemon.ended, daemon.output()).to.equal(0);
     const finished = await site.workers({ status: 'finished' });
     expect(finished.length).to.be.greaterThan(0);
@@ -72,7 +73,7 @@ describe('daemon', () => {
       /panda_queueconfig\.json:\d+ \/\w+\/maxWorkers: maxWorkers is "10"; it must be an integer: write 10 without quotes$/,
     );
     expect((await site.queue('ODD')).state).to.equal('refused');
-    expect(daemon.output()).to.contain('ERROR configuration error').and.to.contain('/BAD/maxWorkers');
+    await untilSaid(daemon, /ERROR configuration error.*\/BAD\/maxWorkers/);
   });
 
   it('runs on with no queues when the queue file is broken, and says so', async () => {

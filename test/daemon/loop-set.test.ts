@@ -59,6 +59,7 @@ describe('a set of loops', () => {
     await clock.settle();
     expect(passes).to.deep.equal(['one', 'two']);
     passes.length = 0;
+    await clock.advance(20);
     loops.wakeAll('submit');
     await clock.settle();
     expect(passes).to.deep.equal(['one', 'two', 'three']);

@@ -1,9 +1,11 @@
 import { expect } from 'chai';
+import type { QueueSource } from '../../src/agents/queue-runtime.ts';
 import { FactoryLimits } from '../../src/agents/submission/factory-limits.ts';
 import { Settings } from '../../src/config/settings/settings-schema.ts';
 import { LoopSet } from '../../src/daemon/loop-set.ts';
 import { makeQueueLoops, type QueueLoops, stuckGrace } from '../../src/daemon/queue-loops.ts';
 import { wakeLoops } from '../../src/daemon/wake-loops.ts';
+import type { Request } from '../../src/plugins/contracts/index.ts';
 import { check } from '../../src/util/schema.ts';
 import { AgentParts } from '../support/agent-context.ts';
 import { workerOf } from '../support/samples.ts';
@@ -11,6 +13,9 @@ import { ScriptedQueue } from '../support/scripted-queue.ts';
 
 /** Between two submission passes, and between two sweeps, ms; a call may take as long as `callTime`. */
 const [submitTime, sweepTime, callTime] = [10_000, 20_000, 60_000];
+
+/** Between two passes that were woken, ms. */
+const wokenGap = 20;
 
 describe('the loops of a queue', () => {
   let parts: AgentParts;
@@ -42,6 +47,7 @@ describe('the loops of a queue', () => {
   function make(
     options: Readonly<Record<string, unknown>> = {},
     changes: Partial<AgentParts['context']> = {},
+    sources?: readonly QueueSource[],
   ) {
     const settings = check(Settings, {
       master: { pluginTimeout: callTime / 1000 },
@@ -51,13 +57,15 @@ describe('the loops of a queue', () => {
     if (!settings.ok) throw new Error(JSON.stringify(settings.problems));
     queue = new ScriptedQueue(parts, options);
     const context = { ...parts.context, ...changes };
-    return makeQueueLoops({ settings: settings.value, context, loops }, queue.runtime, () => report());
+    const runtime = sources === undefined ? queue.runtime : { ...queue.runtime, sources };
+    return makeQueueLoops({ settings: settings.value, context, loops }, runtime, () => report());
   }
 
   /** Lets both loops get on until each sleeps until its next pass. */
   async function idle(pauses: readonly number[] = [submitTime, sweepTime]): Promise<void> {
     const isIdle = () => pauses.every((ms) => parts.clock.sleeping.includes(ms));
-    while (!isIdle() || parts.clock.sleeping.includes(callTime)) await parts.clock.settle();
+    while (!isIdle() || parts.clock.sleeping.includes(callTime))
+      await parts.clock.advance(parts.clock.sleeping.includes(wokenGap) ? wokenGap : 0);
   }
   async function until(line: string): Promise<void> {
     while (!queue.journal.includes(line)) await parts.clock.settle();
@@ -143,7 +151,7 @@ describe('the loops of a queue', () => {
 
   it('wait longer after each failure, which no event shortens, and as usual when all is well again', async () => {
     make();
-    queue.demand = async () => {
+    queue.preflight = async () => {
       throw new Error('no route to host');
     };
     loops.start();
@@ -151,7 +159,7 @@ describe('the loops of a queue', () => {
       await idle([pause, sweepTime]);
       parts.events.emit('credentialsImproved', { manager: 'm' });
       await parts.clock.advance(pause - 1);
-      expect(queue.taken()).to.deep.equal(['demand']);
+      expect(queue.taken().filter((line) => line === 'demand')).to.deep.equal(['demand']);
       await parts.clock.advance(1);
     }
     await idle([8000]);
@@ -161,6 +169,36 @@ describe('the loops of a queue', () => {
     await parts.clock.advance(8000);
     await idle();
     expect(loops.health.find(({ name }) => name === 'submit Q')?.failures).to.equal(0);
+  });
+
+  it('submit what a source asks for as soon as it wakes them, without any pause', async () => {
+    let wants: Request[] = [];
+    const source = { wanted: async () => ({ requests: wants, groups: [], reasons: [] }) };
+    make({}, {}, [{ kind: 'toy', source, own: false, options: {} }]);
+    loops.start();
+    await idle();
+    const asked = parts.clock.monotonic();
+    wants = [{ origin: { uid: 'job', index: 0 } }];
+    loops.wake('submit', 'Q');
+    while (!queue.journal.includes('submit 1')) await parts.clock.settle();
+    expect(parts.clock.monotonic() - asked).to.equal(0);
+    await idle();
+    expect(submitted()).to.deep.equal(['submit 1']);
+  });
+
+  it('submit what a source asks for during a pass in the next one, without any pause', async () => {
+    let wants: Request[] = [];
+    const source = { wanted: async () => ({ requests: wants, groups: [], reasons: [] }) };
+    make({}, {}, [{ kind: 'toy', source, own: false, options: {} }]);
+    wants = [{ origin: { uid: 'job', index: 0 } }];
+    queue.duringSubmit = async () => {
+      wants = [...wants.slice(0, 1), { origin: { uid: 'job', index: 1 } }];
+      loops.wake('submit', 'Q');
+    };
+    loops.start();
+    while (!queue.journal.includes('submit 2')) await parts.clock.settle();
+    expect(parts.clock.monotonic()).to.equal(0);
+    expect(submitted()).to.deep.equal(['submit 1', 'submit 2']);
   });
 
   it('count a report that cannot be written as a failed pass', async () => {

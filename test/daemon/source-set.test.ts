@@ -3,9 +3,10 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { readConfiguration } from '../../src/daemon/configuration.ts';
 import { noRequests, SourceSet } from '../../src/daemon/source-set.ts';
-import { sourceModulesOf, sourcesOf } from '../../src/config/queues/sources.ts';
+import { sourceModulesOf } from '../../src/config/queues/sources.ts';
 import { parseSnapshot, type QueueConfig, readQueueFile } from '../../src/config/queues/queues.ts';
 import type { SourceQueue } from '../../src/plugins/contracts/index.ts';
+import { messageOf } from '../../src/worker/errors.ts';
 import { pluginContext } from '../support/plugin-context.ts';
 import { files } from '../support/operator-files.ts';
 import { configOf, requirements } from '../support/samples.ts';
@@ -31,6 +32,9 @@ export const source = defineSource({
   create: ${create},
 });
 `;
+
+const checkOdd = `
+  check: ({ limit }) => limit % 2 === 0 ? [] : [{ pointer: '/limit', code: 'wrong-type', message: 'limit is odd; write an even one' }],`;
 
 const local = (name: string) => ({ name, module: 'thresher/local' });
 const queue = (changes: object) => ({
@@ -61,17 +65,16 @@ function write(
 async function readAll(...args: Parameters<typeof write>) {
   const { settings, queueFile } = await readConfiguration(write(...args), undefined, files);
   if (settings === undefined || queueFile === undefined) throw new Error('settings');
-  const { catalogue, options, file } = queueFile;
-  const ofSettings = await sourcesOf(settings, catalogue, files);
+  const { catalogue, options, file, sources: ofSettings } = queueFile;
   const result = await readQueueFile(file, catalogue, options);
   const modules = sourceModulesOf(settings);
   const host = pluginContext();
   const set = new SourceSet(
     catalogue,
-    { sources: ofSettings.sources, modules },
+    { ...ofSettings, modules },
     { host, requests: noRequests, configDir: join(directory, 'queues') },
   );
-  return { ...result, ofSettings, set, catalogue };
+  return { ...result, ofSettings, modules, set, catalogue };
 }
 
 const short = (problems: readonly { pointer: string; code: string; message: string; line: number }[]) =>
@@ -173,7 +176,7 @@ describe('sources of third parties', () => {
           '/Q/demand',
           17,
           'plugin-not-loaded',
-          "demand.name: the module queues/toy.mjs could not be used: Cannot find module 'queues/toy.mjs' imported from /work",
+          "demand.name: the module queues/toy.mjs could not be used: Cannot find module 'queues/toy.mjs'",
         ],
       ],
     ],
@@ -244,7 +247,10 @@ describe('sources of third parties', () => {
   ] as const) {
     it(`a queue with ${what} says so`, async () => {
       const { problems } = await readAll(settings, { Q: queue({ demand }) }, toy);
-      const told = short(problems).map((one) => one.map((part) => String(part).replace(/\/work.*/, '/work')));
+      // Node adds the place of thresher's own module.
+      const told = short(problems).map((one) =>
+        one.map((part) => String(part).replace(/ imported from .*/, '')),
+      );
       // The registry may have more sources.
       const plain = told.map((one) => one.map((part) => part.replace('fill, none, request', 'fill, none')));
       expect(plain).to.deep.equal(expected.map((one) => one.map(String)));
@@ -290,6 +296,130 @@ describe('sources of third parties', () => {
     expect(ofSettings.sources.map(({ definition }) => definition.name)).to.deep.equal(['good']);
   });
 
+  for (const [what, settings, demand, module, expected] of [
+    [
+      'with a wrong option in the settings',
+      { sources: { toy: { module: './toy.mjs', limit: 'many' } } },
+      'toy',
+      '',
+      [
+        'thresher.yaml',
+        11,
+        'wrong-type',
+        'demand is toy, which does not run: limit is "many"; it must be an integer',
+      ],
+    ],
+    [
+      'with a misspelt option in the settings',
+      { sources: { toy: { module: './toy.mjs', limits: 3 } } },
+      'toy',
+      '',
+      [
+        'thresher.yaml',
+        11,
+        'unknown-setting',
+        'demand is toy, which does not run: sources.toy does not read "limits"; did you mean "limit"?',
+      ],
+    ],
+    [
+      'whose own check finds a mistake in the settings',
+      { sources: { toy: { module: './toy.mjs', limit: 3 } } },
+      'toy',
+      checkOdd,
+      [
+        'thresher.yaml',
+        11,
+        'wrong-type',
+        'demand is toy, which does not run: limit is odd; write an even one',
+      ],
+    ],
+    [
+      'that the settings do not name, and that needs options from them',
+      {},
+      { name: 'toy', module: '../toy.mjs' },
+      'config: Type.Object({ directory: Type.String() }),',
+      [
+        'queues/q.json',
+        17,
+        'wrong-type',
+        'demand is toy: write its options into sources.toy of the settings: "directory" is missing here',
+      ],
+    ],
+    [
+      'that the settings do not name, and whose own check finds a mistake in the defaults',
+      {},
+      { name: 'toy', module: '../toy.mjs' },
+      checkOdd,
+      [
+        'queues/q.json',
+        17,
+        'wrong-type',
+        'demand is toy: write its options into sources.toy of the settings: limit is odd; write an even one',
+      ],
+    ],
+  ] as const) {
+    it(`${what} are not run with defaults: their queue is refused with the place`, async () => {
+      const { verdicts } = await readAll(
+        settings,
+        { Q: queue({ demand }), N: queue({}) },
+        { 'toy.mjs': moduleOf('toy', module) },
+      );
+      const states = Object.fromEntries(verdicts.map(({ name, state }) => [name, state]));
+      expect(states).to.deep.equal({ Q: 'refused', N: 'ready' });
+      const told = verdicts.flatMap(({ problems }) => problems);
+      expect(told.map(({ file, line, code, message }) => [file, line, code, message])).to.deep.equal([
+        [join(directory, expected[0]), ...expected.slice(1)],
+      ]);
+    });
+  }
+
+  for (const [what, options] of [
+    ['with a wrong option in the settings', { limit: 'many' }],
+    ['with a misspelt option in the settings', { limits: 3 }],
+  ] as const) {
+    it(`${what} are not made for workers of an earlier configuration either`, async () => {
+      const { set } = await readAll(
+        { sources: { toy: { module: './toy.mjs', ...options } } },
+        { Q: queue({ demand: 'toy' }) },
+        { 'toy.mjs': moduleOf('toy', '') },
+      );
+      set.run([
+        configOf('Q', {}, { demand: 'toy', source: { module: join(directory, 'toy.mjs'), config: {} } }),
+      ]);
+      expect(set.all.find(({ kind }) => kind === 'toy')?.problem?.code).to.equal('source-not-made');
+    });
+  }
+
+  it('that could not be made keep their news waiting', async () => {
+    const { set } = await readAll(
+      { sources: { toy: { module: './toy.mjs', limit: 'many' } } },
+      { Q: queue({}) },
+      { 'toy.mjs': moduleOf('toy', '') },
+    );
+    set.run([]);
+    const toy = set.all.find(({ kind }) => kind === 'toy')?.source;
+    const error = await toy?.told?.([], signal).catch((thrown: unknown) => thrown);
+    expect(error).to.include({ code: 'source-not-made' });
+  });
+
+  it('get no requests of operators, which may hold secret files', async () => {
+    const { set } = await readAll(
+      { sources: { toy: { module: './toy.mjs' } } },
+      { Q: queue({}) },
+      {
+        'toy.mjs': moduleOf(
+          'toy',
+          '',
+          "(_, host) => { throw new Error(Object.keys(host).includes('requests') ? 'requests' : 'none'); }",
+        ),
+      },
+    );
+    set.run([]);
+    const problemOf = (wanted: string) => set.all.find(({ kind }) => kind === wanted)?.problem?.message;
+    expect(problemOf('toy')).to.equal('the source toy could not be made: none');
+    expect(problemOf('request')).to.equal(undefined);
+  });
+
   it('that cannot be made stand with their problem, and the queue is served by the others', async () => {
     const { queues, set } = await readAll(
       { sources: { toy: { module: './toy.mjs' } } },
@@ -305,9 +435,91 @@ describe('sources of third parties', () => {
       groups: [],
       reasons: [{ code: 'source-not-made', message }],
     });
-    expect(set.all.find(({ kind }) => kind === 'toy')?.problem?.message).to.equal(message);
+    const toy_ = set.all.find(({ kind }) => kind === 'toy');
+    expect(toy_?.problem?.message).to.equal(message);
+    expect(await toy_?.source.told?.([], signal).catch(messageOf)).to.equal(message);
+  });
+
+  for (const [what, more, code, message] of [
+    [
+      'check throws',
+      `check: () => { throw new Error('boom'); },`,
+      'plugin-failed',
+      'the check of toy failed: boom',
+    ],
+    [
+      'schema cannot be used',
+      `config: { type: 'nonsense' },`,
+      'wrong-type',
+      'the schema of these options cannot be used',
+    ],
+  ] as const)
+    it(`stop nothing else where their ${what}`, async () => {
+      const { queues, ofSettings } = await readAll(
+        { sources: { toy: { module: './toy.mjs' }, good: { module: './good.mjs' } } },
+        { Q: queue({}) },
+        { 'toy.mjs': moduleOf('toy', more), 'good.mjs': moduleOf('good', '') },
+      );
+      expect(queues).to.have.length(1);
+      expect(ofSettings.problems.map((problem) => [problem.pointer, problem.code])).to.deep.equal([
+        ['/sources/toy', code],
+      ]);
+      expect(ofSettings.problems[0]?.message).to.contain(message);
+      expect(ofSettings.sources.map(({ definition }) => definition.name)).to.deep.equal(['good']);
+    });
+
+  it('leave the other queues alone where their stands or their schema for queues fails', async () => {
+    const { queues, problems, verdicts } = await readAll(
+      { sources: { toy: { module: './toy.mjs' }, odd: { module: './odd.mjs' } } },
+      { A: queue({ demand: 'toy' }), B: queue({ demand: 'odd' }), C: queue({}) },
+      {
+        'toy.mjs': moduleOf('toy', `stands: () => { throw new Error('boom'); },`),
+        'odd.mjs': moduleOf('odd', `queueConfig: { type: 'nonsense' },`),
+      },
+    );
+    expect(queues.map(({ name }) => name)).to.deep.equal(['A', 'C']);
+    expect(verdicts.find(({ name }) => name === 'A')?.standing).to.deep.equal([
+      'the source toy cannot say whether it asks for workers: boom',
+    ]);
+    expect(problems.map(({ queue: name, code }) => [name, code])).to.deep.equal([['B', 'wrong-type']]);
+  });
+
+  for (const made of ['undefined', 'null', '({})', '({ wanted: 1 })'])
+    it(`stand with their problem where create returns ${made}`, async () => {
+      const { queues, set } = await readAll(
+        { sources: { toy: { module: './toy.mjs' } } },
+        { Q: queue({ demand: 'toy' }) },
+        { 'toy.mjs': moduleOf('toy', '', `() => ${made}`) },
+      );
+      set.run(queues);
+      const problem = set.all.find(({ kind }) => kind === 'toy')?.problem;
+      expect(problem?.code).to.equal('source-not-made');
+      expect(problem?.message).to.contain('must return an object with a function wanted()');
+    });
+
+  it('that cannot be imported any more refuse the news of their workers, which wait', async () => {
+    const config = configOf('Q', {}, { demand: 'own', source: { module: '/gone.mjs', config: {} } });
+    const { set } = await readAll({ sources: { toy: { module: './toy.mjs' } } }, {}, {});
+    set.run([config]);
+    const absent = set.all.filter(({ kind }) => ['own', 'toy'].includes(kind));
+    expect(absent.map(({ kind, problem }) => [kind, problem?.code])).to.deep.equal([
+      ['own', 'source-not-made'],
+      ['toy', 'source-not-made'],
+    ]);
+    for (const { source } of absent)
+      expect(await source.told?.([], signal).catch(messageOf)).to.contain('could not be made');
+    const { catalogue, ofSettings, modules } = await withSource('toy');
+    set.use(catalogue, { ...ofSettings, modules });
+    set.run([config]);
+    expect(set.all.find(({ kind }) => kind === 'toy')?.problem).to.equal(undefined);
   });
 });
+
+/** All that is read where the settings name this source, and its module has it. */
+function withSource(name: string) {
+  const modules = { [`${name}.mjs`]: moduleOf(name, '') };
+  return readAll({ sources: { [name]: { module: `./${name}.mjs` } } }, {}, modules);
+}
 
 const section = (kind: string) => ({ name: `Plain${kind}`, module: '../backend.mjs' });
 const scripted = {
@@ -345,11 +557,11 @@ describe('the sources of a daemon', () => {
     expect(changes).to.deep.equal([['toy']]);
     const modules = new Map([['toy', join(directory, 'toy.mjs')]]);
     const changed = ofSettings.sources.map((one) => ({ ...one, config: { limit: 9 } }));
-    set.use(catalogue, { sources: changed, modules });
+    set.use(catalogue, { ...ofSettings, sources: changed, modules });
     set.run(queues);
     expect(toys()).to.have.length(1);
     expect(toys()[0]).to.not.equal(first);
-    set.use(catalogue, { sources: [], modules: new Map() });
+    set.use(catalogue, { sources: [], modules: new Map(), refused: new Map() });
     set.run([]);
     expect(toys()).to.deep.equal([]);
     expect(changes).to.deep.equal([['toy'], ['toy'], []]);

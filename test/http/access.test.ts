@@ -77,7 +77,7 @@ describe('access over HTTP', () => {
     async function asking(
       use: (ask: (url: string, authorization?: string) => Promise<Asked>) => Promise<void>,
     ) {
-      const app = await makeApp(served, new TokenFile(file, files));
+      const app = await makeApp(served, { read: new TokenFile(file, files) });
       try {
         await use(async (url, authorization) => {
           const headers = { host: 'any.example', ...(authorization !== undefined && { authorization }) };

@@ -33,7 +33,14 @@ const paths: Readonly<Record<string, string>> = {
   '/api/workers': '/api/workers',
   '/api/workers/{id}': '/api/workers/2',
   '/api/workers/{id}/log': '/api/workers/1/log',
+  '/api/requests': '/api/requests',
+  '/api/requests/{request}': '/api/requests/abc',
   '/api/openapi.json': '/api/openapi.json',
+};
+/** What else than GET is answered there. */
+const writing: Readonly<Record<string, readonly string[]>> = {
+  '/api/requests': ['post'],
+  '/api/requests/{request}': ['delete'],
 };
 
 describe('the HTTP server', () => {
@@ -48,6 +55,8 @@ describe('the HTTP server', () => {
         yield Buffer.from(`${stream} of ${worker.workerId}, ${tail ?? 'all'}: <script>alert(1)</script>\n`);
       },
     };
+    const request = { id: 'abc', queue: 'Q', count: 2, by: 'http', requirements: { nCore: 2 } } as const;
+    await served.store.requests.add({ ...request, payload: { argv: ['x'] } }, served.clock.now());
     app = await makeApp(served, undefined);
   });
 
@@ -226,14 +235,23 @@ describe('the HTTP server', () => {
 
   it('is healthy while loops get on, also when their backends are down', async () => {
     served.loops = [loopHealth('submit Q', { failures: 9, lastError: { code: 'x', message: 'y' } })];
-    expect(await get('/healthz')).to.include({ status: 200, body: '{"status":"ok","stuck":[]}' });
+    const body = '{"status":"ok","stuck":[],"services":[{"name":"queues","state":"up"}]}';
+    expect(await get('/healthz')).to.include({ status: 200, body });
+  });
+
+  it('names a service that fails, without its reason, and stays healthy', async () => {
+    const reason = { code: 'source-failed', message: 'the password is wrong' };
+    served.at = [{ name: 'source toy', state: 'failing', since: 1, reason }];
+    const { status, body } = await get('/healthz');
+    expect(status).to.equal(200);
+    expect(body).to.equal('{"status":"ok","stuck":[],"services":[{"name":"source toy","state":"failing"}]}');
   });
 
   it('is not healthy when a loop is stuck, and says which and for how long', async () => {
     served.loops = [loopHealth('submit Q', { stuckFor: 61_234 }), loopHealth('sweep Q')];
     expect(await get('/healthz')).to.include({
       status: 503,
-      body: '{"status":"stuck","stuck":[{"loop":"submit Q","seconds":61}]}',
+      body: '{"status":"stuck","stuck":[{"loop":"submit Q","seconds":61}],"services":[{"name":"queues","state":"up"}]}',
     });
     expect((await get('/')).body).to.contain('submit Q has made no progress for 61 s');
     expect((await get('/metrics')).body).to.contain('thresher_loop_stuck{kind="submit",target="Q"} 1');
@@ -294,10 +312,11 @@ describe('the HTTP server', () => {
       const routes = app
         .printRoutes({ commonPrefix: false })
         .split('\n')
-        .filter((line) => line.includes('(GET)')).length;
+        .filter((line) => /\(.*GET.*\)/.test(line)).length;
       expect(routes).to.equal(Object.keys(paths).length);
       for (const [path, methods] of Object.entries(document.paths)) {
-        expect(Object.keys(methods), path).to.deep.equal(['get']);
+        expect(Object.keys(methods), path).to.have.members(['get', ...(writing[path] ?? [])]);
+        for (const { summary } of Object.values(methods)) expect(summary, path).to.be.a('string');
         const { summary, parameters = [], responses } = methods.get!;
         expect(summary, path).to.be.a('string');
         const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);

@@ -44,6 +44,17 @@ describe('the pages', () => {
     expect(body).to.match(/2 of &lt;maxWorkers&gt; are alive[^]*paused &amp; so on/);
   });
 
+  it('name each service, and say why one fails', async () => {
+    const reason = { code: 'source-failed', message: 'no route to <its> server' };
+    served.at = [
+      { name: 'queues', state: 'up', since: 1 },
+      { name: 'source toy', state: 'failing', since: 1, reason },
+    ];
+    const body = await page('/');
+    expect(body).to.contain('queues up · source toy failing');
+    expect(body).to.match(/class="bad">\s*source toy: no route to &lt;its&gt; server/);
+  });
+
   it('escape whatever users, queues and pilots are called or say', async () => {
     served.logs = {
       async *read() {

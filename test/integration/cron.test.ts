@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import { expect } from 'chai';
 import { validate } from 'node-cron';
 import { checkDatabase } from '../../src/store/sqlite/check.ts';
+import { program } from '../support/program.ts';
 import { makeDirectory, Site } from '../support/site.ts';
 import { until } from '../support/until.ts';
 
@@ -32,7 +33,7 @@ describe('scripts/thresher-sweep.cron', () => {
   before(async () => {
     site = new Site({ pilot: 'exit 0', queues: { Q: { maxWorkers: 1, nQueueLimitWorker: 1 } } });
     const bin = makeDirectory(site.path('bin'));
-    symlinkSync(join(checkout, 'bin/thresher'), join(bin, 'thresher'));
+    symlinkSync(program(), join(bin, 'thresher'));
     env = {
       ...settings,
       PATH: `${bin}:/usr/bin:/bin`,

@@ -8,8 +8,8 @@ import { until } from '../support/until.ts';
 const module = join(import.meta.dirname, '../support/plugins/hanging-throttler.ts');
 /** How long a stop of these sites may take until it is done by force, ms: `shutdownTimeout` and 10 s. */
 const byForce = 10_500;
-/** How long the machine may take for the rest, ms. */
-const grace = 10_000;
+/** How long a busy machine may take for the rest, ms. */
+const grace = 30_000;
 
 describe('promise 8: a stop ends in bounded time while file work hangs', () => {
   let site: Site;
@@ -31,8 +31,10 @@ describe('promise 8: a stop ends in bounded time while file work hangs', () => {
     return daemon;
   }
 
-  async function took(daemon: RunningDaemon): Promise<number> {
+  /** How long a stop takes, ms. The clock runs before the daemon can hear of it. */
+  async function stopTakes(daemon: RunningDaemon): Promise<number> {
     const before = performance.now();
+    daemon.process.kill('SIGTERM');
     await daemon.ended;
     return performance.now() - before;
   }
@@ -40,8 +42,8 @@ describe('promise 8: a stop ends in bounded time while file work hangs', () => {
   it('ends with status 0 when all is closed, though all threads hang in a named pipe', async () => {
     makeSite();
     const daemon = await startHanging();
-    daemon.process.kill('SIGTERM');
-    expect(await took(daemon)).to.be.lessThan(byForce);
+    expect(await stopTakes(daemon)).to.be.lessThan(byForce + grace);
+    // By force it would have ended by SIGKILL.
     expect(await daemon.ended, daemon.output()).to.equal(0);
     expect(daemon.output()).to.match(/ stopped\n$/);
   });
@@ -49,8 +51,7 @@ describe('promise 8: a stop ends in bounded time while file work hangs', () => {
   it('ends with status 0 though the log file waits for a thread', async () => {
     makeSite({ log: { file: 'thresher.log' } });
     const daemon = await startHanging();
-    daemon.process.kill('SIGTERM');
-    expect(await took(daemon)).to.be.lessThan(byForce);
+    expect(await stopTakes(daemon)).to.be.lessThan(byForce + grace);
     expect(await daemon.ended, daemon.output()).to.equal(0);
   });
 
@@ -73,14 +74,14 @@ describe('promise 8: a stop ends in bounded time while file work hangs', () => {
   it('ends by SIGKILL when its time is over and the main thread hangs, and says so', async () => {
     makeSite();
     const daemon = await startHanging('main-thread');
-    daemon.process.kill('SIGTERM');
-    expect(await took(daemon)).to.be.within(byForce, byForce + grace);
+    expect(await stopTakes(daemon)).to.be.within(byForce, byForce + grace);
     expect(await daemon.ended, daemon.output()).to.equal('SIGKILL');
     expect(daemon.output()).to.contain('thresher: the stop did not come to its end; ending by force\n');
   });
 
   it('ends with status 0 once the start has given up a module that hangs', async () => {
-    makeSite();
+    // The start takes its 10 s for the module first: by force it would end 30 s after the signal.
+    makeSite({ master: { shutdownTimeout: 20 } });
     const loading = site.path('loading.ts');
     const code = "import { open } from 'node:fs/promises';\nprocess.stderr.write('the start hangs\\n');\n";
     writeFileSync(loading, `${code}await open(${JSON.stringify(pipe)});\n`);
@@ -88,7 +89,6 @@ describe('promise 8: a stop ends in bounded time while file work hangs', () => {
     const daemon = site.start();
     await until('the start hangs', () => daemon.output().includes('the start hangs'));
     daemon.process.kill('SIGTERM');
-    expect(await took(daemon)).to.be.lessThan(byForce + grace);
     expect(await daemon.ended, daemon.output()).to.equal(0);
     expect(daemon.output()).to.contain('its top level did not come to its end within 10 s');
     expect(daemon.output()).to.match(/ stopped\n$/);

@@ -2,7 +2,7 @@ import { copyFileSync, existsSync, rmSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { expect } from 'chai';
 import type { WorkerView } from '../../src/daemon/view.ts';
-import { Site } from '../support/site.ts';
+import { Site, untilSaid } from '../support/site.ts';
 import { until } from '../support/until.ts';
 
 const fixture = resolve(import.meta.dirname, '../fixtures/harvester/panda_queueconfig_with_tmpl.json');
@@ -36,7 +36,7 @@ describe("Harvester's own example with templates", () => {
       const { reasons } = await site.queue('PUSH_MODEL_WITH_TRUE_PILOT_AND_STAGER');
       expect(reasons[0]?.message).to.equal('thresher does not have yet: RucioStagerHPC');
       expect(states).not.to.have.property('TEMPLATE_QUEUE');
-      expect(daemon.output()).to.contain('is used as a template by PULL_MODEL_1');
+      await untilSaid(daemon, 'is used as a template by PULL_MODEL_1');
 
       const one = finished[0]?.workerID ?? 0;
       const { stdout } = await site.run('worker', String(one), '--output', 'json');

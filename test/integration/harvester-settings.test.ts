@@ -48,6 +48,12 @@ describe("Harvester's own settings file", () => {
     await until('a pilot knows its harvester', () => {
       return readFileSync(site.path('id'), 'utf8') === 'CERN_central_1\n';
     });
+    const notRenewed = () =>
+      daemon
+        .output()
+        .split('\n')
+        .filter((line) => line.includes('"credential not renewed"'));
+    await until('both credentials were tried', () => notRenewed().length >= 2);
     daemon.process.kill('SIGTERM');
     expect(await daemon.ended).to.equal(0);
     const notices = daemon
@@ -57,11 +63,7 @@ describe("Harvester's own settings file", () => {
     expect(notices.some((line) => line.includes('thresher reads nothing of [db]: its 13 keys'))).to.equal(
       true,
     );
-    const bad = daemon
-      .output()
-      .split('\n')
-      .filter((line) => line.includes('"credential not renewed"'));
-    expect(bad.map((line) => (JSON.parse(line) as { name: string }).name)).to.have.members([
+    expect(notRenewed().map((line) => (JSON.parse(line) as { name: string }).name)).to.have.members([
       ...['/path_to/FIXME_proxy_production', '/path_to/FIXME_proxy_pilot'],
     ]);
   });

@@ -197,7 +197,7 @@ describe('jobs of HTCondor', () => {
       const read = async (logs: Monitor['logs'], worker: Worker, request: object = {}) => {
         const pieces: string[] = [];
         const decoder = new TextDecoder();
-        const stop = AbortSignal.timeout(45_000);
+        const stop = AbortSignal.timeout(90_000);
         const wanted = { stream: 'stdout', follow: false, ...request } as const;
         for await (const piece of logs?.read(worker, wanted, stop) ?? []) pieces.push(decoder.decode(piece));
         return pieces.join('');

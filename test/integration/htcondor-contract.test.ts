@@ -1,7 +1,12 @@
-import { chownSync, mkdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Submitter, SubmitOutcome } from '../../src/plugins/contracts/index.ts';
-import { type PayloadBackend, type PayloadQueue, payloadTemplates } from '../contract/payload-cases.ts';
+import type { Submitter } from '../../src/plugins/contracts/index.ts';
+import {
+  byQueue,
+  type PayloadBackend,
+  type PayloadQueue,
+  payloadTemplates,
+} from '../contract/payload-cases.ts';
 import { type BackendUnderTest, type Behaviour, describeBackendContract } from '../contract/suite.ts';
 import {
   clientOf,
@@ -59,9 +64,7 @@ async function makeForPayloads(kind: ScheddKind): Promise<PayloadBackend> {
   const pool = await condorPool();
   const backend = new HTCondorBackend(pool, kind);
   const { directory, space } = backend;
-  // The pool's user owns the jobs, and no test runs as that user.
-  mkdirSync(join(directory, 'logs'));
-  chownSync(join(directory, 'logs'), pool.uid, pool.gid);
+  backend.letJobsReadPayloads();
   const lines: unknown[] = [];
   const say = (message: string, facts?: object) => void lines.push([message, facts]);
   const log = { debug: say, info: say, warn: say, error: say };
@@ -110,22 +113,6 @@ async function makeForPayloads(kind: ScheddKind): Promise<PayloadBackend> {
   };
 }
 
-function byQueue<Q extends string>(submitters: Readonly<Record<Q, Submitter>>): Submitter {
-  const [any] = Object.values<Submitter>(submitters);
-  if (any === undefined) throw new Error('there is no queue');
-  return {
-    preflight: (signal) => any.preflight(signal),
-    find: (workers, signal) => any.find(workers, signal),
-    submit: async (workers, signal) => {
-      const all = new Map<number, SubmitOutcome>();
-      for (const [queue, some] of Map.groupBy(workers, (worker) => worker.queue as Q)) {
-        for (const [id, outcome] of await submitters[queue].submit(some, signal)) all.set(id, outcome);
-      }
-      return all;
-    },
-  };
-}
-
 /** Removes a job, and makes the history one of somebody else: as if it were rotated away. */
 async function vanish(
   pool: Pool,
@@ -142,6 +129,14 @@ async function vanish(
 }
 
 describe('HTCondor', () => {
-  describeBackendContract('a local schedd of HTCondor', () => makeBackend('local'), () => makeForPayloads('local'));
-  describeBackendContract('a remote schedd of HTCondor', () => makeBackend('remote'), () => makeForPayloads('remote'));
+  describeBackendContract(
+    'a local schedd of HTCondor',
+    () => makeBackend('local'),
+    () => makeForPayloads('local'),
+  );
+  describeBackendContract(
+    'a remote schedd of HTCondor',
+    () => makeBackend('remote'),
+    () => makeForPayloads('remote'),
+  );
 });

@@ -91,7 +91,7 @@ describe('a daemon whose queues are on HTCondor', () => {
       writeFileSync(go, '');
       const client = clientOf(pool, 'local');
       await until('it left the queue', async () => {
-        return (await client.queue(space.mine, ['ClusterId'], AbortSignal.timeout(5000))).length === 0;
+        return (await client.queue(space.mine, ['ClusterId'], AbortSignal.timeout(60_000))).length === 0;
       });
       if (forgotten) forgetHistory(pool, 'local', space);
       site.writeQueues({
@@ -139,7 +139,7 @@ describe('a daemon whose queues are on HTCondor', () => {
     );
     const jobs = await Promise.all(
       (['local', 'remote'] as const).map((kind) =>
-        clientOf(pool, kind).queue(space.mine, ['ClusterId'], AbortSignal.timeout(5000)),
+        clientOf(pool, kind).queue(space.mine, ['ClusterId'], AbortSignal.timeout(60_000)),
       ),
     );
     expect(jobs.map(({ length }) => length)).to.deep.equal([3, 9]);
@@ -169,7 +169,7 @@ describe('a daemon whose queues are on HTCondor', () => {
       const ads = await clientOf(pool, kind).queue(
         space.mine,
         ['harvesterWorkerID'],
-        AbortSignal.timeout(5000),
+        AbortSignal.timeout(60_000),
       );
       return ads.map((ad) => Number(ad['harvesterWorkerID']));
     };

@@ -1,11 +1,11 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { describeBatch, type DescribeOptions } from '../../src/plugins/htcondor/template/describe.ts';
 import { logSubdirOf } from '../../src/plugins/htcondor/template/placeholders.ts';
 import { type CondorTemplate, loadTemplate } from '../../src/plugins/htcondor/template/template.ts';
-import type { Worker } from '../../src/worker/worker.ts';
+import type { Worker, WorkerToStart } from '../../src/worker/worker.ts';
 import { issue, makeAuthority, proxyText, rfcProxy } from '../support/credentials.ts';
 import { batchOptions, ce, submitterConfig, templateOf } from '../support/htcondor-batch.ts';
 import { files } from '../support/operator-files.ts';
@@ -87,14 +87,14 @@ describe('condor_submit -dry-run', () => {
   });
 
   /** The ads of a batch, as the real tool makes them. */
-  function adsOf(template: CondorTemplate, of: readonly Worker[] = workers, with_ = options): Ad[] {
+  function adsOf(template: CondorTemplate, of: readonly WorkerToStart[] = workers, with_ = options): Ad[] {
     const { description, rejected } = describeBatch(template, of, with_);
     if (rejected.size > 0) throw new Error(JSON.stringify([...rejected]));
     writeFileSync(options.sdfPath, description);
     const output = join(directory, 'ads');
     const done = spawnSync(tool, ['-dry-run', output, options.sdfPath], {
       encoding: 'utf8',
-      timeout: 20_000,
+      timeout: 90_000,
       killSignal: 'SIGKILL',
       cwd: directory,
       env: { ...process.env, CONDOR_CONFIG: join(directory, 'condor_config') },
@@ -177,6 +177,42 @@ describe('condor_submit -dry-run', () => {
         expect(wordsOf(ad.Environment), 'environment').to.have.members([`SITE=${value}`, 'OTHER=1']);
         expect(ad.Cmd).to.equal(JSON.stringify(join(directory, 'wrapper.sh')));
       }
+    }
+  });
+
+  it('takes workers with payloads as one cluster, with nothing of the payload in it but values', () => {
+    const template = templateOf(
+      'executable = {executableFile}\narguments = "-s \'{payload.word}\'"\nenvironment = "KEPT=1"\n+Word = "{payload.word}"\nqueue 1\n',
+    );
+    const words = ['a"b', "it's", '$(Cluster) $ENV(HOME)', 'a,b'];
+    const odd = 'content $(Cluster) "quoted"\nof the payload';
+    const content = Buffer.from(odd).toString('base64');
+    const started = words.map((word, index): WorkerToStart => {
+      const payload = {
+        values: { word },
+        files: [{ name: 'a secret', mode: 0o600, content, secret: true }],
+        env: { ODD: odd },
+        ...(index % 2 === 1 && { argv: ['./run', odd] }),
+      };
+      return { ...workerOf(2000 + index), payload };
+    });
+    const bundleOf = ({ workerId, attempt }: WorkerToStart) => {
+      const path = join(directory, "state's dir", `${workerId}.${attempt}`, 'thresher-payload.sh');
+      mkdirSync(dirname(path), { recursive: true });
+      writeFileSync(path, '');
+      return path;
+    };
+    const wrapper = join(directory, 'wrapper.sh');
+    for (const [index, ad] of adsOf(template, started, { ...options, bundleOf }).entries()) {
+      const word = words[index] ?? '';
+      const bundle = join(directory, "state's dir", `${2000 + index}.1`, 'thresher-payload.sh');
+      expect(ad).to.include({ Cmd: '"/bin/sh"', TransferExecutable: 'false', Environment: '"KEPT=1"' });
+      expect(stringOf(ad.Word)).to.equal(word);
+      const own = index % 2 === 1;
+      const arguments_ = own ? [] : ['transferred', wrapper, '-s', word];
+      expect(wordsOf(ad.Arguments)).to.deep.equal(['thresher-payload.sh', ...arguments_]);
+      expect(stringOf(ad.TransferInput)).to.equal(own ? bundle : `${wrapper},${bundle}`);
+      expect(JSON.stringify(ad)).to.not.contain('of the payload').and.not.contain(content);
     }
   });
 

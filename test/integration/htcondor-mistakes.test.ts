@@ -203,7 +203,7 @@ describe('a mistake in an HTCondor queue', () => {
     const jobs = await clientOf(pool, 'local').queue(
       `${space.mine} && harvesterWorkerID == "${worker?.workerID ?? 0}"`,
       ['thresherQueue', 'site', 'args', 'custom'],
-      AbortSignal.timeout(10_000),
+      AbortSignal.timeout(60_000),
     );
     expect(jobs).to.deep.equal([
       {
@@ -229,7 +229,7 @@ describe('a mistake in an HTCondor queue', () => {
     const jobs = await clientOf(pool, 'local').queue(
       `${space.mine} && thresherQueue == "REFUSED"`,
       ['ClusterId'],
-      AbortSignal.timeout(10_000),
+      AbortSignal.timeout(60_000),
     );
     expect(jobs).to.deep.equal([]);
   });

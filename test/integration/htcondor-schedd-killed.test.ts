@@ -9,7 +9,7 @@ import {
 } from '../support/htcondor.ts';
 import { condorEnvironment, condorQueue, condorSite, shellTemplate } from '../support/htcondor-site.ts';
 import { stopInConversation, submitting } from '../support/htcondor-submits.ts';
-import type { RunningDaemon, Site } from '../support/site.ts';
+import { type RunningDaemon, type Site, untilSaid } from '../support/site.ts';
 import { until } from '../support/until.ts';
 
 const { signal } = new AbortController();
@@ -94,7 +94,7 @@ describe('HTCondor, through crashes of the schedd', () => {
       await stopInConversation(clientOf(pool, kind, {}, 1500), pid);
       await crash(() => process.kill(pid, 'SIGCONT'));
       const ids = await allAre('submitted');
-      expect(daemon.output()).to.match(/none of 500 was accepted: condor_submit for/);
+      await untilSaid(daemon, /none of 500 was accepted: condor_submit for/);
       expect(await inQueue()).to.deep.equal(ids);
       expect(await twice()).to.deep.equal([]);
     });

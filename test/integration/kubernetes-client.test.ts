@@ -333,7 +333,7 @@ describe('the Kubernetes client against a real API server', function () {
 
   it('says that a create whose answer was lost may have been done', async () => {
     const line = new Line(new URL((await readKubeconfig(files, file)).server));
-    const through = open(changed(file, { server: await line.listen() }), { timeout: 1500, connections: 1 });
+    const through = open(changed(file, { server: await line.listen() }), { timeout: 4000, connections: 1 });
     try {
       await through.get(`/api/v1/namespaces/${namespace}`, { signal });
       line.losesAnswers = true;

@@ -5,11 +5,13 @@ import type { Context } from '../../src/plugins/contracts/index.ts';
 import { Registry, builtInPlugins } from '../../src/plugins/registry.ts';
 import type { Submitter, Worker } from '../../src/plugins/contracts/index.ts';
 import { type BackendUnderTest, type Behaviour, describeBackendContract } from '../contract/suite.ts';
+import { byQueue, type PayloadBackend, payloadTemplates } from '../contract/payload-cases.ts';
 import { type BackendParts, partOf } from '../support/backend-parts.ts';
-import { controlPlane, type KubeObject } from '../support/kubernetes.ts';
+import { container, controlPlane, type KubeObject, realNode } from '../support/kubernetes.ts';
+import { KubernetesBackend } from '../support/kubernetes-backend.ts';
 import { pluginContext } from '../support/plugin-context.ts';
 import { jobTemplate, untilGone } from '../support/kubernetes-site.ts';
-import { workerOf } from '../support/samples.ts';
+import { recordingLog, workerOf } from '../support/samples.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 /** Which queue's template behaves so. */
@@ -78,4 +80,47 @@ async function makeBackend(): Promise<BackendUnderTest> {
   };
 }
 
-describeBackendContract('Kubernetes', makeBackend);
+/** On a real node: fake ones run nothing, and mount nothing. */
+async function makeForPayloads(): Promise<PayloadBackend> {
+  const plane = await realNode();
+  const space = await plane.namespace('payload');
+  const log = recordingLog();
+  const backend = new KubernetesBackend(plane, space, { log });
+  for (const [queue, { script, args, env }] of Object.entries(payloadTemplates)) {
+    const pilot = {
+      ...container('pilot'),
+      command: ['/bin/sh', '-c', script, 'pilot', ...args],
+      env: Object.entries(env).map(([name, value]) => ({ name, value })),
+    };
+    backend.write(`${queue}.yaml`, jobTemplate({}, { containers: [pilot] }));
+  }
+  const make = () => {
+    // As much of the node's processor as there may be Pods at once.
+    const ratios = { cpuAdjustRatio: 1, memoryAdjustRatio: 1 };
+    const submitterOf = (queue: string) =>
+      backend.plugin('submitter', { k8s_yaml_file: `${queue}.yaml`, ...ratios }, queue);
+    return {
+      submitter: byQueue({ plain: submitterOf('plain'), values: submitterOf('values') }),
+      monitor: backend.plugin('monitor', {}, 'plain'),
+      sweeper: backend.plugin('sweeper', {}, 'plain'),
+    };
+  };
+  return {
+    ...make(),
+    restarted: make,
+    worker: (queue) => backend.worker({ queue }),
+    output: async (worker) => {
+      const [pod] = await space.podsOf(backend.job(worker));
+      if (pod === undefined) throw new Error(`${worker.name} has no Pod`);
+      return (await space.client.raw('GET', `${space.core('pods', pod.metadata.name)}/log`)).text;
+    },
+    traces: async () => {
+      const paths = [space.jobs(), ...['pods', 'configmaps', 'events'].map((kind) => space.core(kind))];
+      const lists = await Promise.all(paths.map((path) => space.client.list<KubeObject>(path)));
+      return JSON.stringify([lists, log.lines]);
+    },
+    clean: () => space[Symbol.asyncDispose](),
+  };
+}
+
+describeBackendContract('Kubernetes', makeBackend, makeForPayloads);

@@ -3,6 +3,7 @@ import { cpSync, rmSync } from 'node:fs';
 import { OwnControlPlane } from '../support/kubernetes.ts';
 import { workersWithJobs } from '../support/kubernetes-history.ts';
 import { jobTemplate, kubernetesQueue, kubernetesSite } from '../support/kubernetes-site.ts';
+import { untilSaid } from '../support/site.ts';
 import { until } from '../support/until.ts';
 
 const ascending = (ids: readonly number[]) => ids.toSorted((a, b) => a - b);
@@ -44,7 +45,7 @@ describe('on Kubernetes an etcd that an operator restores to an older revision',
         return ascending(missed.map(({ workerID }) => workerID)).join() === since.join();
       });
       expect((await running(6)).slice(0, 2)).to.deep.equal(saved);
-      expect(daemon.output()).to.contain('the API server went back to an older state');
+      await untilSaid(daemon, 'the API server went back to an older state');
     } finally {
       await site.clean();
     }

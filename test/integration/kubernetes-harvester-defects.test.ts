@@ -16,7 +16,7 @@ import {
 import { requirements } from '../support/samples.ts';
 import { until } from '../support/until.ts';
 
-const soon = () => AbortSignal.timeout(30_000);
+const soon = () => AbortSignal.timeout(90_000);
 const forbidden = (verb: string, resource: string) =>
   `${resource} is forbidden: User "u" cannot ${verb} resource "${resource}" in API group "" in the namespace "n"`;
 const init = { initContainers: [container('setup')] };

@@ -53,7 +53,8 @@ describe('on Kubernetes one daemon', () => {
         'twenty have ended',
         async () => (await site.workers({ queue: 'FINE', status: 'finished' })).length >= 20,
       );
-      expect(performance.now() - begun).to.be.lessThan(25_000);
+      // Whoever waited for a call that hangs would wait two seconds for each end, and for each replacement.
+      expect(performance.now() - begun).to.be.lessThan(60_000);
       const reasons = async (queue: string) => {
         const [first] = (await site.queue(queue)).reasons;
         return `${first?.code ?? ''}: ${first?.message ?? ''}`;
@@ -75,7 +76,7 @@ describe('on Kubernetes one daemon', () => {
     const site = kubernetesSite(
       plane,
       {
-        settings: { master: { shutdownTimeout: 1 }, monitor: { missingGrace: 0.2 } },
+        settings: { master: { shutdownTimeout: 1, pluginTimeout: 600 }, monitor: { missingGrace: 0.2 } },
         queues: { Q: kubernetesQueue(space, { queue: two }) },
       },
       undefined,
@@ -92,8 +93,8 @@ describe('on Kubernetes one daemon', () => {
       const asked = performance.now();
       first.process.kill('SIGTERM');
       expect(await first.ended, first.output()).to.equal(0);
-      // A second for calls under way, two for those that were given up, two for the last writes.
-      expect(performance.now() - asked).to.be.lessThan(10_000);
+      // A second for calls under way, two for those that were given up, two for the last writes; calls hang for minutes.
+      expect(performance.now() - asked).to.be.lessThan(30_000);
       expect(await site.workers()).to.have.length(2);
 
       proxy.heal();
@@ -150,7 +151,7 @@ describe('on Kubernetes one daemon', () => {
         await daemon.ended;
       }
       site.start();
-      const before = (await site.workers()).length;
+      const before = await until('it can be asked', async () => (await site.workers()).length);
       await until('it goes on after all of this', async () => (await site.workers()).length > before + 5);
     } finally {
       watching.abort();

@@ -4,7 +4,7 @@ import { parse, stringify } from 'yaml';
 import { runHere } from '../support/command-line.ts';
 import { jobTemplate, kubernetesQueue, kubernetesSite } from '../support/kubernetes-site.ts';
 import { container, type ControlPlane, controlPlane, type Namespace } from '../support/kubernetes.ts';
-import type { RunningDaemon, Site } from '../support/site.ts';
+import { type RunningDaemon, type Site, untilSaid } from '../support/site.ts';
 import { until } from '../support/until.ts';
 
 const good = stringify(jobTemplate());
@@ -276,6 +276,6 @@ describe('a mistake in a Kubernetes queue', () => {
     );
     writeFileSync(site.path('edited.yaml'), good);
     await until('it goes on', async () => (await alive()).length === 1);
-    expect(daemon?.output()).to.match(/INFO .*nothing stops the submitter any more.*queue=EDITED/);
+    await untilSaid(started(), /INFO .*nothing stops the submitter any more.*queue=EDITED/);
   });
 });

@@ -119,14 +119,14 @@ const cases: readonly Case[] = [
   {
     what: 'a pilot longer at work than its maxWalltime',
     script: 'exec sleep 1000',
-    worker: { requirements: { ...requirements, maxWalltime: 2 } },
+    worker: { requirements: { ...requirements, maxWalltime: 8 } },
     podSpec: { terminationGracePeriodSeconds: 1 },
     expected: /^failed DeadlineExceeded walltime( 137)?; node, start, end$/,
   },
   {
     what: 'a pilot longer at work than its Job may be',
     script: 'exec sleep 1000',
-    spec: { activeDeadlineSeconds: 10 },
+    spec: { activeDeadlineSeconds: 20 },
     podSpec: { terminationGracePeriodSeconds: 1 },
     expected: /^failed Error walltime 137; node, start, end$/,
   },

@@ -35,7 +35,7 @@ describe('a proxy whose content goes to pilots', () => {
       return all.map(({ data }) => data.proxy).toSorted();
     };
     const sweeper = backend.plugin('sweeper');
-    const sweep = () => sweeper.list(AbortSignal.timeout(10_000));
+    const sweep = () => sweeper.list(AbortSignal.timeout(60_000));
     const [first] = [await submit('first'), await submit('first'), await submit('second')];
     expect(await secrets()).to.deep.equal([encoded('first'), encoded('second')].toSorted());
     const jobs = await space.client.list<Job>(space.jobs());

@@ -67,19 +67,28 @@ describe('the rights of templates/kubernetes/rbac.yaml', () => {
       ),
     );
     const [pod] = await space.client.list<Pod>(space.core('pods'), `thresher/worker-id=${running.workerID}`);
-    const secrets = await space.client.list<KubeObject>(space.core('secrets'), 'thresher/proxy-secret');
-    expect(secrets).to.have.length(3);
-    const maps = await space.client.list<KubeObject>(space.core('configmaps'), 'thresher/pilots-starter');
-    expect(maps.map(({ metadata }) => metadata.name)).to.deep.equal(['pilots-starter']);
+    await until('each queue has its Secret', async () => {
+      const secrets = await space.client.list<KubeObject>(space.core('secrets'), 'thresher/proxy-secret');
+      return secrets.length === 3;
+    });
+    await until('the starter is there', async () => {
+      const maps = await space.client.list<KubeObject>(space.core('configmaps'), 'thresher/pilots-starter');
+      return maps.map(({ metadata }) => metadata.name).join() === 'pilots-starter';
+    });
     expect(JSON.stringify(pod)).to.include(`"name":"proxyContent"`).and.not.include('BEGIN CERTIFICATE');
     expect((await site.run('kill', String(running.workerID))).status).to.equal(0);
     await until('it is cancelled', async () => {
       const { stdout } = await site.run('worker', String(running.workerID), '--output', 'json');
       return stdout.includes('"cancelled"');
     });
-    const events = await space.client.list<KubeObject & { reason: string; message: string }>(
-      space.core('events'),
-    );
-    expect(events.find(({ reason }) => reason === 'Killed')?.message).to.include(String(running.workerID));
+    // It writes Events beside its work.
+    await until('it is told', async () => {
+      const events = await space.client.list<KubeObject & { reason: string; message: string }>(
+        space.core('events'),
+      );
+      return events.some(
+        ({ reason, message }) => reason === 'Killed' && message.includes(String(running.workerID)),
+      );
+    });
   });
 });

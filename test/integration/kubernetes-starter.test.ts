@@ -15,7 +15,7 @@ interface ConfigMap extends KubeObject {
 }
 
 const hour = 3_600_000;
-const soon = () => AbortSignal.timeout(20_000);
+const soon = () => AbortSignal.timeout(60_000);
 const small = { cpuAdjustRatio: 1, memoryAdjustRatio: 1, proxySecretPath: '/proxy/x509' };
 const usersOf = ({ metadata }: ConfigMap) =>
   Object.keys(metadata.annotations ?? {}).filter((key) => key.startsWith('starter.thresher/'));

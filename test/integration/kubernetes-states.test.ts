@@ -4,7 +4,7 @@ import { pendingRules } from '../../src/plugins/kubernetes/state/pending-rules.t
 import { stateRows } from '../../src/plugins/kubernetes/state/pod-state.ts';
 import type { Worker } from '../../src/worker/worker.ts';
 import { brief, KubernetesBackend, watch, type Watched } from '../support/kubernetes-backend.ts';
-import { jobTemplate } from '../support/kubernetes-site.ts';
+import { jobTemplate, untilGone } from '../support/kubernetes-site.ts';
 import {
   container,
   type ControlPlane,
@@ -77,12 +77,17 @@ async function deleteOnceFailed(live: Live): Promise<void> {
   await deleteOnceIn(live, 'Failed');
 }
 
-/** The Pod stays, and nobody has any Job of it. */
+/** The Pod stays, no Job owns it any more, and then it ends. */
 async function orphan(live: Live): Promise<void> {
   const { space, job } = live;
   // Of a Pod that the collector does not know yet it would not take the owner away, and then the Pod itself.
-  await podOf(live, 'Running');
-  await space.client.delete(space.jobs(job.metadata.name), { propagationPolicy: 'Orphan' });
+  const { metadata } = await podOf(live, 'Running');
+  const path = space.jobs(job.metadata.name);
+  await space.client.delete(path, { propagationPolicy: 'Orphan' });
+  await untilGone(() => space.client.find(path));
+  await space.client.patch(space.core('pods', metadata.name), {
+    metadata: { annotations: { 'play/run': '1ms' } },
+  });
 }
 
 async function evict(live: Live): Promise<void> {
@@ -165,7 +170,6 @@ const cases: readonly Case[] = [
   {
     what: 'a Pod that succeeded, of a Job that is gone',
     row: succeeded,
-    play: { run: '4s' },
     then: orphan,
     expected: 'finished Completed 0; node, start, end',
   },
@@ -191,7 +195,7 @@ const cases: readonly Case[] = [
   {
     what: 'a pilot that fails, of a Job that is gone',
     row: failed,
-    play: { run: '4s', exit: '3' },
+    play: { exit: '3' },
     then: orphan,
     expected: 'failed Error exit-status 3; node, start, end',
   },
@@ -446,7 +450,7 @@ const cases: readonly Case[] = [
     row: 'Pod with a `deletionTimestamp` (evicted',
     queue: 'strict',
     podSpec: { terminationGracePeriodSeconds: 1 },
-    play: { terminating: '6s' },
+    play: { terminating: '12s' },
     then: (live) => deleteOnceIn(live, 'Running'),
     expected: 'failed Terminating k8s-node-lost; node, start, end',
   },
@@ -526,7 +530,7 @@ describe('what is made of a real Job and its Pods', () => {
   for (const one of cases) {
     it(`of ${one.what} is "${one.expected}"`, async () => {
       await actions.get(one);
-      await until('it was shown', () => told(one).includes(one.expected), 30_000).catch(() => {
+      await until('it was shown', () => told(one).includes(one.expected)).catch(() => {
         throw new Error(`not shown: ${one.expected}; but ${JSON.stringify(told(one))}`);
       });
     });

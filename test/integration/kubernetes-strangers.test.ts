@@ -180,8 +180,9 @@ describe('on Kubernetes what others do to Jobs', () => {
     site.start();
     const id = await until('it waits', async () => (await site.workers({ status: 'idle' })).at(0)?.workerID);
     const name = (await workerJobs(space))[0]?.metadata.name ?? '';
-    await space.client.delete(space.jobs(name));
+    // The daemon may hear of it before this process does.
     const deleted = performance.now();
+    await space.client.delete(space.jobs(name));
     await untilGone(() => space.client.find(space.jobs(name)));
     const missed = await until('it is missed', async () =>
       (await site.workers()).find(({ workerID, status }) => workerID === id && status === 'missed'),

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { stringify } from 'yaml';
 import type { WorkerView } from '../../src/daemon/view.ts';
-import { Site, type SiteOptions } from '../support/site.ts';
+import { Site, type SiteOptions, untilSaid } from '../support/site.ts';
 import { until } from '../support/until.ts';
 
 const one = { maxWorkers: 1, nQueueLimitWorker: 1 };
@@ -108,11 +108,18 @@ describe('local workers in PID namespaces', () => {
         (await site.queue('Q')).reasons.find(({ code }) => code === 'pid-namespace-missing'),
       );
       expect(reason.message).to.match(/^no PID namespace can be made for workers: .*Operation not permitted/);
-      expect(daemon.output()).to.match(/the submitter goes on, with a warning.*pid-namespace-missing/);
+      await untilSaid(daemon, /the submitter goes on, with a warning.*pid-namespace-missing/);
       expect(daemon.output().split('the submitter goes on').length - 1).to.equal(1);
-      const table = (await site.run('queues')).stdout;
-      expect(table).to.contain('1 of maxWorkers 1 are alive; no PID namespace can be made for workers');
-      expect((await site.run('logs', String(worker?.workerID))).stdout).to.equal('nokill=1\n');
+      await until('the table says both', async () =>
+        (await site.run('queues')).stdout.includes(
+          '1 of maxWorkers 1 are alive; no PID namespace can be made for workers',
+        ),
+      );
+      // The worker counts as running before its pilot writes anything.
+      await until(
+        'the pilot says what it was given',
+        async () => (await site.run('logs', String(worker?.workerID))).stdout === 'nokill=1\n',
+      );
     });
 
     it('are not started by a queue that requires one', async () => {

@@ -58,7 +58,11 @@ describe('a queue that an operator moves to another connection', () => {
 
   async function killAndSweep(): Promise<void> {
     const [first = 0] = ids;
-    expect((await site.run('logs', String(first))).stdout).to.equal('hello\n');
+    // A worker counts as running before its pilot writes anything.
+    await until(
+      'its log can be read',
+      async () => (await site.run('logs', String(first))).stdout === 'hello\n',
+    );
     const killed = await site.run('kill', ...ids.map(String));
     expect(killed).to.include({ status: 0, stdout: '2 of 2 workers are being ended\n' });
     await until('both are cancelled', async () => {

@@ -29,7 +29,8 @@ describe('promise 4: limits count intents in flight and are never exceeded', () 
           counts.set(queue, (counts.get(queue) ?? 0) + 1);
         }
         for (const [queue, count] of counts) most.set(queue, Math.max(most.get(queue) ?? 0, count));
-        await sleep(5);
+        // Far less than a pilot lives. A look reads all processes of the machine, and must leave it time for the daemon.
+        await sleep(30);
       }
     })();
     try {
@@ -42,11 +43,15 @@ describe('promise 4: limits count intents in flight and are never exceeded', () 
         await daemon.ended;
       }
       const last = site.start();
+      const wrote = () => `it wrote:\n${last.output()}`;
       const before = await until(
-        () => `the last daemon has workers; it wrote:\n${last.output()}`,
+        () => `the last daemon can be asked; ${wrote()}`,
         async () => (await site.workers()).length,
       );
-      await until('it goes on after all of this', async () => (await site.workers()).length > before + 5);
+      await until(
+        () => `it goes on after all of this; ${wrote()}`,
+        async () => (await site.workers()).length > before + 5,
+      );
     } finally {
       watching.abort();
       await watch;

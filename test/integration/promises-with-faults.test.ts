@@ -2,8 +2,11 @@ import { expect } from 'chai';
 import { Factory } from '../support/factory.ts';
 import { until } from '../support/until.ts';
 
+/** Calls are given up only where a test lets them hang: a busy machine may be slow with one. */
+const waiting = { shutdownTimeout: 1, pluginTimeout: 20 };
+const hasty = { shutdownTimeout: 1, pluginTimeout: 0.4 };
 const fast = {
-  master: { pluginTimeout: 0.4, shutdownTimeout: 1 },
+  master: waiting,
   submitter: { sleepTime: 0.1 },
   sweeper: { sleepTime: 0.1 },
   monitor: { maxStatusAge: 1 },
@@ -13,8 +16,11 @@ const three = { maxWorkers: 3, nQueueLimitWorker: 3 };
 let factory: Factory;
 
 /** A running factory whose queue Q has its workers. */
-async function filled(queues: Record<string, Record<string, unknown>> = { Q: three }): Promise<Factory> {
-  factory = new Factory(queues, fast);
+async function filled(
+  queues: Record<string, Record<string, unknown>> = { Q: three },
+  settings: Record<string, Record<string, unknown>> = fast,
+): Promise<Factory> {
+  factory = new Factory(queues, settings);
   await factory.start();
   await until('all workers are submitted', async () => {
     const workers = await factory.workers('Q');
@@ -44,7 +50,7 @@ describe('promise 1: one intent, at most one live worker, when answers are lost'
 
   for (const fault of ['lose-answer', 'partial', 'hang'] as const) {
     it(`settles a submission by asking, not by repeating: ${fault}`, async () => {
-      factory = new Factory({ Q: three }, fast);
+      factory = new Factory({ Q: three }, { ...fast, master: fault === 'hang' ? hasty : waiting });
       factory.backend('Q').faults = { submit: fault };
       await factory.start();
       await until('the submission was tried', () => (factory.backend('Q').calls.submit ?? 0) > 0);
@@ -60,9 +66,10 @@ describe('promise 1: one intent, at most one live worker, when answers are lost'
         (await factory.workers()).every(({ handle }) => handle !== undefined),
       );
       expect([...factory.backend('Q').workers.values()].map(({ starts }) => starts)).to.deep.equal([1, 1, 1]);
-      expect(new Set(workers.map(({ attempt }) => attempt))).to.deep.equal(
-        new Set(fault === 'hang' ? [2] : [1]),
-      );
+      // Where the call hung, the backend has not begun: they are sent again, and once more if the machine is too busy.
+      const attempts = workers.map(({ attempt }) => attempt);
+      if (fault === 'hang') expect(Math.min(...attempts)).to.be.at.least(2);
+      else expect(attempts).to.deep.equal([1, 1, 1]);
     });
   }
 
@@ -75,7 +82,7 @@ describe('promise 1: one intent, at most one live worker, when answers are lost'
       return found.length > 0 && found;
     });
     expect(missed).to.include({ errorCode: 'submit-failed', diagMessage: 'told to reject', attempt: 1 });
-    expect(await reasonCodes()).to.deep.equal(['submit-failed']);
+    await until('the queue says so', async () => (await reasonCodes()).join() === 'submit-failed');
   });
 
   it('does not try again what was refused for good', async () => {
@@ -94,7 +101,7 @@ describe('a backend that is too slow for thousands of open intents at once', () 
   afterEach(clean);
 
   it('settles them bit by bit', async () => {
-    factory = new Factory({ Q: { maxWorkers: 700, nQueueLimitWorker: 700 } }, fast);
+    factory = new Factory({ Q: { maxWorkers: 700, nQueueLimitWorker: 700 } }, { ...fast, master: hasty });
     factory.backend('Q').faults = { submit: 'lose-answer', find: 'hang-many' };
     await factory.start();
     await until('the answer was lost', () => (factory.backend('Q').calls.submit ?? 0) > 0);
@@ -142,16 +149,15 @@ describe('promise 1: what an operator says while a call is under way', () => {
   });
 
   it('a sweep of a dead backend holds up no other command', async () => {
-    await filled({ Q: three, OTHER: { maxWorkers: 0 } });
+    await filled({ Q: three, OTHER: { maxWorkers: 0 } }, { ...fast, master: hasty });
     await factory.stop();
     factory.backend('Q').faults = { remove: 'hang', list: 'hang' };
     await factory.start();
     const sweeping = factory.site.run('orphans', '--remove');
-    const before = performance.now();
+    // A command that no daemon answers gives up after half a minute, with another answer.
     expect((await factory.site.run('pause', 'OTHER', '--reason', 'test')).stdout).to.equal(
       'OTHER is paused\n',
     );
-    expect(performance.now() - before).to.be.lessThan(20_000);
     expect((await sweeping).stderr).to.match(/list of scripted:backend-Q did not come back within 0.4 s/);
   });
 });
@@ -217,15 +223,22 @@ describe('promise 3: unknown is never zero', () => {
 
   for (const fault of ['throw', 'trouble', 'partial', 'hang'] as const) {
     it(`changes no worker and stops submission while the status query fails: ${fault}`, async () => {
-      await filled();
-      const before = await factory.workers();
+      await filled({ Q: three, OTHER: three });
+      const before = await factory.workers('Q');
       factory.backend('Q').faults = { observe: fault };
       await until('the queue says so', async () => (await reasonCodes())[0] === 'status-unknown');
       // What ends now is not seen, and nothing is submitted in its place.
       for (const { workerId } of before) factory.backend('Q').change(workerId, { status: 'finished' });
       const submitted = factory.backend('Q').calls.submit;
       if (fault !== 'hang') await calledAgain('observe', fault === 'throw' ? 1 : 3);
-      expect((await factory.workers()).map(({ status }) => status)).to.deep.equal([
+      // The other queue sees ends and replaces them meanwhile: so much time has passed.
+      for (const { worker } of factory.backend('OTHER').workers.values())
+        factory.backend('OTHER').change(worker.workerId, { status: 'finished' });
+      await until('the other queue has replaced its workers', async () => {
+        const workers = await factory.workers('OTHER');
+        return workers.length === 6 && workers.filter(({ status }) => status === 'finished').length === 3;
+      });
+      expect((await factory.workers('Q')).map(({ status }) => status)).to.deep.equal([
         'submitted',
         'submitted',
         'submitted',
@@ -239,8 +252,8 @@ describe('promise 3: unknown is never zero', () => {
     factory.backend('Q').faults = { list: 'throw' };
     await factory.start();
     await calledAgain('observe', 3);
+    await until('the queue says why', async () => (await reasonCodes())[0] === 'not-listed');
     expect(await factory.workers()).to.deep.equal([]);
-    expect((await factory.queue('Q')).reasons[0]).to.deep.include({ code: 'not-listed' });
     factory.backend('Q').faults = {};
     await until('it submits after a listing', async () => (await factory.workers()).length === 3);
   });

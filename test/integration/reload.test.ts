@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { countStarts, Site } from '../support/site.ts';
+import { countStarts, Site, untilSaid } from '../support/site.ts';
 import { until } from '../support/until.ts';
 
 /** Looks at the file all the time: a change is taken up as soon as it stayed for half a second. */
@@ -34,7 +34,7 @@ describe('a changed queue file', () => {
       expect((await site.workers({ queue: 'A' })).map(({ workerID }) => workerID)).to.include(
         first?.workerID,
       );
-      expect(await reasonsOf(site, 'B')).to.include('queue-removed');
+      await until('B is removed', async () => (await reasonsOf(site, 'B')).includes('queue-removed'));
       // The worker of the removed queue is followed to its end.
       const [gone] = await site.workers({ queue: 'B' });
       await site.run('kill', String(gone?.workerID));
@@ -61,7 +61,7 @@ describe('a changed queue file', () => {
       site.writeQueues({ Q: limit(2) });
       daemon.process.kill('SIGHUP');
       await untilAlive(site, 'Q', 2);
-      expect(daemon.output()).to.match(/INFO {2}the queue file was read again cause=SIGHUP queues=1/);
+      await untilSaid(daemon, /INFO {2}the queue file was read again cause=SIGHUP queues=1/);
     } finally {
       await site.clean();
     }
@@ -86,7 +86,7 @@ describe('a changed queue file', () => {
         /^the changed queue file is not used: \S+panda_queueconfig\.json:\d+( \/\S+)?: not valid JSON: /,
       );
       expect((await site.queue('Q')).state).to.equal('running');
-      expect(daemon.output()).to.contain('the queue file cannot be used: all queues go on as they were');
+      await untilSaid(daemon, 'the queue file cannot be used: all queues go on as they were');
       writeFileSync(site.queueFile, whole);
       await untilAlive(site, 'Q', 2);
       await until(
@@ -128,7 +128,10 @@ describe('a changed queue file', () => {
       await untilAlive(site, 'A', 1);
       site.writeQueues({ A: { ...limit(5), maxWorkers: '5' }, B: limit(2) });
       await untilAlive(site, 'B', 2);
-      const { state, reasons, limits } = await site.queue('A');
+      const { state, reasons, limits } = await until('A says so', async () => {
+        const view = await site.queue('A');
+        return view.reasons.some(({ code }) => code === 'reload-refused') && view;
+      });
       expect(state).to.equal('running');
       expect(limits.maxWorkers).to.equal(1);
       expect(reasons.map(({ message }) => message).join()).to.match(
@@ -183,7 +186,10 @@ describe('a changed queue file', () => {
         return before.every((id) => workers.some(({ workerID }) => workerID === id));
       });
       await until('others follow', async () => (await site.workers()).length > before.length);
-      expect((await site.run('orphans')).stdout.trim().split('\n')).to.have.length(1);
+      await until(
+        'nothing is an orphan',
+        async () => (await site.run('orphans')).stdout.trim().split('\n').length === 1,
+      );
     } finally {
       await site.clean();
     }
@@ -201,7 +207,8 @@ describe('a changed queue file', () => {
     const watched = (async () => {
       while (!watch.signal.aborted) {
         seen = Math.max(seen, site.liveShims().size);
-        await sleep(5);
+        // Far less than a pilot lives; a look reads all processes of the machine.
+        await sleep(30);
       }
     })();
     try {

@@ -25,11 +25,13 @@ describe('a restored backup', () => {
     await site.clean();
   });
 
-  /** The running workers once all are, none of which is in `before`. */
+  /** The running workers once all are, their commands too, none of which is in `before`. */
   const newWorkers = (before: readonly number[] = []) =>
     until('as many workers run as are wanted', async () => {
       const ids = (await site.workers({ status: 'running' })).map(({ workerID }) => workerID);
-      return ids.length === wanted && ids.every((id) => !before.includes(id)) && ids.sort((a, b) => a - b);
+      const started = site.starts();
+      const isNew = (id: number) => started.has(id) && !before.includes(id);
+      return ids.length === wanted && ids.every(isNew) && ids.sort((a, b) => a - b);
     });
 
   /** Ends all workers, so that nothing of them is left but the row that the backup has of them, or none. */

@@ -1,9 +1,9 @@
-import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { expect } from 'chai';
 import { factoryEvents } from '../../src/agents/events.ts';
 import type { LoopHealth } from '../../src/agents/loop.ts';
-import { Notifier, systemdNotify } from '../../src/daemon/service/notify.ts';
-import { watchOver } from '../../src/daemon/service/watchdog.ts';
+import { Notifier, systemdNotify } from '../../src/daemon/supervision/notify.ts';
+import { watchOver } from '../../src/daemon/supervision/watchdog.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { listenForNotifications, type NotifyListener } from '../support/notify-listener.ts';
 import { Site } from '../support/site.ts';
@@ -33,7 +33,7 @@ describe('as a service of systemd', () => {
 
   it('a daemon says that it is ready, lives, reloads and stops, and its workers hear nothing of it', async () => {
     site = new Site({
-      pilot: 'env > $SITE_DIR/environment; exec sleep 1000',
+      pilot: 'cd $SITE_DIR; env > env; mv env environment; exec sleep 1000',
       queues: { Q: { maxWorkers: 1, nQueueLimitWorker: 1 } },
     });
     const daemon = site.start([], { NOTIFY_SOCKET: listener.socket, WATCHDOG_USEC: '1500000' });
@@ -43,6 +43,9 @@ describe('as a service of systemd', () => {
     await until('the worker is counted', () =>
       listener.messages.some(({ STATUS }) => STATUS === '1 queue, 1 live worker'),
     );
+    // A worker counts as alive before its pilot writes anything.
+    const environment = site.path('environment');
+    await until('its pilot has written', () => existsSync(environment));
     daemon.process.kill('SIGHUP');
     await until('it reloads', () => count('RELOADING') === 1);
     const since = listener.messages.findIndex((message) => 'RELOADING' in message);
@@ -55,7 +58,7 @@ describe('as a service of systemd', () => {
     expect(listener.messages[0]).to.deep.equal({ READY: '1' });
     expect(listener.messages.at(-1)).to.include({ STOPPING: '1', EXTEND_TIMEOUT_USEC: '30000000' });
     expect(site.liveShims().size).to.equal(1);
-    expect(readFileSync(site.path('environment'), 'utf8')).not.to.match(/^(NOTIFY_SOCKET|WATCHDOG_)/m);
+    expect(readFileSync(environment, 'utf8')).not.to.match(/^(NOTIFY_SOCKET|WATCHDOG_)/m);
     expect(daemon.output()).not.to.contain('systemd cannot be told');
   });
 
@@ -66,7 +69,10 @@ describe('as a service of systemd', () => {
     // The second one finds the state directory taken.
     const second = site.start([], { NOTIFY_SOCKET: listener.socket });
     expect(await second.ended).to.equal(1);
-    expect(listener.messages.at(-1)?.STATUS).to.match(/^the daemon with pid \d+ .* works on /);
+    // The first one goes on to tell how it is.
+    await until('its reason is there', () =>
+      listener.messages.some(({ STATUS }) => /^the daemon with pid \d+ .* works on /.test(STATUS ?? '')),
+    );
     daemon.process.kill('SIGTERM');
     await daemon.ended;
   });

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { WorkerView } from '../../src/daemon/view.ts';
-import { Site } from '../support/site.ts';
+import { Site, untilSaid } from '../support/site.ts';
 import { until } from '../support/until.ts';
 
 const settings = { master: { factoryId: 'twice' }, sweeper: { listInterval: 1 } };
@@ -41,7 +41,7 @@ describe('two daemons with one factory id and two state directories', () => {
     expect(reason.message).to.match(
       /^another daemon with the factory id twice makes workers on local:\/.*\/work, [12] so far/,
     );
-    expect(daemon.output()).to.match(/another daemon with our factory id makes workers.*factory-shared/);
+    await untilSaid(daemon, /another daemon with our factory id makes workers.*factory-shared/);
     expect((await first.run('queues')).stdout).to.contain('another daemon with the factory id twice');
     const orphans = await first.run('orphans');
     expect(orphans.stderr).to.match(/^thresher: warning: another daemon with .* \[factory-shared\]\n$/);

@@ -72,6 +72,6 @@ describe('sweep: a worker is gone as a whole, whenever the daemon dies', () => {
       const workers = (await site?.workers()) ?? [];
       return workers.length === 2 && workers.every(({ status }) => status === 'cancelled');
     });
-    expect(site.liveShims().size).to.equal(0);
+    expect(site.liveProcesses()).to.equal(0);
   });
 });

@@ -406,6 +406,7 @@ describe('applying limits on what workers cost', () => {
     expect(applyLimits([free, dear], [{ ...limit(3000, 'x'), ...cost }])).to.deep.equal({
       groups: [free, { ...dear, count: 3 }],
       reasons: [limit(3000, 'x').reason],
+      cuts: [{ group: dear, to: 3, reason: limit(3000, 'x').reason }],
     });
   });
 
@@ -417,7 +418,11 @@ describe('applying limits on what workers cost', () => {
 
   it('takes a limit of Infinity for none, also for endlessly many in several groups', () => {
     const wanted = [groupOf(1, 0, Infinity), groupOf(8, 0, Infinity)];
-    expect(applyLimits(wanted, [limit(Infinity, 'x')])).to.deep.equal({ groups: wanted, reasons: [] });
+    expect(applyLimits(wanted, [limit(Infinity, 'x')])).to.deep.equal({
+      groups: wanted,
+      reasons: [],
+      cuts: [],
+    });
   });
 
   it('never lets one resource type take the part of another, and uses all of them', () => {
@@ -519,11 +524,14 @@ describe('applying limits', () => {
       limit(6, 'queue-limit'),
       limit(8, 'x'),
     ]);
+    const first = { code: 'max-workers', message: 'max-workers' };
+    const second = { code: 'queue-limit', message: 'queue-limit' };
     expect(allowed).to.deep.equal({
       groups: [group('SCORE', 4), group('MCORE', 2)],
-      reasons: [
-        { code: 'queue-limit', message: 'queue-limit' },
-        { code: 'max-workers', message: 'max-workers' },
+      reasons: [second, first],
+      cuts: [
+        { group: group('MCORE', Infinity), to: 6, reason: first },
+        { group: group('MCORE', 6), to: 2, reason: second },
       ],
     });
   });

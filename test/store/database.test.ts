@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { chmodSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect } from 'chai';
@@ -52,6 +52,23 @@ describe('the database', () => {
       ]);
       expect(db.pragma('journal_mode', { simple: true })).to.equal('wal');
     });
+  });
+
+  it("is its owner's alone, with all files beside it, also where it was not before", async () => {
+    const file = newFile();
+    const modes = () => ['', '-wal', '-shm'].map((end) => (statSync(file + end).mode & 0o777).toString(8));
+    const umask = process.umask(0o022);
+    try {
+      const first = await openStore(file, 'factory');
+      expect(modes()).to.deep.equal(['600', '600', '600']);
+      await first.close();
+      chmodSync(file, 0o644);
+      const second = await openStore(file, 'factory');
+      expect(modes()).to.deep.equal(['600', '600', '600']);
+      await second.close();
+    } finally {
+      process.umask(umask);
+    }
   });
 
   it('keeps what is in it when it is opened again', async () => {

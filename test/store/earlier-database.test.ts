@@ -12,7 +12,10 @@ import { temporaryDirectory } from '../support/temporary.ts';
 type Row = Readonly<Record<string, unknown>>;
 
 /** Files that earlier versions wrote, as they left them: made once, and never again. */
-const earlier = { '0002-retention': 'fixtures/version-0002-retention.db.gz' } as const;
+const earlier = {
+  '0002-retention': 'fixtures/version-0002-retention.db.gz',
+  '0003-computing-element': 'fixtures/version-0003-computing-element.db.gz',
+} as const;
 
 function unpacked(file: string): string {
   const copy = join(temporaryDirectory(), 'thresher.db');

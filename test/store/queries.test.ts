@@ -35,6 +35,7 @@ const named = (workerId: number): WorkerToStart => ({
   }),
   payload,
 });
+const request = (id: string) => ({ id, queue: 'Q', count: 2, by: 'http', payload }) as const;
 const orphan = { connection: 'c', place: 'p', workerId: 5, queue: 'Q', why: 'x', seenTime: 1 };
 
 /** One call of everything that asks the database, and variants where these have a text of their own; in this order. */
@@ -149,6 +150,21 @@ const calls: readonly (readonly [name: string, call: (store: Queries) => Promise
   ['news.backlog', ({ news }) => news.backlog()],
   ['news.drop', ({ news }) => news.drop(5, 5)],
   ['news.taken', ({ news }) => news.taken('toy', 1)],
+  ['requests.add', ({ requests }) => requests.add(request('r1'), 1)],
+  ['requests.add with a key', ({ requests }) => requests.add({ ...request('r2'), key: 'k' }, 2)],
+  ['requests.add with a key again', ({ requests }) => requests.add({ ...request('r3'), key: 'k' }, 3)],
+  ['requests.byId', ({ requests }) => requests.byId('r1')],
+  ['requests.list', ({ requests }) => requests.list({ limit: 5 })],
+  ['requests.list of open ones', ({ requests }) => requests.list({ open: true, limit: 5 })],
+  ['requests.countOpen', ({ requests }) => requests.countOpen()],
+  ['requests.list of a queue', ({ requests }) => requests.list({ queue: 'Q', limit: 5 })],
+  ['requests.workersOf', ({ requests }) => requests.workersOf('r1', 5)],
+  ['requests.open', ({ requests }) => requests.open(new Set(['r1']))],
+  ['requests.served', ({ requests }) => requests.served(['r1'], 4)],
+  ['requests.withdraw', ({ requests }) => requests.withdraw('r2', 'x', 5)],
+  ['requests.toEnd', ({ requests }) => requests.toEnd()],
+  ['requests.ended', ({ requests }) => requests.ended(['r2'], 6)],
+  ['requests.prune', ({ requests }) => requests.prune(10, 10)],
   [
     'retention.prune of named ones',
     async ({ news, retention: prune }) => {
@@ -193,6 +209,7 @@ async function textsOfOther(): Promise<Map<string, string[]>> {
     dialect: otherDialect,
     changedElsewhere: () => false,
     vacuum: async () => undefined,
+    emptyLog: async () => true,
     errorOf: (error: unknown) => new ThresherError('store-failed', String(error)),
     close: () => db.destroy(),
   };

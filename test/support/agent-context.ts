@@ -1,5 +1,6 @@
 import { CredentialBoard } from '../../src/agents/credentials/credential-board.ts';
 import { Connection } from '../../src/agents/observation/connection.ts';
+import { WaitingBoard } from '../../src/agents/sources/waiting-board.ts';
 import { FactoryLimits } from '../../src/agents/submission/factory-limits.ts';
 import { Ledger } from '../../src/agents/ledger/ledger.ts';
 import { type FactoryEvents, factoryEvents } from '../../src/agents/events.ts';
@@ -16,6 +17,7 @@ export class AgentParts implements AsyncDisposable {
   readonly log = recordingLog();
   readonly placement = workerOf(1).placement;
   readonly connection = new Connection(this.placement, this.clock, 60_000);
+  readonly waiting = new WaitingBoard();
   readonly ledger: Ledger;
   readonly events: Events<FactoryEvents>;
   readonly context: AgentContext & { readonly calls: PluginCalls };
@@ -52,6 +54,7 @@ export class AgentParts implements AsyncDisposable {
       events: this.events,
       factoryLimits: new FactoryLimits(undefined, 1, clock),
       credentials: new CredentialBoard(),
+      waiting: this.waiting,
       credentialLifetime: 0,
       pluginTimeout: 60_000,
       giveUp: this.giveUp.signal,

@@ -1,4 +1,4 @@
-import { chmodSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import type { Context, Submitter, Worker } from '../../src/plugins/contracts/index.ts';
@@ -36,6 +36,12 @@ export class HTCondorBackend {
     const environment = Object.entries(condorEnvironment(pool, this.directory));
     this.#environment = new Map(environment.map(([name]) => [name, process.env[name]]));
     for (const [name, value] of environment) process.env[name] = value;
+  }
+
+  /** Makes the user of the pool the owner of `logs`: thresher gives payloads to the owner of `logDir`. */
+  letJobsReadPayloads(): void {
+    mkdirSync(join(this.directory, 'logs'));
+    chownSync(join(this.directory, 'logs'), this.#pool.uid, this.#pool.gid);
   }
 
   /** A daemon's context; what is shared is shared by those with the same one. */

@@ -58,7 +58,7 @@ export class KubernetesBackend {
     const k8s_yaml_file = `${worker.workerId}.yaml`;
     writeFileSync(join(this.directory, k8s_yaml_file), stringify(template));
     const submitter = this.plugin('submitter', { k8s_yaml_file, ...section }, worker.queue);
-    const outcome = (await submitter.submit([worker], AbortSignal.timeout(30_000))).get(worker.workerId);
+    const outcome = (await submitter.submit([worker], AbortSignal.timeout(90_000))).get(worker.workerId);
     if (outcome?.kind !== 'accepted') throw new Error(`not accepted: ${JSON.stringify(outcome)}`);
     return { ...worker, handle: outcome.handle };
   }

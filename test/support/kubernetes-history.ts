@@ -1,4 +1,10 @@
 import type { Job, KubeObject, Namespace } from './kubernetes.ts';
+import { until } from './until.ts';
+
+interface List {
+  readonly metadata: { readonly resourceVersion: string };
+  readonly items: readonly KubeObject[];
+}
 
 interface Event {
   readonly type: string;
@@ -32,32 +38,26 @@ export async function livingPods(space: Namespace): Promise<number> {
 
 /**
  * Everything that was ever made in a namespace since a moment, by the server's own word: also what is gone again, and lived
- * only for a moment. The server looks back a minute and more; a test is over by then.
+ * only for a moment. The server looks back a minute and more; a test that may be longer calls `made` in between.
  */
 export class History {
-  readonly #space: Namespace;
-  readonly #since: readonly [jobs: string, pods: string];
+  readonly #jobs: Additions;
+  readonly #pods: Additions;
 
   /** Begins now. */
   static async begin(space: Namespace): Promise<History> {
-    const version = async (path: string) => {
-      const list = await space.client.request<{ metadata: { resourceVersion: string } }>('GET', path);
-      return list.metadata.resourceVersion;
-    };
-    return new History(space, [await version(space.jobs()), await version(space.core('pods'))]);
+    const [jobs, pods] = await Promise.all([list(space, space.jobs()), list(space, space.core('pods'))]);
+    return new History(space, jobs, pods);
   }
 
-  private constructor(space: Namespace, since: readonly [string, string]) {
-    this.#space = space;
-    this.#since = since;
+  private constructor(space: Namespace, jobs: List, pods: List) {
+    this.#jobs = new Additions(space, space.jobs(), jobs);
+    this.#pods = new Additions(space, space.core('pods'), pods);
   }
 
   /** By worker. Fences do not count. */
   async made(): Promise<ReadonlyMap<number, MadeOf>> {
-    const [jobs, pods] = await Promise.all([
-      this.#added(this.#space.jobs(), this.#since[0]),
-      this.#added(this.#space.core('pods'), this.#since[1]),
-    ]);
+    const [jobs, pods] = await Promise.all([this.#jobs.all(), this.#pods.all()]);
     const made = new Map<number, { jobs: number; pods: number }>();
     const of = (object: KubeObject) => {
       const id = workerIdOf(object);
@@ -74,16 +74,45 @@ export class History {
   async twice(): Promise<[workerId: number, made: MadeOf][]> {
     return [...(await this.made())].filter(([, { jobs, pods }]) => jobs > 1 || pods > 1);
   }
+}
 
-  async #added(path: string, resourceVersion: string): Promise<KubeObject[]> {
-    const query = new URLSearchParams({ watch: '1', timeoutSeconds: '1', resourceVersion });
-    const { text } = await this.#space.client.raw('GET', `${path}?${query.toString()}`);
-    const events = text
-      .split('\n')
-      .filter((line) => line !== '')
-      .map((line) => JSON.parse(line) as Event);
-    const error = events.find(({ type }) => type === 'ERROR');
-    if (error !== undefined) throw new Error(`no history of ${path}: ${JSON.stringify(error)}`);
-    return events.filter(({ type }) => type === 'ADDED').map(({ object }) => object);
+const uidOf = ({ metadata }: KubeObject) => metadata.uid ?? '';
+const list = (space: Namespace, path: string) => space.client.request<List>('GET', path);
+
+/** All objects that were added to a collection, by the events of the server. */
+class Additions {
+  readonly #space: Namespace;
+  readonly #path: string;
+  /** By uid. */
+  readonly #earlier: ReadonlySet<string>;
+  readonly #known = new Map<string, KubeObject>();
+  #version: string;
+
+  constructor(space: Namespace, path: string, { metadata, items }: List) {
+    this.#space = space;
+    this.#path = path;
+    this.#earlier = new Set(items.map(uidOf));
+    this.#version = metadata.resourceVersion;
+  }
+
+  async all(): Promise<readonly KubeObject[]> {
+    const { items } = await list(this.#space, this.#path);
+    // A server that is busy may end a watch before it has told everything.
+    await until(`the server tells of all that is at ${this.#path}`, async () => {
+      await this.#readOn();
+      return items.map(uidOf).every((uid) => this.#earlier.has(uid) || this.#known.has(uid));
+    });
+    return [...this.#known.values()];
+  }
+
+  async #readOn(): Promise<void> {
+    const query = new URLSearchParams({ watch: '1', timeoutSeconds: '1', resourceVersion: this.#version });
+    const { text } = await this.#space.client.raw('GET', `${this.#path}?${query.toString()}`);
+    for (const line of text.split('\n').filter((one) => one !== '')) {
+      const { type, object } = JSON.parse(line) as Event;
+      if (type === 'ERROR') throw new Error(`no history of ${this.#path}: ${line}`);
+      if (type === 'ADDED') this.#known.set(uidOf(object), object);
+      this.#version = object.metadata.resourceVersion ?? this.#version;
+    }
   }
 }

@@ -21,6 +21,7 @@ export const parts = [
   'news',
   'origins',
   'payloads',
+  'requests',
 ] as const;
 export type Queries = Pick<Store, (typeof parts)[number]>;
 
@@ -50,6 +51,7 @@ export async function recordingStore(): Promise<RecordingStore> {
     dialect: sqliteDialect,
     changedElsewhere: () => false,
     vacuum: async () => undefined,
+    emptyLog: async () => true,
     errorOf: (error) => storeError(error, file),
     close: () => db.destroy(),
   };

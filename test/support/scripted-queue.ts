@@ -9,6 +9,7 @@ import type {
   Wanted,
   Worker,
 } from '../../src/plugins/contracts/index.ts';
+import { payloadParts } from '../../src/worker/payload.ts';
 import type { AgentParts } from './agent-context.ts';
 import { configOf, requirements } from './samples.ts';
 
@@ -69,6 +70,7 @@ export class ScriptedQueue {
           },
         },
       ],
+      payload: payloadParts,
       submitter: {
         preflight: (signal) => {
           journal.push('preflight');

@@ -1,7 +1,10 @@
 import type { KnownCredential } from '../../src/agents/credentials/credential-board.ts';
 import { factoryEvents } from '../../src/agents/events.ts';
 import type { LoopHealth } from '../../src/agents/loop.ts';
+import { WaitingBoard, type WaitingCount } from '../../src/agents/sources/waiting-board.ts';
+import type { ServiceHealth } from '../../src/daemon/services/service.ts';
 import { DaemonMetrics } from '../../src/daemon/metrics/daemon-metrics.ts';
+import { OperatorDesk } from '../../src/daemon/requests/operator-desk.ts';
 import type { Served } from '../../src/http/served.ts';
 import type { LogReader } from '../../src/plugins/contracts/index.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
@@ -25,8 +28,15 @@ export class ServedSample implements Served {
   readonly factoryId = 'factory';
   readonly version = '1.2.3';
   readonly store: Store;
+  readonly requests: OperatorDesk;
+  /** The queues whose submitters were woken. */
+  readonly woken: string[] = [];
+  /** Why requests wait, as passes leave it. */
+  readonly board = new WaitingBoard();
   loops: LoopHealth[] = [loopHealth('list here'), loopHealth('submit Q')];
   known: KnownCredential[] = [];
+  at: ServiceHealth[] = [{ name: 'queues', state: 'up', since: 1 }];
+  asked: WaitingCount[] = [];
   ended = false;
   logs: LogReader = {
     async *read() {
@@ -40,6 +50,17 @@ export class ServedSample implements Served {
 
   private constructor(store: Store) {
     this.store = store;
+    this.requests = new OperatorDesk({
+      store: store.requests,
+      clock: this.clock,
+      random: Math.random,
+      reports: () => store.queues.all(),
+      why: (queue, id) => this.board.reasonsOf(queue, 'request', id),
+      wakeSubmitter: (queue) => this.woken.push(queue),
+      failed: (error) => {
+        throw error;
+      },
+    });
     this.metrics.subscribeTo(this.events);
   }
 
@@ -53,6 +74,14 @@ export class ServedSample implements Served {
 
   credentials(): KnownCredential[] {
     return this.known;
+  }
+
+  services(): ServiceHealth[] {
+    return this.at;
+  }
+
+  waiting(): WaitingCount[] {
+    return this.asked;
   }
 
   stopping(): boolean {

@@ -59,6 +59,7 @@ export class Site {
       ...(settings.log && { log: settings.log }),
       ...(settings.pandacon && { pandacon: settings.pandacon }),
       ...(settings.credmanager && { credmanager: settings.credmanager }),
+      ...(settings.sources && { sources: settings.sources }),
     };
     writeFileSync(this.config, stringify(fast));
     writeFileSync(
@@ -249,6 +250,16 @@ export class Site {
     this.#daemons.push(daemon);
     return daemon;
   }
+}
+
+/**
+ * Waits until a daemon has written this. Its output comes through a pipe, so it may be behind the database, and behind each
+ * signal that the daemon gives otherwise.
+ */
+export async function untilSaid(daemon: Pick<RunningDaemon, 'output'>, what: string | RegExp): Promise<void> {
+  const isThere = () =>
+    typeof what === 'string' ? daemon.output().includes(what) : what.test(daemon.output());
+  await until(() => `the daemon says ${String(what)}; it wrote:\n${daemon.output().slice(-4000)}`, isThere);
 }
 
 /** Shell line for pilots whose starts a test counts. */

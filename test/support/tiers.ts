@@ -21,8 +21,9 @@ const promises: readonly string[] = [
   'test/checks/{planted-violations,scripts,units}.test.ts',
   'test/cli/{command-line,completion,db,hang-ups,program,smoke}.test.ts',
   'test/clients/credentials/ccache.test.ts',
-  'test/daemon/{daemon,factory-file,logging,memory}.test.ts',
+  'test/daemon/{daemon,factory-file,logging,memory,sources}.test.ts',
   'test/plugins/credentials/kerberos.test.ts',
+  'test/plugins/documented-source.test.ts',
 ];
 
 /** Each file belongs to the first tier that names it, and all that no tier names are unit tests. */

@@ -9,7 +9,8 @@ export async function until<T>(
   condition: () => Promise<T | undefined | false> | T | undefined | false,
   deadline = 90_000,
 ): Promise<T> {
-  const end = performance.now() + deadline;
+  const begun = performance.now();
+  const end = begun + deadline;
   let last: unknown;
   for (;;) {
     try {
@@ -23,6 +24,7 @@ export async function until<T>(
       const why = last instanceof Error ? `: ${last.message}` : '';
       throw new Error(`waited ${deadline / 1000} s in vain until ${waited}${why}`, { cause: last });
     }
-    await sleep(25);
+    // What takes long is asked for less often: a look at a database or a server takes the time of what is waited for.
+    await sleep(performance.now() - begun < 2000 ? 25 : 50);
   }
 }

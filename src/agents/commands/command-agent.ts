@@ -6,6 +6,7 @@ import { toReason } from '../../worker/errors.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { LiveWorker } from '../ledger/live-table.ts';
 import type { AgentStore } from '../agent-store.ts';
+import type { Emit } from '../events.ts';
 
 type KillFilter = Parameters<Ledger['requestKill']>[0];
 
@@ -35,6 +36,7 @@ export interface CommandParts {
   readonly log: Log;
   readonly ledger: Ledger;
   readonly store: AgentStore;
+  readonly events: Emit;
 }
 
 /** Carries out what operators ask on the command line. */
@@ -59,11 +61,13 @@ export class CommandAgent {
   }
 
   async pass(): Promise<void> {
-    const { store } = this.#parts;
+    const { store, events } = this.#parts;
     // Another process writes here only to leave a command.
     if (!store.changedElsewhere() && !this.#lookAnyway) return;
     this.#lookAnyway = true;
-    for (const open of await store.commands.open()) {
+    const commands = await store.commands.open();
+    events.emit('writtenElsewhere', { commands: commands.length });
+    for (const open of commands) {
       // A sweep waits for backends, some of which may be dead: no other command waits for it.
       if (open.command.kind === 'sweep') this.#sweepBeside(open);
       else await this.#finish(open);

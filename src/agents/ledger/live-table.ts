@@ -31,6 +31,9 @@ export class LiveTable {
   /** Ids of those of which no handle is known: few, and asked for in every pass. */
   readonly #unconfirmed = new Set<number>();
 
+  /** How many submissions of these brought no answer, since the start of this daemon. */
+  readonly #unanswered = new Map<number, number>();
+
   /** Payloads of those that may still be started. */
   readonly #payloads = new Map<number, string>();
 
@@ -63,13 +66,26 @@ export class LiveTable {
 
   /** Follows a change that is in the database; a worker that ended is forgotten. */
   update(workerId: number, status: WorkerStatus, confirmed: boolean): void {
-    if (confirmed || isFinal(status)) this.#unconfirmed.delete(workerId);
+    if (confirmed || isFinal(status)) {
+      this.#unconfirmed.delete(workerId);
+      this.#unanswered.delete(workerId);
+    }
     if (status !== 'pending') this.#payloads.delete(workerId);
     if (isFinal(status)) this.#workers.delete(workerId);
     else {
       const worker = this.#workers.get(workerId);
       if (worker !== undefined) worker.status = status;
     }
+  }
+
+  /** A submission of this worker brought no answer. */
+  noteUnanswered(workerId: number): void {
+    this.#unanswered.set(workerId, this.unanswered(workerId) + 1);
+  }
+
+  /** How many submissions of this worker brought no answer, since the start of this daemon. */
+  unanswered(workerId: number): number {
+    return this.#unanswered.get(workerId) ?? 0;
   }
 
   /** The payload that this worker may still need: only a pending one is ever started. */

@@ -8,7 +8,10 @@ import type { Change } from './ledger.ts';
 /** A worker that the backend has. */
 type Placed = Pick<Extract<SubmitOutcome, { kind: 'accepted' }>, 'handle' | 'computingElement'>;
 
-/** Makes a submission's outcome a change of the worker's row. `status` is the present one: a monitor may be faster. */
+/**
+ * Makes a submission's outcome a change of the worker's row. `status` is the present one: a monitor may be faster.
+ * @param maxAttempts Infinity: no number of refusals ends the worker
+ */
 export function submitChange(
   worker: { readonly workerId: number; readonly attempt: number },
   status: WorkerStatus,
@@ -37,6 +40,8 @@ export function findChange(
   outcome: FindOutcome,
   retry: {
     readonly allowed: boolean;
+    /** The attempts that count. */
+    readonly spent: number;
     readonly maxAttempts: number;
     readonly lastError: WorkerError | undefined;
   },
@@ -49,7 +54,7 @@ export function findChange(
     case 'unknown':
       return { workerId, to: status, source: 'submitter', error: outcome.error };
     case 'absent': {
-      if (retry.allowed && attempt < retry.maxAttempts) return undefined;
+      if (retry.allowed && retry.spent < retry.maxAttempts) return undefined;
       const message = `not on the backend after attempt ${attempt}; nothing of it can start any more`;
       const error = retry.lastError ?? { code: 'never-started', message };
       return { workerId, to: 'missed', source: 'submitter', error, endTime: now };

@@ -1,33 +1,29 @@
-import type { Group } from '../../plugins/contracts/index.ts';
 import type { Allowed } from '../../limits/limiters.ts';
 import type { Reason } from '../../worker/reason.ts';
-
-/** The workers that a demand asks for, before any limit. */
-export interface Wanted {
-  readonly groups: readonly Group[];
-  /** Why the demand asks for no more. */
-  readonly reasons: readonly Reason[];
-}
+import type { Entry } from './entries.ts';
+import type { Wanted } from './source-asker.ts';
 
 /**
  * One submission pass: what it looks at, and when.
  *
  * 1. Settle. Unknown outcomes of earlier passes come before anything new, or their workers would be counted twice or lost.
- * 2. `wanted`: the demand is asked.
+ * 2. `wanted`: the sources are asked. Where none of them wants anything, the pass ends.
  * 3. `first`: the limits are looked at before any call of the backend, so that a full queue costs the backend nothing.
  * 4. The backend's preflight says what would stop a submission, and how much room there is.
  * 5. `final`: the limits are looked at again, right before the intents are recorded. The calls may have taken long: an operator's
  *    word and the workers of other queues count as they are by then. Where queues share a limit, one at a time looks and records.
  * 6. The operator's control is read a last time, between the intents and their submission.
- * 7. `closing`: after the submission the limits say what holds back the next worker.
+ * 7. `closing`: after the submission the limits say what holds back the next worker. Requests that were served wait no more.
  *
  * A pass ends early where a look allows no worker; later looks are then not there.
  */
 export interface Pass {
   readonly wanted: Wanted;
-  readonly first: Allowed;
-  readonly final?: Allowed;
-  readonly closing?: Allowed;
+  readonly first: Allowed<Entry>;
+  readonly final?: Allowed<Entry>;
+  readonly closing?: Allowed<Entry>;
+  /** Origins whose intents the database refused: others could have had their room. */
+  readonly conflicts?: readonly unknown[];
 }
 
 export interface Conclusion {
@@ -42,15 +38,15 @@ export interface Conclusion {
  * @param notes stand beside the reasons
  */
 export function concludePass(
-  { wanted, first, final, closing }: Pass,
+  { wanted, first, final, closing, conflicts = [] }: Pass,
   notes: readonly Reason[],
   rateNextIn: number | undefined,
 ): Conclusion {
-  // After a submission the queue is described as it is now; the demand spoke of it as it was before.
+  // After a submission the queue is described as it is now; its sources spoke of it as it was before.
   const limits = closing?.reasons ?? [...(final?.reasons ?? []), ...first.reasons];
-  const demand = closing === undefined ? wanted.reasons : [];
-  return {
-    reasons: [...limits, ...demand, ...notes],
-    nextIn: limits[0]?.code === 'submission-rate' ? (rateNextIn ?? 0) : undefined,
-  };
+  const asking = closing === undefined ? wanted.reasons : [];
+  const byRate = limits[0]?.code === 'submission-rate' ? (rateNextIn ?? 0) : undefined;
+  // Such requests are left out of the next pass, so that it cannot go on like this.
+  const nextIn = wanted.again || conflicts.length > 0 ? 0 : byRate;
+  return { reasons: [...limits, ...asking, ...wanted.standing, ...notes], nextIn };
 }

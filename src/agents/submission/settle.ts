@@ -2,6 +2,7 @@ import type { FindOutcome } from '../../plugins/contracts/index.ts';
 import type { WorkerRecord } from '../../store/rows.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { Log } from '../../plugins/contracts/index.ts';
+import { isCounted } from '../../worker/counted.ts';
 import type { AgentStore } from '../agent-store.ts';
 import type { Change, Ledger } from '../ledger/ledger.ts';
 import type { LiveWorker } from '../ledger/live-table.ts';
@@ -92,7 +93,10 @@ export class IntentSettler {
       const status = ledger.live.get(record.workerId)?.status ?? record.status;
       const lastError =
         record.errorCode === null ? undefined : { code: record.errorCode, message: record.diagMessage ?? '' };
-      const retry = { allowed: mayRetry, maxAttempts: config.options.maxSubmissionAttempts, lastError };
+      const maxAttempts = config.options.maxSubmissionAttempts;
+      // A named worker is the only one of its origin: neither refusals nor a daemon that stopped too soon use up its attempts.
+      const spent = isCounted(record) ? record.attempt : ledger.live.unanswered(record.workerId);
+      const retry = { allowed: mayRetry, spent, maxAttempts, lastError };
       // While the queue is closed an absent intent waits: it is no failure of its own.
       if (outcome.kind === 'absent' && !mayRetry && current) continue;
       // A worker that a monitor saw and that is gone now is the monitor's to judge.

@@ -1,5 +1,6 @@
 import type { Log, SubmitOutcome } from '../../plugins/contracts/index.ts';
 import type { Clock } from '../../util/clock.ts';
+import { isCounted } from '../../worker/counted.ts';
 import { ThresherError, toReason } from '../../worker/errors.ts';
 import type { WorkerError, WorkerToStart } from '../../worker/worker.ts';
 import type { AgentStore } from '../agent-store.ts';
@@ -38,7 +39,9 @@ export class IntentSender {
   async sendNew(workers: readonly WorkerToStart[]): Promise<void> {
     const control = await this.#parts.store.queues.control(this.#runtime.config.name);
     if (control === undefined) await this.send(workers);
-    else await this.#withdraw(workers, control.mode);
+    else if (control.mode === 'draining') await this.#withdraw(workers, control.mode);
+    // A named worker is the only one that its origin gets: it stays an open intent, which is settled when the queue goes on.
+    else await this.#withdraw(workers.filter(isCounted), control.mode);
   }
 
   /** Sends workers whose intents are committed and that are held. @throws ThresherError `submit-failed` where none was accepted */
@@ -53,17 +56,24 @@ export class IntentSender {
     const changes = workers.map((worker) => {
       const status = ledger.live.get(worker.workerId)?.status ?? 'pending';
       const outcome = outcomes.get(worker.workerId) ?? noOutcome;
-      return submitChange(worker, status, outcome, maxAttempts, clock.now());
+      if (isCounted(worker)) return submitChange(worker, status, outcome, maxAttempts, clock.now());
+      if (outcome.kind === 'unknown') ledger.live.noteUnanswered(worker.workerId);
+      // No other worker can take its place: it waits until the backend takes it.
+      return submitChange(worker, status, outcome, Infinity, clock.now());
     });
     await ledger.change(changes);
     step('submit:after-outcome');
     const accepted = workers.filter((worker) => outcomes.get(worker.workerId)?.kind === 'accepted').length;
     log.info('submitted workers', { queue: config.name, wanted: workers.length, accepted });
-    const error = changes.find((change) => change.error)?.error;
-    this.#limits.answered(workers.length, accepted, error?.message ?? '');
+    const own = new Set(
+      workers.filter((worker) => isOwnFault(worker, outcomes.get(worker.workerId))).map(idOf),
+    );
+    const error = changes.find((change) => change.error && !own.has(change.workerId))?.error;
+    const sent = workers.length - own.size;
+    this.#limits.answered(sent, accepted, error?.message ?? '');
     if (accepted === 0 && error) {
       // Counted as a failure of the pass, so that the next one waits.
-      throw new ThresherError('submit-failed', `none of ${workers.length} was accepted: ${error.message}`);
+      throw new ThresherError('submit-failed', `none of ${sent} was accepted: ${error.message}`);
     }
   }
 
@@ -112,4 +122,16 @@ export class IntentSender {
       return new Map(paths.map((path) => [path, failure]));
     }
   }
+}
+
+/**
+ * Whether a rejection is about a named worker alone, as for its payload or its needs. It tells nothing of the backend, and its origin is spent: a pause would only
+ * delay the other workers of the queue. A counted worker would be made again at once, so its rejection counts as a failure.
+ */
+function isOwnFault(worker: WorkerToStart, outcome: SubmitOutcome | undefined): boolean {
+  return outcome?.kind === 'rejected' && outcome.permanent && !isCounted(worker);
+}
+
+function idOf({ workerId }: WorkerToStart): number {
+  return workerId;
 }

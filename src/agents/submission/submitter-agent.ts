@@ -2,21 +2,32 @@ import { applyLimits, backendLimiter, total } from '../../limits/limiters.ts';
 import type { Preflight } from '../../plugins/contracts/index.ts';
 import { toReason } from '../../worker/errors.ts';
 import type { Reason } from '../../worker/reason.ts';
+import type { Origin } from '../../worker/worker.ts';
 import type { QueueRuntime } from '../queue-runtime.ts';
-import { IntentRecorder, type RecorderParts } from './intend.ts';
+import type { WaitingBoard } from '../sources/waiting-board.ts';
+import { keyOf, withoutOrigins } from './entries.ts';
+import { IntentRecorder, type Recorded, type RecorderParts } from './intend.ts';
 import { type LimitOptions, type LimitParts, QueueLimits } from './limit.ts';
-import { concludePass, type Conclusion, type Pass, type Wanted } from './pass.ts';
+import { concludePass, type Conclusion, type Pass } from './pass.ts';
 import { PreflightLog } from './preflight-log.ts';
 import { IntentSettler, type SettlerParts } from './settle.ts';
+import { type AskerParts, SourceAsker, type Wanted } from './source-asker.ts';
 import { IntentSender, type SenderParts } from './submit.ts';
-import { scaleDemand } from './worker-maker.ts';
+import { type Waiting, whyWaiting } from './why-waiting.ts';
 
 export interface SubmitterOptions extends LimitOptions {
   /** Writes down after each pass why no more were submitted. A failure is one of the pass. */
   report(reasons: readonly Reason[]): Promise<void>;
 }
 
-export type SubmitterParts = LimitParts & SettlerParts & RecorderParts & SenderParts;
+export type SubmitterParts = LimitParts &
+  SettlerParts &
+  AskerParts &
+  RecorderParts &
+  SenderParts & {
+    /** Learns why requests wait. */
+    readonly waiting: WaitingBoard;
+  };
 
 /** Keeps one queue at its number of workers. `pass.ts` says what a pass looks at; each phase has a file of its own. */
 export class SubmitterAgent {
@@ -25,6 +36,7 @@ export class SubmitterAgent {
   readonly #options: SubmitterOptions;
   readonly #limits: QueueLimits;
   readonly #settler: IntentSettler;
+  readonly #asker: SourceAsker;
   readonly #recorder: IntentRecorder;
   readonly #sender: IntentSender;
   readonly #preflight: PreflightLog;
@@ -36,6 +48,7 @@ export class SubmitterAgent {
     this.#limits = new QueueLimits(runtime, parts, options);
     this.#sender = new IntentSender(runtime, parts, this.#limits);
     this.#settler = new IntentSettler(runtime, parts, this.#limits, this.#sender);
+    this.#asker = new SourceAsker(runtime, parts);
     this.#recorder = new IntentRecorder(runtime, parts);
     this.#preflight = new PreflightLog(runtime.config.name, parts.log);
   }
@@ -47,7 +60,9 @@ export class SubmitterAgent {
       await this.#options.report(reasons);
       return nextIn;
     } catch (error) {
-      await this.#options.report([toReason(error)]);
+      const reason = toReason(error);
+      if (this.#runtime.current) this.#parts.waiting.failed(this.#runtime.config.name, reason);
+      await this.#options.report([reason]);
       throw error;
     }
   }
@@ -55,52 +70,49 @@ export class SubmitterAgent {
   async #run(): Promise<Conclusion> {
     const { closed, unknown } = await this.#limits.closed();
     if (unknown === undefined) await this.#settler.settle();
-    if (!this.#runtime.current) {
-      const removed = { code: 'queue-removed', message: 'followed with an earlier configuration' };
-      return { reasons: [removed], nextIn: undefined };
-    }
-    const wanted = await this.#want();
-    // The queue's own state comes first, and no limit says it where nothing is wanted.
-    if (closed !== undefined && total(wanted.groups) === 0)
-      return { reasons: [closed, ...wanted.reasons], nextIn: undefined };
-    const first = applyLimits(wanted.groups, await this.#limits.look(wanted.groups));
+    if (!this.#runtime.current) return { reasons: [onlyFollowed], nextIn: undefined };
+
+    const wanted = await this.#asker.ask();
+    if (wanted.entries.length === 0) return this.#wantNothing(wanted, closed);
+    const first = applyLimits(wanted.entries, await this.#limits.look(wanted.entries));
     if (total(first.groups) === 0) return this.#conclude({ wanted, first });
 
     const preflight = await this.#askBackend();
-    const { final, intents } = await this.#limits.exclusively(async () => {
-      const limits = [...(await this.#limits.lookAgain(wanted.groups)), backendLimiter(preflight)];
+    const { final, recorded } = await this.#limits.exclusively(async () => {
+      const limits = [...(await this.#limits.lookAgain(wanted.entries)), backendLimiter(preflight)];
       const final = applyLimits(first.groups, limits);
-      if (total(final.groups) === 0) return { final, intents: [] };
-      const intents = await this.#recorder.record(final.groups);
-      this.#limits.intentsRecorded(intents.length);
-      return { final, intents };
+      if (total(final.groups) === 0) return { final, recorded: nothing };
+      const recorded = await this.#recorder.record(final.groups);
+      this.#limits.intentsRecorded(recorded.workers.length);
+      return { final, recorded };
     });
-    if (intents.length === 0) return this.#conclude({ wanted, first, final });
+    const served = this.#noteServed(recorded);
+    const { workers: intents, conflicts } = recorded;
+    if (intents.length === 0) return this.#conclude({ wanted, first, final, conflicts }, served);
 
+    // Before the submission: should it fail, these requests are those that wait.
+    this.#noteWaiting(wanted, whyWaiting([first, final]), served);
     await this.#parts.ledger.inFlight.during(intents, () => this.#sender.sendNew(intents));
-    const closing = applyLimits(wanted.groups, await this.#limits.look(wanted.groups));
-    return this.#conclude({ wanted, first, final, closing });
+    const rest = withoutOrigins(wanted.entries, served);
+    const closing = applyLimits(rest, await this.#limits.look(rest));
+    return this.#conclude({ wanted, first, final, closing, conflicts }, served);
   }
 
-  async #want(): Promise<Wanted> {
-    const { config, sources, requirements } = this.#runtime;
-    const { mapType, runMode } = config.options;
-    const queue = { name: config.name, requirements, mapType, runMode };
-    const answers = [];
-    for (const { kind, source, own, options } of sources) {
-      answers.push(
-        await this.#parts.calls.call(`${kind} of ${config.name}`, (signal) =>
-          source.wanted({ ...queue, own, options }, signal),
-        ),
-      );
-    }
-    return {
-      groups: scaleDemand(
-        answers.flatMap(({ groups }) => groups),
-        config.worker,
-      ),
-      reasons: answers.flatMap(({ reasons }) => reasons),
-    };
+  /** The queue's own state comes first in any case. */
+  #wantNothing(wanted: Wanted, closed: Reason | undefined): Conclusion {
+    this.#noteWaiting(wanted, []);
+    const { reasons, standing, again } = wanted;
+    const why = [...reasons, ...standing];
+    const nextIn = again ? 0 : undefined;
+    return { reasons: closed === undefined ? why : [closed, ...why], nextIn };
+  }
+
+  /** @returns the keys of the origins that wait no more */
+  #noteServed({ named, conflicts }: Recorded): ReadonlySet<string> {
+    const byKind = (origins: readonly Origin[]) => Map.groupBy(origins, ({ kind }) => kind);
+    for (const [kind, origins] of byKind(named)) this.#asker.recorded(kind, origins);
+    for (const [kind, origins] of byKind(conflicts)) this.#asker.conflicted(kind, origins);
+    return new Set([...named, ...conflicts].map((origin) => keyOf(origin.kind, origin)));
   }
 
   async #askBackend(): Promise<Preflight> {
@@ -113,9 +125,22 @@ export class SubmitterAgent {
     return preflight;
   }
 
-  #conclude(pass: Pass): Conclusion {
+  #conclude(pass: Pass, served: ReadonlySet<string> = new Set()): Conclusion {
+    const { wanted, first, final, closing } = pass;
+    this.#noteWaiting(wanted, whyWaiting([first, final, closing]), served);
     const connections = [...this.#runtime.connected.values()].map(({ connection }) => connection.note);
     const notes = [...this.#preflight.notes, ...connections.filter((note) => note !== undefined)];
     return concludePass(pass, notes, this.#limits.nextIn);
   }
+
+  /** Writes down for the sources which of their requests wait, and why. */
+  #noteWaiting(wanted: Wanted, why: readonly Waiting[], served: ReadonlySet<string> = new Set()): void {
+    const counts = new Map(wanted.beyond);
+    for (const { kind, requests } of withoutOrigins(wanted.entries, served))
+      if (requests !== undefined) counts.set(kind, (counts.get(kind) ?? 0) + requests.length);
+    this.#parts.waiting.set(this.#runtime.config.name, { why: [...wanted.refused, ...why], counts });
+  }
 }
+
+const onlyFollowed: Reason = { code: 'queue-removed', message: 'followed with an earlier configuration' };
+const nothing: Recorded = { workers: [], named: [], conflicts: [] };

@@ -1,9 +1,9 @@
 import { pilotTypeOfLabel, usualPilotType } from '../../config/queues/pilot-types.ts';
 import { computingSiteOf, coresOf, type QueueConfig, sizesOf } from '../../config/queues/queues.ts';
 import type { WorkerOptions } from '../../config/queues/queue-schema.ts';
-import type { Group, Messenger } from '../../plugins/contracts/index.ts';
+import type { Group, Messenger, Request } from '../../plugins/contracts/index.ts';
 import { workerName } from '../../worker/identity.ts';
-import type { Requirements, Worker } from '../../worker/worker.ts';
+import type { Requirements, WorkerToStart } from '../../worker/worker.ts';
 
 /**
  * The requirements of one worker of a queue without a job: from the queue's options, since there is no CRIC to ask.
@@ -71,13 +71,16 @@ export interface MakeWorker {
   readonly configId: number;
   readonly placement: string;
   readonly originKind: string;
+  /** The request that names it; absent for a worker that is asked for by its number alone. */
+  readonly request?: Request | undefined;
   readonly requirements: Requirements;
   readonly messenger: Messenger | undefined;
 }
 
 /** An intent, with everything in it that the worker will ever need to know of itself. */
-export function makeWorker(workerId: number, make: MakeWorker): Worker {
-  const { config, requirements } = make;
+export function makeWorker(workerId: number, make: MakeWorker): WorkerToStart {
+  const { config, requirements, request } = make;
+  const { groupId, payload } = request ?? {};
   const computingSite = computingSiteOf(config.name);
   const accessPoint = make.messenger?.accessPointOf({
     workerID: workerId,
@@ -92,12 +95,14 @@ export function makeWorker(workerId: number, make: MakeWorker): Worker {
     name: workerName(make.factoryId, workerId),
     queue: config.name,
     computingSite,
-    // No source asked for this very worker, so its id makes its origin unique.
-    origin: { kind: make.originKind, uid: config.name, index: workerId },
+    // A counted worker has no name with its source, so its id makes its origin unique.
+    origin: { kind: make.originKind, ...(request?.origin ?? { uid: config.name, index: workerId }) },
     requirements,
     placement: make.placement,
     configId: make.configId,
     attempt: 1,
+    ...(groupId === undefined ? {} : { groupId }),
+    ...(payload === undefined ? {} : { payload }),
     ...(accessPoint === undefined ? {} : { accessPoint }),
   };
 }

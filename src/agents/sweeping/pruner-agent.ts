@@ -36,7 +36,7 @@ export function retentionAt(
 export interface PrunerParts {
   readonly clock: Clock;
   readonly log: Log;
-  readonly store: Pick<AgentStore, 'retention'>;
+  readonly store: Pick<AgentStore, 'retention' | 'payloads'>;
   readonly progress: Progress;
 }
 
@@ -64,6 +64,8 @@ export class PrunerAgent {
       await nextTurn();
       return !signal.aborted;
     });
+    const wiped = await store.payloads.wipeUnneeded();
+    if (wiped > 0) log.warn('wiped payloads that no worker needed', { payloads: wiped });
     if (prunedAnything(pruned)) {
       log.info('pruned the database', {
         ...pruned.workers,

@@ -55,8 +55,10 @@ export interface LogOptions extends CallOptions {
   readonly container?: string;
   readonly follow?: boolean;
   readonly tailLines?: number;
-  /** ms UTC */
+  /** ms UTC; the server takes whole seconds. */
   readonly sinceTime?: number;
+  /** Each line begins with its time and a space. */
+  readonly timestamps?: boolean;
   /** The log of the container before its restart. */
   readonly previous?: boolean;
   readonly limitBytes?: number;
@@ -217,9 +219,9 @@ export class KubernetesClient {
 
   /** The log of a Pod, as it comes. @param path of its subresource `log` */
   async *logs(path: string, options: LogOptions): AsyncGenerator<string> {
-    const { container, follow, tailLines, sinceTime, previous, limitBytes } = options;
+    const { container, follow, tailLines, sinceTime, timestamps, previous, limitBytes } = options;
     const since = sinceTime === undefined ? undefined : new Date(sinceTime).toISOString();
-    const query = { container, follow, tailLines, sinceTime: since, previous, limitBytes };
+    const query = { container, follow, tailLines, sinceTime: since, timestamps, previous, limitBytes };
     // A character may be cut by the border of two pieces.
     const decoder = new TextDecoder();
     for await (const chunk of await this.#requests.open(request('GET', path, options, query))) {

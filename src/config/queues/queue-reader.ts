@@ -13,6 +13,7 @@ import { doubtfulLabelWeights, doubtfulStatus } from './doubtful-values.ts';
 import { clampLimits } from './limits.ts';
 import { demandOf, lackedParts, whyStanding } from './demand.ts';
 import { findSource, moduleFrom, type SourceModules } from './named-source.ts';
+import { type SourcesOfSettings, withoutSettings } from './sources.ts';
 import { isObject, type JsonObject } from '../../util/json.ts';
 import { type MergedQueue } from './merge.ts';
 import { type OptionEffect, optionEffects, type SectionReader } from './option-effects.ts';
@@ -45,6 +46,8 @@ export interface QueueFileOptions {
   readonly placeOfDefaultDemand?: () => Pick<Problem, 'file' | 'pointer' | 'line'>;
   /** The modules of sources that the settings bring. */
   readonly sourceModules?: SourceModules;
+  /** The sources that the settings name, as far as they are right. */
+  readonly sources?: Pick<SourcesOfSettings, 'sources' | 'refused'>;
   readonly queueList: readonly string[] | undefined;
   /** For `${harvesterID}` in credential managers. */
   readonly harvesterId?: string;
@@ -181,6 +184,7 @@ export class QueueReader {
       }
       return chosen;
     }
+    await this.#judgeSource(definition);
     const config = this.#sourceOptions(definition, section);
     if (config === undefined) return chosen;
     if (submitter !== undefined) {
@@ -189,6 +193,26 @@ export class QueueReader {
       if (lacked.length > 0) this.#problem('/demand', 'payload-unsupported', message);
     }
     return { ...chosen, source: { definition, choice: { module: definition.module, config } } };
+  }
+
+  /** A source with wrong options for the daemon does not run: its queue would wait for ever. */
+  async #judgeSource(definition: SourceDefinition): Promise<void> {
+    const { sources, files } = this.#options;
+    const { name } = definition;
+    const refused = sources?.refused.get(name);
+    const { name: queue } = this.#queue;
+    if (refused !== undefined) {
+      const message = `demand is ${name}, which does not run: ${refused.message}`;
+      this.#problems.push({ ...refused, message, queue });
+      return;
+    }
+    if (sources?.sources.some((one) => one.definition.name === name) === true) return;
+    for (const problem of await withoutSettings(definition, this.#configDir, files)) {
+      const { code, severity = 'error', file, line = 0, pointer } = problem;
+      const message = `demand is ${name}: ${problem.message}`;
+      if (file === undefined) this.#problem('/demand', code, message, severity);
+      else this.#problems.push({ file, pointer, line, severity, code, message, queue });
+    }
   }
 
   /** The options of the section `demand`, checked. Undefined where they are wrong. */

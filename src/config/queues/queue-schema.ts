@@ -35,7 +35,7 @@ export const QueueOptions = Type.Object({
       ],
       {
         description:
-          "The source that asks for workers: its name, or a section with `name`, its options, and `module` for a third party's. Default: the daemon's `submitter.defaultDemand`.",
+          "The source that asks for workers: its name, or a section with `name`, its options, and `module` for a third party's. Default: the daemon's `submitter.defaultDemand`; without it, the default of the queue's backend, as the chapter on sources says.",
       },
     ),
   ),
@@ -95,7 +95,8 @@ export const QueueOptions = Type.Object({
     default: 3,
     minimum: 1,
     maximum: Number.MAX_SAFE_INTEGER,
-    description: 'Number of attempts to submit one worker.',
+    description:
+      'Number of attempts to submit one worker. For a worker that a source named, only attempts without an answer of the backend count: thresher tries it again after each refusal that may pass.',
   }),
 });
 export type QueueOptions = Static<typeof QueueOptions>;

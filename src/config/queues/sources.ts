@@ -1,5 +1,5 @@
 import { dirname } from 'node:path';
-import type { SourceDefinition } from '../../plugins/contracts/index.ts';
+import type { CheckContext, DefinitionProblem, SourceDefinition } from '../../plugins/contracts/index.ts';
 import { isObject, type JsonObject } from '../../util/json.ts';
 import { type Problem, toPointer } from '../../util/located.ts';
 import { whatIsMeant } from '../../util/nearest.ts';
@@ -22,6 +22,8 @@ export interface SourcesOfSettings {
   readonly sources: readonly ConfiguredSource[];
   /** A source with an error is not run; the others are. */
   readonly problems: readonly Problem[];
+  /** By name, the first error of each source that is not run. */
+  readonly refused: ReadonlyMap<string, Problem>;
 }
 
 type Named = Pick<LoadedSettings, 'file' | 'values'>;
@@ -45,16 +47,21 @@ export async function sourcesOf(
   const modules = sourceModulesOf(settings);
   const sources: ConfiguredSource[] = [];
   const problems: Problem[] = [];
+  const refused = new Map<string, Problem>();
   for (const [name, written] of Object.entries(settings.values.sources)) {
     const options = Object.fromEntries(Object.entries(written).filter(([key]) => key !== 'module'));
     const at = toPointer(['sources', name]);
+    const report = (problem: Problem) => {
+      problems.push(problem);
+      if (problem.severity === 'error' && !refused.has(name)) refused.set(name, problem);
+    };
     const wrong = (
       pointer: string,
       code: Problem['code'],
       message: string,
       severity: Problem['severity'],
     ) => {
-      problems.push({ ...settings.placeOf(`${at}${pointer}`), severity, code, message });
+      report({ ...settings.placeOf(`${at}${pointer}`), severity, code, message });
     };
     const found = findSource({ name, module: modules.get(name) }, `sources.${name}`, catalogue, modules);
     const { definition } = found;
@@ -75,16 +82,33 @@ export async function sourcesOf(
       for (const { pointer, message } of checked.problems) wrong(pointer, 'wrong-type', message, 'error');
       continue;
     }
-    const context = { queue: '', stateDir: '', configDir, files };
-    let isUsable = Object.keys(options).every((option) => Object.hasOwn(own, option));
-    for (const problem of await definition.check(checked.value, context)) {
+    for (const problem of await definition.check(checked.value, ofNoQueue(configDir, files))) {
       const { pointer, code, message, severity = 'error', file, line = 0 } = problem;
-      if (severity === 'error') isUsable = false;
       if (file === undefined) wrong(pointer, code, message, severity);
-      else problems.push({ file, pointer, line, severity, code, message });
+      else report({ file, pointer, line, severity, code, message });
     }
     const config = isObject(checked.value) ? checked.value : {};
-    if (isUsable) sources.push({ definition, config, configDir });
+    if (!refused.has(name)) sources.push({ definition, config, configDir });
   }
-  return { sources, problems };
+  return { sources, problems, refused };
+}
+
+/** Mistakes of a source that the settings do not name, so that it runs with the defaults of its options. */
+export async function withoutSettings(
+  definition: SourceDefinition,
+  configDir: string,
+  files: OperatorFiles,
+): Promise<readonly DefinitionProblem[]> {
+  const checked = check(definition.config, {});
+  const remedy = `write its options into sources.${definition.name} of the settings`;
+  const problems: readonly DefinitionProblem[] = checked.ok
+    ? await definition.check(checked.value, ofNoQueue(configDir, files))
+    : checked.problems.map(({ message }) => ({ pointer: '', code: 'wrong-type', message }));
+  return problems.map((problem) =>
+    problem.file === undefined ? { ...problem, message: `${remedy}: ${problem.message}` } : problem,
+  );
+}
+
+function ofNoQueue(configDir: string, files: OperatorFiles): CheckContext {
+  return { queue: '', stateDir: '', configDir, files };
 }

@@ -5,6 +5,7 @@ export interface SettingSchema {
   readonly type?: string;
   readonly additionalProperties?: boolean;
   readonly properties?: Readonly<Record<string, SettingSchema>>;
+  readonly patternProperties?: object;
 }
 
 /** The schema of one section; undefined where thresher has no such section. */

@@ -229,6 +229,19 @@ export const Settings = Type.Object(
           description:
             'Hours that the database keeps ended workers at least, whatever the four above say: throttlers look back this far.',
         }),
+        keepNews: Type.Number({
+          default: 168,
+          minimum: 1,
+          maximum: mostHours,
+          description:
+            'Hours that the database keeps news of workers for a source that does not take them. Longer ones are dropped.',
+        }),
+        mostNews: Type.Integer({
+          default: 1_000_000,
+          minimum: 1000,
+          maximum: 100_000_000,
+          description: 'How many news wait for one source at most. The oldest of more are dropped.',
+        }),
         pruneInterval: seconds(
           3600,
           'Seconds between deletions from the database of workers whose traces are removed',
@@ -258,7 +271,14 @@ export const Settings = Type.Object(
           Type.String({
             minLength: 1,
             description:
-              'File with the token that every request must carry: `Authorization: Bearer`, or as the password in a browser.',
+              'File with the token that every request must carry: `Authorization: Bearer`, or as the password in a browser. It only reads.',
+          }),
+        ),
+        writeTokenFile: Type.Optional(
+          Type.String({
+            minLength: 1,
+            description:
+              'File with another token, which asks for workers over HTTP, takes requests back, and reads. Its holders run programs on every queue. Default: HTTP only reads.',
           }),
         ),
       },

@@ -19,6 +19,7 @@ export interface LoadedSettings {
   readonly queueFile: string;
   readonly logFile?: string;
   readonly tokenFile?: string;
+  readonly writeTokenFile?: string;
   /** The position of a setting, by its JSON pointer; for a missing one, the position at which it would stand. */
   readonly placeOf: (pointer: string) => Place;
 }
@@ -76,6 +77,9 @@ export function readSettings(
     queueFile: queueFile.file,
     ...(values.log.file !== undefined && { logFile: resolve(base, values.log.file) }),
     ...(values.http.tokenFile !== undefined && { tokenFile: resolve(base, values.http.tokenFile) }),
+    ...(values.http.writeTokenFile !== undefined && {
+      writeTokenFile: resolve(base, values.http.writeTokenFile),
+    }),
     placeOf: (pointer: string) => placeOf(located, pointer),
   };
   const { problem } = queueFile;

@@ -2,11 +2,14 @@ import { statSync } from 'node:fs';
 import { judgeOne, type KnownCredential } from '../../agents/credentials/credential-board.ts';
 import type { LoopHealth } from '../../agents/loop.ts';
 import type { FactoryEvents, PassEnded, Subscribe, WorkerChanged } from '../../agents/events.ts';
+import type { WaitingCount } from '../../agents/sources/waiting-board.ts';
+import type { NewsBacklog } from '../../store/news.ts';
 import type { QueueReport } from '../../store/queues.ts';
 import type { AliveCount } from '../../store/figures.ts';
 import type { Store } from '../../store/store.ts';
 import type { Clock } from '../../util/clock.ts';
 import { finalStatuses, isFinal, workerStatuses } from '../../worker/status.ts';
+import type { ServiceHealth } from '../services/service.ts';
 import { type Families, makeFamilies } from './metric-families.ts';
 import { codeLabels, type LoopLabels, loopLabels } from './metric-labels.ts';
 import { processMetrics } from './process-metrics.ts';
@@ -18,6 +21,8 @@ export interface MetricSources {
   readonly version: string;
   readonly health: readonly LoopHealth[];
   readonly credentials: readonly KnownCredential[];
+  readonly services: readonly ServiceHealth[];
+  readonly waiting: readonly WaitingCount[];
 }
 
 const outcomes = ['accepted', 'rejected', 'unknown'] as const;
@@ -94,12 +99,14 @@ export class DaemonMetrics {
   }
 
   /** Everything, as Prometheus reads it. @throws ThresherError when the database cannot be read. */
-  async text({ store, factoryId, version, health, credentials }: MetricSources): Promise<string> {
-    const [reports, alive, atElements, orphans] = await Promise.all([
+  async text(sources: MetricSources): Promise<string> {
+    const { store, factoryId, version, health, credentials, services, waiting } = sources;
+    const [reports, alive, atElements, orphans, backlog] = await Promise.all([
       store.queues.all(),
       store.figures.alive(),
       store.figures.aliveAtElements(),
       store.figures.orphans(),
+      store.news.backlog(),
     ]);
     const { info, databaseBytes, registry, workersAtElements } = this.#families;
     info.reset();
@@ -112,6 +119,7 @@ export class DaemonMetrics {
       workersAtElements.set({ queue, ce: computingElement, status }, workers);
     this.#fillLoops(health);
     this.#fillCredentials(credentials);
+    this.#fillServices(services, waiting, backlog);
     return `${await registry.metrics()}\n${await processMetrics().metrics()}`;
   }
 
@@ -162,6 +170,19 @@ export class DaemonMetrics {
     }
   }
 
+  /** A source whose news are all taken has no backlog, and a queue without waiting requests no number of them. */
+  #fillServices(
+    services: readonly ServiceHealth[],
+    waiting: readonly WaitingCount[],
+    backlog: readonly NewsBacklog[],
+  ): void {
+    const { serviceUp, requestsWaiting, newsBacklog } = this.#families;
+    for (const family of [serviceUp, requestsWaiting, newsBacklog]) family.reset();
+    for (const { name: service, state } of services) serviceUp.set({ service }, state === 'up' ? 1 : 0);
+    for (const { queue, source, requests } of waiting) requestsWaiting.set({ queue, source }, requests);
+    for (const { kind: source, count } of backlog) newsBacklog.set({ source }, count);
+  }
+
   #fillLoops(health: readonly LoopHealth[]): void {
     const { age, stuck, duration, loopFailures } = this.#families;
     age.reset();
@@ -182,8 +203,8 @@ export class DaemonMetrics {
     }
     for (const { labels, ...one } of worst.values()) {
       stuck.set({ ...labels }, one.stuck);
-      // A monitor's pass ends only when it fails.
-      if (labels.kind !== 'monitor') age.set({ ...labels }, one.age);
+      // A monitor's pass ends only when it fails, and news come when there are any.
+      if (labels.kind !== 'monitor' && labels.kind !== 'news') age.set({ ...labels }, one.age);
     }
     const running = new Set(health.map(({ name }) => name));
     for (const [name, labels] of this.#loops) {

@@ -88,6 +88,18 @@ export function makeFamilies() {
       'credential',
       'manager',
     ),
+    serviceUp: gauge('thresher_service_up', '1 while a service of the daemon does its work.', 'service'),
+    requestsWaiting: gauge(
+      'thresher_requests_waiting',
+      'Workers that a source asked for by name and that were not submitted yet.',
+      'queue',
+      'source',
+    ),
+    newsBacklog: gauge(
+      'thresher_news_backlog',
+      'Changes of workers that a source did not take yet.',
+      'source',
+    ),
     orphans: gauge('thresher_orphans', 'Objects with our mark that belong to no worker.'),
     databaseBytes: gauge('thresher_database_bytes', 'Size of the database with its write-ahead log.'),
   };

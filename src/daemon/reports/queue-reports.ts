@@ -82,6 +82,12 @@ export class QueueReports {
     await this.#write({ queue, queueStatus: state, limits: {}, reasons: [{ code, message }] });
   }
 
+  /** The reasons of the last report; undefined where none was written since the start. */
+  reasonsOf(queue: string): readonly Reason[] | undefined {
+    const written = this.#written.get(queue);
+    return written === undefined ? undefined : (JSON.parse(written) as QueueReport).reasons;
+  }
+
   /** Written only when it changed: an idle queue writes nothing. */
   async #write(report: Omit<QueueReport, 'control' | 'reportTime'>): Promise<void> {
     const text = JSON.stringify(report);

@@ -1,57 +1,32 @@
-import { readFileSync } from 'node:fs';
 import type { Log } from '../../plugins/contracts/index.ts';
-import { writeFileAtomically } from '../../util/files.ts';
-import { messageOf } from '../../worker/errors.ts';
 import type { StateDir } from '../state-dir.ts';
+import { readStateFile, StateFile } from '../state-file.ts';
 import { type ServiceHealth, serviceStates } from './service.ts';
 
-/**
- * Writes the states of the services into the state directory, where `thresher status` reads them beside the daemon, also after its
- * end. Written only when a state changes; writes that come faster than the disk become one.
- */
+/** Writes the states of the services into the state directory, for `thresher status`. */
 export class ServiceFile {
-  readonly #path: string;
-  readonly #log: Log;
-  #next: readonly ServiceHealth[] | undefined;
-  #writing: Promise<void> | undefined;
+  readonly #file: StateFile;
 
   constructor(dir: StateDir, log: Log) {
-    this.#path = dir.services;
-    this.#log = log;
-  }
-
-  write(services: readonly ServiceHealth[]): void {
-    this.#next = services;
-    this.#writing ??= this.#writeAll().finally(() => {
-      this.#writing = undefined;
+    this.#file = new StateFile(dir.services, {
+      failure: 'the states of the services could not be written',
+      log,
     });
   }
 
-  /** Everything that was to be written is written, or has failed. */
-  async written(): Promise<void> {
-    await this.#writing;
+  write(services: readonly ServiceHealth[]): void {
+    this.#file.write(() => services);
   }
 
-  async #writeAll(): Promise<void> {
-    for (let next = this.#next; next !== undefined; next = this.#next) {
-      this.#next = undefined;
-      try {
-        await writeFileAtomically(this.#path, `${JSON.stringify(next)}\n`);
-      } catch (error) {
-        this.#log.warn('the states of the services could not be written', { error: messageOf(error) });
-      }
-    }
+  /** Everything that was to be written is written, or has failed. */
+  written(): Promise<void> {
+    return this.#file.stop();
   }
 }
 
-/** The services as the daemon wrote them down last; empty where it never did, or where the file is damaged. */
+/** The services as the daemon wrote them down last. */
 export function readServices(dir: StateDir): readonly ServiceHealth[] {
-  try {
-    const written: unknown = JSON.parse(readFileSync(dir.services, 'utf8'));
-    return Array.isArray(written) ? written.filter(isHealth) : [];
-  } catch {
-    return [];
-  }
+  return readStateFile(dir.services).filter(isHealth);
 }
 
 function isHealth(value: unknown): value is ServiceHealth {

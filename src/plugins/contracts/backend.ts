@@ -1,5 +1,6 @@
 import type { Static, TSchema } from 'typebox';
 import type { PayloadPart } from '../../worker/payload.ts';
+import { problemsOf } from './checks.ts';
 import type { Context, Host } from './context.ts';
 import type {
   BackendKind,
@@ -184,7 +185,8 @@ export function defineBackend<
         payload: section.payload ?? [],
         config: section.config,
         connections: (config, context) => section.connections(config as Static<Config>, context),
-        check: async (config, context) => (await section.check?.(config as Static<Config>, context)) ?? [],
+        check: (config, context) =>
+          problemsOf(`${name}${titles[kind]}`, () => section.check?.(config as Static<Config>, context)),
         withFiles: async (config, context) =>
           (await section.withFiles?.(config as Static<Config>, context)) ?? config,
       },

@@ -1,5 +1,6 @@
 import type { Static, TSchema } from 'typebox';
 import type { PayloadPart } from '../../worker/payload.ts';
+import { problemsOf } from './checks.ts';
 import type { Context } from './context.ts';
 import type { CredentialManager, WriteTarget } from './credential-manager.ts';
 import type { DefinitionProblem } from './definition-problem.ts';
@@ -100,7 +101,8 @@ export function definePlugin<Kind extends keyof PluginOf, Config extends TSchema
     payload: [],
     config: definition.config,
     connections: () => [],
-    check: async (config, context) => (await definition.check?.(config as Static<Config>, context)) ?? [],
+    check: (config, context) =>
+      problemsOf(definition.name, () => definition.check?.(config as Static<Config>, context)),
     withFiles: async (config) => config,
     targets: async (config, context) => (await definition.targets?.(config as Static<Config>, context)) ?? [],
     create: (config, context) => definition.create(config as Static<Config>, context),

@@ -2,8 +2,10 @@ import type { Static, TSchema } from 'typebox';
 import type { Payload, PayloadPart } from '../../worker/payload.ts';
 import type { Reason } from '../../worker/reason.ts';
 import type { OriginFilter, OriginKey, WorkerNews } from '../../worker/news.ts';
-import type { OperatorRequest } from '../../worker/operator-request.ts';
+import type { OperatorRequest, WithdrawnRequest } from '../../worker/operator-request.ts';
 import type { Requirements } from '../../worker/worker.ts';
+import { messageOf } from '../../worker/errors.ts';
+import { problemsOf } from './checks.ts';
 import type { CheckContext, SectionDefinition } from './definition.ts';
 import type { DefinitionProblem } from './definition-problem.ts';
 import type { Host } from './context.ts';
@@ -82,8 +84,8 @@ export interface Source<QueueOptions = unknown> {
   wanted(queue: SourceQueue<QueueOptions>, signal: AbortSignal): Promise<Wanted>;
   /**
    * Takes changes of its workers: each at least once, in order, also after a crash. Those of one call count as taken when the
-   * promise is fulfilled; after a rejection or a time-out the same come again. A source keeps what it must know for longer than
-   * workers are kept where its own truth is.
+   * promise is fulfilled; after a rejection or a time-out the same come again, half as many at a time. A source keeps what it
+   * must know for longer than workers are kept where its own truth is.
    */
   told?(news: readonly WorkerNews[], signal: AbortSignal): Promise<void>;
   /**
@@ -99,13 +101,18 @@ export interface OperatorRequests {
   open(queue: string): Promise<readonly OperatorRequest[]>;
   /** All workers of these requests have rows, so that nothing is to be asked for any more. */
   served(ids: readonly string[]): Promise<void>;
+  /** Waits for requests that their operators took back; none once `signal` aborts. The same come again until they are `ended`. */
+  withdrawn(signal: AbortSignal): Promise<readonly WithdrawnRequest[]>;
+  /** The origins of these are ended (`Desk.end`). */
+  ended(ids: readonly string[]): Promise<void>;
 }
 
 /** Services of the daemon for a source. */
 export interface SourceHost extends Host {
   /** `kind` of the origins of its workers. */
   readonly kind: string;
-  readonly requests: OperatorRequests;
+  /** For sources of thresher alone: requests of operators may hold secret files. */
+  readonly requests?: OperatorRequests;
   /** Relative paths in its options count from here. Absolute. */
   readonly configDir: string;
 }
@@ -115,6 +122,8 @@ export interface SourceInput<Config extends TSchema, QueueConfig extends TSchema
   /** Its name in `demand` of a queue and in `sources` of the settings, and the `kind` of its origins. */
   readonly name: string;
   readonly module: string;
+  /** Its task, in a sentence or two for operators: docs/configuration.md has those of thresher's sources. */
+  readonly description?: string;
   /** Options in `sources.NAME` of the settings: one set for the daemon. */
   readonly config: Config;
   /** Options in the `demand` section of a queue. */
@@ -139,6 +148,7 @@ export interface SourceInput<Config extends TSchema, QueueConfig extends TSchema
 /** A source whose types are forgotten, as the registry keeps it. */
 export interface SourceDefinition extends SectionDefinition {
   readonly kind: 'source';
+  readonly description: string;
   readonly queueConfig: TSchema;
   readonly everyQueue: boolean;
   readonly usual: boolean;
@@ -150,7 +160,7 @@ export interface SourceDefinition extends SectionDefinition {
 export const builtInSources = 'thresher/sources';
 
 /** Loads no library, as `Type.Object({})` would. */
-const noOptions: TSchema = { type: 'object', properties: {} };
+export const noOptions: TSchema = { type: 'object', properties: {} };
 
 /** A name becomes a part of marks: of labels, attributes and environments. */
 const namePattern = /^[a-z][a-z0-9-]{0,49}$/;
@@ -159,7 +169,8 @@ const namePattern = /^[a-z][a-z0-9-]{0,49}$/;
 export function defineSource<Config extends TSchema, QueueConfig extends TSchema = TSchema>(
   input: SourceInput<Config, QueueConfig>,
 ): SourceDefinition {
-  const { name, module, config, queueConfig, everyQueue = false, usual = false, payload = [] } = input;
+  const { name, module, description = '', config, queueConfig, payload = [] } = input;
+  const { everyQueue = false, usual = false } = input;
   if (!namePattern.test(name))
     throw new TypeError(
       `the source ${JSON.stringify(name)} needs a name that matches ${String(namePattern)}`,
@@ -168,6 +179,7 @@ export function defineSource<Config extends TSchema, QueueConfig extends TSchema
     kind: 'source',
     name,
     module,
+    description,
     aliases: [],
     defaultDemand: undefined,
     payload,
@@ -176,9 +188,26 @@ export function defineSource<Config extends TSchema, QueueConfig extends TSchema
     everyQueue,
     usual,
     connections: () => [],
-    check: async (options, context) => (await input.check?.(options as Static<Config>, context)) ?? [],
+    check: (options, context) => problemsOf(name, () => input.check?.(options as Static<Config>, context)),
     withFiles: async (options) => options,
-    stands: (queue) => input.stands?.({ ...queue, options: queue.options as Static<QueueConfig> }) ?? [],
-    create: (options, host) => input.create(options as Static<Config>, host),
+    stands: (queue) => {
+      try {
+        return input.stands?.({ ...queue, options: queue.options as Static<QueueConfig> }) ?? [];
+      } catch (error) {
+        const message = `the source ${name} cannot say whether it asks for workers: ${messageOf(error)}`;
+        return [{ code: 'plugin-failed', message }];
+      }
+    },
+    create: (options, host) => {
+      const source = input.create(options as Static<Config>, host);
+      if (!isSource(source))
+        throw new TypeError('its create() must return an object with a function wanted()');
+      return source;
+    },
   };
+}
+
+/** A module in plain JavaScript may return anything. */
+function isSource(made: unknown): made is Source {
+  return typeof (made as Partial<Source> | null | undefined)?.wanted === 'function';
 }

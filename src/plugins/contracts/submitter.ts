@@ -1,5 +1,6 @@
 import type { DefinitionProblem } from './definition-problem.ts';
 import type { Reason } from '../../worker/reason.ts';
+import type { PayloadPart } from '../../worker/payload.ts';
 import type { Rendered } from './rendered.ts';
 import type { Handle, Worker, WorkerError, WorkerToStart } from '../../worker/worker.ts';
 
@@ -42,8 +43,13 @@ export interface Submitter {
    * Which of its placements each of so many new workers gets, in order, before their intents are written. Absent: one
    * after the other.
    * @param open those that can be reached now
+   * @param groupIds `Worker.groupId` of each, in order; absent where no worker has one
    */
-  place?(count: number, open: readonly string[]): readonly string[];
+  place?(
+    count: number,
+    open: readonly string[],
+    groupIds?: readonly (string | undefined)[],
+  ): readonly string[];
 
   /** One outcome per worker, by worker id. A missing one counts as unknown. */
   submit(workers: readonly WorkerToStart[], signal: AbortSignal): Promise<ReadonlyMap<number, SubmitOutcome>>;
@@ -64,8 +70,15 @@ export interface Submitter {
   /**
    * Asks the backend about such a worker, and keeps nothing of it: for `check-config --server`. Places are in the
    * submitter's section. Empty: the backend would take it.
+   * @param given the parts of a payload that the queue's source may give to workers; the worker itself has none
+   * @param beside the parts that other sources may give, such as operators: a right that these alone need is a notice
    */
-  rehearse?(worker: WorkerToStart, signal: AbortSignal): Promise<readonly DefinitionProblem[]>;
+  rehearse?(
+    worker: WorkerToStart,
+    signal: AbortSignal,
+    given?: readonly PayloadPart[],
+    beside?: readonly PayloadPart[],
+  ): Promise<readonly DefinitionProblem[]>;
 
   /**
    * The worker as `submit` would send it, made by the same code; nothing is asked, written or sent. For

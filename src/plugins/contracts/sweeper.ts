@@ -27,6 +27,9 @@ export interface Found {
     readonly requirements: Requirements;
     readonly attempt: number;
     readonly accessPoint?: string;
+    readonly groupId?: string;
+    /** The worker has a payload: a row that is made of this is not tried again without it. */
+    readonly payloadId?: string;
   };
   /** Why its mark does not name a worker. */
   readonly damage?: string;

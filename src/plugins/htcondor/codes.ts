@@ -28,7 +28,8 @@ export const htcondorWorkerErrors = {
     remedy: 'Change the template as the message says. thresher does not try the worker again.',
   },
   'htcondor-payload-unwritten': {
-    meaning: 'thresher cannot write the payload of a worker into the state directory, where its job reads it.',
+    meaning:
+      'thresher cannot write the payload of a worker into the state directory, where its job reads it.',
     remedy: 'See the message; mostly a full disk or missing permissions below `htcondor/payloads`.',
   },
   'htcondor-held-limit': {

@@ -12,7 +12,7 @@ import type { HTCondorSchedd } from './schedd.ts';
 import { HTCondorLogs } from './logs.ts';
 import { byId, followed, inQueue, isHalf, jobOfWorker, lookUp, portions, wasNeverWhole } from './look-up.ts';
 import { type Job, jobOf } from './marks.ts';
-import type { Attempt } from './payload/bundles.ts';
+import { bundledBefore, dropLeftOver } from './payload/left-over.ts';
 import { type HTCondorDaemon, HTCondorMonitorConfig } from './schema.ts';
 import { type JobState, stateOf } from './state/job-state.ts';
 
@@ -131,12 +131,11 @@ export class HTCondorMonitor implements Monitor {
   }
 
   async #look(sink: ObservationSink, signal: AbortSignal): Promise<void> {
-    const { schedd } = this.#parts;
+    const { schedd, daemon } = this.#parts;
     // A job submitted before the question may have left the queue by the answer.
     const fresh = new Map(schedd.fresh);
     const { living } = schedd.jobs;
-    // Those of a submission that is under way may have no job yet.
-    const bundled = await this.#bundled();
+    const bundled = await bundledBefore(schedd, daemon.log);
     const queued = await inQueue(schedd, 'true', signal);
     const inQueueNow = new Set(queued.map(({ id }) => jobIdText(id)));
     const before = living && new Map([...fresh, ...living]);
@@ -178,34 +177,8 @@ export class HTCondorMonitor implements Monitor {
     for (const id of fresh.keys()) schedd.fresh.delete(id);
     const gone = left?.map(([id]) => id) ?? [];
     schedd.jobs.see(alive, gone, inQueueNow);
-    await this.#dropBundles(bundled, queued);
+    await dropLeftOver(bundled, queued, schedd, daemon.log);
     sink.complete();
-  }
-
-  /** Attempts with a bundle whose submission has ended: each has its job in the queue, or needs its bundle no more. */
-  async #bundled(): Promise<readonly Attempt[]> {
-    const { schedd, daemon } = this.#parts;
-    try {
-      const found = await schedd.bundles.unsubmitted();
-      if (found.length === 0) return [];
-      const unfinished = await schedd.submits.unfinished(new Set(found.map(({ workerId }) => workerId)));
-      return found.filter(({ workerId }) => !unfinished.has(workerId));
-    } catch (error) {
-      daemon.log.warn('payloads of jobs cannot be listed', { ...toReason(error) });
-      return [];
-    }
-  }
-
-  /** Removes the bundles of workers without a job that may still start: those that ended, and those that a crash left. */
-  async #dropBundles(bundled: readonly Attempt[], queued: readonly Job[]): Promise<void> {
-    if (bundled.length === 0) return;
-    const { schedd, daemon } = this.#parts;
-    const living = new Set(queued.filter(({ ad }) => ad.JobStatus !== 4).map(({ workerId }) => workerId));
-    try {
-      await schedd.bundles.drop(bundled.filter(({ workerId }) => !living.has(workerId)));
-    } catch (error) {
-      daemon.log.warn('payloads of ended jobs cannot be removed', { ...toReason(error) });
-    }
   }
 
   /** A job whose end the log told, though the schedd has forgotten it. */

@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { whereIs } from '../../clients/htcondor/classad.ts';
 import { HTCondorClient } from '../../clients/htcondor/client.ts';
-import type { Host } from '../contracts/context.ts';
+import type { ConnectionHost } from '../contracts/backend.ts';
 import { FileLane } from '../../util/file-lane.ts';
 import { Bundles } from './payload/bundles.ts';
 import { EventLogs } from './following/event-logs.ts';
@@ -23,6 +23,8 @@ export interface QueueLog {
   readonly poolLog: string | undefined;
   readonly spooled: boolean;
 }
+
+type ScheddHost = Pick<ConnectionHost, 'factoryId' | 'stateDir' | 'clock' | 'share'>;
 
 /** State that the submitter, monitor and sweeper of all queues on one schedd share. */
 export class HTCondorSchedd {
@@ -54,16 +56,15 @@ export class HTCondorSchedd {
   /** By queue: how many of its jobs were held when the monitor last looked. */
   held: ReadonlyMap<string, number> = new Map();
 
-  constructor(
-    schedd: Pick<Schedd, 'name' | 'pool'>,
-    { factoryId, stateDir, clock }: Pick<Host, 'factoryId' | 'stateDir' | 'clock'>,
-  ) {
+  constructor(schedd: Pick<Schedd, 'name' | 'pool'>, { factoryId, stateDir, clock, share }: ScheddHost) {
     this.client = new HTCondorClient({ place: schedd, clock, environment: process.env });
     this.submissionHost = submissionHostOf(schedd);
     this.factoryId = factoryId;
     this.mine = whereIs(marks.factory, factoryId);
     const directory = join(stateDir, 'htcondor');
-    this.submits = new Submits(join(directory, 'submits'), clock);
+    // One for all schedds: the first listing ends what an earlier daemon left, and must spare what this one began on another schedd.
+    const submits = join(directory, 'submits');
+    this.submits = share(submits, () => new Submits(submits, clock));
     const name = this.submissionHost.replaceAll(/[^\w.@-]/g, '_');
     this.bundles = new Bundles(join(directory, 'payloads', name));
     const lane = `${everywhere}${this.submissionHost}`;

@@ -1,6 +1,6 @@
 import pMap from 'p-map';
 import type { Reason } from '../../worker/reason.ts';
-import type { Worker } from '../../worker/worker.ts';
+import type { Worker, WorkerToStart } from '../../worker/worker.ts';
 import type { Context } from '../contracts/context.ts';
 import type { DefinitionProblem } from '../contracts/definition-problem.ts';
 import type { FindOutcome, Preflight, SubmitOutcome, Submitter } from '../contracts/submitter.ts';
@@ -10,6 +10,7 @@ import { find } from './submitting/fence.ts';
 import type { HTCondorSchedd } from './schedd.ts';
 import { connectionName } from './where.ts';
 import { cesOf } from './place/ce-list.ts';
+import { keepTogether } from './place/groups.ts';
 import { type Schedd, shareAmong } from './place/schedds.ts';
 import { absolutePaths, credentialOf, missingNow } from './paths.ts';
 import { renderText } from './submitting/render.ts';
@@ -28,7 +29,7 @@ export interface SubmitterParts {
   readonly scheddAt: (connection: string) => HTCondorSchedd;
 }
 
-/** One `condor_submit` for all workers of a batch that go to the same schedd, and there to the same CE. */
+/** One `condor_submit` for all workers of a batch that go to the same schedd, and there to the same CE; each group has its own. */
 export class HTCondorSubmitter implements Submitter {
   readonly #config: HTCondorSubmitterConfig;
   readonly #context: Context;
@@ -71,14 +72,22 @@ export class HTCondorSubmitter implements Submitter {
     return { problems: [...problems.values()] };
   }
 
-  place(count: number, open: readonly string[]): readonly string[] {
+  place(
+    count: number,
+    open: readonly string[],
+    groupIds: readonly (string | undefined)[] = [],
+  ): readonly string[] {
     const { minBulkToRandomizedSchedd } = this.#config;
+    const { random } = this.#context;
     const reached = this.#schedds.filter((schedd) => open.includes(connectionName(schedd)));
-    const shared = shareAmong(reached, count, minBulkToRandomizedSchedd, this.#context.random);
-    return shared.map(connectionName);
+    const shared = shareAmong(reached, count, minBulkToRandomizedSchedd, random);
+    return keepTogether(shared, groupIds, random).map(connectionName);
   }
 
-  async submit(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, SubmitOutcome>> {
+  async submit(
+    workers: readonly WorkerToStart[],
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<number, SubmitOutcome>> {
     const context = this.#context;
     const parts = { config: this.#config, context, tally: this.#tally, texts: this.#texts, signal };
     const places = [...Map.groupBy(workers, ({ placement }) => placement)];
@@ -100,7 +109,7 @@ export class HTCondorSubmitter implements Submitter {
     return outcomes;
   }
 
-  rehearse(worker: Worker, signal: AbortSignal): Promise<readonly DefinitionProblem[]> {
+  rehearse(worker: WorkerToStart, signal: AbortSignal): Promise<readonly DefinitionProblem[]> {
     const schedds = this.#schedds.map((named) => this.#scheddAt(connectionName(named)));
     return rehearse(schedds, worker, (schedd, stage) => this.#texts.texts(schedd, worker, stage), {
       signal,
@@ -108,7 +117,7 @@ export class HTCondorSubmitter implements Submitter {
     });
   }
 
-  render(worker: Worker): Promise<Rendered> {
+  render(worker: WorkerToStart): Promise<Rendered> {
     const { queue } = this.#context;
     const schedd = this.#scheddAt(worker.placement);
     return renderText(this.#texts, this.#config, { schedd, queue }, worker);

@@ -88,6 +88,7 @@ export class HTCondorSweeper implements Sweeper {
 
   async list(signal: AbortSignal): Promise<readonly Found[]> {
     const { schedd, daemon, options } = this.#parts;
+    await schedd.submits.endEarlier(signal);
     const jobs = await inQueue(schedd, 'true', signal, [...followed, marks.identity]);
     const now = daemon.clock.now();
     return jobs

@@ -29,12 +29,20 @@ export async function dryRun(
     if (missing.length > 0)
       return missing.map(({ message }) => ({ pointer: '/k8s_config_file', code: 'server-refused', message }));
     const missed = await rights.missed(signal);
+    const forFiles =
+      needs.files === 'sometimes' ? await rights.missingForFiles(['ConfigMap', 'Secret'], signal) : [];
     const { warnings } = await namespace.client.dryRun(namespace.jobs, job, { signal });
     // The API server must also admit the fence, which takes a worker's place after a crash.
     await namespace.client.dryRun(namespace.jobs, asFence(job, 1), { signal });
     const warned = { severity: 'warning', code: 'server-warned' } as const;
     return [
       ...missed.map(({ message }) => ({ ...warned, pointer: '/k8s_config_file', message })),
+      ...forFiles.map(({ message }) => ({
+        pointer: '/k8s_config_file',
+        severity: 'notice' as const,
+        code: 'server-warned' as const,
+        message: `${message}; without it no worker of this queue gets files, as \`thresher submit --file\` sends them`,
+      })),
       ...warnings.map((message) => ({
         ...placeOf(message, template),
         ...warned,

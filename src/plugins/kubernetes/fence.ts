@@ -10,6 +10,9 @@ import type { ObjectMeta } from './state/types.ts';
 /** Annotation of a fence: up to which attempt nothing of this worker may begin. */
 export const fenceAnnotation = 'thresher/fenced-attempt';
 
+/** Annotation of a Job whose worker has files: the object with them. Without a worker yet, the Job is a fence, too. */
+export const payloadAnnotation = 'thresher/payload';
+
 /** Either alone would do: whatever resumes suspended Jobs (Kueue) still gets no Pod. */
 const noPods = { suspend: true, parallelism: 0 };
 
@@ -61,10 +64,17 @@ export function fencedAttempt(metadata: ObjectMeta | undefined): number | undefi
   return text === undefined ? undefined : Number(text) || 0;
 }
 
+/** Which fence is meant. */
+export interface FenceAt {
+  readonly uid: string;
+  /** Of one that a late request may still make a worker (payload-objects.ts): only this version of it is the fence. */
+  readonly version?: string | undefined;
+}
+
 /** The object under a worker's name. `createdAt` is ms UTC by the cluster's clock, NaN where it does not say. */
 export type Standing =
   | { readonly kind: 'worker'; readonly handle: Handle; readonly createdAt: number }
-  | { readonly kind: 'fence'; readonly attempt: number; readonly uid: string; readonly createdAt: number }
+  | (FenceAt & { readonly kind: 'fence'; readonly attempt: number; readonly createdAt: number })
   | { readonly kind: 'stranger' }
   | { readonly kind: 'nothing' };
 
@@ -94,7 +104,9 @@ function judgeStanding(namespace: K8sNamespace, worker: Named, { metadata }: Kub
   const uid = metadata?.uid ?? '';
   const attempt = fencedAttempt(metadata);
   const createdAt = Date.parse(metadata?.creationTimestamp ?? '');
-  if (attempt !== undefined) return { kind: 'fence', attempt, uid, createdAt };
+  const version =
+    metadata?.annotations?.[payloadAnnotation] === undefined ? undefined : metadata.resourceVersion;
+  if (attempt !== undefined) return { kind: 'fence', attempt, uid, version, createdAt };
   return { kind: 'worker', handle: handleOf(worker.name, uid), createdAt };
 }
 
@@ -129,7 +141,7 @@ export async function fence(
         return undefined;
       case 'fence':
         if (standing.attempt >= worker.attempt) return undefined;
-        await removeFence(namespace, worker.name, standing.uid, signal);
+        await removeFence(namespace, worker.name, standing, signal);
         break;
       case 'nothing':
         break;
@@ -150,11 +162,13 @@ export async function fence(
 export async function removeFence(
   namespace: K8sNamespace,
   name: string,
-  uid: string,
+  { uid, version }: FenceAt,
   signal: AbortSignal,
 ): Promise<void> {
+  const preconditions = version === undefined ? { uid } : { uid, resourceVersion: version };
+  const options = { ...preconditions, signal, propagationPolicy: 'Background' } as const;
   try {
-    await namespace.client.delete(namespace.job(name), { signal, uid, propagationPolicy: 'Background' });
+    await namespace.client.delete(namespace.job(name), options);
   } catch (error) {
     if (!isKubernetesError(error, 'kubernetes-not-found', 'kubernetes-conflict')) throw error;
   }

@@ -1,3 +1,4 @@
+import { payloadParts } from '../../worker/payload.ts';
 import { defineBackend } from '../contracts/backend.ts';
 import type { CheckContext } from '../contracts/definition.ts';
 import { checkMonitor, checkSubmitter, checkWhere } from './check.ts';
@@ -11,6 +12,7 @@ export const kubernetesBackend = defineBackend({
   module: 'thresher/kubernetes',
   submitter: {
     aliases: [['pandaharvester.harvestersubmitter.k8s_submitter', 'K8sSubmitter']],
+    payload: payloadParts,
     config: K8sSubmitterConfig,
     connections,
     check: checkSubmitter,

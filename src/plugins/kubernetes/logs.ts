@@ -7,6 +7,7 @@ import type { K8sNamespace } from './namespace.ts';
 import { pilotAnnotation, workerIdLabel } from './marks.ts';
 import { factsOf, hasBegun } from './state/pod-facts.ts';
 import { keepPod } from './following/records.ts';
+import { LogTimes } from './log-times.ts';
 import type { Pod } from './state/types.ts';
 
 /** The container whose log is read. */
@@ -47,15 +48,14 @@ export class K8sLogs implements LogReader {
     }
     const encoder = new TextEncoder();
     const { follow, tail } = request;
-    const now = () => this.#clock.now() + this.#namespace.client.clockOffset;
-    let sinceTime: number | undefined;
+    const times = new LogTimes();
+    let hasSpoken = false;
     while (!signal.aborted) {
-      let lastAt = sinceTime;
       try {
         const source = await this.#source(workerId, signal);
         if (source === undefined) {
           // It was read to its end before the Pod went.
-          if (sinceTime !== undefined) return;
+          if (hasSpoken) return;
           const message = `worker ${workerId} has no Pod in ${this.#namespace.name}: none was made yet, or its log went with it`;
           throw new ThresherError('no-log', message);
         }
@@ -65,20 +65,21 @@ export class K8sLogs implements LogReader {
         }
         if (!source.waits) {
           const first = tail === undefined ? {} : { tailLines: tail };
-          const from = sinceTime === undefined ? first : { sinceTime };
-          for await (const piece of this.#log(source, { ...from, follow, signal })) {
-            lastAt = now();
-            yield encoder.encode(piece);
+          const from = times.since === undefined ? first : { sinceTime: times.since };
+          times.begin();
+          for await (const piece of this.#log(source, { ...from, follow, timestamps: follow, signal })) {
+            hasSpoken = true;
+            const text = follow ? times.take(piece) : piece;
+            if (text !== '') yield encoder.encode(text);
           }
           // A stream may end before its pilot, by the node's own limit.
           if (!follow || !source.runs) return;
-          sinceTime = now();
+          hasSpoken = true;
         }
       } catch (error) {
         // The API server that it went through is away, or the way to it; what was said since comes with the next stream.
         const mayComeBack = isKubernetesError(error, 'kubernetes-unreachable', 'kubernetes-server-error');
-        if (!follow || !mayComeBack || lastAt === undefined) throw error;
-        sinceTime = lastAt;
+        if (!follow || !mayComeBack || !hasSpoken) throw error;
       }
       await this.#clock.sleep(beginInterval, signal);
     }
@@ -108,6 +109,7 @@ export class K8sLogs implements LogReader {
       readonly follow?: boolean;
       readonly tailLines?: number;
       readonly sinceTime?: number;
+      readonly timestamps?: boolean;
       readonly signal: AbortSignal;
     },
   ): AsyncGenerator<string> {

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { hostname } from 'node:os';
 import type { Reason } from '../../worker/reason.ts';
-import type { Worker } from '../../worker/worker.ts';
+import type { Worker, WorkerToStart } from '../../worker/worker.ts';
 import type { ConnectedQueue } from '../contracts/backend.ts';
 import type { Host } from '../contracts/context.ts';
 import type { ProxySecret } from './proxy-secrets.ts';
@@ -37,7 +37,7 @@ export class QueueTemplate {
     }));
   }
 
-  jobOf(template: KubernetesTemplate, worker: Worker, proxySecret?: ProxySecret): FilledJob {
+  jobOf(template: KubernetesTemplate, worker: WorkerToStart, proxySecret?: ProxySecret): FilledJob {
     const { factoryId, harvesterId, logServer } = this.#daemon;
     return fill(template, worker, {
       factoryId,
@@ -48,6 +48,13 @@ export class QueueTemplate {
       ...(proxySecret && { proxySecret }),
     });
   }
+}
+
+/** Where nothing runs, the values that a template wants of a payload are stood in for: "1" is a label, a number and a quantity. */
+export function withStandIns(worker: WorkerToStart, { payloadKeys }: KubernetesTemplate): WorkerToStart {
+  if (payloadKeys.size === 0) return worker;
+  const standIns = Object.fromEntries([...payloadKeys].map((key) => [key, '1']));
+  return { ...worker, payload: { ...worker.payload, values: { ...standIns, ...worker.payload?.values } } };
 }
 
 /** The Job of a worker of whatever queue, as its submitter would make it; undefined where its template is broken or unknown. */
@@ -72,7 +79,7 @@ async function readJobs(
   const ofQueue = new QueueTemplate(choice, daemon);
   const template = await ofQueue.read();
   if (Array.isArray(template)) return () => undefined;
-  return (worker) => ofQueue.jobOf(template, worker);
+  return (worker) => ofQueue.jobOf(template, withStandIns(worker, template));
 }
 
 export function templateOptions(config: K8sSubmitterConfig) {

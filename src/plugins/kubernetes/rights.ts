@@ -11,7 +11,15 @@ export interface Needs {
   readonly secrets: boolean;
   /** Its pilots start from thresher's own ConfigMap. */
   readonly starter: boolean;
+  /**
+   * Whether its workers may get files, secret ones among them; `sometimes`: from another source than the queue's own. Only a
+   * rehearsal asks: a worker without files needs no right to them.
+   */
+  readonly files?: 'always' | 'sometimes' | 'never';
 }
+
+/** Where the files of a worker go. */
+type FileObject = 'ConfigMap' | 'Secret';
 
 interface Right {
   readonly group: string;
@@ -35,6 +43,13 @@ const starterRights: readonly Right[] = [
   { group: '', resource: 'configmaps', verbs: ['create'] },
   { group: '', resource: 'configmaps', name: starterName, verbs: ['get', 'patch', 'delete'] },
 ];
+
+/** A worker needs these, too, where it has files. thresher changes its Job once, and never reads or lists what holds the files. */
+const beginRight: Right = { group: 'batch', resource: 'jobs', verbs: ['patch'] };
+const fileRights: Readonly<Record<FileObject, Right>> = {
+  ConfigMap: { group: '', resource: 'configmaps', verbs: ['create'] },
+  Secret: { group: '', resource: 'secrets', verbs: ['create'] },
+};
 
 /** A queue works without these, a little worse; `without` says what is lost then. */
 const usefulRights: readonly (Right & { readonly without: string })[] = [
@@ -71,9 +86,16 @@ export class Rights {
   }
 
   /** @throws KubernetesError when the server cannot be asked. */
-  async missing({ secrets, starter }: Needs, signal: AbortSignal): Promise<readonly Reason[]> {
+  async missing({ secrets, starter, files }: Needs, signal: AbortSignal): Promise<readonly Reason[]> {
     const wanted = [...workerRights, ...(secrets ? secretRights : []), ...(starter ? starterRights : [])];
-    return this.#lacking(wanted, signal);
+    const missing = await this.#lacking(wanted, signal);
+    if (files !== 'always') return missing;
+    return [...missing, ...(await this.missingForFiles(['ConfigMap', 'Secret'], signal))];
+  }
+
+  /** Rights that a worker with files lacks, beside those of its queue. @throws KubernetesError when the server cannot be asked. */
+  async missingForFiles(kinds: readonly FileObject[], signal: AbortSignal): Promise<readonly Reason[]> {
+    return this.#lacking([beginRight, ...kinds.map((kind) => fileRights[kind])], signal);
   }
 
   /** Rights that a queue can do without, and what then fails. @throws KubernetesError when the server cannot be asked. */

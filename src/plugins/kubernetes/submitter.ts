@@ -6,22 +6,26 @@ import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
 import { clusterName, secretKeyName } from '../../clients/kubernetes/place.ts';
 import type { KubernetesObject } from '../../clients/kubernetes/objects.ts';
 import type { Reason } from '../../worker/reason.ts';
-import type { Worker, WorkerError } from '../../worker/worker.ts';
+import type { PayloadPart } from '../../worker/payload.ts';
+import type { Worker, WorkerError, WorkerToStart } from '../../worker/worker.ts';
 import type { Context } from '../contracts/context.ts';
 import type { DefinitionProblem } from '../contracts/definition-problem.ts';
+import { payloadNotes, payloadRefusal } from '../contracts/payload-refusal.ts';
 import type { Rendered } from '../contracts/rendered.ts';
 import type { FindOutcome, Preflight, SubmitOutcome, Submitter } from '../contracts/submitter.ts';
 import { dryRun } from './dry-run.ts';
 import { fence, handleOf, removeFence, standingOf } from './fence.ts';
 import { type FilledJob, starterIn } from './template/fill.ts';
 import type { K8sNamespace } from './namespace.ts';
-import { type JobMaker, QueueTemplate } from './queue-template.ts';
+import { type JobMaker, QueueTemplate, withStandIns } from './queue-template.ts';
+import { asPrepared, begin } from './payload-objects.ts';
 import type { PilotsStarter } from './starter/pilots-starter.ts';
 import type { ProxySecret, ProxySecrets } from './proxy-secrets.ts';
 import { renderJob } from './render.ts';
 import type { Needs, Rights } from './rights.ts';
 import { secretAt } from './template/mounted-secret.ts';
 import { type K8sSubmitterConfig, namespaceOf } from './schema.ts';
+import { type PayloadObject, payloadObjectOf } from './template/payload.ts';
 import type { KubernetesTemplate } from './template/template.ts';
 
 export interface SubmitterParts {
@@ -66,7 +70,10 @@ export class K8sSubmitter implements Submitter {
     return { problems };
   }
 
-  async submit(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, SubmitOutcome>> {
+  async submit(
+    workers: readonly WorkerToStart[],
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<number, SubmitOutcome>> {
     const outcomes = new Map<number, SubmitOutcome>();
     const refuseAll = (error: WorkerError) => {
       for (const { workerId } of workers)
@@ -85,11 +92,13 @@ export class K8sSubmitter implements Submitter {
       return refuseAll(toReason(error));
     }
     const { nProcesses } = this.#parts.config;
-    const submitOne = async (worker: Worker) => {
-      outcomes.set(
-        worker.workerId,
-        await this.#submitOne(this.#template.jobOf(template, worker, proxySecret), worker, signal),
-      );
+    const submitOne = async (worker: WorkerToStart) => {
+      const refusal = payloadRefusal(worker, template.payloadKeys);
+      const outcome: SubmitOutcome =
+        refusal === undefined
+          ? await this.#submitOne(this.#template.jobOf(template, worker, proxySecret), worker, signal)
+          : { kind: 'rejected', permanent: true, error: refusal };
+      outcomes.set(worker.workerId, outcome);
     };
     await pMap(workers, submitOne, { concurrency: nProcesses });
     return outcomes;
@@ -127,22 +136,30 @@ export class K8sSubmitter implements Submitter {
     return outcomes;
   }
 
-  async rehearse(worker: Worker, signal: AbortSignal): Promise<readonly DefinitionProblem[]> {
+  async rehearse(
+    worker: WorkerToStart,
+    signal: AbortSignal,
+    given: readonly PayloadPart[] = [],
+    beside: readonly PayloadPart[] = [],
+  ): Promise<readonly DefinitionProblem[]> {
     const template = await this.#template.read();
     // The checks before the rehearsal told the problems of the file.
     if (Array.isArray(template)) return [];
     // The Secret is made with the first worker; the server does not ask for it before its Pod starts.
     const proxySecret = this.#proxyFile() === undefined ? undefined : { name: 'not-made-yet', key: 'proxy' };
-    const job = this.#template.jobOf(template, worker, proxySecret);
+    const job = this.#template.jobOf(template, withStandIns(worker, template), proxySecret);
     const { namespace, rights } = this.#parts;
-    return dryRun({ namespace, rights, needs: this.#needs(template) }, template, job, signal);
+    const files = given.includes('files') ? 'always' : beside.includes('files') ? 'sometimes' : 'never';
+    const needs = { ...this.#needs(template), files } as const;
+    return dryRun({ namespace, rights, needs }, template, job, signal);
   }
 
-  async render(worker: Worker): Promise<Rendered> {
+  async render(worker: WorkerToStart): Promise<Rendered> {
     const { proxies, config, context } = this.#parts;
     const template = await this.#template.read();
     if (!isTemplate(template))
       throw new ThresherError('preflight', template.map(({ message }) => message).join('; '));
+    const notes = payloadNotes(worker, template.payloadKeys);
     const file = this.#proxyFile();
     const secret = file === undefined ? undefined : await proxies.secretOf(context.queue, file);
     return renderJob({
@@ -152,14 +169,23 @@ export class K8sSubmitter implements Submitter {
       kubeconfig: config.k8s_config_file && resolve(context.configDir, config.k8s_config_file),
       proxy: file !== undefined && secret !== undefined ? { file, secret } : undefined,
       starter: this.#needs(template).starter,
+      payload: { object: payloadObjectOf(worker), notes },
     });
   }
 
-  async #submitOne(job: FilledJob, worker: Worker, signal: AbortSignal): Promise<SubmitOutcome> {
-    const { namespace } = this.#parts;
+  async #submitOne(job: FilledJob, worker: WorkerToStart, signal: AbortSignal): Promise<SubmitOutcome> {
+    const { namespace, rights } = this.#parts;
     namespace.refused.delete(worker.workerId);
+    const payload = payloadObjectOf(worker);
     try {
-      return accepted(worker, await this.#create(job, signal));
+      const missing = payload === undefined ? [] : await rights.missingForFiles([payload.kind], signal);
+      const [first] = missing;
+      if (first !== undefined)
+        return this.#refused(worker, {
+          code: first.code,
+          message: missing.map(({ message }) => message).join('; '),
+        });
+      return await this.#create(job, payload, worker, signal);
     } catch (error) {
       if (!isKubernetesError(error, 'kubernetes-already-exists')) return this.#refusal(error, worker);
     }
@@ -177,8 +203,8 @@ export class K8sSubmitter implements Submitter {
             const message = `attempt ${worker.attempt} had been given up before it arrived`;
             return { kind: 'rejected', permanent: false, error: { code: 'k8s-fenced', message } };
           }
-          await removeFence(namespace, worker.name, standing.uid, signal);
-          return accepted(worker, await this.#create(job, signal));
+          await removeFence(namespace, worker.name, standing, signal);
+          return await this.#create(job, payload, worker, signal);
         case 'nothing': {
           const message = `the Job ${worker.name} was there a moment ago, and is gone`;
           return { kind: 'unknown', error: { code: 'kubernetes-not-found', message } };
@@ -190,10 +216,34 @@ export class K8sSubmitter implements Submitter {
     }
   }
 
-  async #create(job: FilledJob, signal: AbortSignal): Promise<string | undefined> {
+  /** @throws what the creation of the Job throws */
+  async #create(
+    job: FilledJob,
+    payload: PayloadObject | undefined,
+    worker: WorkerToStart,
+    signal: AbortSignal,
+  ): Promise<SubmitOutcome> {
     const { namespace } = this.#parts;
     const options = { signal, metadataOnly: true };
-    return (await namespace.client.create<KubernetesObject>(namespace.jobs, job, options)).metadata?.uid;
+    const first = payload === undefined ? job : asPrepared(job, worker.attempt, payload);
+    const created = await namespace.client.create<KubernetesObject>(namespace.jobs, first, options);
+    const uid = created.metadata?.uid;
+    if (payload === undefined) return accepted(worker, uid);
+    const outcome = await begin(namespace, worker, { job, payload, uid: uid ?? '' }, signal);
+    switch (outcome.kind) {
+      case 'begun':
+        return accepted(worker, uid);
+      case 'refused':
+        return this.#refused(worker, outcome.error);
+      case 'unknown':
+        return outcome;
+    }
+  }
+
+  /** The server has nothing of this attempt, and will get nothing. */
+  #refused({ workerId, attempt }: Worker, error: WorkerError): SubmitOutcome {
+    this.#parts.namespace.refused.set(workerId, attempt);
+    return { kind: 'rejected', permanent: false, error };
   }
 
   #refusal(error: unknown, worker: Worker): SubmitOutcome {

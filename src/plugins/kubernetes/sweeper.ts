@@ -97,7 +97,7 @@ export class K8sSweeper implements Sweeper {
       const standing = await standingOf(namespace, worker, signal);
       const kept = keptFor(worker, standing, namespace.now());
       if (kept !== undefined) return kept;
-      if (standing.kind === 'fence') await removeFence(namespace, name, standing.uid, signal);
+      if (standing.kind === 'fence') await removeFence(namespace, name, standing, signal);
       if (standing.kind !== 'worker') return undefined;
       const uid = String(standing.handle.uid);
       if (own === undefined || own === uid) {

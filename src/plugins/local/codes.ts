@@ -25,6 +25,10 @@ export const localWorkerErrors = {
     meaning: 'Another queue took the last free slot of this machine in the same moment.',
     remedy: 'Nothing to do: thresher tries the worker again.',
   },
+  'needs-too-large': {
+    meaning: 'The worker needs more cores than `maxSlots`, or more memory than `maxMemory`, of its queue.',
+    remedy: 'Ask for less by a new request, or raise `maxSlots` or `maxMemory`.',
+  },
   'spawn-failed': {
     meaning: 'thresher could not start the process.',
     remedy: 'See the message: a process limit, missing memory or a missing directory.',

@@ -170,6 +170,11 @@ export class LocalSubmitter implements Submitter {
     if (error !== undefined) return { kind: 'rejected', permanent: true, error };
     const cpu = template.cpu ?? worker.requirements.nCore;
     const memory = template.memory ?? worker.requirements.minRamCount;
+    const { maxSlots, maxMemory } = this.#bounds;
+    if (cpu > maxSlots || memory > maxMemory) {
+      const message = `the worker needs ${cpu} cores and ${memory} MB; maxSlots is ${maxSlots}, and maxMemory ${maxMemory} MB`;
+      return { kind: 'rejected', permanent: true, error: { code: 'needs-too-large', message } };
+    }
     // Between preflight and now another queue may have taken the last slot. Nothing is awaited between look and take.
     const room = this.#room(template, worker.requirements);
     if (room.workers < 1) return rejected('no-free-slot', room.reason.message);
@@ -283,9 +288,13 @@ export class LocalSubmitter implements Submitter {
     }));
   }
 
+  get #bounds(): { readonly maxSlots: number; readonly maxMemory: number } {
+    const { maxSlots = availableParallelism(), maxMemory = Math.floor(totalmem() / 2 ** 20) } = this.#config;
+    return { maxSlots, maxMemory };
+  }
+
   #room(template: LocalTemplate, requirements = this.#context.requirements): NonNullable<Preflight['room']> {
-    const maxSlots = this.#config.maxSlots ?? availableParallelism();
-    const maxMemory = this.#config.maxMemory ?? Math.floor(totalmem() / 2 ** 20);
+    const { maxSlots, maxMemory } = this.#bounds;
     const taken = this.#host.taken();
     const cpu = template.cpu ?? requirements.nCore;
     const memory = template.memory ?? requirements.minRamCount;

@@ -62,8 +62,18 @@ export class LocalSweeper implements Sweeper {
     const now = this.#daemon.clock.now();
     const { workers, damaged } = await scan(this.#host);
     const listed = workers.map(({ marked, state }): Found => {
-      const { workerId, name, queue, computingSite, origin, requirements, attempt, accessPoint } =
-        marked.worker;
+      const {
+        workerId,
+        name,
+        queue,
+        computingSite,
+        origin,
+        requirements,
+        attempt,
+        accessPoint,
+        groupId,
+        payloadId,
+      } = marked.worker;
       return {
         place: this.#host.directory.path(workerId),
         handle:
@@ -77,6 +87,8 @@ export class LocalSweeper implements Sweeper {
           requirements,
           attempt,
           ...(accessPoint === undefined ? {} : { accessPoint }),
+          ...(groupId === undefined ? {} : { groupId }),
+          ...(payloadId === undefined ? {} : { payloadId }),
         },
         ...(state.kind === 'unclaimed' || state.kind === 'fenced'
           ? {}

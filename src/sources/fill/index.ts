@@ -6,6 +6,8 @@ import { whyNotCounted } from '../counting.ts';
 export const FillSource = defineSource({
   name: 'fill',
   module: builtInSources,
+  description:
+    'Asks for as many workers as the limits of the queue let through: up to `nQueueLimitWorker` queued ones and `maxWorkers` living ones. The default of queues on the local backend.',
   config: Type.Object({}),
   stands: whyNotCounted,
   create: () => ({

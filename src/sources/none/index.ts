@@ -7,6 +7,8 @@ import { whyNotCounted } from '../counting.ts';
 export const NoneSource = defineSource({
   name: 'none',
   module: builtInSources,
+  description:
+    'Asks for no workers. The default of queues on Kubernetes and HTCondor. Other sources, such as `request`, may still ask for workers of the queue.',
   usual: true,
   config: Type.Object({}),
   stands: whyNone,

@@ -8,9 +8,8 @@ import type { Tables } from '../tables.ts';
 import type { Adopted } from '../workers.ts';
 import { insertion, insertRows } from './insert-rows.ts';
 import { isIn } from './conditions.ts';
-import type { NewsWriter } from './news-writer.ts';
+import type { BesideWorkers, NewsWriter } from './news-writer.ts';
 import type { FactoryRows } from './open-database.ts';
-import { writePayloads } from './payloads.ts';
 import { inTransaction } from './transaction.ts';
 
 /** How new rows come into being. */
@@ -35,14 +34,14 @@ const alive = () => sql`WHERE true ${once}`;
 /** Records intents whose origins are free. @returns their ids */
 export async function insertIntents(
   rows: FactoryRows,
-  news: NewsWriter,
+  { news, payloads }: BesideWorkers,
   workers: readonly WorkerToStart[],
   recording: Recording,
 ): Promise<ReadonlySet<number>> {
   const { recorded, kinds } = await inTransaction(rows.db, async (tx) => {
     const added = await record(tx, rows, news, workers, { ...recording, which: oneOf(rows) });
     const kept = workers.filter(({ workerId }) => added.recorded.has(workerId));
-    await writePayloads(tx, rows, kept);
+    await payloads.write(tx, kept);
     return added;
   });
   news.committed(kinds);
@@ -55,7 +54,7 @@ export async function insertIntents(
  */
 export async function insertAdopted(
   rows: FactoryRows,
-  news: NewsWriter,
+  { news }: Pick<BesideWorkers, 'news'>,
   workers: readonly Worker[],
   recording: Recording,
 ): Promise<Adopted> {

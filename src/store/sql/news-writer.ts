@@ -3,6 +3,7 @@ import type { KnownWorker, WorkerNews } from '../../worker/news.ts';
 import type { Dialect } from '../dialect.ts';
 import type { NewsTable, Tables, WorkersTable } from '../tables.ts';
 import { isIn } from './conditions.ts';
+import type { PayloadWriter } from './payload-writer.ts';
 
 /** The facts of a worker that its news have, by their columns, which have the same names in both tables. */
 export const knownColumns = {
@@ -40,6 +41,12 @@ const none: ReadonlySet<string> = new Set();
 export interface Written {
   readonly worker_id: number;
   readonly origin_kind: string;
+}
+
+/** They write beside workers, in the same transactions. */
+export interface BesideWorkers {
+  readonly news: NewsWriter;
+  readonly payloads: PayloadWriter;
 }
 
 /** Writes news inside the transactions that write workers. One per store: it knows the kinds that a source listens to. */

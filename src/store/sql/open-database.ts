@@ -13,6 +13,8 @@ export interface OpenDatabase {
   changedElsewhere(): boolean;
   /** Gives the space of deleted rows back to the disk. */
   vacuum(): Promise<void>;
+  /** Takes out of the database's log what deleted rows left there; @returns whether it could: a reader may be in the way. */
+  emptyLog(): Promise<boolean>;
   /** An error of the database as one with a stable code. */
   errorOf(error: unknown): ThresherError;
   close(): Promise<void>;

@@ -5,8 +5,7 @@ import type { WorkerChange } from '../worker-changes.ts';
 import { factColumns, type WorkerFacts } from '../worker-facts.ts';
 import type { FactoryRows } from './open-database.ts';
 import { insertRows } from './insert-rows.ts';
-import type { NewsWriter, Written } from './news-writer.ts';
-import { wipe } from './payloads.ts';
+import type { BesideWorkers, Written } from './news-writer.ts';
 import { inTransaction } from './transaction.ts';
 
 type Value = string | number | null | undefined;
@@ -48,12 +47,11 @@ const columns = {
  * @returns the ids whose status was not `from` any more; these are unchanged.
  */
 export async function applyChanges(
-  rows: FactoryRows,
-  news: NewsWriter,
+  { db, dialect }: FactoryRows,
+  { news, payloads }: BesideWorkers,
   changes: readonly WorkerChange[],
 ): Promise<number[]> {
   if (changes.length === 0) return [];
-  const { db, dialect } = rows;
   const { refused, kinds } = await inTransaction(db, async (tx) => {
     const change = dialect.rows<WorkerChange, string>('change', columns, changes);
     const own = (column: string) => sql.raw(`workers.${column}`);
@@ -84,7 +82,7 @@ export async function applyChanges(
       dialect,
       changes.filter((one) => done.has(one.workerId) && one.from !== one.to),
     );
-    await wipe(tx, rows, payloadsLeft(changes.filter((one) => done.has(one.workerId))));
+    await payloads.wipe(tx, payloadsLeft(changes.filter((one) => done.has(one.workerId))));
     return {
       refused: changes.map(({ workerId }) => workerId).filter((id) => !done.has(id)),
       kinds: await news.write(tx, 'changed', news.isWanted ? updated.rows : []),

@@ -22,7 +22,7 @@ import { alive, ended, isIn } from './conditions.ts';
 import { configsInUse, moveConfig } from './config-places.ts';
 import type { FactoryRows } from './open-database.ts';
 import { insertAdopted, insertIntents } from './insert-workers.ts';
-import type { NewsWriter, Written } from './news-writer.ts';
+import type { BesideWorkers, Written } from './news-writer.ts';
 import { inTransaction } from './transaction.ts';
 import { applyChanges } from './worker-changes.ts';
 import { countAll, lastEnded, missedSince } from './worker-counts.ts';
@@ -35,11 +35,11 @@ export class SqlWorkerStore implements WorkerStore {
   readonly #db: Kysely<Tables>;
   readonly #dialect: Dialect;
   readonly #instance: string;
-  readonly #news: NewsWriter;
+  readonly #beside: BesideWorkers;
 
-  constructor(rows: FactoryRows, news: NewsWriter) {
+  constructor(rows: FactoryRows, beside: BesideWorkers) {
     this.#rows = rows;
-    this.#news = news;
+    this.#beside = beside;
     this.#db = rows.db;
     this.#dialect = rows.dialect;
     this.#instance = rows.instance;
@@ -51,15 +51,15 @@ export class SqlWorkerStore implements WorkerStore {
     at: number,
     source: string,
   ): Promise<ReadonlySet<number>> {
-    return insertIntents(this.#rows, this.#news, workers, { status, at, source });
+    return insertIntents(this.#rows, this.#beside, workers, { status, at, source });
   }
 
   adopt(workers: readonly Worker[], status: WorkerStatus, at: number): Promise<Adopted> {
-    return insertAdopted(this.#rows, this.#news, workers, { status, at, source: 'adoption' });
+    return insertAdopted(this.#rows, this.#beside, workers, { status, at, source: 'adoption' });
   }
 
   apply(changes: readonly WorkerChange[]): Promise<number[]> {
-    return applyChanges(this.#rows, this.#news, changes);
+    return applyChanges(this.#rows, this.#beside, changes);
   }
 
   async nextAttempt(workerIds: readonly number[], at: number): Promise<ReadonlySet<number>> {
@@ -95,15 +95,16 @@ export class SqlWorkerStore implements WorkerStore {
   async markSwept(workerIds: readonly number[], at: number): Promise<void> {
     const mark = (db: Kysely<Tables>) =>
       db.updateTable('workers').set({ swept_time: at }).where(isIn(this.#dialect, workerIds));
-    if (!this.#news.isWanted) {
+    const { news } = this.#beside;
+    if (!news.isWanted) {
       await mark(this.#db).execute();
       return;
     }
     const kinds = await inTransaction(this.#db, async (tx) => {
       const swept: Written[] = await mark(tx).returning(['worker_id', 'origin_kind']).execute();
-      return this.#news.write(tx, 'swept', swept);
+      return news.write(tx, 'swept', swept);
     });
-    this.#news.committed(kinds);
+    news.committed(kinds);
   }
 
   countAll(): Promise<QueueCount[]> {

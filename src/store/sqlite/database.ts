@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { chmodSync, closeSync, existsSync, openSync, statSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { CompiledQuery, Kysely, sql, SqliteDialect } from 'kysely';
 import { ThresherError } from '../../worker/errors.ts';
@@ -7,6 +7,7 @@ import { inTransaction } from '../sql/transaction.ts';
 import type { Tables } from '../tables.ts';
 import { sqliteDialect } from './dialect.ts';
 import { storeError } from './errors.ts';
+import { filesOf } from './files.ts';
 import { migrations } from './migrations.ts';
 import { KeptStatements } from './statements.ts';
 
@@ -21,6 +22,7 @@ const busyTimeout = 10_000;
  * @throws ThresherError `store-newer`, `store-corrupt`, `store-readonly`, `store-full`
  */
 export async function openForDaemon(file: string): Promise<OpenDatabase> {
+  if (file !== ':memory:') keepFromOthers(file);
   const open = connect(file, {});
   try {
     await migrate(open);
@@ -50,6 +52,23 @@ export async function openBeside(file: string, access: 'read' | 'write'): Promis
   } catch (error) {
     await open.close();
     throw storeError(error, file);
+  }
+}
+
+/**
+ * Gives the database's files to their owner alone: payloads hold secrets. SQLite would ask the umask for a new one, and gives the
+ * files that it puts beside it the mode of the first. A file that cannot be made is SQLite's to report.
+ */
+function keepFromOthers(file: string): void {
+  try {
+    // One that is there is never opened here: its close would end SQLite's locks of this process.
+    if (!existsSync(file)) closeSync(openSync(file, 'wx', 0o600));
+    for (const one of filesOf(file)) {
+      const mode = statSync(one, { throwIfNoEntry: false })?.mode ?? 0;
+      if ((mode & 0o077) !== 0) chmodSync(one, mode & 0o700);
+    }
+  } catch {
+    // Of a file of another user, that user decides.
   }
 }
 
@@ -86,9 +105,24 @@ function connect(file: string, options: Database.Options): OpenDatabase {
     async vacuum() {
       await sql`VACUUM`.execute(db);
     },
+    emptyLog: () => emptyLog(db),
     errorOf: (error) => storeError(error, file),
     close: () => db.destroy(),
   };
+}
+
+/** The log keeps pages as they were until others are written over them, which may take long. */
+function emptyLog(db: Kysely<Tables>): Promise<boolean> {
+  return db.connection().execute(async (one) => {
+    // The daemon would stand still while SQLite waits for a reader.
+    await sql`PRAGMA busy_timeout = 0`.execute(one);
+    try {
+      const { rows } = await sql<{ busy: number }>`PRAGMA wal_checkpoint(TRUNCATE)`.execute(one);
+      return rows[0]?.busy === 0;
+    } finally {
+      await sql.raw(`PRAGMA busy_timeout = ${busyTimeout}`).execute(one);
+    }
+  });
 }
 
 function dataVersion(sqlite: Database.Database): unknown {

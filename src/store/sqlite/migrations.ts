@@ -26,6 +26,11 @@ export const migrations: Readonly<Record<string, Migration>> = {
       for (const statement of sources) await sql.raw(statement).execute(db);
     },
   },
+  '0005-requests': {
+    async up(db: Kysely<unknown>): Promise<void> {
+      for (const statement of requests) await sql.raw(statement).execute(db);
+    },
+  },
 };
 
 const core = [
@@ -247,4 +252,32 @@ const sources = [
     time INTEGER NOT NULL,
     PRIMARY KEY (instance, origin_kind, origin_uid, origin_index)
   ) WITHOUT ROWID`,
+];
+
+const requests = [
+  `CREATE TABLE requests (
+    id TEXT NOT NULL,
+    instance TEXT NOT NULL,
+    key TEXT,
+    digest TEXT,
+    queue TEXT NOT NULL,
+    count INTEGER NOT NULL,
+    requirements TEXT NOT NULL,
+    content TEXT,
+    parts TEXT NOT NULL,
+    asked_by TEXT NOT NULL,
+    creation_time INTEGER NOT NULL,
+    withdrawn_time INTEGER,
+    withdraw_reason TEXT,
+    ended_time INTEGER,
+    served_time INTEGER,
+    PRIMARY KEY (instance, id),
+    UNIQUE (instance, key)
+  )`,
+  `CREATE INDEX requests_by_time ON requests (instance, creation_time)`,
+  // The daemon looks for work among these few alone.
+  `CREATE INDEX requests_open ON requests (instance, creation_time)
+    WHERE served_time IS NULL AND withdrawn_time IS NULL`,
+  `CREATE INDEX requests_to_end ON requests (instance, withdrawn_time)
+    WHERE withdrawn_time IS NOT NULL AND ended_time IS NULL`,
 ];

@@ -75,7 +75,14 @@ describe('the search for an intent', () => {
   const find = (
     outcome: Parameters<typeof findChange>[2],
     { attempt = 1, allowed = true, lastError = undefined as typeof error | undefined } = {},
-  ) => findChange({ workerId: 1, attempt }, 'pending', outcome, { allowed, maxAttempts: 3, lastError }, now);
+  ) =>
+    findChange(
+      { workerId: 1, attempt },
+      'pending',
+      outcome,
+      { allowed, spent: attempt, maxAttempts: 3, lastError },
+      now,
+    );
 
   it('found at a computing element: the change names it', () => {
     const computingElement = 'ce.site.test:9619';

@@ -121,6 +121,34 @@ describe('the listing of a connection', () => {
     return { place: `/pilots/${id}`, handle, identity: who, observation };
   };
 
+  it('leaves a second worker of an origin as an orphan, in one listing and in the next', async () => {
+    const of = (id: number, uid: string): Found => ({
+      ...shown(id),
+      identity: { ...identity, workerId: id, name: `factory-${id}`, origin: { kind: 'toy', uid, index: 0 } },
+    });
+    listed = [of(1, 'a'), of(2, 'a'), of(3, 'b')];
+    for (let pass = 1; pass <= 2; pass++) {
+      await reconcile();
+      expect([1, 2, 3].map((id) => parts.ledger.live.get(id)?.status)).to.deep.equal([
+        'running',
+        undefined,
+        'running',
+      ]);
+      const orphans = await parts.store.orphans.all();
+      expect(orphans.map(({ workerId }) => workerId)).to.deep.equal([2]);
+      expect(orphans[0]?.why).to.contain('its origin has another worker');
+    }
+    expect((await parts.store.orphans.all())[0]?.why).to.equal('its origin has another worker, 1');
+    // The database was lost and the source asked again, before this place was listed.
+    await parts.ledger.intend([workerOf(9, { origin: { kind: 'toy', uid: 'c', index: 0 } })]);
+    listed = [of(4, 'c')];
+    await reconcile();
+    expect(parts.ledger.live.get(4)).to.equal(undefined);
+    expect((await parts.store.orphans.all()).map(({ why }) => why)).to.deep.equal([
+      'its origin has another worker, 9',
+    ]);
+  });
+
   it('is compared with the rows, and workers that it lacks are looked up', async () => {
     const ids = await parts.submitted(3);
     listed = [shown(ids[1] ?? 0)];

@@ -190,18 +190,18 @@ describe('a pass of the submitter', () => {
     expect(queue.taken()).to.deep.equal(['demand', 'report']);
   });
 
-  it('shows what the demand has to say, and asks for nothing then', async () => {
+  it('shows what the demand has to say, and looks at no limit for nothing', async () => {
     queue.demand = async () => ({ groups: [], reasons: [{ code: 'demand-none', message: 'm' }] });
     await agentOf().pass();
-    expect(queue.taken()).to.deep.equal(['demand', 'look', 'report']);
+    expect(queue.taken()).to.deep.equal(['demand', 'report']);
     expect(codes()).to.deep.equal(['demand-none']);
   });
 
   it('reports why it failed, and fails', async () => {
-    queue.demand = async () => {
-      throw new Error('the demand broke');
+    queue.preflight = async () => {
+      throw new Error('the preflight broke');
     };
-    expect(await agentOf().pass().catch(messageOf)).to.contain('the demand broke');
+    expect(await agentOf().pass().catch(messageOf)).to.contain('the preflight broke');
     expect(codes()).to.deep.equal(['plugin-failed']);
   });
 

@@ -50,7 +50,8 @@ describe('the pruner', () => {
     commands: 2,
   };
 
-  function pruner(prune: (retention: Retention, between: Between) => Promise<Pruned>) {
+  /** `left`: payloads that were still there, although no worker needed them. */
+  function pruner(prune: (retention: Retention, between: Between) => Promise<Pruned>, left = 0) {
     const log = recordingLog();
     const clock = new ManualClock(5000);
     const progress = new Progress(clock);
@@ -58,7 +59,8 @@ describe('the pruner', () => {
     progress.made = () => {
       made++;
     };
-    const store = { retention: { prune } } as unknown as Pick<AgentStore, 'retention'>;
+    const payloads = { wipeUnneeded: async () => left };
+    const store = { retention: { prune }, payloads } as unknown as Pick<AgentStore, 'retention' | 'payloads'>;
     const agent = new PrunerAgent({ log, clock, progress, store }, (now) =>
       retentionAt(now, settingsOf({ keepRows: 0 }), new Set()),
     );
@@ -81,6 +83,19 @@ describe('the pruner', () => {
       level: 'info',
       message: 'pruned the database',
       facts: { finished: 3, failed: 0, cancelled: 0, missed: 1, configs: 0, commands: 2 },
+    });
+  });
+
+  it('wipes payloads that were left over, and says so: no change of a worker should leave any', async () => {
+    const { agent, log } = pruner(async () => pruned, 2);
+    const { signal } = new AbortController();
+    await agent.pass(signal);
+    expect(log.lines).to.deep.equal([]);
+    await agent.pass(signal);
+    expect(log.lines).to.deep.include({
+      level: 'warn',
+      message: 'wiped payloads that no worker needed',
+      facts: { payloads: 2 },
     });
   });
 

@@ -119,16 +119,16 @@ describe('a reflector', () => {
   });
 
   it('is not synced before the whole list came', async () => {
-    server.next(
-      (response) =>
-        void setTimeout(() => {
-          list('5')(response, server.requests[0]!);
-        }, 50),
-      lines([]),
-    );
+    let answer: () => void = () => undefined;
+    server.next((response, request) => {
+      answer = () => {
+        list('5')(response, request);
+      };
+    }, lines([]));
     follow();
     await asked(1);
     expect(reflector.state).to.deep.equal({ synced: false, aliveAt: -Infinity });
+    answer();
     await until('it is synced', () => reflector.state.synced);
     expect(told).to.deep.equal(['=']);
   });

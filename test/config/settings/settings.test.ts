@@ -59,6 +59,8 @@ describe('the settings of the daemon', () => {
           keepCancelled: 72,
           keepMissed: 24,
           keepRows: 24,
+          keepNews: 168,
+          mostNews: 1_000_000,
           pruneInterval: 3600,
         },
         credmanager: { sleepTime: 1800, minLifetime: 3600, warnLifetime: 86_400 },

@@ -23,7 +23,9 @@ describe('metrics', () => {
   async function lines(): Promise<string[]> {
     const { metrics, store, factoryId, version } = served;
     const [health, credentials] = [served.health(), served.credentials()];
-    const text = await metrics.text({ store, factoryId, version, health, credentials });
+    const [services, waiting] = [served.services(), served.waiting()];
+    const sources = { store, factoryId, version, health, credentials, services, waiting };
+    const text = await metrics.text(sources);
     return text.split('\n').filter((line) => line.startsWith('thresher_'));
   }
   const outcome = (kind: SubmitOutcome['kind'], code = ''): SubmitOutcome =>

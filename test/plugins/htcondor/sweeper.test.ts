@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { HTCondorSchedd } from '../../../src/plugins/htcondor/schedd.ts';
+import { Bundles } from '../../../src/plugins/htcondor/payload/bundles.ts';
 import { Submits } from '../../../src/plugins/htcondor/submitting/submits.ts';
 import { HTCondorSweeper } from '../../../src/plugins/htcondor/sweeper.ts';
 import { systemClock } from '../../../src/util/clock.ts';
@@ -40,6 +41,7 @@ describe('the sweeper of HTCondor', () => {
     const queueAs = async () => [];
     const schedd = {
       submits,
+      bundles: new Bundles(join(directory, 'payloads')),
       refused: new Map(),
       mine: 'true',
       client: { queueAs },

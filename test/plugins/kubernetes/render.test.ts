@@ -46,6 +46,18 @@ describe('a Job that is rendered', () => {
     });
   }
 
+  it('names the files of a payload and the object that they go into, and shows none of them', async () => {
+    writeFileSync(join(stub.directory, 'job.yaml'), stringify(jobTemplate()));
+    const submitter = stub.plugin('submitter', { k8s_yaml_file: 'job.yaml' });
+    const files = [{ name: 'token', mode: 0o600, content: 'aHVzaC1odXNo', secret: true }];
+    const rendered = await submitter.render?.({ ...workerOf(17), payload: { files, argv: ['./a'] } });
+    const notes = rendered?.notes.join('\n');
+    expect(notes).to.include('go into the Secret factory-17-payload-1 of grid, which the Job owns');
+    expect(notes).to.include('file of the payload: "token", mode 0600, 9 bytes, secret');
+    expect(JSON.stringify(rendered)).not.to.match(/aHVzaC1|hush-/);
+    expect(stub.requests).to.deep.equal([]);
+  });
+
   it('says which Secret and ConfigMap go before it, and from which files it is', async () => {
     writeFileSync(join(stub.directory, 'job.yaml'), stringify(silent));
     const submitter = stub.plugin('submitter', { k8s_yaml_file: 'job.yaml', x509UserProxy: 'x509' });

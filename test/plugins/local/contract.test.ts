@@ -66,7 +66,11 @@ function makeForPayloads(): Promise<PayloadBackend> {
       const files = workers.flatMap(({ workerId }) => readable(join(directory, 'work', String(workerId))));
       return Promise.resolve([...files, JSON.stringify(log.lines)].join('\n'));
     },
-    clean: () => Promise.resolve(),
+    clean: () =>
+      endAll(
+        directory,
+        Array.from({ length: lastId - 1000 }, (_, at) => worker(1001 + at, 'runs', '')),
+      ),
   });
 }
 

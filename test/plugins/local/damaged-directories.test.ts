@@ -257,11 +257,10 @@ describe('a damaged directory of a local worker', () => {
     it(`ends as a worker without exit status where ${what} stand for its files`, async () => {
       await backend.clean();
       for (const name of ['exit', 'ended-by', 'claim.1']) replaceIfThere(name, put);
-      const before = performance.now();
       const { seen, trouble } = await backend.restarted().observe(({ over }) => over >= 2);
+      // A file that hangs would be trouble after its deadline.
       expect(trouble).to.deep.equal([]);
       expect(seen.get(7)?.error?.code).to.equal('exit-status-lost');
-      expect(performance.now() - before).to.be.lessThan(8000);
     });
   function replaceIfThere(name: string, by: (path: string) => unknown): void {
     rmSync(backend.path(sound, name), { recursive: true, force: true });
@@ -332,8 +331,7 @@ describe('any content of a worker directory', () => {
     }
   }
 
-  it('is a state of its worker or a named damage: nothing stops the look at the others, and nothing hangs', async function () {
-    this.timeout(120_000);
+  it('is a state of its worker or a named damage: nothing stops the look at the others, and nothing hangs', async () => {
     const backend = new LocalBackend();
     const sound = await backend.start(7);
     const mark = JSON.parse(readFileSync(backend.path(sound, 'worker.json'), 'utf8')) as Mark;

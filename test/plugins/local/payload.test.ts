@@ -142,6 +142,14 @@ describe('the payload of local workers', () => {
     expect(await site.run({ argv: ['echo', 'ran'] }, 2, submitter)).to.equal('ran\n');
   });
 
+  it('rejects a worker for good that needs more than the whole machine', async () => {
+    const site = new LocalSite({ cpu: 100_000 });
+    const outcomes = await site.part('submitter').submit([site.worker()], signal);
+    const [outcome] = outcomes.values();
+    expect(outcome).to.include({ kind: 'rejected', permanent: true });
+    expect(outcome).to.have.nested.property('error.code', 'needs-too-large');
+  });
+
   it('shows a payload without its contents, and a template with what each worker brings', async () => {
     const site = new LocalSite({ args: ['${payload.image}'] });
     const submitter = site.part('submitter');

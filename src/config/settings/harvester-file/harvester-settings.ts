@@ -95,6 +95,11 @@ function isOpen(schema: SettingSchema): boolean {
   return schema.additionalProperties === true;
 }
 
+/** A section whose keys are names that operators choose, with options below them, which this form of file cannot hold. */
+function isOfNames({ patternProperties }: SettingSchema): boolean {
+  return patternProperties !== undefined;
+}
+
 function entriesOf(
   { name, options }: ConfigSection,
   file: string,
@@ -215,6 +220,13 @@ function reportUnread(
     return;
   }
   const ours = Object.keys(schema.properties ?? {});
+  if (isOfNames(schema)) {
+    for (const { key, file, line } of own) {
+      const message = `thresher does not read [${name}] of this file: write ${name}.${key} into a thresher.yaml, with the other settings`;
+      report('warning', 'unread-setting', { file, pointer: toPointer([name, key]), line }, message);
+    }
+    return;
+  }
   const others = own.filter(({ key }) => !ours.includes(key));
   for (const { key, file, line } of others.filter(({ key }) => !known.includes(key))) {
     const meant = similar(key, [...ours, ...known])[0];

@@ -51,7 +51,12 @@ export function bundleScript(payload: Payload): string {
     ...(own ? [`set -- ${argv.map(quoted).join(' ')}`] : templatesProgram),
     // "a=b" is a variable to `env`, and a program to `exec`.
     'case $1 in *=*) set -- sh -c \'exec "$@"\' sh "$@" ;; esac',
-    ['exec env', ...(hasDirectory ? ['"THRESHER_PAYLOAD_DIR=$thresher_dir"'] : []), ...variables, '"$@"'].join(' '),
+    [
+      'exec env',
+      ...(hasDirectory ? ['"THRESHER_PAYLOAD_DIR=$thresher_dir"'] : []),
+      ...variables,
+      '"$@"',
+    ].join(' '),
     '',
   ].join('\n');
 }
@@ -79,7 +84,9 @@ function unpacked(file: PayloadFile): string[] {
   const { name, content } = file;
   const path = quoted(`./${name}`);
   const parents = name.includes('/')
-    ? [`mkdir -p ${quoted(`./${name.slice(0, name.lastIndexOf('/'))}`)} || thresher_fail "no directory for its files"`]
+    ? [
+        `mkdir -p ${quoted(`./${name.slice(0, name.lastIndexOf('/'))}`)} || thresher_fail "no directory for its files"`,
+      ]
     : [];
   // Whatever the text was, only letters of base64 reach the script.
   const base64 = Buffer.from(content, 'base64').toString('base64');

@@ -7,6 +7,12 @@ import { hasBundle } from '../payload/bundle.ts';
  * has one program.
  */
 export function clustersOf<W extends WorkerToStart>(workers: readonly W[]): (readonly W[])[] {
-  const alike = (worker: W) => `${hasBundle(worker) ? 'bundle' : 'none'} ${worker.groupId ?? ''}`;
-  return [...Map.groupBy(workers, alike).values()];
+  return [...Map.groupBy(workers, clusterOf).values()];
+}
+
+/** Each source has groups of its own. */
+function clusterOf(worker: WorkerToStart): string {
+  const { groupId, origin } = worker;
+  const group = groupId === undefined ? '' : `${origin.kind} ${groupId}`;
+  return `${hasBundle(worker) ? 'bundle' : 'none'} ${group}`;
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import pMap from 'p-map';
 import { isHTCondorError } from '../../../clients/htcondor/errors.ts';
 import { toReason } from '../../../worker/errors.ts';
-import type { Worker } from '../../../worker/worker.ts';
+import type { WorkerToStart } from '../../../worker/worker.ts';
 import type { DefinitionProblem } from '../../contracts/definition-problem.ts';
 import type { HTCondorSchedd } from '../schedd.ts';
 import { logSubdirOf } from '../template/placeholders.ts';
@@ -28,7 +28,7 @@ export interface Stage {
 /** Asks each schedd whether it lets us submit, and `condor_submit` about each text. */
 export async function rehearse(
   schedds: readonly HTCondorSchedd[],
-  worker: Worker,
+  worker: WorkerToStart,
   textsAt: (schedd: HTCondorSchedd, stage: Stage) => Promise<readonly Rehearsed[]>,
   { signal, now }: { readonly signal: AbortSignal; readonly now: number },
 ): Promise<DefinitionProblem[]> {

@@ -1,10 +1,12 @@
 import { ThresherError } from '../../../worker/errors.ts';
-import type { Worker } from '../../../worker/worker.ts';
+import type { WorkerToStart } from '../../../worker/worker.ts';
+import { payloadNotes } from '../../contracts/payload-refusal.ts';
 import type { Rendered, RenderedFile } from '../../contracts/rendered.ts';
 import type { HTCondorSchedd } from '../schedd.ts';
 import { ceName, cesOf } from '../place/ce-list.ts';
 import type { HTCondorSubmitterConfig } from '../schema.ts';
-import type { SubmitTexts } from './submit-texts.ts';
+import { payloadKeysOf } from '../template/describe.ts';
+import { type SubmitTexts, withSample } from './submit-texts.ts';
 
 /** Options that name what goes with a job. */
 const named = [
@@ -21,16 +23,20 @@ export async function renderText(
   texts: SubmitTexts,
   config: HTCondorSubmitterConfig,
   { schedd, queue }: { readonly schedd: HTCondorSchedd; readonly queue: string },
-  worker: Worker,
+  worker: WorkerToStart,
 ): Promise<Rendered> {
   const { ces } = cesOf(config);
   const [ce] = ces;
   const template = await texts.template(ce);
   if (Array.isArray(template))
     throw new ThresherError('preflight', template.map(({ message }) => message).join('; '));
-  const { description, rejected } = texts.describe(schedd, template, [worker], ce);
+  const payload = payloadNotes(worker, payloadKeysOf(template.statements));
+  const { description, rejected } = texts.describe(schedd, template, [withSample(template, worker)], ce);
   const [refusal] = rejected.values();
-  if (refusal !== undefined) throw new ThresherError('htcondor-value', refusal.message);
+  if (refusal !== undefined) {
+    const code = refusal.code === 'htcondor-payload' ? refusal.code : 'htcondor-value';
+    throw new ThresherError(code, refusal.message);
+  }
   const files = named.flatMap((role): RenderedFile[] => {
     const path = config[role];
     return path === undefined ? [] : [{ role, path }];
@@ -45,6 +51,6 @@ export async function renderText(
     document: description,
     environment: template.environment,
     files: [{ role: 'template', path: template.file }, ...files],
-    notes,
+    notes: [...notes, ...payload],
   };
 }

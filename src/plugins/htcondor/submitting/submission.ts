@@ -12,6 +12,7 @@ import { ceName, cesOf } from '../place/ce-list.ts';
 import type { CeTally } from '../place/ce-tally.ts';
 import { shareAmongCes } from '../place/ce-weight.ts';
 import { elementOf } from '../place/grid-endpoint.ts';
+import { keepTogether } from '../place/groups.ts';
 import type { HTCondorSchedd } from '../schedd.ts';
 import type { HTCondorSubmitterConfig } from '../schema.ts';
 import type { DescribedBatch } from '../template/describe.ts';
@@ -32,7 +33,7 @@ export interface SubmissionParts {
   readonly signal: AbortSignal;
 }
 
-/** What the clusters of a submission have in common. */
+/** Facts that the clusters of a submission share. */
 interface Target {
   readonly directory: string;
   readonly template: ReadyTemplate;
@@ -52,16 +53,21 @@ export class Submission {
   }
 
   async submit(workers: readonly WorkerToStart[]): Promise<ReadonlyMap<number, SubmitOutcome>> {
-    const due = workers.filter((worker) => !this.#isFenced(worker));
-    for (const worker of workers.filter((one) => this.#isFenced(one))) {
-      const message = `attempt ${worker.attempt} had been given up before it was sent`;
-      this.#reject([worker], { code: 'htcondor-fenced', message });
-    }
+    const due = this.#withoutFenced(workers);
     if (due.length === 0) return this.#outcomes;
     const { ces } = cesOf(this.#parts.config);
     if (ces.length === 0) await this.#submitBatch(due, undefined);
     for (const [ce, some] of this.#sharedAmong(ces, due)) await this.#submitBatch(some, ce);
     return this.#outcomes;
+  }
+
+  #withoutFenced(workers: readonly WorkerToStart[]): readonly WorkerToStart[] {
+    const fenced = workers.filter((worker) => this.#isFenced(worker));
+    for (const worker of fenced) {
+      const message = `attempt ${worker.attempt} had been given up before it was sent`;
+      this.#reject([worker], { code: 'htcondor-fenced', message });
+    }
+    return fenced.length === 0 ? workers : workers.filter((worker) => !fenced.includes(worker));
   }
 
   #isFenced({ workerId, attempt }: Worker): boolean {
@@ -99,9 +105,11 @@ export class Submission {
   }
 
   /** One `condor_submit`: all its workers have the same description. */
-  async #submitCluster(due: readonly WorkerToStart[], to: Target): Promise<void> {
+  async #submitCluster(workers: readonly WorkerToStart[], to: Target): Promise<void> {
     const { schedd, texts } = this.#parts;
     const { template, ce } = to;
+    const due = this.#withoutFenced(workers);
+    if (due.length === 0) return;
     let batch: DescribedBatch;
     try {
       batch = texts.describe(schedd, template, due, ce);
@@ -122,18 +130,23 @@ export class Submission {
 
   /** A bundle stays as long as its job may read it. A schedd that spools has a copy when `condor_submit` ends. */
   async #sendWithBundles(batch: DescribedBatch, to: Target): Promise<void> {
-    const { schedd, config } = this.#parts;
+    const { schedd, config, texts } = this.#parts;
     const { bundles } = schedd;
     const bundled = batch.workers.filter(hasBundle);
     try {
       await bundles.write(bundled, await this.#reader());
-      await this.#send(batch, to);
+      // The daemon may have given a worker up while it wrote.
+      const left = this.#withoutFenced(batch.workers);
+      const same = left.length === batch.workers.length;
+      if (left.length > 0)
+        await this.#send(same ? batch : texts.describe(schedd, to.template, left, to.ce), to);
     } catch (error) {
       this.#reject(batch.workers, toReason(error));
     } finally {
       bundles.submitted(bundled);
     }
-    const needed = (kind: string | undefined) => kind === 'unknown' || (kind === 'accepted' && !config.useSpool);
+    const needed = (kind: string | undefined) =>
+      kind === 'unknown' || (kind === 'accepted' && !config.useSpool);
     const over = bundled.filter(({ workerId }) => !needed(this.#outcomes.get(workerId)?.kind));
     await bundles.drop(over).catch((error: unknown) => {
       this.#parts.context.log.warn('payloads of a submission that is over cannot be removed', {
@@ -159,8 +172,15 @@ export class Submission {
       schedd.refused.delete(workerId);
       schedd.fenced.delete(workerId);
     }
+    let late: readonly Worker[] = [];
+    // It may have waited long for its turn.
+    const mayStart = () => {
+      late = workers.filter((worker) => this.#isFenced(worker));
+      if (late.length > 0) throw new ThresherError('htcondor-fenced', 'a worker was given up meanwhile');
+    };
     try {
-      const submit = await schedd.submits.begin(workers.map(({ workerId }) => workerId));
+      const ids = workers.map(({ workerId }) => workerId);
+      const submit = await schedd.submits.begin(ids, mayStart);
       const { onStart } = submit;
       const jobs = await schedd.client
         .submit(description, { spool: config.useSpool, directory, environment, onStart }, signal)
@@ -177,6 +197,11 @@ export class Submission {
         this.#outcomes.set(workerId, { kind: 'accepted', handle, ...elementOf(ce && ceName(ce)) });
       }
     } catch (error) {
+      if (late.length > 0) {
+        const message = `worker ${late.map(({ workerId }) => workerId).join(', ')} was given up before its submission began`;
+        this.#reject(workers, { code: 'htcondor-fenced', message });
+        return;
+      }
       const reason = toReason(error);
       if (isHTCondorError(error) && !error.maybeDone) this.#reject(workers, reason);
       else
@@ -216,8 +241,8 @@ export class Submission {
 
   #sharedAmong(
     ces: readonly ChosenCe[],
-    workers: readonly Worker[],
-  ): ReadonlyMap<ChosenCe, readonly Worker[]> {
+    workers: readonly WorkerToStart[],
+  ): ReadonlyMap<ChosenCe, readonly WorkerToStart[]> {
     const { context, tally, config } = this.#parts;
     const { queue, queueLimit, slave, random, clock } = context;
     const { counts, running } = tally.of(queue, clock.now());
@@ -227,7 +252,9 @@ export class Submission {
       slave,
       fairsharePercent: config.ce_fairshare_percent,
     };
-    const chosen = shareAmongCes(ces, counts, options, random);
+    const shared = shareAmongCes(ces, counts, options, random);
+    const groupIds = workers.map(({ groupId }) => groupId);
+    const chosen = keepTogether(shared, groupIds, random);
     const pairs = chosen.flatMap((ce, index) => {
       const worker = workers[index];
       return worker === undefined ? [] : [{ ce, worker }];

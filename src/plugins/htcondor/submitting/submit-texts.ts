@@ -10,7 +10,7 @@ import { cesOf } from '../place/ce-list.ts';
 import type { Rehearsed, Stage } from './rehearsal.ts';
 import type { HTCondorSubmitterConfig } from '../schema.ts';
 import { hasBundle } from '../payload/bundle.ts';
-import { describeBatch, type DescribedBatch } from '../template/describe.ts';
+import { describeBatch, type DescribedBatch, payloadKeysOf } from '../template/describe.ts';
 import { type ChosenCe, logSubdirOf } from '../template/placeholders.ts';
 import { type CondorTemplate, loadTemplate, problemOf } from '../template/template.ts';
 import { checkVariables, passedVariables, variablesOf } from '../template/variables.ts';
@@ -33,17 +33,21 @@ export class SubmitTexts {
   }
 
   /** The texts of a worker: one by each template that may be chosen, with the directories of a rehearsal. */
-  async texts(schedd: HTCondorSchedd, worker: WorkerToStart, { accessPoint, logDir }: Stage): Promise<Rehearsed[]> {
+  async texts(
+    schedd: HTCondorSchedd,
+    worker: WorkerToStart,
+    { accessPoint, logDir }: Stage,
+  ): Promise<Rehearsed[]> {
     const { ces } = cesOf(this.#config);
     const staged = new SubmitTexts({ ...this.#config, logDir }, this.#context);
-    const actor = worker.accessPoint === undefined ? worker : { ...worker, accessPoint };
+    const staying = worker.accessPoint === undefined ? worker : { ...worker, accessPoint };
     const texts = new Map<string, Rehearsed>();
     for (const ce of ces.length === 0 ? [undefined] : ces) {
       const template = await this.template(ce);
       // `check` has reported already why the template is wrong.
       if (Array.isArray(template)) continue;
       const { file, environment } = template;
-      const { description } = staged.describe(schedd, template, [actor], ce);
+      const { description } = staged.describe(schedd, template, [withSample(template, staying)], ce);
       texts.set(file, { file, description, environment, directory: this.#context.configDir });
     }
     return [...texts.values()];
@@ -108,6 +112,16 @@ export class SubmitTexts {
     if (schedd.ownLog !== undefined) await ensureDirectory(dirname(schedd.ownLog));
     return directory;
   }
+}
+
+/** Values for a worker that is only shown: a template that names values of a payload cannot be filled without any. */
+export function withSample({ statements }: CondorTemplate, worker: WorkerToStart): WorkerToStart {
+  const keys = payloadKeysOf(statements);
+  if (keys.size === 0 || worker.payload !== undefined) return worker;
+  return {
+    ...worker,
+    payload: { values: Object.fromEntries([...keys].map((key) => [key, `payload.${key}`])) },
+  };
 }
 
 /** Variables that the template names and that hold secrets: the queue waits until it names them no more. */

@@ -40,29 +40,57 @@ export class Submits {
   readonly #directory: string;
   readonly #clock: Clock;
   readonly #bootId = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+  /** Files of the submissions that this daemon began. */
+  readonly #own = new Set<string>();
+  #earlierEnded = false;
 
   constructor(directory: string, clock: Clock) {
     this.#directory = directory;
     this.#clock = clock;
   }
 
-  /** @throws what the file system says */
-  async begin(workerIds: readonly number[]): Promise<BegunSubmit> {
+  /**
+   * @param mayStart is asked when the process is there and has nothing to submit yet; it throws where nothing may be submitted any more
+   * @throws what the file system says
+   */
+  async begin(workerIds: readonly number[], mayStart: () => void = () => undefined): Promise<BegunSubmit> {
     await ensureDirectory(this.#directory);
     const file = join(this.#directory, `${randomUUID()}.json`);
     return {
       onStart: (pid) => {
         try {
+          mayStart();
           const startTicks = statOf(pid)?.startTicks ?? 0;
           const submit: Submit = { pid, startTicks, bootId: this.#bootId, host: hostname(), workerIds };
+          this.#own.add(file);
           writeToDisk(file, JSON.stringify(submit));
         } catch (error) {
           killGroup(pid);
           throw error;
         }
       },
-      over: () => rm(file, { force: true }),
+      over: async () => {
+        await rm(file, { force: true });
+        this.#own.delete(file);
+      },
     };
+  }
+
+  /**
+   * Ends every one that an earlier daemon left, whichever workers it has to do with: a database that was lost has no rows of these
+   * workers, and a source would get a second worker for the origin of one that arrives after the first listing. One on
+   * another machine is left to `end`.
+   * @throws ThresherError `htcondor-submit-lives` as long as one does not end
+   */
+  async endEarlier(signal: AbortSignal): Promise<void> {
+    if (this.#earlierEnded) return;
+    for (const file of await this.#files()) {
+      if (this.#own.has(file)) continue;
+      const submit = await readSubmit(file);
+      if (submit === undefined || submit.host !== hostname()) continue;
+      await this.#endOne(submit, file, signal);
+    }
+    this.#earlierEnded = true;
   }
 
   /**

@@ -32,7 +32,10 @@ interface Program {
  * template. The rest of the template stays: its needs, credentials, attributes, environment and output.
  * @throws ThresherError `htcondor-payload` for a template that leaves no way to bring a bundle
  */
-export function withBundle(statements: readonly Statement[]): Statement[] {
+export function withBundle(
+  statements: readonly Statement[],
+  { spooled }: { readonly spooled: boolean },
+): Statement[] {
   refuseBranches(statements);
   const taken = Object.fromEntries(
     Object.entries(takenOver).flatMap(([what, key]) => {
@@ -45,9 +48,7 @@ export function withBundle(statements: readonly Statement[]): Statement[] {
   if (/^\s*(no|false)\s*$/i.test(taken.transfer?.text ?? ''))
     throw refused('should_transfer_files = NO keeps the payload from the job: write YES');
   const keys = Object.values(takenOver);
-  const rest = statements.filter(
-    (one) => one.kind !== 'command' || !keys.some((key) => key.test(one.key)),
-  );
+  const rest = statements.filter((one) => one.kind !== 'command' || !keys.some((key) => key.test(one.key)));
   const universe = lastOf(statements, 'universe')?.text.trim().toLowerCase() ?? 'vanilla';
   const programOf = (values: Values) => programFor(statements, taken, values);
   return [
@@ -55,9 +56,13 @@ export function withBundle(statements: readonly Statement[]): Statement[] {
     command('executable', () => '/bin/sh'),
     command('transfer_executable', () => 'false'),
     command('arguments', (values) => argumentsWith(taken.arguments, programOf, values)),
-    command('transfer_input_files', (values) => inputsWith(taken.inputs, programOf, values)),
+    command('transfer_input_files', (values) =>
+      inputsWith(taken.inputs?.render(values), [...broughtBy(programOf, values), bundleIn(values)], spooled),
+    ),
     // A CE has no such choice.
-    ...(universe === 'grid' ? [taken.transfer ?? []].flat() : [command('should_transfer_files', () => 'YES')]),
+    ...(universe === 'grid'
+      ? [taken.transfer ?? []].flat()
+      : [command('should_transfer_files', () => 'YES')]),
   ];
 }
 
@@ -84,49 +89,62 @@ function refuseBranches(statements: readonly Statement[]): void {
 }
 
 /** @throws ThresherError `htcondor-payload` where the template has none */
-function programFor(statements: readonly Statement[], { executable, ...taken }: Taken, values: Values): Program {
+function programFor(
+  statements: readonly Statement[],
+  { executable, ...taken }: Taken,
+  values: Values,
+): Program {
   const path = executable?.render(values) ?? '';
   if (path === '')
-    throw refused('it has no executable, and the payload has no argv that says what runs: give it one of both');
+    throw refused(
+      'it has no executable, and the payload has no argv that says what runs: give it one of both',
+    );
   const transfer = taken.transferExecutable;
   const inImage = isInContainer(statements) && transfer === undefined && path.startsWith('/');
-  if (inImage || (transfer !== undefined && isNever(transfer.render(values)))) return { how: 'there', path };
-  if (!path.includes(',')) return { how: 'transferred', path };
-  throw new ThresherError(
-    'htcondor-value',
-    `the executable ${JSON.stringify(path)} has a comma, which would divide it in the list of input files`,
-  );
+  const there = inImage || (transfer !== undefined && isNever(transfer.render(values)));
+  return { how: there ? 'there' : 'transferred', path };
 }
 
-/** @throws ThresherError `htcondor-payload` */
+/**
+ * All workers of a template get arguments of one syntax: a job that has them in the old one takes those that its cluster has in the
+ * new one instead.
+ * @throws ThresherError `htcondor-payload`
+ */
 function argumentsWith(
   written: Command | undefined,
   programOf: (values: Values) => Program,
   values: Values,
 ): string {
-  if (values[ownProgram] === true) return bundleName;
+  const isNew = written?.newSyntax ?? true;
+  if (values[ownProgram] === true) return isNew ? `"${bundleName}"` : bundleName;
   const { how, path } = programOf(values);
-  const text = written?.render(values) ?? '';
-  // The new syntax has quotes around all words.
-  if (text === '' || text.startsWith('"')) return `"${bundleName} ${how} ${word(path)} ${text.slice(1) || '"'}`;
-  if (!/[\s"']/.test(path)) return `${bundleName} ${how} ${path} ${text}`;
-  throw refused(`its executable ${path} has a blank or a quote, and its arguments no quotes: write arguments = "..."`);
+  const text = written?.render(values) ?? '""';
+  if (isNew) return `"${bundleName} ${how} ${word(path)} ${text.slice(1)}`;
+  if (!/[\s"']/.test(path)) return `${bundleName} ${how} ${path} ${text}`.trimEnd();
+  throw refused(
+    `its executable ${path} has a blank or a quote, and its arguments no quotes: write arguments = "..."`,
+  );
 }
 
-function inputsWith(
-  written: Command | undefined,
-  programOf: (values: Values) => Program,
-  values: Values,
-): string {
-  const bundle = inert(values[bundlePath] ?? null, { name: 'the path of the bundle' }, 'item');
-  const text = written?.render(values) ?? '';
-  const program = values[ownProgram] === true ? undefined : programOf(values);
-  return [
-    // "" is how submit descriptions say: none.
-    ...(text === '' || text === '""' ? [] : [text]),
-    ...(program?.how === 'transferred' ? [program.path] : []),
-    bundle,
-  ].join(', ');
+function broughtBy(programOf: (values: Values) => Program, values: Values): string[] {
+  if (values[ownProgram] === true) return [];
+  const { how, path } = programOf(values);
+  return how === 'transferred' ? [path] : [];
+}
+
+function bundleIn(values: Values): string {
+  return inert(values[bundlePath] ?? null, { name: 'the path of the payload' }, 'item');
+}
+
+/** @throws ThresherError `htcondor-payload` for a path that HTCondor would divide: `condor_submit -spool` does so at blanks, too (23.9). */
+function inputsWith(written = '', more: readonly string[], spooled: boolean): string {
+  const divided = more.find((path) => path.includes(',') || (spooled && /\s/.test(path)));
+  if (divided !== undefined)
+    throw refused(
+      `HTCondor would divide the path ${JSON.stringify(divided)} in its list of input files: it must have no comma${spooled ? ' and no blank' : ''}`,
+    );
+  // "" is how submit descriptions say: none.
+  return (written === '' || written === '""' ? more : [written, ...more]).join(', ');
 }
 
 function refused(why: string): ThresherError {

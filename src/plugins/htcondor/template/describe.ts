@@ -50,7 +50,8 @@ export function describeBatch(
   const keys = payloadKeysOf(written);
   let statements: readonly Statement[];
   try {
-    statements = options.bundleOf === undefined ? written : withBundle(written);
+    statements =
+      options.bundleOf === undefined ? written : withBundle(written, { spooled: options.config.useSpool });
   } catch (error) {
     if (!(error instanceof ThresherError)) throw error;
     const reason = toReason(error);
@@ -103,7 +104,7 @@ export function describeBatch(
 }
 
 /** The keys of payload values that a template names. */
-function payloadKeysOf(statements: readonly Statement[]): ReadonlySet<string> {
+export function payloadKeysOf(statements: readonly Statement[]): ReadonlySet<string> {
   const names = statements.flatMap((one) => (one.kind === 'command' ? one.names : []));
   return new Set(names.flatMap((name) => payloadKeyOf(name) ?? []));
 }

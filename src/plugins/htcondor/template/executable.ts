@@ -27,7 +27,8 @@ export function neededFiles(statements: readonly Statement[]): readonly NeededFi
   const inputs = lists.map(({ line }) => ({ from: option, path: undefined, line, certain }) as const);
   const executable = last('executable');
   const transfer = last('transfer_executable');
-  if (executable === undefined || isNever(transfer?.text ?? '') || (transfer?.names.length ?? 0) > 0) return inputs;
+  if (executable === undefined || isNever(transfer?.text ?? '') || (transfer?.names.length ?? 0) > 0)
+    return inputs;
   const { names, text, line } = executable;
   const inImage = isInContainer(statements) && transfer === undefined;
   // An option is an absolute path.

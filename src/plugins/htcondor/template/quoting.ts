@@ -32,14 +32,18 @@ export function isExpression(key: string): boolean {
 
 /** The context of each placeholder among the pieces of a command's value, in their order. */
 export function contextsOf(key: string, pieces: readonly Piece[]): Context[] {
-  const first = pieces.find((piece) => typeof piece !== 'string' || piece.trim() !== '');
-  const newSyntax = typeof first === 'string' && first.trimStart().startsWith('"');
   if (words.test(key)) {
     const old = /^arg/i.test(key) ? 'old-word' : 'old-variable';
-    return newSyntax ? inWords(pieces) : pieces.flatMap(ofPlaceholder(old));
+    return isNewSyntax(pieces) ? inWords(pieces) : pieces.flatMap(ofPlaceholder(old));
   }
   if (lists.test(key)) return pieces.flatMap(ofPlaceholder('item'));
   return isExpression(key) ? inExpression(pieces) : pieces.flatMap(ofPlaceholder('plain'));
+}
+
+/** Whether a value begins with the double quote of HTCondor's new syntax. */
+export function isNewSyntax(pieces: readonly Piece[]): boolean {
+  const first = pieces.find((piece) => typeof piece !== 'string' || piece.trim() !== '');
+  return typeof first === 'string' && first.trimStart().startsWith('"');
 }
 
 const ofPlaceholder =

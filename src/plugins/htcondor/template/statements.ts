@@ -1,6 +1,6 @@
 import { type Piece, type Placeholder } from './pieces.ts';
 import type { Value, Values } from './placeholders.ts';
-import { classAdText, contextsOf, inert, textOf, word } from './quoting.ts';
+import { classAdText, contextsOf, inert, isNewSyntax, textOf, word } from './quoting.ts';
 
 /** One command of a submit description. */
 export interface Command {
@@ -12,6 +12,8 @@ export interface Command {
   readonly names: readonly string[];
   /** The author's text besides placeholders, for the checks. */
   readonly text: string;
+  /** Words of HTCondor's new syntax, with double quotes around all of them. */
+  readonly newSyntax?: boolean;
   /** Its value for one worker, as HTCondor reads it. @throws ThresherError `htcondor-value` */
   readonly render: (values: Values) => string;
 }
@@ -45,7 +47,8 @@ export function contradicts(statements: readonly Statement[]): Command | undefin
 /** A command of which the author wrote the submit text. */
 export function textCommand(key: string, pieces: readonly Piece[], line: number): Command {
   const contexts = contextsOf(key, pieces);
-  return command(key, line, pieces, (values) => {
+  const newSyntax = isNewSyntax(pieces);
+  return command(key, line, pieces, newSyntax, (values) => {
     let nth = 0;
     return pieces
       .map((piece) =>
@@ -58,7 +61,7 @@ export function textCommand(key: string, pieces: readonly Piece[], line: number)
 
 /** Arguments of which each word is one, whatever is in it. */
 export function argumentsCommand(key: string, list: readonly (readonly Piece[])[], line: number): Command {
-  return command(key, line, list.flat(), (values) => {
+  return command(key, line, list.flat(), true, (values) => {
     const written = list.flatMap((pieces) => {
       // An option that is not set is no word at all, and several words are several.
       const [only] = pieces;
@@ -76,7 +79,7 @@ export function environmentCommand(
   line: number,
 ): Command {
   const all = entries.flatMap(([, pieces]) => pieces);
-  return command('environment', line, all, (values) => {
+  return command('environment', line, all, true, (values) => {
     const written = entries.map(([name, pieces]) => `${name}=${quotedOf(pieces, values)}`);
     return `"${written.join(' ')}"`;
   });
@@ -84,7 +87,7 @@ export function environmentCommand(
 
 /** An attribute with a string, or with what a single placeholder stands for. */
 export function attributeCommand(key: string, pieces: readonly Piece[], line: number): Command {
-  return command(`+${key}`, line, pieces, (values) => {
+  return command(`+${key}`, line, pieces, false, (values) => {
     const [only] = pieces;
     if (pieces.length === 1 && typeof only === 'object') {
       const value = valueOf(only, values);
@@ -101,11 +104,12 @@ function command(
   key: string,
   line: number,
   pieces: readonly Piece[],
+  newSyntax: boolean,
   render: (values: Values) => string,
 ): Command {
   const names = pieces.flatMap((piece) => (typeof piece === 'string' ? [] : [piece.name]));
   const text = pieces.map((piece) => (typeof piece === 'string' ? piece : '')).join('');
-  return { kind: 'command', key, line, names, text, render };
+  return { kind: 'command', key, line, names, text, newSyntax, render };
 }
 
 function wordOf(pieces: readonly Piece[], values: Values): string {

@@ -1,9 +1,10 @@
 import { hostnameFor, withHostname } from '../../../util/hostname.ts';
 import type { LogServer } from '../../contracts/context.ts';
-import type { Requirements, Worker } from '../../../worker/worker.ts';
+import type { Requirements, Worker, WorkerToStart } from '../../../worker/worker.ts';
 import { pilotOptions } from '../../contracts/pilot-options.ts';
 import {
   identityPlaceholders,
+  payloadPlaceholders,
   requirementPlaceholders,
   workerPlaceholders,
 } from '../../contracts/placeholders.ts';
@@ -32,10 +33,11 @@ export const knownPlaceholders: ReadonlySet<string> = new Set([
   ...requirementPlaceholders,
 ]);
 
-export function placeholdersOf(worker: Worker, options: FillOptions): Record<string, string | number> {
+export function placeholdersOf(worker: WorkerToStart, options: FillOptions): Record<string, string | number> {
   return {
     ...workerPlaceholders(worker, { ...options, hostname: hostnameFor({}, options.hostname) }),
     jobName: worker.name,
+    ...payloadPlaceholders(worker.payload),
   };
 }
 

@@ -1,5 +1,5 @@
 import { fillPlaceholders, type PlaceholderValues } from '../../../util/placeholders.ts';
-import type { Worker } from '../../../worker/worker.ts';
+import type { WorkerToStart } from '../../../worker/worker.ts';
 import { labelOfPilot } from '../../contracts/pilot-options.ts';
 import {
   type FillOptions,
@@ -19,6 +19,7 @@ import {
   proxySecretLabel,
   starterLabel,
 } from '../marks.ts';
+import { payloadDirectory, payloadVolume, type Volume, withPayload } from './payload.ts';
 import { fillResources, storageOf } from './resources.ts';
 import { affinityOf, priorityClassOf, resourceTypeLabel } from './scheduling.ts';
 import { namespaceOf } from '../schema.ts';
@@ -40,7 +41,7 @@ const defaultContainer = 'kubectl.kubernetes.io/default-container';
  * which is the queue's; thresher's marks; variables that say who the worker is; placeholders; and the image, where the
  * queue has `k8s.host_image`. Pure: the same worker and options always give the same Job.
  */
-export function fill(template: KubernetesTemplate, worker: Worker, options: FillOptions): FilledJob {
+export function fill(template: KubernetesTemplate, worker: WorkerToStart, options: FillOptions): FilledJob {
   const { config } = options;
   const job = fillTexts(template.job, placeholdersOf(worker, options)) as JobShape;
   const marks = marksOf(worker, options.factoryId);
@@ -95,7 +96,7 @@ export function fill(template: KubernetesTemplate, worker: Worker, options: Fill
 function fillPodSpec(
   template: KubernetesTemplate,
   job: JobShape,
-  worker: Worker,
+  worker: WorkerToStart,
   options: FillOptions,
 ): PodSpecShape {
   const { config } = options;
@@ -118,7 +119,12 @@ function fillPodSpec(
     });
   const dirs = config['k8s.resources.use_ephemeral_storage_resource_specs'];
   const starter = starterIn(template, config);
-  const added = [
+  const files = payloadVolume(
+    worker,
+    spec,
+    spec.containers.find(({ name }) => name === template.pilot),
+  );
+  const added: Added[] = [
     ...(dirs
       ? [{ volume: { name: 'pilot-dir', emptyDir: {} }, mountPath: config['k8s.volumes.pilot_dir_mount'] }]
       : []),
@@ -130,9 +136,12 @@ function fillPodSpec(
             mountPath: executableDirectory,
           },
         ]),
+    ...(files === undefined ? [] : [{ volume: files, mountPath: payloadDirectory }]),
   ];
   const main = containers(spec.containers, written.containers).map((one) =>
-    one.name === template.pilot ? fillPilot(one, { environment, added, starter }, worker, options) : one,
+    one.name === template.pilot
+      ? fillPilot(one, { environment, added, starter, hasFiles: files !== undefined }, worker, options)
+      : one,
   );
   const priorityClassName = priorityClassOf(requirements.resourceType, config);
   const affinity = affinityOf(requirements.resourceType, config);
@@ -164,7 +173,7 @@ function fillPodSpec(
 }
 
 interface Added {
-  readonly volume: { readonly name: string };
+  readonly volume: Volume;
   readonly mountPath: string;
 }
 
@@ -172,6 +181,8 @@ interface PilotParts {
   readonly environment: ReadonlyMap<string, EnvEntry>;
   readonly added: readonly Added[];
   readonly starter: StarterUse | undefined;
+  /** The directory of the payload is mounted. */
+  readonly hasFiles: boolean;
 }
 
 /** The starter that the pilot of a template needs, by its own words and the queue's. */
@@ -186,8 +197,8 @@ export function starterIn(
 
 function fillPilot(
   pilot: ContainerShape,
-  { environment, added, starter }: PilotParts,
-  worker: Worker,
+  { environment, added, starter, hasFiles }: PilotParts,
+  worker: WorkerToStart,
   { config }: FillOptions,
 ): ContainerShape {
   const env = (pilot.env ?? []) as EnvEntry[];
@@ -208,7 +219,7 @@ function fillPilot(
     ...(pilot.volumeMounts ?? []),
     ...missing.map(({ volume, mountPath }) => ({ name: volume.name, mountPath })),
   ];
-  return {
+  const filled: ContainerShape = {
     ...pilot,
     ...(config['k8s.host_image'] !== undefined && { image: config['k8s.host_image'] }),
     ...(starter !== undefined && pilot.command === undefined && starterCommand(starter)),
@@ -217,6 +228,7 @@ function fillPilot(
     resources: fillResources(pilot.resources, worker.requirements, config),
     ...(volumeMounts.length > 0 && { volumeMounts }),
   };
+  return withPayload(filled, worker.payload, hasFiles);
 }
 
 /** Variables that are exactly `$name`, in place. It is decided by what the operator wrote, so that no value is read as one. */

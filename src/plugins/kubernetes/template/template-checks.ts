@@ -1,8 +1,9 @@
 import { similar } from '../../../util/nearest.ts';
 import { toPointer } from '../../../util/located.ts';
-import { unknownPlaceholders } from '../../../util/placeholders.ts';
+import { unknownInTemplate } from '../../contracts/placeholders.ts';
 import { identityNames, knownNames, knownPlaceholders, referenceIn } from './environment.ts';
 import { factoryLabel, isLabelValue, queueLabel, workerIdLabel } from '../marks.ts';
+import { payloadDirectory, payloadVolumeName } from './payload.ts';
 import { quantityOf } from './quantity.ts';
 import { executableDirectory, namesStarter, starterOf } from './starter.ts';
 import type { ContainerShape, JobShape } from './template-shape.ts';
@@ -160,7 +161,7 @@ function checkContainers({ spec }: JobShape, options: TemplateOptions): Finding[
       const message = `container ${one.name} mounts ${mount.name}, which is none of the volumes${hint}`;
       findings.push({ at: [...at, 'volumeMounts', index], message });
     }
-    if (pilot) findings.push(...checkStarter(one, spec.template.spec, at, options));
+    if (pilot) findings.push(...checkStarter(one, spec.template.spec, at, options), ...checkPayload(one, at));
   }
   for (const [index, volume] of volumes.entries()) {
     const { emptyDir } = volume as { emptyDir?: { sizeLimit?: unknown } };
@@ -190,6 +191,15 @@ function checkStarter(
   if (starter !== undefined || mounted || !namesStarter(container)) return [];
   const message = `the pilot is started from EXEC_DIR (${executableDirectory}), and the queue's pilotsStarterConfigMap "" mounts nothing there: leave that option out`;
   return [risky([...at, args === undefined ? 'command' : 'args'], message)];
+}
+
+/** The files of a payload have a place of their own. */
+function checkPayload({ volumeMounts = [] }: ContainerShape, at: Path): Finding[] {
+  return volumeMounts.flatMap(({ name, mountPath }, index) => {
+    if (name !== payloadVolumeName && mountPath.replace(/\/+$/, '') !== payloadDirectory) return [];
+    const message = `${name} at ${mountPath}: the volume ${payloadVolumeName} at ${payloadDirectory} is for the files that a worker gets with its request; choose another name and place`;
+    return [{ at: [...at, 'volumeMounts', index], message }];
+  });
 }
 
 function checkEnv({ name: container, env = [] }: ContainerShape, at: Path, pilot: boolean): Finding[] {
@@ -256,7 +266,7 @@ function noQuantity(name: string, written: unknown): string {
 /** Unknown `${name}` everywhere but in what a shell may read. */
 function checkPlaceholders(value: unknown, at: Path): Finding[] {
   if (typeof value === 'string') {
-    return unknownPlaceholders(value, knownPlaceholders).map((name) => ({
+    return unknownInTemplate(value, knownPlaceholders).map((name) => ({
       at,
       code: 'unknown-placeholder',
       message: `"\${${name}}" is not a placeholder; known ones are ${[...knownPlaceholders].join(', ')}; "$\${" stands for "\${"`,

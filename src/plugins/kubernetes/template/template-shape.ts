@@ -18,6 +18,7 @@ const Container = Type.Object({
   image: Type.Optional(Type.String({ minLength: 1 })),
   command: Type.Optional(Type.Array(Type.String())),
   args: Type.Optional(Type.Array(Type.String())),
+  workingDir: Type.Optional(Type.String()),
   env: Type.Optional(Type.Array(EnvVar)),
   resources: Resources,
   volumeMounts: Type.Optional(

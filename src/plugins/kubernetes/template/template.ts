@@ -3,6 +3,8 @@ import { readLocated } from '../../../util/located-file.ts';
 import type { OperatorFiles } from '../../../util/operator-files.ts';
 import { check } from '../../../util/schema.ts';
 import type { DefinitionProblem } from '../../contracts/definition-problem.ts';
+import { payloadKeysIn } from '../../contracts/placeholders.ts';
+import { textsIn } from './payload.ts';
 import { checkTemplate, pointerOf, type TemplateOptions } from './template-checks.ts';
 import { JobShape } from './template-shape.ts';
 
@@ -12,6 +14,8 @@ export interface KubernetesTemplate {
   readonly job: JobShape;
   /** Name of the pilot's container. */
   readonly pilot: string;
+  /** The keys of payload values that it needs of each worker. */
+  readonly payloadKeys: ReadonlySet<string>;
   /** Line of a place in the file: "/spec/template/spec". */
   readonly lineOf: (pointer: string) => number;
 }
@@ -87,7 +91,13 @@ function judge(located: Located, options: TemplateOptions): LoadedTemplate {
   const pilot = options.pilotContainer ?? shaped.value.spec.template.spec.containers[0]?.name ?? '';
   return {
     ok: true,
-    template: { file, job: shaped.value, pilot, lineOf: (at: string) => located.lineOf(at) },
+    template: {
+      file,
+      job: shaped.value,
+      pilot,
+      payloadKeys: payloadKeysIn(textsIn(shaped.value)),
+      lineOf: (at: string) => located.lineOf(at),
+    },
     warnings: ofSeverity('warning'),
   };
 }

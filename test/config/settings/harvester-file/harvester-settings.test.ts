@@ -429,6 +429,17 @@ describe("Harvester's settings", () => {
       ],
     ],
     [
+      'a source, which this form of file cannot hold',
+      '[sources]\nspool = 5\n',
+      [
+        'warning',
+        'unread-setting',
+        2,
+        '/sources/spool',
+        'thresher does not read [sources] of this file: write sources.spool into a thresher.yaml, with the other settings',
+      ],
+    ],
+    [
       'a misspelt section',
       '[sumbitter]\nsleepTime = 5\n',
       [

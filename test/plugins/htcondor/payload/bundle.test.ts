@@ -1,5 +1,13 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { bundleName, bundleScript } from '../../../../src/plugins/htcondor/payload/bundle.ts';
@@ -159,7 +167,9 @@ describe("HTCondor's bundle of a payload", () => {
       it('fails with a word of its own where it cannot unpack, and runs nothing', () => {
         const argv = ['touch', join(out, 'ran')];
         const end = run({ files: [file('a', 'a file'), file('a/b', 'below a file')], argv });
-        expect(end.stderr).to.match(/thresher: the payload cannot be unpacked: no directory for its files\n$/);
+        expect(end.stderr).to.match(
+          /thresher: the payload cannot be unpacked: no directory for its files\n$/,
+        );
         expect(end.status).to.equal(126);
         expect(existsSync(join(out, 'ran'))).to.equal(false);
       });
@@ -170,7 +180,9 @@ describe("HTCondor's bundle of a payload", () => {
           const tools = temporaryDirectory();
           for (const tool of ['rm', 'mkdir', 'chmod', 'env', 'touch'])
             symlinkSync(`/usr/bin/${tool}`, join(tools, tool));
-          const end = run({ files: [file('a', 'b')], argv: ['touch', join(out, 'ran')] }, [], { PATH: tools });
+          const end = run({ files: [file('a', 'b')], argv: ['touch', join(out, 'ran')] }, [], {
+            PATH: tools,
+          });
           expect(end.stderr).to.match(/thresher: the payload cannot be unpacked: base64 failed/);
           expect(end.status).to.equal(126);
           expect(existsSync(join(out, 'ran'))).to.equal(false);

@@ -51,6 +51,30 @@ describe('the record of submissions under way', () => {
     await other.ended;
   });
 
+  it('ends all that an earlier daemon left before its first listing, and none of its own', async () => {
+    const [earlier, own] = [hanging(), hanging()];
+    (await submits.begin([1])).onStart(earlier.pid);
+    const later = new Submits(directory, systemClock);
+    (await later.begin([2])).onStart(own.pid);
+    await later.endEarlier(signal);
+    expect(await earlier.ended).to.deep.equal([null, 'SIGKILL']);
+    expect(() => process.kill(own.pid, 0)).not.to.throw();
+    process.kill(-own.pid, 'SIGKILL');
+    await own.ended;
+  });
+
+  it('ends a process that may not start any more, before it has got anything, and records nothing', async () => {
+    const { pid, ended } = hanging();
+    const begun = await submits.begin([1], () => {
+      throw new Error('given up');
+    });
+    expect(() => {
+      begun.onStart(pid);
+    }).to.throw('given up');
+    expect(await ended).to.deep.equal([null, 'SIGKILL']);
+    expect(readdirSync(directory)).to.deep.equal([]);
+  });
+
   it('ends nobody who has got the number of a process since', async () => {
     const { pid, ended } = hanging();
     (await submits.begin([1])).onStart(pid);

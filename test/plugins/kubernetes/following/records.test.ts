@@ -5,7 +5,7 @@ import { KubernetesStub, marked } from '../../../support/kubernetes-stub.ts';
 import { workerOf } from '../../../support/samples.ts';
 import { until } from '../../../support/until.ts';
 
-const signal = AbortSignal.timeout(60_000);
+const { signal } = new AbortController();
 const copyLabels = { ...marked(1).labels, 'batch.kubernetes.io/job-name': 'copy' };
 
 describe('what is kept of a Job or Pod', () => {

@@ -83,9 +83,7 @@ class Pod {
   }
 }
 
-describe('the starter of pilots', function () {
-  this.timeout(60_000);
-
+describe('the starter of pilots', () => {
   it("starts the wrapper with the options that Harvester's starter gives it", async () => {
     const pod = new Pod('echo "options: $*"');
     const { status, output } = await pod.run();

@@ -457,6 +457,7 @@ describe('the templates that ship with the program', () => {
         events: 'create,list',
       },
       'thresher-starter': { configmaps: 'create', 'configmaps pilots-starter': 'get,patch,delete' },
+      'thresher-payload': { jobs: 'patch', 'configmaps secrets': 'create' },
       'thresher-secrets': { secrets: 'create,get,list,patch,delete' },
     });
   });

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { factoryEvents } from '../../../src/agents/events.ts';
 import type { LoopHealth } from '../../../src/agents/loop.ts';
-import { describeStatus, watchOver } from '../../../src/daemon/service/watchdog.ts';
+import { describeStatus, watchOver } from '../../../src/daemon/supervision/watchdog.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { recordingLog } from '../../support/samples.ts';
 

@@ -2,13 +2,13 @@ import { execFile } from 'node:child_process';
 import { resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
-import { saveMemory } from '../../../src/daemon/service/memory.ts';
+import { saveMemory } from '../../../src/daemon/supervision/memory.ts';
 import { type FactoryEvents, factoryEvents } from '../../../src/agents/events.ts';
 import type { Events } from '../../../src/util/events.ts';
 import { recordingLog } from '../../support/samples.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
-const module = resolve(import.meta.dirname, '../../../src/daemon/service/memory.ts');
+const module = resolve(import.meta.dirname, '../../../src/daemon/supervision/memory.ts');
 
 /** As a daemon that listed many workers: most of what it read is of no use a moment later. */
 const program = `

@@ -4,7 +4,7 @@ import {
   type Send,
   systemdNotify,
   takeServiceManager,
-} from '../../../src/daemon/service/notify.ts';
+} from '../../../src/daemon/supervision/notify.ts';
 import { systemClock } from '../../../src/util/clock.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';

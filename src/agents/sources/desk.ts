@@ -1,0 +1,100 @@
+import type { Desk, LogReader, WorkerNews } from '../../plugins/contracts/index.ts';
+import type { OriginStore } from '../../store/origins.ts';
+import type { WorkerRecord } from '../../store/rows.ts';
+import type { WorkerStore } from '../../store/workers.ts';
+import { ThresherError } from '../../worker/errors.ts';
+import type { OriginFilter, OriginKey } from '../../worker/news.ts';
+import type { Reason } from '../../worker/reason.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import { whatIsWrongWithOrigin } from '../submission/check-wanted.ts';
+import type { WaitingBoard } from './waiting-board.ts';
+
+export interface DeskParts {
+  readonly ledger: Pick<Ledger, 'endOrigins'>;
+  readonly waiting: Pick<WaitingBoard, 'reason'>;
+  readonly store: {
+    readonly origins: Pick<OriginStore, 'find'>;
+    readonly workers: Pick<WorkerStore, 'byIds'>;
+    errorOf(error: unknown): ThresherError;
+  };
+  /** Names of the queues that run. */
+  queues(): readonly string[];
+  /** Why a queue gets no more workers, as it was reported last; undefined where no such queue is known. */
+  reasonsOf(queue: string): readonly Reason[] | undefined;
+  wakeSubmitter(queue: string): void;
+  /** @throws ThresherError `no-log` */
+  logsOf(worker: WorkerRecord): Promise<LogReader>;
+}
+
+/** The side of the daemon that one source works with: it sees the workers of its own kind alone. */
+export class SourceDesk implements Desk {
+  readonly #kind: string;
+  readonly #parts: DeskParts;
+
+  constructor(kind: string, parts: DeskParts) {
+    this.#kind = kind;
+    this.#parts = parts;
+  }
+
+  wake(queue: string): void {
+    this.#parts.wakeSubmitter(queue);
+  }
+
+  /** @throws ThresherError `request-refused`, and those of the store */
+  async end(origins: readonly OriginKey[], reason: string): Promise<void> {
+    for (const origin of origins) requireOrigin(origin);
+    if (origins.length > 0) await this.#parts.ledger.endOrigins(this.#kind, origins, reason);
+  }
+
+  /** @throws ThresherError `request-refused`, and those of the store */
+  async find(filters: readonly OriginFilter[]): Promise<readonly WorkerNews[]> {
+    for (const { uid, index = 0 } of filters) requireOrigin({ uid, index });
+    const { store } = this.#parts;
+    try {
+      return await store.origins.find(this.#kind, filters);
+    } catch (error) {
+      throw store.errorOf(error);
+    }
+  }
+
+  /** @throws ThresherError `no-such-worker`, `no-log`, `unknown-plugin`, and those of the store */
+  async logs(workerId: number): Promise<LogReader> {
+    const worker = await this.#worker(workerId);
+    if (worker === undefined)
+      throw new ThresherError('no-such-worker', `source ${this.#kind} has no worker ${workerId}`);
+    return this.#parts.logsOf(worker);
+  }
+
+  reasons(queue: string, origin?: OriginKey): readonly Reason[] {
+    const parts = this.#parts;
+    const reported = parts.reasonsOf(queue);
+    if (!parts.queues().includes(queue)) return reported ?? [noSuchQueue(queue)];
+    if (origin === undefined) return reported ?? [];
+    const reason = parts.waiting.reason(queue, this.#kind, origin);
+    return reason === undefined ? [] : [reason];
+  }
+
+  queues(): readonly string[] {
+    return this.#parts.queues();
+  }
+
+  async #worker(workerId: number): Promise<WorkerRecord | undefined> {
+    const { store } = this.#parts;
+    if (!Number.isSafeInteger(workerId) || workerId < 1) return undefined;
+    try {
+      const [worker] = await store.workers.byIds([workerId]);
+      return worker?.origin.kind === this.#kind ? worker : undefined;
+    } catch (error) {
+      throw store.errorOf(error);
+    }
+  }
+}
+
+function requireOrigin(origin: OriginKey): void {
+  const wrong = whatIsWrongWithOrigin(origin);
+  if (wrong !== undefined) throw new ThresherError('request-refused', wrong);
+}
+
+function noSuchQueue(queue: string): Reason {
+  return { code: 'no-such-queue', message: `there is no queue ${queue}` };
+}

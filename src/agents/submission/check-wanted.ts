@@ -1,0 +1,121 @@
+import type { Group, Request, Wanted } from '../../plugins/contracts/index.ts';
+import type { OriginKey } from '../../worker/news.ts';
+
+/** The longest `uid` of an origin, characters: marks of all backends have room for it. */
+const longestUid = 512;
+/** The longest of the other texts that a request may have, characters. */
+const longestText = 256;
+
+/** An answer of a source, as far as its shape can be trusted: each request is still to be checked by `whatIsWrong`. */
+export interface Answered {
+  readonly requests: readonly unknown[];
+  readonly groups: readonly Group[];
+  readonly reasons: Wanted['reasons'];
+}
+
+/**
+ * Reads the answer of a source, which may be a third party's: types are a promise that its author made, and JavaScript keeps none.
+ * @returns a sentence where the answer as a whole is of no use
+ */
+export function readAnswer(answer: unknown): Answered | string {
+  if (!isObject(answer)) return `it answered ${shown(answer)}, not { requests, groups, reasons }`;
+  const { requests, groups, reasons } = answer;
+  for (const [name, list] of Object.entries({ requests, groups, reasons }))
+    if (!Array.isArray(list)) return `${name} in its answer is ${shown(list)}, not a list`;
+  const wrongGroup = (groups as unknown[]).find((group) => !isGroup(group));
+  if (wrongGroup !== undefined)
+    return `a group in its answer is ${shown(wrongGroup)}: it needs requirements and a count of 0 or more`;
+  const wrongReason = (reasons as unknown[]).find((reason) => !isReason(reason));
+  if (wrongReason !== undefined)
+    return `a reason in its answer is ${shown(wrongReason)}: it needs a code and a message`;
+  return answer as unknown as Answered;
+}
+
+/** Whether a request says which worker it asks for, so that it can be told from others. */
+export function hasOrigin(request: unknown): request is { readonly origin: OriginKey } {
+  return isObject(request) && whatIsWrongWithOrigin(request.origin) === undefined;
+}
+
+/** A sentence on the first mistake in a request, its payload aside (`worker/payload-check.ts`); undefined where there is none. */
+export function whatIsWrong(request: unknown): string | undefined {
+  if (!isObject(request)) return `a request is ${shown(request)}, not an object with an origin`;
+  const { origin, requirements, groupId } = request as Partial<Record<keyof Request, unknown>>;
+  const inOrigin = whatIsWrongWithOrigin(origin);
+  if (inOrigin !== undefined) return inOrigin;
+  if (groupId !== undefined && !isText(groupId))
+    return `groupId is ${shown(groupId)}: it must be a text of 1 to ${longestText} characters`;
+  return requirements === undefined ? undefined : whatIsWrongWithNeeds(requirements);
+}
+
+/** A sentence on the mistake in an origin; undefined where there is none. */
+export function whatIsWrongWithOrigin(origin: unknown): string | undefined {
+  if (!isObject(origin)) return `an origin is ${shown(origin)}, not { uid, index }`;
+  const { uid, index } = origin;
+  // The database gives half of a character back as another one, and would never know the origin again.
+  if (typeof uid !== 'string' || uid === '' || uid.includes('\0') || !uid.isWellFormed())
+    return `the uid of an origin is ${shown(uid)}: it must be a text without NUL and half characters that is not empty`;
+  if (uid.length > longestUid)
+    return `the uid of an origin has ${uid.length} characters (${shown(uid)}); it may have ${longestUid}`;
+  if (!isCount(index))
+    return `the index of origin ${shown(uid)} is ${shown(index)}: it must be a whole number of 0 or more`;
+  return undefined;
+}
+
+/** The needs that a request may have of its own, and the least number of each. */
+const numbers = { nCore: 1, minRamCount: 0, maxDiskCount: 0, maxWalltime: 0 } as const;
+const texts = ['resourceType', 'jobType', 'pilotType', 'prodSourceLabel'] as const;
+
+function whatIsWrongWithNeeds(needs: unknown): string | undefined {
+  if (!isObject(needs)) return `requirements are ${shown(needs)}, not an object`;
+  for (const [name, value] of Object.entries(needs)) {
+    if (value === undefined) continue;
+    if (name in numbers) {
+      const least = numbers[name as keyof typeof numbers];
+      if (!isCount(value) || value < least)
+        return `${name} is ${shown(value)}: it must be a whole number of ${least} or more`;
+    } else if ((texts as readonly string[]).includes(name)) {
+      if (!isText(value))
+        return `${name} is ${shown(value)}: it must be a text of 1 to ${longestText} characters`;
+    } else {
+      const known = [...Object.keys(numbers), ...texts].join(', ');
+      return `requirements have ${shown(name)}, which is none of ${known}`;
+    }
+  }
+  return undefined;
+}
+
+/** Its needs are mostly those of the queue, which the configuration has checked: their types are looked at and no more. */
+function isGroup(group: unknown): group is Group {
+  if (!isObject(group) || !isObject(group.requirements)) return false;
+  const { count, requirements } = group;
+  const isNumber = (name: string) => typeof requirements[name] === 'number';
+  const isNamed = (name: string) => typeof requirements[name] === 'string';
+  return (
+    (count === Infinity || isCount(count)) && Object.keys(numbers).every(isNumber) && texts.every(isNamed)
+  );
+}
+
+function isReason(reason: unknown): boolean {
+  return isObject(reason) && typeof reason.code === 'string' && typeof reason.message === 'string';
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== '' && value.length <= longestText && !value.includes('\0');
+}
+
+/** A value in a message: short, and never the content of an object, which may hold a secret. */
+function shown(value: unknown): string {
+  if (typeof value === 'string')
+    return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}...` : value);
+  if (Array.isArray(value)) return 'a list';
+  if (typeof value === 'object' && value !== null) return 'an object';
+  return typeof value === 'function' ? 'a function' : String(value);
+}

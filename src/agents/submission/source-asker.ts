@@ -1,0 +1,294 @@
+import type { Log, Request, Source, SourceQueue } from '../../plugins/contracts/index.ts';
+import type { OriginStore } from '../../store/origins.ts';
+import type { Clock } from '../../util/clock.ts';
+import { ThresherError, toReason } from '../../worker/errors.ts';
+import type { OriginKey } from '../../worker/news.ts';
+import type { Reason } from '../../worker/reason.ts';
+import type { Emit } from '../events.ts';
+import type { PluginCalls } from '../plugin-calls.ts';
+import type { QueueRuntime, QueueSource } from '../queue-runtime.ts';
+import { type Answered, hasOrigin, readAnswer } from './check-wanted.ts';
+import { type Entry, entriesOf, keyOf } from './entries.ts';
+import { type Refusal, summaryOf, whyRefused } from './refusals.ts';
+import type { Waiting } from './why-waiting.ts';
+import { scaleDemand } from './worker-maker.ts';
+
+export interface AskerParts {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly calls: PluginCalls;
+  readonly events: Emit;
+  readonly store: { readonly origins: Pick<OriginStore, 'known'> };
+}
+
+/** The workers that the sources of a queue ask for, before any limit. */
+export interface Wanted {
+  /** In the order of service. */
+  readonly entries: readonly Entry[];
+  /** Why sources that ask for workers ask for no more of them. */
+  readonly reasons: readonly Reason[];
+  /** Why sources ask for nothing, or why some of their requests get no worker: true after the submission, too. */
+  readonly standing: readonly Reason[];
+  /** Requests that no limit holds back and that get no worker all the same. */
+  readonly refused: readonly Waiting[];
+  /** How many requests wait beyond those in `entries`, by source. */
+  readonly beyond: ReadonlyMap<string, number>;
+  /** Requests wait that this pass had no turn for, and room for them became free: the next pass is due at once. */
+  readonly again: boolean;
+}
+
+/** So many requests of one source count in one pass: a pass must stay short, whatever a source asks for. */
+export const mostRequests = 10_000;
+
+/**
+ * The first pause of a source that fails, and the longest, ms. A pause is at least so many times as long as the failure took: a source
+ * that hangs would delay its queues by a whole deadline after each short pause.
+ */
+const pauses = { first: 1000, longest: 300_000, timesTheCost: 5 };
+
+/** An origin that a source asked for in the last pass. */
+interface Remembered {
+  /** Whether the database was asked about it. */
+  asked: boolean;
+  /** Whether it has had its worker, or was withdrawn: it is left out without any further question. */
+  known: boolean;
+  readonly request: unknown;
+  readonly refusal: Reason | undefined;
+}
+
+/** Asks the sources of one queue what they want, and leaves out what cannot or must not get a worker. */
+export class SourceAsker {
+  readonly #runtime: QueueRuntime;
+  readonly #parts: AskerParts;
+  /** By kind, as they were asked last. */
+  #asked: ReadonlyMap<string, AskedSource> = new Map();
+
+  constructor(runtime: QueueRuntime, parts: AskerParts) {
+    this.#runtime = runtime;
+    this.#parts = parts;
+  }
+
+  /**
+   * Side by side, so that a source that hangs delays no other by more than its own deadline; and this one pauses after it.
+   * @throws ThresherError `shutting-down`
+   */
+  async ask(): Promise<Wanted> {
+    const { config, requirements, sources } = this.#runtime;
+    const { mapType, runMode } = config.options;
+    const asked = new Map(sources.map((source) => [source, this.#askedOf(source)]));
+    this.#asked = new Map([...asked].map(([{ kind }, one]) => [kind, one]));
+    const parts = await Promise.all(
+      [...asked].map(([{ own, options }, one]) =>
+        one.ask({ name: config.name, requirements, own, options, mapType, runMode }),
+      ),
+    );
+    return {
+      entries: parts.flatMap(({ entries }) => entries),
+      reasons: parts.flatMap(({ entries, reasons }) => (entries.length > 0 ? reasons : [])),
+      standing: parts.flatMap(({ entries, reasons, standing }) => [
+        ...standing,
+        ...(entries.length > 0 ? [] : reasons),
+      ]),
+      refused: parts.flatMap(({ refused }) => refused),
+      beyond: new Map(parts.flatMap(({ kind, beyond }) => (beyond > 0 ? [[kind, beyond] as const] : []))),
+      again: parts.some(({ again }) => again),
+    };
+  }
+
+  /** These got their rows: a source may go on to ask for them, and hears of them by its news. */
+  recorded(kind: string, origins: readonly OriginKey[]): void {
+    this.#asked.get(kind)?.remember(origins);
+  }
+
+  /** A source that was made anew is asked as one of which nothing is known. */
+  #askedOf({ kind, source }: QueueSource): AskedSource {
+    const asked = this.#asked.get(kind);
+    return asked?.source === source ? asked : new AskedSource(kind, source, this.#runtime, this.#parts);
+  }
+
+  /** The database refused these, because another pass was faster or they were withdrawn meanwhile. */
+  conflicted(kind: string, origins: readonly OriginKey[]): void {
+    this.recorded(kind, origins);
+    const keys = origins.map(({ uid, index }) => ({ uid, index }));
+    this.#parts.events.emit('originsKnown', { kind, origins: keys });
+  }
+}
+
+/** The share of one source in what a queue wants. */
+interface Share {
+  readonly kind: string;
+  readonly entries: readonly Entry[];
+  readonly reasons: readonly Reason[];
+  readonly standing: readonly Reason[];
+  readonly refused: readonly Waiting[];
+  readonly beyond: number;
+  readonly again: boolean;
+}
+
+/** One source as it is asked about one queue. */
+class AskedSource {
+  readonly source: Source;
+  readonly #kind: string;
+  readonly #runtime: QueueRuntime;
+  readonly #parts: AskerParts;
+  /** By key; the origins of the last pass alone, so that it does not grow beyond what a source asks for. */
+  #memory = new Map<string, Remembered>();
+  #failures = 0;
+  #failure: Reason | undefined;
+  /** Monotonic ms. */
+  #pausedUntil = -Infinity;
+
+  constructor(kind: string, source: Source, runtime: QueueRuntime, parts: AskerParts) {
+    this.#kind = kind;
+    this.source = source;
+    this.#runtime = runtime;
+    this.#parts = parts;
+  }
+
+  async ask(queue: SourceQueue): Promise<Share> {
+    const { clock, calls } = this.#parts;
+    const kind = this.#kind;
+    if (this.#failure !== undefined && clock.monotonic() < this.#pausedUntil)
+      return this.#nothing(this.#failure);
+    const begun = clock.monotonic();
+    let answer: unknown;
+    try {
+      answer = await calls.call(`source ${kind} for ${queue.name}`, (signal) =>
+        this.source.wanted(queue, signal),
+      );
+    } catch (error) {
+      // The daemon stops: that is no failure of the source, and the pass must not go on without its requests.
+      if (error instanceof ThresherError && error.code === 'shutting-down') throw error;
+      return this.#fail(toReason(error).message, begun);
+    }
+    const read = readAnswer(answer);
+    if (typeof read === 'string') return this.#fail(read, begun);
+    this.#recover();
+    return this.#take(read);
+  }
+
+  /** These are left out from now on. */
+  remember(origins: readonly OriginKey[]): void {
+    for (const origin of origins) {
+      const remembered = this.#memory.get(keyOf(this.#kind, origin));
+      if (remembered !== undefined) remembered.known = true;
+    }
+  }
+
+  async #take({ requests, groups, reasons }: Answered): Promise<Share> {
+    const kind = this.#kind;
+    const { config, requirements } = this.#runtime;
+    const { candidates, refusals, beyond } = this.#sort(requests);
+    const known = await this.#leaveOutKnown(candidates);
+    const wanted = candidates.filter(({ refusal, known }) => !known && refusal === undefined);
+    const named = wanted.map(({ request }) => request as Request);
+    const counted = scaleDemand(groups, config.worker).map((group) => ({ ...group, kind }));
+    const all = [
+      ...refusals,
+      ...candidates.flatMap(({ request, refusal, known }) =>
+        refusal === undefined || known ? [] : [{ request, reason: refusal }],
+      ),
+    ];
+    return {
+      kind,
+      entries: [...entriesOf(kind, named, requirements), ...counted],
+      reasons,
+      standing: [...summaryOf(kind, all), ...(beyond > 0 ? [flood(kind, beyond)] : [])],
+      refused: all.flatMap(({ request, reason }) =>
+        hasOrigin(request) ? [{ kind, requests: [request as Request], reason }] : [],
+      ),
+      beyond,
+      again: beyond > 0 && known > 0,
+    };
+  }
+
+  /** Goes through all requests, in their order, and takes the first of those that may still get a worker. */
+  #sort(requests: readonly unknown[]) {
+    const kind = this.#kind;
+    const memory = new Map<string, Remembered>();
+    const candidates: Remembered[] = [];
+    const refusals: Refusal[] = [];
+    let beyond = 0;
+    /** Candidates that may get a worker: refused ones take no turn from those behind them. */
+    let takers = 0;
+    for (const request of requests) {
+      if (!hasOrigin(request)) {
+        refusals.push({ request, reason: whyRefused(request, this.#runtime) ?? unnamed });
+        continue;
+      }
+      const key = keyOf(kind, request.origin);
+      const before = this.#memory.get(key);
+      if (memory.has(key)) {
+        if (before?.known !== true) refusals.push({ request, reason: twice(request.origin) });
+      } else if (before?.known === true) memory.set(key, before);
+      else if (takers >= mostRequests) beyond++;
+      else {
+        const remembered = before?.request === request ? before : this.#look(request, before);
+        memory.set(key, remembered);
+        candidates.push(remembered);
+        if (remembered.refusal === undefined) takers++;
+      }
+    }
+    this.#memory = memory;
+    return { candidates, refusals, beyond };
+  }
+
+  #look(request: unknown, before: Remembered | undefined): Remembered {
+    const asked = before?.asked ?? false;
+    return { asked, known: false, request, refusal: whyRefused(request, this.#runtime) };
+  }
+
+  /** One question for all new origins; @returns how many were known. */
+  async #leaveOutKnown(candidates: readonly Remembered[]): Promise<number> {
+    const kind = this.#kind;
+    const fresh = candidates.filter(({ asked }) => !asked);
+    if (fresh.length === 0) return 0;
+    const asked = fresh.map(({ request }) => (request as Request).origin);
+    const known = await this.#parts.store.origins.known(kind, asked);
+    for (const candidate of fresh) candidate.asked = true;
+    const origins = known.map(({ origin }) => origin);
+    this.remember(origins);
+    if (origins.length > 0) this.#parts.events.emit('originsKnown', { kind, origins });
+    return origins.length;
+  }
+
+  /** @param begun monotonic ms, when it was asked */
+  #fail(why: string, begun: number): Share {
+    const { clock, log } = this.#parts;
+    const kind = this.#kind;
+    const message = `source ${kind}: ${why}`;
+    this.#failures++;
+    const now = clock.monotonic();
+    const grown = pauses.first * 2 ** Math.min(this.#failures - 1, 20);
+    this.#pausedUntil = now + Math.min(Math.max(grown, pauses.timesTheCost * (now - begun)), pauses.longest);
+    if (this.#failure?.message !== message)
+      log.error('a source failed', { queue: this.#runtime.config.name, source: kind, error: why });
+    this.#failure = { code: 'source-failed', message };
+    return this.#nothing(this.#failure);
+  }
+
+  #recover(): void {
+    if (this.#failure === undefined) return;
+    this.#failure = undefined;
+    this.#failures = 0;
+    const facts = { queue: this.#runtime.config.name, source: this.#kind };
+    this.#parts.log.info('a source that failed answers again', facts);
+  }
+
+  #nothing(reason: Reason): Share {
+    const kind = this.#kind;
+    return { kind, entries: [], reasons: [], standing: [reason], refused: [], beyond: 0, again: false };
+  }
+}
+
+const unnamed: Reason = { code: 'request-refused', message: 'a request has no origin' };
+
+function twice({ uid, index }: OriginKey): Reason {
+  const message = `the source asks twice at once for index ${index} of ${uid}: the first of the two counts`;
+  return { code: 'request-refused', message };
+}
+
+function flood(kind: string, beyond: number): Reason {
+  const message = `source ${kind} asks for more than ${mostRequests} workers at once: ${beyond} requests wait for a later pass`;
+  return { code: 'source-flood', message };
+}

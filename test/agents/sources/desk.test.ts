@@ -1,0 +1,126 @@
+import { expect } from 'chai';
+import { type DeskParts, SourceDesk } from '../../../src/agents/sources/desk.ts';
+import type { LogReader } from '../../../src/plugins/contracts/index.ts';
+import { ThresherError } from '../../../src/worker/errors.ts';
+import type { OriginKey } from '../../../src/worker/news.ts';
+import { AgentParts } from '../../support/agent-context.ts';
+import { workerOf } from '../../support/samples.ts';
+
+const reader: LogReader = {
+  async *read() {
+    yield new Uint8Array();
+  },
+};
+
+describe('the desk of a source', () => {
+  let parts: AgentParts;
+  let desk: SourceDesk;
+  let woken: string[];
+
+  beforeEach(async () => {
+    parts = await AgentParts.open();
+    woken = [];
+    desk = deskOf('toy');
+    const workers = [
+      workerOf(1, { origin: { kind: 'toy', uid: 'job', index: 0 } }),
+      workerOf(2, { origin: { kind: 'toy', uid: 'job', index: 1 } }),
+      workerOf(3, { origin: { kind: 'other', uid: 'job', index: 0 } }),
+    ];
+    await parts.ledger.intend(workers);
+  });
+
+  afterEach(() => parts[Symbol.asyncDispose]());
+
+  function deskOf(kind: string, changes: Partial<DeskParts> = {}): SourceDesk {
+    return new SourceDesk(kind, {
+      ...parts.context,
+      queues: () => ['Q'],
+      reasonsOf: (queue) => (queue === 'NONE' ? undefined : [{ code: 'paused', message: queue }]),
+      wakeSubmitter: (queue) => woken.push(queue),
+      logsOf: async () => reader,
+      ...changes,
+    });
+  }
+  const codeOf = (work: Promise<unknown>) =>
+    work.then(
+      () => 'nothing',
+      (error: unknown) => (error instanceof ThresherError ? error.code : 'untyped'),
+    );
+
+  it('wakes the submitter of a queue', () => {
+    desk.wake('Q');
+    expect(woken).to.deep.equal(['Q']);
+  });
+
+  it('ends a worker that lives, and withdraws an origin that has none: it never gets one', async () => {
+    const asked: number[] = [];
+    parts.events.on('killRequested', ({ workers }) => asked.push(...workers.map(({ workerId }) => workerId)));
+    await desk.end(
+      [
+        { uid: 'job', index: 0 },
+        { uid: 'job', index: 9 },
+      ],
+      'not needed',
+    );
+    expect(asked).to.deep.equal([1]);
+    expect(parts.ledger.live.get(1)?.killed).to.equal(true);
+    const late = workerOf(9, { origin: { kind: 'toy', uid: 'job', index: 9 } });
+    expect([...(await parts.ledger.intend([late]))]).to.deep.equal([]);
+  });
+
+  it('ends nothing of another source', async () => {
+    await deskOf('other').end([{ uid: 'job', index: 1 }], 'x');
+    expect(parts.ledger.live.get(2)?.killed).to.equal(false);
+  });
+
+  it('tells of withdrawn origins by news', async () => {
+    parts.store.news.listen(new Set(['toy']));
+    const kinds: string[] = [];
+    parts.events.on('newsWritten', (written) => kinds.push(...written.kinds));
+    await desk.end([{ uid: 'job', index: 9 }], 'x');
+    expect(kinds).to.deep.equal(['toy']);
+  });
+
+  it('finds its own workers by origin, and by uid alone', async () => {
+    const found = async (index?: number) =>
+      (await desk.find([index === undefined ? { uid: 'job' } : { uid: 'job', index }])).map(
+        ({ worker }) => worker.workerId,
+      );
+    expect(await found(1)).to.deep.equal([2]);
+    expect(await found()).to.deep.equal([1, 2]);
+  });
+
+  it('reads the log of its own worker, and of no other', async () => {
+    expect(await desk.logs(1)).to.equal(reader);
+    for (const id of [3, 99, 0, NaN])
+      expect(await codeOf(desk.logs(id)), String(id)).to.equal('no-such-worker');
+  });
+
+  it('says why the queue gets no more, why a request waits, and that a queue does not exist', () => {
+    const origin: OriginKey = { uid: 'job', index: 7 };
+    const reason = { code: 'max-workers', message: 'm' };
+    const requests = [{ origin }];
+    parts.waiting.set('Q', { why: [{ kind: 'toy', requests, reason }], counts: new Map([['toy', 1]]) });
+    const codes = (queue: string, of?: OriginKey) => desk.reasons(queue, of).map(({ code }) => code);
+    expect(codes('Q')).to.deep.equal(['paused']);
+    expect(codes('Q', origin)).to.deep.equal(['max-workers']);
+    expect(codes('Q', { uid: 'job', index: 8 })).to.deep.equal([]);
+    expect(codes('NONE', origin)).to.deep.equal(['no-such-queue']);
+    expect(codes('REFUSED', origin), 'a queue with errors').to.deep.equal(['paused']);
+    expect(deskOf('other').reasons('Q', origin)).to.deep.equal([]);
+  });
+
+  it('refuses an origin that is none, with a code', async () => {
+    const wrong = { uid: 'u'.repeat(600), index: 0 };
+    expect(await codeOf(desk.end([wrong], 'x'))).to.equal('request-refused');
+    expect(await codeOf(desk.find([{ uid: '' }]))).to.equal('request-refused');
+  });
+
+  it('gives a failure of the database its code', async () => {
+    await parts.store.close();
+    parts.store.close = async () => undefined;
+    expect(await codeOf(desk.find([{ uid: 'job' }]))).to.not.equal('untyped');
+    expect(await codeOf(desk.logs(1))).to.not.equal('untyped');
+    expect(await codeOf(desk.end([{ uid: 'job', index: 0 }], 'x'))).to.not.equal('untyped');
+  });
+});

@@ -1,0 +1,487 @@
+import { expect } from 'chai';
+import { PluginCalls } from '../../../src/agents/plugin-calls.ts';
+import type { QueueSource } from '../../../src/agents/queue-runtime.ts';
+import { mostRequests } from '../../../src/agents/submission/source-asker.ts';
+import { SubmitterAgent } from '../../../src/agents/submission/submitter-agent.ts';
+import type { Request, Source, WorkerToStart } from '../../../src/plugins/contracts/index.ts';
+import type { OriginKey } from '../../../src/worker/news.ts';
+import type { Payload, PayloadPart } from '../../../src/worker/payload.ts';
+import type { Reason } from '../../../src/worker/reason.ts';
+import { AgentParts } from '../../support/agent-context.ts';
+import { namedWorker } from '../../support/named-workers.ts';
+import { requirements } from '../../support/samples.ts';
+import { ScriptedQueue } from '../../support/scripted-queue.ts';
+
+/** Requests of so many workers of one uid. */
+function requests(count: number, changes: Partial<Request> = {}, uid = 'job'): Request[] {
+  return Array.from({ length: count }, (_, index) => ({ origin: { uid, index }, ...changes }));
+}
+
+/** A source that asks for what a test says, and counts how often it was asked. */
+class TestSource implements Source {
+  asked = 0;
+  wants: (signal: AbortSignal) => unknown;
+
+  constructor(wants: (signal: AbortSignal) => unknown) {
+    this.wants = wants;
+  }
+
+  async wanted(_: unknown, signal: AbortSignal) {
+    this.asked++;
+    return (await this.wants(signal)) as Awaited<ReturnType<Source['wanted']>>;
+  }
+}
+
+const wanting = (some: readonly unknown[]) =>
+  new TestSource(() => ({ requests: some, groups: [], reasons: [] }));
+const queueSource = (kind: string, source: Source, own = false): QueueSource => ({
+  kind,
+  source,
+  own,
+  options: {},
+});
+
+describe('sources of a queue', () => {
+  let parts: AgentParts;
+  let queue: ScriptedQueue;
+  let reports: (readonly Reason[])[];
+  /** Origins that a source was to hear of, because they have had their worker. */
+  let known: OriginKey[];
+  let sent: WorkerToStart[];
+
+  beforeEach(async () => {
+    parts = await AgentParts.open();
+    parts.connection.listed();
+    parts.connection.completed();
+    await parts.store.ids.raise(1);
+    reports = [];
+    known = [];
+    sent = [];
+    parts.events.on('originsKnown', ({ origins }) => {
+      known.push(...origins);
+    });
+  });
+
+  afterEach(() => parts[Symbol.asyncDispose]());
+
+  function agentOf(
+    sources: readonly QueueSource[],
+    options: Readonly<Record<string, unknown>> = {},
+    { payload, name = 'Q' }: { payload?: readonly PayloadPart[]; name?: string } = {},
+  ): SubmitterAgent {
+    queue = new ScriptedQueue(parts, { maxWorkers: 100, nQueueLimitWorker: 100, ...options }, { name });
+    queue.submit = (worker) => {
+      sent.push(worker);
+      return { kind: 'accepted', handle: { batchID: `b${worker.workerId}` } };
+    };
+    const runtime = { ...queue.runtime, sources, ...(payload && { payload }) };
+    const report = async (reasons: readonly Reason[]) => {
+      reports.push(reasons);
+    };
+    const blackHole = { lifetime: 0, workers: 20, pause: 1 };
+    const { giveUp } = parts;
+    const calls = new PluginCalls({ clock: parts.clock, pluginTimeout: 5000, giveUp: giveUp.signal });
+    return new SubmitterAgent(
+      runtime,
+      { ...parts.context, calls },
+      {
+        maxNewWorkers: 100_000,
+        cycle: 9000,
+        blackHole,
+        report,
+      },
+    );
+  }
+  const codes = () => reports.at(-1)?.map(({ code }) => code);
+  const messages = () =>
+    reports
+      .at(-1)
+      ?.map(({ message }) => message)
+      .join('\n');
+  const origins = () => sent.map(({ origin: { kind, uid, index } }) => `${kind} ${uid} ${index}`);
+  const whyWaits = (index: number, uid = 'job') => parts.waiting.reason('Q', 'toy', { uid, index })?.code;
+
+  it('give each named worker its origin, group, payload and needs', async () => {
+    const payload = { values: { image: 'a' } };
+    const own = { requirements: { nCore: 8 }, groupId: 'g', payload };
+    await agentOf([queueSource('toy', wanting(requests(2, own)))]).pass();
+    expect(origins()).to.deep.equal(['toy job 0', 'toy job 1']);
+    const [one, two] = sent;
+    expect(one).to.include({ groupId: 'g', payload, payloadId: '1' });
+    expect(two?.payloadId, 'one payload object is stored once').to.equal('1');
+    expect(one?.requirements).to.include({ nCore: 8, resourceType: 'MCORE', minRamCount: 2000 });
+    const [record] = await parts.store.workers.byIds([1]);
+    expect(record?.origin).to.deep.equal({ kind: 'toy', uid: 'job', index: 0 });
+  });
+
+  it('are served in their order, and each its requests before its groups', async () => {
+    const groups = [{ requirements, count: Infinity }];
+    const both = new TestSource(() => ({ requests: requests(1, {}, 'own'), groups, reasons: [] }));
+    const sources = [queueSource('first', wanting(requests(2))), queueSource('fill', both, true)];
+    await agentOf(sources, { maxWorkers: 5 }).pass();
+    expect(origins()).to.deep.equal([
+      ...['first job 0', 'first job 1', 'fill own 0'],
+      ...['fill Q 4', 'fill Q 5'],
+    ]);
+  });
+
+  it('have their requests served beside a demand of their own queue that asks for nothing', async () => {
+    const none = new TestSource(() => ({
+      requests: [],
+      groups: [],
+      reasons: [{ code: 'demand-none', message: 'm' }],
+    }));
+    const sources = [queueSource('toy', wanting(requests(1))), queueSource('none', none, true)];
+    await agentOf(sources).pass();
+    expect(origins()).to.deep.equal(['toy job 0']);
+    expect(codes()).to.deep.equal(['demand-none']);
+  });
+
+  it('get no more than the limits let through, and each request that waits has its reason', async () => {
+    const agent = agentOf([queueSource('toy', wanting(requests(5)))], { maxWorkers: 2 });
+    await agent.pass();
+    expect(origins()).to.have.length(2);
+    expect([0, 1, 2, 3, 4].map((index) => whyWaits(index))).to.deep.equal([
+      ...[undefined, undefined],
+      ...['max-workers', 'max-workers', 'max-workers'],
+    ]);
+    expect(parts.waiting.counts).to.deep.equal([{ queue: 'Q', source: 'toy', requests: 3 }]);
+  });
+
+  it('have requests of other needs cut by the limits of these alone', async () => {
+    const some = [...requests(2, { requirements: { nCore: 8 } }), ...requests(2, {}, 'small')];
+    const agent = agentOf([queueSource('toy', wanting(some))], { nQueueLimitWorkerCores: 10 });
+    await agent.pass();
+    expect(origins()).to.deep.equal(['toy job 0', 'toy small 0', 'toy small 1']);
+    expect(whyWaits(1)).to.equal('queue-limit-cores');
+  });
+
+  it('keep the reason of a preflight for the requests that it stops', async () => {
+    const agent = agentOf([queueSource('toy', wanting(requests(1)))]);
+    queue.preflight = async () => ({ problems: [{ code: 'no-rights', message: 'm' }] });
+    await agent.pass();
+    expect(whyWaits(0)).to.equal('no-rights');
+  });
+
+  it('give the reason of a pass that failed to all requests that wait', async () => {
+    const agent = agentOf([queueSource('toy', wanting(requests(1)))]);
+    queue.preflight = async () => {
+      throw new Error('no route');
+    };
+    await agent.pass().catch(() => undefined);
+    expect(whyWaits(0)).to.equal('plugin-failed');
+  });
+
+  it('keep the intent of a named worker when an operator pauses the queue after it was recorded', async () => {
+    const report = { queue: 'Q', queueStatus: 'online', limits: {}, reasons: [], reportTime: 1 };
+    await parts.store.queues.report(report);
+    const agent = agentOf([queueSource('toy', wanting(requests(1)))]);
+    const pause = { mode: 'paused', reason: 'test', since: 1 } as const;
+    const intend = parts.ledger.intend.bind(parts.ledger);
+    parts.ledger.intend = async (workers) => {
+      const recorded = await intend(workers);
+      await parts.store.queues.setControl('Q', pause);
+      return recorded;
+    };
+    await agent.pass();
+    expect([sent, await parts.statuses([1])]).to.deep.equal([[], { pending: 1 }]);
+    await parts.store.queues.setControl('Q', null);
+    await agent.pass();
+    expect(origins()).to.deep.equal(['toy job 0']);
+  });
+
+  describe('that ask again for what they have got', () => {
+    it('get no second worker in a later pass, and the database is not asked for it again', async () => {
+      const asked: number[] = [];
+      const { origins: store } = parts.store;
+      const ask = store.known.bind(store);
+      store.known = (kind, some) => {
+        asked.push(some.length);
+        return ask(kind, some);
+      };
+      const agent = agentOf([queueSource('toy', wanting(requests(2)))]);
+      for (let pass = 0; pass < 3; pass++) await agent.pass();
+      expect(origins()).to.have.length(2);
+      expect(asked, 'one question in the first pass').to.deep.equal([2]);
+      expect(known, 'their own news tell it').to.deep.equal([]);
+    });
+
+    it('hear of it once after a restart', async () => {
+      await agentOf([queueSource('toy', wanting(requests(2)))]).pass();
+      const restarted = agentOf([queueSource('toy', wanting(requests(3)))]);
+      await restarted.pass();
+      await restarted.pass();
+      expect(origins()).to.deep.equal(['toy job 0', 'toy job 1', 'toy job 2']);
+      expect(known.map(({ index }) => index)).to.deep.equal([0, 1]);
+    });
+
+    it('get one worker when two queues serve the same origin at once', async () => {
+      const source = wanting(requests(3));
+      const one = agentOf([queueSource('toy', source)]);
+      const other = agentOf([queueSource('toy', source)], {}, { name: 'R' });
+      await Promise.all([one.pass(), other.pass()]);
+      await Promise.all([one.pass(), other.pass()]);
+      const rows = await parts.store.workers.list({});
+      expect(rows.map(({ origin }) => origin.index).sort()).to.deep.equal([0, 1, 2]);
+      expect(known).to.have.length(3);
+    });
+
+    it('have an intent that conflicts dropped and another request served at once', async () => {
+      const agent = agentOf([queueSource('toy', wanting(requests(2)))], { maxWorkers: 1 });
+      // Withdrawn between the question and the intent.
+      queue.preflight = async () => {
+        await parts.ledger.endOrigins('toy', [{ uid: 'job', index: 0 }], 'withdrawn');
+        return { problems: [] };
+      };
+      expect(await agent.pass()).to.equal(0);
+      expect(known).to.deep.equal([{ uid: 'job', index: 0 }]);
+      expect(parts.ledger.inFlight.has(1)).to.equal(false);
+      await agent.pass();
+      expect(origins()).to.deep.equal(['toy job 1']);
+    });
+  });
+
+  describe('and a backend that rejects their workers', () => {
+    const missing = { code: 'payload-value-missing', message: 'no image' };
+
+    it('for good, for their payload: neither the pass fails nor do later workers get fewer turns', async () => {
+      const source = wanting(requests(20));
+      const agent = agentOf([queueSource('toy', source)]);
+      queue.submit = () => ({ kind: 'rejected', permanent: true, error: missing });
+      await agent.pass();
+      expect((await parts.store.workers.byId(1))?.status).to.equal('missed');
+      source.wants = () => ({ requests: requests(20, {}, 'good'), groups: [], reasons: [] });
+      queue.submit = (worker) => {
+        sent.push(worker);
+        return { kind: 'accepted', handle: { batchID: 'b' } };
+      };
+      await agent.pass();
+      expect(sent).to.have.length(20);
+    });
+
+    describe('for now', () => {
+      const full = { code: 'no-free-slot', message: 'taken' };
+      const passes = async (agent: SubmitterAgent, count: number) => {
+        for (let pass = 0; pass < count; pass++) await agent.pass().catch(() => undefined);
+      };
+
+      it('try them again, however often, since their origins get no other worker', async () => {
+        const agent = agentOf([queueSource('toy', wanting(requests(1)))], { maxSubmissionAttempts: 2 });
+        queue.submit = () => ({ kind: 'rejected', permanent: false, error: full });
+        await passes(agent, 5);
+        expect(await parts.store.workers.byId(1)).to.include({ status: 'pending', errorCode: full.code });
+        queue.submit = () => ({ kind: 'accepted', handle: { batchID: 'b1' } });
+        await passes(agent, 1);
+        expect(await parts.statuses([1])).to.deep.equal({ submitted: 1 });
+      });
+
+      it('give them up when their submissions bring no answer too often', async () => {
+        const agent = agentOf([queueSource('toy', wanting(requests(1)))], { maxSubmissionAttempts: 2 });
+        queue.submit = () => ({ kind: 'unknown', error: full });
+        await passes(agent, 2);
+        expect(await parts.statuses([1])).to.deep.equal({ pending: 1 });
+        await passes(agent, 1);
+        expect(await parts.statuses([1])).to.deep.equal({ missed: 1 });
+      });
+
+      it('send those that the daemon never sent, also where there is a single attempt', async () => {
+        const agent = agentOf([queueSource('toy', wanting([]))], { maxSubmissionAttempts: 1 });
+        await parts.ledger.intend([namedWorker(7, 'job', { placement: parts.placement })]);
+        await passes(agent, 1);
+        expect(origins()).to.deep.equal(['toy job 0']);
+      });
+    });
+
+    it('for good, although they were counted: the pass fails, since the next one would make them again', async () => {
+      const groups = [{ requirements, count: 3 }];
+      const agent = agentOf([
+        queueSource('fill', new TestSource(() => ({ requests: [], groups, reasons: [] })), true),
+      ]);
+      queue.submit = () => ({ kind: 'rejected', permanent: true, error: missing });
+      const failure = await agent.pass().catch((error: unknown) => error);
+      expect(failure).to.have.property('code', 'submit-failed');
+    });
+  });
+
+  describe('that go wrong', () => {
+    const good = () => queueSource('good', wanting(requests(1, {}, 'fine')));
+
+    it('throw: others of the queue are served, and the reason says so', async () => {
+      const bad = new TestSource(() => {
+        throw new Error('no database');
+      });
+      await agentOf([queueSource('toy', bad), good()]).pass();
+      expect(origins()).to.deep.equal(['good fine 0']);
+      expect(codes()).to.deep.equal(['source-failed']);
+      expect(messages()).to.contain('toy').and.to.contain('no database');
+    });
+
+    it('throw: are asked again after a growing pause, and served when they answer again', async () => {
+      const bad = new TestSource(() => {
+        throw new Error('no database');
+      });
+      const agent = agentOf([queueSource('toy', bad)]);
+      for (const pause of [1000, 2000, 4000]) {
+        await agent.pass();
+        await agent.pass();
+        await parts.clock.advance(pause);
+      }
+      expect(bad.asked).to.equal(3);
+      bad.wants = () => ({ requests: requests(1), groups: [], reasons: [] });
+      await agent.pass();
+      expect(origins()).to.deep.equal(['toy job 0']);
+      expect(codes()).to.deep.equal([]);
+      const told = parts.log.lines.filter(({ message }) => message === 'a source failed');
+      expect(told, 'logged once').to.have.length(1);
+    });
+
+    it('hang: one deadline is lost, and the passes after it are not delayed', async () => {
+      const bad = new TestSource(() => new Promise(() => undefined));
+      const agent = agentOf([queueSource('toy', bad), good()]);
+      const pass = agent.pass();
+      while (!parts.clock.sleeping.includes(5000)) await parts.clock.settle();
+      await parts.clock.advance(6000);
+      await pass;
+      expect(origins()).to.deep.equal(['good fine 0']);
+      const before = parts.clock.monotonic();
+      await agent.pass();
+      expect(parts.clock.monotonic()).to.equal(before);
+      expect(codes()).to.deep.equal(['source-failed']);
+    });
+
+    it('hang: rest five times as long as they took', async () => {
+      const bad = new TestSource(() => new Promise(() => undefined));
+      const agent = agentOf([queueSource('toy', bad)]);
+      const pass = agent.pass();
+      while (!parts.clock.sleeping.includes(5000)) await parts.clock.settle();
+      await parts.clock.advance(6000);
+      await pass;
+      await parts.clock.advance(20_000);
+      await agent.pass();
+      expect(bad.asked).to.equal(1);
+      bad.wants = () => ({ requests: [], groups: [], reasons: [] });
+      await parts.clock.advance(10_000);
+      await agent.pass();
+      expect(bad.asked).to.equal(2);
+    });
+
+    const nonsense: readonly (readonly [what: string, answer: unknown, says: string])[] = [
+      ['nothing', undefined, 'undefined'],
+      ['a text', 'three workers', 'three workers'],
+      ['requests that are no list', { requests: 3, groups: [], reasons: [] }, 'requests'],
+      ['no groups', { requests: [], reasons: [] }, 'groups'],
+      ['a group without a count', { requests: [], groups: [{ requirements }], reasons: [] }, 'count'],
+      [
+        'a count that is no number',
+        { requests: [], groups: [{ requirements, count: NaN }], reasons: [] },
+        'count',
+      ],
+      ['a reason without a code', { requests: [], groups: [], reasons: ['full'] }, 'reason'],
+    ];
+    for (const [what, answer, says] of nonsense) {
+      it(`answer with ${what}: others of the queue are served`, async () => {
+        await agentOf([queueSource('toy', new TestSource(() => answer)), good()]).pass();
+        expect(origins()).to.deep.equal(['good fine 0']);
+        expect(codes()).to.deep.equal(['source-failed']);
+        expect(messages()).to.contain(says);
+      });
+    }
+
+    const wrong: readonly (readonly [what: string, request: unknown, says: string])[] = [
+      ['nothing', null, 'null'],
+      ['no origin', {}, 'origin'],
+      ['an index that is no number', { origin: { uid: 'a', index: '0' } }, 'index'],
+      ['an index below 0', { origin: { uid: 'a', index: -1 } }, 'index'],
+      ['an empty uid', { origin: { uid: '', index: 0 } }, 'uid'],
+      ['a uid with half of a character', { origin: { uid: 'a\ud800', index: 0 } }, 'uid'],
+      ['a uid that is too long', { origin: { uid: 'u'.repeat(513), index: 0 } }, '513'],
+      ['a group that is no text', { origin: { uid: 'a', index: 0 }, groupId: 7 }, 'groupId'],
+      ['half a core', { origin: { uid: 'a', index: 0 }, requirements: { nCore: 0.5 } }, 'nCore'],
+      ['a need that there is not', { origin: { uid: 'a', index: 0 }, requirements: { gpus: 1 } }, 'gpus'],
+      ['a payload that is no object', { origin: { uid: 'a', index: 0 }, payload: 'x' }, 'payload'],
+      [
+        'a file outside of its directory',
+        { origin: { uid: 'a', index: 0 }, payload: { files: [{ name: '../x', mode: 420, content: '' }] } },
+        'files',
+      ],
+    ];
+    for (const [what, request, says] of wrong) {
+      it(`ask with ${what}: this request is refused, and the others are served`, async () => {
+        await agentOf([queueSource('toy', wanting([request, ...requests(1)]))]).pass();
+        expect(origins()).to.deep.equal(['toy job 0']);
+        expect(codes()).to.have.length(1);
+        expect(codes()?.[0]).to.be.oneOf(['request-refused', 'payload-wrong']);
+        expect(messages()).to.contain(says);
+      });
+    }
+
+    it('ask for one origin twice at once: it gets one worker, and the reason says so', async () => {
+      await agentOf([queueSource('toy', wanting([...requests(2), ...requests(1)]))]).pass();
+      expect(origins()).to.deep.equal(['toy job 0', 'toy job 1']);
+      expect(codes()).to.deep.equal(['request-refused']);
+    });
+
+    it('ask for a payload that the submitter cannot give: these are refused, and the others are served', async () => {
+      const some = [...requests(1, { payload: { argv: ['true'] } }), ...requests(1, {}, 'plain')];
+      await agentOf([queueSource('toy', wanting(some))], {}, { payload: ['values'] }).pass();
+      expect(origins()).to.deep.equal(['toy plain 0']);
+      expect(codes()).to.deep.equal(['payload-unsupported']);
+      expect(messages()).to.contain('argv');
+      expect(whyWaits(0)).to.equal('payload-unsupported');
+    });
+
+    it('flood a queue with 100,000 requests: the first 10,000 count, and the reason says how many wait', async () => {
+      const flood = requests(100_000);
+      const agent = agentOf([queueSource('toy', wanting(flood)), good()], { maxWorkers: 3 });
+      await agent.pass();
+      expect(origins()).to.deep.equal(['toy job 0', 'toy job 1', 'toy job 2']);
+      expect(codes()).to.include('source-flood');
+      expect(messages()).to.contain(String(100_000 - mostRequests));
+      expect(parts.waiting.counts.find(({ source }) => source === 'toy')?.requests).to.equal(99_997);
+      expect(whyWaits(9999)).to.equal('max-workers');
+    });
+
+    it('flood a queue with requests that are refused: those behind them are served', async () => {
+      const refused = requests(mostRequests, { payload: { argv: ['true'] } });
+      const agent = agentOf(
+        [queueSource('toy', wanting([...refused, ...requests(1, {}, 'plain')]))],
+        {},
+        { payload: ['values'] },
+      );
+      await agent.pass();
+      expect(origins()).to.deep.equal(['toy plain 0']);
+    });
+
+    it('ask for one payload in many requests, new ones in each pass: it is judged once', async () => {
+      let reads = 0;
+      const payload = new Proxy<Payload>(
+        { argv: ['true'] },
+        {
+          ownKeys: (of) => {
+            reads++;
+            return Reflect.ownKeys(of);
+          },
+        },
+      );
+      const source = new TestSource(() => ({
+        requests: requests(100, { payload }),
+        groups: [],
+        reasons: [],
+      }));
+      const agent = agentOf([queueSource('toy', source)], { maxWorkers: 0 });
+      for (let pass = 0; pass < 3; pass++) await agent.pass();
+      expect(reads).to.equal(1);
+    });
+
+    it('flood a queue with requests that were served: the next pass is due at once, and goes on with the others', async () => {
+      await agentOf([queueSource('toy', wanting(requests(3)))]).pass();
+      const flood = requests(mostRequests + 2);
+      const agent = agentOf([queueSource('toy', wanting(flood))], { maxWorkers: 5 });
+      expect(await agent.pass()).to.equal(0);
+      await agent.pass();
+      expect(parts.waiting.counts).to.deep.equal([
+        { queue: 'Q', source: 'toy', requests: mostRequests + 2 - 5 },
+      ]);
+    });
+  });
+});
