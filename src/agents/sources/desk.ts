@@ -1,6 +1,7 @@
 import type { Desk, LogReader, WorkerNews } from '../../plugins/contracts/index.ts';
 import type { OriginStore } from '../../store/origins.ts';
 import type { WorkerRecord } from '../../store/rows.ts';
+import type { WorkerIds } from '../../store/worker-ids.ts';
 import type { WorkerStore } from '../../store/workers.ts';
 import { ThresherError } from '../../worker/errors.ts';
 import type { OriginFilter, OriginKey } from '../../worker/news.ts';
@@ -15,6 +16,7 @@ export interface DeskParts {
   readonly store: {
     readonly origins: Pick<OriginStore, 'find'>;
     readonly workers: Pick<WorkerStore, 'byIds'>;
+    readonly ids: Pick<WorkerIds, 'raise'>;
     errorOf(error: unknown): ThresherError;
   };
   /** Names of the queues that run. */
@@ -76,6 +78,17 @@ export class SourceDesk implements Desk {
 
   queues(): readonly string[] {
     return this.#parts.queues();
+  }
+
+  async keepIdsAbove(workerId: number): Promise<void> {
+    if (!Number.isSafeInteger(workerId) || workerId < 0)
+      throw new ThresherError('request-refused', `worker ids cannot be kept above ${workerId}`);
+    const { store } = this.#parts;
+    try {
+      await store.ids.raise(workerId + 1);
+    } catch (error) {
+      throw store.errorOf(error);
+    }
   }
 
   async #worker(workerId: number): Promise<WorkerRecord | undefined> {

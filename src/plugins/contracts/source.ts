@@ -10,6 +10,7 @@ import type { CheckContext, SectionDefinition } from './definition.ts';
 import type { DefinitionProblem } from './definition-problem.ts';
 import type { Host } from './context.ts';
 import type { LogReader } from './log-reader.ts';
+import type { PandaServer } from './panda-server.ts';
 
 /** One worker that a source asks for by name. It gets this worker once, however often it asks. */
 export interface Request {
@@ -67,6 +68,8 @@ export interface Desk {
   reasons(queue: string, origin?: OriginKey): readonly Reason[];
   /** Queues that run now. */
   queues(): readonly string[];
+  /** Workers made from now on have ids above this one, also after a crash: somebody else has given out ids up to it. */
+  keepIdsAbove(workerId: number): Promise<void>;
 }
 
 /**
@@ -113,6 +116,8 @@ export interface SourceHost extends Host {
   readonly kind: string;
   /** For sources of thresher alone: requests of operators may hold secret files. */
   readonly requests?: OperatorRequests;
+  /** For sources of thresher alone. Absent where the settings name none. */
+  readonly pandaServer?: PandaServer;
   /** Relative paths in its options count from here. Absolute. */
   readonly configDir: string;
 }
@@ -132,6 +137,8 @@ export interface SourceInput<Config extends TSchema, QueueConfig extends TSchema
   readonly everyQueue?: boolean;
   /** Whether it serves the queues for which neither a file nor their backend names a source. One built-in source does. */
   readonly usual?: boolean;
+  /** Whether it serves such a queue before the usual source, where neither a file nor the queue's backend names a source. */
+  takes?(queue: Pick<SourceQueue, 'mapType' | 'runMode'>, server: PandaServer | undefined): boolean;
   /** Parts of a payload that its requests may have: `check-config` refuses its queues on a backend that lacks one. */
   readonly payload?: readonly PayloadPart[];
   /** Why it asks for nothing on such a queue however long one waits; for `check-config` and `queues`. Empty where it does ask. */
@@ -152,6 +159,7 @@ export interface SourceDefinition extends SectionDefinition {
   readonly queueConfig: TSchema;
   readonly everyQueue: boolean;
   readonly usual: boolean;
+  takes(queue: Pick<SourceQueue, 'mapType' | 'runMode'>, server: PandaServer | undefined): boolean;
   stands(queue: Pick<SourceQueue, 'options' | 'mapType' | 'runMode'>): readonly Reason[];
   create(config: unknown, host: SourceHost): Source;
 }
@@ -187,6 +195,7 @@ export function defineSource<Config extends TSchema, QueueConfig extends TSchema
     queueConfig: queueConfig ?? noOptions,
     everyQueue,
     usual,
+    takes: (queue, server) => input.takes?.(queue, server) ?? false,
     connections: () => [],
     check: (options, context) => problemsOf(name, () => input.check?.(options as Static<Config>, context)),
     withFiles: async (options) => options,

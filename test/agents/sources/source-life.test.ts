@@ -11,6 +11,7 @@ const desk: Desk = {
   logs: () => Promise.reject(new Error('none')),
   reasons: () => [],
   queues: () => [],
+  keepIdsAbove: async () => undefined,
 };
 
 describe('the life of a source', () => {
