@@ -1,0 +1,153 @@
+/**
+ * HTCJob as the API server keeps it: `htcjobs.htc.cern.ch`, version v1alpha1. The schema of the CRD (`crd.ts`) admits nothing
+ * else, but for objects that were stored under an older schema: read a resource by `readResource`.
+ */
+import type { KubernetesObject, ObjectMeta } from '../../clients/kubernetes/objects.ts';
+import type { Resource } from '../../clients/kubernetes/paths.ts';
+
+export const htcJobs: Resource = { group: 'htc.cern.ch', version: 'v1alpha1', resource: 'htcjobs' };
+export const apiVersion = 'htc.cern.ch/v1alpha1';
+export const htcJobKind = 'HTCJob';
+
+/** The finalizer of the resource, by the name that htc-operator gave it. */
+export const finalizer = 'finalizer.htc.cern.ch';
+
+/** How the image of a job is run on its machine. */
+export const runtimes = ['apptainer', 'singularity', 'container', 'none'] as const;
+export type Runtime = (typeof runtimes)[number];
+
+/** The most jobs that one resource may ask for. */
+export const mostJobs = 10_000;
+
+export interface HtcJobScript {
+  readonly image: string;
+  /** A list is a program with its arguments; a text is split at blanks, and no shell reads it. */
+  readonly command: string | readonly string[];
+  readonly source: string;
+  /** Where the README of htc-operator has it; `spec.queue` counts first. */
+  readonly queue?: number;
+}
+
+export interface EnvVariable {
+  readonly name: string;
+  readonly value: string;
+}
+
+/** A Secret of the resource's namespace: each key is a file `secrets/NAME/KEY` of the job's payload, mode 0600. */
+export interface SecretReference {
+  readonly name: string;
+  /** Those alone; default: all. */
+  readonly keys?: readonly string[];
+  /** A missing Secret or key is no mistake. */
+  readonly optional?: boolean;
+}
+
+export interface JobRequests {
+  readonly cpus?: number;
+  /** Bytes with a unit of Kubernetes: `512Mi`, `2G`. */
+  readonly memory?: string | number;
+  readonly disk?: string | number;
+  readonly gpus?: number;
+}
+
+export interface HtcJobSpec {
+  readonly name: string;
+  readonly script: HtcJobScript;
+  /** Number of jobs. Default 1. */
+  readonly queue?: number;
+  /** Lines of a submit description. */
+  readonly htcopts?: string;
+  readonly runtime?: Runtime;
+  readonly env?: readonly EnvVariable[];
+  readonly secrets?: readonly SecretReference[];
+  readonly requests?: JobRequests;
+  /** The queue of thresher that runs the jobs. Default: the option `queue` of the source. */
+  readonly queueName?: string;
+  /** No job is submitted while true; those that were submitted are removed, and run again after. */
+  readonly suspend?: boolean;
+  readonly ttlSecondsAfterFinished?: number;
+  readonly activeDeadlineSeconds?: number;
+  /** How many failed jobs are run again, over all of the resource. Default 0. */
+  readonly backoffLimit?: number;
+  /** Directory below the `outputDir` of the source in which output is kept. Default NAMESPACE/NAME. */
+  readonly output?: string;
+}
+
+export interface HtcJobCondition {
+  readonly type: ConditionType;
+  readonly status: 'True' | 'False';
+  /** CamelCase. */
+  readonly reason: string;
+  readonly message: string;
+  readonly lastTransitionTime: string;
+}
+
+/** `Complete`: all jobs succeeded. `Failed`: it has ended, and not all did. `Waiting`: something holds jobs back. */
+export type ConditionType = 'Complete' | 'Failed' | 'Suspended' | 'Waiting' | 'Held';
+
+export interface HtcJobStatus {
+  readonly active?: number;
+  readonly succeeded?: number;
+  readonly failed?: number;
+  readonly held?: number;
+  /** "CLUSTER.PROC", in the order of the job numbers. The same in both: the seeds have either name. */
+  readonly jobid?: readonly string[];
+  readonly jobIds?: readonly string[];
+  readonly clusterId?: string;
+  readonly uniqId?: string;
+  /** Why it stands as it stands, in a word: of the printed column. */
+  readonly reason?: string;
+  readonly conditions?: readonly HtcJobCondition[];
+  /** Return codes by job number: of HTCondor, and as the job itself reported. */
+  readonly returnCodes?: readonly ReturnCode[];
+  readonly observedGeneration?: number;
+  readonly startTime?: string;
+  readonly completionTime?: string;
+}
+
+export interface ReturnCode {
+  readonly index: number;
+  /** The backend's word, which decides. */
+  readonly exitCode?: number;
+  /** From the job's CloudEvent. */
+  readonly reported?: number;
+}
+
+/** Metadata beyond the parts that the client reads. */
+export interface HtcJobMeta extends ObjectMeta {
+  readonly name: string;
+  readonly namespace: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly generation?: number;
+  readonly finalizers?: readonly string[];
+}
+
+export interface HtcJob extends KubernetesObject {
+  readonly metadata: HtcJobMeta;
+  readonly spec: HtcJobSpec;
+  readonly status?: HtcJobStatus;
+}
+
+/** Number of jobs that a resource asks for. */
+export function jobCount({ queue, script }: Pick<HtcJobSpec, 'queue' | 'script'>): number {
+  return queue ?? script.queue ?? 1;
+}
+
+/** The contents of one Secret that the resource names, as the API has them: base64. */
+export type SecretData = Readonly<Record<string, string>>;
+
+/** A mistake in a `spec` that the schema of the CRD lets through, such as a forbidden line of `htcopts`. */
+export interface SpecProblem {
+  /** JSON pointer below the resource: `/spec/htcopts`. */
+  readonly at: string;
+  /** A whole sentence, with the line and what would be right. */
+  readonly message: string;
+}
+
+/** What a job reported of itself by a CloudEvent whose token was right. */
+export interface JobReport {
+  readonly uid: string;
+  readonly index: number;
+  readonly returnCode: number;
+}
