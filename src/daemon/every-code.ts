@@ -15,6 +15,7 @@ import { workerErrors } from '../codes/workers.ts';
 import { htcondorMistakes, htcondorWorkerErrors } from '../plugins/htcondor/codes.ts';
 import { kubernetesWorkerErrors } from '../plugins/kubernetes/codes.ts';
 import { localWorkerErrors } from '../plugins/local/codes.ts';
+import { htcjobErrors } from '../sources/htcjob/codes.ts';
 import type { Reason } from '../worker/reason.ts';
 
 /** The tables of all folders in one. A test holds every code in the sources against it. */
@@ -35,6 +36,7 @@ export const everyCode = {
   ...htcondorWorkerErrors,
   ...htcondorMistakes,
   ...credentialErrors,
+  ...htcjobErrors,
 } satisfies Codes;
 
 /** Whether a reason is a fault that an operator has to fix. A code of a third-party plugin may be one. */
