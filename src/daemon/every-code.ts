@@ -16,6 +16,7 @@ import { htcondorMistakes, htcondorWorkerErrors } from '../plugins/htcondor/code
 import { kubernetesWorkerErrors } from '../plugins/kubernetes/codes.ts';
 import { localWorkerErrors } from '../plugins/local/codes.ts';
 import { htcjobJobErrors } from '../sources/htcjob/job/codes.ts';
+import { htcjobErrors } from '../sources/htcjob/codes.ts';
 import type { Reason } from '../worker/reason.ts';
 
 /** The tables of all folders in one. A test holds every code in the sources against it. */
@@ -37,6 +38,7 @@ export const everyCode = {
   ...htcondorMistakes,
   ...credentialErrors,
   ...htcjobJobErrors,
+  ...htcjobErrors,
 } satisfies Codes;
 
 /** Whether a reason is a fault that an operator has to fix. A code of a third-party plugin may be one. */

@@ -19,6 +19,7 @@ import { kubernetesBackend } from './kubernetes/index.ts';
 import { localBackend } from './local/index.ts';
 import { SharedFileMessenger } from './messengers/shared-file/index.ts';
 import { FillSource } from '../sources/fill/index.ts';
+import { HtcJobSource } from '../sources/htcjob/index.ts';
 import { NoneSource } from '../sources/none/index.ts';
 import { RequestSource } from '../sources/request/index.ts';
 import { SimpleThrottler, TinyThrottler } from './throttlers/rules/index.ts';
@@ -38,6 +39,7 @@ export const builtInPlugins: readonly AnyDefinition[] = [
   KerberosCredManager,
   NoVomsCredManager,
   FillSource,
+  HtcJobSource,
   NoneSource,
   RequestSource,
   SimpleThrottler,

@@ -43,7 +43,7 @@ export interface DeleteOptions extends CallOptions {
   readonly gracePeriodSeconds?: number;
 }
 
-export interface PatchOptions extends CallOptions {
+export interface PatchOptions extends AnswerOptions {
   readonly kind: 'apply' | 'merge' | 'strategic' | 'json';
   /** Owner of the fields; `apply` requires it. */
   readonly fieldManager?: string;
@@ -152,10 +152,11 @@ export class KubernetesClient {
 
   /** @throws TypeError for an `apply` without `fieldManager`. */
   async patch(path: string, patch: unknown, options: PatchOptions): Promise<KubernetesObject> {
-    const { kind, fieldManager, force } = options;
+    const { kind, fieldManager, force, metadataOnly } = options;
+    const accept = metadataOnly ? metadataTypes.object : undefined;
     if (kind === 'apply' && !fieldManager) throw new TypeError('a server-side apply needs a fieldManager');
     const content = { type: contentTypes[kind], text: JSON.stringify(patch) };
-    const asked = { ...request('PATCH', path, options, { fieldManager, force }), content };
+    const asked = { ...request('PATCH', path, options, { fieldManager, force }), accept, content };
     return this.#call(asked);
   }
 

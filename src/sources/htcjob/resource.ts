@@ -98,7 +98,15 @@ export interface HtcJobStatus {
   /** Why it stands as it stands, in a word: of the printed column. */
   readonly reason?: string;
   readonly conditions?: readonly HtcJobCondition[];
-  /** Return codes by job number: of HTCondor, and as the job itself reported. */
+  /** The factory whose jobs they are: any other leaves the resource alone. */
+  readonly factory?: string;
+  /** How often it was suspended: jobs of an earlier round do not count. */
+  readonly round?: number;
+  readonly retried?: number;
+  /** Numbers of the jobs that ended: "0-4,7". */
+  readonly completedIndexes?: string;
+  readonly failedIndexes?: string;
+  /** Return codes that are not 0, by job number: of HTCondor, and as the job itself reported. */
   readonly returnCodes?: readonly ReturnCode[];
   readonly observedGeneration?: number;
   readonly startTime?: string;

@@ -16,8 +16,7 @@ import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { bundleScript } from '../../../src/plugins/htcondor/payload/bundle.ts';
 import type { HtcJobSpec, Runtime } from '../../../src/sources/htcjob/resource.ts';
-import type { PlanContext } from '../../../src/sources/htcjob/job/plan.ts';
-import { base64, goodPlan, htcJob } from '../../support/htc-jobs.ts';
+import { base64, htcJob, payloadOf } from '../../support/htc-jobs.ts';
 import { until } from '../../support/until.ts';
 
 interface Ended {
@@ -61,10 +60,9 @@ for (const shell of ['dash', 'busybox sh'])
         number = 0,
         env = {},
         context = {},
-      }: { number?: number; env?: NodeJS.ProcessEnv; context?: Partial<PlanContext> } = {},
+      }: { number?: number; env?: NodeJS.ProcessEnv; context?: Parameters<typeof payloadOf>[2] } = {},
     ) {
-      const { payload } = goodPlan(htcJob(spec), context).requestFor({ index: number, number });
-      if (payload === undefined) throw new Error('no payload');
+      const payload = payloadOf(htcJob(spec), number, context);
       const scratch = join(directory, 'scratch');
       mkdirSync(scratch, { recursive: true });
       // The script's own first line names /bin/sh: another shell runs it by name.

@@ -1,0 +1,116 @@
+import type { KubernetesClient } from '../../clients/kubernetes/client.ts';
+import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
+import type { KubernetesObject } from '../../clients/kubernetes/objects.ts';
+import { objectPath } from '../../clients/kubernetes/paths.ts';
+import { ThresherError } from '../../worker/errors.ts';
+import {
+  apiVersion,
+  finalizer,
+  type HtcJob,
+  htcJobKind,
+  type HtcJobMeta,
+  htcJobs,
+  type HtcJobStatus,
+  type SecretData,
+  type SecretReference,
+} from './resource.ts';
+
+const secrets = { group: '', version: 'v1', resource: 'secrets' };
+const fieldManager = 'thresher';
+
+export type Meta = Pick<HtcJobMeta, 'namespace' | 'name' | 'uid' | 'resourceVersion' | 'finalizers'>;
+
+/** The requests of the operator about one resource. Each change is of the version that was seen, or fails with `kubernetes-conflict`. */
+export class HtcJobCluster {
+  readonly #client: Pick<KubernetesClient, 'get' | 'patch' | 'delete'>;
+
+  constructor(client: Pick<KubernetesClient, 'get' | 'patch' | 'delete'>) {
+    this.#client = client;
+  }
+
+  /** @returns undefined where there is none of this uid any more. */
+  async read({ namespace, name, uid }: Meta, signal: AbortSignal): Promise<HtcJob | undefined> {
+    const found = await unlessGone(
+      this.#client.get(objectPath(htcJobs, namespace, name), { signal }) as Promise<HtcJob>,
+    );
+    return found?.metadata.uid === uid ? found : undefined;
+  }
+
+  /** @returns the new version; undefined where it is gone */
+  async setFinalizer(meta: Meta, isThere: boolean, signal: AbortSignal): Promise<string | undefined> {
+    const { namespace, name, uid, resourceVersion, finalizers = [] } = meta;
+    const others = finalizers.filter((one) => one !== finalizer);
+    const metadata = { uid, resourceVersion, finalizers: isThere ? [...others, finalizer] : others };
+    const options = { kind: 'merge', fieldManager, metadataOnly: true, signal } as const;
+    const path = objectPath(htcJobs, namespace, name);
+    return versionOf(await unlessGone(this.#client.patch(path, { metadata }, options)));
+  }
+
+  /** Server-side apply: fields of other writers stay, and those of ours that another writer took are taken back. */
+  async applyStatus(meta: Meta, status: HtcJobStatus, signal: AbortSignal): Promise<string | undefined> {
+    const { namespace, name, uid, resourceVersion } = meta;
+    const object = {
+      apiVersion,
+      kind: htcJobKind,
+      metadata: { name, namespace, uid, resourceVersion },
+      status,
+    };
+    const options = { kind: 'apply', fieldManager, force: true, metadataOnly: true, signal } as const;
+    const path = objectPath(htcJobs, namespace, name, 'status');
+    return versionOf(await unlessGone(this.#client.patch(path, object, options)));
+  }
+
+  async delete({ namespace, name, uid }: Meta, signal: AbortSignal): Promise<void> {
+    const path = objectPath(htcJobs, namespace, name);
+    await unlessGone(this.#client.delete(path, { uid, propagationPolicy: 'Background', signal }));
+  }
+
+  /**
+   * The contents of the Secrets that a resource names, by Secret.
+   * @throws ThresherError `htcjob-secret` where one or a key of it is missing, and those of the server
+   */
+  async secretsOf(
+    namespace: string,
+    references: readonly SecretReference[],
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string, SecretData>> {
+    const found = new Map<string, SecretData>();
+    for (const reference of references)
+      found.set(reference.name, await this.#secret(namespace, reference, signal));
+    return found;
+  }
+
+  async #secret(
+    namespace: string,
+    { name, keys, optional = false }: SecretReference,
+    signal: AbortSignal,
+  ): Promise<SecretData> {
+    const path = objectPath(secrets, namespace, name);
+    const secret = (await unlessGone(this.#client.get(path, { signal }))) as
+      (KubernetesObject & { readonly data?: SecretData | null }) | undefined;
+    if (secret === undefined && !optional)
+      throw new ThresherError('htcjob-secret', `there is no Secret ${name} in namespace ${namespace}`);
+    const data = secret?.data ?? {};
+    const missing = keys?.find((key) => !Object.hasOwn(data, key));
+    if (missing !== undefined && !optional)
+      throw new ThresherError(
+        'htcjob-secret',
+        `Secret ${name} of namespace ${namespace} has no key ${missing}`,
+      );
+    const isWanted = (key: string) => keys === undefined || keys.includes(key);
+    return Object.fromEntries(Object.entries(data).filter(([key]) => isWanted(key)));
+  }
+}
+
+async function unlessGone<T>(asked: Promise<T>): Promise<T | undefined> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (isKubernetesError(error, 'kubernetes-not-found')) return undefined;
+    throw error;
+  }
+}
+
+function versionOf(object: KubernetesObject | undefined): string | undefined {
+  return object?.metadata?.resourceVersion;
+}

@@ -1,0 +1,39 @@
+import type { Table } from '../../codes/codes.ts';
+import type { Explanation } from '../../codes/explanation.ts';
+
+/** Codes of the operator of HTCJobs. */
+export const htcjobErrors = {
+  'htcjob-lease': {
+    meaning:
+      'Another operator of HTCJobs holds the Lease, or this daemon cannot read or write it. Two operators would submit jobs twice.',
+    remedy:
+      'Nothing to do if another daemon is to be the operator; else see the message for the right or the server that is missing.',
+  },
+  'htcjob-unsynced': {
+    meaning: 'The operator has not read all HTCJobs of the cluster yet, or cannot follow them.',
+    remedy:
+      'See the message; mostly a missing right, a missing CRD (`thresher htcjob crd`) or a server that is away.',
+  },
+  'htcjob-queue': {
+    meaning: 'A HTCJob names a queue that takes no HTCJobs, or none where several do.',
+    remedy: 'Set `spec.queueName`, or `queue` of `sources.htcjob`, to a queue with `"demand": "htcjob"`.',
+  },
+  'htcjob-namespace': {
+    meaning: 'The queue takes no HTCJobs of this namespace.',
+    remedy:
+      'Name another queue in `spec.queueName`, or add the namespace to `namespaces` in the `demand` of the queue.',
+  },
+  'htcjob-secret': {
+    meaning: 'A Secret that a HTCJob names, or a key of it, is not there.',
+    remedy: 'Create it, or mark it as `optional` in `spec.secrets`; the jobs are submitted then.',
+  },
+  'htcjob-invalid': {
+    meaning:
+      'A HTCJob has a mistake that the schema of the resource lets through, such as a forbidden line of `htcopts`.',
+    remedy: 'Delete the HTCJob, and create it anew as the message says.',
+  },
+} satisfies Record<string, Explanation>;
+
+declare module '../../codes/codes.ts' {
+  interface Codes extends Table<typeof htcjobErrors> {}
+}

@@ -1,0 +1,263 @@
+import { apiVersion, htcJobKind, htcJobs, mostJobs, runtimes } from './resource.ts';
+
+type Schema = Readonly<Record<string, unknown>>;
+
+/** Longest script, characters: an object of the API may have 1.5 MB, and the payload of a job 1 MiB. */
+const longestSource = 1_000_000;
+const longestOptions = 65_536;
+
+const text = (description: string, more: Schema = {}): Schema => ({
+  type: 'string',
+  description,
+  maxLength: 1024,
+  ...more,
+});
+const count = (description: string, more: Schema = {}): Schema => ({
+  type: 'integer',
+  format: 'int32',
+  minimum: 0,
+  description,
+  ...more,
+});
+const quantity = (description: string): Schema => ({
+  'x-kubernetes-int-or-string': true,
+  anyOf: [{ type: 'integer' }, { type: 'string' }],
+  maxLength: 32,
+  pattern: String.raw`^[0-9]+(\.[0-9]+)?([kMGTPE]i?|Ki)?$`,
+  description,
+});
+const jobNumber = { minimum: 1, maximum: mostJobs };
+
+const script: Schema = {
+  type: 'object',
+  required: ['image', 'command', 'source'],
+  properties: {
+    image: text('Container image that the job runs in.', { minLength: 1 }),
+    command: {
+      description:
+        'Program that runs the script: a text, split at blanks, or a list with its arguments. No shell reads it.',
+      'x-kubernetes-preserve-unknown-fields': true,
+    },
+    source: text('The script. Its argument is the number of the job, from 0 on.', {
+      maxLength: longestSource,
+    }),
+    queue: count('Number of jobs; spec.queue counts first.', jobNumber),
+  },
+};
+
+const env: Schema = {
+  type: 'array',
+  maxItems: 500,
+  description: 'Environment of the script. No shell reads it.',
+  'x-kubernetes-list-type': 'map',
+  'x-kubernetes-list-map-keys': ['name'],
+  items: {
+    type: 'object',
+    required: ['name', 'value'],
+    properties: {
+      name: text('Name.', { pattern: '^[A-Za-z_][A-Za-z0-9_]*$', maxLength: 256 }),
+      value: text('Value.', { maxLength: 65_536 }),
+    },
+  },
+};
+
+const secrets: Schema = {
+  type: 'array',
+  maxItems: 20,
+  description: 'Secrets of the namespace whose keys become files of the job, readable for it alone.',
+  'x-kubernetes-list-type': 'map',
+  'x-kubernetes-list-map-keys': ['name'],
+  items: {
+    type: 'object',
+    required: ['name'],
+    properties: {
+      name: text('Name of the Secret.', {
+        maxLength: 253,
+        pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',
+      }),
+      keys: {
+        type: 'array',
+        maxItems: 50,
+        description: 'These keys alone.',
+        items: { type: 'string', maxLength: 253 },
+      },
+      optional: { type: 'boolean', description: 'A Secret or key that is not there is no mistake.' },
+    },
+  },
+};
+
+const spec: Schema = {
+  type: 'object',
+  required: ['name', 'script'],
+  properties: {
+    name: text('Name of the jobs.', { minLength: 1, maxLength: 253 }),
+    script,
+    queue: count('Number of jobs.', jobNumber),
+    htcopts: text('Lines of a submit description.', { maxLength: longestOptions }),
+    runtime: text('Program that runs the image.', { enum: [...runtimes] }),
+    env,
+    secrets,
+    requests: {
+      type: 'object',
+      description: 'Needs of one job.',
+      properties: {
+        cpus: count('Cores.', { minimum: 1, maximum: 100_000 }),
+        memory: quantity('Memory, such as 2Gi.'),
+        disk: quantity('Scratch disk, such as 10Gi.'),
+        gpus: count('GPUs.', { maximum: 1000 }),
+      },
+    },
+    queueName: text('Queue of thresher that runs the jobs.', { minLength: 1, maxLength: 256 }),
+    suspend: { type: 'boolean', description: 'While true no job runs; those that run are ended.' },
+    ttlSecondsAfterFinished: count('The resource is deleted so many seconds after its end.'),
+    activeDeadlineSeconds: count('Jobs that still run so long after the first was submitted are ended.', {
+      minimum: 1,
+    }),
+    backoffLimit: count('Number of failed jobs that are run again.', { maximum: 999 }),
+    output: text('Directory for the output, below the output directory of the operator.', {
+      pattern: String.raw`^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$`,
+    }),
+  },
+};
+
+const texts = (description: string): Schema => ({
+  type: 'array',
+  description,
+  'x-kubernetes-list-type': 'atomic',
+  items: { type: 'string' },
+});
+const time = (description: string): Schema => ({ type: 'string', format: 'date-time', description });
+
+const status: Schema = {
+  type: 'object',
+  properties: {
+    active: count('Jobs that were submitted and have not ended, held ones among them.'),
+    succeeded: count('Jobs that ended with return code 0.'),
+    failed: count('Jobs that ended otherwise.'),
+    held: count('Jobs that HTCondor holds.'),
+    jobid: texts('Ids of the jobs, CLUSTER.PROC, in the order of their numbers.'),
+    jobIds: texts('The same as jobid.'),
+    clusterId: text('Cluster of the first job.'),
+    uniqId: text('Id of the jobs for the operator.'),
+    reason: text('Why it stands as it stands, in a word.'),
+    factory: text('The factory that runs it.'),
+    round: count('How often it was suspended.'),
+    retried: count('How many failed jobs were run again.'),
+    completedIndexes: { type: 'string', description: 'Numbers of the jobs that succeeded: 0-4,7.' },
+    failedIndexes: { type: 'string', description: 'Numbers of the jobs that failed: 5,8-9.' },
+    conditions: {
+      type: 'array',
+      'x-kubernetes-list-type': 'map',
+      'x-kubernetes-list-map-keys': ['type'],
+      items: {
+        type: 'object',
+        required: ['type', 'status', 'reason', 'message', 'lastTransitionTime'],
+        properties: {
+          type: { type: 'string' },
+          status: { type: 'string', enum: ['True', 'False', 'Unknown'] },
+          reason: { type: 'string' },
+          message: { type: 'string', maxLength: 32_768 },
+          lastTransitionTime: time('When the status changed last.'),
+        },
+      },
+    },
+    returnCodes: {
+      type: 'array',
+      'x-kubernetes-list-type': 'map',
+      'x-kubernetes-list-map-keys': ['index'],
+      description: 'Return codes that are not 0, and those that jobs reported themselves.',
+      items: {
+        type: 'object',
+        required: ['index'],
+        properties: {
+          index: count('Number of the job.'),
+          exitCode: { type: 'integer', description: 'By HTCondor, which decides.' },
+          reported: { type: 'integer', description: 'By the event that the job sent.' },
+        },
+      },
+    },
+    observedGeneration: { type: 'integer', format: 'int64' },
+    startTime: time('When its first job was submitted.'),
+    completionTime: time('When its last job ended.'),
+  },
+};
+
+/** Fields that may change while the jobs run: they say for how long, and not what runs. */
+const changeable = ['suspend', 'ttlSecondsAfterFinished', 'activeDeadlineSeconds', 'backoffLimit'];
+
+/**
+ * "self.spec.env equals oldSelf.spec.env" for each other field. Objects are compared field by field: CEL would not let a whole
+ * spec be compared whose changeable parts it must leave out.
+ */
+const unchanged = Object.keys(spec['properties'] as object)
+  .filter((field) => !changeable.includes(field))
+  .map(
+    (field) =>
+      `(has(self.spec.${field}) == has(oldSelf.spec.${field}) && (!has(self.spec.${field}) || self.spec.${field} == oldSelf.spec.${field}))`,
+  )
+  .join(' && ');
+
+const column = (name: string, path: string, more: Schema = {}) => ({
+  name,
+  type: 'integer',
+  jsonPath: path,
+  ...more,
+});
+
+/** The CustomResourceDefinition, as `thresher htcjob crd` prints it. */
+export function crd(): Schema {
+  const [, version = ''] = apiVersion.split('/');
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${htcJobs.resource}.${htcJobs.group}` },
+    spec: {
+      group: htcJobs.group,
+      scope: 'Namespaced',
+      names: {
+        kind: htcJobKind,
+        listKind: `${htcJobKind}List`,
+        plural: htcJobs.resource,
+        singular: 'htcjob',
+        shortNames: ['htcj'],
+        categories: ['all'],
+      },
+      versions: [
+        {
+          name: version,
+          served: true,
+          storage: true,
+          subresources: { status: {} },
+          additionalPrinterColumns: [
+            column('Active', '.status.active'),
+            column('Succeeded', '.status.succeeded'),
+            column('Failed', '.status.failed'),
+            column('Held', '.status.held'),
+            column('Age', '.metadata.creationTimestamp', { type: 'date' }),
+            column('Reason', '.status.reason', { type: 'string' }),
+          ],
+          schema: {
+            openAPIV3Schema: {
+              type: 'object',
+              description: 'Jobs on HTCondor that run a script in a container.',
+              required: ['spec'],
+              properties: {
+                apiVersion: { type: 'string' },
+                kind: { type: 'string' },
+                metadata: { type: 'object' },
+                spec,
+                status,
+              },
+              'x-kubernetes-validations': [
+                {
+                  rule: `!has(oldSelf.status) || !has(oldSelf.status.uniqId) || (${unchanged})`,
+                  message: `its jobs were submitted, so the spec cannot change any more, but for ${changeable.join(', ')}: delete it and create it anew, or create another one`,
+                },
+              ],
+            },
+          },
+        },
+      ],
+    },
+  };
+}

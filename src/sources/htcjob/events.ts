@@ -1,0 +1,97 @@
+import type { KubernetesClient } from '../../clients/kubernetes/client.ts';
+import { collectionPath } from '../../clients/kubernetes/paths.ts';
+import type { Log } from '../../plugins/contracts/index.ts';
+import type { Clock } from '../../util/clock.ts';
+import { TokenBucket } from '../../util/token-bucket.ts';
+import { toReason } from '../../worker/errors.ts';
+import type { Meta } from './cluster.ts';
+import { apiVersion, type HtcJobCondition, htcJobKind, type HtcJobStatus } from './resource.ts';
+import { seconds } from './status.ts';
+
+const kind = { group: '', version: 'v1', resource: 'events' };
+
+/** How many Events are written per second, and at once: a thousand resources that wait fill those of no cluster. */
+const rate = { perSecond: 10, burst: 100 };
+/** Longest message. Source: Kubernetes' validation of events. */
+const longest = 1024;
+
+export interface Note {
+  readonly type: 'Normal' | 'Warning';
+  readonly reason: string;
+  readonly message: string;
+}
+
+const isNormal: ReadonlySet<string> = new Set(['Complete', 'Suspended']);
+
+/** What `kubectl describe htcj` shall tell of a change of the status. */
+export function notesOf(before: HtcJobStatus | undefined, after: HtcJobStatus): readonly Note[] {
+  const wasTrue = ({ type, reason }: HtcJobCondition) =>
+    before?.conditions?.some((one) => one.type === type && one.status === 'True' && one.reason === reason);
+  const begun: Note[] =
+    before?.startTime === undefined && after.startTime !== undefined
+      ? [{ type: 'Normal', reason: 'Submitted', message: `jobs were submitted: ${idsIn(after)}` }]
+      : [];
+  const news = (after.conditions ?? []).filter((one) => one.status === 'True' && !wasTrue(one));
+  return [
+    ...begun,
+    ...news.map(({ type, reason, message }): Note => ({
+      type: isNormal.has(type) ? 'Normal' : 'Warning',
+      reason,
+      message,
+    })),
+  ];
+}
+
+function idsIn({ jobIds = [] }: HtcJobStatus): string {
+  const [first = '', ...others] = jobIds.filter((id) => id !== '');
+  return others.length === 0 ? first : `${first} to ${others.at(-1) ?? ''}`;
+}
+
+/** Writes Events. One that is not written changes nothing. */
+export class EventWriter {
+  readonly #client: Pick<KubernetesClient, 'create'>;
+  readonly #parts: { readonly clock: Clock; readonly random: () => number; readonly log: Log };
+  readonly #factory: string;
+  readonly #bucket: TokenBucket;
+
+  constructor(
+    client: Pick<KubernetesClient, 'create'>,
+    factory: string,
+    parts: { readonly clock: Clock; readonly random: () => number; readonly log: Log },
+  ) {
+    this.#client = client;
+    this.#factory = factory;
+    this.#parts = parts;
+    this.#bucket = new TokenBucket(rate.perSecond, rate.burst, parts.clock);
+  }
+
+  write({ namespace, name, uid }: Meta, notes: readonly Note[], signal: AbortSignal): void {
+    const { clock, random, log } = this.#parts;
+    for (const { type, reason, message } of notes) {
+      if (this.#bucket.available < 1) return;
+      this.#bucket.take(1);
+      const at = seconds(clock.now());
+      const unique = Math.floor(random() * 2 ** 48).toString(16);
+      const event = {
+        apiVersion: 'v1',
+        kind: 'Event',
+        metadata: { name: `${name}.${unique}`, namespace },
+        involvedObject: { apiVersion, kind: htcJobKind, namespace, name, uid },
+        type,
+        reason,
+        message: message.slice(0, longest),
+        source: { component: 'thresher' },
+        firstTimestamp: at,
+        lastTimestamp: at,
+        count: 1,
+        reportingComponent: 'thresher',
+        reportingInstance: this.#factory,
+      };
+      this.#client
+        .create(collectionPath(kind, namespace), event, { signal, once: true })
+        .catch((error: unknown) => {
+          log.debug('event not written', { htcjob: `${namespace}/${name}`, ...toReason(error) });
+        });
+    }
+  }
+}

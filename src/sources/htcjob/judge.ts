@@ -1,0 +1,79 @@
+import { hasEnded, type JobFacts } from './facts.ts';
+import { attemptOf, indexOf } from './numbers.ts';
+
+export interface Judged {
+  readonly number: number;
+  /** `wanted`: to be asked for. `waits`: suspended. */
+  readonly outcome: 'wanted' | 'waits' | 'live' | 'succeeded' | 'failed';
+  /** Of its last attempt, or of the one that is wanted. */
+  readonly index: number;
+  readonly facts: JobFacts | undefined;
+}
+
+export interface Judgement {
+  /** By job number. */
+  readonly jobs: readonly Judged[];
+  /** Origins of living attempts that have to end. */
+  readonly toEnd: readonly number[];
+  /** How many failed jobs were run again, or are wanted again. */
+  readonly retried: number;
+  readonly isOver: boolean;
+}
+
+export interface ToJudge {
+  readonly count: number;
+  readonly round: number;
+  readonly isSuspended: boolean;
+  /** Its active deadline is over, or it is refused: nothing more is run. */
+  readonly isExpired: boolean;
+  readonly backoffLimit: number;
+  /** By index of the origin. */
+  readonly attempts: ReadonlyMap<number, JobFacts>;
+  /** Numbers of the jobs that ended for good, by the resource itself: the database may have lost them. */
+  readonly completed: ReadonlySet<number>;
+  readonly failed: ReadonlySet<number>;
+  /** By the resource itself. */
+  readonly retried: number;
+}
+
+/** Decides what becomes of each job of a resource. A job has at most one living attempt. */
+export function judge(resource: ToJudge): Judgement {
+  const { count, round, isSuspended, isExpired, backoffLimit, attempts, completed, failed } = resource;
+  const byNumber = Map.groupBy([...attempts.keys()], (index) => attemptOf(index).number);
+  const again = [...attempts.keys()].filter((index) => attemptOf(index).attempt > 0);
+  let retried = Math.max(resource.retried, again.length);
+  const toEnd: number[] = [];
+  const first = (number: number) => indexOf({ round, attempt: 0, number });
+
+  const decide = (number: number): Judged => {
+    const indexes = byNumber.get(number)?.toSorted((one, other) => one - other) ?? [];
+    const factsOf = (index: number | undefined) => (index === undefined ? undefined : attempts.get(index));
+    const last = indexes.at(-1);
+    const judged = (outcome: Judged['outcome'], index = last ?? first(number)): Judged => ({
+      number,
+      outcome,
+      index,
+      facts: factsOf(index),
+    });
+    const living = indexes.filter((index) => !hasEnded(factsOf(index) ?? { status: 'withdrawn' }));
+    for (const index of living)
+      if (isSuspended || isExpired || attemptOf(index).round < round) toEnd.push(index);
+    if (completed.has(number)) return judged('succeeded');
+    const succeeded = indexes.find((index) => factsOf(index)?.status === 'finished');
+    if (succeeded !== undefined) return judged('succeeded', succeeded);
+    if (living.length > 0) return judged('live', living.at(-1));
+    if (failed.has(number) || isExpired) return judged('failed');
+    if (last === undefined || attemptOf(last).round < round)
+      return judged(isSuspended ? 'waits' : 'wanted', first(number));
+    const { status } = factsOf(last) ?? {};
+    const mayRunAgain = status === 'failed' || status === 'missed';
+    if (!mayRunAgain || retried >= backoffLimit) return judged('failed');
+    retried++;
+    const { attempt } = attemptOf(last);
+    return judged(isSuspended ? 'waits' : 'wanted', indexOf({ round, attempt: attempt + 1, number }));
+  };
+
+  const jobs = Array.from({ length: count }, (_, number) => decide(number));
+  const isOver = jobs.every(({ outcome }) => outcome === 'succeeded' || outcome === 'failed');
+  return { jobs, toEnd, retried, isOver };
+}

@@ -1,0 +1,140 @@
+import type { KubernetesClient } from '../../clients/kubernetes/client.ts';
+import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
+import type { KubernetesObject } from '../../clients/kubernetes/objects.ts';
+import { collectionPath, objectPath } from '../../clients/kubernetes/paths.ts';
+import type { Log } from '../../plugins/contracts/index.ts';
+import type { Clock } from '../../util/clock.ts';
+import { toReason } from '../../worker/errors.ts';
+
+const leases = { group: 'coordination.k8s.io', version: 'v1', resource: 'leases' };
+
+/** ms. Sources: the defaults of client-go's leader election, made a little longer. */
+const times = { duration: 20_000, renewWithin: 14_000, retry: 2000, renew: 4000 };
+
+export interface LeasePlace {
+  readonly namespace: string;
+  readonly name: string;
+  /** The factory: after its restart it goes on at once. */
+  readonly holder: string;
+}
+
+interface Lease extends KubernetesObject {
+  readonly spec?: {
+    readonly holderIdentity?: string | null;
+    readonly leaseDurationSeconds?: number | null;
+    readonly renewTime?: string | null;
+    readonly leaseTransitions?: number | null;
+  };
+}
+
+export interface LeaseParts {
+  readonly client: Pick<KubernetesClient, 'get' | 'create' | 'patch'>;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Called when it is held from now on, and when it is no more. */
+  readonly changed: () => void;
+}
+
+/**
+ * One operator works at a time: the holder of a Lease. A Lease counts as left once it has not changed for its whole duration by
+ * the clock of the one who waits, so clocks that differ do no harm.
+ */
+export class LeaseHolder {
+  readonly #place: LeasePlace;
+  readonly #parts: LeaseParts;
+  /** Monotonic ms up to which it is ours. */
+  #until = -Infinity;
+  #seen: { readonly version: string | undefined; readonly at: number } | undefined;
+  #other: string | undefined;
+  #trouble: string | undefined;
+
+  constructor(place: LeasePlace, parts: LeaseParts) {
+    this.#place = place;
+    this.#parts = parts;
+  }
+
+  get isHeld(): boolean {
+    return this.#parts.clock.monotonic() < this.#until;
+  }
+
+  /** Why it is not held, as a sentence. */
+  get why(): string {
+    const { namespace, name } = this.#place;
+    const lease = `the Lease ${namespace}/${name}`;
+    if (this.#trouble !== undefined) return `${lease} cannot be had: ${this.#trouble}`;
+    if (this.#other !== undefined) return `another operator, factory ${this.#other}, holds ${lease}`;
+    return `${lease} is being asked for`;
+  }
+
+  /** Resolves when `signal` aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#parts;
+    while (!signal.aborted) {
+      const before = this.isHeld;
+      const why = this.why;
+      try {
+        await this.#try(signal);
+        this.#trouble = undefined;
+      } catch (error) {
+        if (signal.aborted) return;
+        // Somebody else changed it at the same moment: the next look says who.
+        if (!isKubernetesError(error, 'kubernetes-conflict', 'kubernetes-already-exists'))
+          this.#trouble = toReason(error).message;
+      }
+      if (before !== this.isHeld) this.#parts.changed();
+      if (!this.isHeld && why !== this.why) log.warn('HTCJobs wait for the Lease', { why: this.why });
+      if (!before && this.isHeld) log.info('this daemon is the operator of HTCJobs', { ...this.#place });
+      await clock.sleep(this.isHeld ? times.renew : times.retry, signal);
+    }
+  }
+
+  async #try(signal: AbortSignal): Promise<void> {
+    const { client, clock } = this.#parts;
+    const { namespace, name, holder } = this.#place;
+    const path = objectPath(leases, namespace, name);
+    const begun = clock.monotonic();
+    const options = { signal, timeout: 5000 };
+    let lease: Lease;
+    try {
+      lease = (await client.get(path, options)) as Lease;
+    } catch (error) {
+      if (!isKubernetesError(error, 'kubernetes-not-found')) throw error;
+      const metadata = { name, namespace };
+      const object = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec: this.#spec(0) };
+      await client.create(collectionPath(leases, namespace), object, options);
+      this.#held(begun);
+      return;
+    }
+    const { resourceVersion: version } = lease.metadata ?? {};
+    const { holderIdentity, leaseTransitions, leaseDurationSeconds } = lease.spec ?? {};
+    if (this.#seen?.version !== version) this.#seen = { version, at: begun };
+    const isOurs = holderIdentity === holder;
+    const duration = leaseDurationSeconds ? leaseDurationSeconds * 1000 : times.duration;
+    const isLeft = !holderIdentity || begun - (this.#seen?.at ?? begun) > duration;
+    if (!isOurs && !isLeft) {
+      this.#other = holderIdentity;
+      this.#until = -Infinity;
+      return;
+    }
+    const spec = this.#spec((leaseTransitions ?? 0) + (isOurs ? 0 : 1));
+    const patch = { metadata: { ...(version !== undefined && { resourceVersion: version }) }, spec };
+    await client.patch(path, patch, { ...options, kind: 'merge', fieldManager: 'thresher' });
+    this.#held(begun);
+  }
+
+  #spec(leaseTransitions: number): NonNullable<Lease['spec']> & { readonly acquireTime?: string } {
+    const now = new Date(this.#parts.clock.now()).toISOString().replace('Z', '000Z');
+    return {
+      holderIdentity: this.#place.holder,
+      leaseDurationSeconds: times.duration / 1000,
+      renewTime: now,
+      leaseTransitions,
+      ...(!this.isHeld && { acquireTime: now }),
+    };
+  }
+
+  #held(begun: number): void {
+    this.#other = undefined;
+    this.#until = begun + times.renewWithin;
+  }
+}

@@ -1,0 +1,191 @@
+import type { Reason } from '../../worker/reason.ts';
+import type { JobFacts } from './facts.ts';
+import type { Judged, Judgement } from './judge.ts';
+import { toRanges } from './numbers.ts';
+import type { ConditionType, HtcJobCondition, HtcJobStatus, ReturnCode } from './resource.ts';
+
+/** Most return codes in a status: a resource has at most 1.5 MB. */
+const mostReturnCodes = 200;
+/** Longest message of a condition, characters. */
+const longestMessage = 4000;
+
+export interface StatusFacts {
+  readonly uid: string;
+  readonly generation: number | undefined;
+  readonly factory: string;
+  readonly round: number;
+  readonly isSuspended: boolean;
+  readonly judgement: Judgement;
+  /** Why wanted jobs wait. */
+  readonly waiting: Reason | undefined;
+  /** Why it ended before its jobs did: its deadline, or a mistake in it. */
+  readonly stopped: { readonly reason: string; readonly message: string } | undefined;
+  /** By job number. */
+  readonly reports: ReadonlyMap<number, number>;
+  readonly before: HtcJobStatus | undefined;
+  /** ms UTC. */
+  readonly now: number;
+}
+
+/** The whole status of a resource, from all that is known of its jobs. */
+export function statusOf(facts: StatusFacts): HtcJobStatus {
+  const { uid, generation, factory, round, judgement, before, now } = facts;
+  const { jobs, isOver, retried } = judgement;
+  const numbers = (outcome: Judged['outcome']) =>
+    jobs.filter((job) => job.outcome === outcome).map(({ number }) => number);
+  const [succeeded, failed] = [numbers('succeeded'), numbers('failed')];
+  const live = jobs.filter(({ outcome }) => outcome === 'live');
+  const submitted = live.filter(({ facts }) => facts !== undefined && facts.status !== 'pending');
+  const held = live.filter(isHeld);
+  const ids = idsOf(jobs, before?.jobIds ?? []);
+  const started = before?.startTime ?? (ids.length > 0 ? seconds(earliest(jobs) ?? now) : undefined);
+  const conditions = conditionsOf(facts, held.length > 0 ? held[0]?.facts : undefined);
+  const reason = conditions.find(({ status }) => status === 'True')?.reason ?? ordinary(jobs);
+  const failedRanges = isOver ? toRanges(failed) : before?.failedIndexes;
+  const completedRanges = toRanges(succeeded);
+  const [clusterId] = ids.find((id) => id !== '')?.split('.') ?? [];
+  return {
+    active: submitted.length,
+    succeeded: succeeded.length,
+    failed: failed.length,
+    held: held.length,
+    jobid: ids,
+    jobIds: ids,
+    uniqId: uid,
+    factory,
+    reason,
+    conditions,
+    returnCodes: returnCodesOf(facts),
+    ...(clusterId !== undefined && { clusterId }),
+    ...(round > 0 && { round }),
+    ...(retried > 0 && { retried }),
+    ...(completedRanges !== undefined && { completedIndexes: completedRanges }),
+    ...(failedRanges !== undefined && { failedIndexes: failedRanges }),
+    ...(generation !== undefined && { observedGeneration: generation }),
+    ...(started !== undefined && { startTime: started }),
+    ...(isOver && { completionTime: before?.completionTime ?? seconds(latest(jobs) ?? now) }),
+  };
+}
+
+function isHeld({ facts }: Judged): boolean {
+  return facts?.native === 'held';
+}
+
+/** The word for a resource that nothing holds back. */
+function ordinary(jobs: readonly Judged[]): string {
+  if (jobs.some(({ facts }) => facts?.status === 'running')) return 'Running';
+  return jobs.some(({ outcome }) => outcome === 'live') ? 'Submitted' : 'Pending';
+}
+
+/** Ids by job number, as far as the first job without one; an id that was known stays, whatever its row became. */
+function idsOf(jobs: readonly Judged[], before: readonly string[]): readonly string[] {
+  const ids = jobs.map(({ number, facts }) => jobIdOf(facts) ?? before[number] ?? '');
+  return ids.slice(0, ids.findLastIndex((id) => id !== '') + 1);
+}
+
+/** "CLUSTER.PROC" of HTCondor's id, which may name the schedd before it; ids of other backends as they are. */
+export function jobIdOf(facts: Pick<JobFacts, 'batchId'> | undefined): string | undefined {
+  const id = facts?.batchId ?? undefined;
+  return id === undefined ? undefined : (/(\d+\.\d+)$/.exec(id)?.[1] ?? id);
+}
+
+function returnCodesOf({ judgement, reports, before }: StatusFacts): readonly ReturnCode[] {
+  const known = new Map((before?.returnCodes ?? []).map((code) => [code.index, code]));
+  const codes = judgement.jobs.flatMap(({ number, facts }): ReturnCode[] => {
+    const exitCode = facts?.exitCode ?? known.get(number)?.exitCode;
+    const reported = reports.get(number) ?? known.get(number)?.reported;
+    if (!exitCode && reported === undefined) return [];
+    const code: ReturnCode = { index: number };
+    return [
+      {
+        ...code,
+        ...(exitCode !== undefined && { exitCode }),
+        ...(reported !== undefined && { reported }),
+      },
+    ];
+  });
+  return codes.slice(0, mostReturnCodes);
+}
+
+interface Wish {
+  readonly type: ConditionType;
+  /** Undefined: it does not hold. */
+  readonly because: { readonly reason: string; readonly message: string } | undefined;
+}
+
+/** In the order in which they give the printed reason. A condition that never held is left out. */
+function conditionsOf(facts: StatusFacts, held: JobFacts | undefined): readonly HtcJobCondition[] {
+  const { judgement, isSuspended, waiting, stopped, before, now } = facts;
+  const { jobs, isOver } = judgement;
+  const failed = jobs.filter(({ outcome }) => outcome === 'failed');
+  const wishes: readonly Wish[] = [
+    {
+      type: 'Failed',
+      because: isOver && failed.length > 0 ? (stopped ?? whyFailed(failed, jobs.length)) : undefined,
+    },
+    {
+      type: 'Complete',
+      because:
+        isOver && failed.length === 0
+          ? { reason: 'Succeeded', message: `all ${jobs.length} jobs ended with return code 0` }
+          : undefined,
+    },
+    {
+      type: 'Suspended',
+      because:
+        !isOver && isSuspended
+          ? { reason: 'Suspended', message: 'spec.suspend is true: no job runs until it is false' }
+          : undefined,
+    },
+    { type: 'Held', because: held && { reason: 'Held', message: held.message ?? 'HTCondor holds a job' } },
+    {
+      type: 'Waiting',
+      because: !isOver && waiting ? { reason: camelCase(waiting.code), message: waiting.message } : undefined,
+    },
+  ];
+  return wishes.flatMap(({ type, because }): HtcJobCondition[] => {
+    const last = before?.conditions?.find((condition) => condition.type === type);
+    if (because === undefined && last === undefined) return [];
+    const status = because === undefined ? 'False' : 'True';
+    const { reason, message } = because ?? { reason: 'Over', message: '' };
+    const lastTransitionTime = last?.status === status ? last.lastTransitionTime : seconds(now);
+    return [{ type, status, reason, message: message.slice(0, longestMessage), lastTransitionTime }];
+  });
+}
+
+function whyFailed(failed: readonly Judged[], count: number): { reason: string; message: string } {
+  const [first] = failed;
+  const { exitCode, message } = first?.facts ?? {};
+  const code = exitCode === null || exitCode === undefined ? '' : ` with return code ${exitCode}`;
+  const why = message === null || message === undefined ? '' : `: ${message}`;
+  return {
+    reason: 'JobsFailed',
+    message: `${failed.length} of ${count} jobs failed; job ${first?.number ?? 0} ended${code}${why}`,
+  };
+}
+
+/** `credential-expired` becomes `CredentialExpired`, as reasons of conditions are written. */
+export function camelCase(code: string): string {
+  const words = code.split(/[^A-Za-z0-9]+/).filter((word) => word !== '');
+  const joined = words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('');
+  return /^[A-Za-z]/.test(joined) ? joined : 'Waiting';
+}
+
+function times(jobs: readonly Judged[], of: (facts: JobFacts) => number | null): number[] {
+  return jobs.flatMap(({ facts }) => (facts === undefined ? [] : (of(facts) ?? [])));
+}
+
+function earliest(jobs: readonly Judged[]): number | undefined {
+  const all = times(jobs, ({ submitTime }) => submitTime);
+  return all.length === 0 ? undefined : Math.min(...all);
+}
+
+function latest(jobs: readonly Judged[]): number | undefined {
+  const all = times(jobs, ({ endTime }) => endTime);
+  return all.length === 0 ? undefined : Math.max(...all);
+}
+
+/** RFC 3339 in seconds, as Kubernetes writes times. */
+export function seconds(ms: number): string {
+  return new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');
+}
