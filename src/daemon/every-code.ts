@@ -15,6 +15,7 @@ import { workerErrors } from '../codes/workers.ts';
 import { htcondorMistakes, htcondorWorkerErrors } from '../plugins/htcondor/codes.ts';
 import { kubernetesWorkerErrors } from '../plugins/kubernetes/codes.ts';
 import { localWorkerErrors } from '../plugins/local/codes.ts';
+import { htcjobJobErrors } from '../sources/htcjob/job/codes.ts';
 import { htcjobErrors } from '../sources/htcjob/codes.ts';
 import type { Reason } from '../worker/reason.ts';
 
@@ -36,6 +37,7 @@ export const everyCode = {
   ...htcondorWorkerErrors,
   ...htcondorMistakes,
   ...credentialErrors,
+  ...htcjobJobErrors,
   ...htcjobErrors,
 } satisfies Codes;
 

@@ -14,7 +14,7 @@ export const payloadBounds = {
   files: 100,
   /** All of `argv` and `env`. */
   wordBytes: 100_000,
-  /** All of `values`. */
+  /** All of `values`, and all of `submit`. */
   valueBytes: 100_000,
   /** One part of a file's name. */
   nameBytes: 255,
@@ -50,6 +50,7 @@ export function payloadProblems(payload: unknown): readonly PayloadProblem[] {
     ...fileProblems(payload['files']),
     ...argvProblems(payload['argv']),
     ...envProblems(payload['env']),
+    ...submitProblems(payload['submit']),
   ];
   return problems.length > 0 ? problems : sizeProblems(payload);
 }
@@ -109,6 +110,13 @@ function envProblems(env: unknown): PayloadProblem[] {
       return [wrong(at, 'a shell sets this variable itself; set it in a script of the payload')];
     return textProblems(at, value);
   });
+}
+
+/** Which commands HTCondor may get is its backend's to judge. */
+function submitProblems(submit: unknown): PayloadProblem[] {
+  if (submit === undefined) return [];
+  if (!isRecord(submit)) return [wrong('/submit', `it is ${kindOf(submit)}; it must be an object of texts`)];
+  return Object.entries(submit).flatMap(([key, value]) => textProblems(`/submit/${escaped(key)}`, value));
 }
 
 function fileProblems(files: unknown): PayloadProblem[] {
@@ -180,7 +188,13 @@ function clashes(names: readonly string[]): PayloadProblem[] {
   });
 }
 
-function sizeProblems({ values = {}, files = [], argv = [], env = {} }: Payload): PayloadProblem[] {
+function sizeProblems({
+  values = {},
+  files = [],
+  argv = [],
+  env = {},
+  submit = {},
+}: Payload): PayloadProblem[] {
   const pairs = (of: Readonly<Record<string, string>>) =>
     sum(Object.entries(of).map(([key, value]) => bytesOf(key) + bytesOf(value) + 2));
   const words = sum(argv.map((word) => bytesOf(word) + 1)) + pairs(env);
@@ -196,8 +210,12 @@ function sizeProblems({ values = {}, files = [], argv = [], env = {} }: Payload)
     return [
       tooLarge('/values', `the values have ${pairs(values)} bytes together, and ${valueBytes} are allowed`),
     ];
+  if (pairs(submit) > valueBytes)
+    return [
+      tooLarge('/submit', `the commands have ${pairs(submit)} bytes together, and ${valueBytes} are allowed`),
+    ];
   const contents = files.map(({ name, content }) => bytesOf(name) + contentBytes(content));
-  const all = words + pairs(values) + sum(contents);
+  const all = words + pairs(values) + pairs(submit) + sum(contents);
   if (all <= bytes) return [];
   const largest = contents.indexOf(Math.max(...contents));
   const message = `the payload has ${all} bytes, and ${bytes} (1 MiB) are allowed; its largest file, ${quoted(files[largest]?.name ?? '')}, has ${contentBytes(files[largest]?.content ?? '')}: let the worker fetch it`;

@@ -24,6 +24,8 @@ export interface PayloadFile {
  *   a path; the worker starts in the payload's directory, so `./run.sh` is a file of the payload. `THRESHER_PAYLOAD_DIR` names
  *   the directory also where there are no files.
  * - `env` is added to the template's environment and wins over it.
+ * - `submit` has commands for HTCondor's submit description, `request_cpus` or `+MaxRuntime`, which win over those of the template.
+ *   Other backends cannot hand them on.
  *
  * No shell reads any of it: each value reaches the worker as it is. A secret belongs in a file. `payload-check.ts` has the bounds.
  */
@@ -32,10 +34,13 @@ export interface Payload {
   readonly files?: readonly PayloadFile[];
   readonly argv?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  readonly submit?: Readonly<Record<string, string>>;
 }
 
 /** The parts of a payload. A submitter's definition names those that its workers can get. */
-export const payloadParts = ['values', 'files', 'argv', 'env'] as const;
+export const payloadParts = ['values', 'files', 'argv', 'env', 'submit'] as const;
+/** The parts that a worker gets on every backend. */
+export const commonParts = ['values', 'files', 'argv', 'env'] as const;
 export type PayloadPart = (typeof payloadParts)[number];
 
 /** The parts that a payload has: an empty one counts as none. */

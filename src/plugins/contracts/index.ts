@@ -70,7 +70,13 @@ export type {
 } from '../../worker/worker.ts';
 export type { KnownWorker, OriginFilter, OriginKey, WorkerNews } from '../../worker/news.ts';
 export type { OperatorRequest, WithdrawnRequest } from '../../worker/operator-request.ts';
-export { type Payload, type PayloadFile, type PayloadPart, payloadParts } from '../../worker/payload.ts';
+export {
+  commonParts,
+  type Payload,
+  type PayloadFile,
+  type PayloadPart,
+  payloadParts,
+} from '../../worker/payload.ts';
 export {
   payloadBounds,
   type PayloadProblem,

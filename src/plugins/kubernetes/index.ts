@@ -1,4 +1,4 @@
-import { payloadParts } from '../../worker/payload.ts';
+import { commonParts } from '../../worker/payload.ts';
 import { defineBackend } from '../contracts/backend.ts';
 import type { CheckContext } from '../contracts/definition.ts';
 import { checkMonitor, checkSubmitter, checkWhere } from './check.ts';
@@ -12,7 +12,7 @@ export const kubernetesBackend = defineBackend({
   module: 'thresher/kubernetes',
   submitter: {
     aliases: [['pandaharvester.harvestersubmitter.k8s_submitter', 'K8sSubmitter']],
-    payload: payloadParts,
+    payload: commonParts,
     config: K8sSubmitterConfig,
     connections,
     check: checkSubmitter,

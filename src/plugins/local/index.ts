@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { payloadParts } from '../../worker/payload.ts';
+import { commonParts } from '../../worker/payload.ts';
 import { type CheckContext } from '../contracts/definition.ts';
 import { defineBackend } from '../contracts/backend.ts';
 import { checkTemplateFile } from './check.ts';
@@ -29,7 +29,7 @@ export const localBackend = defineBackend({
     ),
     // Pilots that start on this machine harm no other user.
     defaultDemand: 'fill',
-    payload: payloadParts,
+    payload: commonParts,
     config: LocalSubmitterConfig,
     connections,
     check: checkTemplateFile,

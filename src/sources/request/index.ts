@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import { builtInSources, defineSource } from '../../plugins/contracts/source.ts';
-import { payloadParts } from '../../worker/payload.ts';
+import { commonParts } from '../../worker/payload.ts';
 import { operatorKind } from '../../worker/operator-request.ts';
 import { OperatorSource } from './source.ts';
 
@@ -11,7 +11,7 @@ export const RequestSource = defineSource({
   description:
     'Asks for the workers that operators want, by `thresher submit` and `POST /api/requests`, before the own source of the queue. A queue with `"demand": "request"` gets these workers alone.',
   everyQueue: true,
-  payload: payloadParts,
+  payload: commonParts,
   config: Type.Object({}),
   create: (_, { requests }) => {
     if (requests === undefined) throw new TypeError('the source of operators has no requests to read');

@@ -4,7 +4,7 @@ import { hasBundle } from '../payload/bundle.ts';
 /**
  * The workers of each `condor_submit`, in their order. Each group has one of its own, so that its workers are the processes of
  * one cluster; the workers without a group share one. A worker with a bundle has another program than one without, and a cluster
- * has one program.
+ * has one program, and one set of the commands that payloads bring.
  */
 export function clustersOf<W extends WorkerToStart>(workers: readonly W[]): (readonly W[])[] {
   return [...Map.groupBy(workers, clusterOf).values()];
@@ -14,5 +14,7 @@ export function clustersOf<W extends WorkerToStart>(workers: readonly W[]): (rea
 function clusterOf(worker: WorkerToStart): string {
   const { groupId, origin } = worker;
   const group = groupId === undefined ? '' : `${origin.kind} ${groupId}`;
-  return `${hasBundle(worker) ? 'bundle' : 'none'} ${group}`;
+  const { submit } = worker.payload ?? {};
+  const commands = submit === undefined ? '' : JSON.stringify(submit);
+  return `${hasBundle(worker) ? 'bundle' : 'none'} ${commands} ${group}`;
 }

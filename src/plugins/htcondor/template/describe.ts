@@ -8,6 +8,7 @@ import { bringsProgram } from '../payload/bundle.ts';
 import { identityText, marks } from '../marks.ts';
 import { ceName } from '../place/ce-list.ts';
 import { bundlePath, ownProgram, withBundle } from './bundled.ts';
+import { withCommands } from './commands.ts';
 import { type BatchFacts, logSubdirOf, type Values, valuesOf } from './placeholders.ts';
 import { hasNewLine } from '../one-line.ts';
 import { classAdText, textOf } from './quoting.ts';
@@ -39,6 +40,7 @@ export interface DescribeOptions extends BatchFacts {
  * One submit description for a whole batch: `queue ... from` with a row per worker. What is the same for all workers
  * stands there once; what differs is in the rows. There is one queue statement because HTCondor 24 no longer takes several,
  * which is how Harvester submits; and so no command of one worker can be left over for the next.
+ * @param workers all with the same `submit` in their payloads
  */
 export function describeBatch(
   template: CondorTemplate,
@@ -46,12 +48,14 @@ export function describeBatch(
   options: DescribeOptions,
 ): DescribedBatch {
   const rejected = new Map<number, WorkerError>();
-  const written = [...lastOfEach(template.statements), ...defaultsFor(template, options)];
-  const keys = payloadKeysOf(written);
+  let keys: ReadonlySet<string>;
   let statements: readonly Statement[];
   try {
+    const own = withCommands(template.statements, workers[0]?.payload?.submit);
+    const usual = [...lastOfEach(own), ...defaultsFor({ ...template, statements: own }, options)];
+    keys = payloadKeysOf(usual);
     statements =
-      options.bundleOf === undefined ? written : withBundle(written, { spooled: options.config.useSpool });
+      options.bundleOf === undefined ? usual : withBundle(usual, { spooled: options.config.useSpool });
   } catch (error) {
     if (!(error instanceof ThresherError)) throw error;
     const reason = toReason(error);

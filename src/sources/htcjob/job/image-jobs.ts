@@ -1,0 +1,192 @@
+import { readSubmitCommands } from '../../../clients/htcondor/submit-commands.ts';
+import { ThresherError } from '../../../worker/errors.ts';
+import { payloadBounds, payloadProblems } from '../../../worker/payload-check.ts';
+import type { Payload, PayloadFile } from '../../../worker/payload.ts';
+import type { JobMaker, JobToMake } from '../job-maker.ts';
+import type { EnvVariable, HtcJobSpec, Runtime, SpecProblem } from '../resource.ts';
+import { jobScripts } from './scripts.ts';
+import { type EventKey, tokenOf } from './token.ts';
+
+/** Facts beside the resource that its jobs are made of. */
+export interface MakerContext {
+  /** Directories that an image gets where a machine has them, such as /cvmfs. */
+  readonly binds: readonly string[];
+  /** How an image is run where the resource does not say. */
+  readonly runtime: Runtime;
+  /** Undefined: jobs send no events. */
+  readonly events: { readonly url: string; readonly key: EventKey } | undefined;
+}
+
+type Resource = JobToMake['resource'];
+
+/** The parts that all jobs of a resource have in common. */
+interface Shared {
+  readonly image: string;
+  readonly command: readonly string[];
+  /** "NAME=VALUE" each. */
+  readonly variables: readonly string[];
+  readonly files: readonly PayloadFile[];
+  readonly submit: Payload['submit'];
+}
+
+/** Makes jobs that run their command in the image of the resource. */
+export class ImageJobs implements JobMaker {
+  readonly #context: MakerContext;
+  /** The jobs of one call are made one after the other, and a source may have 900 kB. */
+  readonly #shared = new WeakMap<Resource, Shared>();
+
+  constructor(context: MakerContext) {
+    this.#context = context;
+  }
+
+  problems(spec: HtcJobSpec): readonly SpecProblem[] {
+    const { script, htcopts = '', env = [] } = spec;
+    const found = [
+      ...imageProblems(script.image),
+      ...(commandOf(script.command).length > 0
+        ? []
+        : [problem('/spec/script/command', 'the command is empty; write a program')]),
+      ...variableProblems(env),
+      ...readSubmitCommands(htcopts).problems.map(({ message }) => problem('/spec/htcopts', message)),
+    ];
+    if (found.length > 0) return found;
+    const metadata = { name: 'name', namespace: 'namespace', uid: 'uid', resourceVersion: '1' };
+    const resource = { metadata, spec: { ...spec, secrets: [] } };
+    const payload = this.payload({ resource, number: 0, index: 0, secrets: new Map() });
+    return payloadProblems(payload).map(({ at, message }) => problem(placeOf(at), message));
+  }
+
+  /** @throws ThresherError `htcjob-secret` for a Secret or a key that is not there */
+  payload({ resource, number, index, secrets }: JobToMake): Payload {
+    const { binds, events, runtime: usual } = this.#context;
+    const { metadata, spec } = resource;
+    const { uid, name } = metadata;
+    const shared = this.#shared.get(resource) ?? this.#sharedOf(resource, secrets);
+    this.#shared.set(resource, shared);
+    const { image, command, variables, files, submit } = shared;
+    return {
+      // For templates that name it: HTCondor's container universe runs the whole worker in it.
+      values: { image: spec.script.image },
+      files: events === undefined ? files : [...files, eventFile(resource, index, events.key)],
+      argv: [
+        ...['./run.sh', spec.runtime ?? usual, image, String(number), String(variables.length)],
+        ...[String(binds.length), ...binds, ...command],
+      ],
+      env: {
+        JOB_NAME: name,
+        ...Object.fromEntries(variables.map((variable, at) => [`HTCJOB_VARIABLE_${at}`, variable])),
+        ...(events !== undefined && { HTCJOB_EVENTS_URL: events.url, HTCJOB_EVENT_ID: `${uid}.${index}` }),
+      },
+      ...(submit !== undefined && { submit }),
+    };
+  }
+
+  #sharedOf(resource: Resource, secrets: JobToMake['secrets']): Shared {
+    const { runtime: usual, events } = this.#context;
+    const { script, runtime = usual, env = [], htcopts = '', requests } = resource.spec;
+    const scripts = jobScripts();
+    const gpus = Math.ceil(requests?.gpus ?? 0);
+    const submit = {
+      // No other backend has them in the needs of a worker.
+      ...(gpus > 0 && { request_gpus: String(gpus) }),
+      ...readSubmitCommands(htcopts).commands,
+    };
+    return {
+      image: imageOf(script.image, runtime),
+      command: commandOf(script.command),
+      variables: env.map(({ name, value }) => `${name}=${value}`),
+      files: [
+        { name: 'run.sh', mode: 0o755, content: scripts.run },
+        { name: 'script.sh', mode: 0o755, content: Buffer.from(script.source).toString('base64') },
+        ...(events === undefined ? [] : [{ name: 'send-event.sh', mode: 0o755, content: scripts.sendEvent }]),
+        ...secretFiles(resource, secrets),
+      ],
+      submit: Object.keys(submit).length > 0 ? submit : undefined,
+    };
+  }
+}
+
+/** The beginning of the event's JSON, to which the job adds its exit status. */
+function eventFile({ metadata }: Resource, index: number, key: EventKey): PayloadFile {
+  const { name, namespace, uid } = metadata;
+  const token = tokenOf(key, { uid, index });
+  const text = JSON.stringify({ name, namespace, uid, index, token }).slice(0, -1);
+  return { name: 'event', mode: 0o600, secret: true, content: Buffer.from(text).toString('base64') };
+}
+
+/** A list is a program with its arguments, and a text is split at blanks. */
+function commandOf(command: HtcJobSpec['script']['command']): readonly string[] {
+  return typeof command === 'string' ? command.split(/\s+/).filter((word) => word !== '') : command;
+}
+
+/** The image as apptainer names it: a path, an address, or the name of an image in a registry of Docker. */
+function imageOf(image: string, runtime: Runtime): string {
+  if (runtime === 'none' || runtime === 'container') return image;
+  return image.includes('://') || /^\.{0,2}\//.test(image) ? image : `docker://${image}`;
+}
+
+function imageProblems(image: string): SpecProblem[] {
+  if (/^[A-Za-z0-9_./][^\s\u0000-\u001f\u007f]*$/.test(image)) return [];
+  const message = `the image is ${JSON.stringify(image)}; it must be a name, an address or a path without blanks, which begins with a letter, a digit, "_", "." or "/"`;
+  return [problem('/spec/script/image', message)];
+}
+
+/** Those that would change how the image is run. */
+const ownVariables = /^(APPTAINER|SINGULARITY|THRESHER_|HTCJOB_|_CONDOR_)|^(JOB_NAME|TEMP_DIR|_)$/i;
+
+function variableProblems(env: readonly EnvVariable[]): SpecProblem[] {
+  const bytes = env.reduce((sum, { name, value }) => sum + Buffer.byteLength(name + value), 0);
+  if (bytes > payloadBounds.wordBytes)
+    return [
+      problem('/spec/env', `the variables have ${bytes} bytes; ${payloadBounds.wordBytes} are allowed`),
+    ];
+  const first = new Set<string>();
+  return env.flatMap(({ name, value }, index) => {
+    const at = `/spec/env/${index}`;
+    const shown = JSON.stringify(name);
+    if (!/^[A-Za-z_]\w*$/.test(name))
+      return [
+        problem(
+          at,
+          `${shown} is no name of a variable; it must be letters, digits and "_", and begin with no digit`,
+        ),
+      ];
+    if (ownVariables.test(name))
+      return [problem(at, `thresher or the runtime sets ${shown} itself; choose another name`)];
+    if (first.has(name)) return [problem(at, `${shown} is there twice; keep one of them`)];
+    first.add(name);
+    return value.includes('\0') ? [problem(at, `the value of ${shown} has a NUL character`)] : [];
+  });
+}
+
+function secretFiles({ metadata, spec }: Resource, known: JobToMake['secrets']): readonly PayloadFile[] {
+  return (spec.secrets ?? []).flatMap(({ name, keys, optional = false }) => {
+    const data = known.get(name);
+    const missing = (message: string) => {
+      if (!optional) throw new ThresherError('htcjob-secret', message);
+      return [];
+    };
+    if (data === undefined)
+      return missing(`there is no Secret ${JSON.stringify(name)} in the namespace ${metadata.namespace}`);
+    const has = Object.keys(data).join(', ') || 'none';
+    return (keys ?? Object.keys(data)).flatMap((key): PayloadFile[] => {
+      const content = Object.hasOwn(data, key) ? data[key] : undefined;
+      if (content !== undefined)
+        return [{ name: `secrets/${name}/${key}`, mode: 0o600, secret: true, content }];
+      return missing(
+        `the Secret ${JSON.stringify(name)} has no key ${JSON.stringify(key)}; its keys: ${has}`,
+      );
+    });
+  });
+}
+
+function placeOf(pointer: string): string {
+  if (pointer.startsWith('/argv')) return '/spec/script/command';
+  if (pointer.startsWith('/env')) return '/spec/env';
+  if (pointer.startsWith('/submit')) return '/spec/htcopts';
+  return pointer.startsWith('/values') ? '/spec/script/image' : '/spec/script/source';
+}
+
+function problem(at: string, message: string): SpecProblem {
+  return { at, message };
+}

@@ -1,0 +1,119 @@
+#!/bin/sh
+# Runs one job of an HTCJob on the machine of its worker, and ends with the exit status of the job's script.
+#
+#   run.sh RUNTIME IMAGE NUMBER VARIABLES BINDS [BIND]... COMMAND...
+#
+#   RUNTIME    apptainer or singularity: COMMAND runs in IMAGE. container or none: it runs where this script runs
+#   VARIABLES  how many variables of the user there are: HTCJOB_VARIABLE_0 has the text "NAME=VALUE", and so on
+#   BINDS      how many directories of the machine follow; the image gets those that exist
+#
+# COMMAND gets the script's path and the number of the job as its last arguments. No shell reads a value of the user: each one stays
+# one word from the resource to the program.
+set -u
+
+fail() {
+  echo "thresher: the job cannot be run: $1" >&2
+  exit "${2:-125}"
+}
+
+[ $# -ge 6 ] || fail "run.sh got $# arguments"
+runtime=$1
+image=$2
+number=$3
+variables=$4
+binds=$5
+shift 5
+payload=${THRESHER_PAYLOAD_DIR:-}
+[ -f "$payload/script.sh" ] || fail "THRESHER_PAYLOAD_DIR has no script.sh"
+
+# HTCondor brings back what a job leaves in its scratch directory. Elsewhere the job gets a directory for itself.
+own=
+if [ -n "${_CONDOR_SCRATCH_DIR:-}" ] && [ -w "$_CONDOR_SCRATCH_DIR" ]; then
+  work=$_CONDOR_SCRATCH_DIR
+else
+  work=$(mktemp -d "${TMPDIR:-/tmp}/htcjob.XXXXXX") || fail "no directory for its files"
+  own=$work
+fi
+cp "$payload/script.sh" "$work/script.sh" && chmod 755 "$work/script.sh" || fail "no room for its script"
+# The output that HTCondor brings back holds no script of ours, and a machine keeps no directory.
+clean() {
+  rm -f "$work/script.sh"
+  [ -z "$own" ] || rm -rf "$own"
+}
+
+tool=
+case $runtime in
+  apptainer | singularity)
+    for name in "$runtime" apptainer singularity; do
+      tool=$(command -v "$name") && break
+    done
+    [ -n "$tool" ] || {
+      clean
+      fail "neither apptainer nor singularity is on this machine ($(uname -n))" 127
+    }
+    # They would end the path of a bind.
+    case $work$payload in *[,:]*)
+      clean
+      fail "the directory $work has a comma or a colon in its path"
+      ;;
+    esac
+    inside=/htc_run
+    ;;
+  *) inside=$work ;;
+esac
+
+# The arguments are "BIND... COMMAND...". Each step takes words from the front and puts words at the end.
+words=$(($# - binds))
+while [ "$binds" -gt 0 ]; do
+  bind=$1
+  shift
+  [ -z "$tool" ] || [ ! -e "$bind" ] || set -- "$@" --bind "$bind"
+  binds=$((binds - 1))
+done
+[ -z "$tool" ] || set -- "$@" "$image"
+while [ "$words" -gt 0 ]; do
+  set -- "$@" "$1"
+  shift
+  words=$((words - 1))
+done
+set -- "$@" "$inside/script.sh" "$number"
+
+secrets=$payload/secrets
+if [ -n "$tool" ]; then
+  [ ! -d "$secrets" ] || set -- --bind "$secrets:/htc_secrets:ro" "$@"
+  set -- "$tool" exec --contain --ipc --pid --pwd "$inside" --bind "$work:$inside" "$@"
+  secrets=/htc_secrets
+fi
+# "a=b" is a variable to env, and a program to exec.
+case $1 in *=*) set -- sh -c 'exec "$@"' sh "$@" ;; esac
+
+# The program gets the user's variables and this script does not: PATH or LD_PRELOAD of the user is for the image.
+set -- "JOB_NAME=${JOB_NAME:-}" "TEMP_DIR=$inside" "HTCJOB_SECRETS=$secrets" "$@"
+while [ "$variables" -gt 0 ]; do
+  variables=$((variables - 1))
+  # The name has only digits behind the underscore.
+  eval "variable=\$HTCJOB_VARIABLE_$variables; unset HTCJOB_VARIABLE_$variables"
+  case $tool:$variable in
+    ?*:PATH=* | ?*:LD_*=* | ?*:HOME=*) set -- "APPTAINERENV_$variable" "SINGULARITYENV_$variable" "$@" ;;
+    *) set -- "$variable" "$@" ;;
+  esac
+done
+
+cd "$work" || fail "the directory $work cannot be entered"
+# HTCondor ends this script, and so this script ends the program.
+ended=
+env "$@" &
+child=$!
+trap 'ended=yes; kill -TERM "$child" 2>/dev/null' TERM INT HUP
+wait "$child"
+code=$?
+while [ -n "$ended" ] && kill -0 "$child" 2>/dev/null; do
+  wait "$child"
+  code=$?
+done
+trap - TERM INT HUP
+clean
+
+# A job that was told to end has no time for messages.
+[ -n "$ended" ] || [ ! -f "$payload/event" ] || sh "$payload/send-event.sh" "$code"
+exit "$code"

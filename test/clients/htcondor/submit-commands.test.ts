@@ -1,0 +1,158 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import {
+  readSubmitCommands,
+  submitRefusal,
+  submitText,
+} from '../../../src/clients/htcondor/submit-commands.ts';
+
+const read = (text: string) => readSubmitCommands(text);
+const refused = (line: string) => read(line).problems.map(({ message }) => message);
+
+describe('commands of a submit description that a third party writes', () => {
+  it('are read line by line, with blank lines, comments and Windows ends', () => {
+    const text =
+      '+MaxRuntime=10\r\n\n# a remark\n  request_cpus = 4 \nMY.Site = "a = b, $(ClusterId).$(ProcId)"';
+    expect(read(text)).to.deep.equal({
+      commands: {
+        '+MaxRuntime': '10',
+        request_cpus: '4',
+        'MY.Site': '"a = b, $(ClusterId).$(ProcId)"',
+      },
+      problems: [],
+    });
+  });
+
+  it('are refused one by one, with line, text and reason, and the others stay', () => {
+    const { commands, problems } = read('request_cpus = 2\nqueue 5\nexecutable = /bin/id\nrank = 1');
+    expect(commands).to.deep.equal({ request_cpus: '2', rank: '1' });
+    expect(problems.map(({ line }) => line)).to.deep.equal([2, 3]);
+    expect(problems[0]?.message).to.equal(
+      'line 2, "queue 5": the number of jobs is the resource\'s own field "queue"',
+    );
+    expect(problems[1]?.message).to.match(/^line 3, "executable = \/bin\/id": thresher writes which program/);
+  });
+
+  const forbidden: Readonly<Record<string, readonly string[]>> = {
+    'another queue': ['queue', 'Queue 3', 'queue = 2', 'QUEUE from list.txt', 'queue arguments in (a b)'],
+    'another program': ['executable = x', 'Arguments = "-c id"', 'transfer_executable = false', 'args = x'],
+    'the environment of the access point': ['getenv = True', 'environment = "A=1"', 'env = A=1'],
+    'files of the access point': [
+      'transfer_input_files = /etc/shadow',
+      'transfer_output_remaps = "a = /etc/b"',
+      'should_transfer_files = NO',
+      'append_files = x',
+      'public_input_files = x',
+      'x509userproxy = /tmp/x509up_u0',
+      'manifest_dir = /tmp',
+    ],
+    'places of output': [
+      'output = /etc/x',
+      'Error = x',
+      'log = x',
+      'initialdir = /',
+      'stdout = x',
+      'dagman_log = x',
+    ],
+    'another universe': ['universe = local', 'container_image = x', 'docker_image = x', 'vm_type = kvm'],
+    'another site': ['grid_resource = condor a b', 'batch_queue = x', 'remote_universe = local'],
+    'foreign credentials': ['use_oauth_services = scitokens', 'run_as_owner = true', 'myproxy_host = x'],
+    'repeated or held jobs': [
+      'max_retries = 3',
+      'on_exit_remove = False',
+      'hold = True',
+      'max_materialize = 1',
+    ],
+    'a foreign account': ['accounting_group_user = root', 'notify_user = a@b', '+AcctGroupUser = "root"'],
+    'statements of a file': [
+      'include : /etc/shadow',
+      'include command : id',
+      'if true',
+      'endif',
+      'use FEATURE : GPUs',
+      'error : x',
+      'warning : x',
+    ],
+    'attributes of HTCondor': [
+      '+JobUniverse = 12',
+      'MY.Owner = "root"',
+      'my.iwd = "/"',
+      '+Cmd = "/bin/sh"',
+      '+TransferInput = "/etc/shadow"',
+      '+In = "/etc/shadow"',
+      '+Out = "/tmp/x"',
+      '+UserLog = "/tmp/x"',
+      '+LeaveJobInQueue = true',
+      '+x509userproxy = "/tmp/x"',
+      '+HookKeyword = "X"',
+      '+ThresherWorker = "1"',
+      '+harvesterWorkerID = "7"',
+    ],
+    macros: [
+      '+A = $(HOME)',
+      '+A = $ENV(HOME)',
+      '+A = $F(x)',
+      '+A = "$$(Arch)"',
+      '+A = $$([ 1 ])',
+      '+A = $(DOLLAR)(HOME)',
+      'request_cpus = $INT(x)',
+      '+A = $($(Process))',
+      '+A = $$(Process)',
+      '+A = $($(Process)HOME)',
+    ],
+    'text that is no line of its own': [
+      '+A = 1 \\',
+      '+A @=end',
+      'rank',
+      'request_cpus',
+      'request_cpus =',
+      '+A = "\u0000"',
+      '+A = "\u2028queue"',
+      '= 3',
+      '+A B = 3',
+      '+ = 3',
+      'request_cpus == 3',
+      'nothing_known = 1',
+    ],
+  };
+  for (const [what, lines] of Object.entries(forbidden))
+    for (const line of lines)
+      it(`refuse ${what}: ${JSON.stringify(line)}`, () => {
+        const [message = '', ...more] = refused(line);
+        expect(message).to.match(/^line 1, ".*": [^ ].{10}/s);
+        expect(more).to.deep.equal([]);
+        expect(read(line).commands).to.deep.equal({});
+      });
+
+  it('keep a "$" that begins no macro', () => {
+    expect(read('requirements = regexp("^a$", Machine)').problems).to.deep.equal([]);
+    expect(submitText('regexp("^a$", Machine)')).to.equal('regexp("^a$(DOLLAR)", Machine)');
+    expect(submitText('$(ClusterId).$(procid)$')).to.equal('$(ClusterId).$(procid)$(DOLLAR)');
+  });
+
+  it('have no macro left but the numbers of the job, whatever the value was', () => {
+    const pieces = fc.constantFrom(
+      '$',
+      '(',
+      ')',
+      '$$',
+      'ENV',
+      'DOLLAR',
+      'Process',
+      'ClusterId',
+      'a',
+      '[',
+      ' ',
+      '\\',
+    );
+    fc.assert(
+      fc.property(fc.array(pieces, { maxLength: 12 }), (some) => {
+        const value = some.join('');
+        if (submitRefusal('+A', value) !== undefined) return;
+        const left = submitText(value).replaceAll(/\$\((DOLLAR|Cluster|ClusterId|Process|ProcId)\)/gi, '');
+        expect(left).to.not.include('$');
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});

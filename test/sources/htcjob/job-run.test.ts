@@ -1,0 +1,251 @@
+import { spawn } from 'node:child_process';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { expect } from 'chai';
+import { bundleScript } from '../../../src/plugins/htcondor/payload/bundle.ts';
+import type { HtcJobSpec, Runtime } from '../../../src/sources/htcjob/resource.ts';
+import { base64, htcJob, payloadOf } from '../../support/htc-jobs.ts';
+import { until } from '../../support/until.ts';
+
+interface Ended {
+  readonly code: number | null;
+  readonly output: string;
+  readonly errors: string;
+}
+
+/** Values that a shell, a submit description or a template would take for more than text. */
+const hostile = [
+  'two  words',
+  '',
+  '$HOME `id` $(id) ${x}',
+  `quotes ' " \\`,
+  '; exit 9',
+  '*',
+  '-n',
+  'a=b',
+  'line\nline\n',
+  'ümläut \u{1F41F}',
+  '%s\\n',
+];
+
+/** Writes each of its arguments, and each of some variables, on a line as JSON would not be needed: bytes between brackets. */
+const showsAll = `for one in "$@"; do printf '[%s]\\n' "$one"; done\n`;
+
+for (const shell of ['dash', 'busybox sh'])
+  describe(`a job of an HTCJob, run by ${shell}`, () => {
+    let directory: string;
+    beforeEach(() => {
+      directory = mkdtempSync(join(tmpdir(), 'htcjob-test-'));
+    });
+    afterEach(() => {
+      rmSync(directory, { recursive: true, force: true });
+    });
+
+    /** As HTCondor runs it: the bundle in the job's directory. */
+    function start(
+      spec: Partial<HtcJobSpec>,
+      {
+        number = 0,
+        env = {},
+        context = {},
+      }: { number?: number; env?: NodeJS.ProcessEnv; context?: Parameters<typeof payloadOf>[2] } = {},
+    ) {
+      const payload = payloadOf(htcJob(spec), number, context);
+      const scratch = join(directory, 'scratch');
+      mkdirSync(scratch, { recursive: true });
+      // The script's own first line names /bin/sh: another shell runs it by name.
+      const [program = 'sh', ...words] = shell.split(' ');
+      const { argv = [] } = payload;
+      writeFileSync(
+        join(scratch, 'bundle.sh'),
+        bundleScript({ ...payload, argv: [program, ...words, ...argv] }),
+      );
+      const child = spawn(program, [...words, 'bundle.sh'], {
+        cwd: scratch,
+        env: {
+          PATH: process.env['PATH'],
+          HOME: '/home-of-the-machine',
+          _CONDOR_SCRATCH_DIR: scratch,
+          ...env,
+        },
+      });
+      const ended: Promise<Ended> = Promise.all([
+        once(child, 'close'),
+        text(child.stdout),
+        text(child.stderr),
+      ]).then(([[code], output, errors]) => ({ code: code as number | null, output, errors }));
+      return { child, ended, scratch };
+    }
+    const run = (...given: Parameters<typeof start>) => start(...given).ended;
+
+    /** Writes what it was called with, and runs the command as the image would. */
+    function fakeApptainer(name = 'apptainer'): string {
+      const bin = join(directory, 'bin');
+      mkdirSync(bin, { recursive: true });
+      const fake = [
+        '#!/bin/sh',
+        `for one in "$@"; do printf '[%s]\\n' "$one"; done >"${directory}/called"`,
+        `env >"${directory}/environment"`,
+        'exit 5',
+      ];
+      writeFileSync(join(bin, name), `${fake.join('\n')}\n`);
+      chmodSync(join(bin, name), 0o755);
+      return `${bin}:/usr/bin:/bin`;
+    }
+    const called = () => readFileSync(join(directory, 'called'), 'utf8');
+
+    it('gives the number of the job to the script, and its exit status to the worker', async () => {
+      const script = { image: 'x', command: 'sh', source: 'echo "A $1 $JOB_NAME"; exit 7' };
+      expect(await run({ script }, { number: 3 })).to.deep.equal({
+        code: 7,
+        output: 'A 3 zero\n',
+        errors: '',
+      });
+    });
+
+    it('leaves what the script writes in the directory that HTCondor brings back, and no script', async () => {
+      const script = { image: 'x', command: 'sh', source: 'pwd; echo result >result.txt; echo "$TEMP_DIR"' };
+      const { ended, scratch } = start({ script });
+      expect((await ended).output).to.equal(`${scratch}\n${scratch}\n`);
+      expect(readdirSync(scratch).toSorted()).to.deep.equal(['result.txt', 'thresher-payload']);
+    });
+
+    it('has a directory of its own elsewhere, which goes with it', async () => {
+      const script = { image: 'x', command: 'sh', source: 'pwd; echo result >result.txt' };
+      const env = { _CONDOR_SCRATCH_DIR: '', TMPDIR: directory };
+      const { output } = await run({ script }, { env });
+      expect(output).to.match(new RegExp(`^${directory}/htcjob\\.\\w{6}\\n$`));
+      expect(existsSync(output.trim())).to.equal(false);
+    });
+
+    it('keeps each word of the command, and each variable, as it is written', async () => {
+      const command = ['sh', '-c', showsAll, ...hostile];
+      const source = '';
+      const env = hostile.map((value, index) => ({ name: `V${index}`, value }));
+      const { output, code } = await run({ script: { image: 'x', command, source }, env });
+      const shown = hostile.slice(1).map((one) => `[${one}]\n`);
+      expect(output.startsWith(shown.join(''))).to.equal(true, output);
+      expect(code).to.equal(0);
+      const variables = hostile.map((_, index) => `"$V${index}"`).join(' ');
+      const printing = { image: 'x', command: 'sh', source: `printf '[%s]\\n' ${variables}` };
+      expect((await run({ script: printing, env })).output).to.equal(
+        hostile.map((one) => `[${one}]\n`).join(''),
+      );
+    });
+
+    it('takes a program with "=" in its name for a program', async () => {
+      const { code, errors } = await run({ script: { image: 'x', command: 'a=b', source: '' } });
+      expect(code).to.equal(127);
+      expect(errors).to.contain('a=b');
+    });
+
+    it('has secrets of the resource as files that its user alone can read', async () => {
+      const script = {
+        image: 'x',
+        command: 'sh',
+        source: 'cd "$HTCJOB_SECRETS/login" && stat -c "%a %n" * && cat password',
+      };
+      const secrets = new Map([['login', { password: base64('$(id)\n"x"'), user: base64('u') }]]);
+      const { output } = await run({ script, secrets: [{ name: 'login' }] }, { context: { secrets } });
+      expect(output).to.equal('600 password\n600 user\n$(id)\n"x"');
+    });
+
+    for (const runtime of ['apptainer', 'singularity'] as const)
+      it(`calls ${runtime} as the seeds do, with the directories that exist`, async () => {
+        const PATH = fakeApptainer(runtime);
+        const binds = ['/cvmfs-that-is-not-there', directory];
+        const script = { image: 'registry.site/a:1', command: 'bash -x', source: '' };
+        const { code, errors } = await run(
+          { script, runtime },
+          { number: 2, env: { PATH }, context: { binds } },
+        );
+        expect({ code, errors }).to.deep.equal({ code: 5, errors: '' });
+        const bound = [`${directory}/scratch:/htc_run`, directory].flatMap((one) => ['--bind', one]);
+        const words = ['exec', '--contain', '--ipc', '--pid', '--pwd', '/htc_run', ...bound];
+        expect(called()).to.equal(
+          [...words, 'docker://registry.site/a:1', 'bash', '-x', '/htc_run/script.sh', '2']
+            .map((one) => `[${one}]\n`)
+            .join(''),
+        );
+      });
+
+    it('keeps the words of its command for the image, whatever is in them', async () => {
+      const PATH = fakeApptainer();
+      const command = ['sh', ...hostile];
+      const script = { image: '/cvmfs/images/a b'.replace(' ', '_'), command, source: '' };
+      await run({ script, runtime: 'apptainer' }, { env: { PATH } });
+      const words = ['/cvmfs/images/a_b', ...command, '/htc_run/script.sh', '0'];
+      expect(called().endsWith(words.map((one) => `[${one}]\n`).join(''))).to.equal(true, called());
+    });
+
+    it('keeps variables that would change the runtime for the image', async () => {
+      const PATH = fakeApptainer();
+      const env = [
+        { name: 'PATH', value: '/of/the/user' },
+        { name: 'LD_PRELOAD', value: '/of/the/user.so' },
+        { name: 'OTHER', value: 'plain' },
+      ];
+      await run({ runtime: 'apptainer', env }, { env: { PATH } });
+      const seen = readFileSync(join(directory, 'environment'), 'utf8').split('\n');
+      expect(seen).to.include.members([
+        `PATH=${PATH}`,
+        'APPTAINERENV_PATH=/of/the/user',
+        'SINGULARITYENV_PATH=/of/the/user',
+        'APPTAINERENV_LD_PRELOAD=/of/the/user.so',
+        'OTHER=plain',
+      ]);
+      expect(seen.filter((line) => line.startsWith('LD_PRELOAD'))).to.deep.equal([]);
+    });
+
+    it('says so where a machine has no runtime', async () => {
+      const bin = join(directory, 'none');
+      mkdirSync(bin);
+      for (const name of [
+        'sh',
+        'dash',
+        'busybox',
+        'env',
+        'rm',
+        'mkdir',
+        'base64',
+        'chmod',
+        'cp',
+        'uname',
+        'mktemp',
+      ])
+        for (const place of ['/bin', '/usr/bin'])
+          if (existsSync(`${place}/${name}`) && !existsSync(join(bin, name)))
+            writeFileSync(join(bin, name), `#!/bin/sh\nexec ${place}/${name} "$@"\n`, { mode: 0o755 });
+      const runtime: Runtime = 'apptainer';
+      const { code, errors } = await run({ runtime }, { env: { PATH: bin } });
+      expect(code).to.equal(127);
+      expect(errors).to.contain('neither apptainer nor singularity is on this machine');
+    });
+
+    it('ends its program when HTCondor ends it, and sends no event then', async () => {
+      const source = `trap 'echo told; exit 3' TERM; echo begun; while :; do sleep 0.05; done`;
+      const { child, ended, scratch } = start(
+        { script: { image: 'x', command: 'sh', source } },
+        { context: { events: { url: 'http://127.0.0.1:9/', key: Buffer.alloc(32) } } },
+      );
+      let output = '';
+      child.stdout.on('data', (chunk: Buffer) => (output += String(chunk)));
+      await until('it runs', () => output.includes('begun'));
+      child.kill('SIGTERM');
+      const { code, errors } = await ended;
+      expect({ code, errors }).to.deep.equal({ code: 3, errors: '' });
+      expect(existsSync(join(scratch, 'script.sh'))).to.equal(false);
+    });
+  });
