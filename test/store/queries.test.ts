@@ -129,6 +129,7 @@ const calls: readonly (readonly [name: string, call: (store: Queries) => Promise
   ['payloads.wipeUnneeded', ({ payloads }) => payloads.wipeUnneeded()],
   ['origins.known', ({ origins }) => origins.known('toy', [{ uid: 't6', index: 0 }])],
   ['origins.find', ({ origins }) => origins.find('toy', [{ uid: 't6', index: 0 }, { uid: 't7' }])],
+  ['origins.unswept', ({ origins }) => origins.unswept('toy', 't6')],
   ['origins.end', ({ origins }) => origins.end('toy', [{ uid: 't9', index: 0 }], 'x', 30)],
   [
     'workers.insert where a source listens',

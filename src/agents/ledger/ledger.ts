@@ -26,6 +26,8 @@ export type Change = Omit<WorkerChange, 'from' | 'at'>;
 export class Ledger {
   readonly live = new LiveTable();
   readonly inFlight = new InFlight();
+  /** Ended workers whose traces are to be removed before their keep time is over. A restart forgets them: their sources ask again. */
+  readonly discarded = new Set<number>();
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #log: Log;
@@ -159,6 +161,15 @@ export class Ledger {
     await this.#killed(asked);
     this.#tellNews();
     return asked.length;
+  }
+
+  /** Lets the traces of the ended workers of this `uid` be removed now; @returns how many live, or have left something. */
+  async discard(kind: string, uid: string): Promise<number> {
+    const left = await this.#guard(this.#store.origins.unswept(kind, uid));
+    const fresh = left.filter(({ workerId, hasEnded }) => hasEnded && !this.discarded.has(workerId));
+    for (const { workerId } of fresh) this.discarded.add(workerId);
+    if (fresh.length > 0) this.#events.emit('killRequested', { workers: fresh });
+    return left.length;
   }
 
   async #killed(asked: readonly { readonly workerId: number; readonly queue: string }[]): Promise<void> {

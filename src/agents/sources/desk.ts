@@ -11,7 +11,7 @@ import { whatIsWrongWithOrigin } from '../submission/check-wanted.ts';
 import type { WaitingBoard } from './waiting-board.ts';
 
 export interface DeskParts {
-  readonly ledger: Pick<Ledger, 'endOrigins'>;
+  readonly ledger: Pick<Ledger, 'endOrigins' | 'discard'>;
   readonly waiting: Pick<WaitingBoard, 'reason'>;
   readonly store: {
     readonly origins: Pick<OriginStore, 'find'>;
@@ -46,6 +46,12 @@ export class SourceDesk implements Desk {
   async end(origins: readonly OriginKey[], reason: string): Promise<void> {
     for (const origin of origins) requireOrigin(origin);
     if (origins.length > 0) await this.#parts.ledger.endOrigins(this.#kind, origins, reason);
+  }
+
+  /** @throws ThresherError `request-refused`, and those of the store */
+  async discard(uid: string): Promise<number> {
+    requireOrigin({ uid, index: 0 });
+    return this.#parts.ledger.discard(this.#kind, uid);
   }
 
   /** @throws ThresherError `request-refused`, and those of the store */

@@ -133,6 +133,7 @@ export class SweeperAgent {
     const before = new Set(this.#kept.keys());
     this.#kept.clear();
     const stuck = new Set<number>();
+    swept += await this.#sweepDiscarded();
     for (;;) {
       const now = clock.now();
       const { finished, failed, cancelled, missed } = this.#options.keep;
@@ -156,6 +157,28 @@ export class SweeperAgent {
     if (kept.length > 0) {
       const facts = { code: 'late-creation', workers: kept.length, workerIds: kept.slice(0, 10) };
       this.#parts.log.info('ended workers are kept for now', { ...facts, reason: this.kept });
+    }
+    return swept;
+  }
+
+  /** Those that their sources need no more; @returns how many. */
+  async #sweepDiscarded(): Promise<number> {
+    const { ledger, store } = this.#parts;
+    const { config, configId } = this.#runtime;
+    let swept = 0;
+    const wanted = [...ledger.discarded];
+    for (let start = 0; start < wanted.length; start += atOnce) {
+      const asked = wanted.slice(start, start + atOnce);
+      const found = new Map((await store.workers.byIds(asked)).map((worker) => [worker.workerId, worker]));
+      for (const workerId of asked)
+        if (found.get(workerId)?.sweptTime !== null) ledger.discarded.delete(workerId);
+      const due = [...found.values()].filter(
+        ({ workerId, queue, configId: its, sweptTime }) =>
+          queue === config.name && its === configId && sweptTime === null && !ledger.inFlight.has(workerId),
+      );
+      const gone = due.length === 0 ? [] : await this.#remove(due);
+      for (const workerId of gone) ledger.discarded.delete(workerId);
+      swept += gone.length;
     }
     return swept;
   }

@@ -61,6 +61,12 @@ export interface Desk {
    * one. When this returns it survives a crash. The ends come as news.
    */
   end(origins: readonly OriginKey[], reason: string): Promise<void>;
+  /**
+   * Nothing of the workers with this `uid` is needed any more: the traces of those that have ended (objects, spool, files) are removed
+   * now, and not only after their keep time. Ask again until nothing is left: a restart forgets the wish.
+   * @returns how many of its workers live, or have left something
+   */
+  discard(uid: string): Promise<number>;
   /** The workers of this source that are still kept, by origin. */
   find(filters: readonly OriginFilter[]): Promise<readonly WorkerNews[]>;
   /** @throws ThresherError `no-such-worker`, `no-log` */

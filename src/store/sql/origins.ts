@@ -2,7 +2,8 @@ import { sql } from 'kysely';
 import { nextTurn } from '../../util/clock.ts';
 import type { KnownWorker, OriginFilter, OriginKey, WorkerNews } from '../../worker/news.ts';
 import type { RowSet } from '../dialect.ts';
-import type { OriginStore } from '../origins.ts';
+import { isFinal } from '../../worker/status.ts';
+import type { OriginStore, Unswept } from '../origins.ts';
 import type { NewsTable, SpentOriginsTable } from '../tables.ts';
 import { alive } from './conditions.ts';
 import { insertRows } from './insert-rows.ts';
@@ -53,6 +54,22 @@ export class SqlOriginStore implements OriginStore {
       }
     }
     return [...found.values()].sort((first, second) => first.made - second.made).map(({ news }) => news);
+  }
+
+  async unswept(kind: string, uid: string): Promise<readonly Unswept[]> {
+    const found = await this.#rows.db
+      .selectFrom('workers')
+      .select(['worker_id', 'queue', 'status'])
+      .where('instance', '=', this.#rows.instance)
+      .where('origin_kind', '=', kind)
+      .where('origin_uid', '=', uid)
+      .where('swept_time', 'is', null)
+      .execute();
+    return found.map(({ worker_id, queue, status }) => ({
+      workerId: worker_id,
+      queue,
+      hasEnded: isFinal(status),
+    }));
   }
 
   async end(

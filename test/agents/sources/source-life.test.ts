@@ -7,6 +7,7 @@ import { recordingLog } from '../../support/samples.ts';
 const desk: Desk = {
   wake: () => undefined,
   end: async () => undefined,
+  discard: async () => 0,
   find: async () => [],
   logs: () => Promise.reject(new Error('none')),
   reasons: () => [],

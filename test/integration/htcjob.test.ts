@@ -1,0 +1,117 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { type ControlPlane, controlPlane, type Namespace } from '../support/kubernetes.ts';
+import { kubernetesSite } from '../support/kubernetes-site.ts';
+import { applyCrd, HtcJobs } from '../support/htcjobs.ts';
+import type { RunningDaemon, Site } from '../support/site.ts';
+import { until } from '../support/until.ts';
+
+/** Of one operator on one namespace of its own, whose jobs are processes of this machine. */
+function siteFor(plane: ControlPlane, space: Namespace): Site {
+  return kubernetesSite(plane, {
+    queues: { Q: { demand: 'htcjob', maxWorkers: 20, nQueueLimitWorker: 20 } },
+    settings: { sources: { htcjob: { k8s_config_file: 'kubeconfig', namespaces: [space.name] } } },
+  });
+}
+
+describe('HTCJobs', function () {
+  this.timeout(180_000);
+  let plane: ControlPlane;
+  let space: Namespace;
+  let jobs: HtcJobs;
+  let site: Site;
+  let daemon: RunningDaemon;
+
+  before(async () => {
+    plane = await controlPlane();
+    await applyCrd(plane);
+  });
+
+  beforeEach(async () => {
+    space = await plane.namespace('htcjob');
+    jobs = new HtcJobs(space);
+    site = siteFor(plane, space);
+  });
+
+  afterEach(async () => {
+    await site.clean();
+    for (const { metadata } of await jobs.list())
+      await space.client.patch(jobs.path(metadata.name), { metadata: { finalizers: null } });
+    await space[Symbol.asyncDispose]();
+  });
+
+  it('B1: one runs, and its status goes from active to succeeded', async () => {
+    daemon = site.start();
+    const { metadata } = await jobs.create('zero', 'while ! [ -e "$GO" ]; do sleep 0.1; done; echo A', {
+      env: [{ name: 'GO', value: site.path('go') }],
+    });
+    const active = await jobs.until('zero', 'is active', ({ active }) => active === 1);
+    expect(active).to.include({ succeeded: 0, failed: 0, held: 0, uniqId: metadata.uid });
+    expect(active.jobid).to.have.length(1);
+    expect(active.startTime).to.be.a('string');
+    writeFileSync(site.path('go'), '');
+    const ended = await jobs.until('zero', 'has succeeded', ({ succeeded }) => succeeded === 1);
+    expect(ended).to.include({ active: 0, failed: 0, reason: 'Succeeded', completedIndexes: '0' });
+    expect(ended.completionTime).to.be.a('string');
+    expect(ended.jobid).to.deep.equal(active.jobid);
+    await until('Events tell of it', async () => {
+      const told = (await jobs.events('zero')).map((event) => event.split(':')[0]);
+      return ['Submitted', 'Succeeded'].every((reason) => told.includes(reason));
+    });
+  });
+
+  it('B2: one of a queue of 3 runs three jobs, each with its number as the argument', async () => {
+    daemon = site.start();
+    await jobs.create('three', 'echo "$@" > "$OUT/$1"', {
+      queue: 3,
+      env: [{ name: 'OUT', value: site.directory }],
+    });
+    const ended = await jobs.until(
+      'three',
+      'has ended',
+      ({ completionTime }) => completionTime !== undefined,
+    );
+    expect(ended).to.include({ active: 0, succeeded: 3, failed: 0 });
+    expect(ended.jobIds).to.have.length(3);
+    const texts = [0, 1, 2].map((number) => readFileSync(site.path(String(number)), 'utf8'));
+    expect(texts).to.deep.equal(['0\n', '1\n', '2\n']);
+  });
+
+  it('B3: one that fails says so, with its return code', async () => {
+    daemon = site.start();
+    await jobs.create('notzero', 'exit 7');
+    const ended = await jobs.until('notzero', 'has failed', ({ failed }) => failed === 1);
+    expect(ended).to.include({ active: 0, succeeded: 0, reason: 'JobsFailed' });
+    expect(ended.returnCodes).to.deep.equal([{ index: 0, exitCode: 7 }]);
+    const failed = ended.conditions?.find(({ type }) => type === 'Failed');
+    expect(failed).to.include({ status: 'True', reason: 'JobsFailed' });
+    expect(failed?.message).to.match(/^1 of 1 jobs failed; job 0 ended with return code 7/);
+  });
+
+  it('B5: one that is deleted ends its job, leaves nothing of it, and only then is gone', async () => {
+    daemon = site.start();
+    await jobs.create('long', 'sleep 1000', { queue: 2 });
+    await jobs.until('long', 'is active', ({ active }) => active === 2);
+    expect((await jobs.find('long'))?.metadata.finalizers).to.deep.equal(['finalizer.htc.cern.ch']);
+    await until('they run', () => site.liveProcesses() > 1);
+    await jobs.delete('long');
+    await jobs.untilGone('long');
+    expect(site.liveProcesses()).to.equal(0);
+    expect((await site.workers()).map(({ status }) => status)).to.deep.equal(['cancelled', 'cancelled']);
+    for (const { workerID } of await site.workers())
+      expect(existsSync(site.path('state/local', String(workerID)))).to.equal(false);
+  });
+
+  it('one that ended leaves nothing either when it is deleted, and its name can be used again', async () => {
+    daemon = site.start();
+    const first = await jobs.create('again', 'exit 0');
+    await jobs.until('again', 'has succeeded', ({ succeeded }) => succeeded === 1);
+    await jobs.delete('again');
+    await jobs.untilGone('again');
+    const second = await jobs.create('again', 'exit 3');
+    const ended = await jobs.until('again', 'has failed', ({ failed }) => failed === 1);
+    expect(ended.uniqId).to.equal(second.metadata.uid).and.not.to.equal(first.metadata.uid);
+    daemon.process.kill('SIGTERM');
+    expect(await daemon.ended, daemon.output()).to.equal(0);
+  });
+});

@@ -1,0 +1,96 @@
+import { stringify } from 'yaml';
+import { crd } from '../../src/sources/htcjob/crd.ts';
+import type { HtcJobSpec, HtcJobStatus } from '../../src/sources/htcjob/resource.ts';
+import type { ControlPlane, KubeClient, KubeObject, Namespace } from './kubernetes.ts';
+import { until } from './until.ts';
+
+export interface HtcJobObject extends KubeObject {
+  readonly metadata: KubeObject['metadata'] & { readonly finalizers?: readonly string[] };
+  readonly spec: HtcJobSpec;
+  readonly status?: HtcJobStatus;
+}
+
+export interface KubeEvent extends KubeObject {
+  readonly reason: string;
+  readonly message: string;
+  readonly involvedObject: { readonly uid: string };
+}
+
+/** Applies the CustomResourceDefinition as it is now, and waits until the server serves it. */
+export async function applyCrd({ client }: Pick<ControlPlane, 'client'>): Promise<void> {
+  const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/htcjobs.htc.cern.ch';
+  const type = { 'content-type': 'application/apply-patch+yaml' };
+  await client.request('PATCH', `${path}?fieldManager=tests&force=true`, stringify(crd()), type);
+  await until('the server serves HTCJobs', async () => {
+    const { status } = await client.raw('GET', '/apis/htc.cern.ch/v1alpha1/htcjobs?limit=1');
+    return status === 200;
+  });
+}
+
+/** The HTCJobs of a namespace, as their user sees them. */
+export class HtcJobs {
+  readonly #client: KubeClient;
+  readonly #namespace: string;
+
+  constructor({ client, name }: Namespace) {
+    this.#client = client;
+    this.#namespace = name;
+  }
+
+  path(name?: string): string {
+    const all = `/apis/htc.cern.ch/v1alpha1/namespaces/${this.#namespace}/htcjobs`;
+    return name === undefined ? all : `${all}/${name}`;
+  }
+
+  /** @param source of the script, which `sh` runs */
+  create(name: string, source: string, more: Partial<HtcJobSpec> = {}): Promise<HtcJobObject> {
+    const script = { image: 'none', command: 'sh', source };
+    return this.#client.create(this.path(), this.object(name, { name, script, ...more }));
+  }
+
+  object(name: string, spec: HtcJobSpec): object {
+    return { apiVersion: 'htc.cern.ch/v1alpha1', kind: 'HTCJob', metadata: { name }, spec };
+  }
+
+  find(name: string): Promise<HtcJobObject | undefined> {
+    return this.#client.find(this.path(name));
+  }
+
+  list(): Promise<readonly HtcJobObject[]> {
+    return this.#client.list(this.path());
+  }
+
+  change(name: string, spec: Partial<HtcJobSpec>): Promise<HtcJobObject> {
+    return this.#client.patch(this.path(name), { spec });
+  }
+
+  delete(name: string): Promise<void> {
+    return this.#client.delete(this.path(name), {});
+  }
+
+  async until(
+    name: string,
+    what: string,
+    condition: (status: HtcJobStatus) => boolean,
+  ): Promise<HtcJobStatus> {
+    let last: HtcJobStatus | undefined;
+    return until(
+      () => `${name} ${what}; its status: ${JSON.stringify(last)}`,
+      async () => {
+        last = (await this.find(name))?.status;
+        return last !== undefined && condition(last) && last;
+      },
+    );
+  }
+
+  untilGone(name: string): Promise<unknown> {
+    return until(`${name} is gone`, async () => (await this.find(name)) === undefined);
+  }
+
+  /** "REASON: MESSAGE" of the Events of one. */
+  async events(name: string): Promise<readonly string[]> {
+    const path = `/api/v1/namespaces/${this.#namespace}/events`;
+    const events = await this.#client.list<KubeEvent>(path, '', `involvedObject.name=${name}`);
+    return events.map(({ reason, message }) => `${reason}: ${message}`);
+  }
+}
