@@ -1,14 +1,14 @@
+import { join, resolve } from 'node:path';
 import { Access } from '../../clients/kubernetes/access.ts';
 import { KubernetesClient } from '../../clients/kubernetes/client.ts';
 import { Pacer } from '../../clients/kubernetes/pacer.ts';
 import { accessSource } from '../../clients/kubernetes/place.ts';
+import { commonParts } from '../../plugins/contracts/index.ts';
 import { builtInSources, defineSource } from '../../plugins/contracts/source.ts';
-import type { JobMaker } from './job-maker.ts';
+import { ImageJobs } from './job/image-jobs.ts';
+import { readEventKey } from './job/token.ts';
 import { HtcJobOperator } from './operator.ts';
 import { HtcJobOptions, HtcJobQueueOptions } from './options.ts';
-import { plainJobs } from './plain-jobs.ts';
-
-const maker: JobMaker = plainJobs;
 
 /** Runs the HTCJobs of a Kubernetes cluster. */
 export const HtcJobSource = defineSource({
@@ -16,15 +16,20 @@ export const HtcJobSource = defineSource({
   module: builtInSources,
   description:
     'Runs the jobs of HTCJobs, resources of a Kubernetes cluster, and keeps their status ([htcjob.md](htcjob.md)). A HTCJob runs on a queue with `"demand": "htcjob"` alone.',
-  payload: ['files', 'argv', 'env'],
+  payload: commonParts,
   config: HtcJobOptions,
   queueConfig: HtcJobQueueOptions,
   create: (options, host) => {
-    const { clock, files, random, factoryId, configDir } = host;
+    const { clock, files, random, factoryId, configDir, stateDir } = host;
     const access = new Access(accessSource(options, configDir), { clock, files });
-    const { requestsPerSecond: perSecond } = options;
+    const { requestsPerSecond: perSecond, eventsUrl: url, eventKeyFile, runtime, binds } = options;
     const pacer = new Pacer({ perSecond, burst: 2 * perSecond }, clock, random);
     const client = new KubernetesClient({ access, pacer, clock, userAgent: `thresher/${factoryId}` });
-    return new HtcJobOperator(options, client, maker, host);
+    const keyFile =
+      eventKeyFile === undefined ? join(stateDir, 'htcjob/event.key') : resolve(configDir, eventKeyFile);
+    const key = url === undefined ? undefined : readEventKey(keyFile, eventKeyFile === undefined);
+    const events = url === undefined || key === undefined ? undefined : { url, key };
+    const maker = new ImageJobs({ binds, runtime, events });
+    return new HtcJobOperator(options, client, maker, host, key);
   },
 });

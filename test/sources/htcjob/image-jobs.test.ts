@@ -48,7 +48,9 @@ describe('the payload of a job of an HTCJob', () => {
     const tokens = payloads.map(({ files = [], env = {} }) => {
       const file = files.find(({ name }) => name === 'event');
       expect(file).to.include({ mode: 0o600, secret: true });
-      const { token } = JSON.parse(`${Buffer.from(file?.content ?? '', 'base64').toString()}}`) as { token: string };
+      const { token } = JSON.parse(`${Buffer.from(file?.content ?? '', 'base64').toString()}}`) as {
+        token: string;
+      };
       expect(JSON.stringify(env)).to.not.contain(token);
       return token;
     });
@@ -77,15 +79,36 @@ describe('the payload of a job of an HTCJob', () => {
       '/spec/script/image',
       /the image is "--pwd=\/"; it must be/,
     ],
-    'an image with a new line': [{ script: { ...script, image: 'a\nqueue' } }, '/spec/script/image', /without blanks/],
+    'an image with a new line': [
+      { script: { ...script, image: 'a\nqueue' } },
+      '/spec/script/image',
+      /without blanks/,
+    ],
     'an empty command': [{ script: { ...script, command: ' ' } }, '/spec/script/command', /is empty/],
     'an empty list as command': [{ script: { ...script, command: [] } }, '/spec/script/command', /is empty/],
     'a command with a NUL': [{ script: { ...script, command: ['a\0'] } }, '/spec/script/command', /NUL/],
-    'a second queue': [{ htcopts: '+A=1\nqueue 3' }, '/spec/htcopts', /^line 2, "queue 3": the number of jobs/],
-    'a variable of the runtime': [{ env: [{ name: 'APPTAINER_BIND', value: '/' }] }, '/spec/env/0', /sets "APPTAINER_BIND"/],
-    'a variable of ours': [{ env: [{ name: 'HTCJOB_EVENTS_URL', value: '' }] }, '/spec/env/0', /choose another name/],
+    'a second queue': [
+      { htcopts: '+A=1\nqueue 3' },
+      '/spec/htcopts',
+      /^line 2, "queue 3": the number of jobs/,
+    ],
+    'a variable of the runtime': [
+      { env: [{ name: 'APPTAINER_BIND', value: '/' }] },
+      '/spec/env/0',
+      /sets "APPTAINER_BIND"/,
+    ],
+    'a variable of ours': [
+      { env: [{ name: 'HTCJOB_EVENTS_URL', value: '' }] },
+      '/spec/env/0',
+      /choose another name/,
+    ],
     'a variable twice': [
-      { env: [{ name: 'A', value: '1' }, { name: 'A', value: '2' }] },
+      {
+        env: [
+          { name: 'A', value: '1' },
+          { name: 'A', value: '2' },
+        ],
+      },
       '/spec/env/1',
       /"A" is there twice/,
     ],

@@ -68,3 +68,9 @@ function done(result: string): SourceHttpAnswer {
 function failure(status: number, message: string): SourceHttpAnswer {
   return { status, body: JSON.stringify({ code: 'htcjob-event', message }) };
 }
+
+/** Where jobs send no events. */
+export const noEvents = failure(
+  404,
+  'thresher takes no events: set eventsUrl in sources.htcjob of its settings',
+);
