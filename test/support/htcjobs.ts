@@ -45,7 +45,7 @@ export class HtcJobs {
   /** @param source of the script, which `sh` runs */
   create(name: string, source: string, more: Partial<HtcJobSpec> = {}): Promise<HtcJobObject> {
     const script = { image: 'none', command: 'sh', source };
-    return this.#client.create(this.path(), this.object(name, { name, script, ...more }));
+    return this.#client.create(this.path(), this.object(name, { name, script, runtime: 'none', ...more }));
   }
 
   object(name: string, spec: HtcJobSpec): object {

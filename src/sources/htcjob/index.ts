@@ -3,12 +3,9 @@ import { KubernetesClient } from '../../clients/kubernetes/client.ts';
 import { Pacer } from '../../clients/kubernetes/pacer.ts';
 import { accessSource } from '../../clients/kubernetes/place.ts';
 import { builtInSources, defineSource } from '../../plugins/contracts/source.ts';
-import type { JobMaker } from './job-maker.ts';
+import { ImageJobs } from './job/image-jobs.ts';
 import { HtcJobOperator } from './operator.ts';
 import { HtcJobOptions, HtcJobQueueOptions } from './options.ts';
-import { plainJobs } from './plain-jobs.ts';
-
-const maker: JobMaker = plainJobs;
 
 /** Runs the HTCJobs of a Kubernetes cluster. */
 export const HtcJobSource = defineSource({
@@ -25,6 +22,8 @@ export const HtcJobSource = defineSource({
     const { requestsPerSecond: perSecond } = options;
     const pacer = new Pacer({ perSecond, burst: 2 * perSecond }, clock, random);
     const client = new KubernetesClient({ access, pacer, clock, userAgent: `thresher/${factoryId}` });
+    const { binds, runtime } = options;
+    const maker = new ImageJobs({ binds, runtime, events: undefined });
     return new HtcJobOperator(options, client, maker, host);
   },
 });

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox';
+import { runtimes } from './resource.ts';
 
 const text = (description: string) => Type.String({ minLength: 1, description });
 
@@ -28,6 +29,18 @@ export const HtcJobOptions = Type.Object({
     default: 'thresher-htcjob',
     minLength: 1,
     description: 'Name of this Lease. Operators of other namespaces need another.',
+  }),
+  runtime: Type.Union(
+    runtimes.map((runtime) => Type.Literal(runtime)),
+    {
+      default: 'apptainer',
+      description:
+        'How an image is run on its machine where `spec.runtime` does not say: `none` runs the command without it.',
+    },
+  ),
+  binds: Type.Array(Type.String({ pattern: '^/' }), {
+    default: ['/cvmfs', '/afs', '/eos'],
+    description: 'Directories of the machine that each image gets, where they exist.',
   }),
   requestsPerSecond: Type.Number({
     default: 200,
