@@ -82,9 +82,10 @@ export class LeaseHolder {
         if (!isKubernetesError(error, 'kubernetes-conflict', 'kubernetes-already-exists'))
           this.#trouble = toReason(error).message;
       }
-      if (before !== this.isHeld) this.#parts.changed();
-      if (!this.isHeld && why !== this.why) log.warn('HTCJobs wait for the Lease', { why: this.why });
-      if (!before && this.isHeld) log.info('this daemon is the operator of HTCJobs', { ...this.#place });
+      const isHeld: boolean = this.isHeld;
+      if (before !== isHeld) this.#parts.changed();
+      if (!isHeld && why !== this.why) log.warn('HTCJobs wait for the Lease', { why: this.why });
+      if (!before && isHeld) log.info('this daemon is the operator of HTCJobs', { ...this.#place });
       await clock.sleep(this.isHeld ? times.renew : times.retry, signal);
     }
   }

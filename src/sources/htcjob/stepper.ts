@@ -86,7 +86,7 @@ export class Stepper {
     const stopped = stoppedBy(tracked, problems, isLate);
     const status = this.#status(tracked, judgement, stopped);
     if (!isSame(tracked.status, status) && !(await this.#write(tracked, status, signal))) return undefined;
-    if (tracked.isFinished) return this.#afterEnd(tracked, signal);
+    if (status.completionTime !== undefined) return this.#afterEnd(tracked, signal);
     const untilDeadline = tracked.deadline === undefined || isLate ? longestLook : tracked.deadline - now;
     return Math.min(tracked.asked.size > 0 ? looks.waiting : longestLook, untilDeadline);
   }
