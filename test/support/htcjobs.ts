@@ -68,6 +68,17 @@ export class HtcJobs {
     return this.#client.delete(this.path(name), {});
   }
 
+  /** Takes the finalizers away: an operator that was killed would keep the namespace for ever. */
+  async letGo(): Promise<void> {
+    for (const { metadata } of await this.list())
+      await this.#client.raw(
+        'PATCH',
+        this.path(metadata.name),
+        { metadata: { finalizers: null } },
+        { 'content-type': 'application/merge-patch+json' },
+      );
+  }
+
   async until(
     name: string,
     what: string,
