@@ -14,7 +14,7 @@ import { ObservationWriter } from '../agents/observation/observation-writer.ts';
 import { logServerOf } from '../config/settings/log-server.ts';
 import { modulesOf } from '../config/queues/queues.ts';
 import { sourceModulesOf } from '../config/queues/sources.ts';
-import type { Desk, LogReader } from '../plugins/contracts/index.ts';
+import type { Desk, LogReader, SourceHttpAnswer, SourceHttpRequest } from '../plugins/contracts/index.ts';
 import type { WorkerRecord } from '../store/rows.ts';
 import { openStore, type Store } from '../store/store.ts';
 import type { Events } from '../util/events.ts';
@@ -41,6 +41,7 @@ import type { Service, ServiceHealth } from './services/service.ts';
 import { ServiceFile } from './services/service-file.ts';
 import { ServiceSet } from './services/service-set.ts';
 import { SourceService } from './services/source-service.ts';
+import { answerOfSource } from './source-door.ts';
 import { prepareStateDir, type StateDir } from './state-dir.ts';
 import { readVersion } from './version.ts';
 import { wakeLoops } from './wake-loops.ts';
@@ -191,6 +192,12 @@ export class Daemon {
   /** How many requests of which source wait at which queue. */
   get waiting(): readonly WaitingCount[] {
     return this.#waiting.counts;
+  }
+
+  /** Answer of a source at its door; undefined where no such source has one. @throws what `answerOfSource` throws */
+  async askSource(kind: string, request: SourceHttpRequest): Promise<SourceHttpAnswer | undefined> {
+    const parts = { clock: this.#options.clock, signal: this.#giveUp.signal };
+    return await answerOfSource(this.#wiring?.sources.all ?? [], kind, request, parts);
   }
 
   /** Whether it is on its way to its end. */

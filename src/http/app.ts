@@ -6,6 +6,7 @@ import { isForeignPage, isOurName, isSameToken, tokenIn } from './access.ts';
 import { addApi } from './api.ts';
 import { briefly } from './briefly.ts';
 import { boundConnections } from './connections.ts';
+import { addDoors } from './doors.ts';
 import { type Answer, answerTo } from './failures.ts';
 import { LogTails } from './log-tail.ts';
 import { addPages } from './pages.ts';
@@ -18,6 +19,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Answers without a token: the supervisor of the process asks, and learns nothing else. */
     readonly open?: boolean;
+    /** A source answers there, and checks itself who asks: any method, and none of the server's tokens. */
+    readonly door?: boolean;
     /** It changes something. */
     readonly writes?: boolean;
     /** For people: its errors are pages, too. */
@@ -68,6 +71,7 @@ export async function makeApp(
   app.setSerializerCompiler(() => JSON.stringify);
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(securityHeaders);
+    if (request.routeOptions.config.door === true) return;
     if (tokens.read === undefined) requireOurName(request, served);
     else if (request.routeOptions.config.open !== true) await requireToken(request, tokens);
     if (request.method === 'GET') return;
@@ -99,6 +103,7 @@ export async function makeApp(
   addApi(app, served, shared);
   addRequests(app, served, shared);
   addPages(app, served, shared);
+  addDoors(app, served);
   await app.ready();
   return app;
 }

@@ -4,7 +4,7 @@ import type { WaitingCount } from '../agents/sources/waiting-board.ts';
 import type { DaemonMetrics } from '../daemon/metrics/daemon-metrics.ts';
 import type { OperatorDesk } from '../daemon/requests/operator-desk.ts';
 import type { ServiceHealth } from '../daemon/services/service.ts';
-import type { Log, LogReader } from '../plugins/contracts/index.ts';
+import type { Log, LogReader, SourceHttpAnswer, SourceHttpRequest } from '../plugins/contracts/index.ts';
 import type { WorkerRecord } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../util/clock.ts';
@@ -30,6 +30,8 @@ export interface Served {
   services(): readonly ServiceHealth[];
   /** How many requests of which source wait at which queue. */
   waiting(): readonly WaitingCount[];
+  /** Answer of a source at its door; undefined where no such source has one. */
+  askSource(kind: string, request: SourceHttpRequest): Promise<SourceHttpAnswer | undefined>;
   /** Whether the daemon is on its way to its end. */
   stopping(): boolean;
 }

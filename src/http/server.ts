@@ -7,7 +7,7 @@ import { DaemonMetrics } from '../daemon/metrics/daemon-metrics.ts';
 import { openBesideDaemon } from '../daemon/reader.ts';
 import type { Service } from '../daemon/services/service.ts';
 import { readVersion } from '../daemon/version.ts';
-import type { Log } from '../plugins/contracts/index.ts';
+import type { Log, SourceHttpRequest } from '../plugins/contracts/index.ts';
 import type { WorkerRecord } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../util/clock.ts';
@@ -82,6 +82,7 @@ export class HttpServer {
       services: () => daemon.services,
       waiting: () => daemon.waiting,
       stopping: () => daemon.isStopping,
+      askSource: (kind: string, request: SourceHttpRequest) => daemon.askSource(kind, request),
     };
     this.#app = await makeApp(served, this.#tokens);
     this.#url = await this.#listen(this.#app);

@@ -80,7 +80,7 @@ case $tool in
 esac
 
 tries=${HTCJOB_EVENT_TRIES:-5}
-pause=1
+pause=${HTCJOB_EVENT_PAUSE:-1}
 while :; do
   status=$($send)
   tries=$((tries - 1))

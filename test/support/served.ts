@@ -38,6 +38,7 @@ export class ServedSample implements Served {
   at: ServiceHealth[] = [{ name: 'queues', state: 'up', since: 1 }];
   asked: WaitingCount[] = [];
   ended = false;
+  askSource: Served['askSource'] = async () => undefined;
   logs: LogReader = {
     async *read() {
       throw new ThresherError('no-log', 'there is none');

@@ -57,6 +57,7 @@ export type { FamilyPart, Throttle, ThrottledQueue, Throttler, ThrottleFacts } f
 export type { Rendered, RenderedFile } from './rendered.ts';
 export type { FindOutcome, Preflight, SubmitOutcome, Submitter } from './submitter.ts';
 export type { Found, GoneOutcome, Sweeper } from './sweeper.ts';
+export { longestSourceBody, type SourceHttpAnswer, type SourceHttpRequest } from './source-http.ts';
 export type { Observation } from '../../worker/observation.ts';
 export type { Reason } from '../../worker/reason.ts';
 export type { FinalStatus, WorkerStatus } from '../../worker/status.ts';

@@ -11,6 +11,7 @@ import type { DefinitionProblem } from './definition-problem.ts';
 import type { Host } from './context.ts';
 import type { LogReader } from './log-reader.ts';
 import type { PandaServer } from './panda-server.ts';
+import type { SourceHttpAnswer, SourceHttpRequest } from './source-http.ts';
 
 /** One worker that a source asks for by name. It gets this worker once, however often it asks. */
 export interface Request {
@@ -102,6 +103,11 @@ export interface Source<QueueOptions = unknown> {
    * pause, and the service of the source is shown as failing.
    */
   run?(desk: Desk, signal: AbortSignal): Promise<void>;
+  /**
+   * Answers requests to `/sources/KIND/` of the daemon's HTTP server. The server asks for none of its own tokens there, so anyone who
+   * reaches it may ask: the source checks for itself who does. Many requests may be under way at once; one is given up after 10 s.
+   */
+  answer?(request: SourceHttpRequest, signal: AbortSignal): Promise<SourceHttpAnswer>;
 }
 
 /** Requests that operators left. A source takes them up; the store keeps them. */

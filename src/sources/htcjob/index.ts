@@ -1,6 +1,9 @@
+import { join, resolve } from 'node:path';
+import { commonParts } from '../../plugins/contracts/index.ts';
 import { builtInSources, defineSource } from '../../plugins/contracts/source.ts';
 import { clientOf } from './client.ts';
 import { ImageJobs } from './job/image-jobs.ts';
+import { readEventKey } from './job/token.ts';
 import { HtcJobOperator } from './operator.ts';
 import { HtcJobOptions, HtcJobQueueOptions } from './options.ts';
 
@@ -10,13 +13,18 @@ export const HtcJobSource = defineSource({
   module: builtInSources,
   description:
     'Runs the jobs of HTCJobs, resources of a Kubernetes cluster, and keeps their status ([htcjob.md](htcjob.md)). A HTCJob runs on a queue with `"demand": "htcjob"` alone.',
-  payload: ['files', 'argv', 'env'],
+  payload: commonParts,
   config: HtcJobOptions,
   queueConfig: HtcJobQueueOptions,
   create: (options, host) => {
-    const client = clientOf(options, { ...host, userAgent: `thresher/${host.factoryId}` });
-    const { binds, runtime } = options;
-    const maker = new ImageJobs({ binds, runtime, events: undefined });
-    return new HtcJobOperator(options, client, maker, host);
+    const { factoryId, configDir, stateDir } = host;
+    const { eventsUrl: url, eventKeyFile, runtime, binds } = options;
+    const client = clientOf(options, { ...host, userAgent: `thresher/${factoryId}` });
+    const keyFile =
+      eventKeyFile === undefined ? join(stateDir, 'htcjob/event.key') : resolve(configDir, eventKeyFile);
+    const key = url === undefined ? undefined : readEventKey(keyFile, eventKeyFile === undefined);
+    const events = url === undefined || key === undefined ? undefined : { url, key };
+    const maker = new ImageJobs({ binds, runtime, events });
+    return new HtcJobOperator(options, client, maker, host, key);
   },
 });

@@ -7,6 +7,8 @@ import type {
   Request,
   Source,
   SourceHost,
+  SourceHttpAnswer,
+  SourceHttpRequest,
   SourceQueue,
   Wanted,
   WorkerNews,
@@ -17,6 +19,8 @@ import { Agenda } from './agenda.ts';
 import { HtcJobCluster } from './cluster.ts';
 import { EventWriter } from './events.ts';
 import { hasEnded } from './facts.ts';
+import { EventDoor, noEvents } from './job/event-door.ts';
+import type { EventKey } from './job/token.ts';
 import type { JobMaker } from './job-maker.ts';
 import { LeaseHolder } from './lease.ts';
 import type { HtcJobOptions, HtcJobQueueOptions } from './options.ts';
@@ -47,16 +51,25 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
   /** Queues that take HTCJobs, by name: when they were asked last, monotonic ms, and their options. */
   readonly #queues = new Map<string, { readonly at: number; readonly options: HtcJobQueueOptions }>();
   readonly #synced = new Set<string>();
+  readonly #door: EventDoor | undefined;
   #lease: LeaseHolder | undefined;
   #desk: Desk | undefined;
   #trouble: string | undefined;
 
-  constructor(options: HtcJobOptions, client: KubernetesClient, maker: JobMaker, host: OperatorHost) {
+  /** @param eventKey absent: jobs send no events */
+  constructor(
+    options: HtcJobOptions,
+    client: KubernetesClient,
+    maker: JobMaker,
+    host: OperatorHost,
+    eventKey?: EventKey,
+  ) {
     this.#options = options;
     this.#client = client;
     this.#maker = maker;
     this.#host = host;
     this.#agenda = new Agenda(host.clock);
+    if (eventKey !== undefined) this.#door = new EventDoor(eventKey, (report) => this.reported(report));
   }
 
   async wanted({ name, own, options }: SourceQueue<HtcJobQueueOptions>): Promise<Wanted> {
@@ -95,6 +108,11 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
     const isOfUse = this.#tracked.get(uid)?.report(index, returnCode) === true;
     if (isOfUse) this.#agenda.add(uid, together);
     return isOfUse;
+  }
+
+  /** Jobs send their events here. */
+  async answer(request: SourceHttpRequest): Promise<SourceHttpAnswer> {
+    return this.#door?.answer(request) ?? noEvents;
   }
 
   async run(desk: Desk, signal: AbortSignal): Promise<void> {

@@ -30,18 +30,27 @@ export const HtcJobOptions = Type.Object({
     minLength: 1,
     description: 'Name of this Lease. Operators of other namespaces need another.',
   }),
-  runtime: Type.Union(
-    runtimes.map((runtime) => Type.Literal(runtime)),
-    {
-      default: 'apptainer',
-      description:
-        'How an image is run on its machine where `spec.runtime` does not say: `none` runs the command without it.',
-    },
-  ),
-  binds: Type.Array(Type.String({ pattern: '^/' }), {
-    default: ['/cvmfs', '/afs', '/eos'],
-    description: 'Directories of the machine that each image gets, where they exist.',
+  runtime: Type.Union([...runtimes.map((name) => Type.Literal(name))], {
+    default: 'apptainer',
+    description:
+      'How images are run where `spec.runtime` does not say: `apptainer` or `singularity` on the machine of the job, `container` where the template of the queue names `${payload.image}`, `none` without the image.',
   }),
+  binds: Type.Array(Type.String({ pattern: '^/[^:,]*$' }), {
+    default: ['/cvmfs', '/afs', '/eos'],
+    description: 'Directories that an image gets where the machine of the job has them. Absolute.',
+  }),
+  eventsUrl: Type.Optional(
+    Type.String({
+      pattern: '^https?://[^\\s]+$',
+      description:
+        'Address to which jobs send a CloudEvent when they end: `/sources/htcjob/cloudevents` of the HTTP server of thresher, as the machines of the jobs reach it. Default: jobs send none.',
+    }),
+  ),
+  eventKeyFile: Type.Optional(
+    text(
+      'File with the key that signs the tokens of these events, 32 bytes or more. Default: thresher makes one in its state directory. Operators that take over from each other need the same.',
+    ),
+  ),
   requestsPerSecond: Type.Number({
     default: 200,
     exclusiveMinimum: 0,

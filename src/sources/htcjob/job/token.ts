@@ -1,5 +1,5 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-import { mkdir, open, readFile } from 'node:fs/promises';
+import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { hasCode } from '../../../util/files.ts';
 import { messageOf, ThresherError } from '../../../worker/errors.ts';
@@ -37,10 +37,10 @@ export function isTokenOf(key: EventKey, identity: JobIdentity, token: string): 
  * @param made whether a missing file is made
  * @throws ThresherError `htcjob-event-key`
  */
-export async function readEventKey(file: string, made: boolean): Promise<EventKey> {
+export function readEventKey(file: string, made: boolean): EventKey {
   try {
-    if (made) await makeKey(file);
-    const key = await readFile(file);
+    if (made) makeKey(file);
+    const key = readFileSync(file);
     if (key.length >= shortest) return key;
     throw new Error(`it has ${key.length} bytes, and a key needs ${shortest} or more`);
   } catch (error) {
@@ -49,17 +49,17 @@ export async function readEventKey(file: string, made: boolean): Promise<EventKe
   }
 }
 
-async function makeKey(file: string): Promise<void> {
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+/** A crash leaves no half of a key: it gets its name when it is whole. */
+function makeKey(file: string): void {
+  if (existsSync(file)) return;
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  const written = `${file}.${randomBytes(6).toString('hex')}`;
+  writeFileSync(written, randomBytes(48).toString('base64'), { mode: 0o600, flush: true });
   try {
-    const opened = await open(file, 'wx', 0o600);
-    try {
-      await opened.writeFile(randomBytes(48).toString('base64'));
-      await opened.datasync();
-    } finally {
-      await opened.close();
-    }
+    linkSync(written, file);
   } catch (error) {
     if (!hasCode(error, 'EEXIST')) throw error;
+  } finally {
+    rmSync(written);
   }
 }

@@ -1,0 +1,138 @@
+import { expect } from 'chai';
+import { ImageJobs } from '../../../src/sources/htcjob/job/image-jobs.ts';
+import type { HtcJobSpec, Runtime, SpecProblem } from '../../../src/sources/htcjob/resource.ts';
+import { payloadProblems } from '../../../src/worker/payload-check.ts';
+import { base64, htcJob, payloadOf } from '../../support/htc-jobs.ts';
+
+const maker = new ImageJobs({ binds: ['/cvmfs'], runtime: 'apptainer', events: undefined });
+const script = { image: 'centos', command: 'bash', source: 'echo "A"\n' };
+const problemsOf = (spec: Partial<HtcJobSpec>): readonly SpecProblem[] => maker.problems(htcJob(spec).spec);
+
+describe('the payload of a job of an HTCJob', () => {
+  it("is that of the seed's zero.yaml", () => {
+    const payload = payloadOf(htcJob(), 2, { runtime: 'apptainer', binds: ['/cvmfs', '/afs'] });
+    const files = payload.files?.map(({ name, mode }) => `${name} ${mode.toString(8)}`);
+    expect({ ...payload, files }).to.deep.equal({
+      values: { image: 'centos' },
+      files: ['run.sh 755', 'script.sh 755'],
+      argv: ['./run.sh', 'apptainer', 'docker://centos', '2', '0', '2', '/cvmfs', '/afs', 'sh'],
+      env: { JOB_NAME: 'zero' },
+    });
+    expect(payload.files?.[1]?.content).to.equal(base64('echo "A"\n'));
+    expect(payloadProblems(payload)).to.deep.equal([]);
+  });
+
+  const images: readonly (readonly [Runtime, string, string])[] = [
+    ['apptainer', 'centos', 'docker://centos'],
+    ['singularity', 'registry.site:5000/a/b:1', 'docker://registry.site:5000/a/b:1'],
+    ['apptainer', 'oras://a/b', 'oras://a/b'],
+    ['apptainer', '/cvmfs/unpacked/a', '/cvmfs/unpacked/a'],
+    ['apptainer', './image.sif', './image.sif'],
+    ['container', 'centos', 'centos'],
+    ['none', 'centos', 'centos'],
+  ];
+  for (const [runtime, image, named] of images)
+    it(`names the image ${image} for ${runtime} as ${named}`, () => {
+      const { argv } = payloadOf(htcJob({ script: { ...script, image }, runtime }), 0);
+      expect(argv?.slice(1, 3)).to.deep.equal([runtime, named]);
+    });
+
+  it('has the lines of htcopts and the GPUs as commands for HTCondor', () => {
+    const { submit } = payloadOf(htcJob({ htcopts: '+MaxRuntime=10\n', requests: { gpus: 2 } }), 0);
+    expect(submit).to.deep.equal({ request_gpus: '2', '+MaxRuntime': '10' });
+  });
+
+  it('has the token of a job in a secret file of this job alone', () => {
+    const events = { url: 'https://thresher.site/sources/htcjob/cloudevents', key: Buffer.alloc(32) };
+    const payloads = [0, 1].map((number) => payloadOf(htcJob(), number, { events }));
+    const tokens = payloads.map(({ files = [], env = {} }) => {
+      const file = files.find(({ name }) => name === 'event');
+      expect(file).to.include({ mode: 0o600, secret: true });
+      const { token } = JSON.parse(`${Buffer.from(file?.content ?? '', 'base64').toString()}}`) as {
+        token: string;
+      };
+      expect(JSON.stringify(env)).to.not.contain(token);
+      return token;
+    });
+    expect(new Set(tokens).size).to.equal(2);
+  });
+
+  it('has the keys of a Secret as secret files, those that are named or all', () => {
+    const secrets = new Map([['login', { user: base64('u'), password: base64('p') }]]);
+    const names = (keys?: readonly string[]) =>
+      payloadOf(htcJob({ secrets: [{ name: 'login', ...(keys && { keys }) }] }), 0, { secrets })
+        .files?.filter(({ secret }) => secret)
+        .map(({ name, mode }) => `${name} ${mode.toString(8)}`);
+    expect(names()).to.deep.equal(['secrets/login/user 600', 'secrets/login/password 600']);
+    expect(names(['user'])).to.deep.equal(['secrets/login/user 600']);
+    const missing = (name: string, optional: boolean) => () =>
+      payloadOf(htcJob({ secrets: [{ name, keys: ['nothing'], optional }] }), 0, { secrets });
+    expect(missing('other', false)).to.throw('there is no Secret "other" in the namespace default');
+    expect(missing('login', false)).to.throw('has no key "nothing"; its keys: user, password');
+    expect(missing('other', true)().files?.length).to.equal(2);
+    expect(missing('login', true)().files?.length).to.equal(2);
+  });
+
+  const wrong: Readonly<Record<string, readonly [Partial<HtcJobSpec>, string, RegExp]>> = {
+    'an image that is an option': [
+      { script: { ...script, image: '--pwd=/' } },
+      '/spec/script/image',
+      /the image is "--pwd=\/"; it must be/,
+    ],
+    'an image with a new line': [
+      { script: { ...script, image: 'a\nqueue' } },
+      '/spec/script/image',
+      /without blanks/,
+    ],
+    'an empty command': [{ script: { ...script, command: ' ' } }, '/spec/script/command', /is empty/],
+    'an empty list as command': [{ script: { ...script, command: [] } }, '/spec/script/command', /is empty/],
+    'a command with a NUL': [{ script: { ...script, command: ['a\0'] } }, '/spec/script/command', /NUL/],
+    'a second queue': [
+      { htcopts: '+A=1\nqueue 3' },
+      '/spec/htcopts',
+      /^line 2, "queue 3": the number of jobs/,
+    ],
+    'a variable of the runtime': [
+      { env: [{ name: 'APPTAINER_BIND', value: '/' }] },
+      '/spec/env/0',
+      /sets "APPTAINER_BIND"/,
+    ],
+    'a variable of ours': [
+      { env: [{ name: 'HTCJOB_EVENTS_URL', value: '' }] },
+      '/spec/env/0',
+      /choose another name/,
+    ],
+    'a variable twice': [
+      {
+        env: [
+          { name: 'A', value: '1' },
+          { name: 'A', value: '2' },
+        ],
+      },
+      '/spec/env/1',
+      /"A" is there twice/,
+    ],
+    'a variable with a NUL': [{ env: [{ name: 'A', value: '\0' }] }, '/spec/env/0', /NUL/],
+    'variables that are too long': [
+      { env: [{ name: 'A', value: 'x'.repeat(100_001) }] },
+      '/spec/env',
+      /100000 are allowed/,
+    ],
+    'a source that is too long': [
+      { script: { ...script, source: 'x'.repeat(1_048_576) } },
+      '/spec/script/source',
+      /1 MiB.*script\.sh/,
+    ],
+  };
+  for (const [what, [spec, at, message]] of Object.entries(wrong))
+    it(`is refused for ${what}, with its place`, () => {
+      const [first, ...more] = problemsOf(spec);
+      expect(first?.at).to.equal(at);
+      expect(first?.message).to.match(message);
+      expect(more).to.deep.equal([]);
+    });
+
+  it('takes a source of 900 kB', () => {
+    expect(problemsOf({ script: { ...script, source: 'x'.repeat(900_000) } })).to.deep.equal([]);
+  });
+});
