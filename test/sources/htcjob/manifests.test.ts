@@ -40,7 +40,9 @@ describe('the manifests of the operator of HTCJobs', () => {
 
   it('give the operator no right to read Secrets of the whole cluster, to create or to change the spec by another way', () => {
     const bound = rights().filter(({ kind }) => kind === 'ClusterRoleBinding');
-    expect(bound.map(({ roleRef }) => (roleRef as { readonly name: string }).name)).to.deep.equal(['thresher-htcjob']);
+    expect(bound.map(({ roleRef }) => (roleRef as { readonly name: string }).name)).to.deep.equal([
+      'thresher-htcjob',
+    ]);
     const role = rights().find(({ kind, metadata }) => {
       return kind === 'ClusterRole' && (metadata as { name: string }).name === 'thresher-htcjob';
     }) as {
