@@ -26,6 +26,7 @@ import { configurationErrors } from '../src/codes/configuration.ts';
 import { credentialErrors } from '../src/clients/credentials/codes.ts';
 import { daemonErrors } from '../src/codes/daemon.ts';
 import type { Explanation } from '../src/codes/explanation.ts';
+import { htcjobErrors } from '../src/sources/htcjob/codes.ts';
 import { htcondorErrors } from '../src/clients/htcondor/codes.ts';
 import { httpErrors } from '../src/codes/http.ts';
 import { htcondorMistakes, htcondorWorkerErrors } from '../src/plugins/htcondor/codes.ts';
@@ -135,6 +136,11 @@ function errorsPage(): string {
       'Kubernetes',
       'Answers of the API server of a cluster, and causes for which thresher did not ask it: reasons of queues and errors of workers.',
       kubernetesErrors,
+    ),
+    ...section(
+      'HTCJobs',
+      'Why the operator of HTCJobs waits or refuses one ([htcjob.md](htcjob.md)).',
+      htcjobErrors,
     ),
     ...section(
       'Local workers',

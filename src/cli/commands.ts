@@ -126,6 +126,12 @@ export const subcommands: readonly Subcommand[] = [
     load: async () => (await import('./render.ts')).addRender,
   },
   {
+    name: 'htcjob',
+    takes: '[command]',
+    summary: 'show HTCJobs and their logs; print what a cluster needs for them',
+    load: async () => (await import('./htcjob.ts')).addHtcJob,
+  },
+  {
     name: 'db',
     takes: '[command]',
     summary: 'back up, check or prune the database',

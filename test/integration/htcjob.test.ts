@@ -1,18 +1,10 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { type ControlPlane, controlPlane, type Namespace } from '../support/kubernetes.ts';
-import { kubernetesSite } from '../support/kubernetes-site.ts';
+import { htcJobSite } from '../support/htcjob-site.ts';
 import { applyCrd, HtcJobs } from '../support/htcjobs.ts';
 import type { RunningDaemon, Site } from '../support/site.ts';
 import { until } from '../support/until.ts';
-
-/** Of one operator on one namespace of its own, whose jobs are processes of this machine. */
-function siteFor(plane: ControlPlane, space: Namespace): Site {
-  return kubernetesSite(plane, {
-    queues: { Q: { demand: 'htcjob', maxWorkers: 20, nQueueLimitWorker: 20 } },
-    settings: { sources: { htcjob: { k8s_config_file: 'kubeconfig', namespaces: [space.name] } } },
-  });
-}
 
 describe('HTCJobs', function () {
   this.timeout(180_000);
@@ -30,13 +22,12 @@ describe('HTCJobs', function () {
   beforeEach(async () => {
     space = await plane.namespace('htcjob');
     jobs = new HtcJobs(space);
-    site = siteFor(plane, space);
+    site = htcJobSite(plane, space);
   });
 
   afterEach(async () => {
     await site.clean();
-    for (const { metadata } of await jobs.list())
-      await space.client.patch(jobs.path(metadata.name), { metadata: { finalizers: null } });
+    await jobs.letGo();
     await space[Symbol.asyncDispose]();
   });
 

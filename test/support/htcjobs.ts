@@ -45,7 +45,7 @@ export class HtcJobs {
   /** @param source of the script, which `sh` runs */
   create(name: string, source: string, more: Partial<HtcJobSpec> = {}): Promise<HtcJobObject> {
     const script = { image: 'none', command: 'sh', source };
-    return this.#client.create(this.path(), this.object(name, { name, script, ...more }));
+    return this.#client.create(this.path(), this.object(name, { name, script, runtime: 'none', ...more }));
   }
 
   object(name: string, spec: HtcJobSpec): object {
@@ -66,6 +66,17 @@ export class HtcJobs {
 
   delete(name: string): Promise<void> {
     return this.#client.delete(this.path(name), {});
+  }
+
+  /** Takes the finalizers away: an operator that was killed would keep the namespace for ever. */
+  async letGo(): Promise<void> {
+    for (const { metadata } of await this.list())
+      await this.#client.raw(
+        'PATCH',
+        this.path(metadata.name),
+        { metadata: { finalizers: null } },
+        { 'content-type': 'application/merge-patch+json' },
+      );
   }
 
   async until(

@@ -3,6 +3,10 @@ import type { Explanation } from '../../codes/explanation.ts';
 
 /** Codes of the operator of HTCJobs. */
 export const htcjobErrors = {
+  'no-such-htcjob': {
+    meaning: 'There is no HTCJob of this name, or several namespaces have one.',
+    remedy: '`thresher htcjob list` shows their names; NAMESPACE/NAME names one for certain.',
+  },
   'htcjob-lease': {
     meaning:
       'Another operator of HTCJobs holds the Lease, or this daemon cannot read or write it. Two operators would submit jobs twice.',

@@ -1,10 +1,7 @@
 import { join, resolve } from 'node:path';
-import { Access } from '../../clients/kubernetes/access.ts';
-import { KubernetesClient } from '../../clients/kubernetes/client.ts';
-import { Pacer } from '../../clients/kubernetes/pacer.ts';
-import { accessSource } from '../../clients/kubernetes/place.ts';
 import { commonParts } from '../../plugins/contracts/index.ts';
 import { builtInSources, defineSource } from '../../plugins/contracts/source.ts';
+import { clientOf } from './client.ts';
 import { ImageJobs } from './job/image-jobs.ts';
 import { readEventKey } from './job/token.ts';
 import { HtcJobOperator } from './operator.ts';
@@ -20,11 +17,9 @@ export const HtcJobSource = defineSource({
   config: HtcJobOptions,
   queueConfig: HtcJobQueueOptions,
   create: (options, host) => {
-    const { clock, files, random, factoryId, configDir, stateDir } = host;
-    const access = new Access(accessSource(options, configDir), { clock, files });
-    const { requestsPerSecond: perSecond, eventsUrl: url, eventKeyFile, runtime, binds } = options;
-    const pacer = new Pacer({ perSecond, burst: 2 * perSecond }, clock, random);
-    const client = new KubernetesClient({ access, pacer, clock, userAgent: `thresher/${factoryId}` });
+    const { factoryId, configDir, stateDir } = host;
+    const { eventsUrl: url, eventKeyFile, runtime, binds } = options;
+    const client = clientOf(options, { ...host, userAgent: `thresher/${factoryId}` });
     const keyFile =
       eventKeyFile === undefined ? join(stateDir, 'htcjob/event.key') : resolve(configDir, eventKeyFile);
     const key = url === undefined ? undefined : readEventKey(keyFile, eventKeyFile === undefined);

@@ -69,21 +69,23 @@ export class LeaseHolder {
   /** Resolves when `signal` aborts. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#parts;
-    while (!signal.aborted) {
+    const ended = () => signal.aborted;
+    while (!ended()) {
       const before = this.isHeld;
       const why = this.why;
       try {
         await this.#try(signal);
         this.#trouble = undefined;
       } catch (error) {
-        if (signal.aborted) return;
-        // Somebody else changed it at the same moment: the next look says who.
+        if (ended()) return;
+        // Another operator changed it at the same moment: the next look says who.
         if (!isKubernetesError(error, 'kubernetes-conflict', 'kubernetes-already-exists'))
           this.#trouble = toReason(error).message;
       }
-      if (before !== this.isHeld) this.#parts.changed();
-      if (!this.isHeld && why !== this.why) log.warn('HTCJobs wait for the Lease', { why: this.why });
-      if (!before && this.isHeld) log.info('this daemon is the operator of HTCJobs', { ...this.#place });
+      const isHeld: boolean = this.isHeld;
+      if (before !== isHeld) this.#parts.changed();
+      if (!isHeld && why !== this.why) log.warn('HTCJobs wait for the Lease', { why: this.why });
+      if (!before && isHeld) log.info('this daemon is the operator of HTCJobs', { ...this.#place });
       await clock.sleep(this.isHeld ? times.renew : times.retry, signal);
     }
   }
@@ -96,7 +98,7 @@ export class LeaseHolder {
     const options = { signal, timeout: 5000 };
     let lease: Lease;
     try {
-      lease = (await client.get(path, options)) as Lease;
+      lease = await client.get(path, options);
     } catch (error) {
       if (!isKubernetesError(error, 'kubernetes-not-found')) throw error;
       const metadata = { name, namespace };

@@ -32,6 +32,8 @@ type Next = number | undefined;
 const looks = { waiting: 2000, firstReason: 1500, finalizing: 500, failed: 5000, secret: 5000 };
 /** Most bytes of scripts that the requests of one resource hold at a time. */
 const mostBytes = 64 * 1024 * 1024;
+/** Longest script, by the schema of the resource. */
+const mostScriptBytes = 1_000_000;
 /** Longest timer: a look too many does no harm. */
 const longestLook = 3_600_000;
 
@@ -84,14 +86,15 @@ export class Stepper {
     const stopped = stoppedBy(tracked, problems, isLate);
     const status = this.#status(tracked, judgement, stopped);
     if (!isSame(tracked.status, status) && !(await this.#write(tracked, status, signal))) return undefined;
-    if (tracked.isFinished) return this.#afterEnd(tracked, signal);
+    if (status.completionTime !== undefined) return this.#afterEnd(tracked, signal);
     const untilDeadline = tracked.deadline === undefined || isLate ? longestLook : tracked.deadline - now;
     return Math.min(tracked.asked.size > 0 ? looks.waiting : longestLook, untilDeadline);
   }
 
   #problems(tracked: Tracked): readonly SpecProblem[] {
     try {
-      return this.#parts.maker.problems(tracked.spec);
+      const { spec, source = '' } = tracked;
+      return this.#parts.maker.problems({ ...spec, script: { ...spec.script, source } });
     } catch (error) {
       return [{ at: '/spec', message: messageOf(error) }];
     }
@@ -154,14 +157,12 @@ export class Stepper {
       tracked.waiting = queue;
       return;
     }
-    const missing = wanted.filter(({ index }) => !tracked.asked.has(index));
-    if (missing.length > 0 || tracked.queue !== queue) {
+    const size = tracked.source?.length ?? mostScriptBytes;
+    const next = wanted.slice(0, Math.max(1, Math.floor(mostBytes / Math.max(1, size))));
+    const indexes = next.map(({ index }) => index);
+    if (tracked.queue !== queue || indexes.some((index) => !tracked.asked.has(index))) {
       try {
-        tracked.asked = await this.#requests(
-          tracked,
-          wanted.map(({ index }) => index),
-          signal,
-        );
+        tracked.asked = await this.#requests(tracked, indexes, signal);
       } catch (error) {
         if (isKubernetesError(error)) throw error;
         tracked.asked = new Map();
@@ -170,6 +171,9 @@ export class Stepper {
       }
       tracked.queue = queue;
       desk.wake(queue);
+    } else if (tracked.asked.size > indexes.length) {
+      const isWanted = new Set(indexes);
+      tracked.asked = new Map([...tracked.asked].filter(([index]) => isWanted.has(index)));
     }
     const [first] = tracked.asked.keys();
     // A pass of the queue takes a moment.
@@ -192,8 +196,7 @@ export class Stepper {
     const secrets = await cluster.secretsOf(meta.namespace, spec.secrets ?? [], signal);
     const resource = { metadata: meta, spec: { ...spec, script: { ...spec.script, source } } };
     const requirements = requirementsOf(spec);
-    const atOnce = Math.max(1, Math.floor(mostBytes / Math.max(1, source.length)));
-    const requests = indexes.slice(0, atOnce).map((index): [number, Request] => {
+    const requests = indexes.map((index): [number, Request] => {
       const { number } = attemptOf(index);
       const payload = maker.payload({ resource, number, index, secrets });
       return [index, { origin: { uid, index }, groupId: uid, requirements, payload }];

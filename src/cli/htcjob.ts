@@ -1,0 +1,201 @@
+import { dirname } from 'node:path';
+import { once } from 'node:events';
+import { Argument, type Command } from 'commander';
+import { stringify } from 'yaml';
+import { logReaderOf } from '../daemon/log-reader.ts';
+import { crd } from '../sources/htcjob/crd.ts';
+import { deployment, rights, settings as settingsManifests } from '../sources/htcjob/manifests.ts';
+import { HtcJobReader, jobNumberOf } from '../sources/htcjob/reading.ts';
+import type { HtcJob } from '../sources/htcjob/resource.ts';
+import { OperatorFiles } from '../util/operator-files.ts';
+import { ThresherError } from '../worker/errors.ts';
+import { type Environment, type GlobalOptions, noLog } from './environment.ts';
+import { loadSettings, withStore } from './opened.ts';
+import { type OutputFormat, outputOption, printJson, printTable } from './output.ts';
+import { countArgument } from './workers.ts';
+
+/** Documents of Kubernetes by the subcommand that prints them. */
+const documents = {
+  crd: { summary: 'print the CustomResourceDefinition of HTCJobs', made: () => [crd()] },
+  rbac: { summary: 'print the rights of the operator and of users', made: rights },
+  manifests: {
+    summary: 'print everything that an operator in the cluster needs',
+    made: () => [...settingsManifests(), crd(), ...rights(), ...deployment()],
+  },
+} as const;
+
+export function addHtcJob(command: Command, environment: Environment): void {
+  for (const [name, { summary, made }] of Object.entries(documents))
+    command
+      .command(name)
+      .description(summary)
+      .action(() => {
+        environment.out.write(
+          made()
+            .map((document) => stringify(document))
+            .join('---\n'),
+        );
+      });
+  addList(command, environment);
+  addShow(command, environment);
+  addEvents(command, environment);
+  addLogs(command, environment);
+}
+
+function addList(command: Command, environment: Environment): void {
+  const list = command.command('list').description('show the HTCJobs of the cluster');
+  list
+    .option('--namespace <name>', 'those of this namespace alone')
+    .addOption(outputOption())
+    .action(async ({ namespace, output }: { namespace?: string; output: OutputFormat }) => {
+      const jobs = await withReader(list, environment, (reader, signal) => reader.list(namespace, signal));
+      if (output === 'json') {
+        printJson(environment.out, jobs);
+        return;
+      }
+      const count = (of: 'active' | 'succeeded' | 'failed' | 'held') => ({
+        title: of.toUpperCase(),
+        value: ({ status }: HtcJob) => String(status?.[of] ?? ''),
+      });
+      printTable(
+        environment.out,
+        [
+          { title: 'NAMESPACE', value: ({ metadata }) => metadata.namespace },
+          { title: 'NAME', value: ({ metadata }) => metadata.name },
+          count('active'),
+          count('succeeded'),
+          count('failed'),
+          count('held'),
+          { title: 'CREATED', value: ({ metadata }) => metadata.creationTimestamp ?? '' },
+          { title: 'REASON', value: ({ status }) => status?.reason ?? '' },
+        ],
+        jobs,
+      );
+    });
+}
+
+function addShow(command: Command, environment: Environment): void {
+  const show = command.command('show').description('show a HTCJob with its status, conditions and workers');
+  show
+    .argument('<name>', 'NAMESPACE/NAME, or NAME where one namespace has it')
+    .addOption(outputOption())
+    .action(async (name: string, { output }: { output: OutputFormat }) => {
+      const job = await withReader(show, environment, (reader, signal) => reader.one(name, signal));
+      const workers = await workersOf(show, job);
+      if (output === 'json') {
+        printJson(environment.out, [{ ...job, workers }]);
+        return;
+      }
+      const { metadata, spec, status } = job;
+      environment.out.write(stringify({ metadata, spec, status, workers }));
+    });
+}
+
+function addEvents(command: Command, environment: Environment): void {
+  const events = command.command('events').description('show the Events of a HTCJob');
+  events
+    .argument('<name>', 'NAMESPACE/NAME, or NAME where one namespace has it')
+    .addOption(outputOption())
+    .action(async (name: string, { output }: { output: OutputFormat }) => {
+      const found = await withReader(events, environment, async (reader, signal) =>
+        reader.events(await reader.one(name, signal), signal),
+      );
+      if (output === 'json') {
+        printJson(environment.out, found);
+        return;
+      }
+      printTable(
+        environment.out,
+        [
+          { title: 'TIME', value: ({ time }) => time },
+          { title: 'TYPE', value: ({ type }) => type },
+          { title: 'REASON', value: ({ reason }) => reason },
+          { title: 'MESSAGE', value: ({ message }) => message },
+        ],
+        found,
+      );
+    });
+}
+
+function addLogs(command: Command, environment: Environment): void {
+  const logs = command.command('logs').description('print the log of a job of a HTCJob');
+  logs
+    .argument('<name>', 'NAMESPACE/NAME, or NAME where one namespace has it')
+    .addArgument(new Argument('[index]', 'number of the job').argParser(countArgument).default(0))
+    .option('--follow', 'go on until the job has ended')
+    .option('--stderr', 'its standard error output instead of its standard output')
+    .option('--tail <n>', 'begin with this many last lines', countArgument)
+    .action(
+      async (
+        name: string,
+        index: number,
+        { follow, stderr, tail }: { follow?: true; stderr?: true; tail?: number },
+      ) => {
+        const { clock, random, out } = environment;
+        const { metadata } = await withReader(logs, environment, (reader, signal) =>
+          reader.one(name, signal),
+        );
+        await withStore(
+          logs.optsWithGlobals<GlobalOptions>(),
+          'read',
+          async ({ store, settings, factoryId }) => {
+            const found = await store.origins.find('htcjob', [{ uid: metadata.uid }]);
+            const last = found.findLast(({ origin, worker }) => {
+              return worker.workerId !== null && jobNumberOf(origin.index) === index;
+            });
+            const worker =
+              last?.worker.workerId == null ? undefined : await store.workers.byId(last.worker.workerId);
+            if (worker === undefined)
+              throw new ThresherError('no-such-worker', `job ${index} of HTCJob ${name} has no worker here`);
+            const files = new OperatorFiles({ clock });
+            const reader = await logReaderOf(worker, store, {
+              factoryId,
+              settings,
+              clock,
+              files,
+              random,
+              log: noLog,
+            });
+            const request = {
+              stream: stderr ? 'stderr' : 'stdout',
+              follow: follow ?? false,
+              ...(tail === undefined ? {} : { tail }),
+            } as const;
+            for await (const piece of reader.read(worker, request, new AbortController().signal))
+              if (!out.write(piece)) await once(out, 'drain');
+          },
+        );
+      },
+    );
+}
+
+/** Its workers that are still known, oldest first. */
+async function workersOf(command: Command, { metadata }: HtcJob) {
+  return withStore(command.optsWithGlobals<GlobalOptions>(), 'read', async ({ store }) => {
+    const found = await store.origins.find('htcjob', [{ uid: metadata.uid }]);
+    return found.map(({ origin, worker }) => ({
+      job: jobNumberOf(origin.index),
+      workerID: worker.workerId,
+      status: worker.status,
+      batchID: worker.batchId,
+      exitCode: worker.exitCode,
+      diagMessage: worker.diagMessage,
+    }));
+  });
+}
+
+async function withReader<T>(
+  command: Command,
+  { clock, random }: Environment,
+  read: (reader: HtcJobReader, signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const { file, values } = loadSettings(command.optsWithGlobals<GlobalOptions>());
+  const { module: _, ...options } = values.sources['htcjob'] ?? {};
+  const files = new OperatorFiles({ clock });
+  const reader = new HtcJobReader(options, { clock, random, files, configDir: dirname(file) });
+  try {
+    return await read(reader, AbortSignal.timeout(60_000));
+  } finally {
+    await reader.close();
+  }
+}

@@ -1,0 +1,126 @@
+import { collectionPath, objectPath } from '../../clients/kubernetes/paths.ts';
+import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
+import type { KubernetesObject } from '../../clients/kubernetes/objects.ts';
+import type { OperatorFiles } from '../../util/operator-files.ts';
+import { check } from '../../util/schema.ts';
+import type { Clock } from '../../util/clock.ts';
+import { ThresherError } from '../../worker/errors.ts';
+import { clientOf } from './client.ts';
+import { type HtcJobOptions as Options, HtcJobOptions } from './options.ts';
+import { attemptOf } from './numbers.ts';
+import { type HtcJob, htcJobs } from './resource.ts';
+
+export interface ReaderParts {
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly files: OperatorFiles;
+  /** Directory of the settings. */
+  readonly configDir: string;
+}
+
+/** An Event about a HTCJob. */
+export interface HtcJobEvent {
+  readonly time: string;
+  readonly type: string;
+  readonly reason: string;
+  readonly message: string;
+}
+
+interface EventObject extends KubernetesObject {
+  readonly type?: string | null;
+  readonly reason?: string | null;
+  readonly message?: string | null;
+  readonly lastTimestamp?: string | null;
+  readonly eventTime?: string | null;
+}
+
+/** Reads the HTCJobs of the operator's cluster with its login, beside the daemon. */
+export class HtcJobReader {
+  readonly #client: ReturnType<typeof clientOf>;
+  readonly #options: Options;
+
+  /** @param written `sources.htcjob` of the settings. @throws ThresherError `wrong-type` for a mistake in it */
+  constructor(written: unknown, parts: ReaderParts) {
+    const checked = check(HtcJobOptions, written);
+    if (!checked.ok)
+      throw new ThresherError(
+        'wrong-type',
+        `sources.htcjob of the settings: ${checked.problems.map(({ message }) => message).join('; ')}`,
+      );
+    this.#options = checked.value as Options;
+    this.#client = clientOf(this.#options, { ...parts, userAgent: 'thresher' });
+  }
+
+  async list(namespace: string | undefined, signal: AbortSignal): Promise<readonly HtcJob[]> {
+    const { namespaces } = this.#options;
+    const wanted = namespace === undefined ? (namespaces.length > 0 ? namespaces : [undefined]) : [namespace];
+    const found = await Promise.all(
+      [...new Set(wanted)].map((one) => {
+        const record = (object: KubernetesObject) => withoutSource(object as HtcJob);
+        return this.#client.list(collectionPath(htcJobs, one), { signal }, record);
+      }),
+    );
+    return found.flatMap(({ items }) => items);
+  }
+
+  /**
+   * @param name NAMESPACE/NAME, or NAME alone where one namespace has it.
+   * @throws ThresherError `no-such-htcjob`
+   */
+  async one(name: string, signal: AbortSignal): Promise<HtcJob> {
+    const [namespace, own] = name.includes('/')
+      ? (name.split('/', 2) as [string, string])
+      : [undefined, name];
+    const found =
+      namespace === undefined
+        ? (await this.list(undefined, signal)).filter(({ metadata }) => metadata.name === own)
+        : await this.#get(namespace, own, signal);
+    const [first, second] = found;
+    if (first === undefined) throw new ThresherError('no-such-htcjob', `there is no HTCJob ${name}`);
+    if (second === undefined) return first;
+    const names = found.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`).join(', ');
+    throw new ThresherError('no-such-htcjob', `several HTCJobs have the name ${name}: write one of ${names}`);
+  }
+
+  /** Oldest first. */
+  async events({ metadata }: HtcJob, signal: AbortSignal): Promise<readonly HtcJobEvent[]> {
+    const { namespace, uid } = metadata;
+    const path = collectionPath({ group: '', version: 'v1', resource: 'events' }, namespace);
+    const { items } = await this.#client.list(
+      path,
+      { signal, fieldSelector: `involvedObject.uid=${uid}` },
+      (object) => {
+        const { type, reason, message, lastTimestamp, eventTime } = object as EventObject;
+        return {
+          time: lastTimestamp ?? eventTime ?? '',
+          type: type ?? '',
+          reason: reason ?? '',
+          message: message ?? '',
+        };
+      },
+    );
+    return items.sort((one, other) => one.time.localeCompare(other.time));
+  }
+
+  close(): Promise<void> {
+    return this.#client.close();
+  }
+
+  async #get(namespace: string, name: string, signal: AbortSignal): Promise<readonly HtcJob[]> {
+    try {
+      return [(await this.#client.get(objectPath(htcJobs, namespace, name), { signal })) as HtcJob];
+    } catch (error) {
+      if (isKubernetesError(error, 'kubernetes-not-found')) return [];
+      throw error;
+    }
+  }
+}
+
+/** Number of the job that an origin is an attempt of. */
+export function jobNumberOf(index: number): number {
+  return attemptOf(index).number;
+}
+
+function withoutSource(job: HtcJob): HtcJob {
+  return { ...job, spec: { ...job.spec, script: { ...job.spec.script, source: '' } } };
+}

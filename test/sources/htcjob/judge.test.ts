@@ -1,0 +1,159 @@
+import { expect } from 'chai';
+import type { JobFacts } from '../../../src/sources/htcjob/facts.ts';
+import { judge, type ToJudge } from '../../../src/sources/htcjob/judge.ts';
+import { attemptOf, fromRanges, indexOf, toRanges } from '../../../src/sources/htcjob/numbers.ts';
+import { megabytes } from '../../../src/sources/htcjob/needs.ts';
+
+const factsOf = (status: JobFacts['status']): JobFacts => ({
+  workerId: 1,
+  status,
+  native: null,
+  exitCode: null,
+  message: null,
+  batchId: null,
+  submitTime: null,
+  endTime: null,
+  isSwept: false,
+});
+
+/** Two jobs, with attempts as [round, attempt, number, status]. */
+function judged(
+  attempts: readonly (readonly [round: number, attempt: number, number: number, JobFacts['status']])[],
+  more: Partial<ToJudge> = {},
+) {
+  const { jobs, ...rest } = judge({
+    count: 2,
+    round: 0,
+    isSuspended: false,
+    isExpired: false,
+    backoffLimit: 0,
+    completed: new Set(),
+    failed: new Set(),
+    retried: 0,
+    attempts: new Map(
+      attempts.map(([round, attempt, number, status]) => [
+        indexOf({ round, attempt, number }),
+        factsOf(status),
+      ]),
+    ),
+    ...more,
+  });
+  return {
+    ...rest,
+    toEnd: rest.toEnd.map(attemptOf),
+    jobs: jobs.map(({ outcome, index }) => {
+      const { round, attempt } = attemptOf(index);
+      return `${outcome} ${round}.${attempt}`;
+    }),
+  };
+}
+
+describe('the judgement of the jobs of a HTCJob', () => {
+  it('wants each job that has no worker', () => {
+    expect(judged([])).to.deep.equal({
+      jobs: ['wanted 0.0', 'wanted 0.0'],
+      toEnd: [],
+      retried: 0,
+      isOver: false,
+    });
+  });
+
+  it('is over when each job has ended', () => {
+    expect(judged([[0, 0, 0, 'finished']]).isOver).to.equal(false);
+    const over = judged([
+      [0, 0, 0, 'finished'],
+      [0, 0, 1, 'missed'],
+    ]);
+    expect(over).to.deep.include({ jobs: ['succeeded 0.0', 'failed 0.0'], isOver: true });
+  });
+
+  it('believes the resource where the database has lost the jobs', () => {
+    const known = { completed: new Set([0]), failed: new Set([1]) };
+    expect(judged([], known)).to.deep.include({ jobs: ['succeeded 0.0', 'failed 0.0'], isOver: true });
+  });
+
+  it('runs failed jobs again up to the limit of the whole resource, and cancelled ones never', () => {
+    const bothFailed = [
+      [0, 0, 0, 'failed'],
+      [0, 0, 1, 'failed'],
+    ] as const;
+    expect(judged(bothFailed, { backoffLimit: 1 })).to.deep.include({
+      jobs: ['wanted 0.1', 'failed 0.0'],
+      retried: 1,
+      isOver: false,
+    });
+    expect(judged([...bothFailed, [0, 1, 0, 'running']], { backoffLimit: 1 })).to.deep.include({
+      jobs: ['live 0.1', 'failed 0.0'],
+      retried: 1,
+    });
+    expect(judged([...bothFailed, [0, 1, 0, 'failed']], { backoffLimit: 1 })).to.deep.include({
+      jobs: ['failed 0.1', 'failed 0.0'],
+      isOver: true,
+    });
+    expect(judged([[0, 0, 0, 'cancelled']], { backoffLimit: 5, count: 1 }).isOver).to.equal(true);
+    // The database forgot the retries, and the resource did not.
+    expect(judged(bothFailed, { backoffLimit: 1, retried: 1 }).isOver).to.equal(true);
+  });
+
+  it('ends the jobs of a resource that is suspended, and runs them anew in the next round', () => {
+    const running = [
+      [0, 0, 0, 'running'],
+      [0, 0, 1, 'finished'],
+    ] as const;
+    expect(judged(running, { isSuspended: true, round: 1 })).to.deep.equal({
+      jobs: ['live 0.0', 'succeeded 0.0'],
+      toEnd: [{ round: 0, attempt: 0, number: 0 }],
+      retried: 0,
+      isOver: false,
+    });
+    const ended = [
+      [0, 0, 0, 'cancelled'],
+      [0, 0, 1, 'finished'],
+    ] as const;
+    expect(judged(ended, { isSuspended: true, round: 1 }).jobs).to.deep.equal(['waits 1.0', 'succeeded 0.0']);
+    expect(judged(ended, { round: 1 }).jobs).to.deep.equal(['wanted 1.0', 'succeeded 0.0']);
+    // It was resumed before the first job had ended: two of it never live at once.
+    expect(judged(running, { round: 1 })).to.deep.include({ jobs: ['live 0.0', 'succeeded 0.0'] });
+  });
+
+  it('ends what lives, and wants nothing more, once the deadline is over', () => {
+    expect(judged([[0, 0, 0, 'running']], { isExpired: true })).to.deep.equal({
+      jobs: ['live 0.0', 'failed 0.0'],
+      toEnd: [{ round: 0, attempt: 0, number: 0 }],
+      retried: 0,
+      isOver: false,
+    });
+  });
+});
+
+describe('the numbers of jobs', () => {
+  it('are ranges in a status, and what is no range is left out', () => {
+    expect(toRanges([7, 0, 1, 2, 4])).to.equal('0-2,4,7');
+    expect(toRanges([])).to.equal(undefined);
+    expect([...fromRanges('0-2,4,x,9-,12-11,7', 8)]).to.deep.equal([0, 1, 2, 4, 7]);
+    expect([...fromRanges('0-999999', 3)]).to.deep.equal([0, 1, 2]);
+  });
+
+  it('are in the index of an origin, with the attempt', () => {
+    for (const attempt of [
+      { round: 0, attempt: 0, number: 9999 },
+      { round: 3, attempt: 999, number: 17 },
+    ])
+      expect(attemptOf(indexOf(attempt))).to.deep.equal(attempt);
+    expect(indexOf({ round: 0, attempt: 0, number: 5 })).to.equal(5);
+  });
+});
+
+describe('sizes in the requests of a HTCJob', () => {
+  for (const [quantity, expected] of [
+    ['512Mi', 512],
+    ['2G', 1908],
+    ['1.5Gi', 1536],
+    [1, 1],
+    ['1Ki', 1],
+    ['2Gx', undefined],
+  ] as const)
+    it(`${quantity} is ${String(expected)} MB`, () => {
+      expect(megabytes(quantity)).to.equal(expected);
+    });
+});
