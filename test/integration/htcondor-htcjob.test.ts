@@ -143,7 +143,7 @@ describe('HTCJobs on HTCondor', function () {
   it('says that HTCondor holds a job, and why', async () => {
     await begin('local');
     await jobs.create('held', 'sleep 1000');
-    await jobs.until('held', 'is active', ({ active }) => active === 1);
+    await jobs.until('held', 'runs', ({ reason }) => reason === 'Running');
     await clientOf(pool, 'local').act('hold', space.mine, 'the test says so', signal);
     const held = await jobs.until('held', 'is held', (status) => status.held === 1);
     expect(held).to.include({ active: 1, reason: 'Held' });
