@@ -10,7 +10,7 @@ const ownHeaders: ReadonlySet<string> = new Set([
 ]);
 
 /** The doors of sources: `/sources/KIND/...`. Each source has one for itself, and reads plain data. */
-export function addDoors(app: FastifyInstance, { askSource, log }: Served): void {
+export function addDoors(app: FastifyInstance, served: Served): void {
   void app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
     const asBytes = { parseAs: 'buffer', bodyLimit: longestSourceBody } as const;
@@ -36,9 +36,9 @@ export function addDoors(app: FastifyInstance, { askSource, log }: Served): void
           headers: textsOf(headers),
           body: body instanceof Uint8Array ? body : empty,
         };
-        const answer = await askSource(kind, given).catch((error: unknown) => {
+        const answer = await served.askSource(kind, given).catch((error: unknown) => {
           if (error instanceof ThresherError) throw error;
-          log.error('a source failed to answer', { source: kind, error: messageOf(error) });
+          served.log.error('a source failed to answer', { source: kind, error: messageOf(error) });
           throw new ThresherError('plugin-failed', `source ${kind} failed to answer`);
         });
         if (answer === undefined)

@@ -33,13 +33,27 @@ function isOpen(path: string): boolean {
 
 /** Unpacks HTCondor once, in 12 s. */
 export async function unpackPrograms(programs: string): Promise<void> {
-  if (existsSync(`${programs}.done`)) return;
-  console.error(`unpacking HTCondor of Debian ${suite} into ${programs}`);
-  mkdirSync(dirname(programs), { recursive: true, mode: 0o755 });
+  await unpack('condor', suite, programs);
+}
+
+/** Only this suite of Debian has apptainer. */
+const apptainerSuite = 'sid';
+
+/** Unpacks apptainer once, in 10 s, beside the programs of HTCondor: jobs run it as they run any program of their machine. */
+export async function unpackApptainer(environment: string): Promise<string> {
+  const directory = join(dirname(openDirectories(environment).programs), `apptainer-${apptainerSuite}`);
+  await unpack('apptainer', apptainerSuite, directory);
+  return directory;
+}
+
+async function unpack(name: 'condor' | 'apptainer', from: string, directory: string): Promise<void> {
+  if (existsSync(`${directory}.done`)) return;
+  console.error(`unpacking ${name} of Debian ${from} into ${directory}`);
+  mkdirSync(dirname(directory), { recursive: true, mode: 0o755 });
   try {
-    await run(join(import.meta.dirname, 'unpack.sh'), [suite, programs]);
+    await run(join(import.meta.dirname, 'unpack.sh'), [from, directory, name]);
   } catch (error) {
     const said = error instanceof Error && 'stderr' in error ? String(error.stderr).trim() : '';
-    throw new Failure(`HTCondor cannot be unpacked: ${said || String(error)}`);
+    throw new Failure(`${name} cannot be unpacked: ${said || String(error)}`);
   }
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Unpacks HTCondor and its libraries from a suite of Debian: unpack.sh SUITE DIRECTORY
+# Unpacks HTCondor, or apptainer with busybox for images, and the libraries from a suite of Debian:
+# unpack.sh SUITE DIRECTORY [condor|apptainer]
 #
 # Nothing is installed on this machine: no entry in dpkg's database, no other libc, no chroot, no mount. The programs get the
 # suite's own loader and an absolute path to its libraries (patchelf), so that jobs inherit no LD_LIBRARY_PATH.
@@ -7,6 +8,7 @@ set -euo pipefail
 
 suite=$1
 destination=$2
+main=${3:-condor}
 work=$destination.work
 libraries=$destination/usr/lib/x86_64-linux-gnu
 
@@ -16,9 +18,9 @@ fail() {
 }
 
 for tool in apt-get dpkg-deb patchelf tar awk; do
-  command -v "$tool" >/dev/null || fail "$tool is missing: HTCondor is unpacked from Debian packages with it"
+  command -v "$tool" >/dev/null || fail "$tool is missing: $main is unpacked from Debian packages with it"
 done
-[ "$(uname -m)" = x86_64 ] || fail "HTCondor is unpacked for x86_64 only, and this machine is $(uname -m)"
+[ "$(uname -m)" = x86_64 ] || fail "$main is unpacked for x86_64 only, and this machine is $(uname -m)"
 
 # The mirror that apt already uses, whichever way its sources are written.
 mirror() {
@@ -50,13 +52,14 @@ apt=(apt-get -q
 
 echo "reading the packages of Debian $suite"
 "${apt[@]}" update >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "apt-get update failed for $suite"; }
-"${apt[@]}" -s install condor 2>"$work/log" | awk '/^Inst/ {print $2}' | sort -u >"$work/closure" || true
-grep -qx condor "$work/closure" || { cat "$work/log" >&2; fail "condor cannot be installed from $suite"; }
+"${apt[@]}" -s install "$main" 2>"$work/log" | awk '/^Inst/ {print $2}' | sort -u >"$work/closure" || true
+grep -qx "$main" "$work/closure" || { cat "$work/log" >&2; fail "$main cannot be installed from $suite"; }
 # Libraries only: what else would come along serves Python and Perl scripts.
 {
   grep -E '^(lib|zlib1g)' "$work/closure" |
     grep -vE '^lib(python|perl|js-|boost|debconf|semanage|sepol|pam|gdbm|readline|date-manip|.*-perl$)'
-  echo condor
+  echo "$main"
+  [ "$main" != apptainer ] || echo busybox-static
 } | sort -u >"$work/wanted"
 echo "fetching $(wc -l <"$work/wanted") packages"
 mapfile -t wanted <"$work/wanted"
@@ -76,5 +79,15 @@ find "$destination/usr" -type f -perm -u+x ! -name '*.so' ! -name '*.so.*' | whi
   patchelf --set-interpreter "$libraries/ld-linux-x86-64.so.2" --force-rpath --set-rpath "$libraries:$destination/usr/lib" "$program" 2>/dev/null || true
 done
 rm -rf "$work"
-CONDOR_CONFIG=/dev/null "$destination/usr/bin/condor_version" >"$destination.new"
+case $main in
+  condor) CONDOR_CONFIG=/dev/null "$destination/usr/bin/condor_version" >"$destination.new" ;;
+  apptainer)
+    # Its two programs look for these from where they are themselves.
+    for one in etc var; do
+      ln -s "../$one" "$destination/usr/$one"
+      ln -s "../../$one" "$destination/usr/lib/$one"
+    done
+    "$destination/usr/bin/apptainer" --version >"$destination.new"
+    ;;
+esac
 mv "$destination.new" "$destination.done"

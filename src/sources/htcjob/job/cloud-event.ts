@@ -66,7 +66,7 @@ function jsonOf(body: Uint8Array): { readonly ok: true; readonly value: unknown 
 }
 
 function shown(value: unknown): string {
-  return (JSON.stringify(value) ?? 'undefined').slice(0, 80);
+  return value === undefined ? 'undefined' : JSON.stringify(value).slice(0, 80);
 }
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
