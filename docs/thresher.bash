@@ -34,10 +34,10 @@ _thresher() {
       continue
     fi
     case $word in
-      '--config' | '--state-dir' | '--output' | '--for' | '--http-port' | '--queue' | '--status' | '--limit' | '--tail' | '--count' | '--file' | '--secret-file' | '--env' | '--value' | '--reason' | '--worker' | '--ncore' | '--ram' | '--disk' | '--walltime' | '--resource-type' | '--job-type' | '--pilot-type' | '--prod-source-label') value=$word ;;
+      '--config' | '--state-dir' | '--output' | '--for' | '--http-port' | '--queue' | '--status' | '--limit' | '--tail' | '--count' | '--file' | '--secret-file' | '--env' | '--value' | '--reason' | '--worker' | '--ncore' | '--ram' | '--disk' | '--walltime' | '--resource-type' | '--job-type' | '--pilot-type' | '--prod-source-label' | '--namespace') value=$word ;;
     esac
     case "$command $word" in
-      'thresher run' | 'thresher status' | 'thresher queues' | 'thresher workers' | 'thresher worker' | 'thresher logs' | 'thresher kill' | 'thresher submit' | 'thresher requests' | 'thresher withdraw' | 'thresher pause' | 'thresher resume' | 'thresher drain' | 'thresher sweep' | 'thresher orphans' | 'thresher credentials' | 'thresher credentials check' | 'thresher credentials renew' | 'thresher check-config' | 'thresher explain' | 'thresher render' | 'thresher db' | 'thresher db backup' | 'thresher db check' | 'thresher db prune' | 'thresher completion' | 'thresher man' | 'thresher version') command+=" $word" ;;
+      'thresher run' | 'thresher status' | 'thresher queues' | 'thresher workers' | 'thresher worker' | 'thresher logs' | 'thresher kill' | 'thresher submit' | 'thresher requests' | 'thresher withdraw' | 'thresher pause' | 'thresher resume' | 'thresher drain' | 'thresher sweep' | 'thresher orphans' | 'thresher credentials' | 'thresher credentials check' | 'thresher credentials renew' | 'thresher check-config' | 'thresher explain' | 'thresher render' | 'thresher htcjob' | 'thresher htcjob crd' | 'thresher htcjob rbac' | 'thresher htcjob manifests' | 'thresher htcjob list' | 'thresher htcjob show' | 'thresher htcjob events' | 'thresher htcjob logs' | 'thresher db' | 'thresher db backup' | 'thresher db check' | 'thresher db prune' | 'thresher completion' | 'thresher man' | 'thresher version') command+=" $word" ;;
     esac
   done
   case "$command:$value" in
@@ -80,13 +80,18 @@ _thresher() {
     'thresher render:'--pilot-type) _thresher_words RC ALRB PT PR ;;
     'thresher render:'--prod-source-label) : ;;
     'thresher render:'--output) _thresher_words yaml sdf json ;;
+    'thresher htcjob list:'--namespace) : ;;
+    'thresher htcjob list:'--output) _thresher_words table json ;;
+    'thresher htcjob show:'--output) _thresher_words table json ;;
+    'thresher htcjob events:'--output) _thresher_words table json ;;
+    'thresher htcjob logs:'--tail) : ;;
     'thresher db check:'--output) _thresher_words table json ;;
     'thresher version:'--output) _thresher_words table json ;;
     *:--config) compopt -o default ;;
     *:--state-dir) compopt -o dirnames ;;
     *:--output) : ;;
     *:-*) ;;
-    'thresher:') if [[ $cur == -* ]]; then _thresher_words --config --state-dir --output -h --help; else _thresher_words run status queues workers worker logs kill submit requests withdraw pause resume drain sweep orphans credentials check-config explain render db completion man version; fi ;;
+    'thresher:') if [[ $cur == -* ]]; then _thresher_words --config --state-dir --output -h --help; else _thresher_words run status queues workers worker logs kill submit requests withdraw pause resume drain sweep orphans credentials check-config explain render htcjob db completion man version; fi ;;
     'thresher run:') if [[ $cur == -* ]]; then _thresher_words --for --live --http-port -h --help --config --state-dir --output; else :; fi ;;
     'thresher status:') if [[ $cur == -* ]]; then _thresher_words --output -h --help --config --state-dir; else :; fi ;;
     'thresher queues:') if [[ $cur == -* ]]; then _thresher_words --output -h --help --config --state-dir; else :; fi ;;
@@ -108,6 +113,14 @@ _thresher() {
     'thresher check-config:') if [[ $cur == -* ]]; then _thresher_words --strict --server --output -h --help --config --state-dir; else _thresher_ask queues; fi ;;
     'thresher explain:') if [[ $cur == -* ]]; then _thresher_words --output -h --help --config --state-dir; else _thresher_ask queues; fi ;;
     'thresher render:') if [[ $cur == -* ]]; then _thresher_words --worker --ncore --ram --disk --walltime --resource-type --job-type --pilot-type --prod-source-label --output -h --help --config --state-dir; else _thresher_ask queues; fi ;;
+    'thresher htcjob:') if [[ $cur == -* ]]; then _thresher_words -h --help --config --state-dir --output; else _thresher_words crd rbac manifests list show events logs; fi ;;
+    'thresher htcjob crd:') if [[ $cur == -* ]]; then _thresher_words -h --help --config --state-dir --output; else :; fi ;;
+    'thresher htcjob rbac:') if [[ $cur == -* ]]; then _thresher_words -h --help --config --state-dir --output; else :; fi ;;
+    'thresher htcjob manifests:') if [[ $cur == -* ]]; then _thresher_words -h --help --config --state-dir --output; else :; fi ;;
+    'thresher htcjob list:') if [[ $cur == -* ]]; then _thresher_words --namespace --output -h --help --config --state-dir; else :; fi ;;
+    'thresher htcjob show:') if [[ $cur == -* ]]; then _thresher_words --output -h --help --config --state-dir; else :; fi ;;
+    'thresher htcjob events:') if [[ $cur == -* ]]; then _thresher_words --output -h --help --config --state-dir; else :; fi ;;
+    'thresher htcjob logs:') if [[ $cur == -* ]]; then _thresher_words --follow --stderr --tail -h --help --config --state-dir --output; else :; fi ;;
     'thresher db:') if [[ $cur == -* ]]; then _thresher_words -h --help --config --state-dir --output; else _thresher_words backup check prune; fi ;;
     'thresher db backup:') if [[ $cur == -* ]]; then _thresher_words --force -h --help --config --state-dir --output; else compopt -o default; fi ;;
     'thresher db check:') if [[ $cur == -* ]]; then _thresher_words --output -h --help --config --state-dir; else compopt -o default; fi ;;

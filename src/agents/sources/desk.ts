@@ -65,6 +65,11 @@ export class SourceDesk implements Desk {
     }
   }
 
+  /** @throws the errors of the store */
+  async detail(workerId: number): Promise<unknown> {
+    return (await this.#worker(workerId))?.detail ?? undefined;
+  }
+
   /** @throws ThresherError `no-such-worker`, `no-log`, `unknown-plugin`, and those of the store */
   async logs(workerId: number): Promise<LogReader> {
     const worker = await this.#worker(workerId);

@@ -69,6 +69,8 @@ export interface Desk {
   discard(uid: string): Promise<number>;
   /** The workers of this source that are still kept, by origin. */
   find(filters: readonly OriginFilter[]): Promise<readonly WorkerNews[]>;
+  /** Further facts of a worker, by the names of its backend (`HoldReason` of HTCondor); undefined where none are known. */
+  detail(workerId: number): Promise<unknown>;
   /** @throws ThresherError `no-such-worker`, `no-log` */
   logs(workerId: number): Promise<LogReader>;
   /** Why the queue gets no more workers; with an origin, why this request waits. Empty: nothing holds it back. */

@@ -18,6 +18,8 @@ export interface StatusFacts {
   readonly judgement: Judgement;
   /** Why wanted jobs wait. */
   readonly waiting: Reason | undefined;
+  /** HTCondor's reason for the first held job. */
+  readonly holdReason: string | undefined;
   /** Why it ended before its jobs did: its deadline, or a mistake in it. */
   readonly stopped: { readonly reason: string; readonly message: string } | undefined;
   /** By job number. */
@@ -39,7 +41,7 @@ export function statusOf(facts: StatusFacts): HtcJobStatus {
   const held = live.filter(isHeld);
   const ids = idsOf(jobs, before?.jobIds ?? []);
   const started = before?.startTime ?? (ids.length > 0 ? seconds(earliest(jobs) ?? now) : undefined);
-  const conditions = conditionsOf(facts, held.length > 0 ? held[0]?.facts : undefined);
+  const conditions = conditionsOf(facts, held[0]);
   const reason = conditions.find(({ status }) => status === 'True')?.reason ?? ordinary(jobs);
   const failedRanges = isOver ? toRanges(failed) : before?.failedIndexes;
   const completedRanges = toRanges(succeeded);
@@ -67,7 +69,7 @@ export function statusOf(facts: StatusFacts): HtcJobStatus {
   };
 }
 
-function isHeld({ facts }: Judged): boolean {
+export function isHeld({ facts }: Pick<Judged, 'facts'>): boolean {
   return facts?.native === 'held';
 }
 
@@ -114,7 +116,7 @@ interface Wish {
 }
 
 /** In the order in which they give the printed reason. A condition that never held is left out. */
-function conditionsOf(facts: StatusFacts, held: JobFacts | undefined): readonly HtcJobCondition[] {
+function conditionsOf(facts: StatusFacts, held: Judged | undefined): readonly HtcJobCondition[] {
   const { judgement, isSuspended, waiting, stopped, before, now } = facts;
   const { jobs, isOver } = judgement;
   const failed = jobs.filter(({ outcome }) => outcome === 'failed');
@@ -137,7 +139,13 @@ function conditionsOf(facts: StatusFacts, held: JobFacts | undefined): readonly 
           ? { reason: 'Suspended', message: 'spec.suspend is true: no job runs until it is false' }
           : undefined,
     },
-    { type: 'Held', because: held && { reason: 'Held', message: held.message ?? 'HTCondor holds a job' } },
+    {
+      type: 'Held',
+      because: held && {
+        reason: 'Held',
+        message: `HTCondor holds job ${held.number}: ${facts.holdReason ?? 'it gives no reason'}`,
+      },
+    },
     {
       type: 'Waiting',
       because: !isOver && waiting ? { reason: camelCase(waiting.code), message: waiting.message } : undefined,

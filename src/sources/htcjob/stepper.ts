@@ -10,7 +10,7 @@ import type { Judgement } from './judge.ts';
 import { requirementsOf } from './needs.ts';
 import { attemptOf } from './numbers.ts';
 import type { HtcJobStatus, SpecProblem } from './resource.ts';
-import { statusOf } from './status.ts';
+import { isHeld, statusOf } from './status.ts';
 import type { Tracked } from './tracked.ts';
 
 export interface StepperParts {
@@ -83,6 +83,7 @@ export class Stepper {
     }
     if (judgement.toEnd.length > 0) await this.#end(tracked, judgement.toEnd, isLate);
     await this.#ask(tracked, judgement, signal);
+    tracked.holdReason = await this.#holdReason(judgement);
     const stopped = stoppedBy(tracked, problems, isLate);
     const status = this.#status(tracked, judgement, stopped);
     if (!isSame(tracked.status, status) && !(await this.#write(tracked, status, signal))) return undefined;
@@ -109,6 +110,7 @@ export class Stepper {
       isSuspended: tracked.isSuspended,
       judgement,
       waiting: tracked.waiting,
+      holdReason: tracked.holdReason,
       stopped,
       reports: tracked.reports,
       before: tracked.status,
@@ -140,6 +142,13 @@ export class Stepper {
       indexes.map((index) => ({ uid: tracked.uid, index })),
       why,
     );
+  }
+
+  async #holdReason({ jobs }: Judgement): Promise<string | undefined> {
+    const workerId = jobs.find(isHeld)?.facts?.workerId;
+    const detail = workerId == null ? undefined : await this.#parts.desk.detail(workerId);
+    const { HoldReason: reason } = (detail ?? {}) as { readonly HoldReason?: unknown };
+    return typeof reason === 'string' ? reason : undefined;
   }
 
   /** Decides what the queue is asked for from now on, and why it gives nothing. */

@@ -44,6 +44,8 @@ export class Tracked {
   askedAt: number | undefined;
   /** Why they wait. */
   waiting: Reason | undefined;
+  /** HTCondor's reason for its first held job. */
+  holdReason: string | undefined;
   /** The queue that is asked. */
   queue: string | undefined;
   /** Mistakes in it; undefined until it was looked at. */

@@ -8,6 +8,7 @@ const desk: Desk = {
   wake: () => undefined,
   end: async () => undefined,
   discard: async () => 0,
+  detail: async () => undefined,
   find: async () => [],
   logs: () => Promise.reject(new Error('none')),
   reasons: () => [],
