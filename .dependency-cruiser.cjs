@@ -15,7 +15,7 @@ const layers = {
   agents: ['limits', 'plugins/contracts', 'store', 'config', 'util', 'worker', 'codes'],
   daemon: ['agents', 'limits', 'plugins', 'store', 'config', 'clients', 'util', 'worker', 'codes'],
   http: ['daemon', 'agents', 'store', 'config', 'plugins/contracts', 'util', 'worker', 'codes'],
-  cli: ['sources', 'http', 'daemon', 'agents', 'plugins/contracts', 'store', 'config', 'util', 'worker', 'codes'],
+  cli: ['http', 'daemon', 'agents', 'plugins/contracts', 'store', 'config', 'util', 'worker', 'codes'],
 };
 
 const within = (layer) =>

@@ -26,7 +26,7 @@ import { configurationErrors } from '../src/codes/configuration.ts';
 import { credentialErrors } from '../src/clients/credentials/codes.ts';
 import { daemonErrors } from '../src/codes/daemon.ts';
 import type { Explanation } from '../src/codes/explanation.ts';
-import { htcjobErrors } from '../src/sources/htcjob/codes.ts';
+import { htcjobErrors } from '../src/clients/htcjob/codes.ts';
 import { htcondorErrors } from '../src/clients/htcondor/codes.ts';
 import { httpErrors } from '../src/codes/http.ts';
 import { htcondorMistakes, htcondorWorkerErrors } from '../src/plugins/htcondor/codes.ts';

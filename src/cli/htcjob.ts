@@ -1,12 +1,15 @@
-import { dirname } from 'node:path';
 import { once } from 'node:events';
 import { Argument, type Command } from 'commander';
 import { stringify } from 'yaml';
 import { logReaderOf } from '../daemon/log-reader.ts';
-import { crd } from '../sources/htcjob/crd.ts';
-import { deployment, rights, settings as settingsManifests } from '../sources/htcjob/manifests.ts';
-import { HtcJobReader, jobNumberOf } from '../sources/htcjob/reading.ts';
-import type { HtcJob } from '../sources/htcjob/resource.ts';
+import {
+  type HtcJob,
+  type HtcJobReader,
+  htcJobDocuments,
+  htcJobReader,
+  jobNumberOf,
+  originsOf,
+} from '../daemon/htcjobs.ts';
 import { OperatorFiles } from '../util/operator-files.ts';
 import { ThresherError } from '../worker/errors.ts';
 import { type Environment, type GlobalOptions, noLog } from './environment.ts';
@@ -14,18 +17,8 @@ import { loadSettings, withStore } from './opened.ts';
 import { type OutputFormat, outputOption, printJson, printTable } from './output.ts';
 import { countArgument } from './workers.ts';
 
-/** Documents of Kubernetes by the subcommand that prints them. */
-const documents = {
-  crd: { summary: 'print the CustomResourceDefinition of HTCJobs', made: () => [crd()] },
-  rbac: { summary: 'print the rights of the operator and of users', made: rights },
-  manifests: {
-    summary: 'print everything that an operator in the cluster needs',
-    made: () => [...settingsManifests(), crd(), ...rights(), ...deployment()],
-  },
-} as const;
-
 export function addHtcJob(command: Command, environment: Environment): void {
-  for (const [name, { summary, made }] of Object.entries(documents))
+  for (const [name, { summary, made }] of Object.entries(htcJobDocuments))
     command
       .command(name)
       .description(summary)
@@ -139,7 +132,7 @@ function addLogs(command: Command, environment: Environment): void {
           logs.optsWithGlobals<GlobalOptions>(),
           'read',
           async ({ store, settings, factoryId }) => {
-            const found = await store.origins.find('htcjob', [{ uid: metadata.uid }]);
+            const found = await originsOf(store, metadata.uid);
             const last = found.findLast(({ origin, worker }) => {
               return worker.workerId !== null && jobNumberOf(origin.index) === index;
             });
@@ -172,7 +165,7 @@ function addLogs(command: Command, environment: Environment): void {
 /** Its workers that are still known, oldest first. */
 async function workersOf(command: Command, { metadata }: HtcJob) {
   return withStore(command.optsWithGlobals<GlobalOptions>(), 'read', async ({ store }) => {
-    const found = await store.origins.find('htcjob', [{ uid: metadata.uid }]);
+    const found = await originsOf(store, metadata.uid);
     return found.map(({ origin, worker }) => ({
       job: jobNumberOf(origin.index),
       workerID: worker.workerId,
@@ -189,10 +182,8 @@ async function withReader<T>(
   { clock, random }: Environment,
   read: (reader: HtcJobReader, signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const { file, values } = loadSettings(command.optsWithGlobals<GlobalOptions>());
-  const { module: _, ...options } = values.sources['htcjob'] ?? {};
-  const files = new OperatorFiles({ clock });
-  const reader = new HtcJobReader(options, { clock, random, files, configDir: dirname(file) });
+  const settings = loadSettings(command.optsWithGlobals<GlobalOptions>());
+  const reader = htcJobReader(settings, { clock, random, files: new OperatorFiles({ clock }) });
   try {
     return await read(reader, AbortSignal.timeout(60_000));
   } finally {

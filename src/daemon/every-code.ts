@@ -15,8 +15,8 @@ import { workerErrors } from '../codes/workers.ts';
 import { htcondorMistakes, htcondorWorkerErrors } from '../plugins/htcondor/codes.ts';
 import { kubernetesWorkerErrors } from '../plugins/kubernetes/codes.ts';
 import { localWorkerErrors } from '../plugins/local/codes.ts';
-import { htcjobJobErrors } from '../sources/htcjob/job/codes.ts';
-import { htcjobErrors } from '../sources/htcjob/codes.ts';
+import { htcjobJobErrors } from '../clients/htcjob/job-codes.ts';
+import { htcjobErrors } from '../clients/htcjob/codes.ts';
 import type { Reason } from '../worker/reason.ts';
 
 /** The tables of all folders in one. A test holds every code in the sources against it. */

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Context, WorkerToStart } from '../../src/plugins/contracts/index.ts';
-import type { HtcJobSpec } from '../../src/sources/htcjob/resource.ts';
+import type { HtcJobSpec } from '../../src/clients/htcjob/resource.ts';
 import { isFinal } from '../../src/worker/status.ts';
 import { type Apptainer, apptainer } from '../support/apptainer.ts';
 import { EventServer } from '../support/event-server.ts';

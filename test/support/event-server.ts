@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { EventDoor } from '../../src/sources/htcjob/job/event-door.ts';
-import type { JobReport } from '../../src/sources/htcjob/resource.ts';
+import type { JobReport } from '../../src/clients/htcjob/resource.ts';
 
 /** An event as it arrived. */
 export interface SeenEvent {

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import type { HtcJob, HtcJobSpec } from '../../src/sources/htcjob/resource.ts';
+import type { HtcJob, HtcJobSpec } from '../../src/clients/htcjob/resource.ts';
 import { ImageJobs, type MakerContext } from '../../src/sources/htcjob/job/image-jobs.ts';
 import type { JobToMake } from '../../src/sources/htcjob/job-maker.ts';
 import type { Payload } from '../../src/worker/payload.ts';

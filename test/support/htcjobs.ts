@@ -1,6 +1,6 @@
 import { stringify } from 'yaml';
-import { crd } from '../../src/sources/htcjob/crd.ts';
-import type { HtcJobSpec, HtcJobStatus } from '../../src/sources/htcjob/resource.ts';
+import { crd } from '../../src/clients/htcjob/crd.ts';
+import type { HtcJobSpec, HtcJobStatus } from '../../src/clients/htcjob/resource.ts';
 import type { ControlPlane, KubeClient, KubeObject, Namespace } from './kubernetes.ts';
 import { until } from './until.ts';
 

@@ -13,7 +13,7 @@ import {
   type HtcJobStatus,
   type SecretData,
   type SecretReference,
-} from './resource.ts';
+} from '../../clients/htcjob/resource.ts';
 
 const secrets = { group: '', version: 'v1', resource: 'secrets' };
 const fieldManager = 'thresher';

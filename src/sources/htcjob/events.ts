@@ -5,7 +5,12 @@ import type { Clock } from '../../util/clock.ts';
 import { TokenBucket } from '../../util/token-bucket.ts';
 import { toReason } from '../../worker/errors.ts';
 import type { Meta } from './cluster.ts';
-import { apiVersion, type HtcJobCondition, htcJobKind, type HtcJobStatus } from './resource.ts';
+import {
+  apiVersion,
+  type HtcJobCondition,
+  htcJobKind,
+  type HtcJobStatus,
+} from '../../clients/htcjob/resource.ts';
 import { seconds } from './status.ts';
 
 const kind = { group: '', version: 'v1', resource: 'events' };

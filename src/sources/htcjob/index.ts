@@ -1,15 +1,16 @@
 import { join, resolve } from 'node:path';
 import { commonParts } from '../../plugins/contracts/index.ts';
 import { builtInSources, defineSource } from '../../plugins/contracts/source.ts';
-import { clientOf } from './client.ts';
+import { htcJobSource } from '../../clients/htcjob/resource.ts';
+import { clientOf } from '../../clients/htcjob/client.ts';
 import { ImageJobs } from './job/image-jobs.ts';
 import { readEventKey } from './job/token.ts';
 import { HtcJobOperator } from './operator.ts';
-import { HtcJobOptions, HtcJobQueueOptions } from './options.ts';
+import { HtcJobOptions, HtcJobQueueOptions } from '../../clients/htcjob/options.ts';
 
 /** Runs the HTCJobs of a Kubernetes cluster. */
 export const HtcJobSource = defineSource({
-  name: 'htcjob',
+  name: htcJobSource,
   module: builtInSources,
   description:
     'Runs the jobs of HTCJobs, resources of a Kubernetes cluster, and keeps their status ([htcjob.md](htcjob.md)). A HTCJob runs on a queue with `"demand": "htcjob"` alone.',

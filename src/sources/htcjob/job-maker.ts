@@ -1,5 +1,5 @@
 import type { Payload } from '../../plugins/contracts/index.ts';
-import type { HtcJob, HtcJobSpec, SecretData, SpecProblem } from './resource.ts';
+import type { HtcJob, HtcJobSpec, SecretData, SpecProblem } from '../../clients/htcjob/resource.ts';
 
 /** One job of a resource that is to be asked for. */
 export interface JobToMake {

@@ -1,5 +1,5 @@
 import { hasEnded, type JobFacts } from './facts.ts';
-import { attemptOf, indexOf } from './numbers.ts';
+import { attemptOf, indexOf } from '../../clients/htcjob/numbers.ts';
 
 export interface Judged {
   readonly number: number;

@@ -1,5 +1,5 @@
 import type { Request } from '../../plugins/contracts/index.ts';
-import type { HtcJobSpec, JobRequests } from './resource.ts';
+import type { HtcJobSpec, JobRequests } from '../../clients/htcjob/resource.ts';
 
 const units: Readonly<Record<string, number>> = {
   '': 1,

@@ -23,8 +23,8 @@ import { EventDoor, noEvents } from './job/event-door.ts';
 import type { EventKey } from './job/token.ts';
 import type { JobMaker } from './job-maker.ts';
 import { LeaseHolder } from './lease.ts';
-import type { HtcJobOptions, HtcJobQueueOptions } from './options.ts';
-import { type HtcJob, htcJobs, type JobReport } from './resource.ts';
+import type { HtcJobOptions, HtcJobQueueOptions } from '../../clients/htcjob/options.ts';
+import { type HtcJob, htcJobs, type JobReport } from '../../clients/htcjob/resource.ts';
 import { Stepper } from './stepper.ts';
 import { Tracked } from './tracked.ts';
 

@@ -1,8 +1,13 @@
 import type { Reason } from '../../worker/reason.ts';
 import type { JobFacts } from './facts.ts';
 import type { Judged, Judgement } from './judge.ts';
-import { toRanges } from './numbers.ts';
-import type { ConditionType, HtcJobCondition, HtcJobStatus, ReturnCode } from './resource.ts';
+import { toRanges } from '../../clients/htcjob/numbers.ts';
+import type {
+  ConditionType,
+  HtcJobCondition,
+  HtcJobStatus,
+  ReturnCode,
+} from '../../clients/htcjob/resource.ts';
 
 /** Most return codes in a status: a resource has at most 1.5 MB. */
 const mostReturnCodes = 200;
@@ -164,11 +169,11 @@ function conditionsOf(facts: StatusFacts, held: Judged | undefined): readonly Ht
 function whyFailed(failed: readonly Judged[], count: number): { reason: string; message: string } {
   const [first] = failed;
   const { exitCode, message } = first?.facts ?? {};
-  const code = exitCode === null || exitCode === undefined ? '' : ` with return code ${exitCode}`;
+  const how = exitCode === null || exitCode === undefined ? '' : ` with return code ${exitCode}`;
   const why = message === null || message === undefined ? '' : `: ${message}`;
   return {
     reason: 'JobsFailed',
-    message: `${failed.length} of ${count} jobs failed; job ${first?.number ?? 0} ended${code}${why}`,
+    message: `${failed.length} of ${count} jobs failed; job ${first?.number ?? 0} ended${how}${why}`,
   };
 }
 

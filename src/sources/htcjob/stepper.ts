@@ -8,8 +8,8 @@ import { type EventWriter, notesOf } from './events.ts';
 import type { JobMaker } from './job-maker.ts';
 import type { Judgement } from './judge.ts';
 import { requirementsOf } from './needs.ts';
-import { attemptOf } from './numbers.ts';
-import type { HtcJobStatus, SpecProblem } from './resource.ts';
+import { attemptOf } from '../../clients/htcjob/numbers.ts';
+import type { HtcJobStatus, SpecProblem } from '../../clients/htcjob/resource.ts';
 import { isHeld, statusOf } from './status.ts';
 import type { Tracked } from './tracked.ts';
 

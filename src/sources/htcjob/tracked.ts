@@ -5,7 +5,7 @@ import type { Reason } from '../../worker/reason.ts';
 import type { Meta } from './cluster.ts';
 import { factsAfter, hasEnded, type JobFacts } from './facts.ts';
 import { judge, type Judgement } from './judge.ts';
-import { attemptOf, fromRanges, indexOf } from './numbers.ts';
+import { attemptOf, fromRanges, indexOf } from '../../clients/htcjob/numbers.ts';
 import {
   finalizer,
   type HtcJob,
@@ -13,7 +13,7 @@ import {
   type HtcJobStatus,
   jobCount,
   type SpecProblem,
-} from './resource.ts';
+} from '../../clients/htcjob/resource.ts';
 
 /** A resource as the operator follows it, with all that is known of its jobs. */
 export class Tracked {

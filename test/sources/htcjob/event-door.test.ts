@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import type { SourceHttpRequest } from '../../../src/plugins/contracts/index.ts';
 import { EventDoor } from '../../../src/sources/htcjob/job/event-door.ts';
 import { tokenOf } from '../../../src/sources/htcjob/job/token.ts';
-import type { JobReport } from '../../../src/sources/htcjob/resource.ts';
+import type { JobReport } from '../../../src/clients/htcjob/resource.ts';
 
 const key = Buffer.from('k'.repeat(32));
 const job = { uid: 'f3a2', index: 4 };

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { ImageJobs } from '../../../src/sources/htcjob/job/image-jobs.ts';
-import type { HtcJobSpec, Runtime, SpecProblem } from '../../../src/sources/htcjob/resource.ts';
+import type { HtcJobSpec, Runtime, SpecProblem } from '../../../src/clients/htcjob/resource.ts';
 import { payloadProblems } from '../../../src/worker/payload-check.ts';
 import { base64, htcJob, payloadOf } from '../../support/htc-jobs.ts';
 

@@ -15,7 +15,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { bundleScript } from '../../../src/plugins/htcondor/payload/bundle.ts';
-import type { HtcJobSpec, Runtime } from '../../../src/sources/htcjob/resource.ts';
+import type { HtcJobSpec, Runtime } from '../../../src/clients/htcjob/resource.ts';
 import { base64, htcJob, payloadOf } from '../../support/htc-jobs.ts';
 import { until } from '../../support/until.ts';
 

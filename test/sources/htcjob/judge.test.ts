@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { JobFacts } from '../../../src/sources/htcjob/facts.ts';
 import { judge, type ToJudge } from '../../../src/sources/htcjob/judge.ts';
-import { attemptOf, fromRanges, indexOf, toRanges } from '../../../src/sources/htcjob/numbers.ts';
+import { attemptOf, fromRanges, indexOf, toRanges } from '../../../src/clients/htcjob/numbers.ts';
 import { megabytes } from '../../../src/sources/htcjob/needs.ts';
 
 const factsOf = (status: JobFacts['status']): JobFacts => ({

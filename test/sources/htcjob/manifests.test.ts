@@ -2,8 +2,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { parseAllDocuments, stringify } from 'yaml';
-import { crd } from '../../../src/sources/htcjob/crd.ts';
-import { deployment, rights, settings } from '../../../src/sources/htcjob/manifests.ts';
+import { crd } from '../../../src/clients/htcjob/crd.ts';
+import { deployment, rights, settings } from '../../../src/clients/htcjob/manifests.ts';
 import { runHere } from '../../support/command-line.ts';
 
 const directory = join(import.meta.dirname, '../../../templates/kubernetes/htcjob');

@@ -1,5 +1,5 @@
 import type { SourceHttpAnswer, SourceHttpRequest } from '../../../plugins/contracts/index.ts';
-import type { JobReport } from '../resource.ts';
+import type { JobReport } from '../../../clients/htcjob/resource.ts';
 import { readCloudEvent } from './cloud-event.ts';
 import { type EventKey, isTokenOf } from './token.ts';
 

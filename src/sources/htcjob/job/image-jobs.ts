@@ -3,7 +3,7 @@ import { ThresherError } from '../../../worker/errors.ts';
 import { payloadBounds, payloadProblems } from '../../../worker/payload-check.ts';
 import type { Payload, PayloadFile } from '../../../worker/payload.ts';
 import type { JobMaker, JobToMake } from '../job-maker.ts';
-import type { EnvVariable, HtcJobSpec, Runtime, SpecProblem } from '../resource.ts';
+import type { EnvVariable, HtcJobSpec, Runtime, SpecProblem } from '../../../clients/htcjob/resource.ts';
 import { jobScripts } from './scripts.ts';
 import { type EventKey, tokenOf } from './token.ts';
 

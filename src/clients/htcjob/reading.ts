@@ -1,6 +1,6 @@
-import { collectionPath, objectPath } from '../../clients/kubernetes/paths.ts';
-import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
-import type { KubernetesObject } from '../../clients/kubernetes/objects.ts';
+import { collectionPath, objectPath } from '../kubernetes/paths.ts';
+import { isKubernetesError } from '../kubernetes/errors.ts';
+import type { KubernetesObject } from '../kubernetes/objects.ts';
 import type { OperatorFiles } from '../../util/operator-files.ts';
 import { check } from '../../util/schema.ts';
 import type { Clock } from '../../util/clock.ts';
@@ -47,7 +47,7 @@ export class HtcJobReader {
         'wrong-type',
         `sources.htcjob of the settings: ${checked.problems.map(({ message }) => message).join('; ')}`,
       );
-    this.#options = checked.value as Options;
+    this.#options = checked.value;
     this.#client = clientOf(this.#options, { ...parts, userAgent: 'thresher' });
   }
 

@@ -114,9 +114,6 @@ const spec: Schema = {
       minimum: 1,
     }),
     backoffLimit: count('Number of failed jobs that are run again.', { maximum: 999 }),
-    output: text('Directory for the output, below the output directory of the operator.', {
-      pattern: String.raw`^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$`,
-    }),
   },
 };
 

@@ -1,7 +1,7 @@
-import { Access, type AccessParts } from '../../clients/kubernetes/access.ts';
-import { KubernetesClient } from '../../clients/kubernetes/client.ts';
-import { Pacer } from '../../clients/kubernetes/pacer.ts';
-import { accessSource } from '../../clients/kubernetes/place.ts';
+import { Access, type AccessParts } from '../kubernetes/access.ts';
+import { KubernetesClient } from '../kubernetes/client.ts';
+import { Pacer } from '../kubernetes/pacer.ts';
+import { accessSource } from '../kubernetes/place.ts';
 import type { HtcJobOptions } from './options.ts';
 
 export interface ClientParts extends AccessParts {

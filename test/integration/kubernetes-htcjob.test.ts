@@ -51,6 +51,27 @@ describe('HTCJobs', function () {
     });
   });
 
+  it('is shown by thresher htcjob: in the list, with its status and workers, its Events and its log', async () => {
+    daemon = site.start();
+    await jobs.create('shown', 'echo "job $1 says hello"', { queue: 2 });
+    await jobs.until('shown', 'has ended', ({ completionTime }) => completionTime !== undefined);
+    const name = `${space.name}/shown`;
+    const told = async (...args: string[]) => {
+      const { status, stdout, stderr } = await site.run('htcjob', ...args);
+      expect({ status, stderr }).to.deep.equal({ status: 0, stderr: '' });
+      return stdout;
+    };
+    expect(await told('list')).to.match(new RegExp(`^${space.name} +shown +0 +2 +0 +0 .* Succeeded$`, 'm'));
+    expect(await told('show', 'shown')).to.match(/succeeded: 2\n[^]*workers:\n[^]*status: finished/);
+    expect(await told('logs', name, '1')).to.equal('job 1 says hello\n');
+    await until('its Events are shown', async () => /Succeeded +all 2 jobs/.test(await told('events', name)));
+    const { status, stderr } = await site.run('htcjob', 'show', 'nothing');
+    expect({ status, stderr }).to.deep.equal({
+      status: 1,
+      stderr: 'thresher: there is no HTCJob nothing [no-such-htcjob]\n',
+    });
+  });
+
   it('B2: one of a queue of 3 runs three jobs, each with its number as the argument', async () => {
     daemon = site.start();
     await jobs.create('three', 'echo "$@" > "$OUT/$1"', {

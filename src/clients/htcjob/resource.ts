@@ -2,10 +2,12 @@
  * HTCJob as the API server keeps it: `htcjobs.htc.cern.ch`, version v1alpha1. The schema of the CRD (`crd.ts`) admits nothing
  * else, but for objects that were stored under an older schema: read a resource by `readResource`.
  */
-import type { KubernetesObject, ObjectMeta } from '../../clients/kubernetes/objects.ts';
-import type { Resource } from '../../clients/kubernetes/paths.ts';
+import type { KubernetesObject, ObjectMeta } from '../kubernetes/objects.ts';
+import type { Resource } from '../kubernetes/paths.ts';
 
 export const htcJobs: Resource = { group: 'htc.cern.ch', version: 'v1alpha1', resource: 'htcjobs' };
+/** Name of the source, and `kind` of the origins of its workers. */
+export const htcJobSource = 'htcjob';
 export const apiVersion = 'htc.cern.ch/v1alpha1';
 export const htcJobKind = 'HTCJob';
 
@@ -69,8 +71,6 @@ export interface HtcJobSpec {
   readonly activeDeadlineSeconds?: number;
   /** How many failed jobs are run again, over all of the resource. Default 0. */
   readonly backoffLimit?: number;
-  /** Directory below the `outputDir` of the source in which output is kept. Default NAMESPACE/NAME. */
-  readonly output?: string;
 }
 
 export interface HtcJobCondition {

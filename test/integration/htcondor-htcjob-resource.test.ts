@@ -2,7 +2,7 @@ import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync } from 'node:f
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { parse } from 'yaml';
-import type { HtcJobSpec } from '../../src/sources/htcjob/resource.ts';
+import type { HtcJobSpec } from '../../src/clients/htcjob/resource.ts';
 import {
   clearSpaces,
   clientOf,

@@ -31,11 +31,6 @@ export const htcjobErrors = {
     meaning: 'A Secret that a HTCJob names, or a key of it, is not there.',
     remedy: 'Create it, or mark it as `optional` in `spec.secrets`; the jobs are submitted then.',
   },
-  'htcjob-invalid': {
-    meaning:
-      'A HTCJob has a mistake that the schema of the resource lets through, such as a forbidden line of `htcopts`.',
-    remedy: 'Delete the HTCJob, and create it anew as the message says.',
-  },
 } satisfies Record<string, Explanation>;
 
 declare module '../../codes/codes.ts' {

@@ -1,5 +1,5 @@
-import type { Table } from '../../../codes/codes.ts';
-import type { Explanation } from '../../../codes/explanation.ts';
+import type { Table } from '../../codes/codes.ts';
+import type { Explanation } from '../../codes/explanation.ts';
 
 /** Errors of the jobs of HTCJobs and of their events. */
 export const htcjobJobErrors = {
@@ -10,6 +10,6 @@ export const htcjobJobErrors = {
   },
 } as const satisfies Record<string, Explanation>;
 
-declare module '../../../codes/codes.ts' {
+declare module '../../codes/codes.ts' {
   interface Codes extends Table<typeof htcjobJobErrors> {}
 }
