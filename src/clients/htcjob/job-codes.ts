@@ -8,6 +8,12 @@ export const htcjobJobErrors = {
     remedy:
       'See the message; write 32 or more random bytes into the file, and let the user of the daemon read it.',
   },
+  'htcjob-event': {
+    meaning:
+      'thresher refused an event of a job: it is no CloudEvent of a HTCJob, or has no token of its job.',
+    remedy:
+      'See the message. Nothing is to be done where a stranger sent it; if all events are refused, the key of the tokens has changed.',
+  },
 } as const satisfies Record<string, Explanation>;
 
 declare module '../../codes/codes.ts' {
