@@ -33,9 +33,9 @@ export const htcjobErrors = {
   },
   'htcjob-event': {
     meaning:
-      'The receiver of CloudEvents refused one: it is none, too large, or its token is not that of the job.',
+      'thresher refused an event of a job: it is no CloudEvent of a HTCJob, or has no token of its job.',
     remedy:
-      'Nothing to do: thresher hears of the end of the job from HTCondor. See the message if it comes often.',
+      'See the message. Nothing is to be done where a stranger sent it; if all events are refused, the key of the tokens has changed.',
   },
   'htcjob-event-key': {
     meaning: 'thresher cannot use the file with the key that signs the tokens of HTCJobs.',
