@@ -15,7 +15,6 @@ import { workerErrors } from '../codes/workers.ts';
 import { htcondorMistakes, htcondorWorkerErrors } from '../plugins/htcondor/codes.ts';
 import { kubernetesWorkerErrors } from '../plugins/kubernetes/codes.ts';
 import { localWorkerErrors } from '../plugins/local/codes.ts';
-import { htcjobJobErrors } from '../clients/htcjob/job-codes.ts';
 import { htcjobErrors } from '../clients/htcjob/codes.ts';
 import type { Reason } from '../worker/reason.ts';
 
@@ -37,7 +36,6 @@ export const everyCode = {
   ...htcondorWorkerErrors,
   ...htcondorMistakes,
   ...credentialErrors,
-  ...htcjobJobErrors,
   ...htcjobErrors,
 } satisfies Codes;
 
