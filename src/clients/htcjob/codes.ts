@@ -31,16 +31,16 @@ export const htcjobErrors = {
     meaning: 'A Secret that a HTCJob names, or a key of it, is not there.',
     remedy: 'Create it, or mark it as `optional` in `spec.secrets`; the jobs are submitted then.',
   },
+  'htcjob-event': {
+    meaning:
+      'The receiver of CloudEvents refused one: it is none, too large, or its token is not that of the job.',
+    remedy:
+      'Nothing to do: thresher hears of the end of the job from HTCondor. See the message if it comes often.',
+  },
   'htcjob-event-key': {
     meaning: 'thresher cannot use the file with the key that signs the tokens of HTCJobs.',
     remedy:
       'See the message; write 32 or more random bytes into the file, and let the user of the daemon read it.',
-  },
-  'htcjob-event': {
-    meaning:
-      'thresher refused an event of a job: it is no CloudEvent of a HTCJob, or has no token of its job.',
-    remedy:
-      'See the message. Nothing is to be done where a stranger sent it; if all events are refused, the key of the tokens has changed.',
   },
 } satisfies Record<string, Explanation>;
 

@@ -47,7 +47,7 @@ export function rights(): readonly Manifest[] {
       },
     ]),
     binding('RoleBinding', `${name}-lease`, 'Role'),
-    // Bound to no one: an administrator binds it in each namespace whose HTCJobs name Secrets.
+    // An administrator binds it in each namespace whose HTCJobs name Secrets.
     role('ClusterRole', `${name}-secrets`, [{ apiGroups: [''], resources: ['secrets'], verbs: ['get'] }]),
     ofUsers(['create', 'get', 'list', 'watch', 'update', 'patch', 'delete', 'deletecollection'], 'edit'),
     ofUsers(['get', 'list', 'watch'], 'view'),

@@ -63,7 +63,7 @@ export class Stepper {
     }
     const problems = tracked.problems ?? this.#problems(tracked);
     tracked.problems = problems;
-    // From here on its spec cannot change any more: jobs are only made of what everybody sees.
+    // From here on its spec cannot change any more: jobs are made of the spec that users see.
     if (tracked.status?.uniqId !== tracked.uid && problems.length === 0) {
       if (!(await this.#write(tracked, this.#status(tracked, tracked.judge(false), undefined), signal)))
         return undefined;
@@ -222,7 +222,7 @@ export class Stepper {
     return left <= 0 ? looks.failed : Math.min(left, longestLook);
   }
 
-  /** Somebody took the finalizer away: the jobs end, too. */
+  /** Another client took the finalizer away: the jobs end, too. */
   async #endLost(tracked: Tracked): Promise<Next> {
     tracked.stopAsking(true);
     const { desk, log } = this.#parts;

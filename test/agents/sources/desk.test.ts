@@ -52,6 +52,19 @@ describe('the desk of a source', () => {
     expect(woken).to.deep.equal(['Q']);
   });
 
+  it('lets the traces of ended workers of a uid be removed, and counts those that live or left something', async () => {
+    const woken: number[] = [];
+    parts.events.on('killRequested', ({ workers }) => woken.push(...workers.map(({ workerId }) => workerId)));
+    await parts.ledger.change([{ workerId: 1, to: 'failed', source: 'test' }]);
+    expect(await desk.discard('job')).to.equal(2);
+    expect([...parts.ledger.discarded]).to.deep.equal([1]);
+    expect(woken).to.deep.equal([1]);
+    await parts.ledger.markSwept([1]);
+    expect(await desk.discard('job')).to.equal(1);
+    expect(await desk.discard('other')).to.equal(0);
+    expect(await codeOf(desk.discard(''))).to.equal('request-refused');
+  });
+
   it('ends a worker that lives, and withdraws an origin that has none: it never gets one', async () => {
     const asked: number[] = [];
     parts.events.on('killRequested', ({ workers }) => asked.push(...workers.map(({ workerId }) => workerId)));
