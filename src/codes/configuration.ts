@@ -183,6 +183,14 @@ export const configurationErrors = {
     remedy:
       'List the CEs in `ceList` of the submitter\'s section, as CRIC does: `[{"ce_endpoint": "HOST:PORT", "ce_flavour": "htcondor-ce"}]`.',
   },
+  'cric-value-wrong': {
+    meaning: 'A value of the queue in CRIC has the wrong form: the queue runs without it.',
+    remedy: "Correct it in CRIC, or write the option into the queue's entry of the queue file.",
+  },
+  'cric-value-differs': {
+    meaning: 'CRIC and the queue file say different things, and Harvester takes the one of CRIC.',
+    remedy: 'Remove the option from the queue file if CRIC is right.',
+  },
   'server-refused': {
     meaning: 'The API server would refuse the Job of this queue (`check-config --server`).',
     remedy: 'Change the template or the options of the queue as the message says.',

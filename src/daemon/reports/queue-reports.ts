@@ -1,4 +1,5 @@
 import type { QueueConfig, QueueFileResult, QueueState, QueueVerdict } from '../../config/queues/queues.ts';
+import { statusThatCounts } from '../../limits/limiters.ts';
 import type { QueueReport, QueueStore } from '../../store/queues.ts';
 import type { Clock } from '../../util/clock.ts';
 import { fromPointer, type Problem } from '../../util/located.ts';
@@ -58,7 +59,7 @@ export class QueueReports {
   }
 
   async report(config: QueueConfig, reasons: readonly Reason[]): Promise<void> {
-    const { queueStatus } = config.options;
+    const queueStatus = statusThatCounts(config.options);
     const notes = [this.#notes.get(config.name), this.#noteOfAll].filter((note) => note !== undefined);
     // A reason that an operator must fix comes before a limit that is reached: a table has room for the first reason only.
     const all = [...reasons, ...notes].sort(
