@@ -57,6 +57,24 @@ export const configurationErrors = {
     meaning: 'The settings have a key that this version does not know.',
     remedy: 'Look for a spelling mistake; docs/configuration.md lists all keys.',
   },
+  'cacher-item': {
+    meaning: 'An item of `cacher.data` is wrong or not needed, or an item that other settings need is missing.',
+    remedy: 'Write it as `key|subkey|URL|dump file`. A notice needs no action.',
+  },
+  'cache-missing': {
+    meaning:
+      'A file that `cacher.data` names was never fetched. Queues that may depend on it are incomplete until it is there.',
+    remedy: 'See with `thresher cacher` why it could not be fetched.',
+  },
+  'cache-damaged': {
+    meaning: "A file of the cacher in the state directory cannot be read, or is not as thresher wrote it.",
+    remedy: 'Fetch it again with `thresher cacher refresh`.',
+  },
+  'cric-template': {
+    meaning: 'CRIC gives this instance a queue, and no template for it is there.',
+    remedy:
+      'Write a template of the name that the message says, or set `harvester_template` in CRIC, or `qconf.defaultTemplateQueueName`.',
+  },
   'unread-option': {
     meaning:
       'A queue has an option that neither thresher nor Harvester reads. thresher keeps it without any effect, and warns if it looks like a spelling mistake.',

@@ -130,7 +130,9 @@ function whatIsMissing(errors: readonly Problem[]): string {
   const unset = [...of('ce-list-missing'), ...of('size-not-said')].map(({ pointer }) =>
     fromPointer(pointer).at(-1),
   );
+  const data = [...of('cache-missing'), ...of('cache-damaged')].map(({ message }) => message);
   return [
+    ...data,
     ...(plugins.length > 0 ? [`thresher does not have yet: ${named(plugins)}`] : []),
     ...(files.length > 0 ? [`not on this machine: ${named(files)}`] : []),
     ...(unset.length > 0 ? [`to be set, since CRIC is not read: ${unset.join(', ')}`] : []),

@@ -154,29 +154,15 @@ function settingValue(
   const items: [string, string, unknown][] = Array.isArray(fitting)
     ? fitting.map((item: unknown, index) => [`/${index}`, `${key}[${index}]`, item])
     : [['', key, fitting]];
-  const placeholders = items.filter(([, , item]) => typeof item === 'string' && item.includes('FIXME'));
+  // An item of the cacher is judged by itself: most of Harvester's are files that thresher has no use for.
+  const isForCacher = pointer === '/cacher/data';
+  const placeholders = (isForCacher ? [] : items).filter(([, , item]) => typeof item === 'string' && item.includes('FIXME'));
   for (const [at, what, item] of placeholders) {
     const message = `${what} is ${JSON.stringify(item)}, a placeholder of Harvester's template; write the value of your site`;
     report('error', 'template-placeholder', { file, pointer: pointer + at, line: typed.lineOf(at) }, message);
   }
   if (placeholders.length > 0) return undefined;
-  if (pointer === '/qconf/queueList' && Array.isArray(fitting)) {
-    return withoutDynamic(fitting, (index) => {
-      const message =
-        'DYNAMIC stands for the queues of CRIC, which thresher does not read: all queues of qconf.configFile are used';
-      const at = `/${index}`;
-      report('warning', 'unread-setting', { file, pointer: pointer + at, line: typed.lineOf(at) }, message);
-    });
-  }
   return fitting;
-}
-
-/** With DYNAMIC in its list Harvester uses every queue of the file too. */
-function withoutDynamic(names: readonly unknown[], tell: (index: number) => void): readonly unknown[] {
-  const index = names.indexOf('DYNAMIC');
-  if (index === -1) return names;
-  tell(index);
-  return ['ALL'];
 }
 
 /** A value that nothing reads yet: what is wrong with it must not keep the daemon from starting. */
