@@ -200,6 +200,9 @@ describe('a queue of HTCondor', () => {
   });
 });
 
+const noCe =
+  'warning /queues: CRIC names no CE of the queue that HTCondor can speak to (queues[] with ce_endpoint and a ce_flavour of htcondor-ce, arc-ce or cream-ce)';
+
 describe('the CEs of a queue by CRIC', () => {
   const listOf = (queues: unknown, more: JsonObject = {}) => {
     const { ceList } = submitterOf({ queues, ...more }, htcondor()) as { ceList?: unknown };
@@ -252,7 +255,7 @@ describe('the CEs of a queue by CRIC', () => {
       maxWalltime: 3600,
     });
     expect(submitterOf(entry, htcondor({ useCRIC: true }))).to.deep.include({ nCore: 8, maxWalltime: 7200 });
-    expect(saidOf({ special_par: '(xcount=many)' }, htcondor())).to.deep.equal([
+    expect(saidOf({ queues, special_par: '(xcount=many)' }, htcondor())).to.deep.equal([
       'warning /special_par: special_par has "many" for nCore in CRIC; it must be an integer above 0: it is left out',
     ]);
   });
@@ -262,10 +265,12 @@ describe('the CEs of a queue by CRIC', () => {
     expect(listOf([7, { ce_endpoint: 7, ce_flavour: 'arc-ce' }])).to.deep.equal([]);
     expect(saidOf({ queues: { a: 1 } }, htcondor())).to.deep.equal([
       'warning /queues: queues is an object in CRIC; it must be a list: it is left out',
+      noCe,
     ]);
     expect(saidOf({ queues: [7, { ce_endpoint: 7 }] }, htcondor())).to.deep.equal([
       'warning /queues/0: queues.0 is 7 in CRIC; it must be an object: it is left out',
       'warning /queues/1/ce_endpoint: queues.1.ce_endpoint is 7 in CRIC; it must be "HOST" or "HOST:PORT": it is left out',
+      noCe,
     ]);
   });
 });
@@ -306,14 +311,21 @@ describe('the queues of a file of CRIC', () => {
     return cricLayer(entry, { name, values, file, harvesterId });
   };
 
-  it('are all read, and none of them is wrong on any backend', () => {
+  it('are all read, and none of them is wrong', () => {
     expect(problems).to.deep.equal([]);
     const names = [...(data?.entries.keys() ?? [])];
     expect(names).to.have.length(7);
     const said = names.flatMap((name) =>
-      [local, kubernetes(), htcondor()].flatMap((values) => layerOfEntry(name, values).problems),
+      [local, kubernetes(), htcondor({ useCRIC: true })].flatMap(
+        (values) => layerOfEntry(name, values).problems,
+      ),
     );
     expect(said).to.deep.equal([]);
+    for (const name of ['AGLT2', 'TEST_ARC'])
+      expect(layerOfEntry(name, htcondor()).problems).to.deep.equal([]);
+    expect(
+      layerOfEntry('TEST_K8S', htcondor()).problems.map(({ code, pointer }) => [code, pointer]),
+    ).to.deep.equal([['cric-value-wrong', '/queues']]);
   });
 
   it('become options: a production site with one CE', () => {
