@@ -3,7 +3,7 @@ import { check } from '../../util/schema.ts';
 import type { PandaCall, PandaClient } from './client.ts';
 import type { PandaOutcome } from './outcome.ts';
 import { pandaDatetime, pandaTime } from './times.ts';
-import { fitAll, widths } from './widths.ts';
+import { fit, fitAll, widths } from './widths.ts';
 
 /** A worker as the server's table has it. Absent keys stay as they are there. Times are ms UTC. */
 export interface ReportedWorker {
@@ -228,10 +228,19 @@ function nothing(outcome: PandaOutcome<unknown>): PandaOutcome<null> {
   return outcome.kind === 'failed' ? outcome : { kind: 'ok', data: null };
 }
 
+const workerWidths: Readonly<Record<string, number>> = widths.worker;
+const times: ReadonlySet<string> = new Set(['submitTime', 'startTime', 'endTime']);
+/** Numbers of the table have 32 bits, but for the id of the worker. A larger one fails the call. */
+const largestInteger = 2 ** 31 - 1;
+
+/** The loop is for the processor: ten thousand workers may change at once. */
 function workerFields(worker: ReportedWorker): Readonly<Record<string, unknown>> {
-  const { submitTime, startTime, endTime, ...others } = worker;
-  const times = Object.entries({ submitTime, startTime, endTime }).flatMap(([name, at]) =>
-    at === undefined ? [] : [[name, pandaDatetime(at)] as const],
-  );
-  return { ...fitAll(others, widths.worker), ...Object.fromEntries(times) };
+  const fields: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(worker) as [string, string | number][]) {
+    if (typeof value === 'string') fields[name] = fit(value, workerWidths[name] ?? Infinity);
+    else if (times.has(name)) fields[name] = pandaDatetime(value);
+    else if (name === 'workerID') fields[name] = value;
+    else fields[name] = Math.max(-largestInteger, Math.min(largestInteger, Math.trunc(value)));
+  }
+  return fields;
 }
