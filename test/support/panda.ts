@@ -48,3 +48,19 @@ export function pandaDatabase(action: 'start' | 'stop'): void {
 }
 
 export const pandaFiles = (name: string) => join(directory, name);
+
+/** Rows of a statement on the server's tables. */
+export function pandaRows<Row>(statement: string): readonly Row[] {
+  const text = execFileSync(
+    variables()['PANDA_PSQL'] ?? '',
+    ['-qAt', '-v', 'ON_ERROR_STOP=1', '-c', `SELECT coalesce(json_agg(r), '[]') FROM (${statement}) r`],
+    { encoding: 'utf8', stdio: 'pipe' },
+  );
+  return JSON.parse(text) as Row[];
+}
+
+let instances = 0;
+/** An id of an instance, or a name of a site, that no other test has. */
+export function newPandaId(name: string): string {
+  return `${name}-${process.pid}-${Date.now().toString(36)}-${++instances}`;
+}
