@@ -44,9 +44,14 @@ export class PandaProxy implements AsyncDisposable {
     this.url = `${proxy.url}/api/v1`;
   }
 
-  /** Hits calls of this name, or all without a name. */
-  inject(name: PandaCallName | undefined, fault: Fault, rule: Pick<Rule, 'skip' | 'times'> = {}): Injected {
-    return this.#proxy.inject({ ...rule, ...(name !== undefined && { name }), fault });
+  /** Hits calls of this name, or all without a name. `after`: only once the server has answered a call of that name. */
+  inject(
+    name: PandaCallName | undefined,
+    fault: Fault,
+    { after, ...rule }: Pick<Rule, 'skip' | 'times'> & { readonly after?: PandaCallName } = {},
+  ): Injected {
+    const when = () => after === undefined || this.count(after, true) > 0;
+    return this.#proxy.inject({ ...rule, ...(name !== undefined && { name }), when, fault });
   }
 
   /** All faults end. */
