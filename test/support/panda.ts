@@ -17,8 +17,9 @@ export interface PandaServer {
   readonly origin: string;
 }
 
-function variables(): Readonly<Record<string, string>> {
-  const text = execFileSync(testEnv, ['panda', 'env'], { encoding: 'utf8', stdio: 'pipe' });
+function variables(...of: readonly string[]): Readonly<Record<string, string>> {
+  const args = ['panda', ...of, 'env'];
+  const text = execFileSync(testEnv, args, { encoding: 'utf8', stdio: 'pipe' });
   return Object.fromEntries(
     [...text.matchAll(/^export (\w+)=(.*)$/gm)].map(([, name = '', value = '']) => [name, value]),
   );
@@ -35,6 +36,11 @@ export function pandaServer(): PandaServer {
     tokenFile: value('TOKEN_FILE'),
     origin: value('ORIGIN'),
   };
+}
+
+/** All that the real pilot needs, by the names of its environment. */
+export function pilotEnvironment(): Readonly<Record<string, string>> {
+  return variables('pilot');
 }
 
 /** The surroundings of the server in production: queues, jobs, commands, and its tables. */
