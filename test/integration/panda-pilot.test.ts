@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { stringify } from 'yaml';
 import { clearSpaces, type CondorSpace, condorPool, condorSpace, type Pool } from '../support/htcondor.ts';
 import { condorEnvironment, condorQueue, shellTemplate } from '../support/htcondor-site.ts';
-import { pandaAdmin, pandaFiles, pandaRows, pilotEnvironment } from '../support/panda.ts';
+import { pandaAdmin, pandaFiles, pandaRows, sharedPanda } from '../support/panda.ts';
 import { PandaSite } from '../support/panda-site.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 import { until } from '../support/until.ts';
@@ -36,7 +36,7 @@ describe('the real pilot, as a worker that a real PanDA server ordered', functio
 
   /** Shell that runs the pilot in its PID namespace; it refuses without one. `directory`: of the script and the certificate. */
   function pilotLine(directory: string, site: string, work: string): string {
-    const variables = { ...pilotEnvironment(), PANDA_PROD_ALL: join(directory, 'proxy.pem'), HOME: work };
+    const variables = { ...sharedPanda.pilot(), PANDA_PROD_ALL: join(directory, 'proxy.pem'), HOME: work };
     const set = Object.entries(variables).map(([name, value]) => `${name}="${value}"`);
     return `mkdir -p ${work}; exec env ${set.join(' ')} PILOT_DIR=${work} ${directory}/pilot.sh ${site}`;
   }
@@ -44,7 +44,7 @@ describe('the real pilot, as a worker that a real PanDA server ordered', functio
   it('gets a job on the local backend and in HTCondor, and the jobs end well at the server', async () => {
     const { directory } = space;
     copyFileSync(pandaFiles('pilot.sh'), join(directory, 'pilot.sh'));
-    copyFileSync(pilotEnvironment()['PANDA_PROD_ALL'] ?? '', join(directory, 'proxy.pem'));
+    copyFileSync(sharedPanda.pilot()['PANDA_PROD_ALL'] ?? '', join(directory, 'proxy.pem'));
     chmodSync(join(directory, 'proxy.pem'), 0o600);
     chownSync(join(directory, 'proxy.pem'), pool.uid, pool.gid);
     panda = await PandaSite.start({
@@ -111,7 +111,7 @@ describe('the real pilot, as a worker that a real PanDA server ordered', functio
       execFileSync(pandaFiles('pilot.sh'), ['NOWHERE'], {
         env: {
           ...process.env,
-          ...pilotEnvironment(),
+          ...sharedPanda.pilot(),
           PATH: `${programs}:${process.env['PATH'] ?? ''}`,
           PILOT_DIR: work,
         },

@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs';
-import { newPandaId, pandaAdmin, type PandaServer, pandaRows, pandaServer } from './panda.ts';
+import { newPandaId, type PandaEnvironment, type PandaServer, sharedPanda } from './panda.ts';
 import { PandaProxy } from './panda-proxy.ts';
 import { countStarts, Site, type SiteOptions } from './site.ts';
 import { until } from './until.ts';
@@ -15,6 +15,10 @@ export interface PandaSiteOptions {
   readonly pandacon?: Readonly<Record<string, unknown>>;
   /** Options of the link that differ. */
   readonly link?: Readonly<Record<string, unknown>>;
+  /** Instead of the server that all tests share. */
+  readonly at?: PandaEnvironment;
+  /** Certificate towards the server, instead of the one with the production role. */
+  readonly as?: PandaServer['user'];
   /** Id of the instance; one of its own by default. */
   readonly id?: string;
 }
@@ -36,17 +40,25 @@ export class PandaSite {
   readonly site: Site;
   /** `harvester_id` */
   readonly id: string;
+  readonly at: PandaEnvironment;
   readonly server: PandaServer;
   readonly proxy: PandaProxy;
   readonly #sites: ReadonlyMap<string, string>;
 
   static async start(options: PandaSiteOptions = {}): Promise<PandaSite> {
-    const server = pandaServer();
-    return new PandaSite(server, await PandaProxy.inFrontOf(server), options);
+    const { at = sharedPanda, as } = options;
+    const server = at.server();
+    return new PandaSite(at, server, await PandaProxy.inFrontOf(server, as), options);
   }
 
-  private constructor(server: PandaServer, proxy: PandaProxy, options: PandaSiteOptions) {
+  private constructor(
+    at: PandaEnvironment,
+    server: PandaServer,
+    proxy: PandaProxy,
+    options: PandaSiteOptions,
+  ) {
     const { queues = { Q: {} }, pilot, settings = {}, pandacon = {}, link = {} } = options;
+    this.at = at;
     this.server = server;
     this.proxy = proxy;
     this.id = options.id ?? newPandaId('pt');
@@ -91,12 +103,12 @@ export class PandaSite {
 
   /** A command as the server makes one. */
   command(name: string, params?: unknown): void {
-    pandaAdmin('command', this.id, name, params === undefined ? '' : JSON.stringify(params));
+    this.at.admin('command', this.id, name, params === undefined ? '' : JSON.stringify(params));
   }
 
   /** The server's table of our workers. */
   serverWorkers(): readonly ServerWorker[] {
-    return pandaRows(
+    return this.at.rows(
       `SELECT workerid, status, computingsite, resourcetype, batchid, pilotstatus FROM harvester_workers
        WHERE harvesterid = '${this.id}' ORDER BY workerid`,
     );
@@ -104,14 +116,14 @@ export class PandaSite {
 
   /** Statuses of commands by name, as the server has them. */
   commands(): readonly { readonly command: string; readonly status: string }[] {
-    return pandaRows(
+    return this.at.rows(
       `SELECT command, status FROM harvester_commands WHERE harvester_id = '${this.id}' ORDER BY command_id`,
     );
   }
 
   /** The last statistics of a queue, by status, over all types; undefined where none were reported. */
   statistics(queue = 'Q'): Readonly<Record<string, number>> | undefined {
-    const rows = pandaRows<{ status: string; n: number }>(
+    const rows = this.at.rows<{ status: string; n: number }>(
       `SELECT status, sum(n_workers)::int AS n FROM harvester_worker_stats
        WHERE harvester_id = '${this.id}' AND computingsite = '${this.siteOf(queue)}' GROUP BY status`,
     );
