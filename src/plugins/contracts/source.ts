@@ -139,6 +139,8 @@ export interface SourceInput<Config extends TSchema, QueueConfig extends TSchema
   readonly usual?: boolean;
   /** Whether it serves such a queue before the usual source, where neither a file nor the queue's backend names a source. */
   takes?(queue: Pick<SourceQueue, 'mapType' | 'runMode'>, server: PandaServer | undefined): boolean;
+  /** Whether it can ask for nothing without the PanDA server of the settings. Sources of thresher alone may say so. */
+  readonly needsServer?: boolean;
   /** Parts of a payload that its requests may have: `check-config` refuses its queues on a backend that lacks one. */
   readonly payload?: readonly PayloadPart[];
   /** Why it asks for nothing on such a queue however long one waits; for `check-config` and `queues`. Empty where it does ask. */
@@ -159,6 +161,7 @@ export interface SourceDefinition extends SectionDefinition {
   readonly queueConfig: TSchema;
   readonly everyQueue: boolean;
   readonly usual: boolean;
+  readonly needsServer: boolean;
   takes(queue: Pick<SourceQueue, 'mapType' | 'runMode'>, server: PandaServer | undefined): boolean;
   stands(queue: Pick<SourceQueue, 'options' | 'mapType' | 'runMode'>): readonly Reason[];
   create(config: unknown, host: SourceHost): Source;
@@ -178,7 +181,7 @@ export function defineSource<Config extends TSchema, QueueConfig extends TSchema
   input: SourceInput<Config, QueueConfig>,
 ): SourceDefinition {
   const { name, module, description = '', config, queueConfig, payload = [] } = input;
-  const { everyQueue = false, usual = false } = input;
+  const { everyQueue = false, usual = false, needsServer = false } = input;
   if (!namePattern.test(name))
     throw new TypeError(
       `the source ${JSON.stringify(name)} needs a name that matches ${String(namePattern)}`,
@@ -195,6 +198,7 @@ export function defineSource<Config extends TSchema, QueueConfig extends TSchema
     queueConfig: queueConfig ?? noOptions,
     everyQueue,
     usual,
+    needsServer,
     takes: (queue, server) => input.takes?.(queue, server) ?? false,
     connections: () => [],
     check: (options, context) => problemsOf(name, () => input.check?.(options as Static<Config>, context)),
