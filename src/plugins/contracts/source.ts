@@ -1,7 +1,7 @@
 import type { Static, TSchema } from 'typebox';
 import type { Payload, PayloadPart } from '../../worker/payload.ts';
 import type { Reason } from '../../worker/reason.ts';
-import type { OriginFilter, OriginKey, WorkerNews } from '../../worker/news.ts';
+import type { Census, OriginFilter, OriginKey, WorkerNews } from '../../worker/news.ts';
 import type { OperatorRequest, WithdrawnRequest } from '../../worker/operator-request.ts';
 import type { Requirements } from '../../worker/worker.ts';
 import { messageOf } from '../../worker/errors.ts';
@@ -62,12 +62,22 @@ export interface Desk {
   end(origins: readonly OriginKey[], reason: string): Promise<void>;
   /** The workers of this source that are still kept, by origin. */
   find(filters: readonly OriginFilter[]): Promise<readonly WorkerNews[]>;
+  /** The living workers of this source, by what is recorded now: news that it has not heard yet are in it. Oldest first. */
+  living(): Promise<readonly WorkerNews[]>;
+  /** Counts the workers of this source in one look. */
+  census(): Promise<Census>;
+  /** How many workers of this source a site got after a census, by resource type: also those that have ended since. */
+  madeSince(computingSite: string, since: Pick<Census, 'at' | 'upTo'>): Promise<ReadonlyMap<string, number>>;
+  /** How many workers of a queue are queued, intents among them; whichever source asked for them. */
+  queued(queue: string): Promise<number>;
   /** @throws ThresherError `no-such-worker`, `no-log` */
   logs(workerId: number): Promise<LogReader>;
   /** Why the queue gets no more workers; with an origin, why this request waits. Empty: nothing holds it back. */
   reasons(queue: string, origin?: OriginKey): readonly Reason[];
   /** Queues that run now. */
   queues(): readonly string[];
+  /** Those among them whose own source this is. */
+  ownQueues(): readonly Pick<SourceQueue, 'name' | 'mapType' | 'runMode'>[];
   /** Workers made from now on have ids above this one, also after a crash: somebody else has given out ids up to it. */
   keepIdsAbove(workerId: number): Promise<void>;
 }
