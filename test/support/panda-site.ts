@@ -33,8 +33,6 @@ export interface ServerWorker {
   readonly pilotstatus: string | null;
 }
 
-const quick = { pollInterval: 0.2, heartbeatInterval: 60, statisticsInterval: 60 } as const;
-
 /** A site whose queues of `runMode: slave` get their workers from the real PanDA server, through a fault proxy. */
 export class PandaSite {
   readonly site: Site;
@@ -71,7 +69,8 @@ export class PandaSite {
         ...settings,
         master: { harvester_id: this.id, ...settings['master'] },
         pandacon: { ...this.login(), ...pandacon },
-        sources: { ...settings['sources'], panda: { ...quick, ...link } },
+        commandmanager: { sleepTime: 0.2, ...settings['commandmanager'] },
+        ...(Object.keys(link).length > 0 && { sources: { ...settings['sources'], panda: link } }),
       },
     });
   }
