@@ -13,7 +13,7 @@ import { ActiveJobs } from './jobs.ts';
 import { Life } from './life.ts';
 import { PandaLink } from './link.ts';
 import { LinkMemory } from './memory.ts';
-import { PandaOptions, PandaQueueOptions } from './options.ts';
+import { linkOptions, PandaOptions, PandaQueueOptions } from './options.ts';
 import { OrderBook } from './order-book.ts';
 import { Reporter } from './reporter.ts';
 import { ServerHealth } from './server-health.ts';
@@ -31,6 +31,7 @@ export const PandaSource = defineSource({
     'Asks for the workers that the PanDA server of the settings (`pandacon`) orders, for queues with `runMode: slave`; or for as many as their sites have activated jobs, for queues with `runMode: self` and `mapType: NoJob`. The server hears of each of them. The source of such queues where the settings name a server with a login.',
   config: PandaOptions,
   queueConfig: PandaQueueOptions,
+  needsServer: true,
   takes: (queue, server) => server !== undefined && isServed(queue),
   stands: (queue) => {
     if (isServed(queue)) return [];
@@ -47,7 +48,8 @@ export const PandaSource = defineSource({
 });
 
 /** Wires the parts of a link. */
-export function makeLink(options: PandaOptions, host: SourceHost, server: PandaServer): PandaLink {
+export function makeLink(own: PandaOptions, host: SourceHost, server: PandaServer): PandaLink {
+  const options = linkOptions(own, server);
   const { clock, files, log, stateDir, harvesterId } = host;
   const { url } = server;
   const login = new PandaLogin(server.login, server.caFile, { files, clock });
