@@ -2,7 +2,14 @@ import type { QueueSource } from '../agents/queue-runtime.ts';
 import { findSource, type SourceModules } from '../config/queues/named-source.ts';
 import type { PluginCatalogue, QueueConfig } from '../config/queues/queues.ts';
 import type { ConfiguredSource, SourcesOfSettings } from '../config/queues/sources.ts';
-import type { Host, OperatorRequests, Source, SourceDefinition, Wanted } from '../plugins/contracts/index.ts';
+import type {
+  Host,
+  OperatorRequests,
+  OwnServices,
+  Source,
+  SourceDefinition,
+  Wanted,
+} from '../plugins/contracts/index.ts';
 import { builtInSources, defineSource, noOptions } from '../plugins/contracts/source.ts';
 import { check } from '../util/schema.ts';
 import { ThresherError, toReason } from '../worker/errors.ts';
@@ -29,6 +36,8 @@ export interface SettingsSources {
 export interface SourceSetParts {
   readonly host: Host;
   readonly requests: OperatorRequests;
+  /** For thresher's own sources. */
+  readonly ownServices?: OwnServices;
   /** Directory of the queue file: from there count the paths in options of sources that the settings do not name. */
   readonly configDir: string;
 }
@@ -163,7 +172,7 @@ export class SourceSet {
     const key = JSON.stringify([definition.module, config, configDir, wrong]);
     const made = this.#made.get(kind);
     if (made?.key === key) return made;
-    const { host, requests } = this.#parts;
+    const { host, requests, ownServices } = this.#parts;
     const idle = (message: string): Made => {
       const problem = {
         code: 'source-not-made' as const,
@@ -174,7 +183,7 @@ export class SourceSet {
     };
     if (wrong !== undefined) return idle(wrong);
     // Requests of operators hold secret files: a third party's source gets none of them.
-    const own = definition.module === builtInSources ? { requests } : {};
+    const own = definition.module === builtInSources ? { ...ownServices, requests } : {};
     try {
       return {
         kind,

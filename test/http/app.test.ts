@@ -349,7 +349,12 @@ describe('the HTTP server', () => {
       for (const [path, url] of Object.entries(paths)) await agree(url, path, '200');
       await agree('/api/workers/1', '/api/workers/{id}', '200');
       await agree('/api/workers/999', '/api/workers/{id}', '4XX');
-      await agree('/workers/999', '/workers/{id}', 'default');
+      await agree(
+        '/workers/999',
+        '/workers/{id}',
+        ...['stdout', 'stderr', 'job-log', 'rendered'].map((text) => `/workers/{id}/${text}`),
+        'default',
+      );
       served.loops = [loopHealth('list here', { endedAt: undefined, stuckFor: 1 })];
       await agree('/healthz', '/healthz', '503');
       await agree('/readyz', '/readyz', '503');
