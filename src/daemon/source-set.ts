@@ -6,6 +6,7 @@ import type {
   Host,
   OperatorRequests,
   OwnServices,
+  PandaServer,
   Source,
   SourceDefinition,
   Wanted,
@@ -31,6 +32,8 @@ export interface SettingsSources {
   readonly modules: SourceModules;
   /** Why some of them do not run, by name. */
   readonly refused: SourcesOfSettings['refused'];
+  /** For thresher's own sources. */
+  readonly pandaServer?: PandaServer;
 }
 
 export interface SourceSetParts {
@@ -169,7 +172,11 @@ export class SourceSet {
   }
 
   #sourceOf(kind: string, { definition, config, configDir, wrong }: WantedSource): Made {
-    const key = JSON.stringify([definition.module, config, configDir, wrong]);
+    const { pandaServer } = this.#settings;
+    const isOurs = definition.module === builtInSources;
+    // Requests of operators hold secret files, and a server has a login: a third party's source gets neither.
+    const server = isOurs && definition.needsServer && pandaServer !== undefined ? { pandaServer } : {};
+    const key = JSON.stringify([definition.module, config, configDir, wrong, server]);
     const made = this.#made.get(kind);
     if (made?.key === key) return made;
     const { host, requests, ownServices } = this.#parts;
@@ -182,8 +189,7 @@ export class SourceSet {
       return { kind, source: new IdleSource(problem), definition, key, problem };
     };
     if (wrong !== undefined) return idle(wrong);
-    // Requests of operators hold secret files: a third party's source gets none of them.
-    const own = definition.module === builtInSources ? { ...ownServices, requests } : {};
+    const own = isOurs ? { ...ownServices, requests, ...server } : {};
     try {
       return {
         kind,

@@ -8,7 +8,7 @@ import { openBesideDaemon } from '../daemon/reader.ts';
 import type { Service } from '../daemon/services/service.ts';
 import { renderedText } from '../daemon/rendered-text.ts';
 import { renderExisting } from '../daemon/rendering.ts';
-import { readVersion } from '../daemon/version.ts';
+import { readVersion } from '../util/version.ts';
 import type { Log } from '../plugins/contracts/index.ts';
 import type { WorkerRecord } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';

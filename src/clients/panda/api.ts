@@ -35,6 +35,13 @@ export interface ReportedWorker {
   readonly jdl?: string;
 }
 
+/** A command that an instance takes for a site. */
+export interface TakenCommand {
+  readonly command: string;
+  readonly computingSite: string;
+  readonly resourceType: string;
+}
+
 /** Counts of workers by job type, resource type and status. */
 export type WorkerStatistics = Readonly<
   Record<string, Readonly<Record<string, Readonly<Record<string, number>>>>>
@@ -88,12 +95,20 @@ export class PandaApi {
 
   /** `data` is needed: a heartbeat without it is not stored. Keys the server does not know fail the call. */
   heartbeat(
-    data: { readonly startTime: number; readonly version: string; readonly commit: string },
+    data: {
+      readonly startTime: number;
+      readonly version: string;
+      readonly commit: string;
+      /** They replace those of the last heartbeat that had some. */
+      readonly commands?: readonly TakenCommand[];
+    },
     signal: AbortSignal,
   ): Promise<PandaOutcome<null>> {
-    const { startTime, version, commit } = data;
+    const { startTime, version, commit, commands } = data;
     const fields = fitAll({ sw_version: version, commit_stamp: commit }, widths.heartbeat);
-    return this.#post('heartbeat', { data: { startTime: pandaDatetime(startTime), ...fields } }, signal);
+    const taken = commands === undefined || commands.length === 0 ? {} : { commands };
+    const all = { startTime: pandaDatetime(startTime), ...fields, ...taken };
+    return this.#post('heartbeat', { data: all }, signal);
   }
 
   acquireCommands(most: number, signal: AbortSignal): Promise<PandaOutcome<readonly PandaCommand[]>> {
