@@ -13,7 +13,7 @@ import { ActiveJobs } from './jobs.ts';
 import { Life } from './life.ts';
 import { PandaLink } from './link.ts';
 import { LinkMemory } from './memory.ts';
-import { PandaOptions, PandaQueueOptions } from './options.ts';
+import { linkOptions, PandaOptions, PandaQueueOptions } from './options.ts';
 import { OrderBook } from './order-book.ts';
 import { Reporter } from './reporter.ts';
 import { ServerHealth } from './server-health.ts';
@@ -47,7 +47,8 @@ export const PandaSource = defineSource({
 });
 
 /** Wires the parts of a link. */
-export function makeLink(options: PandaOptions, host: SourceHost, server: PandaServer): PandaLink {
+export function makeLink(written: PandaOptions, host: SourceHost, server: PandaServer): PandaLink {
+  const options = linkOptions(written, server.link);
   const { clock, files, log, stateDir, harvesterId } = host;
   const { url } = server;
   const login = new PandaLogin(server.login, server.caFile, { files, clock });
@@ -61,10 +62,16 @@ export function makeLink(options: PandaOptions, host: SourceHost, server: PandaS
   const orders = new OrderBook(common);
   const interval = options.statisticsInterval * 1000;
   const statistician = new Statistician({ ...common, serverAhead, interval });
+  const life = new Life({
+    ...common,
+    version: readVersion(),
+    heartbeatInterval: options.heartbeatInterval * 1000,
+  });
   const reporter = new Reporter({
     api,
     clock,
     log,
+    probe: (signal) => life.beat(signal),
     batch: options.reportBatch,
     repeatAfter: options.repeatInterval * 1000,
     host: hostname(),
@@ -76,7 +83,11 @@ export function makeLink(options: PandaOptions, host: SourceHost, server: PandaS
     ...common,
     orders,
     statistician,
-    reportAgain: (workers, signal) => reporter.report(workers, signal),
+    reportAgain: (workers, signal) =>
+      reporter.report(
+        workers.map((news) => ({ ...news, what: 'changed' })),
+        signal,
+      ),
     host: hostname(),
     atOnce: options.commandsAtOnce,
   });
@@ -86,11 +97,7 @@ export function makeLink(options: PandaOptions, host: SourceHost, server: PandaS
     statistician,
     reporter,
     commands,
-    life: new Life({
-      ...common,
-      version: readVersion(),
-      heartbeatInterval: options.heartbeatInterval * 1000,
-    }),
+    life,
     jobs: new ActiveJobs({ ...common, interval: options.jobsInterval * 1000 }),
     status: new StatusFile(directory, { clock, log }),
     serverAhead,
