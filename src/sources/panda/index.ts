@@ -48,8 +48,8 @@ export const PandaSource = defineSource({
 });
 
 /** Wires the parts of a link. */
-export function makeLink(own: PandaOptions, host: SourceHost, server: PandaServer): PandaLink {
-  const options = linkOptions(own, server);
+export function makeLink(written: PandaOptions, host: SourceHost, server: PandaServer): PandaLink {
+  const options = linkOptions(written, server.link);
   const { clock, files, log, stateDir, harvesterId } = host;
   const { url } = server;
   const login = new PandaLogin(server.login, server.caFile, { files, clock });
@@ -63,10 +63,16 @@ export function makeLink(own: PandaOptions, host: SourceHost, server: PandaServe
   const orders = new OrderBook(common);
   const interval = options.statisticsInterval * 1000;
   const statistician = new Statistician({ ...common, serverAhead, interval });
+  const life = new Life({
+    ...common,
+    version: readVersion(),
+    heartbeatInterval: options.heartbeatInterval * 1000,
+  });
   const reporter = new Reporter({
     api,
     clock,
     log,
+    probe: (signal) => life.beat(signal),
     batch: options.reportBatch,
     repeatAfter: options.repeatInterval * 1000,
     host: hostname(),
@@ -78,7 +84,11 @@ export function makeLink(own: PandaOptions, host: SourceHost, server: PandaServe
     ...common,
     orders,
     statistician,
-    reportAgain: (workers, signal) => reporter.report(workers, signal),
+    reportAgain: (workers, signal) =>
+      reporter.report(
+        workers.map((news) => ({ ...news, what: 'changed' })),
+        signal,
+      ),
     host: hostname(),
     atOnce: options.commandsAtOnce,
   });
@@ -88,11 +98,7 @@ export function makeLink(own: PandaOptions, host: SourceHost, server: PandaServe
     statistician,
     reporter,
     commands,
-    life: new Life({
-      ...common,
-      version: readVersion(),
-      heartbeatInterval: options.heartbeatInterval * 1000,
-    }),
+    life,
     jobs: new ActiveJobs({ ...common, interval: options.jobsInterval * 1000 }),
     status: new StatusFile(directory, { clock, log }),
     serverAhead,
