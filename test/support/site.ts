@@ -58,6 +58,8 @@ export class Site {
       ...(settings.qconf && { qconf: settings.qconf }),
       ...(settings.log && { log: settings.log }),
       ...(settings.pandacon && { pandacon: settings.pandacon }),
+      ...(settings.commandmanager && { commandmanager: settings.commandmanager }),
+      ...(settings.propagator && { propagator: settings.propagator }),
       ...(settings.credmanager && { credmanager: settings.credmanager }),
       ...(settings.sources && { sources: settings.sources }),
     };
