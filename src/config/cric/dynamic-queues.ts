@@ -20,15 +20,6 @@ export function isUps(entry: JsonObject): boolean {
   return entry['capability'] === 'ucore' && entry['workflow'] === 'pull_ups';
 }
 
-/** States of CRIC in which Harvester submits nothing, whatever its queue file says. Source: its `worker_adjuster.py`. */
-const closed: readonly unknown[] = ['offline', 'standby', 'maintenance'];
-
-/** The status that closes the queue over its queue file; undefined where CRIC has it open. */
-export function closedBy({ status }: JsonObject): string | undefined {
-  const small = typeof status === 'string' ? status.toLowerCase() : undefined;
-  return closed.includes(small) ? small : undefined;
-}
-
 export function dynamicQueues(
   { entries }: QueueData,
   harvesterId: string,

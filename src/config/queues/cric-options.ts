@@ -1,4 +1,4 @@
-import { closedBy, isUps } from '../cric/dynamic-queues.ts';
+import { isUps } from '../cric/dynamic-queues.ts';
 import { cricLayer } from '../cric/layer.ts';
 import type { QueueData } from '../cric/queue-data.ts';
 import type { JsonObject } from '../../util/json.ts';
@@ -41,11 +41,7 @@ export function cricOptionsOf(
   const id = closesOthersOf === undefined ? {} : { harvesterId: closesOthersOf };
   const layer = cricLayer(said, { name, values, file: data.file, ...id });
   const limits = dynamic ? Object.entries(layer.values).filter(([key]) => limitName.test(key)) : [];
-  const status = closedBy(said);
-  const above = {
-    ...(dynamic && isUps(said) && { runMode: 'slave', mapType: 'NoJob' }),
-    ...(status !== undefined && { queueStatus: status }),
-  };
+  const above = dynamic && isUps(said) ? { runMode: 'slave', mapType: 'NoJob' } : {};
   const options = { from, entry, below: layer.values, limits: Object.fromEntries(limits), above };
   const at = toPointer([entry]);
   const problems = layer.problems.map((problem) => ({
