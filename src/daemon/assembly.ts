@@ -1,6 +1,7 @@
 import type { ObservationWriter } from '../agents/observation/observation-writer.ts';
 import type { QueueRuntime } from '../agents/queue-runtime.ts';
 import type { QueueConfig, QueueFileResult } from '../config/queues/queues.ts';
+import type { Desk } from '../plugins/contracts/index.ts';
 import type { ConfigPlace } from '../store/config-places.ts';
 import type { QueueStore } from '../store/queues.ts';
 import { messageOf, toReason } from '../worker/errors.ts';
@@ -282,6 +283,14 @@ export class Assembly {
   /** Names of the queues that may get new workers. */
   get queues(): readonly string[] {
     return [...this.#current.keys()];
+  }
+
+  /** Those among them whose own source has this kind. */
+  queuesOf(kind: string): ReturnType<Desk['ownQueues']> {
+    return [...this.#current.values()].flatMap(({ runtime: { config } }) => {
+      const { name, demand, options } = config;
+      return demand === kind ? [{ name, mapType: options.mapType, runMode: options.runMode }] : [];
+    });
   }
 
   /** Why a queue gets no more workers, as it was reported last; undefined where there is no such queue. */

@@ -42,7 +42,7 @@ import { ServiceFile } from './services/service-file.ts';
 import { ServiceSet } from './services/service-set.ts';
 import { SourceService } from './services/source-service.ts';
 import { prepareStateDir, type StateDir } from './state-dir.ts';
-import { readVersion } from './version.ts';
+import { readVersion } from '../util/version.ts';
 import { wakeLoops } from './wake-loops.ts';
 import { Wiring } from './wiring.ts';
 
@@ -333,6 +333,7 @@ export class Daemon {
       new SourceDesk(kind, {
         ...context,
         queues: () => assembly.queues,
+        queuesOf: (source) => assembly.queuesOf(source),
         reasonsOf: (queue) => assembly.reasonsOf(queue),
         wakeSubmitter: (queue) => {
           this.#loops.wake('submit', queue);
