@@ -81,6 +81,11 @@ export const configurationErrors = {
     meaning: 'A file of the cacher in the state directory cannot be read, or is not as thresher wrote it.',
     remedy: 'Fetch it again with `thresher cacher refresh`.',
   },
+  'cache-form': {
+    meaning:
+      'A file that the cacher fetched is not of the form that its key promises: no JSON, half a file, or one without any queue. The last good one counts.',
+    remedy: 'Open the URL by hand, and name the right one.',
+  },
   'cric-template': {
     meaning: 'CRIC gives this instance a queue, and no template for it is there.',
     remedy:

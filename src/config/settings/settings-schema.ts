@@ -85,7 +85,7 @@ export const Settings = Type.Object(
         autoBlacklist: Type.Boolean({
           default: true,
           description:
-            'Submit nothing to a queue that CRIC gives to another instance, unless the queue file sets its `queueStatus`. A status in CRIC of `offline`, `standby` or `maintenance` counts anyway.',
+            "Submit nothing to a queue that CRIC gives to another instance. Harvester's default is false. A status in CRIC of `offline`, `standby` or `maintenance` counts anyway.",
         }),
         resolverModule: Type.Optional(
           Type.String({ minLength: 1, description: "Module of Harvester's class; `resolverClass` names it." }),

@@ -154,9 +154,8 @@ function settingValue(
   const items: [string, string, unknown][] = Array.isArray(fitting)
     ? fitting.map((item: unknown, index) => [`/${index}`, `${key}[${index}]`, item])
     : [['', key, fitting]];
-  const isLogin = loginSettings.has(`${section}.${key}`);
-  // An item of the cacher is judged by itself: most of Harvester's are files that thresher has no use for.
-  const isJudgedLater = isLogin || pointer === '/cacher/data';
+  // Items of the cacher and keys of the login are judged by themselves: a queue without PanDA needs none of them.
+  const isJudgedLater = pointer === '/cacher/data' || loginSettings.has(`${section}.${key}`);
   const placeholders = isJudgedLater
     ? []
     : items.filter(([, , item]) => typeof item === 'string' && item.includes('FIXME'));
