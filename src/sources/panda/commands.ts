@@ -1,6 +1,7 @@
 import type { PandaCommand, TakenCommand } from '../../clients/panda/api.ts';
 import { readPandaTime } from '../../clients/panda/times.ts';
 import type { WorkerNews } from '../../plugins/contracts/index.ts';
+import { submissionHostOf } from './reports.ts';
 import { siteOf } from './sites.ts';
 
 /** Which workers a command of the server means; an absent list means all. */
@@ -46,7 +47,7 @@ export function isMeant({ worker, queue }: WorkerNews, filter: KillFilter, host:
     (statuses?.includes(worker.status === 'pending' ? 'submitted' : worker.status) ?? true) &&
     (sites?.includes(worker.computingSite ?? siteOf(queue)) ?? true) &&
     (computingElements?.includes(worker.computingElement ?? '') ?? true) &&
-    (submissionHosts?.includes(host) ?? true)
+    (submissionHosts?.includes(submissionHostOf(worker, host)) ?? true)
   );
 }
 

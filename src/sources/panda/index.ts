@@ -13,7 +13,7 @@ import { ActiveJobs } from './jobs.ts';
 import { Life } from './life.ts';
 import { PandaLink } from './link.ts';
 import { LinkMemory } from './memory.ts';
-import { PandaOptions, PandaQueueOptions } from './options.ts';
+import { linkOptions, PandaOptions, PandaQueueOptions } from './options.ts';
 import { OrderBook } from './order-book.ts';
 import { Reporter } from './reporter.ts';
 import { ServerHealth } from './server-health.ts';
@@ -31,6 +31,7 @@ export const PandaSource = defineSource({
     'Asks for the workers that the PanDA server of the settings (`pandacon`) orders, for queues with `runMode: slave`; or for as many as their sites have activated jobs, for queues with `runMode: self` and `mapType: NoJob`. The server hears of each of them. The source of such queues where the settings name a server with a login.',
   config: PandaOptions,
   queueConfig: PandaQueueOptions,
+  needsServer: true,
   takes: (queue, server) => server !== undefined && isServed(queue),
   stands: (queue) => {
     if (isServed(queue)) return [];
@@ -47,7 +48,8 @@ export const PandaSource = defineSource({
 });
 
 /** Wires the parts of a link. */
-export function makeLink(options: PandaOptions, host: SourceHost, server: PandaServer): PandaLink {
+export function makeLink(written: PandaOptions, host: SourceHost, server: PandaServer): PandaLink {
+  const options = linkOptions(written, server.link);
   const { clock, files, log, stateDir, harvesterId } = host;
   const { url } = server;
   const login = new PandaLogin(server.login, server.caFile, { files, clock });
@@ -61,10 +63,16 @@ export function makeLink(options: PandaOptions, host: SourceHost, server: PandaS
   const orders = new OrderBook(common);
   const interval = options.statisticsInterval * 1000;
   const statistician = new Statistician({ ...common, serverAhead, interval });
+  const life = new Life({
+    ...common,
+    version: readVersion(),
+    heartbeatInterval: options.heartbeatInterval * 1000,
+  });
   const reporter = new Reporter({
     api,
     clock,
     log,
+    probe: (signal) => life.beat(signal),
     batch: options.reportBatch,
     repeatAfter: options.repeatInterval * 1000,
     host: hostname(),
@@ -76,7 +84,11 @@ export function makeLink(options: PandaOptions, host: SourceHost, server: PandaS
     ...common,
     orders,
     statistician,
-    reportAgain: (workers, signal) => reporter.report(workers, signal),
+    reportAgain: (workers, signal) =>
+      reporter.report(
+        workers.map((news) => ({ ...news, what: 'changed' })),
+        signal,
+      ),
     host: hostname(),
     atOnce: options.commandsAtOnce,
   });
@@ -86,11 +98,7 @@ export function makeLink(options: PandaOptions, host: SourceHost, server: PandaS
     statistician,
     reporter,
     commands,
-    life: new Life({
-      ...common,
-      version: readVersion(),
-      heartbeatInterval: options.heartbeatInterval * 1000,
-    }),
+    life,
     jobs: new ActiveJobs({ ...common, interval: options.jobsInterval * 1000 }),
     status: new StatusFile(directory, { clock, log }),
     serverAhead,

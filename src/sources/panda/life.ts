@@ -1,4 +1,5 @@
 import type { PandaApi, TakenCommand } from '../../clients/panda/api.ts';
+import type { PandaOutcome } from '../../clients/panda/outcome.ts';
 import type { Desk } from '../../plugins/contracts/index.ts';
 import type { Clock } from '../../util/clock.ts';
 import { announcedCommands } from './commands.ts';
@@ -62,16 +63,27 @@ export class Life {
     if (!this.#idsKept) await this.#keepIds(queues, desk, signal);
   }
 
+  /** A heartbeat beside those that are due: the server takes it unless it takes nothing. */
+  async beat(signal: AbortSignal): Promise<PandaOutcome<null>> {
+    const outcome = await this.#send(undefined, signal);
+    this.#parts.health.note('heartbeat', outcome);
+    return outcome;
+  }
+
   /** @returns whether the server took it */
   async #heartbeat(commands: readonly TakenCommand[], signal: AbortSignal): Promise<boolean> {
-    const { api, version, health } = this.#parts;
-    const data = { startTime: this.#startedAt, version, commit: `thresher ${version}`, commands };
-    const first = await api.heartbeat(data, signal);
+    const first = await this.#send(commands, signal);
     // The first one of an instance is stored without its data, and answered as a failure.
     const isFirst = first.kind === 'failed' && first.code === 'panda-database';
-    const outcome = isFirst ? await api.heartbeat(data, signal) : first;
-    health.note('heartbeat', outcome);
+    const outcome = isFirst ? await this.#send(commands, signal) : first;
+    this.#parts.health.note('heartbeat', outcome);
     return outcome.kind === 'ok';
+  }
+
+  #send(commands: readonly TakenCommand[] | undefined, signal: AbortSignal): Promise<PandaOutcome<null>> {
+    const { api, version } = this.#parts;
+    const data = { startTime: this.#startedAt, version, commit: `thresher ${version}` };
+    return api.heartbeat(commands === undefined ? data : { ...data, commands }, signal);
   }
 
   async #typesOfServer(queues: readonly OwnQueue[], desk: Desk, signal: AbortSignal): Promise<void> {

@@ -6,7 +6,7 @@ import { type ActiveJobs, workersForJobs } from './jobs.ts';
 import type { Life } from './life.ts';
 import { Living } from './living.ts';
 import type { LinkMemory } from './memory.ts';
-import type { PandaOptions, PandaQueueOptions } from './options.ts';
+import type { LinkOptions, PandaQueueOptions } from './options.ts';
 import type { OrderBook } from './order-book.ts';
 import type { Reporter } from './reporter.ts';
 import type { ServerHealth } from './server-health.ts';
@@ -26,7 +26,7 @@ export interface LinkParts {
   readonly health: ServerHealth;
   readonly status: StatusFile;
   readonly serverAhead: () => number | undefined;
-  readonly options: PandaOptions;
+  readonly options: LinkOptions;
   readonly clock: Clock;
   readonly log: Log;
   readonly harvesterId: string;

@@ -17,8 +17,8 @@ export class Living {
     else this.#workers.set(workerId, news);
   }
 
-  get all(): Iterable<WorkerNews> {
-    return this.#workers.values();
+  get all(): ReadonlyMap<number, WorkerNews> {
+    return this.#workers;
   }
 
   get size(): number {
