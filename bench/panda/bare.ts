@@ -47,15 +47,21 @@ function batches(status: string, more: (index: number) => object): Promise<Buffe
       const some = Array.from({ length: Math.min(batch, workers - nth * batch) }, (_, at) => {
         const index = nth * batch + at;
         return {
-          ...{ workerID: index + 1, status, queueName: queue, computingSite: queue, nCore: 1, nJobs: 0 },
-          ...{
-            batchID: `fake-${index}`,
-            jobType: 'managed',
-            resourceType: 'SCORE',
-            nativeStatus: 'Submitted',
-          },
-          ...{ harvesterHost: 'host.example.org', submissionHost: 'host.example.org', minRamCount: 0 },
-          ...{ submitTime: pandaDatetime(now), ...more(index) },
+          workerID: index + 1,
+          status,
+          queueName: queue,
+          computingSite: queue,
+          harvesterHost: 'host.example.org',
+          submissionHost: 'host.example.org',
+          batchID: `fake-${index}`,
+          jobType: 'managed',
+          resourceType: 'SCORE',
+          nativeStatus: 'Submitted',
+          nCore: 1,
+          nJobs: 0,
+          minRamCount: 0,
+          submitTime: pandaDatetime(now),
+          ...more(index),
         };
       });
       return zipped({ workers: some });

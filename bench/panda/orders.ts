@@ -31,7 +31,11 @@ const panda = new PandaEnvironment();
 const names = Array.from({ length: orders }, (_, index) => `${id}-Q${index}`);
 const local = { module: 'thresher/local' };
 const queue = {
-  ...{ queueStatus: 'online', mapType: 'NoJob', runMode: 'slave', maxWorkers: 100, nQueueLimitWorker: 100 },
+  queueStatus: 'online',
+  mapType: 'NoJob',
+  runMode: 'slave',
+  maxWorkers: 100,
+  nQueueLimitWorker: 100,
   submitter: { ...local, name: 'LocalSubmitter', templateFile: 'pilot.yaml' },
   monitor: { ...local, name: 'LocalMonitor', pollInterval: 5 },
   sweeper: { ...local, name: 'LocalSweeper' },
