@@ -42,6 +42,11 @@ export class PandaEnvironment {
     };
   }
 
+  /** Any other of the variables of `scripts/test-env panda env`, without `PANDA_`. */
+  variable(name: string): string {
+    return this.#variables()[`PANDA_${name}`] ?? '';
+  }
+
   /** All that the real pilot needs, by the names of its environment. */
   pilot(): Readonly<Record<string, string>> {
     return this.#variables('pilot');
