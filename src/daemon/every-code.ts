@@ -15,6 +15,7 @@ import { workerErrors } from '../codes/workers.ts';
 import { htcondorMistakes, htcondorWorkerErrors } from '../plugins/htcondor/codes.ts';
 import { kubernetesWorkerErrors } from '../plugins/kubernetes/codes.ts';
 import { localWorkerErrors } from '../plugins/local/codes.ts';
+import { pandaReasons } from '../sources/panda/codes.ts';
 import type { Reason } from '../worker/reason.ts';
 
 /** The tables of all folders in one. A test holds every code in the sources against it. */
@@ -31,6 +32,7 @@ export const everyCode = {
   ...kubernetesWorkerErrors,
   ...kubernetesErrors,
   ...pandaErrors,
+  ...pandaReasons,
   ...htcondorErrors,
   ...htcondorWorkerErrors,
   ...htcondorMistakes,

@@ -68,7 +68,14 @@ export type {
   WorkerError,
   WorkerToStart,
 } from '../../worker/worker.ts';
-export type { KnownWorker, OriginFilter, OriginKey, WorkerNews } from '../../worker/news.ts';
+export type {
+  Census,
+  KnownWorker,
+  OriginCount,
+  OriginFilter,
+  OriginKey,
+  WorkerNews,
+} from '../../worker/news.ts';
 export type { OperatorRequest, WithdrawnRequest } from '../../worker/operator-request.ts';
 export { type Payload, type PayloadFile, type PayloadPart, payloadParts } from '../../worker/payload.ts';
 export {

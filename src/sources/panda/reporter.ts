@@ -74,8 +74,7 @@ export class Reporter {
         this.#wasRefused(row, failure);
       },
       unknown: (rows) => {
-        for (const row of rows)
-          if (!row.isFinal) this.#doubtful.set(row.report.workerID, parts.clock.now());
+        for (const row of rows) if (!row.isFinal) this.#doubtful.set(row.report.workerID, parts.clock.now());
       },
     });
   }
