@@ -107,6 +107,11 @@ export const subcommands: readonly Subcommand[] = [
     load: async () => (await import('./credentials.ts')).addCredentials,
   },
   {
+    name: 'panda',
+    summary: 'show the link to the PanDA server: login, orders, commands, reports that wait, failures',
+    load: async () => (await import('./panda.ts')).addPanda,
+  },
+  {
     name: 'check-config',
     takes: '[queue...]',
     summary: 'show every mistake in the settings and the queue file; start and change nothing',

@@ -50,6 +50,11 @@ export function isNote({ code }: Reason): boolean {
   return explanationOf(code)?.note === true;
 }
 
+/** How to get rid of it; undefined for a code of a third party. */
+export function remedyOf(code: string): string | undefined {
+  return explanationOf(code)?.remedy;
+}
+
 function explanationOf(code: string): Explanation | undefined {
   const known: Readonly<Record<string, Explanation>> = everyCode;
   return Object.hasOwn(known, code) ? known[code] : undefined;

@@ -31,6 +31,7 @@ export const PandaSource = defineSource({
     'Asks for the workers that the PanDA server of the settings (`pandacon`) orders, for queues with `runMode: slave`; or for as many as their sites have activated jobs, for queues with `runMode: self` and `mapType: NoJob`. The server hears of each of them. The source of such queues where the settings name a server with a login.',
   config: PandaOptions,
   queueConfig: PandaQueueOptions,
+  needsServer: true,
   takes: (queue, server) => server !== undefined && isServed(queue),
   stands: (queue) => {
     if (isServed(queue)) return [];
