@@ -1,10 +1,10 @@
 import type { PandaFailure } from '../../clients/panda/outcome.ts';
-import type { Log, WorkerNews } from '../../plugins/contracts/index.ts';
+import type { Log, LogUrls, WorkerNews } from '../../plugins/contracts/index.ts';
 import type { Clock } from '../../util/clock.ts';
 import { ThresherError } from '../../worker/errors.ts';
 import { isFinal } from '../../worker/status.ts';
 import { ReportSender, type Row, type SenderParts } from './report-sender.ts';
-import { isReported, type LogUrls, reportOf } from './reports.ts';
+import { isReported, reportOf } from './reports.ts';
 
 export interface ReporterParts extends SenderParts {
   readonly clock: Clock;
