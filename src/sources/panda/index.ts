@@ -3,17 +3,22 @@ import { join } from 'node:path';
 import { PandaApi } from '../../clients/panda/api.ts';
 import { PandaClient } from '../../clients/panda/client.ts';
 import { PandaLogin } from '../../clients/panda/login.ts';
+import type { PandaOutcome } from '../../clients/panda/outcome.ts';
 import type { SourceHost, SourceQueue } from '../../plugins/contracts/index.ts';
 import type { PandaServer } from '../../plugins/contracts/panda-server.ts';
 import { builtInSources, defineSource } from '../../plugins/contracts/source.ts';
+import type { Clock } from '../../util/clock.ts';
 import { readVersion } from '../../util/version.ts';
 import { ThresherError } from '../../worker/errors.ts';
+import type { BesideTask } from './beside.ts';
 import { CommandRunner } from './command-runner.ts';
+import { Dialogs } from './dialogs.ts';
 import { ActiveJobs } from './jobs.ts';
 import { Life } from './life.ts';
 import { PandaLink } from './link.ts';
 import { LinkMemory } from './memory.ts';
-import { linkOptions, PandaOptions, PandaQueueOptions } from './options.ts';
+import { lookAtProcess, ServiceMetrics } from './metrics.ts';
+import { type LinkOptions, linkOptions, PandaOptions, PandaQueueOptions } from './options.ts';
 import { OrderBook } from './order-book.ts';
 import { Reporter } from './reporter.ts';
 import { ServerHealth } from './server-health.ts';
@@ -76,6 +81,7 @@ export function makeLink(written: PandaOptions, host: SourceHost, server: PandaS
     batch: options.reportBatch,
     repeatAfter: options.repeatInterval * 1000,
     host: hostname(),
+    logUrls: host.logUrls,
     note: (outcome) => {
       health.note('reports', outcome);
     },
@@ -84,11 +90,7 @@ export function makeLink(written: PandaOptions, host: SourceHost, server: PandaS
     ...common,
     orders,
     statistician,
-    reportAgain: (workers, signal) =>
-      reporter.report(
-        workers.map((news) => ({ ...news, what: 'changed' })),
-        signal,
-      ),
+    reportAgain: (workers, signal) => reporter.again(workers, signal),
     host: hostname(),
     atOnce: options.commandsAtOnce,
   });
@@ -98,6 +100,7 @@ export function makeLink(written: PandaOptions, host: SourceHost, server: PandaS
     statistician,
     reporter,
     commands,
+    beside: besideTasks({ api, clock, health, options, host }),
     life,
     jobs: new ActiveJobs({ ...common, interval: options.jobsInterval * 1000 }),
     status: new StatusFile(directory, { clock, log }),
@@ -106,4 +109,31 @@ export function makeLink(written: PandaOptions, host: SourceHost, server: PandaS
     harvesterId,
     url,
   });
+}
+
+interface BesideParts {
+  readonly api: PandaApi;
+  readonly clock: Clock;
+  readonly health: ServerHealth;
+  readonly options: LinkOptions;
+  readonly host: SourceHost;
+}
+
+/** Harvester's pace of messages for the server's operators and of metrics, ms. */
+const paces = { dialogs: 60_000, metrics: 300_000 };
+
+function besideTasks({ api, clock, health, options, host }: BesideParts): readonly BesideTask[] {
+  const { takeWarnings: take, credentials, stateDir } = host;
+  const noteAs = (call: 'dialogs' | 'metrics') => (outcome: PandaOutcome<unknown>) => {
+    health.note(call, outcome);
+  };
+  const { dialogsAtOnce: most, dialogLevel: level } = options;
+  const dialogs = new Dialogs({ api, clock, take, most, level, note: noteAs('dialogs') });
+  const look = () => lookAtProcess(stateDir);
+  const note = noteAs('metrics');
+  const metrics = new ServiceMetrics({ api, clock, host: hostname(), look, credentials, note });
+  return [
+    { name: 'dialogs', interval: paces.dialogs, turn: (signal) => dialogs.turn(signal) },
+    { name: 'metrics', interval: paces.metrics, turn: (signal) => metrics.turn(signal) },
+  ];
 }
