@@ -11,18 +11,13 @@ import type { Clock } from '../../util/clock.ts';
 import { readVersion } from '../../util/version.ts';
 import { ThresherError } from '../../worker/errors.ts';
 import type { BesideTask } from './beside.ts';
-import { CommandRunner } from './command-runner.ts';
 import { Dialogs } from './dialogs.ts';
-import { ActiveJobs } from './jobs.ts';
-import { Life } from './life.ts';
-import { PandaLink } from './link.ts';
+import type { PandaLink } from './link.ts';
+import { makeLink } from './make-link.ts';
 import { LinkMemory } from './memory.ts';
 import { lookAtProcess, ServiceMetrics } from './metrics.ts';
 import { type LinkOptions, linkOptions, PandaOptions, PandaQueueOptions } from './options.ts';
-import { OrderBook } from './order-book.ts';
-import { Reporter } from './reporter.ts';
-import { ServerHealth } from './server-health.ts';
-import { Statistician } from './statistician.ts';
+import type { ServerHealth } from './server-health.ts';
 import { StatusFile } from './status-file.ts';
 
 const isServed = ({ runMode, mapType }: Pick<SourceQueue, 'mapType' | 'runMode'>) =>
@@ -48,64 +43,30 @@ export const PandaSource = defineSource({
     const { pandaServer } = host;
     if (pandaServer === undefined)
       throw new ThresherError('source-not-made', 'the settings name no PanDA server with a login (pandacon)');
-    return makeLink(options, host, pandaServer);
+    return linkTo(pandaServer, options, host);
   },
 });
 
-/** Wires the parts of a link. */
-export function makeLink(written: PandaOptions, host: SourceHost, server: PandaServer): PandaLink {
-  const options = linkOptions(written, server.link);
+function linkTo(server: PandaServer, written: PandaOptions, host: SourceHost): PandaLink {
   const { clock, files, log, stateDir, harvesterId } = host;
-  const { url } = server;
+  const { url, timeout } = server;
   const login = new PandaLogin(server.login, server.caFile, { files, clock });
-  const client = new PandaClient({ url, login, clock, timeout: server.timeout });
+  const client = new PandaClient({ url, login, clock, timeout });
   const api = new PandaApi(client, harvesterId);
   const directory = join(stateDir, 'panda');
-  const memory = new LinkMemory(directory);
-  const health = new ServerHealth({ clock, log });
-  const common = { api, memory, clock, log, health };
-  const serverAhead = () => client.serverAhead;
-  const orders = new OrderBook(common);
-  const interval = options.statisticsInterval * 1000;
-  const statistician = new Statistician({ ...common, serverAhead, interval });
-  const life = new Life({
-    ...common,
-    version: readVersion(),
-    heartbeatInterval: options.heartbeatInterval * 1000,
-  });
-  const reporter = new Reporter({
+  const options = linkOptions(written, server.link);
+  return makeLink({
     api,
+    serverAhead: () => client.serverAhead,
+    memory: new LinkMemory(directory),
+    status: new StatusFile(directory, { clock, log }),
+    options,
+    version: readVersion(),
+    host: hostname(),
     clock,
     log,
-    probe: (signal) => life.beat(signal),
-    batch: options.reportBatch,
-    repeatAfter: options.repeatInterval * 1000,
-    host: hostname(),
     logUrls: host.logUrls,
-    note: (outcome) => {
-      health.note('reports', outcome);
-    },
-  });
-  const commands = new CommandRunner({
-    ...common,
-    orders,
-    statistician,
-    reportAgain: (workers, signal) => reporter.again(workers, signal),
-    host: hostname(),
-    atOnce: options.commandsAtOnce,
-  });
-  return new PandaLink({
-    ...common,
-    orders,
-    statistician,
-    reporter,
-    commands,
-    beside: besideTasks({ api, clock, health, options, host }),
-    life,
-    jobs: new ActiveJobs({ ...common, interval: options.jobsInterval * 1000 }),
-    status: new StatusFile(directory, { clock, log }),
-    serverAhead,
-    options,
+    beside: (health) => besideTasks({ api, clock, health, options, host }),
     harvesterId,
     url,
   });
