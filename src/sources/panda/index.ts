@@ -3,26 +3,16 @@ import { join } from 'node:path';
 import { PandaApi } from '../../clients/panda/api.ts';
 import { PandaClient } from '../../clients/panda/client.ts';
 import { PandaLogin } from '../../clients/panda/login.ts';
-import type { PandaOutcome } from '../../clients/panda/outcome.ts';
 import type { SourceHost, SourceQueue } from '../../plugins/contracts/index.ts';
 import type { PandaServer } from '../../plugins/contracts/panda-server.ts';
 import { builtInSources, defineSource } from '../../plugins/contracts/source.ts';
-import type { Clock } from '../../util/clock.ts';
 import { readVersion } from '../../util/version.ts';
 import { ThresherError } from '../../worker/errors.ts';
-import type { BesideTask } from './beside.ts';
-import { CommandRunner } from './command-runner.ts';
-import { Dialogs } from './dialogs.ts';
-import { ActiveJobs } from './jobs.ts';
-import { Life } from './life.ts';
-import { PandaLink } from './link.ts';
+import type { PandaLink } from './link.ts';
+import { makeLink } from './make-link.ts';
 import { LinkMemory } from './memory.ts';
-import { lookAtProcess, ServiceMetrics } from './metrics.ts';
-import { type LinkOptions, linkOptions, PandaOptions, PandaQueueOptions } from './options.ts';
-import { OrderBook } from './order-book.ts';
-import { Reporter } from './reporter.ts';
-import { ServerHealth } from './server-health.ts';
-import { Statistician } from './statistician.ts';
+import { messages } from './messages.ts';
+import { linkOptions, PandaOptions, PandaQueueOptions } from './options.ts';
 import { StatusFile } from './status-file.ts';
 
 const isServed = ({ runMode, mapType }: Pick<SourceQueue, 'mapType' | 'runMode'>) =>
@@ -48,92 +38,31 @@ export const PandaSource = defineSource({
     const { pandaServer } = host;
     if (pandaServer === undefined)
       throw new ThresherError('source-not-made', 'the settings name no PanDA server with a login (pandacon)');
-    return makeLink(options, host, pandaServer);
+    return linkTo(pandaServer, options, host);
   },
 });
 
-/** Wires the parts of a link. */
-export function makeLink(written: PandaOptions, host: SourceHost, server: PandaServer): PandaLink {
-  const options = linkOptions(written, server.link);
+function linkTo(server: PandaServer, options: PandaOptions, host: SourceHost): PandaLink {
   const { clock, files, log, stateDir, harvesterId } = host;
-  const { url } = server;
+  const { url, timeout } = server;
   const login = new PandaLogin(server.login, server.caFile, { files, clock });
-  const client = new PandaClient({ url, login, clock, timeout: server.timeout });
-  const api = new PandaApi(client, harvesterId);
+  const client = new PandaClient({ url, login, clock, timeout });
   const directory = join(stateDir, 'panda');
-  const memory = new LinkMemory(directory);
-  const health = new ServerHealth({ clock, log });
-  const common = { api, memory, clock, log, health };
-  const serverAhead = () => client.serverAhead;
-  const orders = new OrderBook(common);
-  const interval = options.statisticsInterval * 1000;
-  const statistician = new Statistician({ ...common, serverAhead, interval });
-  const life = new Life({
-    ...common,
-    version: readVersion(),
-    heartbeatInterval: options.heartbeatInterval * 1000,
-  });
-  const reporter = new Reporter({
+  const api = new PandaApi(client, harvesterId);
+  const settings = linkOptions(options, server.link);
+  return makeLink({
     api,
+    serverAhead: () => client.serverAhead,
+    memory: new LinkMemory(directory),
+    status: new StatusFile(directory, { clock, log }),
+    options: settings,
+    logUrls: host.logUrls,
+    beside: (note) => messages({ api, note, settings, machine: hostname(), host }),
+    version: readVersion(),
+    host: hostname(),
     clock,
     log,
-    probe: (signal) => life.beat(signal),
-    batch: options.reportBatch,
-    repeatAfter: options.repeatInterval * 1000,
-    host: hostname(),
-    logUrls: host.logUrls,
-    note: (outcome) => {
-      health.note('reports', outcome);
-    },
-  });
-  const commands = new CommandRunner({
-    ...common,
-    orders,
-    statistician,
-    reportAgain: (workers, signal) => reporter.again(workers, signal),
-    host: hostname(),
-    atOnce: options.commandsAtOnce,
-  });
-  return new PandaLink({
-    ...common,
-    orders,
-    statistician,
-    reporter,
-    commands,
-    beside: besideTasks({ api, clock, health, options, host }),
-    life,
-    jobs: new ActiveJobs({ ...common, interval: options.jobsInterval * 1000 }),
-    status: new StatusFile(directory, { clock, log }),
-    serverAhead,
-    options,
     harvesterId,
     url,
   });
-}
-
-interface BesideParts {
-  readonly api: PandaApi;
-  readonly clock: Clock;
-  readonly health: ServerHealth;
-  readonly options: LinkOptions;
-  readonly host: SourceHost;
-}
-
-/** Harvester's pace of messages for the server's operators and of metrics, ms. */
-const paces = { dialogs: 60_000, metrics: 300_000 };
-
-function besideTasks({ api, clock, health, options, host }: BesideParts): readonly BesideTask[] {
-  const { takeWarnings: take, credentials, stateDir } = host;
-  const noteAs = (call: 'dialogs' | 'metrics') => (outcome: PandaOutcome<unknown>) => {
-    health.note(call, outcome);
-  };
-  const { dialogsAtOnce: most, dialogLevel: level } = options;
-  const dialogs = new Dialogs({ api, clock, take, most, level, note: noteAs('dialogs') });
-  const look = () => lookAtProcess(stateDir);
-  const note = noteAs('metrics');
-  const metrics = new ServiceMetrics({ api, clock, host: hostname(), look, credentials, note });
-  return [
-    { name: 'dialogs', interval: paces.dialogs, turn: (signal) => dialogs.turn(signal) },
-    { name: 'metrics', interval: paces.metrics, turn: (signal) => metrics.turn(signal) },
-  ];
 }
