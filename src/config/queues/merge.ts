@@ -58,7 +58,12 @@ export function mergeQueues(located: Located, more?: MoreFiles): MergeResult {
   const remote =
     cached === undefined
       ? undefined
-      : readEntries(cached, { file: cached.file, url: cached.url, label: remoteLabel, lineOf: cached.lineOf });
+      : readEntries(cached, {
+          file: cached.file,
+          url: cached.url,
+          label: remoteLabel,
+          lineOf: cached.lineOf,
+        });
   const files = [local, ...(remote === undefined ? [] : [remote])];
   const problems = files.flatMap((file) => file.problems);
   const problem = (from: LayerFile, pointer: string, code: Problem['code'], message: string) => {
@@ -101,7 +106,12 @@ export function mergeQueues(located: Located, more?: MoreFiles): MergeResult {
         const isThere = files.some(({ entries }) => entries.has(wanted));
         const where = remote === undefined ? 'in this file' : 'in the queue files';
         const what = isThere ? 'no template there: give it "isTemplateQueue": true' : `not ${where}`;
-        problem(from, pointer, 'unknown-template-queue', `templateQueueName is "${wanted}", which is ${what}`);
+        problem(
+          from,
+          pointer,
+          'unknown-template-queue',
+          `templateQueueName is "${wanted}", which is ${what}`,
+        );
       } else return [wanted];
       return [];
     });
@@ -115,7 +125,9 @@ export function mergeQueues(located: Located, more?: MoreFiles): MergeResult {
         continue;
       }
       const isLocal = own.at(-1)?.from === local.from;
-      const namesOne = own.some(({ values, from }) => from === local.from && isText(values.templateQueueName));
+      const namesOne = own.some(
+        ({ values, from }) => from === local.from && isText(values.templateQueueName),
+      );
       if (isGood && !namesOne) asked.push(ofDynamic.template ?? '');
       // The local entry stays the last: it is the queue's own.
       const entry = { name, values: {}, from: cricFile(queueData) };

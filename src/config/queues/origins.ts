@@ -43,7 +43,8 @@ export async function readOrigins(
   const { queueData, problems: ofData, lacksQueueData } = await cache.queueData(names);
   const merged = mergeQueues(located, { ...use, remote, queueData });
   const [first] = ofData;
-  const lacking = lacksQueueData && first !== undefined ? { ...first, severity: 'error' as const } : undefined;
+  const lacking =
+    lacksQueueData && first !== undefined ? { ...first, severity: 'error' as const } : undefined;
   return {
     located,
     merged,

@@ -88,9 +88,7 @@ export async function readQueueFile(
   for (const template of merged.templates) if (!known.has(template)) names.delete(template);
   const wanted = (name: string) => isListed(name, options.queueList);
   const found =
-    located.value === undefined
-      ? located.problems
-      : [...located.problems, ...ofCache, ...merged.problems];
+    located.value === undefined ? located.problems : [...located.problems, ...ofCache, ...merged.problems];
   const ofFile = found.map((problem) => withQueue(problem, names));
   const judge = (name: string): Promise<QueueVerdict> | QueueVerdict => {
     const before = ofFile.filter(({ queue }) => queue === name);
