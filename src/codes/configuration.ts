@@ -22,6 +22,16 @@ export const configurationErrors = {
     meaning: "A value is still the `FIXME` of Harvester's template.",
     remedy: 'Write the value of your site.',
   },
+  'panda-server-off': {
+    meaning:
+      'The settings name a PanDA server or a login for one, and something is missing: thresher runs without the link to it. Queues that the server would serve get no workers.',
+    remedy: 'Write the key of `pandacon` that the message names. docs/panda.md shows a whole section.',
+  },
+  'panda-not-verified': {
+    meaning:
+      "`ca_cert` asks for no check of the PanDA server's certificate, as Harvester grants it. thresher checks it all the same, with the authorities of the system.",
+    remedy: 'Name in `ca_cert` the file of the authority (PEM) that signed the certificate of the server.',
+  },
   'quoted-value': {
     meaning: 'A value of panda_harvester.cfg has quotes, which are part of the value there.',
     remedy: 'Remove the quotes.',
@@ -70,6 +80,11 @@ export const configurationErrors = {
   'cache-damaged': {
     meaning: 'A file of the cacher in the state directory cannot be read, or is not as thresher wrote it.',
     remedy: 'Fetch it again with `thresher cacher refresh`.',
+  },
+  'cache-form': {
+    meaning:
+      'A file that the cacher fetched is not of the form that its key promises: no JSON, half a file, or one without any queue. The last good one counts.',
+    remedy: 'Open the URL by hand, and name the right one.',
   },
   'cric-template': {
     meaning: 'CRIC gives this instance a queue, and no template for it is there.',

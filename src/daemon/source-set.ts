@@ -2,7 +2,14 @@ import type { QueueSource } from '../agents/queue-runtime.ts';
 import { findSource, type SourceModules } from '../config/queues/named-source.ts';
 import type { PluginCatalogue, QueueConfig } from '../config/queues/queues.ts';
 import type { ConfiguredSource, SourcesOfSettings } from '../config/queues/sources.ts';
-import type { Host, OperatorRequests, Source, SourceDefinition, Wanted } from '../plugins/contracts/index.ts';
+import type {
+  Host,
+  OperatorRequests,
+  PandaServer,
+  Source,
+  SourceDefinition,
+  Wanted,
+} from '../plugins/contracts/index.ts';
 import { builtInSources, defineSource, noOptions } from '../plugins/contracts/source.ts';
 import { check } from '../util/schema.ts';
 import { ThresherError, toReason } from '../worker/errors.ts';
@@ -24,6 +31,8 @@ export interface SettingsSources {
   readonly modules: SourceModules;
   /** Why some of them do not run, by name. */
   readonly refused: SourcesOfSettings['refused'];
+  /** For thresher's own sources. */
+  readonly pandaServer?: PandaServer;
 }
 
 export interface SourceSetParts {
@@ -160,7 +169,11 @@ export class SourceSet {
   }
 
   #sourceOf(kind: string, { definition, config, configDir, wrong }: WantedSource): Made {
-    const key = JSON.stringify([definition.module, config, configDir, wrong]);
+    const { pandaServer } = this.#settings;
+    const isOurs = definition.module === builtInSources;
+    // Requests of operators hold secret files, and a server has a login: a third party's source gets neither.
+    const server = isOurs && definition.needsServer && pandaServer !== undefined ? { pandaServer } : {};
+    const key = JSON.stringify([definition.module, config, configDir, wrong, server]);
     const made = this.#made.get(kind);
     if (made?.key === key) return made;
     const { host, requests } = this.#parts;
@@ -173,8 +186,7 @@ export class SourceSet {
       return { kind, source: new IdleSource(problem), definition, key, problem };
     };
     if (wrong !== undefined) return idle(wrong);
-    // Requests of operators hold secret files: a third party's source gets none of them.
-    const own = definition.module === builtInSources ? { requests } : {};
+    const own = isOurs ? { requests, ...server } : {};
     try {
       return {
         kind,

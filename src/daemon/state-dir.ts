@@ -38,6 +38,8 @@ export interface StateDir {
   readonly services: string;
   /** Why requests of operators wait, for people. */
   readonly requests: string;
+  /** The states of fetched files, for people. */
+  readonly cacher: string;
 }
 
 export function stateDirAt(path: string): StateDir {
@@ -49,6 +51,7 @@ export function stateDirAt(path: string): StateDir {
     factory: join(path, 'factory'),
     services: join(path, 'services.json'),
     requests: join(path, 'requests.json'),
+    cacher: join(path, 'cacher.json'),
   };
 }
 

@@ -6,7 +6,7 @@ import type { Daemon } from '../daemon/daemon.ts';
 import { DaemonMetrics } from '../daemon/metrics/daemon-metrics.ts';
 import { openBesideDaemon } from '../daemon/reader.ts';
 import type { Service } from '../daemon/services/service.ts';
-import { readVersion } from '../daemon/version.ts';
+import { readVersion } from '../util/version.ts';
 import type { Log } from '../plugins/contracts/index.ts';
 import type { WorkerRecord } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';

@@ -16,8 +16,7 @@ export interface CricUse {
 }
 
 /** The options that Harvester takes from `params` of CRIC for a `DYNAMIC` queue. Source: its `queue_limit_attrs`. */
-const limitName =
-  /^(maxWorkers|maxNewWorkersPerCycle|nQueueLimit(Worker|Job)(Max|Min|Ratio|(Cores|Memory)(Ratio|Min)?)?)$/;
+const limitName = /^(maxWorkers|maxNewWorkersPerCycle|nQueueLimit(Worker|Job)(Max|Min|Ratio|(Cores|Memory)(Ratio|Min)?)?)$/;
 
 /** The file of CRIC's queues as the origin of options. */
 export function cricFile({ file, url, lines }: QueueData): LayerFile {
@@ -42,8 +41,7 @@ export function cricOptionsOf(
   const id = closesOthersOf === undefined ? {} : { harvesterId: closesOthersOf };
   const layer = cricLayer(said, { name, values, file: data.file, ...id });
   const limits = dynamic ? Object.entries(layer.values).filter(([key]) => limitName.test(key)) : [];
-  // Its status is an option of its own, `cricStatus`: a queue is closed by the stricter of the two.
-  const above = { ...(dynamic && isUps(said) && { runMode: 'slave', mapType: 'NoJob' }) };
+  const above = dynamic && isUps(said) ? { runMode: 'slave', mapType: 'NoJob' } : {};
   const options = { from, entry, below: layer.values, limits: Object.fromEntries(limits), above };
   const at = toPointer([entry]);
   const problems = layer.problems.map((problem) => ({

@@ -1,4 +1,10 @@
-import type { AnyDefinition, PayloadPart, SourceDefinition } from '../../plugins/contracts/index.ts';
+import type {
+  AnyDefinition,
+  PandaServer,
+  PayloadPart,
+  SourceDefinition,
+} from '../../plugins/contracts/index.ts';
+import { builtInSources } from '../../plugins/contracts/source.ts';
 import {
   type Bound,
   coresBound,
@@ -12,20 +18,32 @@ import type { Limits } from '../../limits/limits.ts';
 import { type ChosenDemand, type ChosenSource, coresOf, type PluginCatalogue } from './queue-config.ts';
 import type { QueueOptions, WorkerOptions } from './queue-schema.ts';
 
-/** The queue's own value comes first, then the daemon's, then the default of its backend. */
+/**
+ * The queue's own value comes first, then the daemon's, then the default of its backend, then a source that takes such queues, then
+ * the usual one. A backend's default that would never ask for anything on such a queue gives way to a source that takes it.
+ */
 export function demandOf(
-  options: Pick<QueueOptions, 'demand'>,
+  options: Pick<QueueOptions, 'demand' | 'mapType' | 'runMode'>,
   defaultDemand: string | undefined,
   submitter: Pick<AnyDefinition, 'name' | 'defaultDemand'> | undefined,
   catalogue: Pick<PluginCatalogue, 'sources'>,
+  server?: PandaServer,
 ): Omit<ChosenDemand, 'source'> {
-  const { demand } = options;
+  const { demand, mapType, runMode } = options;
   if (demand !== undefined)
     return { demand: typeof demand === 'string' ? demand : demand.name, why: 'the queue says so' };
   if (defaultDemand !== undefined) return { demand: defaultDemand, why: 'submitter.defaultDemand says so' };
-  if (submitter?.defaultDemand !== undefined)
-    return { demand: submitter.defaultDemand, why: `the default of ${submitter.name}` };
-  // Those of thresher come first, so that no third party makes itself the usual one.
+  const ofBackend = submitter?.defaultDemand;
+  const own = catalogue.sources.find(({ name, module }) => name === ofBackend && module === builtInSources);
+  const isIdle = own !== undefined && own.stands({ mapType, runMode, options: {} }).length > 0;
+  // Sources of thresher come first, so that no third party makes itself the one that takes queues, or the usual one.
+  const taking = catalogue.sources.find((source) => source.takes({ mapType, runMode }, server));
+  if (ofBackend !== undefined && (taking === undefined || !isIdle))
+    return { demand: ofBackend, why: `the default of ${submitter?.name ?? 'its backend'}` };
+  if (taking !== undefined) {
+    const at = server === undefined ? '' : `, and the settings name the PanDA server ${server.url}`;
+    return { demand: taking.name, why: `runMode is ${runMode} and mapType ${mapType}${at}` };
+  }
   const usual = catalogue.sources.find((source) => source.usual);
   return {
     demand: usual?.name ?? '',

@@ -48,8 +48,7 @@ interface QueueFile {
  * `isTemplateQueue: true`, with a name that ends in `_TEMPLATE`, or one that a queue of the same file names (with a notice or a
  * warning; Harvester drops that queue instead). A template of the local file stands in for a remote one. A queue is its template,
  * then the remote entry, then CRIC's limits of a `DYNAMIC` queue, then the local entry: plugin sections merge key by key,
- * everything else is overwritten. The rest that CRIC says is below all of it, but for a status that closes the queue. Source:
- * Harvester's queue_config_mapper.
+ * everything else is overwritten. The rest that CRIC says is below all of it. Source: Harvester's queue_config_mapper.
  */
 export function mergeQueues(located: Located, more?: MoreFiles): MergeResult {
   const nothing = { queues: [], templates: [], templatesAsQueues: [], ofCric: [] };
@@ -78,6 +77,9 @@ export function mergeQueues(located: Located, more?: MoreFiles): MergeResult {
   const found = dynamic && queueData ? dynamicQueues(queueData, harvesterId, more?.defaultTemplate) : [];
   const dynamics = new Map(found.map((one) => [one.name, one]));
 
+  // An entry that its own file has and that is no template there is part of a circle, which is said.
+  const isInCircle = (name: string, from: LayerFile) =>
+    !templates.has(name) && files.some((file) => file.from === from && file.entries.has(name));
   const queues: MergedQueue[] = [];
   const ofCric: string[] = [];
   const use = queueData && {
@@ -99,12 +101,12 @@ export function mergeQueues(located: Located, more?: MoreFiles): MergeResult {
       const pointer = toPointer([name, 'templateQueueName']);
       if (typeof wanted !== 'string')
         problem(from, pointer, 'wrong-type', 'templateQueueName must be the name of another entry');
+      else if (isInCircle(wanted, from)) return [];
       else if (!templates.has(wanted)) {
         const isThere = files.some(({ entries }) => entries.has(wanted));
         const where = remote === undefined ? 'in this file' : 'in the queue files';
-        const what = isThere ? `no template: give it "isTemplateQueue": true` : `not ${where}`;
-        const message = `templateQueueName is "${wanted}", which is ${what}`;
-        problem(from, pointer, 'unknown-template-queue', message);
+        const what = isThere ? 'no template there: give it "isTemplateQueue": true' : `not ${where}`;
+        problem(from, pointer, 'unknown-template-queue', `templateQueueName is "${wanted}", which is ${what}`);
       } else return [wanted];
       return [];
     });

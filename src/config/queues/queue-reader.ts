@@ -50,7 +50,7 @@ export interface QueueFileOptions {
   /** The modules of sources that the settings bring. */
   readonly sourceModules?: SourceModules;
   /** The sources that the settings name, as far as they are right. */
-  readonly sources?: Pick<SourcesOfSettings, 'sources' | 'refused'>;
+  readonly sources?: Pick<SourcesOfSettings, 'sources' | 'refused' | 'pandaServer'>;
   readonly queueList: readonly string[] | undefined;
   /** For `${harvesterID}` in credential managers. */
   readonly harvesterId?: string;
@@ -171,7 +171,8 @@ export class QueueReader {
   async #demand(options: QueueOptions): Promise<ChosenDemand> {
     const { defaultDemand, placeOfDefaultDemand, sourceModules } = this.#options;
     const submitter = this.plugins.submitter?.definition;
-    const chosen = demandOf(options, defaultDemand, submitter, this.#catalogue);
+    const server = this.#options.sources?.pandaServer;
+    const chosen = demandOf(options, defaultDemand, submitter, this.#catalogue, server);
     const written = options.demand;
     const section = isObject(written) ? written : undefined;
     const module = section?.module === undefined ? undefined : moduleFrom(section.module, this.#configDir);
@@ -209,6 +210,10 @@ export class QueueReader {
       const message = `demand is ${name}, which does not run: ${refused.message}`;
       this.#problems.push({ ...refused, message, queue });
       return;
+    }
+    if (definition.needsServer && sources?.pandaServer === undefined) {
+      const message = `demand is ${name}, and the settings name no PanDA server with a login: see pandacon there`;
+      this.#problem('/demand', 'panda-server-off', message);
     }
     if (sources?.sources.some((one) => one.definition.name === name) === true) return;
     for (const problem of await withoutSettings(definition, this.#configDir, files)) {

@@ -43,7 +43,7 @@ export interface QueueFileResult {
   /** The parts of the cacher's files that it took. */
   readonly taken?: TakenData;
   /** Names of the queues whose options are partly of CRIC. */
-  readonly ofCric: readonly string[];
+  readonly ofCric?: readonly string[];
 }
 
 /** The third-party modules that a queue file names, so that they can be imported before it is read in full. */

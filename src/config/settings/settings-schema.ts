@@ -85,7 +85,7 @@ export const Settings = Type.Object(
         autoBlacklist: Type.Boolean({
           default: true,
           description:
-            'Submit nothing to a queue that CRIC gives to another instance, unless the queue file sets its `queueStatus`. A status in CRIC of `offline`, `standby` or `maintenance` counts anyway.',
+            "Submit nothing to a queue that CRIC gives to another instance. Harvester's default is false. A status in CRIC of `offline`, `standby` or `maintenance` counts anyway.",
         }),
         resolverModule: Type.Optional(
           Type.String({ minLength: 1, description: "Module of Harvester's class; `resolverClass` names it." }),
@@ -162,6 +162,16 @@ export const Settings = Type.Object(
           minimum: 1,
           maximum: Number.MAX_SAFE_INTEGER,
           description: 'Number of them that may come at once after a quiet time.',
+        }),
+        activateWorkerFactor: Type.Union([Type.Number({ minimum: 0 }), Type.Literal('auto')], {
+          default: 1,
+          description:
+            'Workers per activated job of the PanDA server, for queues with `runMode: self` and `mapType: NoJob`. `auto` is 1.',
+        }),
+        noPilotsWhenNoActiveJobs: Type.Boolean({
+          default: false,
+          description:
+            'Such a queue gets no worker while it has no activated job. Default: one is kept queued.',
         }),
         blackHoleLifetime: seconds(
           10,
@@ -246,9 +256,102 @@ export const Settings = Type.Object(
           Type.String({
             minLength: 1,
             description:
-              'URL of the PanDA server: credential managers without a `pandaURLSSL` of their own get tokens for it.',
+              'URL of the PanDA server: credential managers without a `pandaURLSSL` of their own get tokens for it, and `server_api_url_ssl` is derived from it.',
           }),
         ),
+        server_api_url_ssl: Type.Optional(
+          Type.String({
+            minLength: 1,
+            description:
+              'Address of the API of the PanDA server, `https://HOST:PORT/api/v1`. Default: that path on the host of `pandaURLSSL`.',
+          }),
+        ),
+        auth_type: Type.Optional(
+          Type.String({
+            minLength: 1,
+            description: '`x509`: log in by certificate; `oidc`: by token. Default: `x509`.',
+          }),
+        ),
+        cert_file: Type.Optional(
+          Type.String({
+            minLength: 1,
+            description: 'Certificate or proxy (PEM) with the production role, for `x509`.',
+          }),
+        ),
+        key_file: Type.Optional(
+          Type.String({ minLength: 1, description: 'Its key (PEM). Default: in `cert_file`.' }),
+        ),
+        auth_token: Type.Optional(
+          Type.String({
+            minLength: 1,
+            description: 'For `oidc`: `file:` and the file of the token, or the token itself.',
+          }),
+        ),
+        auth_origin: Type.Optional(
+          Type.String({
+            minLength: 1,
+            description: 'For `oidc`: `VO.production`; the server takes the role from it.',
+          }),
+        ),
+        ca_cert: Type.Optional(
+          Type.Union([Type.String({ minLength: 1 }), Type.Boolean()], {
+            description:
+              "File of the authorities (PEM) that may sign the server's certificate, which thresher always verifies. Default: those of the system.",
+          }),
+        ),
+        timeout: Type.Optional(
+          Type.Number({
+            minimum: 1,
+            maximum: longest,
+            description: 'Seconds that one call of the server may take. Default: 180.',
+          }),
+        ),
+        multihost_auth_config: Type.Optional(
+          Type.String({
+            minLength: 1,
+            description:
+              'JSON file with other logins by `HOST:PORT`: `auth_type`, `cert_file`, `key_file`, `ca_cert`, `auth_token`, `auth_origin`. The entry of the server above counts.',
+          }),
+        ),
+      },
+      closed,
+    ),
+    commandmanager: Type.Object(
+      {
+        sleepTime: seconds(5, 'Seconds between questions for commands of the PanDA server', 0.1),
+        commands_bulk_size: Type.Integer({
+          default: 20,
+          minimum: 1,
+          maximum: 1000,
+          description:
+            'Commands that one question asks for. After a full answer the next question comes at once.',
+        }),
+      },
+      closed,
+    ),
+    propagator: Type.Object(
+      {
+        nWorkersInBulk: Type.Integer({
+          default: 100,
+          minimum: 1,
+          maximum: 1000,
+          description: 'Workers in one report to the PanDA server.',
+        }),
+        updateInterval: seconds(
+          1800,
+          'Seconds after which the PanDA server hears of a living worker again though nothing changed',
+          1,
+        ),
+        maxDialogs: Type.Integer({
+          default: 50,
+          minimum: 0,
+          maximum: 1000,
+          description: 'Messages of the log that the PanDA server gets in a minute, at most.',
+        }),
+        minMessageLevel: Type.Union([Type.Literal('INFO'), Type.Literal('WARNING'), Type.Literal('ERROR')], {
+          default: 'WARNING',
+          description: 'Lowest level of these messages.',
+        }),
       },
       closed,
     ),

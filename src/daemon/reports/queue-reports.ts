@@ -13,10 +13,13 @@ export class QueueReports {
   /** The last report of each queue, as text. */
   readonly #written = new Map<string, string>();
   readonly #notes = new Map<string, Reason>();
+  readonly #notesOn: (queue: string) => readonly Reason[];
   #noteOfAll: Reason | undefined;
 
-  constructor(store: QueueStore, clock: Clock) {
+  /** @param notesOn is asked at each report for what else is to be known of a queue */
+  constructor(store: QueueStore, clock: Clock, notesOn: (queue: string) => readonly Reason[] = () => []) {
     this.#store = store;
+    this.#notesOn = notesOn;
     this.#clock = clock;
   }
 
@@ -62,7 +65,7 @@ export class QueueReports {
     const queueStatus = statusThatCounts(config.options);
     const notes = [this.#notes.get(config.name), this.#noteOfAll].filter((note) => note !== undefined);
     // A reason that an operator must fix comes before a limit that is reached: a table has room for the first reason only.
-    const all = [...reasons, ...notes].sort(
+    const all = [...reasons, ...notes, ...this.#notesOn(config.name)].sort(
       (one, other) => Number(isTrouble(other)) - Number(isTrouble(one)),
     );
     await this.#write({ queue: config.name, queueStatus, limits: { ...config.limits }, reasons: all });

@@ -39,7 +39,7 @@ export {
   type Wanted,
 } from './source.ts';
 export type { LogReader, LogRequest } from './log-reader.ts';
-export type { PandaServer, PandaServerLogin } from './panda-server.ts';
+export type { PandaLinkSettings, PandaServer, PandaServerLogin } from './panda-server.ts';
 export { accessPointPlaceholders, type AccessPointValues, type Messenger } from './messenger.ts';
 export type { CheckResult, Monitor, ObservationSink } from './monitor.ts';
 export {

@@ -8,9 +8,14 @@ const desk: Desk = {
   wake: () => undefined,
   end: async () => undefined,
   find: async () => [],
+  living: async () => [],
+  queued: async () => 0,
+  census: async () => ({ at: 0, upTo: 0, living: [] }),
+  madeSince: async () => new Map(),
   logs: () => Promise.reject(new Error('none')),
   reasons: () => [],
   queues: () => [],
+  ownQueues: () => [],
   keepIdsAbove: async () => undefined,
 };
 

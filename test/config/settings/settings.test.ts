@@ -26,6 +26,8 @@ function problemsOf(text: string) {
 const submitterDefaults = {
   maxNewWorkers: 1000,
   submissionBurst: 100,
+  activateWorkerFactor: 1,
+  noPilotsWhenNoActiveJobs: false,
   blackHoleLifetime: 10,
   blackHoleWorkers: 20,
   blackHolePause: 600,
@@ -51,6 +53,13 @@ describe('the settings of the daemon', () => {
         sources: {},
         monitor: { maxStatusAge: 120, missingGrace: 30 },
         pandacon: {},
+        commandmanager: { sleepTime: 5, commands_bulk_size: 20 },
+        propagator: {
+          nWorkersInBulk: 100,
+          updateInterval: 1800,
+          maxDialogs: 50,
+          minMessageLevel: 'WARNING',
+        },
         sweeper: {
           sleepTime: 60,
           listInterval: 600,

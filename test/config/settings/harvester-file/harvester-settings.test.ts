@@ -467,28 +467,26 @@ describe("Harvester's settings", () => {
       ['notice', 'unread-setting', 1, '/db', 'thresher reads nothing of [db]: its 1 key has no effect'],
     ],
     [
-      'limits that thresher does not apply',
+      'limits that thresher does not apply, and nothing with those that it does',
       '[submitter]\nactivateWorkerFactor = auto\nminSubmissionInterval = 0\nnoPilotsWhenNoActiveJobs = True\n',
-      [
-        'warning',
-        'unread-setting',
-        2,
-        '/submitter/activateWorkerFactor',
-        'thresher does not read submitter.activateWorkerFactor: numbers of workers are not scaled by it; set the limits of the queues instead',
-      ],
-      [
-        'warning',
-        'unread-setting',
-        4,
-        '/submitter/noPilotsWhenNoActiveJobs',
-        'thresher does not read submitter.noPilotsWhenNoActiveJobs: workers are submitted whether or not there are active jobs',
-      ],
       [
         'notice',
         'unread-setting',
         3,
         '/submitter/minSubmissionInterval',
         'thresher does not read submitter.minSubmissionInterval: it has no effect',
+      ],
+    ],
+    [
+      'keys of the PanDA server that thresher has no need of',
+      '[pandacon]\npandaURL = http://h/server/panda\n[propagator]\nnWorkersInBulk = 5\nnThreads = 3\n',
+      [
+        ...(['notice', 'unread-setting', 2, '/pandacon/pandaURL'] as const),
+        'thresher needs no pandacon.pandaURL: it asks the PanDA server by HTTPS alone',
+      ],
+      [
+        ...(['notice', 'unread-setting', 5, '/propagator/nThreads'] as const),
+        'thresher needs no propagator.nThreads: one loop reports all workers',
       ],
     ],
     [
