@@ -82,7 +82,16 @@ const elements: Rule = {
   fields: '`queues[]`',
   options: ['ceList'],
   note: 'HTCondor with `useCRICGridCE`: the entries with a `ce_endpoint` and a `ce_flavour` of `htcondor-ce`, `arc-ce` or `cream-ce`; those with `ce_state` `ACTIVE` get workers. `(queue=NAME)` in `special_par` names the queue of all of them.',
-  derive: (entry, { gridCes }, report) => (gridCes ? { submitter: { ceList: cesOf(entry, report) } } : none),
+  derive(entry, { gridCes }, report) {
+    if (!gridCes) return none;
+    const ceList = cesOf(entry, report);
+    if (ceList.length === 0)
+      report.missing(
+        ['queues'],
+        'CRIC names no CE of the queue that HTCondor can speak to (queues[] with ce_endpoint and a ce_flavour of htcondor-ce, arc-ce or cream-ce)',
+      );
+    return { submitter: { ceList } };
+  },
 };
 
 const special: Rule = {

@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '../../util/json.ts';
 import { paramsOf } from './entry.ts';
-import { isUnsaid } from './forms.ts';
+import { isLine, isUnsaid } from './forms.ts';
 import type { Report } from './report.ts';
 
 const flavours: ReadonlySet<string> = new Set(['arc-ce', 'cream-ce', 'htcondor-ce']);
@@ -35,7 +35,7 @@ export function cesOf(entry: JsonObject, report: Report): Element[] {
     }
     const { ce_endpoint: endpoint, ce_flavour, ce_state, ce_queue_name, ce_jobmanager, ce_version } = one;
     if (isUnsaid(endpoint)) return [];
-    if (typeof endpoint !== 'string') {
+    if (!isLine(endpoint)) {
       report.wrong(['queues', at, 'ce_endpoint'], endpoint, '"HOST" or "HOST:PORT"');
       return [];
     }
@@ -86,13 +86,13 @@ export function specialWords({ special_par: special }: JsonObject): {
   readonly maxWallTime?: string;
 } {
   if (typeof special !== 'string') return {};
-  const words = [...special.matchAll(/\((queue|xcount|maxWallTime)=([^)]+)\)/g)];
+  const words = [...special.matchAll(/\((queue|xcount|maxWallTime)=([^)\r\n]+)\)/g)];
   // The first of several counts.
   return Object.fromEntries(words.toReversed().map(([, key = '', value = '']) => [key, value]));
 }
 
 /** Numbers are texts here: a version may be one. */
 function textOf(value: unknown): string | undefined {
-  if (typeof value === 'string') return value === '' ? undefined : value;
+  if (isLine(value)) return value === '' ? undefined : value;
   return typeof value === 'number' ? String(value) : undefined;
 }

@@ -9,14 +9,19 @@ export type Form = (value: unknown) => Formed;
 const right = (value: unknown): Formed => ({ ok: true, value });
 const wrong = (form: string): Formed => ({ ok: false, form });
 
-export const text: Form = (value) => (typeof value === 'string' ? right(value) : wrong('a text'));
+export const text: Form = (value) => (isLine(value) ? right(value) : wrong('a text of one line'));
 
 /** A version is a number in some entries. Python's `str` makes a text of it. */
 export const version: Form = (value) =>
-  typeof value === 'string' || Number.isFinite(value) ? right(String(value)) : wrong('a text');
+  isLine(value) || Number.isFinite(value) ? right(String(value)) : wrong('a text of one line');
 
 export const path: Form = (value) =>
-  typeof value === 'string' && value.startsWith('/') ? right(value) : wrong('an absolute path');
+  isLine(value) && value.startsWith('/') ? right(value) : wrong('an absolute path');
+
+/** A second line would be a statement of its own in a submit description. */
+export function isLine(value: unknown): value is string {
+  return typeof value === 'string' && !/[\u0000-\u001f\u007f]/.test(value);
+}
 
 /** Harvester would take the text "false" for true. */
 export const flag: Form = (value) => (typeof value === 'boolean' ? right(value) : wrong('true or false'));

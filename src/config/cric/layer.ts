@@ -59,10 +59,8 @@ function valueOf(
   const [first, second] = field;
   const value = second === undefined ? entry[first] : paramsOf(entry)[second];
   if (isUnsaid(value) || (zeroIsUnsaid && value === 0)) return undefined;
-  const formed = form(value);
-  if (!formed.ok) {
-    report.wrong(field, value, formed.form);
-    return undefined;
-  }
-  return perCore ? (formed.value as number) * coreFactor(entry) : formed.value;
+  const formed = form(perCore && typeof value === 'number' ? value * coreFactor(entry) : value);
+  if (formed.ok) return formed.value;
+  report.wrong(field, value, formed.form);
+  return undefined;
 }

@@ -23,6 +23,10 @@ export class Report {
     this.#add(path, 'warning', 'cric-value-wrong', `${fact} in CRIC; it must be ${form}: it is left out`);
   }
 
+  missing(path: Path, message: string): void {
+    this.#add(path, 'warning', 'cric-value-wrong', message);
+  }
+
   /** CRIC and the queue file say different things, of which Harvester takes the other. */
   differs(path: Path, message: string): void {
     this.#add(path, 'notice', 'cric-value-differs', message);

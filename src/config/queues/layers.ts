@@ -49,6 +49,8 @@ export interface MergedQueue {
   /** The template, from which the queue takes the values that it does not set itself. */
   readonly template: string | undefined;
   readonly values: JsonObject;
+  /** Whether CRIC has an entry for it; undefined for a template. */
+  readonly knownToCric: boolean | undefined;
   /** From where a pointer inside `values` was taken: a pointer into its file. */
   sourceOf(pointer: string): string;
   /** The same with the file. */
@@ -101,6 +103,7 @@ export function mergeLayers({ name, template, layers, cric }: QueueLayers): Merg
     name,
     template,
     values,
+    knownToCric: cric && said !== undefined,
     sourceOf,
     placeOf(pointer) {
       const found = find(pointer);

@@ -39,6 +39,7 @@ import {
   WorkerOptions,
 } from './queue-schema.ts';
 import { type Remark, remarksOn } from './unread-options.ts';
+import { askedInVain } from './asked-in-vain.ts';
 
 export interface QueueFileOptions {
   readonly stateDir: string;
@@ -137,6 +138,7 @@ export class QueueReader {
       this.#problem(toPointer([section]), 'connection-not-shared', message);
     const demand = checked.ok ? await this.#demand(checked.value) : undefined;
     this.#remarks(remarksOn(this.effects, this.#queue));
+    this.#remarks(askedInVain(this.#queue, this.#options.origins?.cache.hasQueueData ?? false));
     const problems = [...before, ...this.#problems];
     const { template } = this.#queue;
     const about = template === undefined ? {} : { template };

@@ -138,6 +138,6 @@ function whatIsMissing(errors: readonly Problem[]): string {
     ...data,
     ...(plugins.length > 0 ? [`thresher does not have yet: ${named(plugins)}`] : []),
     ...(files.length > 0 ? [`not on this machine: ${named(files)}`] : []),
-    ...(unset.length > 0 ? [`to be set, since CRIC is not read: ${unset.join(', ')}`] : []),
+    ...(unset.length > 0 ? [`to be set in the queue file or in CRIC: ${unset.join(', ')}`] : []),
   ].join('; ');
 }
