@@ -177,7 +177,7 @@ describe('a queue with an entry of CRIC', () => {
       [
         'notice',
         '/Q/submitter/useAtlasAGIS',
-        "useAtlasAGIS brings no options, since CRIC is not read: CRIC's values come by panda_queues.json in cacher.data of the settings",
+        "submitter.useAtlasAGIS has no effect, since CRIC is not read: CRIC's values come by panda_queues.json in cacher.data of the settings",
       ],
     ]);
     const unknown = await judge('Q', queue, { OTHER: {} });
