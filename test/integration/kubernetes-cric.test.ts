@@ -61,7 +61,8 @@ describe('a queue of Kubernetes with the options of CRIC', () => {
 
   /** The queue's configuration by a queue file that says next to nothing. CRIC names its namespace by a CE. */
   async function configured(changes: JsonObject): Promise<QueueConfig> {
-    const queue = kubernetesQueue({ ...space, name: '' } as Namespace);
+    const nowhere = { k8s_namespace: '' };
+    const queue = kubernetesQueue(space, { submitter: nowhere, monitor: nowhere, sweeper: nowhere });
     const entry = { ...known, queues: [{ ce_queue_name: space.name }], ...changes };
     const { TEST_K8S: verdict } = await judgeWithCric(directory, { TEST_K8S: queue }, { TEST_K8S: entry });
     if (verdict?.config === undefined) throw new Error(JSON.stringify(verdict?.problems));
