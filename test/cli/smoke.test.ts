@@ -26,6 +26,7 @@ const smokes: readonly (readonly [name: string, smoke: Smoke])[] = [
   ['sweep', { args: () => [], says: /workers? (was|were) swept\n$/ }],
   ['orphans', { args: () => ['--output', 'json'], says: /^\[\]\n$/ }],
   ['credentials', { args: () => ['--output', 'json'], says: /^\[\]\n$/ }],
+  ['cacher', { args: () => [], says: /^the settings name no file/ }],
   ['check-config', { args: () => [], says: /^Q +ready/m }],
   ['explain', { args: () => ['Q'], says: /maxWorkers/ }],
   ['render', { args: () => ['Q'], says: /echo out/ }],

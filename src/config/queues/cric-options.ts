@@ -16,7 +16,8 @@ export interface CricUse {
 }
 
 /** The options that Harvester takes from `params` of CRIC for a `DYNAMIC` queue. Source: its `queue_limit_attrs`. */
-const limitName = /^(maxWorkers|maxNewWorkersPerCycle|nQueueLimit(Worker|Job)(Max|Min|Ratio|(Cores|Memory)(Ratio|Min)?)?)$/;
+const limitName =
+  /^(maxWorkers|maxNewWorkersPerCycle|nQueueLimit(Worker|Job)(Max|Min|Ratio|(Cores|Memory)(Ratio|Min)?)?)$/;
 
 /** The file of CRIC's queues as the origin of options. */
 export function cricFile({ file, url, lines }: QueueData): LayerFile {

@@ -106,7 +106,12 @@ export function mergeQueues(located: Located, more?: MoreFiles): MergeResult {
         const isThere = files.some(({ entries }) => entries.has(wanted));
         const where = remote === undefined ? 'in this file' : 'in the queue files';
         const what = isThere ? 'no template there: give it "isTemplateQueue": true' : `not ${where}`;
-        problem(from, pointer, 'unknown-template-queue', `templateQueueName is "${wanted}", which is ${what}`);
+        problem(
+          from,
+          pointer,
+          'unknown-template-queue',
+          `templateQueueName is "${wanted}", which is ${what}`,
+        );
       } else return [wanted];
       return [];
     });

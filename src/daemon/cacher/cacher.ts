@@ -62,9 +62,13 @@ export class Cacher {
   async refresh(which: 'due' | 'all', signal: AbortSignal): Promise<ReadonlyMap<CacheItem, Refreshed>> {
     const states = await this.states();
     const wanted = states.filter((state) => which === 'all' || this.#isDue(state));
-    const outcomes = await pMap(wanted, async (state) => [state.item, await this.#one(state, signal)] as const, {
-      concurrency: atOnce,
-    });
+    const outcomes = await pMap(
+      wanted,
+      async (state) => [state.item, await this.#one(state, signal)] as const,
+      {
+        concurrency: atOnce,
+      },
+    );
     return new Map(outcomes);
   }
 
