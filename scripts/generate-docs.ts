@@ -39,6 +39,7 @@ import { serviceErrors } from '../src/codes/services.ts';
 import { storeErrors } from '../src/codes/store.ts';
 import { webErrors } from '../src/clients/web/codes.ts';
 import { workerErrors } from '../src/codes/workers.ts';
+import { cricPage } from './cric-page.ts';
 import { htcondorStatesPage } from './htcondor-states.ts';
 import { kubernetesStatesPage } from './kubernetes-states.ts';
 
@@ -96,6 +97,7 @@ export function generatePages(): Record<string, string> {
   return {
     'errors.md': errorsPage(),
     'configuration.md': configurationPage(),
+    'cric.md': cricPage(),
     'htcondor-states.md': htcondorStatesPage(),
     'kubernetes-states.md': kubernetesStatesPage(),
     'thresher.8': manPage(commandLine),

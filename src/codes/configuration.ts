@@ -205,9 +205,8 @@ export const configurationErrors = {
     remedy: "Correct it in CRIC, or write the option into the queue's entry of the queue file.",
   },
   'cric-not-there': {
-    meaning: 'The queue asks for CRIC (`useCRIC`), which is not read, or has no entry for it.',
-    remedy:
-      'Add `panda_queues.json` to `cacher.data` of the settings (docs/cric.md), or set the option to `false`.',
+    meaning: 'The queue asks for CRIC (`useCRIC`), which has no entry for it.',
+    remedy: 'Look for the name of the queue in CRIC, or set the option to `false`.',
   },
   'cric-value-differs': {
     meaning: 'CRIC and the queue file say different things, and Harvester takes the one of CRIC.',

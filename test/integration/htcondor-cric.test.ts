@@ -74,10 +74,15 @@ describe('a queue of HTCondor with the options of CRIC', () => {
   /** The configuration by a queue file that leaves everything to CRIC. */
   async function configured(name: string, changes: JsonObject = {}): Promise<QueueConfig> {
     const queue = {
-      ...{ mapType: 'NoJob', maxWorkers: 10 },
+      mapType: 'NoJob',
+      maxWorkers: 10,
       submitter: {
-        ...{ name: 'HTCondorSubmitter', module: 'thresher/htcondor', useCRICGridCE: true },
-        ...{ CEtemplateDir: 'ces', executableFile: 'wrapper.sh', logDir: directory },
+        name: 'HTCondorSubmitter',
+        module: 'thresher/htcondor',
+        useCRICGridCE: true,
+        CEtemplateDir: 'ces',
+        executableFile: 'wrapper.sh',
+        logDir: directory,
       },
       monitor: { name: 'HTCondorMonitor', module: 'thresher/htcondor' },
       sweeper: { name: 'HTCondorSweeper', module: 'thresher/htcondor' },

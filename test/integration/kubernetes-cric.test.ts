@@ -1,7 +1,7 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect } from 'chai';
-import { stringify } from 'yaml';
+import { parse, stringify } from 'yaml';
 import { partOfSlot } from '../../src/agents/submission/entries.ts';
 import { requirementsOf } from '../../src/agents/submission/worker-maker.ts';
 import type { QueueConfig } from '../../src/config/queues/queues.ts';
@@ -11,11 +11,12 @@ import { loadTemplate } from '../../src/plugins/kubernetes/template/template.ts'
 import { shapeOf } from '../../src/sources/panda/shape.ts';
 import type { JsonObject } from '../../src/util/json.ts';
 import { judgeWithCric } from '../support/cric-site.ts';
-import { jobTemplate, kubernetesQueue } from '../support/kubernetes-site.ts';
-import { controlPlane, type ControlPlane, type Namespace } from '../support/kubernetes.ts';
+import { jobTemplate, kubernetesQueue, kubernetesSite } from '../support/kubernetes-site.ts';
+import { controlPlane, type ControlPlane, type KubeObject, type Namespace } from '../support/kubernetes.ts';
 import { files } from '../support/operator-files.ts';
 import { workerOf } from '../support/samples.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
+import { until } from '../support/until.ts';
 
 const fixtures = resolve(import.meta.dirname, '../fixtures/cric');
 const read = (name: string): unknown => JSON.parse(readFileSync(join(fixtures, name), 'utf8'));
@@ -42,6 +43,16 @@ const everyParameter = {
   pilot_url: 'https://pilot.example/pilot.tar.gz',
 };
 
+interface MadePod extends KubeObject {
+  readonly spec: {
+    readonly activeDeadlineSeconds?: number;
+    readonly containers: readonly {
+      readonly image: string;
+      readonly resources: { readonly requests: Readonly<Record<string, string>> };
+    }[];
+  };
+}
+
 describe('a queue of Kubernetes with the options of CRIC', () => {
   let plane: ControlPlane;
   let space: Namespace;
@@ -61,7 +72,8 @@ describe('a queue of Kubernetes with the options of CRIC', () => {
 
   /** The queue's configuration by a queue file that says next to nothing. CRIC names its namespace by a CE. */
   async function configured(changes: JsonObject): Promise<QueueConfig> {
-    const queue = kubernetesQueue({ ...space, name: '' } as Namespace);
+    const nowhere = { k8s_namespace: '' };
+    const queue = kubernetesQueue(space, { submitter: nowhere, monitor: nowhere, sweeper: nowhere });
     const entry = { ...known, queues: [{ ce_queue_name: space.name }], ...changes };
     const { TEST_K8S: verdict } = await judgeWithCric(directory, { TEST_K8S: queue }, { TEST_K8S: entry });
     if (verdict?.config === undefined) throw new Error(JSON.stringify(verdict?.problems));
@@ -127,5 +139,59 @@ describe('a queue of Kubernetes with the options of CRIC', () => {
       storageRequestMiB: '80100',
     });
     expect(spec.affinity).to.have.all.keys('podAntiAffinity');
+  });
+});
+
+describe('a daemon whose queue has next to nothing of its own', () => {
+  let plane: ControlPlane;
+
+  before(async () => {
+    plane = await controlPlane();
+  });
+
+  it('runs no workers while CRIC has it in maintenance, and then those that CRIC says', async () => {
+    await using space = await plane.namespace('cric');
+    const nowhere = { k8s_namespace: '' };
+    const sections = { submitter: nowhere, monitor: nowhere, sweeper: nowhere };
+    const queue = kubernetesQueue(space, { ...sections, queue: { maxWorkers: 2, nQueueLimitWorker: 2 } });
+    const site = kubernetesSite(plane, {
+      queues: { TEST_K8S: queue },
+      settings: {
+        master: { harvester_id: 'thresher-test' },
+        cacher: { data: ['panda_queues.json||file:cric.json'], refreshInterval: 0.01, sleepTime: 0.5 },
+      },
+    });
+    const params = { 'k8s.host_image': 'busybox:1.36', 'k8s.annotations.safe_to_evict': false };
+    const write = (changes: JsonObject) => {
+      const entry = { ...known, params, queues: [{ ce_queue_name: space.name }], ...changes };
+      // As a server does it, the file is there whole.
+      writeFileSync(site.path('cric.new'), JSON.stringify({ TEST_K8S: entry }));
+      renameSync(site.path('cric.new'), site.path('cric.json'));
+    };
+    const settings = parse(readFileSync(site.config, 'utf8')) as { cacher: { data: string[] } };
+    settings.cacher.data = [`panda_queues.json||file://${site.path('cric.json')}`];
+    writeFileSync(site.config, stringify(settings));
+    write({ status: 'maintenance' });
+    try {
+      site.start();
+      await until('CRIC closes the queue', async () => {
+        const [shown] = await site.queues();
+        return shown?.state === 'maintenance' && shown.reasons.some(({ code }) => code === 'cric-status');
+      });
+      expect(await space.client.list(space.jobs())).to.deep.equal([]);
+      write({ status: 'online' });
+      const workers = await until('both run', async () => {
+        const running = await site.workers({ status: 'running' });
+        return running.length === 2 && running;
+      });
+      expect(workers[0]).to.include({ nCore: 8, resourceType: 'MCORE' });
+      const [pod] = await space.client.list<MadePod>(space.core('pods'));
+      const [pilot] = pod?.spec.containers ?? [];
+      expect(pilot?.image).to.equal('busybox:1.36');
+      expect(pilot?.resources.requests).to.include({ cpu: '8', memory: '16000Mi' });
+      expect(pod?.spec.activeDeadlineSeconds).to.equal(172_800);
+    } finally {
+      await site.clean();
+    }
   });
 });

@@ -10,14 +10,17 @@ export function askedInVain(
   isRead: boolean,
 ): Remark[] {
   const { asksBy, gridCes } = queueFacts(values);
-  if (asksBy === undefined || knownToCric !== false) return [];
-  const about = { pointer: toPointer(['submitter', asksBy]), code: 'cric-not-there' } as const;
+  if (asksBy === undefined || knownToCric === true) return [];
+  const pointer = toPointer(['submitter', asksBy]);
   if (isRead) {
+    // A template is no queue of CRIC.
+    if (knownToCric === undefined) return [];
     const message = `CRIC has no queue ${name}, so ${asksBy} brings no options`;
-    return [{ ...about, severity: 'warning', message }];
+    return [{ pointer, code: 'cric-not-there', severity: 'warning', message }];
   }
   // The submitter itself says that its CEs are missing.
   if (gridCes) return [];
-  const message = `${asksBy} brings no options, since CRIC is not read: ${howFromCric}`;
-  return [{ ...about, severity: 'notice', message, subject: `submitter.${asksBy}` }];
+  const subject = `submitter.${asksBy}`;
+  const message = `${subject} has no effect, since CRIC is not read: ${howFromCric}`;
+  return [{ pointer, code: 'option-without-effect', severity: 'notice', message, subject }];
 }

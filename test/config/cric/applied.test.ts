@@ -157,7 +157,9 @@ describe('a queue with an entry of CRIC', () => {
 
   it('sends its workers nowhere else while all CEs of CRIC are switched off', async () => {
     const entry = {
-      ...{ maxrss: 1, maxwdir: 1, maxtime: 1 },
+      maxrss: 1,
+      maxwdir: 1,
+      maxtime: 1,
       queues: [{ ce_endpoint: 'ce', ce_flavour: 'ARC-CE', ce_state: 'DISABLED' }],
     };
     const verdict = await judge('Q', condor({ useCRICGridCE: true, ceEndpoint: 'other' }), { Q: entry });
@@ -177,7 +179,7 @@ describe('a queue with an entry of CRIC', () => {
       [
         'notice',
         '/Q/submitter/useAtlasAGIS',
-        "useAtlasAGIS brings no options, since CRIC is not read: CRIC's values come by panda_queues.json in cacher.data of the settings",
+        "submitter.useAtlasAGIS has no effect, since CRIC is not read: CRIC's values come by panda_queues.json in cacher.data of the settings",
       ],
     ]);
     const unknown = await judge('Q', queue, { OTHER: {} });

@@ -33,7 +33,7 @@ export function checkCricCes(config: CeOptions): DefinitionProblem[] {
   }
   if (!asksForCric(config)) return [];
   if (named === undefined)
-    return missing(`CRIC has the CEs (${option}), and names none for the queue, which lists none either`);
+    return missing(`the queue takes its CEs from CRIC (${option}), which names none, and lists none itself`);
   const message = `${named} counts here, since CRIC names no CEs for the queue; Harvester ignores it beside ${option} and takes those of CRIC: set ${option} to false to keep it so; ${howFromCric}`;
   // At the option: where a template has it, its queues share one line.
   return [{ pointer: `/${option}`, severity: 'warning', code: 'ce-not-from-cric', message }];
