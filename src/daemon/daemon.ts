@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import { dirname } from 'node:path';
 import { schedule, type ScheduledTask } from 'node-cron';
+import { cacheItemsOf } from '../config/settings/cache-items.ts';
 import { harvesterIdOf } from '../config/settings/machine.ts';
 import { CredentialBoard, type KnownCredential } from '../agents/credentials/credential-board.ts';
 import { Ledger } from '../agents/ledger/ledger.ts';
@@ -24,11 +25,14 @@ import { workerIdFloor } from '../worker/identity.ts';
 import { operatorKind } from '../worker/operator-request.ts';
 import { Assembly } from './assembly.ts';
 import { stuckAfter } from './queue-loops.ts';
-import { readForRun } from './configuration.ts';
+import { cacheReaderOf, readForRun } from './configuration.ts';
 import { Credentials } from './credentials/credentials.ts';
 import { OperatorDesk } from './requests/operator-desk.ts';
 import { RequestFile } from './requests/request-file.ts';
 import type { DaemonParts } from './daemon-options.ts';
+import { CacheWatch } from './cacher/cache-watch.ts';
+import type { CacherService } from './cacher/cacher-service.ts';
+import { makeCacherService } from './cacher/make-cacher.ts';
 import { FileWatch } from './file-watch.ts';
 import { type Lock, takeLock } from './lock.ts';
 import { LogReaders } from './log-reader.ts';
@@ -86,6 +90,7 @@ export class Daemon {
   readonly #giveUp = new AbortController();
   readonly #files: OperatorFiles;
   readonly #watch: FileWatch;
+  readonly #cacheWatch: CacheWatch;
   #watching: Loop | undefined;
   #assembly: Assembly | undefined;
   #wiring: Wiring | undefined;
@@ -143,6 +148,7 @@ export class Daemon {
       clock,
       files: this.#files,
     });
+    this.#cacheWatch = new CacheWatch(cacheReaderOf(options.settings, this.#files), this.#files);
     this.#serviceFile = new ServiceFile(dir, log);
     this.#requestFile = new RequestFile(dir, {
       clock,
@@ -290,6 +296,7 @@ export class Daemon {
     const { settings, log } = this.#options;
     const read = await readForRun(settings, this.#store, this.#files);
     const { queueFile, catalogue, sources } = read;
+    this.#cacheWatch.use(queueFile.taken);
     logProblems(log, queueFile);
     for (const problem of sources.problems) logProblem(log, problem);
     wiring.use(catalogue, { ...sources, modules: sourceModulesOf(settings) });
@@ -301,6 +308,12 @@ export class Daemon {
     const seen = await this.#watch.look();
     if (seen === 'changing') this.#watching?.wakeIn(settleTime);
     if (seen === 'changed') await this.#oneReload('the file changed');
+    // Another process may have fetched anew.
+    await this.#lookAtCache();
+  }
+
+  async #lookAtCache(): Promise<void> {
+    if ((await this.#cacheWatch.look()) === 'changed') await this.#oneReload('fetched data changed');
   }
 
   async #run(id: string, idFloor: number): Promise<void> {
@@ -309,8 +322,9 @@ export class Daemon {
     await this.#watch.use();
     const read = await readForRun(settings, this.#store, this.#files);
     const { queueFile, catalogue, sources } = read;
+    this.#cacheWatch.use(queueFile.taken);
     logProblems(log, queueFile);
-    for (const problem of sources.problems) logProblem(log, problem);
+    for (const problem of [...sources.problems, ...cacheItemsOf(settings).problems]) logProblem(log, problem);
     const harvesterId = harvesterIdOf(master);
     const files = this.#files;
     const shared = { factoryId: id, harvesterId, clock, files, random, log };
@@ -370,6 +384,18 @@ export class Daemon {
       places: () => this.#store.workers.configsInUse(),
       betweenReloads: (work) => this.#inTurn(work),
       dropOldNews: () => sourceService.dropOldNews(),
+      notesOn: (queue) => cacher.notesOn(queue),
+    });
+    const cacher: CacherService = makeCacherService({
+      settings,
+      server: sources.pandaServer,
+      clock,
+      files,
+      log,
+      loops: this.#loops,
+      first: read,
+      renewed: () => this.#lookAtCache(),
+      changed: () => this.#services?.changed(),
     });
     this.#assembly = assembly;
     this.#logs = new LogReaders({
@@ -384,6 +410,7 @@ export class Daemon {
       queues: { clock, log, assembly, loops: this.#loops, giveUp: this.#giveUp, read },
       beside: this.#options.services?.(this) ?? [],
       sources: sourceService,
+      cacher,
     });
     this.#services = new ServiceSet(services, {
       clock,

@@ -3,21 +3,21 @@ import { join } from 'node:path';
 import { PandaApi } from '../../clients/panda/api.ts';
 import { PandaClient } from '../../clients/panda/client.ts';
 import { PandaLogin } from '../../clients/panda/login.ts';
+import type { PandaOutcome } from '../../clients/panda/outcome.ts';
 import type { SourceHost, SourceQueue } from '../../plugins/contracts/index.ts';
 import type { PandaServer } from '../../plugins/contracts/panda-server.ts';
 import { builtInSources, defineSource } from '../../plugins/contracts/source.ts';
+import type { Clock } from '../../util/clock.ts';
 import { readVersion } from '../../util/version.ts';
 import { ThresherError } from '../../worker/errors.ts';
-import { CommandRunner } from './command-runner.ts';
-import { ActiveJobs } from './jobs.ts';
-import { Life } from './life.ts';
-import { PandaLink } from './link.ts';
+import type { BesideTask } from './beside.ts';
+import { Dialogs } from './dialogs.ts';
+import type { PandaLink } from './link.ts';
+import { makeLink } from './make-link.ts';
 import { LinkMemory } from './memory.ts';
-import { linkOptions, PandaOptions, PandaQueueOptions } from './options.ts';
-import { OrderBook } from './order-book.ts';
-import { Reporter } from './reporter.ts';
-import { ServerHealth } from './server-health.ts';
-import { Statistician } from './statistician.ts';
+import { lookAtProcess, ServiceMetrics } from './metrics.ts';
+import { type LinkOptions, linkOptions, PandaOptions, PandaQueueOptions } from './options.ts';
+import type { ServerHealth } from './server-health.ts';
 import { StatusFile } from './status-file.ts';
 
 /** Workers of other queues need jobs that a factory fetches, whoever says how many there are to be. */
@@ -43,67 +43,58 @@ export const PandaSource = defineSource({
     const { pandaServer } = host;
     if (pandaServer === undefined)
       throw new ThresherError('source-not-made', 'the settings name no PanDA server with a login (pandacon)');
-    return makeLink(options, host, pandaServer);
+    return linkTo(pandaServer, options, host);
   },
 });
 
-/** Wires the parts of a link. */
-export function makeLink(written: PandaOptions, host: SourceHost, server: PandaServer): PandaLink {
-  const options = linkOptions(written, server.link);
+function linkTo(server: PandaServer, written: PandaOptions, host: SourceHost): PandaLink {
   const { clock, files, log, stateDir, harvesterId } = host;
-  const { url } = server;
+  const { url, timeout } = server;
   const login = new PandaLogin(server.login, server.caFile, { files, clock });
-  const client = new PandaClient({ url, login, clock, timeout: server.timeout });
+  const client = new PandaClient({ url, login, clock, timeout });
   const api = new PandaApi(client, harvesterId);
   const directory = join(stateDir, 'panda');
-  const memory = new LinkMemory(directory);
-  const health = new ServerHealth({ clock, log });
-  const common = { api, memory, clock, log, health };
-  const serverAhead = () => client.serverAhead;
-  const orders = new OrderBook(common);
-  const interval = options.statisticsInterval * 1000;
-  const statistician = new Statistician({ ...common, serverAhead, interval });
-  const life = new Life({
-    ...common,
-    version: readVersion(),
-    heartbeatInterval: options.heartbeatInterval * 1000,
-  });
-  const reporter = new Reporter({
+  const options = linkOptions(written, server.link);
+  return makeLink({
     api,
+    serverAhead: () => client.serverAhead,
+    memory: new LinkMemory(directory),
+    status: new StatusFile(directory, { clock, log }),
+    options,
+    version: readVersion(),
+    host: hostname(),
     clock,
     log,
-    probe: (signal) => life.beat(signal),
-    batch: options.reportBatch,
-    repeatAfter: options.repeatInterval * 1000,
-    host: hostname(),
-    note: (outcome) => {
-      health.note('reports', outcome);
-    },
-  });
-  const commands = new CommandRunner({
-    ...common,
-    orders,
-    statistician,
-    reportAgain: (workers, signal) =>
-      reporter.report(
-        workers.map((news) => ({ ...news, what: 'changed' })),
-        signal,
-      ),
-    host: hostname(),
-    atOnce: options.commandsAtOnce,
-  });
-  return new PandaLink({
-    ...common,
-    orders,
-    statistician,
-    reporter,
-    commands,
-    life,
-    jobs: new ActiveJobs({ ...common, interval: options.jobsInterval * 1000 }),
-    status: new StatusFile(directory, { clock, log }),
-    serverAhead,
-    options,
+    logUrls: host.logUrls,
+    beside: (health) => besideTasks({ api, clock, health, options, host }),
     harvesterId,
     url,
   });
+}
+
+interface BesideParts {
+  readonly api: PandaApi;
+  readonly clock: Clock;
+  readonly health: ServerHealth;
+  readonly options: LinkOptions;
+  readonly host: SourceHost;
+}
+
+/** Harvester's pace of messages for the server's operators and of metrics, ms. */
+const paces = { dialogs: 60_000, metrics: 300_000 };
+
+function besideTasks({ api, clock, health, options, host }: BesideParts): readonly BesideTask[] {
+  const { takeWarnings: take, credentials, stateDir } = host;
+  const noteAs = (call: 'dialogs' | 'metrics') => (outcome: PandaOutcome<unknown>) => {
+    health.note(call, outcome);
+  };
+  const { dialogsAtOnce: most, dialogLevel: level } = options;
+  const dialogs = new Dialogs({ api, clock, take, most, level, note: noteAs('dialogs') });
+  const look = () => lookAtProcess(stateDir);
+  const note = noteAs('metrics');
+  const metrics = new ServiceMetrics({ api, clock, host: hostname(), look, credentials, note });
+  return [
+    { name: 'dialogs', interval: paces.dialogs, turn: (signal) => dialogs.turn(signal) },
+    { name: 'metrics', interval: paces.metrics, turn: (signal) => metrics.turn(signal) },
+  ];
 }
