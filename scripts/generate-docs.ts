@@ -86,8 +86,8 @@ const harvesterFile: readonly string[] = [
   "Harvester's other keys of the sections above. It warns if that means other queues or more workers than with",
   `Harvester: ${Object.keys(missedSettings)
     .map((key) => `\`${key}\``)
-    .join(', ')}, and \`DYNAMIC\` in`,
-  `\`queueList\`. It needs none of these, and says why: ${Object.keys(needlessSettings)
+    .join(', ')}.`,
+  `It needs none of these, and says why: ${Object.keys(needlessSettings)
     .map((key) => `\`${key}\``)
     .join(', ')}.`,
   'It also warns of a key or section that Harvester does not know either. It does not read settings behind',
