@@ -19,7 +19,14 @@ export interface DaemonServices {
  * All services of a daemon, in the order in which they begin and are reloaded. Queues come after the credentials that they wait for,
  * the cacher after the queues that it renews, HTTP after the queues that it shows, and sources after everything that they may ask.
  */
-export function servicesOf({ settings, credentials, queues, cacher, beside, sources }: DaemonServices): Service[] {
+export function servicesOf({
+  settings,
+  credentials,
+  queues,
+  cacher,
+  beside,
+  sources,
+}: DaemonServices): Service[] {
   return [
     credentialService(credentials, settings, queues.read),
     new QueueService(queues),

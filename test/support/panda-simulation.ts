@@ -1,6 +1,12 @@
 import type { PandaCommand } from '../../src/clients/panda/api.ts';
 import { pandaTime } from '../../src/clients/panda/times.ts';
-import type { Desk, KnownWorker, OriginKey, SourceQueue, WorkerNews } from '../../src/plugins/contracts/index.ts';
+import type {
+  Desk,
+  KnownWorker,
+  OriginKey,
+  SourceQueue,
+  WorkerNews,
+} from '../../src/plugins/contracts/index.ts';
 import type { PandaLink } from '../../src/sources/panda/link.ts';
 import { makeLink } from '../../src/sources/panda/make-link.ts';
 import { LinkMemory } from '../../src/sources/panda/memory.ts';
@@ -245,11 +251,10 @@ export class PandaSimulation {
         }),
       find: (filters) =>
         effect(() =>
-          this.workers
-            .filter(({ origin }) => filters.some(({ uid }) => uid === origin.uid))
-            .map(known),
+          this.workers.filter(({ origin }) => filters.some(({ uid }) => uid === origin.uid)).map(known),
         ),
-      living: () => effect(() => this.workers.filter(({ worker }) => worker.status === 'submitted').map(known)),
+      living: () =>
+        effect(() => this.workers.filter(({ worker }) => worker.status === 'submitted').map(known)),
       census: () =>
         effect(() => {
           const alike = { queue: 'Q', computingSite: 'Q', resourceType: 'SCORE', jobType: 'managed' };

@@ -30,8 +30,8 @@ const largest = 64 * 1024 * 1024;
 /** Larger bodies are sent with gzip, bytes. */
 const zipFrom = 2048;
 const zip = promisify(gzip);
-/** The server's time is taken from answers that are no slower than this, ms. */
-const slowest = 2000;
+/** The server's time is taken from answers that are no slower than this, ms: so it is known to a second. */
+const slowest = 1000;
 
 /**
  * Calls of one PanDA server: connections that are kept, TLS that is always verified, answers as outcomes. It never throws and
@@ -47,7 +47,7 @@ export class PandaClient {
     this.#options = options;
   }
 
-  /** How far the server's clock is ahead of ours, ms, to about a second; undefined before its first answer. */
+  /** How far the server's clock is ahead of ours, ms, to a second; undefined before its first answer. */
   get serverAhead(): number | undefined {
     return this.#serverAhead;
   }
@@ -160,8 +160,8 @@ const neverSent: ReadonlySet<string> = new Set([
 ]);
 
 function noAnswer(url: string, error: unknown): PandaFailure {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  const never = neverSent.has(code);
+  const errno = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const never = neverSent.has(errno);
   return failed(never ? 'panda-unreachable' : 'panda-no-answer', `${url}: ${messageOf(error)}`, !never);
 }
 

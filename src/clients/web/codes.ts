@@ -4,7 +4,8 @@ import type { Explanation } from '../../codes/explanation.ts';
 /** Why a file could not be fetched by HTTP. */
 export const webErrors = {
   'web-unreachable': {
-    meaning: 'No connection to the server of a URL came about, or it broke off before the whole file was there.',
+    meaning:
+      'No connection to the server of a URL came about, or it broke off before the whole file was there.',
     remedy:
       'See the message; check the URL, the network and the certificate authorities (`ca_cert` of `pandacon` counts beside those of the system).',
   },

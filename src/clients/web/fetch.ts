@@ -116,7 +116,8 @@ async function fetchOnce(
     if (status === 304 && known !== undefined) return undefined;
     if (redirects.includes(status)) {
       const to = header('location');
-      if (to === undefined || !URL.canParse(to, bare.href)) throw failed('web-redirect', asked, 'leads nowhere');
+      if (to === undefined || !URL.canParse(to, bare.href))
+        throw failed('web-redirect', asked, 'leads nowhere');
       const next = new URL(to, bare.href);
       if (!['http:', 'https:'].includes(next.protocol))
         throw failed('web-redirect', asked, `leads to ${maskText(next.href)}`);
@@ -127,7 +128,10 @@ async function fetchOnce(
     const [etag, lastModified] = [header('etag'), header('last-modified')];
     return {
       bytes,
-      validators: { ...(etag !== undefined && { etag }), ...(lastModified !== undefined && { lastModified }) },
+      validators: {
+        ...(etag !== undefined && { etag }),
+        ...(lastModified !== undefined && { lastModified }),
+      },
     };
   } finally {
     await agent.destroy();

@@ -122,8 +122,7 @@ function unserved(
   ];
 }
 
-type Read =
-  { readonly item: CacheItem } | { readonly problem: Pick<Problem, 'severity' | 'message'> };
+type Read = { readonly item: CacheItem } | { readonly problem: Pick<Problem, 'severity' | 'message'> };
 
 function itemOf(text: string, directory: string, machine: Machine): Read {
   const [key = '', subKey = '', url = '', dump = ''] = text.split('|').map((part) => part.trim());
@@ -178,7 +177,9 @@ function originOf(url: string): CacheOrigin | string {
     case 'panda_server': {
       const path = Object.hasOwn(serverMethods, rest) ? serverMethods[rest] : undefined;
       const known = Object.keys(serverMethods).join(', ');
-      return path === undefined ? `names a call that thresher does not know (${known})` : { kind: 'server', path };
+      return path === undefined
+        ? `names a call that thresher does not know (${known})`
+        : { kind: 'server', path };
     }
     case 'panda_cache':
       return 'asks the PanDA server for a pair of keys, which thresher does not keep on disk';

@@ -88,7 +88,10 @@ export const Settings = Type.Object(
             "Submit nothing to a queue that CRIC gives to another instance. Harvester's default is false. A status in CRIC of `offline`, `standby` or `maintenance` counts anyway.",
         }),
         resolverModule: Type.Optional(
-          Type.String({ minLength: 1, description: "Module of Harvester's class; `resolverClass` names it." }),
+          Type.String({
+            minLength: 1,
+            description: "Module of Harvester's class; `resolverClass` names it.",
+          }),
         ),
         resolverClass: Type.Optional(
           Type.String({

@@ -62,9 +62,13 @@ export class Cacher {
   async refresh(which: 'due' | 'all', signal: AbortSignal): Promise<ReadonlyMap<CacheItem, Refreshed>> {
     const states = await this.states();
     const wanted = states.filter((state) => which === 'all' || this.#isDue(state));
-    const outcomes = await pMap(wanted, async (state) => [state.item, await this.#one(state, signal)] as const, {
-      concurrency: atOnce,
-    });
+    const outcomes = await pMap(
+      wanted,
+      async (state) => [state.item, await this.#one(state, signal)] as const,
+      {
+        concurrency: atOnce,
+      },
+    );
     return new Map(outcomes);
   }
 
@@ -123,7 +127,7 @@ export class Cacher {
         entries: leftOut.slice(0, 10).join(', '),
       });
     const isEqual = isSame && (await sameContent(place.content, kept));
-    const fetchedAt = isEqual && before !== undefined ? before.fetchedAt : now;
+    const fetchedAt = isEqual ? before.fetchedAt : now;
     const fetched: Fetched = { url, fetchedAt, checkedAt: now, bytes: kept.length, ...validators };
     await mkdir(directory, { recursive: true });
     // The content first: without its second file it counts as old, and never as newer than it is.

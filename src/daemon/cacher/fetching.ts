@@ -76,7 +76,12 @@ export class Fetching {
       const { bytes } = await files.read(path, 'cached');
       return { bytes, validators: etag === undefined ? {} : { etag } };
     } catch (error) {
-      throw new ThresherError('file-unreadable', `${path}: ${whyUnreadable(error, 'cached')}`, {}, { cause: error });
+      throw new ThresherError(
+        'file-unreadable',
+        `${path}: ${whyUnreadable(error, 'cached')}`,
+        {},
+        { cause: error },
+      );
     }
   }
 

@@ -16,13 +16,15 @@ export async function runBeside(
   { clock, log }: { readonly clock: Clock; readonly log: Log },
   signal: AbortSignal,
 ): Promise<void> {
+  const isOver = () => signal.aborted;
   const run = async (task: BesideTask) => {
-    while (!signal.aborted) {
+    while (!isOver()) {
       try {
         await task.turn(signal);
       } catch (error) {
-        if (!signal.aborted)
-          log.warn('a task beside the PanDA link failed', { task: task.name, error: messageOf(error) });
+        // An error on the way to the end is none.
+        if (isOver()) return;
+        log.warn('a task beside the PanDA link failed', { task: task.name, error: messageOf(error) });
       }
       await clock.sleep(task.interval, signal);
     }

@@ -6,7 +6,7 @@ import { isMeant, readCommand, type ServerCommand } from './commands.ts';
 import type { LinkMemory } from './memory.ts';
 import type { OrderBook } from './order-book.ts';
 import type { ServerHealth } from './server-health.ts';
-import { siteOf } from './sites.ts';
+import { isOrdered, siteOf } from './sites.ts';
 import type { Statistician } from './statistician.ts';
 
 export interface CommandRunnerParts {
@@ -98,12 +98,12 @@ export class CommandRunner {
     const { orders, statistician, host, reportAgain, log } = this.#parts;
     switch (command.kind) {
       case 'set-workers': {
-        const outcome = await orders.take(command, id, desk);
-        if (desk.ownQueues().some(({ name }) => siteOf(name) === command.site)) return outcome;
+        const queues = desk.ownQueues().filter(isOrdered);
+        if (queues.some(({ name }) => siteOf(name) === command.site)) return orders.take(command, id, desk);
         log.warn('the PanDA server orders workers for a site that no queue here serves', {
           site: command.site,
         });
-        return `no queue here serves ${command.site}`;
+        return `no queue with runMode slave here serves ${command.site}`;
       }
       case 'kill':
         return end(desk, (news) => isMeant(news, command.filter, host), 'the PanDA server asked for its end');

@@ -31,8 +31,8 @@ export interface MakeLink extends Pick<
   /** Name of this machine. */
   readonly host: string;
   readonly logUrls?: ReporterParts['logUrls'];
-  /** Told to the server from time to time; nothing waits for them. */
-  beside?(health: ServerHealth): readonly BesideTask[];
+  /** Makes the tasks beside the link, whose calls are noted so. */
+  readonly beside?: (note: ServerHealth['note']) => readonly BesideTask[];
 }
 
 /** Wires the parts of a link. */
@@ -64,6 +64,9 @@ export function makeLink(make: MakeLink): PandaLink {
     atOnce: options.commandsAtOnce,
   });
   const jobs = new ActiveJobs({ ...common, interval: options.jobsInterval * 1000 });
-  const beside = make.beside?.(health) ?? [];
+  const beside =
+    make.beside?.((call, outcome) => {
+      health.note(call, outcome);
+    }) ?? [];
   return new PandaLink({ ...common, orders, statistician, reporter, commands, life, jobs, beside });
 }

@@ -13,7 +13,7 @@ import type { LinkMemory, Run } from './memory.ts';
 import { type ByType, knownReport, reportsToKeep, stillWanted } from './orders.ts';
 import { carriedOver, originsIn, uidOf } from './runs.ts';
 import { shapeOf } from './shape.ts';
-import { queueFor, siteOf } from './sites.ts';
+import { queueFor, siteOf, sitesOf } from './sites.ts';
 
 export interface OrderBookParts {
   readonly memory: LinkMemory;
@@ -25,6 +25,9 @@ type SetWorkers = Extract<ServerCommand, { kind: 'set-workers' }>;
 
 /** New workers of one type that one order may want: a number beyond it is a mistake, and the next order asks for the rest. */
 const mostOfOneType = 10_000;
+
+/** The order of a site that no queue serves any more is forgotten after so long, ms. */
+const forgottenAfter = 7 * 86_400_000;
 
 /** The orders of the server, one for each site, as requests for named workers: each gets one, also through crashes. */
 export class OrderBook {
@@ -94,14 +97,20 @@ export class OrderBook {
     const made = await desk.madeSince(site, { at: known?.countedAt ?? 0, upTo: known?.upTo ?? 0 });
     const wanted = stillWanted(this.#bounded(site, said), made);
     const { runs, surplus } = carriedOver(left, wanted, uid);
+    const now = clock.now();
+    const own = new Set(sitesOf(desk.ownQueues()));
     await memory.change((kept) => ({
       ...kept,
       orders: {
-        ...kept.orders,
+        ...Object.fromEntries(
+          Object.entries(kept.orders).filter(
+            ([other, order]) => own.has(other) || order.takenAt > now - forgottenAfter,
+          ),
+        ),
         [site]: {
           uid,
           createdAt,
-          takenAt: clock.now(),
+          takenAt: now,
           said: Object.fromEntries(said),
           wanted: Object.fromEntries(wanted),
           runs: [...runs],

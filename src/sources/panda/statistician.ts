@@ -18,12 +18,15 @@ export interface StatisticianParts {
   readonly interval: number;
 }
 
-/** How well the two clocks are known to agree, ms: the server says whole seconds. */
-const skew = 3000;
+/** How well the difference of the two clocks is known, ms (`PandaClient.serverAhead`). */
+const skew = 1000;
 /** A site whose workers are still being made is not reported more often than so, ms. */
 const betweenChanges = 30_000;
 /** Orders may have waited at the server for so long, ms: reports from before are needed for them. */
 const oldestOrder = 3_600_000;
+
+/** The reports of a site that was last reported so long ago are forgotten, ms. */
+const forgottenAfter = 7 * 86_400_000;
 
 /** A site as it was reported last. */
 interface Reported {
@@ -43,6 +46,8 @@ export class Statistician {
   readonly #changed = new Set<string>();
   /** Sites whose report is asked for at once. */
   readonly #asked = new Set<string>();
+  /** Whether the sites of all living workers are known: the first count tells them, and then news do. */
+  #counted = false;
 
   constructor(parts: StatisticianParts) {
     this.#parts = parts;
@@ -75,9 +80,9 @@ export class Statistician {
   async turn(desk: Desk, isMaking: (site: string) => boolean, signal: AbortSignal): Promise<void> {
     const own = sitesOf(desk.ownQueues());
     const due = this.#due(own, isMaking);
-    // A daemon that has just started knows the sites of its living workers by the first count alone.
-    if (due.length === 0 && this.#reported.size > 0) return;
+    if (due.length === 0 && this.#counted) return;
     const census = await desk.census();
+    this.#counted = true;
     const living = Map.groupBy(census.living, ({ computingSite, queue }) => computingSite || siteOf(queue));
     const sites = new Set([...due, ...[...living.keys()].filter((site) => !this.#reported.has(site))]);
     const taken = new Map<string, StatisticsReport>();
@@ -93,7 +98,7 @@ export class Statistician {
 
   #due(own: readonly string[], isMaking: (site: string) => boolean): string[] {
     const now = this.#parts.clock.monotonic();
-    const sites = new Set([...own, ...this.#reported.keys(), ...this.#asked]);
+    const sites = new Set([...own, ...this.#reported.keys(), ...this.#asked, ...this.#changed]);
     return [...sites].filter((site) => {
       const last = this.#reported.get(site);
       if (last === undefined || this.#asked.has(site)) return true;
@@ -133,10 +138,13 @@ export class Statistician {
       site,
       [...reportsToKeep([...memory.reportsOf(site), report], oldest)],
     ]);
-    await memory.change((kept) => ({
-      ...kept,
-      reports: { ...kept.reports, ...(Object.fromEntries(added) as typeof kept.reports) },
-    }));
+    await memory.change((kept) => {
+      const recent = Object.entries(kept.reports).filter(
+        ([, reports]) => (reports.at(-1)?.countedAt ?? 0) > clock.now() - forgottenAfter,
+      );
+      const reports = Object.fromEntries([...recent, ...added]) as typeof kept.reports;
+      return { ...kept, reports };
+    });
   }
 
   /** A site without queue and workers was reported as empty, and is none of ours any more. */

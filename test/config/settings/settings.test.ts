@@ -48,7 +48,13 @@ describe('the settings of the daemon', () => {
       queueFile: join(directory, 'panda_queueconfig.json'),
       values: {
         master: { shutdownTimeout: 20, pluginTimeout: 60 },
-        qconf: { configFile: 'panda_queueconfig.json', checkInterval: 5 },
+        qconf: {
+          configFile: 'panda_queueconfig.json',
+          configFromCacher: false,
+          autoBlacklist: true,
+          checkInterval: 5,
+        },
+        cacher: { refreshInterval: 10, sleepTime: 60, timeout: 60, warnAge: 24 },
         submitter: { sleepTime: 10, ...submitterDefaults },
         sources: {},
         monitor: { maxStatusAge: 120, missingGrace: 30 },
@@ -212,7 +218,7 @@ describe('the settings of the daemon', () => {
       '/qconf/colour',
       2,
       'unknown-setting',
-      '"colour" is not a known setting here; there are configFile, queueList, checkInterval',
+      '"colour" is not a known setting here; there are configFile, queueList, configFromCacher, defaultTemplateQueueName, autoBlacklist, resolverModule, resolverClass, checkInterval',
     ],
     [
       'an unknown section without keys',

@@ -181,7 +181,11 @@ describe("Harvester's settings", () => {
       expect(values.master.harvester_id).to.equal('CERN_1');
       expect(values.qconf).to.deep.equal({
         configFile: 'panda_queueconfig.json',
+        configFromCacher: false,
         queueList: ['CERN', 'BNL'],
+        resolverModule: 'pandaharvester.harvestermisc.info_utils',
+        resolverClass: 'PandaQueuesDict',
+        autoBlacklist: false,
         checkInterval: 5,
       });
       expect(values.submitter).to.include({ sleepTime: 60, maxNewWorkers: 1000 });
@@ -489,25 +493,16 @@ describe("Harvester's settings", () => {
         'thresher needs no propagator.nThreads: one loop reports all workers',
       ],
     ],
-    [
-      'the queues of CRIC',
-      '[qconf]\nqueueList =\n A\n DYNAMIC\n',
-      [
-        'warning',
-        'unread-setting',
-        4,
-        '/qconf/queueList/1',
-        'DYNAMIC stands for the queues of CRIC, which thresher does not read: all queues of qconf.configFile are used',
-      ],
-    ],
   ] as const) {
     it(`say where and what is wrong with ${what}`, () => {
       expect(problemsOf(text, { SRV: '/srv' })).to.deep.equal(expected);
     });
   }
 
-  it('use all queues of the file with DYNAMIC, as Harvester does', () => {
-    expect(settingsOf('[qconf]\nqueueList =\n A\n DYNAMIC\n').values.qconf.queueList).to.deep.equal(['ALL']);
+  it('keep an item of the cacher whole, one on a line and one alone', () => {
+    const url = 'https://cric.test/?json&type[]=A,B';
+    for (const text of [`[cacher]\ndata =\n a||${url}\n`, `[cacher]\ndata = a||${url}\n`])
+      expect(settingsOf(text).values.cacher.data).to.deep.equal([`a||${url}`]);
   });
 
   it('may lie behind an address, which is not read', () => {
