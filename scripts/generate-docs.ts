@@ -9,7 +9,11 @@ import {
   WorkerMakerOptions,
   WorkerOptions,
 } from '../src/config/queues/queue-schema.ts';
-import { missedSettings, unreadSections } from '../src/config/settings/harvester-file/keys.ts';
+import {
+  missedSettings,
+  needlessSettings,
+  unreadSections,
+} from '../src/config/settings/harvester-file/keys.ts';
 import { ownSettings } from '../src/config/settings/harvester-file/places.ts';
 import { realEnvironment } from '../src/cli/environment.ts';
 import { bashCompletion } from '../src/cli/bash-completion.ts';
@@ -84,8 +88,11 @@ const harvesterFile: readonly string[] = [
   "Harvester's other keys of the sections above. It warns if that means other queues or more workers than with",
   `Harvester: ${Object.keys(missedSettings)
     .map((key) => `\`${key}\``)
-    .join(', ')}, and \`DYNAMIC\` in`,
-  '`queueList`. It also warns of a key or section that Harvester does not know either. It does not read settings behind',
+    .join(', ')}.`,
+  `It needs none of these, and says why: ${Object.keys(needlessSettings)
+    .map((key) => `\`${key}\``)
+    .join(', ')}.`,
+  'It also warns of a key or section that Harvester does not know either. It does not read settings behind',
   '`HARVESTER_INSTANCE_CONFIG_URL`.',
   '',
 ];

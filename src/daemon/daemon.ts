@@ -38,6 +38,7 @@ import { type Lock, takeLock } from './lock.ts';
 import { LogReaders } from './log-reader.ts';
 import { logUrlsBy } from './log-urls.ts';
 import { LoopSet } from './loop-set.ts';
+import { kindsOfLink } from './panda-view.ts';
 import { loadPlugins } from './plugins.ts';
 import { logProblem, logProblems, logReload, logStart } from './reports/problem-log.ts';
 import { factoryIdAtStart, writeFactoryId } from './factory-file.ts';
@@ -202,6 +203,11 @@ export class Daemon {
   /** The services with their states. */
   get services(): readonly ServiceHealth[] {
     return this.#services?.health ?? [];
+  }
+
+  /** Kinds of news that wait for the PanDA server of the settings. */
+  get kindsOfLink(): ReadonlySet<string> {
+    return kindsOfLink(this.#wiring?.sources.all.map(({ definition }) => definition) ?? []);
   }
 
   /** How many requests of which source wait at which queue. */

@@ -2,6 +2,7 @@ import type { KnownCredential } from '../agents/credentials/credential-board.ts'
 import type { LoopHealth } from '../agents/loop.ts';
 import type { WaitingCount } from '../agents/sources/waiting-board.ts';
 import type { DaemonMetrics } from '../daemon/metrics/daemon-metrics.ts';
+import type { PandaView } from '../daemon/panda-view.ts';
 import type { OperatorDesk } from '../daemon/requests/operator-desk.ts';
 import type { ServiceHealth } from '../daemon/services/service.ts';
 import type { Log, LogReader } from '../plugins/contracts/index.ts';
@@ -32,6 +33,8 @@ export interface Served {
   services(): readonly ServiceHealth[];
   /** How many requests of which source wait at which queue. */
   waiting(): readonly WaitingCount[];
+  /** The link to the PanDA server. */
+  panda(): Promise<PandaView>;
   /** Whether the daemon is on its way to its end. */
   stopping(): boolean;
 }

@@ -1,10 +1,13 @@
 import { isIP } from 'node:net';
 import { hostname } from 'node:os';
 import type { FastifyInstance } from 'fastify';
+import { readPandaServer } from '../config/settings/panda-login-files.ts';
 import type { LoadedSettings } from '../config/settings/settings.ts';
 import type { Daemon } from '../daemon/daemon.ts';
 import { DaemonMetrics } from '../daemon/metrics/daemon-metrics.ts';
+import { pandaView, readLinkStatus } from '../daemon/panda-view.ts';
 import { openBesideDaemon } from '../daemon/reader.ts';
+import { stateDirAt } from '../daemon/state-dir.ts';
 import type { Service } from '../daemon/services/service.ts';
 import { renderedText } from '../daemon/rendered-text.ts';
 import { renderExisting } from '../daemon/rendering.ts';
@@ -90,6 +93,17 @@ export class HttpServer {
       services: () => daemon.services,
       waiting: () => daemon.waiting,
       stopping: () => daemon.isStopping,
+      panda: async () => {
+        const kinds = daemon.kindsOfLink;
+        const { server } = await readPandaServer(settings, files);
+        return pandaView({
+          server,
+          status: readLinkStatus(stateDirAt(settings.stateDir)),
+          backlog: (await store.news.backlog()).filter(({ kind }) => kinds.has(kind)),
+          daemonRuns: true,
+          now: clock.now(),
+        });
+      },
     };
     this.#app = await makeApp(served, this.#tokens);
     this.#url = await this.#listen(this.#app);

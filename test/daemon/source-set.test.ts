@@ -259,7 +259,9 @@ describe('sources of third parties', () => {
         one.map((part) => String(part).replace(/ imported from .*/, '')),
       );
       // The registry may have more sources.
-      const plain = told.map((one) => one.map((part) => part.replace('fill, none, request', 'fill, none')));
+      const plain = told.map((one) =>
+        one.map((part) => part.replace('fill, none, panda, request', 'fill, none')),
+      );
       expect(plain).to.deep.equal(expected.map((one) => one.map(String)));
     });
   }
@@ -621,6 +623,44 @@ describe('the sources of a daemon', () => {
 
     beforeEach(() => {
       servers.length = 0;
+    });
+
+    const pandacon = { server_api_url_ssl: server.url, cert_file: '/proxy' };
+    const demands = ({ verdicts }: Awaited<ReturnType<typeof readAll>>) =>
+      verdicts.map(({ name, state, demand, standing }) => [name, state, demand?.demand, standing?.length]);
+
+    it('serve the pull queues that no file and no backend gives another source', async () => {
+      const slave = queue({ runMode: 'slave' });
+      const queues = {
+        SLAVE: slave,
+        SELF: queue({}),
+        PUSH: queue({ runMode: 'slave', mapType: 'OneToOne' }),
+        NAMED: { ...slave, demand: 'none' },
+      };
+      expect(demands(await readAll({ pandacon }, queues))).to.deep.equal([
+        ['SLAVE', 'ready', 'panda', 0],
+        // The local backend fills its queues.
+        ['SELF', 'ready', 'fill', 0],
+        ['PUSH', 'ready', 'fill', 2],
+        ['NAMED', 'ready', 'none', 1],
+      ]);
+      const { server_api_url_ssl: url, ...withoutServer } = pandacon;
+      for (const without of [withoutServer, { pandaURLSSL: url }])
+        expect(demands(await readAll({ pandacon: without }, { SLAVE: slave }))).to.deep.equal([
+          ['SLAVE', 'ready', 'fill', 1],
+        ]);
+    });
+
+    it('leave a queue incomplete that names one while the settings name no server', async () => {
+      const { problems, verdicts } = await readAll({}, { Q: queue({ demand: 'panda' }) });
+      expect(verdicts.map(({ state }) => state)).to.deep.equal(['incomplete']);
+      expect(short(problems).map(([at, , code, message]) => [at, code, message])).to.deep.equal([
+        [
+          '/Q/demand',
+          'panda-server-off',
+          'demand is panda, and the settings name no PanDA server with a login: see pandacon there',
+        ],
+      ]);
     });
 
     it('get it where thresher brings them and they need one, and are made anew when it changes', () => {

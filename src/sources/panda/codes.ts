@@ -36,8 +36,8 @@ export const pandaReasons = {
   },
   'panda-queue-unserved': {
     meaning:
-      'The PanDA server asks for workers of queues with `runMode: slave`, or tells the number of jobs for queues with `runMode: self` and `mapType: NoJob`. This queue is neither.',
-    remedy: 'Correct `runMode` and `mapType` of the queue, or name another source as its `demand`.',
+      'Workers of the queue need jobs that the factory fetches (`mapType` is not `NoJob`), which thresher does not do.',
+    remedy: 'Set `"mapType": "NoJob"` if its pilots fetch their own jobs, or leave the queue to Harvester.',
   },
 } as const satisfies Record<string, Explanation>;
 

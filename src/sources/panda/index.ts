@@ -15,23 +15,23 @@ import { messages } from './messages.ts';
 import { linkOptions, PandaOptions, PandaQueueOptions } from './options.ts';
 import { StatusFile } from './status-file.ts';
 
-const isServed = ({ runMode, mapType }: Pick<SourceQueue, 'mapType' | 'runMode'>) =>
-  runMode === 'slave' || mapType === 'NoJob';
+/** Workers of other queues need jobs that a factory fetches, whoever says how many there are to be. */
+const isServed = ({ mapType }: Pick<SourceQueue, 'mapType'>) => mapType === 'NoJob';
 
 /** Workers on the demand of a PanDA server. */
 export const PandaSource = defineSource({
   name: 'panda',
   module: builtInSources,
   description:
-    'Asks for the workers that the PanDA server of the settings (`pandacon`) orders, for queues with `runMode: slave`; or for as many as their sites have activated jobs, for queues with `runMode: self` and `mapType: NoJob`. The server hears of each of them. The source of such queues where the settings name a server with a login.',
+    'Asks for the workers that the PanDA server of the settings (`pandacon`) orders, for queues with `mapType: NoJob` and `runMode: slave`; or for as many as their sites have activated jobs, for those with `runMode: self`. The server hears of each of them. The source of such queues where the settings name a server with a login.',
   config: PandaOptions,
   queueConfig: PandaQueueOptions,
   needsServer: true,
   takes: (queue, server) => server !== undefined && isServed(queue),
   stands: (queue) => {
     if (isServed(queue)) return [];
-    const { runMode, mapType } = queue;
-    const message = `the PanDA server asks for no workers of a queue with runMode ${runMode} and mapType ${mapType}`;
+    const { mapType } = queue;
+    const message = `mapType is ${mapType}: its workers need jobs from the PanDA server, which thresher does not fetch; set it to "NoJob" where pilots fetch their own`;
     return [{ code: 'panda-queue-unserved', message }];
   },
   create: (options, host) => {

@@ -121,7 +121,7 @@ describe('why a queue stands still', () => {
   it('each reason names the option to set and its value', () => {
     const { options, limits } = read({});
     const queue = { ...options, queueStatus: 'offline', mapType: 'OneToOne', runMode: 'slave' } as const;
-    const remedies = ['set it to "online"', 'set it to "NoJob"', 'set it to "self"'];
+    const remedies = ['set it to "online"', 'set it to "NoJob"', 'set runMode to "self"'];
     for (const [index, reason] of whyStanding(queue, limits, sources.none, {}).slice(0, 3).entries())
       expect(reason).to.contain(remedies[index]);
     expect(whyStanding(options, limits, sources.none, {})[0]).to.contain('set demand to "fill"');
