@@ -18,7 +18,8 @@ describe('the link to a real PanDA server', () => {
     panda.serverWorkers().filter(({ computingsite }) => computingsite === panda.siteOf(queue));
   const untilQueueHas = (queue: string, count: number, status: string) =>
     until(
-      () => `${count} workers of ${queue} are ${status}: ${JSON.stringify(ofQueue(queue))} ${daemon.output()}`,
+      () =>
+        `${count} workers of ${queue} are ${status}: ${JSON.stringify(ofQueue(queue))} ${daemon.output()}`,
       () => {
         const workers = ofQueue(queue);
         return workers.length === count && workers.every((worker) => worker.status === status) && workers;
@@ -77,7 +78,9 @@ describe('the link to a real PanDA server', () => {
   it('says of a queue why it gets nothing', async () => {
     const reasonsOf = async (queue: string) =>
       (await panda.site.queue(panda.siteOf(queue))).reasons.map(({ code }) => code);
-    await until('the order is fulfilled', async () => (await reasonsOf('Q')).includes('panda-order-fulfilled'));
+    await until('the order is fulfilled', async () =>
+      (await reasonsOf('Q')).includes('panda-order-fulfilled'),
+    );
     panda.order({ SCORE: 0 });
     await until('the order says 0', async () => (await reasonsOf('Q')).includes('panda-order-zero'));
   });

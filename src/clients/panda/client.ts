@@ -160,8 +160,8 @@ const neverSent: ReadonlySet<string> = new Set([
 ]);
 
 function noAnswer(url: string, error: unknown): PandaFailure {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  const never = neverSent.has(code);
+  const errno = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const never = neverSent.has(errno);
   return failed(never ? 'panda-unreachable' : 'panda-no-answer', `${url}: ${messageOf(error)}`, !never);
 }
 

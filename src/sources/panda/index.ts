@@ -8,16 +8,10 @@ import type { PandaServer } from '../../plugins/contracts/panda-server.ts';
 import { builtInSources, defineSource } from '../../plugins/contracts/source.ts';
 import { readVersion } from '../../util/version.ts';
 import { ThresherError } from '../../worker/errors.ts';
-import { CommandRunner } from './command-runner.ts';
-import { ActiveJobs } from './jobs.ts';
-import { Life } from './life.ts';
-import { PandaLink } from './link.ts';
+import type { PandaLink } from './link.ts';
+import { makeLink } from './make-link.ts';
 import { LinkMemory } from './memory.ts';
 import { linkOptions, PandaOptions, PandaQueueOptions } from './options.ts';
-import { OrderBook } from './order-book.ts';
-import { Reporter } from './reporter.ts';
-import { ServerHealth } from './server-health.ts';
-import { Statistician } from './statistician.ts';
 import { StatusFile } from './status-file.ts';
 
 const isServed = ({ runMode, mapType }: Pick<SourceQueue, 'mapType' | 'runMode'>) =>
@@ -43,66 +37,26 @@ export const PandaSource = defineSource({
     const { pandaServer } = host;
     if (pandaServer === undefined)
       throw new ThresherError('source-not-made', 'the settings name no PanDA server with a login (pandacon)');
-    return makeLink(options, host, pandaServer);
+    return linkTo(pandaServer, options, host);
   },
 });
 
-/** Wires the parts of a link. */
-export function makeLink(written: PandaOptions, host: SourceHost, server: PandaServer): PandaLink {
-  const options = linkOptions(written, server.link);
+function linkTo(server: PandaServer, options: PandaOptions, host: SourceHost): PandaLink {
   const { clock, files, log, stateDir, harvesterId } = host;
-  const { url } = server;
+  const { url, timeout } = server;
   const login = new PandaLogin(server.login, server.caFile, { files, clock });
-  const client = new PandaClient({ url, login, clock, timeout: server.timeout });
-  const api = new PandaApi(client, harvesterId);
+  const client = new PandaClient({ url, login, clock, timeout });
   const directory = join(stateDir, 'panda');
-  const memory = new LinkMemory(directory);
-  const health = new ServerHealth({ clock, log });
-  const common = { api, memory, clock, log, health };
-  const serverAhead = () => client.serverAhead;
-  const orders = new OrderBook(common);
-  const interval = options.statisticsInterval * 1000;
-  const statistician = new Statistician({ ...common, serverAhead, interval });
-  const life = new Life({
-    ...common,
+  return makeLink({
+    api: new PandaApi(client, harvesterId),
+    serverAhead: () => client.serverAhead,
+    memory: new LinkMemory(directory),
+    status: new StatusFile(directory, { clock, log }),
+    options: linkOptions(options, server.link),
     version: readVersion(),
-    heartbeatInterval: options.heartbeatInterval * 1000,
-  });
-  const reporter = new Reporter({
-    api,
+    host: hostname(),
     clock,
     log,
-    probe: (signal) => life.beat(signal),
-    batch: options.reportBatch,
-    repeatAfter: options.repeatInterval * 1000,
-    host: hostname(),
-    note: (outcome) => {
-      health.note('reports', outcome);
-    },
-  });
-  const commands = new CommandRunner({
-    ...common,
-    orders,
-    statistician,
-    reportAgain: (workers, signal) =>
-      reporter.report(
-        workers.map((news) => ({ ...news, what: 'changed' })),
-        signal,
-      ),
-    host: hostname(),
-    atOnce: options.commandsAtOnce,
-  });
-  return new PandaLink({
-    ...common,
-    orders,
-    statistician,
-    reporter,
-    commands,
-    life,
-    jobs: new ActiveJobs({ ...common, interval: options.jobsInterval * 1000 }),
-    status: new StatusFile(directory, { clock, log }),
-    serverAhead,
-    options,
     harvesterId,
     url,
   });

@@ -70,12 +70,15 @@ const nothing: Kept = { commands: [], orders: {}, reports: {}, types: [] };
 export class LinkMemory {
   readonly #directory: string;
   readonly #file: string;
+  readonly #write: (text: string) => Promise<void>;
   #kept = nothing;
   #writing: Promise<void> = Promise.resolve();
 
-  constructor(directory: string) {
+  /** @param write for tests: replaces the file */
+  constructor(directory: string, write?: (text: string) => Promise<void>) {
     this.#directory = directory;
     this.#file = join(directory, 'link.json');
+    this.#write = write ?? ((text) => writeFileAtomically(this.#file, text, 0o600));
   }
 
   /** @returns why what was kept cannot be used, if so: the link begins anew then. @throws Error where the file cannot be read */
@@ -88,6 +91,11 @@ export class LinkMemory {
       if (hasCode(error, 'ENOENT')) return undefined;
       throw error;
     }
+    return this.take(text);
+  }
+
+  /** Takes up what was kept. @returns as `load` */
+  take(text: string): string | undefined {
     let value: unknown;
     try {
       value = JSON.parse(text);
@@ -128,7 +136,7 @@ export class LinkMemory {
   change(changed: (kept: Kept) => Kept): Promise<void> {
     this.#kept = changed(this.#kept);
     const text = JSON.stringify(this.#kept);
-    const written = this.#writing.then(() => writeFileAtomically(this.#file, text, 0o600));
+    const written = this.#writing.then(() => this.#write(text));
     this.#writing = written.catch(() => undefined);
     return written;
   }
