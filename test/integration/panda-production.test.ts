@@ -61,9 +61,10 @@ describe("Rubin's and DOMA's own queues under Harvester's settings, at a real Pa
       const text = readFileSync(join(fixtures, 'sites', `${site}.panda_queueconfig.json`), 'utf8');
       const file = JSON.parse(text.replaceAll(/"(\/[^"]*)"/g, `"${root}$1"`)) as Record<string, Json>;
       const { [template]: base = {}, [name]: queue = {} } = file;
-      const submitter = { ...(base['submitter'] as Json) };
-      for (const key of ['condorPool', 'condorSchedd', 'condorPoolNew', 'condorScheddNew'])
-        delete submitter[key];
+      const elsewhere = new Set(['condorPool', 'condorSchedd', 'condorPoolNew', 'condorScheddNew']);
+      const submitter = Object.fromEntries(
+        Object.entries(base['submitter'] as Json).filter(([key]) => !elsewhere.has(key)),
+      );
       merged[`${site}.${template}`] = { ...base, submitter };
       merged[names.get(name) ?? ''] = {
         ...queue,
