@@ -47,9 +47,8 @@ writeSite(directory, {
 });
 writeFileSync(join(directory, 'pilot.yaml'), stringify({ command: '/bin/true', cpu: 0 }));
 const { complaints } = await startDaemon(directory);
-const zeros = () =>
-  panda.rows(`SELECT 1 FROM harvester_worker_stats WHERE harvester_id = '${id}'`).length >= orders;
-await until('the server counts no worker of each queue', zeros);
+const zeros = `SELECT 1 AS one FROM harvester_worker_stats WHERE harvester_id = '${id}'`;
+while ((await panda.rows(zeros)).length < orders) await sleep(500);
 await sleep(6000);
 
 const rows = new Rows(join(directory, 'state', 'thresher.db'));
@@ -67,7 +66,7 @@ const ends = new Map(
     .list<{ queue: string; at: number }>('SELECT queue, max(submit_time) AS at FROM workers GROUP BY queue')
     .map(({ queue: name, at }) => [name, at]),
 );
-const given = panda.rows<{ name: string; made: number; got: number }>(
+const given = await panda.rows<{ name: string; made: number; got: number }>(
   `SELECT split_part(command, ':', 2) AS name, extract(epoch FROM creation_date) * 1000 AS made,
      extract(epoch FROM status_date) * 1000 AS got
    FROM harvester_commands WHERE harvester_id = '${id}'`,

@@ -90,8 +90,9 @@ describe('an order of a real PanDA server for three workers', () => {
         const running = await panda.untilServerHas(ordered, 'running');
         expect(new Set(running.map(({ resourcetype }) => resourcetype))).to.deep.equal(new Set(['SCORE']));
         // As many as it ordered, in whatever state: from these numbers it makes its next order.
-        const counted = () => Object.values(panda.statistics() ?? {}).reduce((sum, n) => sum + n, 0);
-        await until('the server counts them', () => counted() === ordered);
+        const counted = async () =>
+          Object.values((await panda.statistics()) ?? {}).reduce((sum, n) => sum + n, 0);
+        await until('the server counts them', async () => (await counted()) === ordered);
         panda.letEnd();
         await panda.untilServerHas(ordered, 'finished');
         // Each pilot makes its own mark.
@@ -99,7 +100,8 @@ describe('an order of a real PanDA server for three workers', () => {
           Object.fromEntries(running.map(({ workerid }) => [workerid, 1])),
         );
         expect(await panda.site.workers()).to.have.length(ordered);
-        expect(panda.commands().map(({ status }) => status)).to.not.include('new');
+        const commands = await panda.commands();
+        expect(commands.map(({ status }) => status)).to.not.include('new');
         restarted.process.kill('SIGTERM');
         expect(await restarted.ended, restarted.output()).to.equal(0);
       });

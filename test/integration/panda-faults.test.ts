@@ -50,17 +50,20 @@ describe('the link to a real PanDA server that fails', () => {
 
   after(() => panda.clean());
 
-  const ofQueue = (queue: string) =>
-    panda.serverWorkers().filter(({ computingsite }) => computingsite === panda.siteOf(queue));
-  const untilRunning = (queue: string, count = ordered) =>
-    until(
-      () =>
-        `${count} workers of ${queue} run: ${JSON.stringify(ofQueue(queue))}\n${daemon.output().slice(-1500)}`,
-      () => {
-        const workers = ofQueue(queue);
-        return workers.length === count && workers.every(({ status }) => status === 'running');
+  const ofQueue = async (queue: string) =>
+    (await panda.serverWorkers()).filter(({ computingsite }) => computingsite === panda.siteOf(queue));
+  const untilAll = (queue: string, status: string) => {
+    let seen: Awaited<ReturnType<typeof ofQueue>> = [];
+    return until(
+      () => `${queue} has ${ordered} workers that are ${status}: ${JSON.stringify(seen)}\n${lastLines()}`,
+      async () => {
+        seen = await ofQueue(queue);
+        return seen.length === ordered && seen.every((worker) => worker.status === status);
       },
     );
+  };
+  const untilRunning = (queue: string) => untilAll(queue, 'running');
+  const lastLines = () => daemon.output().slice(-1500);
   const filled = async () =>
     (await panda.site.workers({ queue: panda.siteOf('own') })).filter(({ status }) => status === 'running');
 
@@ -90,14 +93,14 @@ describe('the link to a real PanDA server that fails', () => {
       block.remove();
       await until('the fault has hit', () => injected.hits === 1);
       if (isLost(failure)) {
-        await until('the server gave the order away', () => lastStatus() === 'retrieved');
+        await until('the server gave the order away', async () => (await lastStatus()) === 'retrieved');
         panda.order({ SCORE: ordered }, queue);
       }
       await untilRunning(queue);
       expected += ordered;
     });
   }
-  const lastStatus = () => panda.commands().at(-1)?.status;
+  const lastStatus = async () => (await panda.commands()).at(-1)?.status;
 
   it('gives a command for a queue that does not exist, and the next command is carried out', async () => {
     panda.command('SET_N_WORKERS_JOBTYPE:NO_SUCH_QUEUE', { managed: { SCORE: 5 } });
@@ -107,8 +110,8 @@ describe('the link to a real PanDA server that fails', () => {
     expected += ordered;
     await untilSaid(daemon, /NO_SUCH_QUEUE/);
     await untilSaid(daemon, /MAKE_COFFEE/);
-    await until('all commands are acknowledged', () =>
-      panda.commands().every(({ status }) => status !== 'new'),
+    await until('all commands are acknowledged', async () =>
+      (await panda.commands()).every(({ status }) => status !== 'new'),
     );
   });
 
@@ -123,10 +126,7 @@ describe('the link to a real PanDA server that fails', () => {
       computingElement: [],
       submissionHost: [],
     });
-    await until(
-      () => `they are cancelled: ${JSON.stringify(ofQueue('K'))}`,
-      () => ofQueue('K').every(({ status }) => status === 'cancelled'),
-    );
+    await untilAll('K', 'cancelled');
     const others = (await panda.site.workers({ queue: elsewhere })).map(({ status }) => status);
     expect(others).to.deep.equal(Array.from({ length: ordered }, () => 'running'));
   });
@@ -154,13 +154,17 @@ describe('the link to a real PanDA server that fails', () => {
       return running.filter(({ computingSite }) => computingSite !== panda.siteOf('own')).length === 0;
     });
     panda.proxy.heal();
-    const finished = () => panda.serverWorkers().filter(({ status }) => status === 'finished').length;
+    let workers: Awaited<ReturnType<typeof panda.serverWorkers>> = [];
+    const finished = () => workers.filter(({ status }) => status === 'finished').length;
     await until(
-      () => `it has all ${expected - ordered} ends, not ${finished()}\n${daemon.output().slice(-1500)}`,
-      () => finished() === expected - ordered,
+      () => `it has all ${expected - ordered} ends, not ${finished()}\n${lastLines()}`,
+      async () => {
+        workers = await panda.serverWorkers();
+        return finished() === expected - ordered;
+      },
     );
-    expect(panda.serverWorkers()).to.have.length(expected);
-    const ids = new Set(panda.serverWorkers().map(({ workerid }) => workerid));
+    expect(workers).to.have.length(expected);
+    const ids = new Set(workers.map(({ workerid }) => workerid));
     const starts = [...panda.site.starts()].filter(([id]) => ids.has(id));
     expect(starts.map(([, times]) => times)).to.deep.equal(Array.from({ length: expected }, () => 1));
     const rows = await panda.site.workers();

@@ -14,32 +14,35 @@ describe('the link to a real PanDA server', () => {
 
   after(() => panda.clean());
 
-  const ofQueue = (queue: string) =>
-    panda.serverWorkers().filter(({ computingsite }) => computingsite === panda.siteOf(queue));
-  const untilQueueHas = (queue: string, count: number, status: string) =>
-    until(
-      () =>
-        `${count} workers of ${queue} are ${status}: ${JSON.stringify(ofQueue(queue))} ${daemon.output()}`,
-      () => {
-        const workers = ofQueue(queue);
+  const ofQueue = async (queue: string) =>
+    (await panda.serverWorkers()).filter(({ computingsite }) => computingsite === panda.siteOf(queue));
+  const untilQueueHas = (queue: string, count: number, status: string) => {
+    let workers: Awaited<ReturnType<typeof ofQueue>> = [];
+    return until(
+      () => `${count} workers of ${queue} are ${status}: ${JSON.stringify(workers)} ${daemon.output()}`,
+      async () => {
+        workers = await ofQueue(queue);
         return workers.length === count && workers.every((worker) => worker.status === status) && workers;
       },
     );
+  };
 
   it('reports zeros for a new queue, or the server would never order anything', async () => {
-    await until('statistics of both queues', () => panda.statistics('Q') && panda.statistics('OTHER'));
-    expect(panda.statistics('Q')).to.include({ running: 0, submitted: 0 });
+    await until('statistics of both queues', async () => {
+      return (await panda.statistics('Q')) && (await panda.statistics('OTHER'));
+    });
+    expect(await panda.statistics('Q')).to.include({ running: 0, submitted: 0 });
   });
 
   it('announces which commands it takes', async () => {
-    const announced = () =>
-      panda.at
-        .rows<{ command: string; computingsite: string }>(
-          `SELECT command, computingsite FROM harvester_command_lock WHERE harvester_id = '${panda.id}'`,
-        )
-        .map(({ command, computingsite }) => `${command} ${computingsite}`);
-    await until('the server has the commands', () => announced().length === 4);
-    expect(announced()).to.include.members([
+    const announced = async () => {
+      const rows = await panda.at.rows<{ command: string; computingsite: string }>(
+        `SELECT command, computingsite FROM harvester_command_lock WHERE harvester_id = '${panda.id}'`,
+      );
+      return rows.map(({ command, computingsite }) => `${command} ${computingsite}`);
+    };
+    await until('the server has the commands', async () => (await announced()).length === 4);
+    expect(await announced()).to.include.members([
       `SET_N_WORKERS_JOBTYPE ${panda.siteOf('Q')}`,
       `REPORT_WORKER_STATS ${panda.siteOf('OTHER')}`,
     ]);
@@ -49,11 +52,12 @@ describe('the link to a real PanDA server', () => {
     panda.order({ SCORE: 2, MCORE: 1 });
     const workers = await untilQueueHas('Q', 3, 'running');
     expect(workers.map(({ resourcetype }) => resourcetype).sort()).to.deep.equal(['MCORE', 'SCORE', 'SCORE']);
-    await until('the statistics have them', () => {
-      const { running = 0, submitted = 0 } = panda.statistics() ?? {};
+    await until('the statistics have them', async () => {
+      const { running = 0, submitted = 0 } = (await panda.statistics()) ?? {};
       return running + submitted === 3;
     });
-    expect(panda.commands().filter(({ status }) => status === 'new')).to.deep.equal([]);
+    const commands = await panda.commands();
+    expect(commands.filter(({ status }) => status === 'new')).to.deep.equal([]);
   });
 
   it('ends the workers that KILL_WORKERS means, and no others', async () => {
@@ -70,7 +74,7 @@ describe('the link to a real PanDA server', () => {
   });
 
   it('ends the workers that SYNC_WORKERS_KILL names', async () => {
-    const [worker] = ofQueue('OTHER');
+    const [worker] = await ofQueue('OTHER');
     panda.command('SYNC_WORKERS_KILL', [worker?.workerid]);
     await untilQueueHas('OTHER', 1, 'cancelled');
   });

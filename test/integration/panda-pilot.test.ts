@@ -83,14 +83,18 @@ describe('the real pilot, as a worker that a real PanDA server ordered', functio
       pandaRows<Job>(
         `SELECT ${columns} FROM jobsactive4 ${where} UNION ALL SELECT ${columns} FROM jobsarchived4 ${where}`,
       );
+    let seen: readonly Job[] = [];
     await until(
-      () => `both pilots reported: ${JSON.stringify(found())}\n${daemon.output().slice(-2000)}`,
-      () => found().every(({ jobstatus }) => jobstatus === 'holding'),
+      () => `both pilots reported: ${JSON.stringify(seen)}\n${daemon.output().slice(-2000)}`,
+      async () => {
+        seen = await found();
+        return seen.every(({ jobstatus }) => jobstatus === 'holding');
+      },
       150_000,
     );
     // The server's adder, which judges what pilots report.
     pandaAdmin('settle', ...jobs.map(String));
-    const verdicts = found().map(({ jobstatus, piloterrorcode }) => ({ jobstatus, piloterrorcode }));
+    const verdicts = (await found()).map(({ jobstatus, piloterrorcode }) => ({ jobstatus, piloterrorcode }));
     const good = { jobstatus: 'finished', piloterrorcode: 0 };
     expect(verdicts).to.deep.equal([good, good]);
     // The pilot tells the server of itself, and thresher of the worker: the server takes both for the same one.

@@ -61,13 +61,21 @@ describe("Rubin's and DOMA's own queues under Harvester's settings, at a real Pa
       const text = readFileSync(join(fixtures, 'sites', `${site}.panda_queueconfig.json`), 'utf8');
       const file = JSON.parse(text.replaceAll(/"(\/[^"]*)"/g, `"${root}$1"`)) as Record<string, Json>;
       const { [template]: base = {}, [name]: queue = {} } = file;
-      const submitter = { ...(base['submitter'] as Json) };
-      for (const key of ['condorPool', 'condorSchedd', 'condorPoolNew', 'condorScheddNew'])
-        delete submitter[key];
+      const elsewhere = new Set(['condorPool', 'condorSchedd', 'condorPoolNew', 'condorScheddNew']);
+      const submitter = Object.fromEntries(
+        Object.entries(base['submitter'] as Json).filter(([key]) => !elsewhere.has(key)),
+      );
       merged[`${site}.${template}`] = { ...base, submitter };
       merged[names.get(name) ?? ''] = {
         ...queue,
         queueStatus: 'online',
+        // Numbers of CRIC's.
+        submitter: {
+          ...(queue['submitter'] as Json | undefined),
+          minRamCount: 100,
+          maxWalltime: 3600,
+          nCore: 1,
+        },
         templateQueueName: `${site}.${template}`,
       };
     }
@@ -87,19 +95,22 @@ describe("Rubin's and DOMA's own queues under Harvester's settings, at a real Pa
 
   function harvesterFile(): string {
     const { ca, production } = sharedPanda.server();
-    return readFileSync(join(fixtures, 'harvester/panda_harvester.cfg'), 'utf8')
-      .replace(
-        'harvester_id = FIXME',
-        `harvester_id = ${panda.id}\nstateDir = state\nfactoryId = ${space.factory}`,
-      )
-      .replace(/queueList =\n FIXME_1\n FIXME_2/, `queueList =\n ${[...names.values()].join('\n ')}`)
-      .replace(/^server_api_url_ssl = .*$/m, `server_api_url_ssl = ${panda.proxy.url}`)
-      .replace(/^ca_cert = .*$/m, `ca_cert = ${ca}`)
-      .replace('cert_file = FIXME', `cert_file = ${production.cert}`)
-      .replace('key_file = FIXME', `key_file = ${production.key}`)
-      .replace(/^auth_(token|origin) = FIXME\n/gm, '')
-      .replace(/\n\[credmanager\][^[]*/, '\n')
-      .concat('\n[http]\nenabled = False\n');
+    return (
+      readFileSync(join(fixtures, 'harvester/panda_harvester.cfg'), 'utf8')
+        .replace(
+          'harvester_id = FIXME',
+          `harvester_id = ${panda.id}\nstateDir = state\nfactoryId = ${space.factory}`,
+        )
+        .replace(/queueList =\n FIXME_1\n FIXME_2/, `queueList =\n ${[...names.values()].join('\n ')}`)
+        .replace(/^server_api_url_ssl = .*$/m, `server_api_url_ssl = ${panda.proxy.url}`)
+        .replace(/^ca_cert = .*$/m, `ca_cert = ${ca}`)
+        .replace('cert_file = FIXME', `cert_file = ${production.cert}`)
+        .replace('key_file = FIXME', `key_file = ${production.key}`)
+        .replace(/^auth_(token|origin) = FIXME\n/gm, '')
+        // Its renewals need a VOMS server.
+        .replace(/^\[credmanager\]$[^]*?(?=^\[stager\]$)/m, '')
+        .concat('\n[http]\nenabled = False\n')
+    );
   }
 
   it('get their workers by its demand, report each end, and KILL_WORKERS ends those that are left', async () => {
@@ -112,7 +123,8 @@ describe("Rubin's and DOMA's own queues under Harvester's settings, at a real Pa
     put('/opt/harvester/sandbox/lsst.runpilot2-wrapper.sh', '#!/bin/sh\n', 0o755);
     put('/opt/harvester/etc/auth_tokens/48975ff1c8b067b9dcea54d5cdd28cc8', sharedPanda.token());
     const common = '/cephfs/atlpan/harvester/harvester_common/CERN_central_1';
-    put(`${common}/cloudscheduler-pilot2.sdf`, vanilla('doma.submit_pilot.sdf', program));
+    for (const path of [`${common}/cloudscheduler-pilot2.sdf`, '/opt/condor_test/grid_submit_pilot.sdf'])
+      put(path, vanilla('lsst.submit_pilot_pull_ups.sdf', program));
     put(`${common}/runpilot2-wrapper.sh`, '#!/bin/sh\n', 0o755);
     const proxy = sharedPanda.variable('PROD_PROXY');
     for (const place of ['data/harvester/run/x509up_u25606', 'data/idds/x509up_u25606']) {
@@ -136,21 +148,26 @@ describe("Rubin's and DOMA's own queues under Harvester's settings, at a real Pa
     sharedPanda.admin('site', doma, '--harvester', panda.id);
     sharedPanda.admin('job', doma, '--n', '2');
     const daemon = site.startWith(['--config', config, 'run'], condorEnvironment(pool, root));
-    const of = (queue: string) =>
-      panda.serverWorkers().filter(({ computingsite }) => computingsite === queue);
-    const untilAll = (queue: string, count: number, status: string) =>
-      until(
+    const of = async (queue: string) =>
+      (await panda.serverWorkers()).filter(({ computingsite }) => computingsite === queue);
+    const untilAll = (queue: string, count: number, status: string) => {
+      let seen: Awaited<ReturnType<typeof of>> = [];
+      return until(
         () =>
-          `${queue} has ${count} workers that are ${status}: ${JSON.stringify(of(queue))}\n${daemon.output().slice(-3000)}`,
-        () => of(queue).length >= count && of(queue).every((worker) => worker.status === status),
-        120_000,
+          `${queue} has ${count} workers that are ${status}: ${JSON.stringify(seen)}\n${daemon.output().slice(-3000)}`,
+        async () => {
+          seen = await of(queue);
+          return seen.length >= count && seen.every((worker) => worker.status === status);
+        },
+        150_000,
       );
+    };
     await untilAll(rubin, 2, 'running');
     await untilAll(doma, 1, 'running');
     panda.command('KILL_WORKERS', { status: ['submitted', 'running'], computingSite: [doma] });
     await untilAll(doma, 1, 'cancelled');
     writeFileSync(join(space.directory, 'go'), '');
     await untilAll(rubin, 2, 'finished');
-    expect(of(rubin)).to.have.length(2);
+    expect(await of(rubin)).to.have.length(2);
   });
 });

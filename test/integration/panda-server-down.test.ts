@@ -25,7 +25,7 @@ describe('the link to a real PanDA server that goes and comes back', function ()
     await server[Symbol.asyncDispose]();
   });
 
-  const running = () => panda.serverWorkers().filter(({ status }) => status === 'running');
+  const running = async () => (await panda.serverWorkers()).filter(({ status }) => status === 'running');
 
   it('hears of final statuses that came while its database was down, and orders on', async () => {
     panda.order({ SCORE: ordered }, 'A');
@@ -42,9 +42,7 @@ describe('the link to a real PanDA server that goes and comes back', function ()
     } finally {
       server.do('db', 'start');
     }
-    await until('the server has their ends', () =>
-      panda.serverWorkers().every(({ status }) => status === 'finished'),
-    );
+    await panda.untilServerHas(ordered, 'finished');
     panda.order({ SCORE: ordered }, 'B');
     await panda.untilServerHas(2 * ordered, 'finished');
   });
@@ -52,7 +50,7 @@ describe('the link to a real PanDA server that goes and comes back', function ()
   it('is stopped and started again while the daemon restarts, and hears of what it missed', async () => {
     rmSync(panda.site.path('go'));
     panda.order({ SCORE: ordered }, 'C');
-    await until('they run', () => running().length === ordered);
+    await until('they run', async () => (await running()).length === ordered);
     server.do('stop');
     panda.letEnd();
     await until('all workers have ended', async () => {

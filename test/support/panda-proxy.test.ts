@@ -48,7 +48,7 @@ describe('the fault proxy before a real PanDA server', () => {
     const worker = { workerID: ++workerId, status: 'running', computingSite: 'PROXY' };
     const outcome = await api.updateWorkers([worker], signal);
     expect(injected.hits, 'the fault did not hit').to.equal(1);
-    const rows = pandaRows<{ workerid: number }>(
+    const rows = await pandaRows<{ workerid: number }>(
       `SELECT workerid FROM harvester_workers WHERE harvesterid = '${id}' AND workerid = ${workerId}`,
     );
     return { outcome, stored: rows.length === 1 };

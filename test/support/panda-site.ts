@@ -106,7 +106,7 @@ export class PandaSite {
   }
 
   /** The server's table of our workers. */
-  serverWorkers(): readonly ServerWorker[] {
+  serverWorkers(): Promise<readonly ServerWorker[]> {
     return this.at.rows(
       `SELECT workerid, status, computingsite, resourcetype, batchid, pilotstatus FROM harvester_workers
        WHERE harvesterid = '${this.id}' ORDER BY workerid`,
@@ -114,15 +114,15 @@ export class PandaSite {
   }
 
   /** Statuses of commands by name, as the server has them. */
-  commands(): readonly { readonly command: string; readonly status: string }[] {
+  commands(): Promise<readonly { readonly command: string; readonly status: string }[]> {
     return this.at.rows(
       `SELECT command, status FROM harvester_commands WHERE harvester_id = '${this.id}' ORDER BY command_id`,
     );
   }
 
   /** The last statistics of a queue, by status, over all types; undefined where none were reported. */
-  statistics(queue = 'Q'): Readonly<Record<string, number>> | undefined {
-    const rows = this.at.rows<{ status: string; n: number }>(
+  async statistics(queue = 'Q'): Promise<Readonly<Record<string, number>> | undefined> {
+    const rows = await this.at.rows<{ status: string; n: number }>(
       `SELECT status, sum(n_workers)::int AS n FROM harvester_worker_stats
        WHERE harvester_id = '${this.id}' AND computingsite = '${this.siteOf(queue)}' GROUP BY status`,
     );
@@ -144,8 +144,8 @@ export class PandaSite {
     let rows: readonly ServerWorker[] = [];
     return until(
       () => `the server has ${count} workers that are ${status}, not ${JSON.stringify(rows)}`,
-      () => {
-        rows = this.serverWorkers();
+      async () => {
+        rows = await this.serverWorkers();
         return rows.length === count && rows.every((row) => row.status === status) && rows;
       },
     );

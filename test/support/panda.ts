@@ -1,11 +1,13 @@
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import { promisify } from 'node:util';
 
 const directory = resolve(import.meta.dirname, '../env/panda');
 const testEnv = resolve(import.meta.dirname, '../../scripts/test-env');
+const run = promisify(execFile);
 
 /** The real PanDA server of the test environment, and how to reach it. */
 export interface PandaServer {
@@ -24,6 +26,7 @@ export interface PandaServer {
 export class PandaEnvironment {
   /** Variables that say which server is meant; none for that of all tests. */
   readonly #place: Readonly<Record<string, string>>;
+  #psql = '';
 
   constructor(place: Readonly<Record<string, string>> = {}) {
     this.#place = place;
@@ -57,12 +60,13 @@ export class PandaEnvironment {
     return this.do('admin', ...args);
   }
 
-  /** Rows of a statement on the server's tables. */
-  rows<Row>(statement: string): Row[] {
+  /** Rows of a statement on the server's tables. It waits for no program in this process, which may have a proxy to serve. */
+  async rows<Row>(statement: string): Promise<Row[]> {
     const query = `SELECT coalesce(json_agg(r), '[]') FROM (${statement}) r`;
     const args = ['-qAt', '-v', 'ON_ERROR_STOP=1', '-c', query];
-    const psql = this.#variables()['PANDA_PSQL'] ?? '';
-    return JSON.parse(execFileSync(psql, args, { encoding: 'utf8', stdio: 'pipe' })) as Row[];
+    if (this.#psql === '') this.#psql = this.variable('PSQL');
+    const { stdout } = await run(this.#psql, args);
+    return JSON.parse(stdout) as Row[];
   }
 
   /** Another token of the issuer: `--lifetime S`, `--groups G,G`. */
@@ -140,7 +144,7 @@ export function pandaDatabase(action: 'start' | 'stop'): void {
 }
 
 /** Rows of a statement on the tables of the server that all tests share. */
-export function pandaRows<Row>(statement: string): Row[] {
+export function pandaRows<Row>(statement: string): Promise<Row[]> {
   return sharedPanda.rows<Row>(statement);
 }
 
