@@ -92,16 +92,6 @@ export class CacheReader {
     }
   }
 
-  /** A text that changes when something does that a configuration with queues of these names depends on. */
-  async digest(names: ReadonlySet<string>): Promise<string> {
-    const hash = createHash('sha256');
-    const { queueFile } = await this.queueFile();
-    hash.update(JSON.stringify(queueFile?.value ?? queueFile?.problems ?? null));
-    const { queueData, problems } = await this.queueData(names);
-    hash.update(JSON.stringify([...(queueData?.entries ?? []), problems.map(({ code }) => code)]));
-    return hash.digest('hex');
-  }
-
   async #entries(file: string, names: ReadonlySet<string>): Promise<EntryLines | string> {
     const { files, harvesterId } = this.#options;
     try {
@@ -126,6 +116,13 @@ export class CacheReader {
     const message = `${item.key} was never fetched from ${item.shown}, so ${so}; \`thresher cacher\` shows why`;
     return { ...wholeFile(content), code: 'cache-missing', message };
   }
+}
+
+/** A text that changes when something does in what was read. */
+export function digestOf({ queueFile, queueData }: Pick<CachedData, 'queueFile' | 'queueData'>): string {
+  const ofFile = queueFile?.value ?? queueFile?.problems ?? null;
+  const text = JSON.stringify([ofFile, ...(queueData?.entries ?? [])]);
+  return createHash('sha256').update(text).digest('hex');
 }
 
 function wholeFile(file: string): Pick<Problem, 'file' | 'pointer' | 'line' | 'severity'> {

@@ -62,7 +62,7 @@ export function mergeQueues(located: Located, more?: MoreFiles): MergeResult {
           file: cached.file,
           url: cached.url,
           label: remoteLabel,
-          lineOf: cached.lineOf,
+          lineOf: (pointer) => cached.lineOf(pointer),
         });
   const files = [local, ...(remote === undefined ? [] : [remote])];
   const problems = files.flatMap((file) => file.problems);
@@ -118,7 +118,8 @@ export function mergeQueues(located: Located, more?: MoreFiles): MergeResult {
     const ofDynamic = dynamics.get(name);
     const layers = [...own];
     if (ofDynamic !== undefined && queueData !== undefined) {
-      const isGood = ofDynamic.template !== undefined && templates.has(ofDynamic.template);
+      const { template: wanted } = ofDynamic;
+      const isGood = wanted !== undefined && templates.has(wanted);
       // An entry of a queue file needs no template; without both there is no queue.
       if (own.length === 0 && !isGood) {
         problem(cricFile(queueData), toPointer([name]), 'cric-template', withoutTemplate(ofDynamic));
@@ -128,7 +129,7 @@ export function mergeQueues(located: Located, more?: MoreFiles): MergeResult {
       const namesOne = own.some(
         ({ values, from }) => from === local.from && isText(values.templateQueueName),
       );
-      if (isGood && !namesOne) asked.push(ofDynamic.template ?? '');
+      if (isGood && !namesOne) asked.push(wanted);
       // The local entry stays the last: it is the queue's own.
       const entry = { name, values: {}, from: cricFile(queueData) };
       layers.splice(isLocal ? layers.length - 1 : layers.length, 0, entry);

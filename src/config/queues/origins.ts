@@ -1,4 +1,4 @@
-import type { CacheReader, TakenData } from '../cric/cache-reader.ts';
+import { type CacheReader, digestOf, type TakenData } from '../cric/cache-reader.ts';
 import { isObject } from '../../util/json.ts';
 import type { Located, Problem } from '../../util/located.ts';
 import { readJsonFile } from '../../util/located-file.ts';
@@ -49,7 +49,10 @@ export async function readOrigins(
     located,
     merged,
     problems: [...ofFile, ...(remote?.problems ?? []), ...ofData],
-    taken: { names, digest: await cache.digest(names) },
+    taken: {
+      names,
+      digest: digestOf({ ...(remote && { queueFile: remote }), ...(queueData && { queueData }) }),
+    },
     ...(lacking && { lacking }),
   };
 }

@@ -1,4 +1,4 @@
-import type { CacheReader, TakenData } from '../../config/cric/cache-reader.ts';
+import { type CacheReader, digestOf, type TakenData } from '../../config/cric/cache-reader.ts';
 import type { OperatorFiles } from '../../util/operator-files.ts';
 
 /**
@@ -32,11 +32,11 @@ export class CacheWatch {
     const seen = stats.map((stat) => (stat ? `${stat.ino}:${stat.size}:${stat.mtimeMs}` : '-')).join(' ');
     if (seen === this.#seen) return 'same';
     const { queueFile, problems: ofFile } = await this.#reader.queueFile();
-    const { problems: ofData } = await this.#reader.queueData(this.#taken.names);
+    const { queueData, problems: ofData } = await this.#reader.queueData(this.#taken.names);
     const isWhole = [...ofFile, ...(queueFile?.problems ?? []), ...ofData].every(
       ({ severity, code }) => severity !== 'error' && code !== 'cache-damaged' && code !== 'cache-missing',
     );
-    const digest = await this.#reader.digest(this.#taken.names);
+    const digest = digestOf({ ...(queueFile && { queueFile }), ...(queueData && { queueData }) });
     this.#seen = seen;
     return isWhole && digest !== this.#taken.digest ? 'changed' : 'same';
   }

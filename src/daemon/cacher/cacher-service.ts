@@ -75,9 +75,11 @@ export class CacherService implements Service {
   }
 
   async stop(end: number): Promise<void> {
-    const { clock, close, stateFile } = this.#parts;
+    const { clock, stateFile } = this.#parts;
     this.#giveUp.abort();
-    const ended = Promise.all([this.#loop?.stop(), stateFile.stop(), close()]).then(() => undefined);
+    const ended = Promise.all([this.#loop?.stop(), stateFile.stop(), this.#parts.close()]).then(
+      () => undefined,
+    );
     await within(clock, Math.min(patience, Math.max(0, end - clock.monotonic())), ended);
   }
 

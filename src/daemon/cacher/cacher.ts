@@ -127,7 +127,7 @@ export class Cacher {
         entries: leftOut.slice(0, 10).join(', '),
       });
     const isEqual = isSame && (await sameContent(place.content, kept));
-    const fetchedAt = isEqual && before !== undefined ? before.fetchedAt : now;
+    const fetchedAt = isEqual ? before.fetchedAt : now;
     const fetched: Fetched = { url, fetchedAt, checkedAt: now, bytes: kept.length, ...validators };
     await mkdir(directory, { recursive: true });
     // The content first: without its second file it counts as old, and never as newer than it is.

@@ -71,7 +71,10 @@ describe('the files that the cacher is to fetch', () => {
     ['panda_queues.json||https://FIXME/', "is a placeholder of Harvester's template"],
     ['panda_queues.json||$NOT_SET', 'names a variable that the environment does not have'],
     ['panda_queues.json||https://', 'has no valid URL'],
-    ['panda_queues.json||ftp://cric.test/', 'has a URL of another kind than file:, http:, https: or panda_server:'],
+    [
+      'panda_queues.json||ftp://cric.test/',
+      'has a URL of another kind than file:, http:, https: or panda_server:',
+    ],
     ['panda_queues.json||file:queues.json', 'has no absolute path: write file:///PATH'],
     [
       'panda_queues.json||panda_server:get_everything',
