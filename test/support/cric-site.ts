@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { cacheDirectory, cachePlace } from '../../src/config/cric/cache-place.ts';
 import { CacheReader } from '../../src/config/cric/cache-reader.ts';
@@ -21,7 +21,7 @@ const item = {
 export async function judgeWithCric(
   directory: string,
   queues: Readonly<Record<string, unknown>>,
-  entries: JsonObject | undefined,
+  entries: JsonObject | 'never fetched' | undefined,
   changes: Partial<QueueOrigins> = {},
 ): Promise<Readonly<Record<string, QueueVerdict>>> {
   const file = join(directory, 'queues.json');
@@ -35,9 +35,12 @@ export async function judgeWithCric(
     files,
   });
   const { content } = cachePlace(cacheDirectory(stateDir), item);
-  mkdirSync(dirname(content), { recursive: true });
-  const { data } = queueDataIn(entries ?? {}, content);
-  writeFileSync(content, writeEntryLines(data?.entries ?? new Map<string, JsonObject>()));
+  rmSync(content, { force: true });
+  if (entries !== undefined && entries !== 'never fetched') {
+    mkdirSync(dirname(content), { recursive: true });
+    const { data } = queueDataIn(entries, content);
+    writeFileSync(content, writeEntryLines(data?.entries ?? new Map<string, JsonObject>()));
+  }
   const { verdicts } = await readQueueFile(file, await loadPlugins([], '/', files), {
     stateDir,
     files,

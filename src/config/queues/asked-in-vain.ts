@@ -13,7 +13,7 @@ export function askedInVain(
   if (asksBy === undefined || knownToCric === true) return [];
   const pointer = toPointer(['submitter', asksBy]);
   if (isRead) {
-    // A template is no queue of CRIC.
+    // A template is no queue of CRIC, and data that were never fetched are said to be missing.
     if (knownToCric === undefined) return [];
     const message = `CRIC has no queue ${name}, so ${asksBy} brings no options`;
     return [{ pointer, code: 'cric-not-there', severity: 'warning', message }];

@@ -49,7 +49,7 @@ export interface MergedQueue {
   /** The template, from which the queue takes the values that it does not set itself. */
   readonly template: string | undefined;
   readonly values: JsonObject;
-  /** Whether CRIC has an entry for it; undefined for a template. */
+  /** Whether CRIC has an entry for it; undefined for a template, and while there are no data of CRIC. */
   readonly knownToCric: boolean | undefined;
   /** From where a pointer inside `values` was taken: a pointer into its file. */
   sourceOf(pointer: string): string;

@@ -143,7 +143,7 @@ export function mergeQueues(located: Located, more?: MoreFiles): MergeResult {
       return said.options;
     };
     const all = template === undefined ? layers : [template, ...layers];
-    queues.push(mergeLayers({ name, template: template?.name, layers: all, cric }));
+    queues.push(mergeLayers({ name, template: template?.name, layers: all, ...(use && { cric }) }));
   }
   const templatesAsQueues = [...templates.values()].map((template) =>
     mergeLayers({ name: template.name, layers: [template] }),

@@ -186,6 +186,8 @@ describe('a queue with an entry of CRIC', () => {
     expect(unknown.problems.map(({ severity, message }) => [severity, message])).to.deep.equal([
       ['warning', 'CRIC has no queue Q, so useAtlasAGIS brings no options'],
     ]);
+    const never = (await judgeWithCric(directory, { Q: queue }, 'never fetched')).Q;
+    expect(never && said(never)).to.deep.equal(['error cache-missing']);
     expect(said(await judge('Q', condor({ useCRIC: false, ...sizes }), null))).to.deep.equal([]);
   });
 });
