@@ -89,11 +89,11 @@ const SiteStatistics = Type.Record(Type.String(), Type.Record(Type.String(), Typ
 
 /** The calls of the server that a harvester instance needs, with their forms. */
 export class PandaApi {
-  readonly #client: PandaClient;
+  readonly #client: Pick<PandaClient, 'call'>;
   readonly #id: string;
 
   /** @param harvesterId at most 50 characters */
-  constructor(client: PandaClient, harvesterId: string) {
+  constructor(client: Pick<PandaClient, 'call'>, harvesterId: string) {
     this.#client = client;
     this.#id = harvesterId;
   }
