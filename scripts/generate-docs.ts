@@ -37,6 +37,7 @@ import { localWorkerErrors } from '../src/plugins/local/codes.ts';
 import { reasons } from '../src/codes/reasons.ts';
 import { serviceErrors } from '../src/codes/services.ts';
 import { storeErrors } from '../src/codes/store.ts';
+import { webErrors } from '../src/clients/web/codes.ts';
 import { workerErrors } from '../src/codes/workers.ts';
 import { htcondorStatesPage } from './htcondor-states.ts';
 import { kubernetesStatesPage } from './kubernetes-states.ts';
@@ -152,6 +153,7 @@ function errorsPage(): string {
       'Answers of the PanDA server, and causes for which it gave none.',
       pandaErrors,
     ),
+    ...section('Fetched files', 'Causes for which the cacher could not fetch a file.', webErrors),
     ...section(
       'Demand of the PanDA server',
       'Causes for which a queue gets no workers by the link to the PanDA server: `thresher queues`.',

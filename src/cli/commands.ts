@@ -112,6 +112,12 @@ export const subcommands: readonly Subcommand[] = [
     load: async () => (await import('./panda.ts')).addPanda,
   },
   {
+    name: 'cacher',
+    takes: '[command]',
+    summary: 'show the files that the daemon fetches, such as the queues of CRIC, or fetch them now',
+    load: async () => (await import('./cacher.ts')).addCacher,
+  },
+  {
     name: 'check-config',
     takes: '[queue...]',
     summary: 'show every mistake in the settings and the queue file; start and change nothing',

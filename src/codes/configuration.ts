@@ -67,6 +67,30 @@ export const configurationErrors = {
     meaning: 'The settings have a key that this version does not know.',
     remedy: 'Look for a spelling mistake; docs/configuration.md lists all keys.',
   },
+  'cacher-item': {
+    meaning:
+      'An item of `cacher.data` is wrong or not needed, or an item that other settings need is missing.',
+    remedy: 'Write it as `key|subkey|URL|dump file`. A notice needs no action.',
+  },
+  'cache-missing': {
+    meaning:
+      'A file that `cacher.data` names was never fetched. Queues that may depend on it are incomplete until it is there.',
+    remedy: 'See with `thresher cacher` why it could not be fetched.',
+  },
+  'cache-damaged': {
+    meaning: 'A file of the cacher in the state directory cannot be read, or is not as thresher wrote it.',
+    remedy: 'Fetch it again with `thresher cacher refresh`.',
+  },
+  'cache-form': {
+    meaning:
+      'A file that the cacher fetched is not of the form that its key promises: no JSON, half a file, or one without any queue. The last good one counts.',
+    remedy: 'Open the URL by hand, and name the right one.',
+  },
+  'cric-template': {
+    meaning: 'CRIC gives this instance a queue, and no template for it is there.',
+    remedy:
+      'Write a template of the name that the message says, or set `harvester_template` in CRIC, or `qconf.defaultTemplateQueueName`.',
+  },
   'unread-option': {
     meaning:
       'A queue has an option that neither thresher nor Harvester reads. thresher keeps it without any effect, and warns if it looks like a spelling mistake.',
@@ -124,7 +148,7 @@ export const configurationErrors = {
   },
   'credential-targets-missing': {
     meaning:
-      'A manager of tokens is incomplete: it serves the computing elements that CRIC names, and thresher does not read CRIC.',
+      'A manager of tokens is incomplete: it serves the computing elements that CRIC names, and thresher takes none for managers from there.',
     remedy: 'Name the endpoints in `target_list` or `target_list_file`.',
   },
   'credmanager-not-applied': {
@@ -171,9 +195,23 @@ export const configurationErrors = {
   },
   'ce-list-missing': {
     meaning:
-      'The queue sends its workers to CEs that Harvester would take from CRIC, and lists none itself, so the queue is incomplete.',
+      'The queue sends its workers to the CEs of CRIC, which names none that is active, or is not read, and the queue lists none itself: it is incomplete.',
     remedy:
-      'List the CEs in `ceList` of the submitter\'s section, as CRIC does: `[{"ce_endpoint": "HOST:PORT", "ce_flavour": "htcondor-ce"}]`.',
+      'Add `panda_queues.json` to `cacher.data` of the settings, correct the entry in CRIC, or list the CEs in `ceList` of the submitter\'s section: `[{"ce_endpoint": "HOST:PORT", "ce_flavour": "htcondor-ce"}]`.',
+  },
+  'cric-value-wrong': {
+    meaning:
+      'A value of the queue in CRIC has the wrong form, or lacks what the queue needs: the queue goes on without it.',
+    remedy: "Correct it in CRIC, or write the option into the queue's entry of the queue file.",
+  },
+  'cric-not-there': {
+    meaning: 'The queue asks for CRIC (`useCRIC`), which is not read, or has no entry for it.',
+    remedy:
+      'Add `panda_queues.json` to `cacher.data` of the settings (docs/cric.md), or set the option to `false`.',
+  },
+  'cric-value-differs': {
+    meaning: 'CRIC and the queue file say different things, and Harvester takes the one of CRIC.',
+    remedy: 'Remove the option from the queue file if CRIC is right.',
   },
   'server-refused': {
     meaning: 'The API server would refuse the Job of this queue (`check-config --server`).',

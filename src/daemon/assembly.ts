@@ -24,6 +24,8 @@ export interface AssemblyParts extends LoopParts {
   places(): Promise<readonly ConfigPlace[]>;
   /** Drops news that no source took for too long. */
   dropOldNews(): Promise<void>;
+  /** More to say of a queue, which holds nothing back. */
+  notesOn?(queue: string): readonly Reason[];
   /** Does this while no reload is under way. */
   betweenReloads(work: () => Promise<void>): Promise<void>;
 }
@@ -49,7 +51,7 @@ export class Assembly {
     this.#parts = parts;
     const { clock, log, store } = parts.context;
     const { queues } = store;
-    this.#reports = new QueueReports(queues, clock);
+    this.#reports = new QueueReports(queues, clock, (queue) => parts.notesOn?.(queue) ?? []);
     this.#homes = new Homes({
       queues,
       clock,

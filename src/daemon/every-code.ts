@@ -2,6 +2,7 @@ import { credentialErrors } from '../clients/credentials/codes.ts';
 import { htcondorErrors } from '../clients/htcondor/codes.ts';
 import { kubernetesErrors } from '../clients/kubernetes/codes.ts';
 import { pandaErrors } from '../clients/panda/codes.ts';
+import { webErrors } from '../clients/web/codes.ts';
 import type { Codes } from '../codes/codes.ts';
 import { commandLineErrors } from '../codes/command-line.ts';
 import { configurationErrors } from '../codes/configuration.ts';
@@ -32,6 +33,7 @@ export const everyCode = {
   ...kubernetesWorkerErrors,
   ...kubernetesErrors,
   ...pandaErrors,
+  ...webErrors,
   ...pandaReasons,
   ...htcondorErrors,
   ...htcondorWorkerErrors,

@@ -40,6 +40,8 @@ export interface StateDir {
   readonly requests: string;
   /** The state of the link to the PanDA server, for people. */
   readonly pandaLink: string;
+  /** The states of fetched files, for people. */
+  readonly cacher: string;
 }
 
 export function stateDirAt(path: string): StateDir {
@@ -52,6 +54,7 @@ export function stateDirAt(path: string): StateDir {
     services: join(path, 'services.json'),
     requests: join(path, 'requests.json'),
     pandaLink: join(path, 'panda/status.json'),
+    cacher: join(path, 'cacher.json'),
   };
 }
 

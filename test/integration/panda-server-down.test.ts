@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs';
 import { expect } from 'chai';
 import { ownPanda, type PandaEnvironment } from '../support/panda.ts';
 import { PandaSite } from '../support/panda-site.ts';
@@ -15,7 +16,7 @@ describe('the link to a real PanDA server that goes and comes back', function ()
 
   before(async () => {
     server = await ownPanda();
-    panda = await PandaSite.start({ at: server, queues: { A: {}, B: {} } });
+    panda = await PandaSite.start({ at: server, queues: { A: {}, B: {}, C: {} } });
     daemon = panda.site.start();
   });
 
@@ -24,10 +25,7 @@ describe('the link to a real PanDA server that goes and comes back', function ()
     await server[Symbol.asyncDispose]();
   });
 
-  const untilAll = async (status: string) => {
-    const count = panda.serverWorkers().length;
-    await panda.untilServerHas(count, status);
-  };
+  const running = () => panda.serverWorkers().filter(({ status }) => status === 'running');
 
   it('hears of final statuses that came while its database was down, and orders on', async () => {
     panda.order({ SCORE: ordered }, 'A');
@@ -52,18 +50,22 @@ describe('the link to a real PanDA server that goes and comes back', function ()
   });
 
   it('is stopped and started again while the daemon restarts, and hears of what it missed', async () => {
+    rmSync(panda.site.path('go'));
+    panda.order({ SCORE: ordered }, 'C');
+    await until('they run', () => running().length === ordered);
     server.do('stop');
+    panda.letEnd();
+    await until('all workers have ended', async () => {
+      const finished = await panda.site.workers({ status: 'finished' });
+      return finished.length === 3 * ordered;
+    });
     daemon.process.kill('SIGTERM');
     expect(await daemon.ended, daemon.output()).to.equal(0);
     daemon = panda.site.start();
     const since = panda.proxy.count();
     await until('the daemon asks in vain', () => panda.proxy.count() > since);
     server.do('start');
-    await until('its commands are asked for', () => {
-      const asked = panda.proxy.count('acquire_commands', true);
-      return asked > 0;
-    });
-    await untilAll('finished');
-    expect(panda.starts()).to.equal(2 * ordered);
+    await panda.untilServerHas(3 * ordered, 'finished');
+    expect([...panda.site.starts().values()]).to.deep.equal(Array.from({ length: 3 * ordered }, () => 1));
   });
 });

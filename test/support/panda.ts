@@ -42,6 +42,11 @@ export class PandaEnvironment {
     };
   }
 
+  /** Any other of the variables of `scripts/test-env panda env`, without `PANDA_`. */
+  variable(name: string): string {
+    return this.#variables()[`PANDA_${name}`] ?? '';
+  }
+
   /** All that the real pilot needs, by the names of its environment. */
   pilot(): Readonly<Record<string, string>> {
     return this.#variables('pilot');
@@ -53,7 +58,7 @@ export class PandaEnvironment {
   }
 
   /** Rows of a statement on the server's tables. */
-  rows<Row>(statement: string): readonly Row[] {
+  rows<Row>(statement: string): Row[] {
     const query = `SELECT coalesce(json_agg(r), '[]') FROM (${statement}) r`;
     const args = ['-qAt', '-v', 'ON_ERROR_STOP=1', '-c', query];
     const psql = this.#variables()['PANDA_PSQL'] ?? '';
@@ -96,6 +101,7 @@ export async function ownPanda(): Promise<PandaEnvironment & AsyncDisposable> {
     PANDA_PORT: String(port),
     PANDA_ISSUER_PORT: String(issuer),
     PANDA_DB_PORT: String(database),
+    PANDA_DB_CONNECTIONS: '1',
   });
   environment.do('start');
   return Object.assign(environment, {
@@ -134,7 +140,7 @@ export function pandaDatabase(action: 'start' | 'stop'): void {
 }
 
 /** Rows of a statement on the tables of the server that all tests share. */
-export function pandaRows<Row>(statement: string): readonly Row[] {
+export function pandaRows<Row>(statement: string): Row[] {
   return sharedPanda.rows<Row>(statement);
 }
 

@@ -145,6 +145,7 @@ export class QueueLimits {
     const { config } = this.#runtime;
     return {
       queueStatus: config.options.queueStatus,
+      cricStatus: config.options.cricStatus,
       control: await this.#parts.store.queues.control(config.name),
       closed: closedAltogether(this.#runtime),
       credential: await this.#credential(),

@@ -57,6 +57,11 @@ export interface Dialog {
   readonly diagMessage: string;
 }
 
+/** Numbers of a service by name; one of them may be a table of its own. */
+export interface ServiceMetricValues {
+  readonly [name: string]: number | string | ServiceMetricValues;
+}
+
 const Commands = Type.Array(
   Type.Object({
     command_id: Type.Integer(),
@@ -162,7 +167,7 @@ export class PandaApi {
   /** @param at ms UTC */
   async updateServiceMetrics(
     host: string,
-    values: Readonly<Record<string, number | string>>,
+    values: ServiceMetricValues,
     at: number,
     signal: AbortSignal,
   ): Promise<PandaOutcome<null>> {

@@ -71,7 +71,7 @@ export function whyStanding(
   worker: WorkerOptions,
   isDecided = true,
 ): string[] {
-  const closed = whyClosed(options.queueStatus);
+  const closed = whyClosed(options);
   const { mapType, runMode } = options;
   const stands = source?.definition.stands({ mapType, runMode, options: source.choice.config }) ?? [];
   const unwanted = isDecided ? stands : stands.filter(({ code }) => code !== 'demand-none');

@@ -40,5 +40,7 @@ export function fit(value: unknown, { type, anyOf = [] }: SettingSchema): unknow
 /** Harvester takes "A,B" for both, and '["A", "B"]' on one line too: it looks for each name within the text. */
 function toNames(value: unknown): unknown {
   if (typeof value === 'number') return [String(value)];
+  // An item of the cacher is a line with bars, and its URL may have commas and brackets; no name has a bar.
+  if (typeof value === 'string' && value.includes('|')) return [value];
   return typeof value === 'string' ? value.split(/[\s,"'[\]]+/).filter((name) => name !== '') : value;
 }

@@ -67,7 +67,34 @@ export const Settings = Type.Object(
         }),
         queueList: Type.Optional(
           Type.Array(Type.String({ minLength: 1 }), {
-            description: 'thresher reads only these queues. Default, and with `ALL`: all of them.',
+            description:
+              'thresher reads only these queues. Default, and with `ALL`: all of them. With `DYNAMIC`: all of them, and the queues that CRIC gives to this instance (`cacher.data` names the file).',
+          }),
+        ),
+        configFromCacher: Type.Boolean({
+          default: false,
+          description:
+            'Read the queue file `queues_config_file` of `cacher.data` too. The local file wins over it, key by key.',
+        }),
+        defaultTemplateQueueName: Type.Optional(
+          Type.String({
+            minLength: 1,
+            description: 'Template of a `DYNAMIC` queue whose entry in CRIC has no type or no workflow.',
+          }),
+        ),
+        autoBlacklist: Type.Boolean({
+          default: true,
+          description:
+            "Submit nothing to a queue that CRIC gives to another instance. Harvester's default is false. A status in CRIC of `offline`, `standby` or `maintenance` counts anyway.",
+        }),
+        resolverModule: Type.Optional(
+          Type.String({ minLength: 1, description: "Module of Harvester's class; `resolverClass` names it." }),
+        ),
+        resolverClass: Type.Optional(
+          Type.String({
+            minLength: 1,
+            description:
+              "Harvester's class that says which queues there are. thresher has `PandaQueuesDict`, and uses it whether or not it is named.",
           }),
         ),
         checkInterval: seconds(
@@ -75,6 +102,32 @@ export const Settings = Type.Object(
           'Seconds between checks of the queue file for changes; 0: only on SIGHUP',
           0,
         ),
+      },
+      closed,
+    ),
+    cacher: Type.Object(
+      {
+        data: Type.Optional(
+          Type.Array(Type.String(), {
+            description:
+              'Files to fetch, each as `key|subkey|URL|dump file`; subkey and dump file may be empty or missing. URLs begin with `file:`, `http:`, `https:` or `panda_server:`. docs/cacher.md lists the keys that thresher reads.',
+          }),
+        ),
+        refreshInterval: Type.Number({
+          default: 10,
+          minimum: 0.01,
+          maximum: 527_040,
+          description: 'Minutes after which a file is fetched again.',
+        }),
+        sleepTime: seconds(60, 'Seconds after which a fetch that failed is tried again', 0.05),
+        timeout: seconds(60, 'Seconds that one fetch may take (at most 3600)', 0.1, 3600),
+        warnAge: Type.Number({
+          default: 24,
+          minimum: 0.001,
+          maximum: mostHours,
+          description:
+            'Hours after which data that were not fetched anew count as old: thresher goes on with them, and says so of every queue that depends on them.',
+        }),
       },
       closed,
     ),
@@ -370,6 +423,14 @@ export const Settings = Type.Object(
           maximum: 65535,
           description: 'Port to listen on; 0: any free one, named in the log.',
         }),
+        publicUrl: Type.Optional(
+          Type.String({
+            pattern: '^https?://[^/?#\\s]+(/[^?#\\s]*)?$',
+            maxLength: 200,
+            description:
+              "Address by which browsers elsewhere reach this server, such as `https://factory.example.org`: the PanDA monitor links the workers' logs there. Default: it gets no links.",
+          }),
+        ),
         tokenFile: Type.Optional(
           Type.String({
             minLength: 1,

@@ -11,6 +11,7 @@ import { ThresherError } from '../../worker/errors.ts';
 import type { PandaLink } from './link.ts';
 import { makeLink } from './make-link.ts';
 import { LinkMemory } from './memory.ts';
+import { messages } from './messages.ts';
 import { linkOptions, PandaOptions, PandaQueueOptions } from './options.ts';
 import { StatusFile } from './status-file.ts';
 
@@ -47,12 +48,16 @@ function linkTo(server: PandaServer, options: PandaOptions, host: SourceHost): P
   const login = new PandaLogin(server.login, server.caFile, { files, clock });
   const client = new PandaClient({ url, login, clock, timeout });
   const directory = join(stateDir, 'panda');
+  const api = new PandaApi(client, harvesterId);
+  const settings = linkOptions(options, server.link);
   return makeLink({
-    api: new PandaApi(client, harvesterId),
+    api,
     serverAhead: () => client.serverAhead,
     memory: new LinkMemory(directory),
     status: new StatusFile(directory, { clock, log }),
-    options: linkOptions(options, server.link),
+    options: settings,
+    logUrls: host.logUrls,
+    beside: (note) => messages({ api, note, settings, machine: hostname(), host }),
     version: readVersion(),
     host: hostname(),
     clock,

@@ -1,6 +1,7 @@
 import type { Desk, Log, Source, SourceQueue, Wanted, WorkerNews } from '../../plugins/contracts/index.ts';
 import type { PandaLinkStatus } from '../../plugins/contracts/panda-status.ts';
 import type { Clock } from '../../util/clock.ts';
+import { type BesideTask, runBeside } from './beside.ts';
 import type { CommandRunner } from './command-runner.ts';
 import { type ActiveJobs, workersForJobs } from './jobs.ts';
 import type { Life } from './life.ts';
@@ -23,6 +24,8 @@ export interface LinkParts {
   readonly statistician: Statistician;
   readonly jobs: ActiveJobs;
   readonly reporter: Reporter;
+  /** Told to the server from time to time; nothing waits for them. */
+  readonly beside: readonly BesideTask[];
   readonly health: ServerHealth;
   readonly status: StatusFile;
   readonly serverAhead: () => number | undefined;
@@ -45,8 +48,6 @@ export class PandaLink implements Source<PandaQueueOptions> {
   #desk: Desk | undefined;
   /** Monotonic ms. */
   #pollAt = -Infinity;
-  /** Monotonic ms. */
-  #repeatAt = -Infinity;
 
   constructor(parts: LinkParts) {
     this.#parts = parts;
@@ -116,15 +117,29 @@ export class PandaLink implements Source<PandaQueueOptions> {
     await orders.resume(desk);
     this.#desk = desk;
     await commands.resume(desk, signal);
-    while (!signal.aborted) {
-      await this.#turn(desk, signal);
-      await clock.sleep(this.#pause(), signal);
+    const over = new AbortController();
+    const beside = runBeside(this.#beside(), { clock, log }, AbortSignal.any([signal, over.signal]));
+    try {
+      while (!signal.aborted) {
+        await this.#turn(desk, signal);
+        await clock.sleep(this.#pause(), signal);
+      }
+    } finally {
+      over.abort();
+      await beside;
     }
+  }
+
+  /** A slow report of thousands of unchanged workers must not delay a poll. */
+  #beside(): readonly BesideTask[] {
+    const { beside, reporter } = this.#parts;
+    const turn = (signal: AbortSignal) => reporter.repeat(this.#living.all, signal);
+    return [...beside, { name: 'repeated reports', interval: repeatEvery, turn }];
   }
 
   /** One after the other: a poll must not overtake the statistics of the order before it. */
   async #turn(desk: Desk, signal: AbortSignal): Promise<void> {
-    const { life, statistician, orders, jobs, reporter, clock } = this.#parts;
+    const { life, statistician, orders, jobs } = this.#parts;
     const tasks: readonly (() => Promise<void>)[] = [
       () => life.turn(desk, signal),
       () => statistician.turn(desk, (site) => (orders.orderOf(site)?.rest ?? 0) > 0, signal),
@@ -132,11 +147,6 @@ export class PandaLink implements Source<PandaQueueOptions> {
       async () => {
         const queues = desk.ownQueues().filter((queue) => !isOrdered(queue));
         if (queues.length > 0 && (await jobs.turn(signal))) for (const { name } of queues) desk.wake(name);
-      },
-      async () => {
-        if (clock.monotonic() < this.#repeatAt) return;
-        await reporter.repeat(this.#living.all, signal);
-        this.#repeatAt = clock.monotonic() + repeatEvery;
       },
     ];
     for (const task of tasks) {

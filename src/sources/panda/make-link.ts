@@ -1,4 +1,5 @@
 import type { PandaApi } from '../../clients/panda/api.ts';
+import type { BesideTask } from './beside.ts';
 import { CommandRunner } from './command-runner.ts';
 import { ActiveJobs } from './jobs.ts';
 import { Life } from './life.ts';
@@ -30,6 +31,8 @@ export interface MakeLink extends Pick<
   /** Name of this machine. */
   readonly host: string;
   readonly logUrls?: ReporterParts['logUrls'];
+  /** Makes the tasks beside the link, whose calls are noted so. */
+  readonly beside?: (note: ServerHealth['note']) => readonly BesideTask[];
 }
 
 /** Wires the parts of a link. */
@@ -57,13 +60,13 @@ export function makeLink(make: MakeLink): PandaLink {
     ...common,
     orders,
     statistician,
-    reportAgain: (workers, signal) =>
-      reporter.report(
-        workers.map((news) => ({ ...news, what: 'changed' })),
-        signal,
-      ),
+    reportAgain: (workers, signal) => reporter.again(workers, signal),
     atOnce: options.commandsAtOnce,
   });
   const jobs = new ActiveJobs({ ...common, interval: options.jobsInterval * 1000 });
-  return new PandaLink({ ...common, orders, statistician, reporter, commands, life, jobs });
+  const beside =
+    make.beside?.((call, outcome) => {
+      health.note(call, outcome);
+    }) ?? [];
+  return new PandaLink({ ...common, orders, statistician, reporter, commands, life, jobs, beside });
 }

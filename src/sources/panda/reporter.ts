@@ -1,10 +1,10 @@
 import type { PandaFailure } from '../../clients/panda/outcome.ts';
-import type { Log, WorkerNews } from '../../plugins/contracts/index.ts';
+import type { Log, LogUrls, WorkerNews } from '../../plugins/contracts/index.ts';
 import type { Clock } from '../../util/clock.ts';
 import { ThresherError } from '../../worker/errors.ts';
 import { isFinal } from '../../worker/status.ts';
 import { ReportSender, type Row, type SenderParts } from './report-sender.ts';
-import { isReported, type LogUrls, reportOf } from './reports.ts';
+import { isReported, reportOf } from './reports.ts';
 
 export interface ReporterParts extends SenderParts {
   readonly clock: Clock;
@@ -94,7 +94,6 @@ export class Reporter {
    */
   report(news: readonly WorkerNews[], signal: AbortSignal): Promise<void> {
     return this.#inTurn(async () => {
-      signal.throwIfAborted();
       // The server keeps one row for each worker, so the last of its changes says all.
       const latest = new Map<number, Row>();
       for (const one of news) {
@@ -107,6 +106,16 @@ export class Reporter {
       await this.#sendAll(rows, signal);
       this.#done.clear();
     });
+  }
+
+  /** Reports these workers whatever the server heard of them. @throws ThresherError as `report` does */
+  again(workers: readonly WorkerNews[], signal: AbortSignal): Promise<void> {
+    return this.#inTurn(() =>
+      this.#sendAll(
+        workers.flatMap((one) => this.#rowOf(one) ?? []),
+        signal,
+      ),
+    );
   }
 
   /**
@@ -175,6 +184,8 @@ export class Reporter {
   }
 
   async #sendAll(rows: readonly Row[], signal: AbortSignal): Promise<void> {
+    // The caller may have waited in vain for its turn.
+    signal.throwIfAborted();
     const { clock } = this.#parts;
     const failure = await this.#sender.send(rows, signal);
     if (failure === undefined) return;

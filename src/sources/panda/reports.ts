@@ -1,4 +1,5 @@
 import type { ReportedWorker } from '../../clients/panda/api.ts';
+import type { LogUrls } from '../../plugins/contracts/index.ts';
 import type { KnownWorker, WorkerNews } from '../../worker/news.ts';
 import { isFinal, type WorkerStatus } from '../../worker/status.ts';
 import { errorNumberOf } from './error-numbers.ts';
@@ -19,14 +20,6 @@ const words: Readonly<Record<Exclude<WorkerStatus, 'pending'>, string>> = {
   cancelled: 'cancelled',
   missed: 'missed',
 };
-
-/** Addresses at which people read the logs of a worker. */
-export interface LogUrls {
-  readonly stdOut: string;
-  readonly stdErr: string;
-  readonly batchLog: string;
-  readonly jdl: string;
-}
 
 export interface ReportFacts {
   /** Of this machine. */

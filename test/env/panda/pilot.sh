@@ -41,6 +41,8 @@ if [ $$ != 1 ]; then # PID 1 of the new namespace is this script again; nothing 
   exec unshare "${ns[@]}" -- "$(readlink -f "$0")" "$@"
 fi
 [ "$(ps -e -o pid= | wc -l)" -lt 10 ] || { echo "pilot.sh: processes from outside are visible: refusing" >&2; exit 1; }
+# A worker may run as a user who cannot reach the server's own Python.
+"$PILOT_PYTHON" -c '' 2>/dev/null || PILOT_PYTHON=$(PATH=/usr/bin:/bin command -v python3) || { echo "pilot.sh: no python3 for the user $(id -un)" >&2; exit 1; }
 W=${PILOT_DIR:-$(mktemp -d "${TMPDIR:-/tmp}/pilot.XXXXXX")}; mkdir -p "$W/out" "$W/harvester"; cd "$W"
 printf '#!/bin/sh\nexec /bin/sh "$@"\n' > harvester/run-sh
 cat > queuedata.json <<J

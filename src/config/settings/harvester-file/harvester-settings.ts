@@ -154,8 +154,9 @@ function settingValue(
   const items: [string, string, unknown][] = Array.isArray(fitting)
     ? fitting.map((item: unknown, index) => [`/${index}`, `${key}[${index}]`, item])
     : [['', key, fitting]];
-  const isLogin = loginSettings.has(`${section}.${key}`);
-  const placeholders = isLogin
+  // Items of the cacher and keys of the login are judged by themselves: a queue without PanDA needs none of them.
+  const isJudgedLater = pointer === '/cacher/data' || loginSettings.has(`${section}.${key}`);
+  const placeholders = isJudgedLater
     ? []
     : items.filter(([, , item]) => typeof item === 'string' && item.includes('FIXME'));
   for (const [at, what, item] of placeholders) {
@@ -163,23 +164,7 @@ function settingValue(
     report('error', 'template-placeholder', { file, pointer: pointer + at, line: typed.lineOf(at) }, message);
   }
   if (placeholders.length > 0) return undefined;
-  if (pointer === '/qconf/queueList' && Array.isArray(fitting)) {
-    return withoutDynamic(fitting, (index) => {
-      const message =
-        'DYNAMIC stands for the queues of CRIC, which thresher does not read: all queues of qconf.configFile are used';
-      const at = `/${index}`;
-      report('warning', 'unread-setting', { file, pointer: pointer + at, line: typed.lineOf(at) }, message);
-    });
-  }
   return fitting;
-}
-
-/** With DYNAMIC in its list Harvester uses every queue of the file too. */
-function withoutDynamic(names: readonly unknown[], tell: (index: number) => void): readonly unknown[] {
-  const index = names.indexOf('DYNAMIC');
-  if (index === -1) return names;
-  tell(index);
-  return ['ALL'];
 }
 
 /** A value that nothing reads yet: what is wrong with it must not keep the daemon from starting. */

@@ -35,6 +35,7 @@ const sharedSections: Readonly<Record<string, readonly string[]>> = {
     ...['moduleName', 'className', 'inCertFile', 'certFile', 'outCertFile', 'voms', 'pluginConfigs'],
     'sleepTime',
   ],
+  cacher: ['data', 'refreshInterval', 'sleepTime'],
   commandmanager: ['commands_bulk_size', 'sleepTime'],
   propagator: [
     ...['nThreads', 'maxJobs', 'nJobsInBulk', 'maxWorkers', 'nWorkersInBulk', 'maxDialogs'],
@@ -66,7 +67,7 @@ const sharedSections: Readonly<Record<string, readonly string[]>> = {
 /** Sections that thresher does not read at all. */
 export const unreadSections: readonly string[] = [
   ...['db', 'fifo', 'communicator', 'jobfetcher', 'preparator'],
-  ...['stager', 'zipper', 'eventfeeder', 'cacher', 'payload_interaction', 'frontend', 'watcher', 'apfmon'],
+  ...['stager', 'zipper', 'eventfeeder', 'payload_interaction', 'frontend', 'watcher', 'apfmon'],
   ...['service_monitor', 'googlecloud', 'file_syncer', 'log_level'],
 ];
 
@@ -84,17 +85,11 @@ interface Missed {
   readonly message: string;
 }
 
-const isOn = (value: unknown) => value === true;
-
 /** By `section.key`. Each would start more workers, or other queues, than its operator expects. */
 export const missedSettings: Readonly<Record<string, Missed>> = {
-  'qconf.configFromCacher': {
-    when: isOn,
-    message: 'queues that Harvester fetches from its cacher are not read, only those of qconf.configFile',
-  },
-  'qconf.autoBlacklist': {
-    when: isOn,
-    message: 'queues that are offline in CRIC are not stopped; set their queueStatus in the queue file',
+  'qconf.pilotVersion': {
+    when: (value) => value !== null,
+    message: 'queues whose pilot_version in CRIC is another one are not left out',
   },
   'submitter.minSubmissionInterval': {
     when: (value) => value !== 0 && value !== null,

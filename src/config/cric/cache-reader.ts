@@ -1,0 +1,133 @@
+import { createHash } from 'node:crypto';
+import type { CacheItem } from '../settings/cache-items.ts';
+import { hasCode } from '../../util/files.ts';
+import { parseJson, type Problem } from '../../util/located.ts';
+import { readLocated } from '../../util/located-file.ts';
+import { type OperatorFiles, whyUnreadable } from '../../util/operator-files.ts';
+import { cachePlace, type Fetched, parseFetched } from './cache-place.ts';
+import { type EntryLines, readEntryLines } from './entry-lines.ts';
+import type { CachedData, CachedFile, QueueData } from './queue-data.ts';
+
+export interface CacheReaderOptions {
+  /** The directory of the cacher's files. */
+  readonly directory: string;
+  readonly items: readonly CacheItem[];
+  readonly harvesterId: string;
+  readonly files: OperatorFiles;
+}
+
+/** The parts of the cacher's files that a configuration was made of, to tell whether they changed. */
+export interface TakenData {
+  /** The queues whose entries were asked for. */
+  readonly names: ReadonlySet<string>;
+  readonly digest: string;
+}
+
+/** Reads the cacher's files for the configuration. It fetches nothing. */
+export class CacheReader {
+  readonly #options: CacheReaderOptions;
+
+  constructor(options: CacheReaderOptions) {
+    this.#options = options;
+  }
+
+  /** Whether the settings name queues of CRIC. */
+  get hasQueueData(): boolean {
+    return this.#itemFor('queue-data') !== undefined;
+  }
+
+  /** The content files that the configuration may depend on. */
+  get paths(): readonly string[] {
+    const { directory, items } = this.#options;
+    return items.filter(({ use }) => use !== 'dump').map((item) => cachePlace(directory, item).content);
+  }
+
+  /** The queue file of the cacher, where the settings name one. */
+  async queueFile(): Promise<Pick<CachedData, 'queueFile' | 'problems'>> {
+    const item = this.#itemFor('queue-file');
+    if (item === undefined) return { problems: [] };
+    const { content } = cachePlace(this.#options.directory, item);
+    if (!(await this.#exists(content)))
+      return { problems: [this.#absent(item, 'the queues that it brings do not run')] };
+    const located = await readLocated(this.#options.files, content, 'cached', parseJson);
+    const queueFile: CachedFile = {
+      file: content,
+      value: located.value,
+      problems: located.problems,
+      lineOf: (pointer) => located.lineOf(pointer),
+      url: item.shown,
+    };
+    return { queueFile, problems: [] };
+  }
+
+  /** The entries of CRIC for these queues, and those that CRIC gives to this instance. */
+  async queueData(
+    names: ReadonlySet<string>,
+  ): Promise<Pick<CachedData, 'queueData' | 'problems' | 'lacksQueueData'>> {
+    const item = this.#itemFor('queue-data');
+    if (item === undefined) return { problems: [], lacksQueueData: false };
+    const { content: file } = cachePlace(this.#options.directory, item);
+    const read = await this.#entries(file, names);
+    if (read === 'absent') {
+      const problem = this.#absent(item, 'queues that may depend on it do not start');
+      return { problems: [problem], lacksQueueData: true };
+    }
+    if (typeof read === 'string') {
+      const message = `${read}; thresher fetches it again from ${item.shown}, or do it now with \`thresher cacher refresh\``;
+      return { problems: [{ ...wholeFile(file), code: 'cache-damaged', message }], lacksQueueData: true };
+    }
+    const queueData: QueueData = { file, ...read, url: item.shown };
+    return { queueData, problems: [], lacksQueueData: false };
+  }
+
+  /** When the data that the configuration takes were fetched; absent for those that never were. */
+  async fetched(item: CacheItem): Promise<Fetched | undefined> {
+    const { fetched } = cachePlace(this.#options.directory, item);
+    try {
+      const { bytes } = await this.#options.files.read(fetched, 'cached');
+      return parseFetched(bytes.toString('utf8'));
+    } catch {
+      // A file without this is as old as its content says.
+      return undefined;
+    }
+  }
+
+  /** A text that changes when something does that a configuration with queues of these names depends on. */
+  async digest(names: ReadonlySet<string>): Promise<string> {
+    const hash = createHash('sha256');
+    const { queueFile } = await this.queueFile();
+    hash.update(JSON.stringify(queueFile?.value ?? queueFile?.problems ?? null));
+    const { queueData, problems } = await this.queueData(names);
+    hash.update(JSON.stringify([...(queueData?.entries ?? []), problems.map(({ code }) => code)]));
+    return hash.digest('hex');
+  }
+
+  async #entries(file: string, names: ReadonlySet<string>): Promise<EntryLines | string> {
+    const { files, harvesterId } = this.#options;
+    try {
+      const { bytes } = await files.read(file, 'cached');
+      const read = readEntryLines(bytes, (name) => names.has(name), harvesterId);
+      return read ?? 'the file of the cacher is not as thresher wrote it';
+    } catch (error) {
+      return hasCode(error, 'ENOENT') ? 'absent' : whyUnreadable(error, 'cached');
+    }
+  }
+
+  #itemFor(use: CacheItem['use']): CacheItem | undefined {
+    return this.#options.items.find((item) => item.use === use);
+  }
+
+  async #exists(path: string): Promise<boolean> {
+    return (await this.#options.files.stat(path)) !== undefined;
+  }
+
+  #absent(item: CacheItem, so: string): Problem {
+    const { content } = cachePlace(this.#options.directory, item);
+    const message = `${item.key} was never fetched from ${item.shown}, so ${so}; \`thresher cacher\` shows why`;
+    return { ...wholeFile(content), code: 'cache-missing', message };
+  }
+}
+
+function wholeFile(file: string): Pick<Problem, 'file' | 'pointer' | 'line' | 'severity'> {
+  return { file, pointer: '', line: 0, severity: 'warning' };
+}

@@ -1,0 +1,60 @@
+import type { CacheReader, TakenData } from '../cric/cache-reader.ts';
+import { isObject } from '../../util/json.ts';
+import type { Located, Problem } from '../../util/located.ts';
+import { readJsonFile } from '../../util/located-file.ts';
+import type { OperatorFiles } from '../../util/operator-files.ts';
+import { type MergedQueue, type MergeResult, mergeQueues } from './merge.ts';
+import { computingSiteOf } from './queue-config.ts';
+
+/** Where queues come from beside the local queue file, by the settings. */
+export interface QueueOrigins {
+  /** The files that the cacher fetched. */
+  readonly cache: CacheReader;
+  readonly harvesterId: string;
+  /** Whether the queues that CRIC gives to this instance are queues here. */
+  readonly dynamic: boolean;
+  readonly defaultTemplate?: string | undefined;
+  /** Whether queues that CRIC gives to another instance are closed. */
+  readonly closesOthers: boolean;
+}
+
+/** The local queue file, with everything that was merged into its queues. */
+export interface ReadOrigins {
+  readonly located: Located;
+  readonly merged: MergeResult;
+  /** The problems of the cacher's files as a whole. */
+  readonly problems: readonly Problem[];
+  readonly taken?: TakenData;
+  /** Why queues lack what CRIC says of them, where the settings name its file and there is none. */
+  readonly lacking?: Problem;
+}
+
+/** Reads all files that queues come from, and merges them. */
+export async function readOrigins(
+  file: string,
+  { files, origins }: { readonly files: OperatorFiles; readonly origins?: QueueOrigins | undefined },
+): Promise<ReadOrigins> {
+  const located = await readJsonFile(files, file, 'queues');
+  if (origins === undefined) return { located, merged: mergeQueues(located), problems: [] };
+  const { cache, ...use } = origins;
+  const { queueFile: remote, problems: ofFile } = await cache.queueFile();
+  const named = [located, remote].flatMap((one) => (isObject(one?.value) ? Object.keys(one.value) : []));
+  const names = new Set(named.flatMap((name) => [name, computingSiteOf(name)]));
+  const { queueData, problems: ofData, lacksQueueData } = await cache.queueData(names);
+  const merged = mergeQueues(located, { ...use, remote, queueData });
+  const [first] = ofData;
+  const lacking =
+    lacksQueueData && first !== undefined ? { ...first, severity: 'error' as const } : undefined;
+  return {
+    located,
+    merged,
+    problems: [...ofFile, ...(remote?.problems ?? []), ...ofData],
+    taken: { names, digest: await cache.digest(names) },
+    ...(lacking && { lacking }),
+  };
+}
+
+/** A queue that names its own demand is no queue of PanDA's. */
+export function mayNeedCric({ values }: MergedQueue): boolean {
+  return (values['demand'] ?? undefined) === undefined;
+}
