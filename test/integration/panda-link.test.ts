@@ -1,6 +1,7 @@
+import { writeFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { PandaSite } from '../support/panda-site.ts';
-import type { RunningDaemon } from '../support/site.ts';
+import { type RunningDaemon, untilSaid } from '../support/site.ts';
 import { until } from '../support/until.ts';
 
 describe('the link to a real PanDA server', () => {
@@ -8,7 +9,9 @@ describe('the link to a real PanDA server', () => {
   let daemon: RunningDaemon;
 
   before(async () => {
-    panda = await PandaSite.start({ queues: { Q: {}, OTHER: {} } });
+    panda = await PandaSite.start({
+      queues: { Q: {}, OTHER: {}, SELF: { runMode: 'self', demand: 'panda', nQueueLimitWorker: 2 } },
+    });
     daemon = panda.site.start();
   });
 
@@ -41,7 +44,7 @@ describe('the link to a real PanDA server', () => {
       );
       return rows.map(({ command, computingsite }) => `${command} ${computingsite}`);
     };
-    await until('the server has the commands', async () => (await announced()).length === 4);
+    await until('the server has the commands', async () => (await announced()).length >= 4);
     expect(await announced()).to.include.members([
       `SET_N_WORKERS_JOBTYPE ${panda.siteOf('Q')}`,
       `REPORT_WORKER_STATS ${panda.siteOf('OTHER')}`,
@@ -87,5 +90,27 @@ describe('the link to a real PanDA server', () => {
     );
     panda.order({ SCORE: 0 });
     await until('the order says 0', async () => (await reasonsOf('Q')).includes('panda-order-zero'));
+  });
+
+  it('keeps what it knows through a restart, and makes nothing twice where its memory is lost', async () => {
+    const before = (await ofQueue('Q')).length;
+    daemon.process.kill('SIGKILL');
+    await daemon.ended;
+    writeFileSync(panda.site.path('state/panda/link.json'), '{"half');
+    daemon = panda.site.start();
+    await untilSaid(daemon, 'the memory of the PanDA link is lost');
+    await until('it takes commands again', async () => {
+      const { reasons } = await panda.site.queue(panda.siteOf('Q'));
+      return reasons.some(({ code }) => code === 'panda-no-order');
+    });
+    expect(await ofQueue('Q')).to.have.length(before);
+    expect(panda.starts()).to.equal((await panda.serverWorkers()).length);
+  });
+
+  it('asks by itself for as many workers as there are activated jobs where the queue is its own master', async () => {
+    panda.at.admin('site', panda.siteOf('SELF'), '--harvester', panda.id);
+    panda.at.admin('job', panda.siteOf('SELF'), '--n', '3');
+    // Three jobs, and no more than two queued: as long as none runs. Each that runs makes room for another.
+    await until('three workers were made', async () => (await ofQueue('SELF')).length >= 3);
   });
 });

@@ -18,7 +18,7 @@ const signal = new AbortController().signal;
 
 /** A row of the server's table of workers, by the names of its columns. */
 type Row = Readonly<Record<string, string | number | null>>;
-const rowsOf = (id: string): readonly Row[] =>
+const rowsOf = (id: string): Promise<readonly Row[]> =>
   sharedPanda.rows<Row>(`SELECT * FROM harvester_workers WHERE harvesterid = '${id}' ORDER BY workerid`);
 
 describe('reports to a real PanDA server', () => {
@@ -81,7 +81,7 @@ describe('reports to a real PanDA server', () => {
       endTime: Date.UTC(2026, 10, 21, 9),
     };
     await reporter().report([workerNews(1, 1, facts)], signal);
-    const [row] = rowsOf(id);
+    const [row] = await rowsOf(id);
     expect(row).to.deep.include({
       workerid: 1,
       status: 'failed',
@@ -107,7 +107,7 @@ describe('reports to a real PanDA server', () => {
     );
     const one = reporter();
     await one.report(news, signal);
-    const rows = rowsOf(id).filter(({ workerid }) => Number(workerid) > 100);
+    const rows = (await rowsOf(id)).filter(({ workerid }) => Number(workerid) > 100);
     expect(rows).to.have.length(100);
     expect(rows.every(({ status }) => status === 'finished')).to.equal(true);
     expect(rows.filter(({ diagmessage }) => diagmessage === 'well')).to.have.length(99);
@@ -122,7 +122,7 @@ describe('reports to a real PanDA server', () => {
     const one = reporter();
     await one.report([workerNews(301, 1), workerNews(302, 2), workerNews(303, 3)], signal);
     expect(one.facts.refused).to.deep.equal([302]);
-    const ids = rowsOf(id).map(({ workerid }) => workerid);
+    const ids = (await rowsOf(id)).map(({ workerid }) => workerid);
     expect(ids).to.include.members([301, 303]).and.not.to.include(302);
   });
 });
@@ -152,7 +152,7 @@ describe('warnings for a real PanDA server', () => {
     });
     await dialogs.turn(signal);
     expect(outcomes).to.deep.equal(['ok']);
-    const rows = sharedPanda.rows<Row>(
+    const rows = await sharedPanda.rows<Row>(
       `SELECT * FROM harvester_dialogs WHERE harvester_id = '${id}' ORDER BY diagid`,
     );
     expect(rows.map(({ messagelevel, identifier }) => [messagelevel, identifier])).to.deep.equal([
@@ -181,7 +181,7 @@ describe('a daemon that a real PanDA server hears of', () => {
     await panda.untilServerHas(1, 'running');
     panda.letEnd();
     await panda.untilServerHas(1, 'finished');
-    const [row] = rowsOf(panda.id);
+    const [row] = await rowsOf(panda.id);
     const at = `https://factory.example.org/thresher/workers/${String(row?.['workerid'])}`;
     expect(row).to.deep.include({
       stdout: `${at}/stdout`,

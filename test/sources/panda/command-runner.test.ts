@@ -79,12 +79,9 @@ describe('commands of the PanDA server at work', () => {
   }
 
   const give = (...commands: readonly (readonly [command: string, params: unknown])[]) => {
-    given.push(
-      ...commands.map(([command, params], at) => ({ command_id: at + 1, command, params })),
-    );
+    given.push(...commands.map(([command, params], at) => ({ command_id: at + 1, command, params })));
   };
-  const killed = () =>
-    [1, 2, 3, 4].filter((id) => parts.ledger.live.get(id)?.killed === true);
+  const killed = () => [1, 2, 3, 4].filter((id) => parts.ledger.live.get(id)?.killed === true);
 
   it('are stored before they are acknowledged, and forgotten once they are carried out', async () => {
     give(['REPORT_WORKER_STATS:S', null]);
