@@ -32,6 +32,7 @@ import { htcondorMistakes, htcondorWorkerErrors } from '../src/plugins/htcondor/
 import { kubernetesWorkerErrors } from '../src/plugins/kubernetes/codes.ts';
 import { kubernetesErrors } from '../src/clients/kubernetes/codes.ts';
 import { pandaErrors } from '../src/clients/panda/codes.ts';
+import { pandaReasons } from '../src/sources/panda/codes.ts';
 import { localWorkerErrors } from '../src/plugins/local/codes.ts';
 import { reasons } from '../src/codes/reasons.ts';
 import { serviceErrors } from '../src/codes/services.ts';
@@ -153,6 +154,11 @@ function errorsPage(): string {
       pandaErrors,
     ),
     ...section('Fetched files', 'Causes for which the cacher could not fetch a file.', webErrors),
+    ...section(
+      'Demand of the PanDA server',
+      'Causes for which a queue gets no workers by the link to the PanDA server: `thresher queues`.',
+      pandaReasons,
+    ),
     ...section('Credentials', 'Faults of a proxy, token or ticket, or of its renewal.', credentialErrors),
     ...section(
       'Configuration',

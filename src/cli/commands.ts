@@ -107,6 +107,11 @@ export const subcommands: readonly Subcommand[] = [
     load: async () => (await import('./credentials.ts')).addCredentials,
   },
   {
+    name: 'panda',
+    summary: 'show the link to the PanDA server: login, orders, commands, reports that wait, failures',
+    load: async () => (await import('./panda.ts')).addPanda,
+  },
+  {
     name: 'cacher',
     takes: '[command]',
     summary: 'show the files that the daemon fetches, such as the queues of CRIC, or fetch them now',

@@ -36,6 +36,7 @@ import { makeCacherService } from './cacher/make-cacher.ts';
 import { FileWatch } from './file-watch.ts';
 import { type Lock, takeLock } from './lock.ts';
 import { LogReaders } from './log-reader.ts';
+import { logUrlsBy } from './log-urls.ts';
 import { LoopSet } from './loop-set.ts';
 import { loadPlugins } from './plugins.ts';
 import { logProblem, logProblems, logReload, logStart } from './reports/problem-log.ts';
@@ -48,11 +49,20 @@ import { SourceService } from './services/source-service.ts';
 import { prepareStateDir, type StateDir } from './state-dir.ts';
 import { readVersion } from '../util/version.ts';
 import { wakeLoops } from './wake-loops.ts';
+import { WarningBoard } from './warning-board.ts';
 import { Wiring } from './wiring.ts';
 
 export interface DaemonOptions extends DaemonParts {
   /** Services beside the daemon's own, such as HTTP. They begin once everything is ready and nothing runs yet. */
   readonly services?: (daemon: Daemon) => readonly Service[];
+}
+
+/** The parts that a daemon opens before it begins. */
+interface Opened {
+  readonly dir: StateDir;
+  readonly lock: Lock;
+  readonly store: Store;
+  readonly warnings: WarningBoard;
 }
 
 /** How long a stop waits for the last writes, ms. */
@@ -76,6 +86,7 @@ export class Daemon {
   readonly #writer: ObservationWriter;
   readonly #loops: LoopSet;
   readonly #board = new CredentialBoard();
+  readonly #warnings: WarningBoard;
   readonly #giveUp = new AbortController();
   readonly #files: OperatorFiles;
   readonly #watch: FileWatch;
@@ -96,7 +107,9 @@ export class Daemon {
    * Starts a daemon. Mistakes in single queues are logged and shown as their reasons; the others run.
    * @throws ThresherError for what stops the whole: a state directory or database that cannot be used.
    */
-  static async start(options: DaemonOptions): Promise<Daemon> {
+  static async start(given: DaemonOptions): Promise<Daemon> {
+    const warnings = new WarningBoard(given.clock);
+    const options = { ...given, log: warnings.hearing(given.log) };
     const { settings, clock, random } = options;
     const dir = prepareStateDir(settings.stateDir);
     const lock = takeLock(dir, {
@@ -114,7 +127,7 @@ export class Daemon {
       await store.ids.raise(idFloor);
       // Last: where the database cannot be used, the directory gets no id that its workers do not have.
       if (!isWritten) await writeFactoryId(dir, id);
-      const daemon = new Daemon(options, { dir, lock, store }, id);
+      const daemon = new Daemon(options, { dir, lock, store, warnings }, id);
       await daemon.#run(id, idFloor);
       return daemon;
     } catch (error) {
@@ -124,11 +137,7 @@ export class Daemon {
     }
   }
 
-  private constructor(
-    options: DaemonOptions,
-    { dir, lock, store }: { readonly dir: StateDir; readonly lock: Lock; readonly store: Store },
-    factoryId: string,
-  ) {
+  private constructor(options: DaemonOptions, { dir, lock, store, warnings }: Opened, factoryId: string) {
     this.factoryId = factoryId;
     const { clock, random, log } = options;
     this.events = options.events ?? factoryEvents(log);
@@ -148,6 +157,7 @@ export class Daemon {
     });
     this.#lock = lock;
     this.#store = store;
+    this.#warnings = warnings;
     this.#loops = new LoopSet({ clock, random, log, events: this.events });
     wakeLoops(this.events, this.#loops);
     this.operatorDesk = new OperatorDesk({
@@ -335,6 +345,11 @@ export class Daemon {
     const maxStatusAge = monitor.maxStatusAge * 1000;
     this.#wiring = new Wiring(catalogue, {
       requests: this.operatorDesk,
+      ownServices: {
+        logUrls: logUrlsBy(settings.values.http),
+        takeWarnings: (most) => this.#warnings.take(most),
+        credentials: () => this.#board.held,
+      },
       ...shared,
       maxStatusAge,
       stateDir: settings.stateDir,

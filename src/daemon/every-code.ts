@@ -16,6 +16,7 @@ import { workerErrors } from '../codes/workers.ts';
 import { htcondorMistakes, htcondorWorkerErrors } from '../plugins/htcondor/codes.ts';
 import { kubernetesWorkerErrors } from '../plugins/kubernetes/codes.ts';
 import { localWorkerErrors } from '../plugins/local/codes.ts';
+import { pandaReasons } from '../sources/panda/codes.ts';
 import type { Reason } from '../worker/reason.ts';
 
 /** The tables of all folders in one. A test holds every code in the sources against it. */
@@ -33,6 +34,7 @@ export const everyCode = {
   ...kubernetesErrors,
   ...pandaErrors,
   ...webErrors,
+  ...pandaReasons,
   ...htcondorErrors,
   ...htcondorWorkerErrors,
   ...htcondorMistakes,
@@ -48,6 +50,11 @@ export function isTrouble({ code }: Reason): boolean {
 /** Whether a reason holds nothing back. */
 export function isNote({ code }: Reason): boolean {
   return explanationOf(code)?.note === true;
+}
+
+/** How to get rid of it; undefined for a code of a third party. */
+export function remedyOf(code: string): string | undefined {
+  return explanationOf(code)?.remedy;
 }
 
 function explanationOf(code: string): Explanation | undefined {

@@ -5,6 +5,7 @@ import type { ConfiguredSource, SourcesOfSettings } from '../config/queues/sourc
 import type {
   Host,
   OperatorRequests,
+  OwnServices,
   PandaServer,
   Source,
   SourceDefinition,
@@ -38,6 +39,8 @@ export interface SettingsSources {
 export interface SourceSetParts {
   readonly host: Host;
   readonly requests: OperatorRequests;
+  /** For thresher's own sources. */
+  readonly ownServices?: OwnServices;
   /** Directory of the queue file: from there count the paths in options of sources that the settings do not name. */
   readonly configDir: string;
 }
@@ -176,7 +179,7 @@ export class SourceSet {
     const key = JSON.stringify([definition.module, config, configDir, wrong, server]);
     const made = this.#made.get(kind);
     if (made?.key === key) return made;
-    const { host, requests } = this.#parts;
+    const { host, requests, ownServices } = this.#parts;
     const idle = (message: string): Made => {
       const problem = {
         code: 'source-not-made' as const,
@@ -186,7 +189,7 @@ export class SourceSet {
       return { kind, source: new IdleSource(problem), definition, key, problem };
     };
     if (wrong !== undefined) return idle(wrong);
-    const own = isOurs ? { requests, ...server } : {};
+    const own = isOurs ? { ...ownServices, requests, ...server } : {};
     try {
       return {
         kind,

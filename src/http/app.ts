@@ -13,6 +13,7 @@ import { addRequests } from './requests.ts';
 import { failurePage } from './page-layout.ts';
 import type { Served } from './served.ts';
 import { type TokenFiles, writeTokenOf } from './token-file.ts';
+import { addWorkerTexts } from './worker-texts.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -99,6 +100,7 @@ export async function makeApp(
   addApi(app, served, shared);
   addRequests(app, served, shared);
   addPages(app, served, shared);
+  addWorkerTexts(app, served, shared);
   await app.ready();
   return app;
 }

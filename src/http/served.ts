@@ -25,6 +25,8 @@ export interface Served {
   readonly requests: Pick<OperatorDesk, 'ask' | 'withdraw' | 'reasonsOf'>;
   /** @throws ThresherError `no-log` */
   logsOf(worker: WorkerRecord): Promise<LogReader>;
+  /** The job of a worker as its backend got it, without secrets. @throws ThresherError `no-render` and those of its files */
+  renderedOf(worker: WorkerRecord): Promise<string>;
   health(): readonly LoopHealth[];
   credentials(): readonly KnownCredential[];
   services(): readonly ServiceHealth[];

@@ -20,6 +20,7 @@ import { localBackend } from './local/index.ts';
 import { SharedFileMessenger } from './messengers/shared-file/index.ts';
 import { FillSource } from '../sources/fill/index.ts';
 import { NoneSource } from '../sources/none/index.ts';
+import { PandaSource } from '../sources/panda/index.ts';
 import { RequestSource } from '../sources/request/index.ts';
 import { SimpleThrottler, TinyThrottler } from './throttlers/rules/index.ts';
 
@@ -39,6 +40,7 @@ export const builtInPlugins: readonly AnyDefinition[] = [
   NoVomsCredManager,
   FillSource,
   NoneSource,
+  PandaSource,
   RequestSource,
   SimpleThrottler,
   TinyThrottler,

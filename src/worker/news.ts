@@ -46,6 +46,8 @@ export interface KnownWorker {
   readonly diagMessage: string | null;
   readonly node: string | null;
   readonly computingElement: string | null;
+  /** The connection that the worker was placed on: `htcondor:SCHEDD,POOL`. */
+  readonly placement: string | null;
   /** When its intent was recorded, or it was adopted. */
   readonly creationTime: number | null;
   readonly submitTime: number | null;

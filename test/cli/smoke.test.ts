@@ -27,6 +27,7 @@ const smokes: readonly (readonly [name: string, smoke: Smoke])[] = [
   ['orphans', { args: () => ['--output', 'json'], says: /^\[\]\n$/ }],
   ['credentials', { args: () => ['--output', 'json'], says: /^\[\]\n$/ }],
   ['cacher', { args: () => [], says: /^the settings name no file/ }],
+  ['panda', { args: () => [], says: /^the settings name no PanDA server with a login/ }],
   ['check-config', { args: () => [], says: /^Q +ready/m }],
   ['explain', { args: () => ['Q'], says: /maxWorkers/ }],
   ['render', { args: () => ['Q'], says: /echo out/ }],

@@ -7,6 +7,7 @@ import { DaemonMetrics } from '../../src/daemon/metrics/daemon-metrics.ts';
 import { OperatorDesk } from '../../src/daemon/requests/operator-desk.ts';
 import type { Served } from '../../src/http/served.ts';
 import type { LogReader } from '../../src/plugins/contracts/index.ts';
+import type { WorkerRecord } from '../../src/store/rows.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { ThresherError } from '../../src/worker/errors.ts';
 import { ManualClock } from './manual-clock.ts';
@@ -44,6 +45,10 @@ export class ServedSample implements Served {
     },
   };
 
+  rendered: (workerId: number) => Promise<string> = async () => {
+    throw new ThresherError('no-render', 'its backend shows nothing');
+  };
+
   static async make(): Promise<ServedSample> {
     return new ServedSample(await openStore(':memory:', 'factory'));
   }
@@ -66,6 +71,10 @@ export class ServedSample implements Served {
 
   async logsOf(): Promise<LogReader> {
     return this.logs;
+  }
+
+  async renderedOf({ workerId }: WorkerRecord): Promise<string> {
+    return this.rendered(workerId);
   }
 
   health(): LoopHealth[] {

@@ -59,6 +59,8 @@ export class Site {
       ...(settings.log && { log: settings.log }),
       ...(settings.cacher && { cacher: settings.cacher }),
       ...(settings.pandacon && { pandacon: settings.pandacon }),
+      ...(settings.commandmanager && { commandmanager: settings.commandmanager }),
+      ...(settings.propagator && { propagator: settings.propagator }),
       ...(settings.credmanager && { credmanager: settings.credmanager }),
       ...(settings.sources && { sources: settings.sources }),
     };

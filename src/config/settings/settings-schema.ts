@@ -426,6 +426,14 @@ export const Settings = Type.Object(
           maximum: 65535,
           description: 'Port to listen on; 0: any free one, named in the log.',
         }),
+        publicUrl: Type.Optional(
+          Type.String({
+            pattern: '^https?://[^/?#\\s]+(/[^?#\\s]*)?$',
+            maxLength: 200,
+            description:
+              "Address by which browsers elsewhere reach this server, such as `https://factory.example.org`: the PanDA monitor links the workers' logs there. Default: it gets no links.",
+          }),
+        ),
         tokenFile: Type.Optional(
           Type.String({
             minLength: 1,

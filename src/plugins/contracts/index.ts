@@ -29,7 +29,11 @@ export {
   defineSource,
   type Desk,
   type Group,
+  type HeldCredential,
+  type LoggedTrouble,
+  type LogUrls,
   type OperatorRequests,
+  type OwnServices,
   type Request,
   type Source,
   type SourceDefinition,
@@ -68,7 +72,14 @@ export type {
   WorkerError,
   WorkerToStart,
 } from '../../worker/worker.ts';
-export type { KnownWorker, OriginFilter, OriginKey, WorkerNews } from '../../worker/news.ts';
+export type {
+  Census,
+  KnownWorker,
+  OriginCount,
+  OriginFilter,
+  OriginKey,
+  WorkerNews,
+} from '../../worker/news.ts';
 export type { OperatorRequest, WithdrawnRequest } from '../../worker/operator-request.ts';
 export { type Payload, type PayloadFile, type PayloadPart, payloadParts } from '../../worker/payload.ts';
 export {

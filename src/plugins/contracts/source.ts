@@ -120,8 +120,48 @@ export interface OperatorRequests {
   ended(ids: readonly string[]): Promise<void>;
 }
 
+/** Addresses at which people read the texts of a worker, by the names that the PanDA server has for them. */
+export interface LogUrls {
+  readonly stdOut: string;
+  readonly stdErr: string;
+  /** The words of the backend on the job. */
+  readonly batchLog: string;
+  /** The job as its backend got it. */
+  readonly jdl: string;
+}
+
+/** Lines of the daemon's log that say the same of one thing, without secrets. */
+export interface LoggedTrouble {
+  readonly level: 'warn' | 'error';
+  readonly message: string;
+  /** The queue, connection or other part of the factory; empty where the lines name none. */
+  readonly about: string;
+  /** The facts of the last line, cut. */
+  readonly facts: string;
+  /** How many lines. */
+  readonly count: number;
+  /** Of the last line, ms UTC. */
+  readonly at: number;
+}
+
+/** A credential that the daemon keeps or watches. */
+export interface HeldCredential {
+  readonly name: string;
+  /** ms UTC; undefined where it has no end. */
+  readonly expiresAt: number | undefined;
+}
+
+/** Services for sources of thresher alone. */
+export interface OwnServices {
+  /** Absent where no browser elsewhere can read logs. */
+  readonly logUrls?: ((workerId: number) => LogUrls) | undefined;
+  /** The oldest warnings and errors of the log, which count as told then. */
+  readonly takeWarnings?: (most: number) => readonly LoggedTrouble[];
+  readonly credentials?: () => readonly HeldCredential[];
+}
+
 /** Services of the daemon for a source. */
-export interface SourceHost extends Host {
+export interface SourceHost extends Host, OwnServices {
   /** `kind` of the origins of its workers. */
   readonly kind: string;
   /** For sources of thresher alone: requests of operators may hold secret files. */

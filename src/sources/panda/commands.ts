@@ -1,5 +1,8 @@
-import type { PandaCommand } from '../../clients/panda/api.ts';
+import type { PandaCommand, TakenCommand } from '../../clients/panda/api.ts';
 import { readPandaTime } from '../../clients/panda/times.ts';
+import type { WorkerNews } from '../../plugins/contracts/index.ts';
+import { submissionHostOf } from './reports.ts';
+import { siteOf } from './sites.ts';
 
 /** Which workers a command of the server means; an absent list means all. */
 export interface KillFilter {
@@ -25,14 +28,28 @@ export type ServerCommand =
   | { readonly kind: 'report-statistics'; readonly site: string }
   | { readonly kind: 'unknown'; readonly why: string };
 
-/** The commands that thresher takes, as the server is told of them. */
-export const takenCommands = [
-  'SET_N_WORKERS_JOBTYPE',
-  'KILL_WORKERS',
-  'SYNC_WORKERS_KILL',
-  'SYNC_WORKERS_ACTIVATE',
-  'REPORT_WORKER_STATS',
-] as const;
+/** The commands for one site that thresher takes, as the server is told of them. Commands without a site are not announced. */
+export function announcedCommands(sites: readonly string[]): TakenCommand[] {
+  return sites.flatMap((computingSite) =>
+    ['SET_N_WORKERS_JOBTYPE', 'REPORT_WORKER_STATS'].map((command) => ({
+      command,
+      computingSite,
+      resourceType: 'ANY',
+    })),
+  );
+}
+
+/** Whether a filter means this worker. @param host of workers whose batch system has no submission host of its own */
+export function isMeant({ worker, queue }: WorkerNews, filter: KillFilter, host: string): boolean {
+  const { statuses, sites, computingElements, submissionHosts } = filter;
+  return (
+    // The server has no word for an intent.
+    (statuses?.includes(worker.status === 'pending' ? 'submitted' : worker.status) ?? true) &&
+    (sites?.includes(worker.computingSite ?? siteOf(queue)) ?? true) &&
+    (computingElements?.includes(worker.computingElement ?? '') ?? true) &&
+    (submissionHosts?.includes(submissionHostOf(worker, host)) ?? true)
+  );
+}
 
 /** Reads a command: its name, with a site behind a colon for some, and its parameters. It never throws. */
 export function readCommand({ command, params, creation_date: created }: PandaCommand): ServerCommand {

@@ -211,6 +211,7 @@ function spentWorker({ worker_id, status, end_time }: SpentOriginsTable): KnownW
     diagMessage: null,
     node: null,
     computingElement: null,
+    placement: null,
     creationTime: null,
     submitTime: null,
     startTime: null,
