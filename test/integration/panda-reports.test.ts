@@ -202,8 +202,8 @@ describe('a daemon that a real PanDA server hears of', () => {
   });
 
   it('tells it how its process does', async () => {
-    const metrics = await until('metrics of this instance', () => {
-      const [row] = sharedPanda.rows<{ metrics: string }>(
+    const metrics = await until('metrics of this instance', async () => {
+      const [row] = await sharedPanda.rows<{ metrics: string }>(
         `SELECT metrics FROM harvester_metrics WHERE harvester_id = '${panda.id}'`,
       );
       return row && (JSON.parse(row.metrics) as Record<string, unknown>);

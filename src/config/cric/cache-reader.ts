@@ -121,7 +121,8 @@ export class CacheReader {
 /** A text that changes when something does in what was read. */
 export function digestOf({ queueFile, queueData }: Pick<CachedData, 'queueFile' | 'queueData'>): string {
   const ofFile = queueFile?.value ?? queueFile?.problems ?? null;
-  const text = JSON.stringify([ofFile, ...(queueData?.entries ?? [])]);
+  // A file without any of our queues is not the same as none: queues wait for the first one.
+  const text = JSON.stringify([ofFile, queueData === undefined ? null : [...queueData.entries]]);
   return createHash('sha256').update(text).digest('hex');
 }
 
