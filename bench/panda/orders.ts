@@ -36,7 +36,7 @@ const queue = {
   runMode: 'slave',
   maxWorkers: 100,
   nQueueLimitWorker: 100,
-  submitter: { ...local, name: 'LocalSubmitter', templateFile: 'pilot.yaml' },
+  submitter: { ...local, name: 'LocalSubmitter', templateFile: 'pilot.yaml', maxMemory: 1_000_000 },
   monitor: { ...local, name: 'LocalMonitor', pollInterval: 5 },
   sweeper: { ...local, name: 'LocalSweeper' },
 };

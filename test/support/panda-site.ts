@@ -163,6 +163,13 @@ function slaveQueue(given: Record<string, unknown>): Record<string, unknown> {
     maxWorkers: 100,
     nQueueLimitWorker: 100,
     maxNewWorkersPerCycle: 100,
+    // The server's types need gigabytes for each worker, which the pilots of tests do not use.
+    submitter: {
+      name: 'LocalSubmitter',
+      module: 'thresher/local',
+      templateFile: 'pilot.yaml',
+      maxMemory: 1_000_000,
+    },
     ...given,
   };
 }
