@@ -194,13 +194,15 @@ describe('the login to a real PanDA server', () => {
     cert_file: undefined,
     key_file: undefined,
   });
+  /** The reason of a link that has not begun yet names the failure in its message. */
   const untilSays = (panda: PandaSite, code: string) => {
-    let codes: readonly string[] = [];
+    let said: readonly string[] = [];
     return until(
-      () => `the queue says ${code}, not ${codes.join()}`,
+      () => `the queue says ${code}, not ${said.join()}`,
       async () => {
-        codes = (await panda.site.queue(panda.siteOf())).reasons.map((reason) => reason.code);
-        return codes.includes(code);
+        const { reasons } = await panda.site.queue(panda.siteOf());
+        said = reasons.map((reason) => `${reason.code}: ${reason.message}`);
+        return said.some((one) => one.includes(code));
       },
     );
   };

@@ -164,8 +164,14 @@ describe("Rubin's and DOMA's own queues under Harvester's settings, at a real Pa
     };
     await untilAll(rubin, 2, 'running');
     await untilAll(doma, 1, 'running');
+    const [killed] = await of(doma);
     panda.command('KILL_WORKERS', { status: ['submitted', 'running'], computingSite: [doma] });
-    await untilAll(doma, 1, 'cancelled');
+    // Its jobs still wait, so another worker may take its place.
+    await until('the killed worker is cancelled there', async () =>
+      (await of(doma)).some(
+        ({ workerid, status }) => workerid === killed?.workerid && status === 'cancelled',
+      ),
+    );
     writeFileSync(join(space.directory, 'go'), '');
     await untilAll(rubin, 2, 'finished');
     expect(await of(rubin)).to.have.length(2);
