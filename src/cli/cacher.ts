@@ -6,6 +6,7 @@ import { type CachedView, viewOf, withFailuresOf } from '../daemon/cacher/cacher
 import { makeCacher } from '../daemon/cacher/make-cacher.ts';
 import { prepareStateDir, stateDirAt } from '../daemon/state-dir.ts';
 import { readStateFile } from '../daemon/state-file.ts';
+import { writeFileAtomically } from '../util/files.ts';
 import { OperatorFiles } from '../util/operator-files.ts';
 import { type Environment, ExitStatus, type GlobalOptions, noLog } from './environment.ts';
 import { loadSettings } from './opened.ts';
@@ -40,15 +41,17 @@ export function addCacher(command: Command, environment: Environment): void {
       try {
         const outcomes = await cacher.refresh('all', new AbortController().signal);
         const views = (await cacher.states()).map(viewOf);
+        // `thresher cacher` shows the failures, also without a daemon.
+        await writeFileAtomically(stateDirAt(settings.stateDir).cacher, `${JSON.stringify(views)}\n`);
         if (output === 'json') printJson(out, views);
         else {
           for (const [item, outcome] of outcomes) {
             const { code, message } = views.find(({ file }) => file === nameOf(item)) ?? {};
-            const why = outcome === 'failed' ? `: ${message ?? ''} [${code ?? ''}]` : '';
+            const why = typeof message === 'string' ? `: ${message} [${code ?? ''}]` : '';
             out.write(`${nameOf(item)}: ${outcome}${why}\n`);
           }
         }
-        if ([...outcomes.values()].includes('failed')) throw new ExitStatus(1);
+        if (views.some(({ code }) => code !== null)) throw new ExitStatus(1);
       } finally {
         await fetching.close();
       }

@@ -75,7 +75,8 @@ export const configurationErrors = {
   'cache-missing': {
     meaning:
       'A file that `cacher.data` names was never fetched. Queues that may depend on it are incomplete until it is there.',
-    remedy: 'See with `thresher cacher` why it could not be fetched.',
+    remedy:
+      'Fetch it with `thresher cacher refresh`, as the user of the daemon: it says why where it cannot. A running daemon tries by itself.',
   },
   'cache-damaged': {
     meaning: 'A file of the cacher in the state directory cannot be read, or is not as thresher wrote it.',
@@ -85,6 +86,17 @@ export const configurationErrors = {
     meaning:
       'A file that the cacher fetched is not of the form that its key promises: no JSON, half a file, or one without any queue. The last good one counts.',
     remedy: 'Open the URL by hand, and name the right one.',
+  },
+  'cache-shrunk': {
+    meaning:
+      'A file that the cacher fetched has less than half the entries of the one before, which counts on: its server may have answered with a part of the list.',
+    remedy:
+      'Open the URL by hand. If the new list is right, remove the file that the message names, and run `thresher cacher refresh`.',
+  },
+  'cache-dump': {
+    meaning:
+      'The cacher cannot write the dump file of an item, which other programs read. thresher itself has the new content.',
+    remedy: 'Check the directory of the dump file, its owner and the space on its disk.',
   },
   'cric-template': {
     meaning: 'CRIC gives this instance a queue, and no template for it is there.',

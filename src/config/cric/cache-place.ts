@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import Type, { type Static } from 'typebox';
+import type { FileKind } from '../../util/file-kinds.ts';
 import { check } from '../../util/schema.ts';
-import { type CacheItem, idOf } from '../settings/cache-items.ts';
+import { type CacheItem, type CacheUse, idOf } from '../settings/cache-items.ts';
 
 /** Beside each file of the cacher: where it came from, and when. */
 const Fetched = Type.Object({
@@ -12,6 +13,10 @@ const Fetched = Type.Object({
   checkedAt: Type.Number(),
   /** Of the content as it is kept. */
   bytes: Type.Number(),
+  /** Entries of the content, where it has any. */
+  entries: Type.Optional(Type.Number()),
+  /** The dump file that has this content. */
+  dumpFile: Type.Optional(Type.String()),
   etag: Type.Optional(Type.String()),
   lastModified: Type.Optional(Type.String()),
 });
@@ -20,6 +25,11 @@ export type Fetched = Static<typeof Fetched>;
 /** The directory of the cacher's files. */
 export function cacheDirectory(stateDir: string): string {
   return join(stateDir, 'cache');
+}
+
+/** A queue file is parsed whole wherever it came from, so that one that was fetched may be no larger than the local one. */
+export function kindOfUse(use: CacheUse): FileKind {
+  return use === 'queue-file' ? 'queues' : 'cached';
 }
 
 /** The two files of an item. Keys are names that operators choose: no part of one leads out of the directory. */

@@ -4,7 +4,7 @@ import { hasCode } from '../../util/files.ts';
 import { parseJson, type Problem } from '../../util/located.ts';
 import { readLocated } from '../../util/located-file.ts';
 import { type OperatorFiles, whyUnreadable } from '../../util/operator-files.ts';
-import { cachePlace, type Fetched, parseFetched } from './cache-place.ts';
+import { cachePlace, type Fetched, kindOfUse, parseFetched } from './cache-place.ts';
 import { type EntryLines, readEntryLines } from './entry-lines.ts';
 import type { CachedData, CachedFile, QueueData } from './queue-data.ts';
 
@@ -20,7 +20,13 @@ export interface CacheReaderOptions {
 export interface TakenData {
   /** The queues whose entries were asked for. */
   readonly names: ReadonlySet<string>;
-  readonly digest: string;
+  readonly digests: DataDigests;
+}
+
+/** A text of each file that changes when something does in what was read; absent for a file that was missing or damaged. */
+export interface DataDigests {
+  readonly queueFile?: string;
+  readonly queueData?: string;
 }
 
 /** Reads the cacher's files for the configuration. It fetches nothing. */
@@ -49,7 +55,7 @@ export class CacheReader {
     const { content } = cachePlace(this.#options.directory, item);
     if (!(await this.#exists(content)))
       return { problems: [this.#absent(item, 'the queues that it brings do not run')] };
-    const located = await readLocated(this.#options.files, content, 'cached', parseJson);
+    const located = await readLocated(this.#options.files, content, kindOfUse(item.use), parseJson);
     const queueFile: CachedFile = {
       file: content,
       value: located.value,
@@ -113,17 +119,27 @@ export class CacheReader {
 
   #absent(item: CacheItem, so: string): Problem {
     const { content } = cachePlace(this.#options.directory, item);
-    const message = `${item.key} was never fetched from ${item.shown}, so ${so}; \`thresher cacher\` shows why`;
+    const message = `${item.key} was never fetched from ${item.shown}, so ${so}; fetch it with \`thresher cacher refresh\`, as the user of the daemon`;
     return { ...wholeFile(content), code: 'cache-missing', message };
   }
 }
 
-/** A text that changes when something does in what was read. */
-export function digestOf({ queueFile, queueData }: Pick<CachedData, 'queueFile' | 'queueData'>): string {
-  const ofFile = queueFile?.value ?? queueFile?.problems ?? null;
-  // A file without any of our queues is not the same as none: queues wait for the first one.
-  const text = JSON.stringify([ofFile, queueData === undefined ? null : [...queueData.entries]]);
-  return createHash('sha256').update(text).digest('hex');
+export function digestsOf({
+  queueFile,
+  queueData,
+}: Pick<CachedData, 'queueFile' | 'queueData'>): DataDigests {
+  const isWhole = queueFile?.problems.every(({ severity }) => severity !== 'error');
+  return {
+    ...(isWhole && { queueFile: digestOf(queueFile?.value) }),
+    // A file without any of our queues is not the same as none: queues wait for the first one.
+    ...(queueData && { queueData: digestOf([...queueData.entries]) }),
+  };
+}
+
+function digestOf(value: unknown): string {
+  return createHash('sha256')
+    .update(JSON.stringify(value ?? null))
+    .digest('hex');
 }
 
 function wholeFile(file: string): Pick<Problem, 'file' | 'pointer' | 'line' | 'severity'> {

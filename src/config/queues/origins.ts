@@ -1,10 +1,10 @@
-import { type CacheReader, digestOf, type TakenData } from '../cric/cache-reader.ts';
+import { type CacheReader, digestsOf, type TakenData } from '../cric/cache-reader.ts';
 import { isObject } from '../../util/json.ts';
 import type { Located, Problem } from '../../util/located.ts';
 import { readJsonFile } from '../../util/located-file.ts';
 import type { OperatorFiles } from '../../util/operator-files.ts';
 import { type MergedQueue, type MergeResult, mergeQueues } from './merge.ts';
-import { computingSiteOf } from './queue-config.ts';
+import { computingSiteOf, type PluginCatalogue } from './queue-config.ts';
 
 /** Where queues come from beside the local queue file, by the settings. */
 export interface QueueOrigins {
@@ -51,13 +51,16 @@ export async function readOrigins(
     problems: [...ofFile, ...(remote?.problems ?? []), ...ofData],
     taken: {
       names,
-      digest: digestOf({ ...(remote && { queueFile: remote }), ...(queueData && { queueData }) }),
+      digests: digestsOf({ ...(remote && { queueFile: remote }), ...(queueData && { queueData }) }),
     },
     ...(lacking && { lacking }),
   };
 }
 
-/** A queue that names its own demand is no queue of PanDA's. */
-export function mayNeedCric({ values }: MergedQueue): boolean {
-  return (values['demand'] ?? undefined) === undefined;
+/** A queue that names its own demand is no queue of PanDA's, unless that is the demand of its server. */
+export function mayNeedCric({ values }: MergedQueue, { sources }: Pick<PluginCatalogue, 'sources'>): boolean {
+  const demand = values['demand'] ?? undefined;
+  if (demand === undefined) return true;
+  const named = isObject(demand) ? demand['name'] : demand;
+  return sources.some(({ name, needsServer }) => name === named && needsServer);
 }

@@ -94,7 +94,7 @@ export async function readQueueFile(
     const before = ofFile.filter(({ queue }) => queue === name);
     const queue = known.get(name);
     if (queue === undefined) return { name, state: stateOf(before), problems: before };
-    const lacks = lacking !== undefined && mayNeedCric(queue) ? [{ ...lacking, queue: name }] : [];
+    const lacks = lacking !== undefined && mayNeedCric(queue, catalogue) ? [{ ...lacking, queue: name }] : [];
     return new QueueReader(queue, located, catalogue, options).read([...before, ...lacks]);
   };
   const verdicts = await pMap([...names].filter(wanted), judge, { concurrency: judgedAtOnce });

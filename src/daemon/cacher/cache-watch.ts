@@ -1,4 +1,4 @@
-import { type CacheReader, digestOf, type TakenData } from '../../config/cric/cache-reader.ts';
+import { type CacheReader, digestsOf, type TakenData } from '../../config/cric/cache-reader.ts';
 import type { OperatorFiles } from '../../util/operator-files.ts';
 
 /**
@@ -24,20 +24,25 @@ export class CacheWatch {
     this.#seen = '';
   }
 
-  /** Whether a configuration that is read now would be another one. A file that is gone or damaged changes nothing. */
+  /**
+   * Whether a configuration that is read now would be another one. A file that is gone or damaged changes nothing, and a reload waits
+   * while a file that was taken is so: it would take the queues of that file away.
+   */
   async look(): Promise<'same' | 'changed'> {
     const { paths } = this.#reader;
     if (paths.length === 0 || this.#taken === undefined) return 'same';
     const stats = await Promise.all(paths.map((path) => this.#files.stat(path)));
     const seen = stats.map((stat) => (stat ? `${stat.ino}:${stat.size}:${stat.mtimeMs}` : '-')).join(' ');
     if (seen === this.#seen) return 'same';
-    const { queueFile, problems: ofFile } = await this.#reader.queueFile();
-    const { queueData, problems: ofData } = await this.#reader.queueData(this.#taken.names);
-    const isWhole = [...ofFile, ...(queueFile?.problems ?? []), ...ofData].every(
-      ({ severity, code }) => severity !== 'error' && code !== 'cache-damaged' && code !== 'cache-missing',
-    );
-    const digest = digestOf({ ...(queueFile && { queueFile }), ...(queueData && { queueData }) });
+    const { queueFile } = await this.#reader.queueFile();
+    const { queueData } = await this.#reader.queueData(this.#taken.names);
+    const now = digestsOf({ ...(queueFile && { queueFile }), ...(queueData && { queueData }) });
+    const before = this.#taken.digests;
     this.#seen = seen;
-    return isWhole && digest !== this.#taken.digest ? 'changed' : 'same';
+    const isLost = kinds.some((kind) => before[kind] !== undefined && now[kind] === undefined);
+    const isOther = kinds.some((kind) => before[kind] !== now[kind]);
+    return isOther && !isLost ? 'changed' : 'same';
   }
 }
+
+const kinds = ['queueFile', 'queueData'] as const;

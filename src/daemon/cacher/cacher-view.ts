@@ -50,7 +50,7 @@ export function withFailuresOf(views: readonly CachedView[], written: readonly u
     ) as Partial<CachedView> | undefined;
     const { tried, code, message } = last ?? {};
     if (typeof tried !== 'string' || typeof code !== 'string' || typeof message !== 'string') return view;
-    if (view.checked !== null && view.checked >= tried) return view;
+    if (view.checked !== null && view.checked > tried) return view;
     return { ...view, state: view.fetched === null ? 'missing' : 'failing', tried, code, message };
   });
 }

@@ -5,7 +5,7 @@ import { type CacheItem, idOf, nameOf } from '../../config/settings/cache-items.
 import type { Log } from '../../plugins/contracts/index.ts';
 import type { Clock } from '../../util/clock.ts';
 import { hasCode, writeFileAtomically } from '../../util/files.ts';
-import { toReason } from '../../worker/errors.ts';
+import { messageOf, toReason } from '../../worker/errors.ts';
 import type { Reason } from '../../worker/reason.ts';
 import type { Fetching } from './fetching.ts';
 import { judgeFile } from './judging.ts';
@@ -28,12 +28,19 @@ export interface ItemState {
   readonly fetched: Fetched | undefined;
   /** When it was tried last; undefined before the first try of this process. */
   readonly triedAt: number | undefined;
-  /** Why the last try brought nothing. */
+  /** Why the last try brought nothing, or not all of it. */
   readonly failure: Reason | undefined;
 }
 
 /** `new`: another content than before. `same`: it is still the newest. */
 export type Refreshed = 'new' | 'same' | 'failed';
+
+/** What a fetch brought. */
+interface Brought {
+  readonly fetched: Fetched;
+  /** Why other programs did not get it. */
+  readonly failure?: Reason;
+}
 
 /** Files fetched side by side. */
 const atOnce = 4;
@@ -80,61 +87,90 @@ export class Cacher {
   }
 
   async #one({ item, fetched: before }: ItemState, signal: AbortSignal): Promise<Refreshed> {
-    const { clock, log } = this.#parts;
+    const { clock } = this.#parts;
     const triedAt = clock.now();
     try {
-      const fetched = await this.#fetch(item, before, signal);
-      this.#states.set(idOf(item), { item, fetched, triedAt, failure: undefined });
+      const { fetched, failure } = await this.#fetch(item, before, signal);
+      if (failure !== undefined)
+        this.#tell('a file of the cacher has no dump file for other programs', item, failure);
+      this.#states.set(idOf(item), { item, fetched, triedAt: clock.now(), failure });
       return before === undefined || fetched.fetchedAt !== before.fetchedAt ? 'new' : 'same';
     } catch (error) {
       if (signal.aborted) return 'failed';
       const failure = toReason(error);
-      const last = this.#states.get(idOf(item))?.failure;
+      this.#tell('a file of the cacher could not be fetched; the last good one counts', item, failure);
       this.#states.set(idOf(item), { item, fetched: before, triedAt, failure });
-      // Told once: it is tried every minute.
-      if (last?.message !== failure.message)
-        log.warn('a file of the cacher could not be fetched; the last good one counts', {
-          file: nameOf(item),
-          ...failure,
-        });
       return 'failed';
     }
   }
 
-  async #fetch(item: CacheItem, before: Fetched | undefined, signal: AbortSignal): Promise<Fetched> {
+  /** Once: it is tried every minute. */
+  #tell(what: string, item: CacheItem, failure: Reason): void {
+    const last = this.#states.get(idOf(item))?.failure;
+    if (last?.message !== failure.message) this.#parts.log.warn(what, { file: nameOf(item), ...failure });
+  }
+
+  async #fetch(item: CacheItem, before: Fetched | undefined, signal: AbortSignal): Promise<Brought> {
     const { fetching, clock, log, directory } = this.#parts;
     const isSame = before?.url === item.shown;
     const { etag, lastModified } = before ?? {};
-    const known = isSame
-      ? { ...(etag !== undefined && { etag }), ...(lastModified !== undefined && { lastModified }) }
-      : undefined;
+    const { use, from, shown: url, dumpFile } = item;
+    // The kept content is not what the dump file gets: without one, the file has to come again.
+    const isDumped = dumpFile === undefined || before?.dumpFile === dumpFile;
+    const known =
+      isSame && isDumped
+        ? { ...(etag !== undefined && { etag }), ...(lastModified !== undefined && { lastModified }) }
+        : undefined;
     const found = await fetching.fetch(item, known, signal);
     const now = clock.now();
     const place = cachePlace(directory, item);
     if (found === undefined && before !== undefined) {
       const checked = { ...before, checkedAt: now };
       await writeFileAtomically(place.fetched, JSON.stringify(checked));
-      return checked;
+      return { fetched: checked };
     }
     const { bytes, validators } = found ?? { bytes: Buffer.alloc(0), validators: {} };
-    const { use, from, shown: url } = item;
     const name = `${nameOf(item)} of ${url}`;
-    const { kept, leftOut } = await judgeFile(bytes, { use, name, anything: from.kind === 'file' });
+    const { kept, leftOut, entries } = await judgeFile(bytes, {
+      use,
+      name,
+      anything: from.kind === 'file',
+      ...(isSame &&
+        before.entries !== undefined && { before: { entries: before.entries, path: place.content } }),
+    });
     if (leftOut.length > 0)
-      log.warn('entries of a fetched file are no objects, and are left out', {
+      log.warn('entries of a fetched file are no queues, and are left out', {
         file: nameOf(item),
         count: leftOut.length,
         entries: leftOut.slice(0, 10).join(', '),
       });
     const isEqual = isSame && (await sameContent(place.content, kept));
     const fetchedAt = isEqual ? before.fetchedAt : now;
-    const fetched: Fetched = { url, fetchedAt, checkedAt: now, bytes: kept.length, ...validators };
+    const undumped: Fetched = {
+      url,
+      fetchedAt,
+      checkedAt: now,
+      bytes: kept.length,
+      ...(entries !== undefined && { entries }),
+      ...validators,
+    };
+    const needsDump = dumpFile !== undefined && !(isEqual && isDumped);
+    const fetched = needsDump ? undumped : withDump(undumped, dumpFile);
     await mkdir(directory, { recursive: true });
     // The content first: without its second file it counts as old, and never as newer than it is.
     if (!isEqual) await writeFileAtomically(place.content, kept);
-    if (item.dumpFile !== undefined && !isEqual) await writeFileAtomically(item.dumpFile, bytes);
     await writeFileAtomically(place.fetched, JSON.stringify(fetched));
-    return fetched;
+    if (!needsDump) return { fetched };
+    // Other programs read it: the queues do not wait for it.
+    try {
+      await writeFileAtomically(dumpFile, bytes);
+    } catch (error) {
+      const message = `the dump file ${dumpFile} could not be written: ${messageOf(error)}`;
+      return { fetched, failure: { code: 'cache-dump', message } };
+    }
+    const dumped = withDump(fetched, dumpFile);
+    await writeFileAtomically(place.fetched, JSON.stringify(dumped));
+    return { fetched: dumped };
   }
 
   async #stateOf(item: CacheItem): Promise<ItemState> {
@@ -150,6 +186,10 @@ export class Cacher {
       failure: last?.failure,
     };
   }
+}
+
+function withDump(fetched: Fetched, dumpFile: string | undefined): Fetched {
+  return dumpFile === undefined ? fetched : { ...fetched, dumpFile };
 }
 
 /** Whether the content is there in the length that it was written in: half of one, or none, is fetched again. */

@@ -1,10 +1,11 @@
 import { PandaClient } from '../../clients/panda/client.ts';
 import { PandaLogin } from '../../clients/panda/login.ts';
 import { fetchFile, type Validators, type WebLogin } from '../../clients/web/fetch.ts';
+import { kindOfUse } from '../../config/cric/cache-place.ts';
 import type { CacheItem } from '../../config/settings/cache-items.ts';
 import type { PandaServer } from '../../plugins/contracts/index.ts';
 import type { Clock } from '../../util/clock.ts';
-import { fileKinds } from '../../util/file-kinds.ts';
+import { type FileKind, fileKinds } from '../../util/file-kinds.ts';
 import { type OperatorFiles, whyUnreadable } from '../../util/operator-files.ts';
 import { ThresherError } from '../../worker/errors.ts';
 
@@ -46,15 +47,16 @@ export class Fetching {
    * @throws ThresherError with the code of the failure
    */
   fetch(
-    { from, shown }: CacheItem,
+    { from, shown, use }: CacheItem,
     known: Validators | undefined,
     signal: AbortSignal,
   ): Promise<Fetched | undefined> {
+    const kind = kindOfUse(use);
     switch (from.kind) {
       case 'file':
-        return this.#read(from.path, known);
+        return this.#read(from.path, kind, known);
       case 'web':
-        return this.#get(from.url, known, signal);
+        return this.#get(from.url, kind, known, signal);
       case 'server':
         return this.#ask(from.path, shown, signal);
     }
@@ -67,27 +69,32 @@ export class Fetching {
   }
 
   /** A file that was not touched since has the same content. */
-  async #read(path: string, known: Validators | undefined): Promise<Fetched | undefined> {
+  async #read(path: string, kind: FileKind, known: Validators | undefined): Promise<Fetched | undefined> {
     const { files } = this.#parts;
     const before = await files.stat(path);
     const etag = before === undefined ? undefined : `${before.ino}:${before.size}:${before.mtimeMs}`;
     if (etag !== undefined && etag === known?.etag) return undefined;
     try {
-      const { bytes } = await files.read(path, 'cached');
+      const { bytes } = await files.read(path, kind);
       return { bytes, validators: etag === undefined ? {} : { etag } };
     } catch (error) {
       throw new ThresherError(
         'file-unreadable',
-        `${path}: ${whyUnreadable(error, 'cached')}`,
+        `${path}: ${whyUnreadable(error, kind)}`,
         {},
         { cause: error },
       );
     }
   }
 
-  async #get(url: string, known: Validators | undefined, signal: AbortSignal): Promise<Fetched | undefined> {
+  async #get(
+    url: string,
+    kind: FileKind,
+    known: Validators | undefined,
+    signal: AbortSignal,
+  ): Promise<Fetched | undefined> {
     const { clock, timeout, server } = this.#parts;
-    const asked = { url, largest: fileKinds.cached.largest, timeout, clock, signal };
+    const asked = { url, largest: fileKinds[kind].largest, timeout, clock, signal };
     const login = await this.#loginFor(url, server);
     return fetchFile({ ...asked, ...login, ...(known && { known }) });
   }

@@ -5,8 +5,8 @@ import { type Asked, takeFile } from './forms.ts';
 
 const { bytes, asked } = workerData as { readonly bytes: Uint8Array; readonly asked: Asked };
 try {
-  const { kept, leftOut } = takeFile(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), asked);
-  parentPort?.postMessage({ kept, leftOut });
+  const taken = takeFile(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), asked);
+  parentPort?.postMessage(taken);
 } catch (error) {
   const code = error instanceof ThresherError ? error.code : 'cache-form';
   parentPort?.postMessage({ code, message: messageOf(error) });

@@ -10,10 +10,10 @@ const threadFrom = 512 * 1024;
 const mostMemoryMb = 2048;
 
 type Answer =
-  | { readonly kept: Uint8Array; readonly leftOut: readonly string[] }
+  | (Omit<Taken, 'kept'> & { readonly kept: Uint8Array })
   | { readonly code: ErrorCode; readonly message: string };
 
-/** Judges a fetched file; a large one in a thread of its own. @throws ThresherError `cache-form` */
+/** Judges a fetched file; a large one in a thread of its own. @throws ThresherError `cache-form`, `cache-shrunk` */
 export async function judgeFile(bytes: Buffer, asked: Asked): Promise<Taken> {
   if (bytes.length < threadFrom) return takeFile(bytes, asked);
   const answer = await new Promise<Answer>((resolve, reject) => {
@@ -31,6 +31,6 @@ export async function judgeFile(bytes: Buffer, asked: Asked): Promise<Taken> {
     });
   });
   if ('code' in answer) throw new ThresherError(answer.code, answer.message);
-  const { kept, leftOut } = answer;
-  return { kept: Buffer.from(kept.buffer, kept.byteOffset, kept.byteLength), leftOut };
+  const { kept } = answer;
+  return { ...answer, kept: Buffer.from(kept.buffer, kept.byteOffset, kept.byteLength) };
 }
