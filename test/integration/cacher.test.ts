@@ -118,7 +118,7 @@ describe('a daemon whose queues are in CRIC', () => {
     await has(at, 'WAITS', 1);
   });
 
-  it('keeps the last good file while the URL is gone, rubbish, half, empty or a list', async () => {
+  it('keeps the last good file while the URL is gone, rubbish, half, empty, a list, an error or huge', async () => {
     server.serveJson(cric, { MINE: entry() });
     const at = siteWith({ 'production.pull': template });
     const daemon = at.start();
@@ -131,6 +131,8 @@ describe('a daemon whose queues are in CRIC', () => {
       ['without queues', 200, '{"error": "no"}', /holds no queue.* \[cache-form\]/],
       ['empty', 200, '{}', /holds no queue.* \[cache-form\]/],
       ['a list', 200, '[1]', /holds no object.* \[cache-form\]/],
+      ['an error in an object', 200, '{"error": {"code": 500}}', /holds no queue.* \[cache-form\]/],
+      ['huge', 200, ' '.repeat(65 * 1024 * 1024), /has more than 64 MB \[web-too-large\]/],
     ];
     for (const [what, status, body, said] of answers) {
       server.answers.set(cric, (_, response) => response.writeHead(status).end(body));
@@ -166,6 +168,36 @@ describe('a daemon whose queues are in CRIC', () => {
     expect(stdout).to.match(/cacher.*failing.*was last fetched at/);
     expect(await workersOf(at, 'MINE')).to.equal(1);
     await server.start();
+  });
+
+  it('tells before a first start how the file comes, and why it did not', async () => {
+    const at = siteWith(
+      { WAITS: { maxWorkers: 1, nQueueLimitWorker: 1 } },
+      { qconf: { queueList: ['ALL'] } },
+    );
+    const checked = await at.run('check-config');
+    expect(checked.stdout).to.match(/was never fetched .* fetch it with `thresher cacher refresh`/);
+    expect((await at.run('cacher', 'refresh')).status).to.equal(1);
+    const { stdout } = await at.run('cacher');
+    expect(stdout).to.match(/panda_queues\.json +missing .*answers with HTTP 404/);
+    server.serveJson(cric, { MINE: entry() });
+    expect((await at.run('cacher', 'refresh')).stdout).to.equal('panda_queues.json: new\n');
+    expect((await at.run('cacher')).stdout).to.match(/panda_queues\.json +current/);
+  });
+
+  it('goes on with what CRIC says while the queue file from elsewhere never came', async () => {
+    server.serveJson(cric, { MINE: entry() });
+    const at = siteWith(
+      { 'production.pull': template },
+      {
+        data: [`panda_queues.json||${server.url(cric)}`, `queues_config_file||${server.url('/never')}`],
+        qconf: { configFromCacher: true },
+      },
+    );
+    at.start();
+    await has(at, 'MINE', 1);
+    server.serveJson(cric, { MINE: entry({ status: 'offline' }) });
+    await until('CRIC closes it', async () => (await states(at)).MINE === 'offline');
   });
 
   it('is not disturbed by a change that concerns queues of others alone', async () => {

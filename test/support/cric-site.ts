@@ -2,11 +2,10 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { cacheDirectory, cachePlace } from '../../src/config/cric/cache-place.ts';
 import { CacheReader } from '../../src/config/cric/cache-reader.ts';
-import { writeEntryLines } from '../../src/config/cric/entry-lines.ts';
-import { queueDataIn } from '../../src/config/cric/queue-data.ts';
+import { readEntryLines, writeEntryLines } from '../../src/config/cric/entry-lines.ts';
 import { type QueueOrigins, type QueueVerdict, readQueueFile } from '../../src/config/queues/queues.ts';
 import { loadPlugins } from '../../src/daemon/plugins.ts';
-import type { JsonObject } from '../../src/util/json.ts';
+import { isObject, type JsonObject } from '../../src/util/json.ts';
 import { files } from './operator-files.ts';
 
 const item = {
@@ -16,6 +15,22 @@ const item = {
   from: { kind: 'file', path: '/panda_queues.json' },
   shown: 'file:///panda_queues.json',
 } as const;
+
+function linesOf(entries: JsonObject): string {
+  const named = Object.entries(entries).flatMap(([key, entry]) => {
+    if (!isObject(entry)) return [];
+    const { panda_resource: resource } = entry;
+    return [[typeof resource === 'string' ? resource : key, entry] as const];
+  });
+  return writeEntryLines(new Map(named));
+}
+
+/** Entries of CRIC as thresher reads them from its own file. */
+export function cricEntries(entries: JsonObject): ReadonlyMap<string, JsonObject> {
+  const read = readEntryLines(Buffer.from(linesOf(entries)), () => true, '');
+  if (read === undefined) throw new Error('the file is not as it was written');
+  return read.entries;
+}
 
 /** Reads queues, written to a file of `directory`, with the entries of CRIC as the cacher keeps them. */
 export async function judgeWithCric(
@@ -38,8 +53,7 @@ export async function judgeWithCric(
   rmSync(content, { force: true });
   if (entries !== undefined && entries !== 'never fetched') {
     mkdirSync(dirname(content), { recursive: true });
-    const { data } = queueDataIn(entries, content);
-    writeFileSync(content, writeEntryLines(data?.entries ?? new Map<string, JsonObject>()));
+    writeFileSync(content, linesOf(entries));
   }
   const { verdicts } = await readQueueFile(file, await loadPlugins([], '/', files), {
     stateDir,

@@ -1,5 +1,5 @@
-import { isObject, type JsonObject } from '../../util/json.ts';
-import { type Located, type Problem, toPointer } from '../../util/located.ts';
+import type { JsonObject } from '../../util/json.ts';
+import type { Located, Problem } from '../../util/located.ts';
 
 /** The queues of CRIC (schedconfig), as one file of the cacher has them. */
 export interface QueueData {
@@ -35,32 +35,4 @@ export interface CricLayer {
   readonly values: JsonObject;
   /** What of the entry is wrong, or is not applied. Its pointer is into the entry. */
   readonly problems: readonly Problem[];
-}
-
-/** Reads the file's JSON. An entry that is no object is left out, and said. */
-export function queueDataIn(
-  value: unknown,
-  file: string,
-): { readonly data: QueueData | undefined; readonly problems: readonly Problem[] } {
-  const wrong = (pointer: string, message: string): Problem => ({
-    file,
-    pointer,
-    line: 0,
-    severity: 'warning',
-    code: 'wrong-type',
-    message,
-  });
-  if (!isObject(value))
-    return { data: undefined, problems: [wrong('', 'the queues of CRIC must be an object by queue name')] };
-  const entries = new Map<string, JsonObject>();
-  const problems: Problem[] = [];
-  for (const [key, entry] of Object.entries(value)) {
-    if (!isObject(entry)) {
-      problems.push(wrong(toPointer([key]), `the entry of ${key} must be an object: it is left out`));
-      continue;
-    }
-    const { panda_resource: name = key } = entry;
-    if (typeof name === 'string') entries.set(name, entry);
-  }
-  return { data: { file, entries }, problems };
 }

@@ -1,5 +1,6 @@
 import { resolve, dirname } from 'node:path';
 import type { Problem } from '../../util/located.ts';
+import { nearest, whatIsMeant } from '../../util/nearest.ts';
 import { maskText } from '../../util/secrets.ts';
 import { type Machine, thisMachine, variable } from './machine.ts';
 import type { LoadedSettings } from './settings.ts';
@@ -99,7 +100,7 @@ function unserved(
       ? [
           warning(
             `/qconf/queueList/${dynamic}`,
-            `DYNAMIC stands for the queues of CRIC, and cacher.data has no item ${cacheKeys.queueData}: only those of qconf.configFile are used`,
+            `DYNAMIC stands for the queues of CRIC, and cacher.data has no item ${cacheKeys.queueData}: only those of qconf.configFile are used; write "${cacheKeys.queueData}||URL" into it`,
           ),
         ]
       : []),
@@ -129,13 +130,15 @@ function itemOf(text: string, directory: string, machine: Machine): Read {
   const wrong = (what: string): Read => ({
     problem: {
       severity: 'warning',
-      message: `${JSON.stringify(maskText(text))} ${what}; the item is left out`,
+      message: `${JSON.stringify(maskText(text))} ${what}${what.endsWith('?') ? ' The' : '; the'} item is left out`,
     },
   });
   if (key === '' || url === '')
     return wrong('has no key or no URL: write "key||URL" or "key|subkey|URL|dump file"');
   const use = useOf(key, subKey);
   if (use === 'dump' && dump === '') {
+    const meant = nearest(key, Object.values(cacheKeys));
+    if (meant !== undefined) return wrong(`has a key that nothing reads; did you mean "${meant}"?`);
     const why = fromElsewhere[key] ?? `nothing in thresher reads ${key}`;
     const message = `${key} is not fetched: ${why}, and no dump file is named for other programs`;
     return { problem: { severity: 'notice', message } };
@@ -143,7 +146,7 @@ function itemOf(text: string, directory: string, machine: Machine): Read {
   if (text.includes('FIXME')) return wrong("is a placeholder of Harvester's template");
   const written = resolved(url, machine);
   if (written === undefined) return wrong('names a variable that the environment does not have');
-  const from = originOf(written);
+  const from = originOf(written, directory);
   if (typeof from === 'string') return wrong(from);
   const shown = from.kind === 'web' ? maskText(written) : written;
   const dumpFile = dump === '' ? {} : { dumpFile: resolve(directory, dump) };
@@ -164,21 +167,21 @@ function resolved(url: string, machine: Machine): string | undefined {
 }
 
 /** @returns a text that says what is wrong */
-function originOf(url: string): CacheOrigin | string {
+function originOf(url: string, directory: string): CacheOrigin | string {
   const [, scheme = '', rest = ''] = /^(\w+):(.*)$/s.exec(url) ?? [];
   switch (scheme) {
     case 'file': {
-      const path = rest.replace(/^\/+/, '/');
-      return path.startsWith('/') ? { kind: 'file', path } : 'has no absolute path: write file:///PATH';
+      return rest === ''
+        ? 'has no path: write file:///PATH'
+        : { kind: 'file', path: resolve(directory, rest.replace(/^\/+/, '/')) };
     }
     case 'http':
     case 'https':
       return URL.canParse(url) ? { kind: 'web', url } : 'has no valid URL';
     case 'panda_server': {
       const path = Object.hasOwn(serverMethods, rest) ? serverMethods[rest] : undefined;
-      const known = Object.keys(serverMethods).join(', ');
       return path === undefined
-        ? `names a call that thresher does not know (${known})`
+        ? `names the call "${rest}", which thresher does not know; ${whatIsMeant(rest, Object.keys(serverMethods))}`
         : { kind: 'server', path };
     }
     case 'panda_cache':

@@ -190,4 +190,17 @@ describe('a queue with an entry of CRIC', () => {
     expect(never && said(never)).to.deep.equal(['error cache-missing']);
     expect(said(await judge('Q', condor({ useCRIC: false, ...sizes }), null))).to.deep.equal([]);
   });
+
+  it('waits for the first file of CRIC also where it names the demand of the server itself, and no other demand', async () => {
+    const sizes = { minRamCount: 1, maxDiskCount: 1, maxWalltime: 1, ceEndpoint: 'ce' };
+    const statesOf = async (demand: unknown) => {
+      const verdicts = await judgeWithCric(directory, { Q: condor(sizes, { demand }) }, 'never fetched');
+      return (verdicts.Q && said(verdicts.Q))?.filter((one) => one.endsWith('cache-missing'));
+    };
+    const ofServer = { name: 'panda', activateWorkerFactor: 2 };
+    expect(await statesOf('panda')).to.deep.equal(['error cache-missing']);
+    expect(await statesOf(ofServer)).to.deep.equal(['error cache-missing']);
+    expect(await statesOf('fill')).to.deep.equal([]);
+    expect(await statesOf({ name: 'fill' })).to.deep.equal([]);
+  });
 });

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { expect } from 'chai';
 import { cricLayer } from '../../../src/config/cric/layer.ts';
-import { queueDataIn } from '../../../src/config/cric/queue-data.ts';
 import type { JsonObject } from '../../../src/util/json.ts';
+import { cricEntries } from '../../support/cric-site.ts';
 
 const backendOf = (prefix: string, submitter: JsonObject = {}): JsonObject => ({
   submitter: { name: `${prefix}Submitter`, module: 'm', ...submitter },
@@ -304,16 +304,15 @@ describe('a layer of CRIC', () => {
 
 describe('the queues of a file of CRIC', () => {
   const file = resolve(import.meta.dirname, '../../fixtures/cric/pandaqueues.json');
-  const { data, problems } = queueDataIn(JSON.parse(readFileSync(file, 'utf8')), file);
+  const entries = cricEntries(JSON.parse(readFileSync(file, 'utf8')) as JsonObject);
   const layerOfEntry = (name: string, values: JsonObject, harvesterId = 'thresher-test') => {
-    const entry = data?.entries.get(name);
+    const entry = entries.get(name);
     if (entry === undefined) throw new Error(`the file has no ${name}`);
     return cricLayer(entry, { name, values, file, harvesterId });
   };
 
   it('are all read, and none of them is wrong', () => {
-    expect(problems).to.deep.equal([]);
-    const names = [...(data?.entries.keys() ?? [])];
+    const names = [...entries.keys()];
     expect(names).to.have.length(7);
     const said = names.flatMap((name) =>
       [local, kubernetes(), htcondor({ useCRIC: true })].flatMap(

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { queueDataIn } from '../../../src/config/cric/queue-data.ts';
 import { mergeQueues, type MoreFiles } from '../../../src/config/queues/merge.ts';
 import { parseJson } from '../../../src/util/located.ts';
+import { cricEntries } from '../../support/cric-site.ts';
 
 type Entries = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
@@ -18,13 +18,12 @@ interface Files {
 }
 
 function merge({ local = {}, remote, cric, more }: Files) {
-  const { data } = queueDataIn(cric, 'cric.json');
   return mergeQueues(parseJson(JSON.stringify(local, null, 1), 'local.json'), {
     harvesterId: 'us',
     dynamic: true,
     closesOthers: true,
     ...(remote && { remote: { ...parseJson(JSON.stringify(remote, null, 1), 'remote.json'), url } }),
-    ...(data && { queueData: { ...data, url } }),
+    ...(cric && { queueData: { file: 'cric.json', entries: cricEntries(cric), url } }),
     ...more,
   });
 }

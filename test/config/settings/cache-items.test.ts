@@ -7,7 +7,7 @@ import { readSettings } from '../../../src/config/settings/settings.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 
 const directory = temporaryDirectory();
-const machine = { env: { CRIC_URL: 'https://cric.test/queues' }, hostname: 'host', home: '/home/me' };
+const machine = { env: { CRIC_URL: 'https://cric.test/queues' }, hostname: 'host', home: '/nowhere' };
 
 function read(data: readonly string[] | undefined, qconf: Record<string, unknown> = {}) {
   const file = join(directory, 'thresher.yaml');
@@ -75,10 +75,10 @@ describe('the files that the cacher is to fetch', () => {
       'panda_queues.json||ftp://cric.test/',
       'has a URL of another kind than file:, http:, https: or panda_server:',
     ],
-    ['panda_queues.json||file:queues.json', 'has no absolute path: write file:///PATH'],
+    ['panda_queues.json||file:', 'has no path: write file:///PATH'],
     [
       'panda_queues.json||panda_server:get_everything',
-      'names a call that thresher does not know (get_resource_types, get_job_stats, get_job_stats_new, get_worker_stats_from_panda)',
+      'names the call "get_everything", which thresher does not know; there are get_resource_types, get_job_stats, get_job_stats_new, get_worker_stats_from_panda',
     ],
     [
       'BNL_key||panda_cache:A.pub&A|key.json',
@@ -93,6 +93,28 @@ describe('the files that the cacher is to fetch', () => {
       ]);
     });
   }
+
+  it('may be misspelt: the message says the word that is meant', () => {
+    const said = (text: string) => problemsOf([text]).map(([severity, , message]) => [severity, message]);
+    expect(said('panda_queue.json||https://h/q')).to.deep.equal([
+      [
+        'warning',
+        '"panda_queue.json||https://h/q" has a key that nothing reads; did you mean "panda_queues.json"? The item is left out',
+      ],
+    ]);
+    expect(said('types||panda_server:get_resource_typs|types.json')).to.deep.equal([
+      [
+        'warning',
+        '"types||panda_server:get_resource_typs|types.json" names the call "get_resource_typs", which thresher does not know; did you mean "get_resource_types"? The item is left out',
+      ],
+    ]);
+  });
+
+  it('are found from the directory of the settings where their path is not absolute', () => {
+    const { items, problems } = read(['panda_queues.json||file:cric.json']);
+    expect(problems).to.deep.equal([]);
+    expect(items[0]?.from).to.deep.equal({ kind: 'file', path: join(directory, 'cric.json') });
+  });
 
   it('are not fetched where thresher has no use for them', () => {
     expect(
@@ -130,7 +152,7 @@ describe('the files that the cacher is to fetch', () => {
       [
         'warning',
         '/qconf/queueList/1',
-        'DYNAMIC stands for the queues of CRIC, and cacher.data has no item panda_queues.json: only those of qconf.configFile are used',
+        'DYNAMIC stands for the queues of CRIC, and cacher.data has no item panda_queues.json: only those of qconf.configFile are used; write "panda_queues.json||URL" into it',
       ],
       [
         'warning',
