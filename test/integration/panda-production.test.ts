@@ -65,7 +65,8 @@ describe("Rubin's and DOMA's own queues under Harvester's settings, at a real Pa
       const submitter = Object.fromEntries(
         Object.entries(base['submitter'] as Json).filter(([key]) => !elsewhere.has(key)),
       );
-      merged[`${site}.${template}`] = { ...base, submitter };
+      const monitor = { ...(base['monitor'] as Json), pollInterval: 1 };
+      merged[`${site}.${template}`] = { ...base, submitter, monitor };
       merged[names.get(name) ?? ''] = {
         ...queue,
         queueStatus: 'online',
@@ -85,12 +86,16 @@ describe("Rubin's and DOMA's own queues under Harvester's settings, at a real Pa
   /** The site's own template, for the pool instead of a CE. */
   function vanilla(name: string, program: string): string {
     const text = readFileSync(join(fixtures, 'sites', name), 'utf8');
-    return text
-      .replaceAll(/^(grid_resource|nordugrid_rsl|arc_rte) = .*\n/gm, '')
-      .replace(/^arc_resources = (?:.*\\\n)*.*\n/m, '')
-      .replace(/^universe = .*$/m, 'universe = vanilla')
-      .replace(/^executable = .*$/m, `executable = ${program}`)
-      .replace(/^initialdir = .*$/m, `initialdir = ${space.directory}`);
+    return (
+      text
+        .replaceAll(/^(grid_resource|nordugrid_rsl|arc_rte) = .*\n/gm, '')
+        .replace(/^arc_resources = (?:.*\\\n)*.*\n/m, '')
+        .replace(/^universe = .*$/m, 'universe = vanilla')
+        .replace(/^executable = .*$/m, `executable = ${program}`)
+        // The pool's user is not the daemon's, whose directory of the hour is its own.
+        .replaceAll('{logDir}/{logSubdir}/', `${space.directory}/`)
+        .replace(/^initialdir = .*$/m, `initialdir = ${space.directory}`)
+    );
   }
 
   function harvesterFile(): string {
@@ -167,10 +172,13 @@ describe("Rubin's and DOMA's own queues under Harvester's settings, at a real Pa
     const [killed] = await of(doma);
     panda.command('KILL_WORKERS', { status: ['submitted', 'running'], computingSite: [doma] });
     // Its jobs still wait, so another worker may take its place.
-    await until('the killed worker is cancelled there', async () =>
-      (await of(doma)).some(
-        ({ workerid, status }) => workerid === killed?.workerid && status === 'cancelled',
-      ),
+    let seen: Awaited<ReturnType<typeof of>> = [];
+    await until(
+      () => `the killed worker is cancelled: ${JSON.stringify(seen)}\n${daemon.output().slice(-1500)}`,
+      async () => {
+        seen = await of(doma);
+        return seen.some(({ workerid, status }) => workerid === killed?.workerid && status === 'cancelled');
+      },
     );
     writeFileSync(join(space.directory, 'go'), '');
     await untilAll(rubin, 2, 'finished');
