@@ -89,6 +89,8 @@ describe("Rubin's and DOMA's own queues under Harvester's settings, at a real Pa
     return (
       text
         .replaceAll(/^(grid_resource|nordugrid_rsl|arc_rte) = .*\n/gm, '')
+        // A starter of the test's pool ends on the EC key of the test's proxy.
+        .replaceAll(/^(x509userproxy|use_x509userproxy) = .*\n/gim, '')
         .replace(/^arc_resources = (?:.*\\\n)*.*\n/m, '')
         .replace(/^universe = .*$/m, 'universe = vanilla')
         .replace(/^executable = .*$/m, `executable = ${program}`)
@@ -129,7 +131,11 @@ describe("Rubin's and DOMA's own queues under Harvester's settings, at a real Pa
     put('/opt/harvester/etc/auth_tokens/48975ff1c8b067b9dcea54d5cdd28cc8', sharedPanda.token());
     const common = '/cephfs/atlpan/harvester/harvester_common/CERN_central_1';
     for (const path of [`${common}/cloudscheduler-pilot2.sdf`, '/opt/condor_test/grid_submit_pilot.sdf'])
-      put(path, vanilla('lsst.submit_pilot_pull_ups.sdf', program));
+      // Its queues name no token for the pilots.
+      put(
+        path,
+        vanilla('lsst.submit_pilot_pull_ups.sdf', program).replace(/^transfer_input_files = .*\n/m, ''),
+      );
     put(`${common}/runpilot2-wrapper.sh`, '#!/bin/sh\n', 0o755);
     const proxy = sharedPanda.variable('PROD_PROXY');
     for (const place of ['data/harvester/run/x509up_u25606', 'data/idds/x509up_u25606']) {
