@@ -65,7 +65,8 @@ describe("Rubin's and DOMA's own queues under Harvester's settings, at a real Pa
       const submitter = Object.fromEntries(
         Object.entries(base['submitter'] as Json).filter(([key]) => !elsewhere.has(key)),
       );
-      merged[`${site}.${template}`] = { ...base, submitter };
+      const monitor = { ...(base['monitor'] as Json), pollInterval: 1 };
+      merged[`${site}.${template}`] = { ...base, submitter, monitor };
       merged[names.get(name) ?? ''] = {
         ...queue,
         queueStatus: 'online',
@@ -85,12 +86,18 @@ describe("Rubin's and DOMA's own queues under Harvester's settings, at a real Pa
   /** The site's own template, for the pool instead of a CE. */
   function vanilla(name: string, program: string): string {
     const text = readFileSync(join(fixtures, 'sites', name), 'utf8');
-    return text
-      .replaceAll(/^(grid_resource|nordugrid_rsl|arc_rte) = .*\n/gm, '')
-      .replace(/^arc_resources = (?:.*\\\n)*.*\n/m, '')
-      .replace(/^universe = .*$/m, 'universe = vanilla')
-      .replace(/^executable = .*$/m, `executable = ${program}`)
-      .replace(/^initialdir = .*$/m, `initialdir = ${space.directory}`);
+    return (
+      text
+        .replaceAll(/^(grid_resource|nordugrid_rsl|arc_rte) = .*\n/gm, '')
+        // A starter of the test's pool ends on the EC key of the test's proxy.
+        .replaceAll(/^(x509userproxy|use_x509userproxy) = .*\n/gim, '')
+        .replace(/^arc_resources = (?:.*\\\n)*.*\n/m, '')
+        .replace(/^universe = .*$/m, 'universe = vanilla')
+        .replace(/^executable = .*$/m, `executable = ${program}`)
+        // The pool's user is not the daemon's, whose directory of the hour is its own.
+        .replaceAll('{logDir}/{logSubdir}/', `${space.directory}/`)
+        .replace(/^initialdir = .*$/m, `initialdir = ${space.directory}`)
+    );
   }
 
   function harvesterFile(): string {
@@ -124,7 +131,11 @@ describe("Rubin's and DOMA's own queues under Harvester's settings, at a real Pa
     put('/opt/harvester/etc/auth_tokens/48975ff1c8b067b9dcea54d5cdd28cc8', sharedPanda.token());
     const common = '/cephfs/atlpan/harvester/harvester_common/CERN_central_1';
     for (const path of [`${common}/cloudscheduler-pilot2.sdf`, '/opt/condor_test/grid_submit_pilot.sdf'])
-      put(path, vanilla('lsst.submit_pilot_pull_ups.sdf', program));
+      // Its queues name no token for the pilots.
+      put(
+        path,
+        vanilla('lsst.submit_pilot_pull_ups.sdf', program).replace(/^transfer_input_files = .*\n/m, ''),
+      );
     put(`${common}/runpilot2-wrapper.sh`, '#!/bin/sh\n', 0o755);
     const proxy = sharedPanda.variable('PROD_PROXY');
     for (const place of ['data/harvester/run/x509up_u25606', 'data/idds/x509up_u25606']) {
@@ -167,10 +178,13 @@ describe("Rubin's and DOMA's own queues under Harvester's settings, at a real Pa
     const [killed] = await of(doma);
     panda.command('KILL_WORKERS', { status: ['submitted', 'running'], computingSite: [doma] });
     // Its jobs still wait, so another worker may take its place.
-    await until('the killed worker is cancelled there', async () =>
-      (await of(doma)).some(
-        ({ workerid, status }) => workerid === killed?.workerid && status === 'cancelled',
-      ),
+    let seen: Awaited<ReturnType<typeof of>> = [];
+    await until(
+      () => `the killed worker is cancelled: ${JSON.stringify(seen)}\n${daemon.output().slice(-1500)}`,
+      async () => {
+        seen = await of(doma);
+        return seen.some(({ workerid, status }) => workerid === killed?.workerid && status === 'cancelled');
+      },
     );
     writeFileSync(join(space.directory, 'go'), '');
     await untilAll(rubin, 2, 'finished');
