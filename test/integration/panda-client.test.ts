@@ -9,7 +9,7 @@ import type { PandaOutcome } from '../../src/clients/panda/outcome.ts';
 import { readPandaTime } from '../../src/clients/panda/times.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { files } from '../support/operator-files.ts';
-import { pandaAdmin, pandaDatabase, type PandaServer, pandaServer } from '../support/panda.ts';
+import { pandaAdmin, type PandaServer, pandaServer } from '../support/panda.ts';
 import { until } from '../support/until.ts';
 
 /** Generous: the server's first answer after a restart of its database takes seconds. */
@@ -167,19 +167,5 @@ describe('the client of a real PanDA server', () => {
       code: 'panda-unreachable',
       maybeDone: false,
     });
-  });
-
-  it('goes on by itself once the database of the server is back', async () => {
-    const { api } = await registered();
-    pandaDatabase('stop');
-    try {
-      expect(await api.acquireCommands(1, signal)).to.deep.include({
-        code: 'panda-database',
-        maybeDone: true,
-      });
-    } finally {
-      pandaDatabase('start');
-    }
-    await until('the server answers again', async () => (await api.acquireCommands(1, signal)).kind === 'ok');
   });
 });

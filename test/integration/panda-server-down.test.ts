@@ -1,11 +1,17 @@
 import { rmSync } from 'node:fs';
 import { expect } from 'chai';
+import { PandaApi } from '../../src/clients/panda/api.ts';
+import { PandaClient } from '../../src/clients/panda/client.ts';
+import { PandaLogin } from '../../src/clients/panda/login.ts';
+import { systemClock } from '../../src/util/clock.ts';
+import { files } from '../support/operator-files.ts';
 import { ownPanda, type PandaEnvironment } from '../support/panda.ts';
 import { PandaSite } from '../support/panda-site.ts';
 import type { RunningDaemon } from '../support/site.ts';
 import { until } from '../support/until.ts';
 
 const ordered = 3;
+const { signal } = new AbortController();
 
 /** A server of its own: the other tests need the shared one all the time. */
 describe('the link to a real PanDA server that goes and comes back', function () {
@@ -13,14 +19,22 @@ describe('the link to a real PanDA server that goes and comes back', function ()
   let server: PandaEnvironment & AsyncDisposable;
   let panda: PandaSite;
   let daemon: RunningDaemon;
+  let client: PandaClient;
+  let api: PandaApi;
 
   before(async () => {
     server = await ownPanda();
     panda = await PandaSite.start({ at: server, queues: { A: {}, B: {}, C: {} } });
     daemon = panda.site.start();
+    const { url, ca, production } = server.server();
+    const source = { kind: 'x509', certFile: production.cert, keyFile: production.key } as const;
+    const login = new PandaLogin(source, ca, { files, clock: systemClock });
+    client = new PandaClient({ url, login, clock: systemClock, timeout: 60_000 });
+    api = new PandaApi(client, 'none');
   });
 
   after(async () => {
+    await client.close();
     await panda.clean();
     await server[Symbol.asyncDispose]();
   });
@@ -32,6 +46,10 @@ describe('the link to a real PanDA server that goes and comes back', function ()
     await panda.untilServerHas(ordered, 'running');
     server.do('db', 'stop');
     try {
+      expect(await api.acquireCommands(1, signal)).to.deep.include({
+        code: 'panda-database',
+        maybeDone: true,
+      });
       panda.letEnd();
       await until('all workers have ended', async () => {
         const finished = await panda.site.workers({ status: 'finished' });
@@ -42,6 +60,7 @@ describe('the link to a real PanDA server that goes and comes back', function ()
     } finally {
       server.do('db', 'start');
     }
+    await until('the server answers again', async () => (await api.acquireCommands(1, signal)).kind === 'ok');
     await panda.untilServerHas(ordered, 'finished');
     panda.order({ SCORE: ordered }, 'B');
     await panda.untilServerHas(2 * ordered, 'finished');
