@@ -13,8 +13,9 @@ describe('the living workers of the PanDA link', () => {
     living.heard(newsOf(2, 'running'));
     read.resolve([newsOf(1, 'running'), newsOf(2, 'submitted'), newsOf(3, 'submitted')]);
     await loaded;
-    expect(
-      [...living.all.values()].map(({ worker }) => `${worker.workerId} ${worker.status}`),
-    ).to.have.members(['2 running', '3 submitted']);
+    expect([...living.all].map(([id, { worker }]) => `${id} ${worker.status}`)).to.have.members([
+      '2 running',
+      '3 submitted',
+    ]);
   });
 });
