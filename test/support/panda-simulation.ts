@@ -29,6 +29,10 @@ export interface Simulated {
   readonly newsDelay?: number;
   /** How many queued workers the server wants. */
   readonly target?: number;
+  /** How long after it read the statistics the server makes its order, s. */
+  readonly serverDelay?: number;
+  /** How long a worker is queued, and then runs, s. */
+  readonly lasts?: number;
 }
 
 interface Row {
@@ -65,6 +69,8 @@ export class PandaSimulation {
   #lastId = 0;
   /** What the server was told last. */
   #queued: number | undefined;
+  /** What the server was told when it read the statistics for its next order. */
+  #read: number | undefined;
   #commands: PandaCommand[] = [];
   #commandId = 0;
   #isOrderLost = false;
@@ -74,7 +80,7 @@ export class PandaSimulation {
   #room = 0;
 
   constructor(options: Simulated) {
-    this.#options = { newsDelay: 0, target: 100, ...options };
+    this.#options = { newsDelay: 0, target: 100, serverDelay: 0, lasts: Infinity, ...options };
   }
 
   /** Lets the factory begin, again after a death. */
@@ -152,17 +158,19 @@ export class PandaSimulation {
   }
 
   get queued(): number {
-    return this.workers.filter(({ worker: { status } }) => !isFinal(status as 'submitted')).length;
+    return this.workers.filter(({ worker: { status } }) => status === 'submitted').length;
   }
 
   /** Lets so many seconds go by. */
   async run(seconds: number, eachSecond?: () => void): Promise<void> {
-    const { serverPhase, start } = this.#options;
+    const { serverPhase, serverDelay, start } = this.#options;
     for (let left = seconds; left > 0; left--) {
       await this.clock.advance(1000);
       const now = ++this.#seconds;
       if (now === start) this.start();
-      if (now % period === serverPhase) this.#order();
+      if (now % period === serverPhase) this.#read = this.#queued;
+      if (now % period === (serverPhase + serverDelay) % period) this.#order();
+      this.#age();
       if (now > start) await this.#pass();
       eachSecond?.();
     }
@@ -175,10 +183,23 @@ export class PandaSimulation {
     this.#commands.push({ command_id: ++this.#commandId, command, params, creation_date: creation });
   }
 
+  /** Workers start, and end. */
+  #age(): void {
+    const { lasts } = this.#options;
+    if (lasts === Infinity) return;
+    for (const [at, row] of this.workers.entries()) {
+      const { status, creationTime } = row.worker;
+      if (isFinal(status as 'submitted')) continue;
+      const age = this.clock.now() - (creationTime ?? 0);
+      const now = age > 2 * lasts * 1000 ? 'finished' : age > lasts * 1000 ? 'running' : status;
+      if (now !== status) this.workers[at] = { ...row, worker: { ...row.worker, status: now } };
+    }
+  }
+
   /** The server's rule: no statistics, no order; else what lacks, by the last statistics. */
   #order(): void {
-    if (this.#queued === undefined) return;
-    const wanted = Math.max(0, this.#options.target - this.#queued);
+    if (this.#read === undefined) return;
+    const wanted = Math.max(0, this.#options.target - this.#read);
     this.orders.push(wanted);
     this.command('SET_N_WORKERS_JOBTYPE:Q', { managed: { SCORE: wanted } });
   }

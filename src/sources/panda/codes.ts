@@ -10,7 +10,7 @@ export const pandaReasons = {
   },
   'panda-no-order': {
     meaning:
-      'The PanDA server has given no order for the site of the queue. It orders workers only for queues of type unified with the workflow `pull_ups`, whose `harvester` in CRIC is the id of this instance, and whose statistics are at most an hour old.',
+      'The PanDA server has given no order for the site of the queue, or none for 15 minutes. It orders workers only for queues of type unified with the workflow `pull_ups`, whose `harvester` in CRIC is the id of this instance, and whose statistics are at most an hour old.',
     remedy:
       'Compare `harvester` of the queue in CRIC with `master.harvester_id`; orders come each 5 minutes. `thresher panda` shows when statistics were taken last.',
   },

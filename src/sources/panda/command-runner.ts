@@ -2,6 +2,7 @@ import type { PandaApi, PandaCommand } from '../../clients/panda/api.ts';
 import type { Desk, Log, WorkerNews } from '../../plugins/contracts/index.ts';
 import type { CarriedOut } from '../../plugins/contracts/panda-status.ts';
 import type { Clock } from '../../util/clock.ts';
+import { messageOf } from '../../worker/errors.ts';
 import { isMeant, readCommand, type ServerCommand } from './commands.ts';
 import type { LinkMemory } from './memory.ts';
 import type { OrderBook } from './order-book.ts';
@@ -53,6 +54,8 @@ export class CommandRunner {
   /** @returns whether there may be more */
   async poll(desk: Desk, signal: AbortSignal): Promise<boolean> {
     const { api, memory, health, atOnce } = this.#parts;
+    // The server gives a command once: one that cannot be stored would be lost.
+    if (!(await memory.isStored())) return false;
     const outcome = await api.acquireCommands(atOnce, signal);
     health.note('commands', outcome);
     if (outcome.kind === 'failed') return false;
@@ -118,7 +121,13 @@ export class CommandRunner {
       case 'activate': {
         const ids = new Set(command.workerIds);
         const meant = (await desk.living()).filter(({ worker }) => ids.has(worker.workerId ?? 0));
-        await reportAgain(meant, signal);
+        try {
+          await reportAgain(meant, signal);
+        } catch (error) {
+          // The server asks again. A link that ended here would begin with this very command.
+          if (signal.aborted) throw error;
+          return `the reports failed: ${messageOf(error)}`;
+        }
         return `${meant.length} workers reported again`;
       }
       case 'report-statistics':

@@ -104,7 +104,10 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** `{"managed": {"SCORE": 3}}`, added up over job types. Below 0 counts as 0. */
+/** Names of resource types: the server's column has 56 characters. A name becomes a part of requests and of keys. */
+const typeName = /^[A-Za-z][\w.-]{0,55}$/;
+
+/** `{"managed": {"SCORE": 3}}`, added up over job types. Below 0 counts as 0. A type with another name than types have gets none. */
 function numbersIn(value: unknown): ReadonlyMap<string, number> | undefined {
   if (!isRecord(value)) return undefined;
   const wanted = new Map<string, number>();
@@ -112,6 +115,7 @@ function numbersIn(value: unknown): ReadonlyMap<string, number> | undefined {
     if (!isRecord(byType)) return undefined;
     for (const [type, count] of Object.entries(byType)) {
       if (typeof count !== 'number' || !Number.isFinite(count)) return undefined;
+      if (!typeName.test(type)) continue;
       wanted.set(type, (wanted.get(type) ?? 0) + Math.max(0, Math.trunc(count)));
     }
   }

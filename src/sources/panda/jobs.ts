@@ -3,7 +3,7 @@ import type { Clock } from '../../util/clock.ts';
 import type { ServerHealth } from './server-health.ts';
 
 export interface ActiveJobsParts {
-  readonly api: Pick<PandaApi, 'activeJobs'>;
+  readonly api: Pick<PandaApi, 'activeJobs' | 'resourceTypes'>;
   readonly clock: Clock;
   readonly health: ServerHealth;
   /** ms */
@@ -30,11 +30,6 @@ export class ActiveJobs {
     this.#parts = parts;
   }
 
-  /** Monotonic ms. */
-  get dueAt(): number {
-    return this.#dueAt;
-  }
-
   /** A site without jobs is not in the server's answer. Undefined where no count can be trusted. */
   of(site: string): JobCount | undefined {
     const counts = this.#counts;
@@ -44,19 +39,33 @@ export class ActiveJobs {
 
   /** @returns whether there is a new count */
   async turn(signal: AbortSignal): Promise<boolean> {
-    const { api, clock, health, interval } = this.#parts;
+    const { clock, health, interval } = this.#parts;
     if (clock.monotonic() < this.#dueAt) return false;
     const at = clock.now();
-    const outcome = await api.activeJobs(signal);
+    const outcome = await this.#ask(signal);
     health.note('jobs', outcome);
     this.#dueAt = clock.monotonic() + interval;
-    // While its database is down the server answers that there is no site at all. That is not "no jobs".
-    if (outcome.kind === 'failed' || Object.keys(outcome.data).length === 0) return false;
+    if (outcome.kind === 'failed') return false;
     const bySite = Object.entries(outcome.data).map(
       ([site, { activated = 0 }]) => [site, activated] as const,
     );
     this.#counts = { bySite: new Map(bySite), at };
     return true;
+  }
+
+  /**
+   * A server without any job answers as one whose database is down, so a second call says which of the two it is.
+   * Source: panda-server 1.0.4, `statistics_api.py`.
+   */
+  async #ask(signal: AbortSignal): ReturnType<PandaApi['activeJobs']> {
+    const { api } = this.#parts;
+    const outcome = await api.activeJobs(signal);
+    const isEmpty =
+      outcome.kind === 'ok' ? Object.keys(outcome.data).length === 0 : outcome.code === 'panda-database';
+    if (!isEmpty) return outcome;
+    const alive = await api.resourceTypes(signal);
+    if (alive.kind === 'ok') return { kind: 'ok', data: {} };
+    return outcome.kind === 'failed' ? outcome : alive;
   }
 }
 

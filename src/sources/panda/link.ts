@@ -78,6 +78,9 @@ export class PandaLink implements Source<PandaQueueOptions> {
       return { ...nothing, requests, reasons };
     }
     const count = jobs.of(site);
+    // The count is of the whole site, which may have a queue for each resource type.
+    const counting = desk.ownQueues().filter((one) => !isOrdered(one) && siteOf(one.name) === site);
+    const queued = await Promise.all(counting.map((one) => desk.queued(one.name)));
     const factor = options.activateWorkerFactor ?? all.activateWorkerFactor;
     const noneWithoutJobs = options.noPilotsWhenNoActiveJobs ?? all.noPilotsWhenNoActiveJobs;
     const wanted =
@@ -87,7 +90,7 @@ export class PandaLink implements Source<PandaQueueOptions> {
             activated: count.activated,
             factor,
             noneWithoutJobs,
-            queued: await desk.queued(name),
+            queued: queued.reduce((sum, one) => sum + one, 0),
           });
     const groups = wanted > 0 ? [{ requirements, count: wanted }] : [];
     return { ...nothing, groups, reasons: whyNoJobs(site, count, wanted, facts) };

@@ -18,6 +18,8 @@ export type Run = Static<typeof Run>;
 const KeptOrder = Type.Object({
   /** Names this order. Requests that an earlier order left over keep the name of that one. */
   uid: Type.String(),
+  /** The server's number of the command; absent in files of before. Later commands have higher numbers. */
+  commandId: Type.Optional(Type.Integer()),
   /** ms UTC by the server's clock. */
   createdAt: Type.Number(),
   /** ms UTC by our clock. */
@@ -73,6 +75,7 @@ export class LinkMemory {
   readonly #write: (text: string) => Promise<void>;
   #kept = nothing;
   #writing: Promise<void> = Promise.resolve();
+  #isStored = true;
 
   /** @param write for tests: replaces the file */
   constructor(directory: string, write?: (text: string) => Promise<void>) {
@@ -135,8 +138,22 @@ export class LinkMemory {
   /** When this returns it survives a crash. */
   change(changed: (kept: Kept) => Kept): Promise<void> {
     this.#kept = changed(this.#kept);
+    return this.#store();
+  }
+
+  /** Writes again what could not be written the last time. @returns whether all that is kept survives a crash */
+  async isStored(): Promise<boolean> {
+    if (!this.#isStored) await this.#store().catch(() => undefined);
+    return this.#isStored;
+  }
+
+  #store(): Promise<void> {
     const text = JSON.stringify(this.#kept);
-    const written = this.#writing.then(() => this.#write(text));
+    const written = this.#writing.then(async () => {
+      this.#isStored = false;
+      await this.#write(text);
+      this.#isStored = true;
+    });
     this.#writing = written.catch(() => undefined);
     return written;
   }

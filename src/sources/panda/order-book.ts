@@ -8,6 +8,7 @@ import type {
 } from '../../plugins/contracts/index.ts';
 import type { PandaOrder } from '../../plugins/contracts/panda-status.ts';
 import type { Clock } from '../../util/clock.ts';
+import { isQueued } from '../../worker/status.ts';
 import type { ServerCommand } from './commands.ts';
 import type { LinkMemory, Run } from './memory.ts';
 import { type ByType, knownReport, reportsToKeep, stillWanted } from './orders.ts';
@@ -25,6 +26,12 @@ type SetWorkers = Extract<ServerCommand, { kind: 'set-workers' }>;
 
 /** New workers of one type that one order may want: a number beyond it is a mistake, and the next order asks for the rest. */
 const mostOfOneType = 10_000;
+
+/**
+ * A resource type that the server orders and never counts: it leaves it out when it stores statistics, and so would order the same
+ * workers every 300 s. Source: panda-server 1.0.4, `worker_module.py`.
+ */
+const neverCounted = 'Undefined';
 
 /** The order of a site that no queue serves any more is forgotten after so long, ms. */
 const forgottenAfter = 7 * 86_400_000;
@@ -85,7 +92,13 @@ export class OrderBook {
     // It was carried out, and the daemon died before it wrote that down.
     if (last?.uid === uid) return 'it is carried out already';
     const createdAt = saidAt ?? clock.now();
-    if (last !== undefined && saidAt !== undefined && createdAt < last.createdAt)
+    // The server's clock may have been set back, and a server whose database was made anew counts its commands from 1 again.
+    if (
+      last !== undefined &&
+      saidAt !== undefined &&
+      createdAt < last.createdAt &&
+      id < (last.commandId ?? 0)
+    )
       return 'a newer order of the site counts';
     const lastRuns = last?.runs ?? [];
     await this.#lookUp(lastRuns, desk);
@@ -94,7 +107,8 @@ export class OrderBook {
     const known = knownReport(createdAt, reports);
     // The open requests were looked up before this count: one that is served in between is counted here, and the order wants
     // one worker too few rather than one too many.
-    const made = await desk.madeSince(site, { at: known?.countedAt ?? 0, upTo: known?.upTo ?? 0 });
+    const made = new Map(await desk.madeSince(site, { at: known?.countedAt ?? 0, upTo: known?.upTo ?? 0 }));
+    if ((said.get(neverCounted) ?? 0) > 0) made.set(neverCounted, await queuedOf(site, neverCounted, desk));
     const wanted = stillWanted(this.#bounded(site, said), made);
     const { runs, surplus } = carriedOver(left, wanted, uid);
     const now = clock.now();
@@ -109,6 +123,7 @@ export class OrderBook {
         ),
         [site]: {
           uid,
+          commandId: id,
           createdAt,
           takenAt: now,
           said: Object.fromEntries(said),
@@ -159,4 +174,13 @@ export class OrderBook {
     if (uids.length === 0) return;
     for (const news of await desk.find(uids.map((uid) => ({ uid })))) this.heard(news);
   }
+}
+
+/** How many workers of a type a site has that have not started. */
+async function queuedOf(site: string, type: string, desk: Desk): Promise<number> {
+  const { living } = await desk.census();
+  return living.reduce((sum, { computingSite, queue, resourceType, status, workers }) => {
+    const isOne = (computingSite || siteOf(queue)) === site && resourceType === type && isQueued(status);
+    return isOne ? sum + workers : sum;
+  }, 0);
 }

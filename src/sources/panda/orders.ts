@@ -3,7 +3,7 @@ export type ByType = ReadonlyMap<string, number>;
 
 /** A report of statistics that the server took. */
 export interface StatisticsReport {
-  /** When the workers were counted, ms UTC by our clock: later ones are not in it. */
+  /** When the workers were counted, ms UTC by our clock: later ones are not in it. It never goes back, though the clock may. */
   readonly countedAt: number;
   /** The highest worker id of that moment: no later worker has a lower one. */
   readonly upTo: number;
@@ -26,19 +26,23 @@ export function stillWanted(wanted: ByType, made: ByType): ByType {
 }
 
 /**
+ * The server reads the statistics of all sites, and then makes the order of one site after the other. An order was counted from
+ * statistics of up to so long before it, ms. Far below the 300 s between two orders: else each would be reckoned against the last.
+ * Source: panda-server 1.0.4, `pilotStreaming.py`.
+ */
+const readBefore = 120_000;
+
+/**
  * The newest count that the server certainly had when it made an order. Where that is not certain of a count, an earlier one
- * is taken: the next order corrects too few workers, and no order takes back too many.
+ * is taken: the next order corrects too few workers, and no order takes back too many. The place in the list says which is newer:
+ * a clock may be set back between two reports.
  * @param createdAt when the server made the order, ms UTC by its clock
  */
 export function knownReport(
   createdAt: number,
   reports: readonly StatisticsReport[],
 ): StatisticsReport | undefined {
-  const certain = reports.filter(({ storedBy }) => storedBy <= createdAt);
-  return certain.reduce<StatisticsReport | undefined>(
-    (newest, report) => (newest === undefined || report.countedAt >= newest.countedAt ? report : newest),
-    undefined,
-  );
+  return reports.findLast(({ storedBy }) => storedBy <= createdAt - readBefore);
 }
 
 /** Reports that are kept of one site. An order that would need an older one is taken for one of fewer workers. */
@@ -49,6 +53,6 @@ export function reportsToKeep(
   reports: readonly StatisticsReport[],
   orderedAt: number,
 ): readonly StatisticsReport[] {
-  const base = knownReport(orderedAt, reports)?.countedAt ?? -Infinity;
-  return reports.filter(({ countedAt }) => countedAt >= base).slice(-mostReports);
+  const base = knownReport(orderedAt, reports);
+  return reports.slice(base === undefined ? 0 : reports.indexOf(base)).slice(-mostReports);
 }

@@ -1,6 +1,7 @@
 import type { PandaApi } from '../../clients/panda/api.ts';
-import type { Census, Desk, WorkerNews } from '../../plugins/contracts/index.ts';
+import type { Census, Desk, Log, WorkerNews } from '../../plugins/contracts/index.ts';
 import type { Clock } from '../../util/clock.ts';
+import { messageOf } from '../../worker/errors.ts';
 import type { LinkMemory } from './memory.ts';
 import { reportsToKeep, type StatisticsReport } from './orders.ts';
 import { isDead, type ServerHealth } from './server-health.ts';
@@ -11,6 +12,7 @@ export interface StatisticianParts {
   readonly api: Pick<PandaApi, 'reportStatistics'>;
   readonly memory: LinkMemory;
   readonly clock: Clock;
+  readonly log: Log;
   readonly health: ServerHealth;
   /** How far the server's clock is ahead of ours, ms; undefined while unknown. */
   readonly serverAhead: () => number | undefined;
@@ -64,13 +66,9 @@ export class Statistician {
 
   /** When statistics of a site were last taken, ms UTC. */
   lastOf(site: string): number | undefined {
-    return this.#parts.memory.reportsOf(site).at(-1)?.countedAt;
-  }
-
-  /** Monotonic ms. */
-  get dueAt(): number {
-    const times = [...this.#reported.values()].map(({ at }) => at + this.#parts.interval);
-    return Math.min(Infinity, ...times);
+    const { memory, clock } = this.#parts;
+    const last = memory.reportsOf(site).at(-1);
+    return last === undefined ? undefined : Math.min(last.countedAt, clock.now());
   }
 
   /**
@@ -114,7 +112,7 @@ export class Statistician {
     { at, upTo }: Census,
     signal: AbortSignal,
   ): Promise<StatisticsReport | 'dead' | undefined> {
-    const { api, clock, health, serverAhead } = this.#parts;
+    const { api, memory, clock, health, serverAhead } = this.#parts;
     // News that come while the report is under way are for the next one.
     this.#changed.delete(site);
     const outcome = await api.reportStatistics(site, statisticsOf(living), signal);
@@ -126,24 +124,32 @@ export class Statistician {
     this.#asked.delete(site);
     const workers = living.reduce((sum, one) => sum + one.workers, 0);
     this.#reported.set(site, { at: clock.monotonic(), living: workers });
-    return { countedAt: at, upTo, storedBy: clock.now() + (serverAhead() ?? 0) + skew };
+    // After a clock was set back, workers of the last report have times that are still to come: they count as reported.
+    const countedAt = Math.max(at, memory.reportsOf(site).at(-1)?.countedAt ?? 0);
+    return { countedAt, upTo, storedBy: clock.now() + (serverAhead() ?? 0) + skew };
   }
 
   /** One write for all sites. A crash before it leaves an older base: orders then ask for fewer workers, never for more. */
   async #remember(taken: ReadonlyMap<string, StatisticsReport>): Promise<void> {
     if (taken.size === 0) return;
-    const { memory, clock, serverAhead } = this.#parts;
+    const { memory, clock, log, serverAhead } = this.#parts;
     const oldest = clock.now() + (serverAhead() ?? 0) - oldestOrder;
     const added = [...taken].map(([site, report]) => [
       site,
       [...reportsToKeep([...memory.reportsOf(site), report], oldest)],
     ]);
-    await memory.change((kept) => {
+    const written = memory.change((kept) => {
       const recent = Object.entries(kept.reports).filter(
         ([, reports]) => (reports.at(-1)?.countedAt ?? 0) > clock.now() - forgottenAfter,
       );
       const reports = Object.fromEntries([...recent, ...added]) as typeof kept.reports;
       return { ...kept, reports };
+    });
+    // No command is taken before all is written.
+    await written.catch((error: unknown) => {
+      log.error('the PanDA link cannot write its memory, and takes no commands until it can', {
+        error: messageOf(error),
+      });
     });
   }
 

@@ -21,15 +21,16 @@ const none = { running: 0, submitted: 0, ready: 0, to_submit: 0 } as const;
 export function statisticsOf(
   counts: readonly Pick<OriginCount, 'jobType' | 'resourceType' | 'status' | 'workers'>[],
 ): WorkerStatistics {
-  const statistics: Record<string, Record<string, Record<string, number>>> = {
-    managed: { SCORE: { ...none } },
-  };
+  type Numbers = Record<keyof typeof none, number>;
+  const statistics = new Map<string, Map<string, Numbers>>([['managed', new Map([['SCORE', { ...none }]])]]);
   for (const { jobType, resourceType, status, workers } of counts) {
     const word = words[status];
     if (word === undefined) continue;
-    const byType = (statistics[jobType] ??= {});
-    const numbers = (byType[resourceType] ??= { ...none });
-    numbers[word] = (numbers[word] ?? 0) + workers;
+    const byType = statistics.get(jobType) ?? new Map<string, Numbers>();
+    const numbers = byType.get(resourceType) ?? { ...none };
+    numbers[word] += workers;
+    byType.set(resourceType, numbers);
+    statistics.set(jobType, byType);
   }
-  return statistics;
+  return Object.fromEntries([...statistics].map(([job, byType]) => [job, Object.fromEntries(byType)]));
 }

@@ -19,6 +19,9 @@ export function whyStarting({ failure }: LinkFacts): Reason[] {
   return [{ code: 'panda-starting', message }];
 }
 
+/** The server gives an order for each site every 5 minutes, also one of zeros. Three of them missing are no chance, ms. */
+const orderedWithin = 900_000;
+
 /** For a queue whose workers the server orders. */
 export function whyNoOrder(
   site: string,
@@ -27,17 +30,18 @@ export function whyNoOrder(
   facts: LinkFacts,
 ): Reason[] {
   const failing = whyFailing(facts);
-  if (order === undefined) {
-    const { now, startedAt, harvesterId } = facts;
+  if (order !== undefined && order.rest > 0) return [];
+  const { now, startedAt, harvesterId } = facts;
+  if (order === undefined || now - Math.max(order.takenAt, startedAt) > orderedWithin) {
     const minutes = Math.max(0, Math.floor((now - startedAt) / 60_000));
+    const since = order === undefined ? `in ${minutes} min` : `since ${time(order.takenAt)}`;
     const reported =
       statisticsAt === undefined
         ? 'the server has not taken statistics yet'
         : `statistics were taken last at ${time(statisticsAt)}`;
-    const message = `the PanDA server has given no order for ${site} in ${minutes} min (${reported}): is harvester of the queue in CRIC ${harvesterId}?`;
+    const message = `the PanDA server has given no order for ${site} ${since} (${reported}): is harvester of the queue in CRIC ${harvesterId}?`;
     return [...failing, { code: 'panda-no-order', message }];
   }
-  if (order.rest > 0) return [];
   const total = Object.values(order.said).reduce((sum, count) => sum + count, 0);
   const at = time(order.createdAt);
   const reason: Reason =

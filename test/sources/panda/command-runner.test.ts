@@ -19,6 +19,8 @@ describe('commands of the PanDA server at work', () => {
   let desk: SourceDesk;
   let given: PandaCommand[];
   let acknowledged: number[][];
+  let reportsFail: boolean;
+  let isDiskFull: boolean;
   let acknowledging: PandaOutcome<null>;
   let askedStatistics: string[];
   let reportedAgain: (number | null)[];
@@ -31,7 +33,9 @@ describe('commands of the PanDA server at work', () => {
     [given, acknowledged, askedStatistics, reportedAgain] = [[], [], [], []];
     acknowledging = { kind: 'ok', data: null };
     written = '';
+    [reportsFail, isDiskFull] = [false, false];
     memory = new LinkMemory('', async (text) => {
+      if (isDiskFull) throw new Error('ENOSPC');
       written = text;
     });
     desk = new SourceDesk('panda', {
@@ -68,6 +72,7 @@ describe('commands of the PanDA server at work', () => {
       orders: new OrderBook({ memory: kept, clock, log }),
       statistician: { ask: (site) => askedStatistics.push(site) },
       reportAgain: async (workers) => {
+        if (reportsFail) throw new Error('the server takes no reports');
         reportedAgain.push(...workers.map(({ worker }) => worker.workerId));
       },
       clock,
@@ -123,6 +128,28 @@ describe('commands of the PanDA server at work', () => {
     give(['SYNC_WORKERS_ACTIVATE', [1, 4, 99]]);
     await runner.poll(desk, signal);
     expect(reportedAgain).to.deep.equal([1, 4]);
+  });
+
+  it('SYNC_WORKERS_ACTIVATE is done with where the reports fail, and the next command follows', async () => {
+    reportsFail = true;
+    give(['SYNC_WORKERS_ACTIVATE', [1]], ['SYNC_WORKERS_KILL', [2]]);
+    await runner.poll(desk, signal);
+    expect(runner.shown.map(({ outcome }) => outcome)).to.deep.equal([
+      '1 workers are asked to end',
+      'the reports failed: the server takes no reports',
+    ]);
+    expect(memory.commands).to.deep.equal([]);
+  });
+
+  it('are not taken while they cannot be stored', async () => {
+    isDiskFull = true;
+    await memory.change((kept) => kept).catch(() => undefined);
+    give(['SYNC_WORKERS_KILL', [2]]);
+    await runner.poll(desk, signal);
+    expect([given.length, killed()]).to.deep.equal([1, []]);
+    isDiskFull = false;
+    await runner.poll(desk, signal);
+    expect([given.length, killed()]).to.deep.equal([0, [2]]);
   });
 
   const unused: readonly (readonly [title: string, command: string, params: unknown, says: RegExp])[] = [

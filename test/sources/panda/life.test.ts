@@ -19,26 +19,31 @@ const ok = { kind: 'ok', data: null } as const;
 describe('the link', () => {
   let clock: ManualClock;
   let health: ServerHealth;
+  let log: ReturnType<typeof recordingLog>;
   let memory: LinkMemory;
   let queues: string[];
   let runMode: string;
   let floor: number;
+  /** How far the clock was set back before the workers are counted. */
+  let back: number;
   let census: Census['living'];
 
   beforeEach(() => {
     clock = new ManualClock();
-    health = new ServerHealth({ clock, log: recordingLog() });
+    log = recordingLog();
+    health = new ServerHealth({ clock, log });
     memory = new LinkMemory('', async () => undefined);
     queues = ['A'];
     runMode = 'slave';
     floor = -1;
+    back = 0;
     census = [];
   });
 
   const desk = {
     ownQueues: () => queues.map((name) => ({ name, mapType: 'NoJob', runMode })),
     wake: () => undefined,
-    census: async () => ({ at: clock.now(), upTo: 0, living: census }),
+    census: async () => ({ at: clock.now() - back, upTo: 0, living: census }),
     keepIdsAbove: async (id: number) => {
       floor = id;
     },
@@ -137,6 +142,7 @@ describe('the link', () => {
         },
         memory,
         clock,
+        log,
         health,
         serverAhead: () => 0,
         interval: 300_000,
@@ -183,6 +189,33 @@ describe('the link', () => {
       expect(await turn()).to.deep.equal([]);
     });
 
+    it('goes on, and says so, where its memory cannot be written', async () => {
+      const full = new LinkMemory('', () => Promise.reject(new Error('ENOSPC')));
+      statistician = new Statistician({
+        api: { reportStatistics: async () => ok },
+        memory: full,
+        clock,
+        log,
+        health,
+        serverAhead: () => 0,
+        interval: 300_000,
+      });
+      await statistician.turn(desk, () => isMaking, signal);
+      expect(full.reportsOf('A')).to.have.length(1);
+      expect(log.lines.filter(({ level }) => level === 'error')).to.have.length(1);
+    });
+
+    it('counts no worker as a new one after the clock was set back', async () => {
+      await clock.advance(7_200_000);
+      await turn();
+      const before = memory.reportsOf('A').at(-1)?.countedAt ?? 0;
+      back = 7_200_000;
+      await clock.advance(300_000);
+      await turn();
+      const last = memory.reportsOf('A').at(-1);
+      expect([last?.countedAt, memory.reportsOf('A').length]).to.deep.equal([before, 2]);
+    });
+
     it('tells what the server asks for', async () => {
       await turn();
       statistician.ask('A');
@@ -216,11 +249,14 @@ describe('the link', () => {
 
   describe('as a counter of activated jobs', () => {
     let answer: PandaOutcome<Readonly<Record<string, Readonly<Record<string, number>>>>>;
+    let alive: PandaOutcome<[]>;
     let jobs: ActiveJobs;
 
     beforeEach(() => {
       answer = { kind: 'ok', data: { A: { activated: 7, running: 3 }, B: { running: 1 } } };
-      jobs = new ActiveJobs({ api: { activeJobs: async () => answer }, clock, health, interval: 60_000 });
+      alive = { kind: 'ok', data: [] };
+      const api = { activeJobs: async () => answer, resourceTypes: async () => alive };
+      jobs = new ActiveJobs({ api, clock, health, interval: 60_000 });
     });
 
     it('knows no number before the first answer, and 0 for a site that is not in it', async () => {
@@ -229,8 +265,22 @@ describe('the link', () => {
       expect(['A', 'B', 'C'].map((site) => jobs.of(site)?.activated)).to.deep.equal([7, 0, 0]);
     });
 
-    it('does not take an empty answer for no jobs: the last numbers count for an hour', async () => {
+    for (const [title, empty] of [
+      ['no site', { kind: 'ok', data: {} }],
+      ['a failure of the database', fail('panda-database')],
+    ] as const) {
+      it(`takes ${title} for no jobs where the database does answer: so the server says that it has none`, async () => {
+        await jobs.turn(signal);
+        answer = empty;
+        await clock.advance(60_000);
+        expect(await jobs.turn(signal)).to.equal(true);
+        expect([jobs.of('A')?.activated, health.failures]).to.deep.equal([0, []]);
+      });
+    }
+
+    it('does not take an empty answer for no jobs while the database is down: the last numbers count for an hour', async () => {
       await jobs.turn(signal);
+      alive = fail('panda-database');
       answer = { kind: 'ok', data: {} };
       await clock.advance(60_000);
       expect(await jobs.turn(signal)).to.equal(false);
@@ -289,6 +339,17 @@ describe('the link', () => {
       expect(codes(whyNoOrder('A', undefined, undefined, { ...facts, failure }))).to.deep.equal([
         'panda-role',
         'panda-no-order',
+      ]);
+    });
+
+    it('that no further order came for 15 min, unless the daemon did not run for so long', () => {
+      const late = { ...facts, now: 1_000_000 };
+      const [reason] = whyNoOrder('A', order, 540_000, late);
+      expect(reason?.code).to.equal('panda-no-order');
+      for (const part of ['since 1970-01-01T00:00:00Z', '1970-01-01T00:09:00Z', 'h1'])
+        expect(reason?.message).to.include(part);
+      expect(codes(whyNoOrder('A', order, 0, { ...late, startedAt: 900_000 }))).to.deep.equal([
+        'panda-order-fulfilled',
       ]);
     });
 

@@ -1,9 +1,12 @@
 import { expect } from 'chai';
+import fc from 'fast-check';
 import { PandaSimulation, type Simulated } from '../../support/panda-simulation.ts';
 
 const target = 100;
-/** Seconds: four orders at least. */
-const duration = 1300;
+/** Seconds: five orders at least. */
+const duration = 1900;
+/** Of the drawn phases: a failure can be played again. */
+const seed = 16;
 
 async function play(options: Simulated): Promise<PandaSimulation> {
   const simulation = new PandaSimulation(options);
@@ -13,6 +16,13 @@ async function play(options: Simulated): Promise<PandaSimulation> {
 }
 
 describe('the link against the rule of the PanDA server, each with a clock of 300 s', () => {
+  /** Seconds. The server reads all statistics, and then makes the order of one site after the other. */
+  const phases = fc.record({
+    serverPhase: fc.integer({ min: 0, max: 299 }),
+    serverDelay: fc.integer({ min: 0, max: 110 }),
+    start: fc.integer({ min: 1, max: 299 }),
+    newsDelay: fc.constantFrom(0, 350),
+  });
   const rates: readonly (readonly [speed: string, rate: number])[] = [
     ['at once', 1000],
     ['in 20 s', 5],
@@ -20,16 +30,31 @@ describe('the link against the rule of the PanDA server, each with a clock of 30
   ];
   for (const [speed, rate] of rates) {
     it(`makes no worker twice where all are made ${speed}, whichever phases the clocks have`, async () => {
-      for (let serverPhase = 0; serverPhase < 300; serverPhase += 113)
-        for (let start = 1; start < 300; start += 83)
-          for (const newsDelay of [0, 350]) {
-            const { queued, orders, workers } = await play({ serverPhase, start, rate, newsDelay });
-            const where = `server at ${serverPhase} s, factory at ${start} s, news after ${newsDelay} s, orders ${orders.join()}`;
-            expect(workers.length, where).to.be.at.most(target);
-            expect(queued, where).to.equal(target);
-          }
+      const property = fc.asyncProperty(phases, async (drawn) => {
+        const { queued, orders, workers } = await play({ ...drawn, rate });
+        expect(workers.length, `orders ${orders.join()}`).to.be.at.most(target);
+        expect(queued, `orders ${orders.join()}`).to.equal(target);
+      });
+      await fc.assert(property, { seed, numRuns: 25 });
     });
   }
+
+  it('never has more workers queued than the server wants while workers start and end', async () => {
+    const speeds = fc.record({
+      rate: fc.constantFrom(0.25, 5, 1000),
+      lasts: fc.integer({ min: 5, max: 400 }),
+    });
+    const property = fc.asyncProperty(phases, speeds, async (drawn, speed) => {
+      const simulation = new PandaSimulation({ ...drawn, ...speed });
+      let most = 0;
+      await simulation.run(duration, () => {
+        most = Math.max(most, simulation.queued);
+      });
+      await simulation.stop();
+      expect(most).to.be.within(1, target);
+    });
+    await fc.assert(property, { seed, numRuns: 25 });
+  });
 
   it('loses and doubles nothing when the daemon dies before or after any effect', async () => {
     const options = { serverPhase: 50, start: 10, rate: 7 };

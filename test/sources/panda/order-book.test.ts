@@ -69,10 +69,10 @@ describe('the orders of the PanDA server', () => {
     await parts.ledger.intend(workers);
     if (isHeard) for (const news of await desk.find(first.map(({ origin }) => origin))) orders.heard(news);
   }
-  /** The server takes statistics of all workers at this moment. */
+  /** The server takes statistics of all workers at this moment, long enough before its next order. */
   async function report(): Promise<void> {
     const { at, upTo } = await desk.census();
-    const report = { countedAt: at, upTo, storedBy: at };
+    const report = { countedAt: at, upTo, storedBy: at - 120_000 };
     await memory.change((kept) => ({ ...kept, reports: { S: [...(kept.reports['S'] ?? []), report] } }));
     await parts.clock.advance(1);
   }
@@ -148,6 +148,24 @@ describe('the orders of the PanDA server', () => {
     await take(2, { SCORE: 1 });
     expect(await take(1, { SCORE: 9 }, earlier)).to.equal('a newer order of the site counts');
     expect(asked()).to.have.length(1);
+  });
+
+  it('count though the clock of the server was set back: a later one has a higher number', async () => {
+    await report();
+    const earlier = parts.clock.now();
+    await parts.clock.advance(3_600_000);
+    await take(1, { SCORE: 1 });
+    expect(await take(2, { SCORE: 3 }, earlier)).to.equal('3 new workers');
+  });
+
+  it('of the type that the server never counts want what is not queued yet', async () => {
+    await report();
+    await take(1, { Undefined: 3 });
+    await make(3);
+    await report();
+    expect(await take(2, { Undefined: 3 })).to.match(/^0 new workers/);
+    await parts.ledger.change([{ workerId: 1, to: 'running', source: 'test' }]);
+    expect(await take(3, { Undefined: 3 })).to.match(/^1 new workers/);
   });
 
   it('get new names when a server that begins anew gives the same number again', async () => {

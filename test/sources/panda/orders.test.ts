@@ -8,6 +8,8 @@ import {
 } from '../../../src/sources/panda/orders.ts';
 
 const numbers = (wanted: Readonly<Record<string, number>>): ByType => new Map(Object.entries(wanted));
+/** How long before an order the server may have read its statistics, ms. */
+const margin = 120_000;
 const reportAt = (countedAt: number, storedBy = countedAt): StatisticsReport => ({
   countedAt,
   storedBy,
@@ -39,15 +41,28 @@ describe('an order of the PanDA server', () => {
 
   it('is counted from the last report, or an earlier one where it is not certain that the server had the last', () => {
     const [first, second] = [reportAt(100, 101), reportAt(190, 205)];
-    expect(knownReport(206, [first, second])).to.equal(second);
-    expect(knownReport(200, [first, second])).to.equal(first);
-    expect(knownReport(50, [first, second])).to.equal(undefined);
+    expect(knownReport(margin + 206, [first, second])).to.equal(second);
+    expect(knownReport(margin + 200, [first, second])).to.equal(first);
+    expect(knownReport(margin + 50, [first, second])).to.equal(undefined);
+  });
+
+  it('is counted from no report that the server may have got after it read the statistics of all sites', () => {
+    const [first, late] = [reportAt(0), reportAt(25_000)];
+    expect(knownReport(margin, [first, late])).to.equal(first);
+    expect(knownReport(margin + 25_000, [first, late])).to.equal(late);
+  });
+
+  it('is counted from the later of two reports, though our clock was set back between them', () => {
+    const [first, second] = [reportAt(7_200_000, 100), reportAt(300_000, 200)];
+    expect(knownReport(margin + 300, [first, second])).to.equal(second);
+    expect(reportsToKeep([first, second], margin + 150)).to.deep.equal([first, second]);
+    expect(reportsToKeep([first, second], margin + 300)).to.deep.equal([second]);
   });
 
   it('keeps the reports that later orders are counted from, and no more than some', () => {
     const all = [reportAt(10, 11), reportAt(20, 21), reportAt(30, 45)];
-    expect(reportsToKeep(all, 40)).to.deep.equal(all.slice(1));
-    expect(reportsToKeep(all, 5)).to.deep.equal(all);
+    expect(reportsToKeep(all, margin + 40)).to.deep.equal(all.slice(1));
+    expect(reportsToKeep(all, margin + 5)).to.deep.equal(all);
     const many = Array.from({ length: 1000 }, (_, at) => reportAt(at));
     expect(reportsToKeep(many, 0).length).to.be.below(100);
     expect(reportsToKeep(many, 0).at(-1)).to.equal(many.at(-1));
@@ -88,8 +103,8 @@ interface Rule {
 const ours: Rule = {
   reportsAtOnce: true,
   wanted: ({ createdAt, wanted }, reports, workers) => {
-    const since = knownReport(createdAt, reports)?.countedAt ?? -Infinity;
-    const made = workers.reduce((sum, { at, count }) => sum + (at > since ? count : 0), 0);
+    const since = knownReport(createdAt * 1000, reports)?.countedAt ?? -Infinity;
+    const made = workers.reduce((sum, { at, count }) => sum + (at * 1000 > since ? count : 0), 0);
     return stillWanted(numbers({ SCORE: wanted }), numbers({ SCORE: made })).get('SCORE') ?? 0;
   },
 };
@@ -120,7 +135,7 @@ function play({ serverPhase, factoryPhase, submission }: Simulated, rule: Rule):
   const report = (now: number) => {
     reported = queued;
     // Within a second the order is made first, then the report is stored, then workers are made.
-    reports.push(reportAt(now + 0.1));
+    reports.push(reportAt((now + 0.1) * 1000));
     dirty = false;
   };
   report(0);
