@@ -30,11 +30,6 @@ export class ActiveJobs {
     this.#parts = parts;
   }
 
-  /** Monotonic ms. */
-  get dueAt(): number {
-    return this.#dueAt;
-  }
-
   /** A site without jobs is not in the server's answer. Undefined where no count can be trusted. */
   of(site: string): JobCount | undefined {
     const counts = this.#counts;

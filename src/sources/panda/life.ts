@@ -42,11 +42,6 @@ export class Life {
     return this.#idsKept;
   }
 
-  /** Monotonic ms: when there is something to do next, if all goes well. */
-  get dueAt(): number {
-    return this.#dueAt;
-  }
-
   /** Does what is due. */
   async turn(desk: Desk, signal: AbortSignal): Promise<void> {
     const queues = desk.ownQueues();

@@ -20,8 +20,4 @@ export class Living {
   get all(): ReadonlyMap<number, WorkerNews> {
     return this.#workers;
   }
-
-  get size(): number {
-    return this.#workers.size;
-  }
 }

@@ -67,12 +67,6 @@ export class Statistician {
     return this.#parts.memory.reportsOf(site).at(-1)?.countedAt;
   }
 
-  /** Monotonic ms. */
-  get dueAt(): number {
-    const times = [...this.#reported.values()].map(({ at }) => at + this.#parts.interval);
-    return Math.min(Infinity, ...times);
-  }
-
   /**
    * Reports the sites that are due.
    * @param isMaking whether workers of a site's order are still to be made: its report need not come at once
