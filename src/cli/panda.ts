@@ -106,8 +106,11 @@ function headOf({ server, login, daemonRuns, link, outbox }: PandaView, now: num
   if (link === null)
     lines.push(['link', daemonRuns ? 'it has not begun: no queue needs it' : 'it never ran: no daemon runs']);
   else {
-    const since = daemonRuns ? `since ${link.started}` : `no daemon runs; as of ${link.at}`;
-    lines.push(['link', `as ${link.harvesterId}, ${link.starting ?? 'ready'}, ${since}`]);
+    const since = daemonRuns ? `since ${link.started}` : 'no daemon runs';
+    lines.push([
+      'link',
+      `as ${link.harvesterId}, ${link.starting ?? 'ready'}, ${since}; as of ${link.at} (${ago(link.at, now)})`,
+    ]);
     const answers = Object.entries(link.answered).map(([call, at]) => `${call} ${ago(at, now)}`);
     lines.push(['answers', answers.length === 0 ? 'none yet' : answers.join(', ')]);
     lines.push(['reports', reportsText(link.reports, now)]);

@@ -68,8 +68,8 @@ export class WarningBoard {
   #add(level: Group['level'], message: string, facts: Readonly<Record<string, unknown>> = {}): void {
     const subject = subjects.findLast((name) => typeof facts[name] === 'string');
     const about = subject === undefined ? '' : String(facts[subject]);
-    const code = typeof facts['code'] === 'string' ? facts['code'] : '';
-    const key = `${level}\n${message}\n${code}\n${about}`;
+    const kind = typeof facts['code'] === 'string' ? facts['code'] : '';
+    const key = `${level}\n${message}\n${kind}\n${about}`;
     const at = this.#clock.now();
     const group = this.#groups.get(key);
     if (group !== undefined) {

@@ -20,6 +20,8 @@ export class PandaTable implements Pick<PandaApi, 'updateWorkers'> {
   readonly calls: number[][] = [];
   /** Workers that it does not take. */
   refuses: (worker: ReportedWorker) => boolean = () => false;
+  /** Workers on which a call hangs. */
+  hangs: (worker: ReportedWorker) => boolean = () => false;
   /** What the next call meets, and the one after it. */
   readonly next: ('down' | 'lost-answer' | 'unreachable')[] = [];
   /** Until it is undefined again all calls meet it. */
@@ -31,6 +33,7 @@ export class PandaTable implements Pick<PandaApi, 'updateWorkers'> {
     if (meets === 'unreachable') return pandaFailure('panda-unreachable');
     if (meets === 'down') return pandaFailure('panda-database', true);
     for (const worker of workers) {
+      if (this.hangs(worker)) return pandaFailure('panda-no-answer', true);
       if (this.refuses(worker)) return pandaFailure('panda-database', true);
       this.#store(worker);
     }

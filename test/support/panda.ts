@@ -138,11 +138,6 @@ export function pandaAdmin(...args: readonly string[]): string {
   return sharedPanda.admin(...args);
 }
 
-/** Stops or starts the database of the server that all tests share. */
-export function pandaDatabase(action: 'start' | 'stop'): void {
-  sharedPanda.do('db', action);
-}
-
 /** Rows of a statement on the tables of the server that all tests share. */
 export function pandaRows<Row>(statement: string): Promise<Row[]> {
   return sharedPanda.rows<Row>(statement);

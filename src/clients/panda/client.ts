@@ -143,7 +143,8 @@ export class PandaClient {
       keepAliveTimeout: 30_000,
       headersTimeout: 0,
       bodyTimeout: 0,
-      connect: { ...tls, timeout },
+      // Said here, so that no NODE_TLS_REJECT_UNAUTHORIZED of the environment switches it off.
+      connect: { ...tls, rejectUnauthorized: true, timeout },
     });
     this.#agent = { fingerprint, agent };
     return agent;

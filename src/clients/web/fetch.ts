@@ -93,7 +93,8 @@ async function fetchOnce(
   const agent = new Agent({
     headersTimeout: 0,
     bodyTimeout: 0,
-    connect: { ...authorities, ...own?.tls, timeout },
+    // Said here, so that no NODE_TLS_REJECT_UNAUTHORIZED of the environment switches it off.
+    connect: { ...authorities, ...own?.tls, rejectUnauthorized: true, timeout },
   });
   try {
     const headers = {

@@ -47,6 +47,13 @@ export async function readPandaServer(
       message,
     });
   }
+  if (values.propagator.minMessageLevel === 'INFO')
+    problems.push({
+      ...placeOf(toPointer(['propagator', 'minMessageLevel'])),
+      severity: 'notice',
+      code: 'unread-setting',
+      message: 'minMessageLevel: INFO counts as WARNING; thresher sends the PanDA server no lower messages',
+    });
   return { server, problems };
 }
 

@@ -353,7 +353,8 @@ export const Settings = Type.Object(
         }),
         minMessageLevel: Type.Union([Type.Literal('INFO'), Type.Literal('WARNING'), Type.Literal('ERROR')], {
           default: 'WARNING',
-          description: 'Lowest level of these messages.',
+          description:
+            'Lowest level of these messages. `INFO` counts as `WARNING`: thresher sends no lower ones.',
         }),
       },
       closed,

@@ -13,6 +13,7 @@ import { makeLink } from './make-link.ts';
 import { LinkMemory } from './memory.ts';
 import { messages } from './messages.ts';
 import { linkOptions, PandaOptions, PandaQueueOptions } from './options.ts';
+import { RefusedReports } from './refused-reports.ts';
 import { StatusFile } from './status-file.ts';
 
 /** Workers of other queues need jobs that a factory fetches, whoever says how many there are to be. */
@@ -54,6 +55,7 @@ function linkTo(server: PandaServer, options: PandaOptions, host: SourceHost): P
     api,
     serverAhead: () => client.serverAhead,
     memory: new LinkMemory(directory),
+    refused: new RefusedReports(directory),
     status: new StatusFile(directory, { clock, log }),
     options: settings,
     logUrls: host.logUrls,

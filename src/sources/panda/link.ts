@@ -154,9 +154,13 @@ export class PandaLink implements Source<PandaQueueOptions> {
     ];
     for (const task of tasks) {
       if (signal.aborted) return;
-      await task();
+      try {
+        await task();
+      } finally {
+        // A call of a server that stalls takes minutes: what is known by now is shown before the next.
+        await this.#parts.status.write(() => this.#status(desk));
+      }
     }
-    await this.#parts.status.write(this.#status(desk));
   }
 
   async #poll(desk: Desk, signal: AbortSignal): Promise<void> {

@@ -31,13 +31,14 @@ export interface MakeLink extends Pick<
   /** Name of this machine. */
   readonly host: string;
   readonly logUrls?: ReporterParts['logUrls'];
+  readonly refused?: ReporterParts['kept'];
   /** Makes the tasks beside the link, whose calls are noted so. */
   readonly beside?: (note: ServerHealth['note']) => readonly BesideTask[];
 }
 
 /** Wires the parts of a link. */
 export function makeLink(make: MakeLink): PandaLink {
-  const { api, memory, clock, log, options, host, version, logUrls } = make;
+  const { api, memory, clock, log, options, host, version, logUrls, refused } = make;
   const health = new ServerHealth({ clock, log });
   const common = { ...make, health };
   const orders = new OrderBook({ memory, clock, log });
@@ -49,6 +50,7 @@ export function makeLink(make: MakeLink): PandaLink {
     log,
     host,
     logUrls,
+    kept: refused,
     batch: options.reportBatch,
     repeatAfter: options.repeatInterval * 1000,
     probe: (signal) => life.beat(signal),

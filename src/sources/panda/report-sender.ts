@@ -40,6 +40,12 @@ const causedByData: ReadonlySet<PandaCode> = new Set([
 ]);
 
 /**
+ * A call that the server does not end may be caused by one worker as well, whose row is locked. The server may also be slow for a while:
+ * the same batch is sent again once before it is taken apart.
+ */
+const hanging: ReadonlySet<PandaCode> = new Set(['panda-no-answer', 'panda-busy']);
+
+/**
  * Sends reports in batches. A worker that the server does not take must not hold up the others, and a database that is down must not
  * look like a worker that is refused. So a batch that fails is halved down to the worker, and this one is sent without its
  * texts. It counts as refused only if the server takes another call before and after it refuses the worker again.
@@ -47,8 +53,10 @@ const causedByData: ReadonlySet<PandaCode> = new Set([
 export class ReportSender {
   readonly #parts: SenderParts;
   readonly #events: SenderEvents;
-  /** A report that the server took: it takes it again unless it takes none at all. */
-  #witness: ReportedWorker | undefined;
+  /** The last reports of two workers that the server took: it takes them again unless it takes none at all. */
+  #witnesses: readonly ReportedWorker[] = [];
+  /** The first workers of batches that the server did not end when they came last. */
+  readonly #hung = new Set<number>();
 
   constructor(parts: SenderParts, events: SenderEvents) {
     this.#parts = parts;
@@ -62,40 +70,76 @@ export class ReportSender {
       const some = rows.slice(first, first + batch);
       const failure = await this.#call(some, signal);
       if (failure === undefined) continue;
-      const serious = causedByData.has(failure.code) ? await this.#isolate(some, signal) : failure;
+      const serious = this.#isOfBatch(failure, some) ? await this.#isolate(some, failure, signal) : failure;
       if (serious !== undefined) return serious;
     }
     return undefined;
   }
 
+  /** Whether single workers of the batch may cause the failure. */
+  #isOfBatch({ code }: PandaFailure, [first]: readonly Row[]): boolean {
+    if (!hanging.has(code)) return causedByData.has(code);
+    const id = first?.report.workerID;
+    if (id === undefined || this.#hung.delete(id)) return true;
+    this.#hung.add(id);
+    return false;
+  }
+
   /** Takes a batch apart that the server refused. @returns the failure if it is not of single workers */
-  async #isolate(rows: readonly Row[], signal: AbortSignal): Promise<PandaFailure | undefined> {
-    const down = await this.#isDown(signal);
+  async #isolate(
+    rows: readonly Row[],
+    why: PandaFailure,
+    signal: AbortSignal,
+  ): Promise<PandaFailure | undefined> {
+    const down = await this.#isDown(rows, why, signal);
     if (down !== undefined) return down;
     if (rows.length > 1) {
       const middle = Math.ceil(rows.length / 2);
+      const refused: (readonly [half: readonly Row[], failure: PandaFailure])[] = [];
+      // Both halves first: a report that the server takes is the witness for the other half.
       for (const half of [rows.slice(0, middle), rows.slice(middle)]) {
         const failure = await this.#call(half, signal);
         if (failure === undefined) continue;
-        const serious = causedByData.has(failure.code) ? await this.#isolate(half, signal) : failure;
+        if (!mayBeOfOne(failure)) return failure;
+        refused.push([half, failure]);
+      }
+      for (const [half, failure] of refused) {
+        const serious = await this.#isolate(half, failure, signal);
         if (serious !== undefined) return serious;
       }
       return undefined;
     }
     const [row] = rows;
     if (row === undefined) return undefined;
-    const bare = { ...row, report: bareReport(row.report) };
-    const failure = await this.#call([bare], signal);
-    if (failure === undefined || !causedByData.has(failure.code)) return failure;
-    const downNow = await this.#isDown(signal);
+    const bare = bareReport(row.report);
+    const { errorCode, ...barest } = bare;
+    let failure = await this.#call([{ ...row, report: bare }], signal);
+    if (failure !== undefined && causedByData.has(failure.code) && errorCode !== undefined)
+      failure = await this.#call([{ ...row, report: barest }], signal);
+    if (failure === undefined || !mayBeOfOne(failure)) return failure;
+    // Without a report of another worker that the server took, all may hang: a heartbeat goes to another table.
+    if (hanging.has(failure.code) && this.#witnessBeside([row]) === undefined) return failure;
+    const downNow = await this.#isDown([row], failure, signal);
     if (downNow === undefined) this.#events.refused(row, failure.message);
     return downNow;
   }
 
+  /** A report that the server took, of a worker that is none of these. */
+  #witnessBeside(rows: readonly Row[]): ReportedWorker | undefined {
+    const ids = new Set(rows.map(({ report }) => report.workerID));
+    return this.#witnesses.find(({ workerID }) => !ids.has(workerID));
+  }
+
   /** Why the server takes nothing at all; undefined while it takes what it took before. */
-  async #isDown(signal: AbortSignal): Promise<PandaFailure | undefined> {
+  async #isDown(
+    rows: readonly Row[],
+    { code }: PandaFailure,
+    signal: AbortSignal,
+  ): Promise<PandaFailure | undefined> {
     const { probe } = this.#parts;
-    const witness = this.#witness;
+    // The report of a worker whose row is locked hangs again.
+    const own = hanging.has(code) ? undefined : this.#witnesses[0];
+    const witness = this.#witnessBeside(rows) ?? own;
     const outcome = witness === undefined ? await probe(signal) : await this.#update([witness], signal);
     return outcome.kind === 'failed' ? outcome : undefined;
   }
@@ -115,8 +159,11 @@ export class ReportSender {
       if (outcome.data[at] === true) taken.push(row);
       else this.#events.refused(row, 'its answer for this worker is false');
     }
-    const last = taken.at(-1);
-    if (last !== undefined) this.#witness = bareReport(last.report);
+    const first = rows[0]?.report.workerID;
+    if (first !== undefined) this.#hung.delete(first);
+    const ids = new Set(taken.map(({ report }) => report.workerID));
+    const older = this.#witnesses.filter(({ workerID }) => !ids.has(workerID));
+    this.#witnesses = [...taken.slice(-2).map(({ report }) => bareReport(report)), ...older].slice(0, 2);
     if (taken.length > 0) this.#events.taken(taken);
     return undefined;
   }
@@ -130,4 +177,8 @@ export class ReportSender {
     note(outcome);
     return outcome;
   }
+}
+
+function mayBeOfOne({ code }: PandaFailure): boolean {
+  return causedByData.has(code) || hanging.has(code);
 }

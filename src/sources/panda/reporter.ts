@@ -1,8 +1,8 @@
-import type { PandaFailure } from '../../clients/panda/outcome.ts';
 import type { Log, LogUrls, WorkerNews } from '../../plugins/contracts/index.ts';
 import type { Clock } from '../../util/clock.ts';
 import { ThresherError } from '../../worker/errors.ts';
 import { isFinal } from '../../worker/status.ts';
+import type { RefusedReports } from './refused-reports.ts';
 import { ReportSender, type Row, type SenderParts } from './report-sender.ts';
 import { isReported, reportOf } from './reports.ts';
 
@@ -15,14 +15,14 @@ export interface ReporterParts extends SenderParts {
   readonly host: string;
   /** Absent: nothing serves the logs to others. */
   readonly logUrls?: ((workerId: number) => LogUrls) | undefined;
+  /** Absent: a restart forgets the final reports that the server refuses. */
+  readonly kept?: Pick<RefusedReports, 'load' | 'keep'> | undefined;
 }
 
 /** The state of the reports, for operators. Times are ms UTC. */
 export interface ReporterFacts {
   /** When the server last took a report. */
   readonly lastTaken: number | undefined;
-  /** Why it took none since then. */
-  readonly failure: { readonly since: number; readonly failure: PandaFailure } | undefined;
   /** Workers that the server took since the start, each as often as it was reported. */
   readonly taken: number;
   /** Workers that the server refuses though it takes others: they are tried again from time to time. */
@@ -41,7 +41,7 @@ interface Later {
  * sent once more after this time, when the server has surely ended that call, ms.
  */
 const callsEndWithin = 300_000;
-/** So many workers at most are kept to be reported once more: the oldest of more are forgotten. */
+/** So many workers at most are kept to be reported once more: of more the oldest are forgotten, living ones first. */
 const mostLater = 10_000;
 
 /**
@@ -60,9 +60,11 @@ export class Reporter {
   readonly #doubtful = new Map<number, number>();
   #last: Promise<unknown> = Promise.resolve();
   #lastTaken: number | undefined;
-  #failure: ReporterFacts['failure'];
   #taken = 0;
   readonly #refused = new Set<number>();
+  /** Whether the final reports that the server refuses are those of the file. */
+  #isKept = true;
+  #isLoaded = false;
 
   constructor(parts: ReporterParts) {
     this.#parts = parts;
@@ -82,7 +84,6 @@ export class Reporter {
   get facts(): ReporterFacts {
     return {
       lastTaken: this.#lastTaken,
-      failure: this.#failure,
       taken: this.#taken,
       refused: [...this.#refused],
     };
@@ -125,6 +126,12 @@ export class Reporter {
    */
   async repeat(living: ReadonlyMap<number, WorkerNews>, signal: AbortSignal): Promise<void> {
     const { batch } = this.#parts;
+    try {
+      await this.#inTurn(() => this.#load());
+    } catch {
+      // The next report says why.
+      return;
+    }
     const due = this.#due(living);
     for (let first = 0; first < due.length && !signal.aborted; first += batch) {
       try {
@@ -133,7 +140,7 @@ export class Reporter {
           return this.#sendAll(rows, signal);
         });
       } catch {
-        // `facts` has the failure, and the server takes no more of them now.
+        // The server takes no more of them now; who notes the calls has the failure.
         return;
       }
     }
@@ -186,23 +193,45 @@ export class Reporter {
   async #sendAll(rows: readonly Row[], signal: AbortSignal): Promise<void> {
     // The caller may have waited in vain for its turn.
     signal.throwIfAborted();
-    const { clock } = this.#parts;
+    await this.#load();
     const failure = await this.#sender.send(rows, signal);
+    await this.#keep();
     if (failure === undefined) return;
-    this.#failure = { since: this.#failure?.since ?? clock.now(), failure };
     throw new ThresherError(failure.code, `the PanDA server takes no reports: ${failure.message}`);
+  }
+
+  /** Takes up the final reports that the server refused before the start. */
+  async #load(): Promise<void> {
+    const { kept, log, clock } = this.#parts;
+    if (this.#isLoaded || kept === undefined) return;
+    const rows = await kept.load();
+    this.#isLoaded = true;
+    if (rows === undefined) log.error('the kept final reports that the PanDA server refused are damaged');
+    for (const row of rows ?? []) {
+      this.#later.set(row.report.workerID, { row, at: clock.now() });
+      this.#refused.add(row.report.workerID);
+    }
+  }
+
+  /** Before news count as told: nothing else remembers a final report that the server refused. */
+  async #keep(): Promise<void> {
+    if (this.#isKept) return;
+    const refused = [...this.#later.values()].map(({ row }) => row);
+    await this.#parts.kept?.keep(
+      refused.filter(({ isFinal: hasEnded, report }) => hasEnded && this.#refused.has(report.workerID)),
+    );
+    this.#isKept = true;
   }
 
   #wereTaken(rows: readonly Row[]): void {
     const now = this.#parts.clock.now();
     this.#lastTaken = now;
-    this.#failure = undefined;
     this.#taken += rows.length;
     for (const row of rows) {
       const id = row.report.workerID;
       this.#done.set(id, row.sequence);
       this.#later.delete(id);
-      this.#refused.delete(id);
+      if (this.#refused.delete(id)) this.#isKept = false;
       if (!row.isFinal) {
         this.#reportedAt.set(id, now);
         continue;
@@ -222,6 +251,7 @@ export class Reporter {
         error: failure,
       });
     this.#refused.add(id);
+    if (row.isFinal) this.#isKept = false;
     this.#sendLater(row, this.#parts.repeatAfter);
   }
 
@@ -229,8 +259,14 @@ export class Reporter {
     const id = row.report.workerID;
     this.#later.delete(id);
     this.#later.set(id, { row, at: this.#parts.clock.now() + after });
-    const [oldest] = this.#later.keys();
-    if (this.#later.size <= mostLater || oldest === undefined) return;
+    if (this.#later.size <= mostLater) return;
+    const living = this.#later.entries().find(([, later]) => !later.row.isFinal);
+    const [oldest] = living ?? [...this.#later.keys()];
+    if (oldest === undefined) return;
+    if (living === undefined && this.#refused.has(oldest))
+      this.#parts.log.error('a final report that the PanDA server refuses is forgotten: there are too many', {
+        workerId: oldest,
+      });
     this.#later.delete(oldest);
     this.#refused.delete(oldest);
   }

@@ -26,9 +26,11 @@ export class StatusFile {
     this.#log = log;
   }
 
-  async write(status: Omit<PandaLinkStatus, 'writtenAt'>): Promise<void> {
+  /** @param read is called only where the file is due */
+  async write(read: () => Omit<PandaLinkStatus, 'writtenAt'>): Promise<void> {
     const since = this.#clock.monotonic() - this.#writtenAt;
     if (since < between) return;
+    const status = read();
     const text = JSON.stringify({ ...status, lastAnswers: {}, serverAhead: 0 });
     if (text === this.#written && since < again) return;
     this.#writtenAt = this.#clock.monotonic();

@@ -139,6 +139,18 @@ describe('a file of a web server', () => {
     expect((await get(other.url('/q.json'), { ca }))?.bytes.toString()).to.equal('{}');
   });
 
+  it('is refused for its certificate although the environment switches verification off', async () => {
+    other.serveJson('/q.json', {});
+    const before = process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
+    process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';
+    try {
+      expect(await failureOf(get(other.url('/q.json')))).to.match(/^web-unreachable: /);
+    } finally {
+      if (before === undefined) delete process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
+      else process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = before;
+    }
+  });
+
   it('gets the login of one server only from that one, also where another leads to it', async () => {
     const login = {
       origin: new URL(other.url('/')).origin,

@@ -108,6 +108,19 @@ describe('the PanDA server of the settings', () => {
     });
   });
 
+  it('says that messages of the level INFO are not sent', async () => {
+    const text = `[pandacon]\nserver_api_url_ssl = ${url}\ncert_file = proxy\n[propagator]\nminMessageLevel = INFO\n`;
+    const { server, problems } = await serverOf('panda_harvester.cfg', text);
+    expect(server?.link?.dialogLevel).to.equal('INFO');
+    expect(problems.filter(([at]) => at?.includes('propagator'))).to.deep.equal([
+      [
+        'panda_harvester.cfg:5 /propagator/minMessageLevel',
+        'notice unread-setting',
+        'minMessageLevel: INFO counts as WARNING; thresher sends the PanDA server no lower messages',
+      ],
+    ]);
+  });
+
   it("works as Harvester's other sections say", async () => {
     const text = [
       ...['[pandacon]', `server_api_url_ssl = ${url}`, 'cert_file = proxy'],

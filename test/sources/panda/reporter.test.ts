@@ -1,8 +1,12 @@
+import { join } from 'node:path';
 import { expect } from 'chai';
+import { RefusedReports } from '../../../src/sources/panda/refused-reports.ts';
+import type { Row } from '../../../src/sources/panda/report-sender.ts';
 import { Reporter, type ReporterParts } from '../../../src/sources/panda/reporter.ts';
 import type { WorkerNews } from '../../../src/worker/news.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { PandaTable, workerNews } from '../../support/panda-table.ts';
+import { temporaryDirectory } from '../../support/temporary.ts';
 
 const signal = new AbortController().signal;
 const minute = 60_000;
@@ -75,10 +79,9 @@ describe('reports to the PanDA server', () => {
     it('are not told by half: the server that is away gets the same again, with the code of the failure', async () => {
       table.next.push('unreachable');
       expect(await codeOf(reporter.report(many(2), signal))).to.equal('panda-unreachable');
-      expect(reporter.facts.failure).to.deep.include({ since: clock.now() });
       await reporter.report(many(2), signal);
       expect(statuses()).to.deep.equal({ 1: 'running', 2: 'running' });
-      expect(reporter.facts).to.deep.include({ failure: undefined, taken: 2, lastTaken: clock.now() });
+      expect(reporter.facts).to.deep.include({ taken: 2, lastTaken: clock.now() });
     });
 
     it('go on behind the batches that were taken before the failure', async () => {
@@ -145,6 +148,79 @@ describe('reports to the PanDA server', () => {
       await reporter.report([workerNews(1, 1)], signal);
       await reporter.report([workerNews(2, 2)], signal);
       expect([...table.rows.keys()]).to.deep.equal([2]);
+    });
+
+    it('of an ended worker are kept over a restart, and forgotten once the server takes them', async () => {
+      const directory = join(temporaryDirectory(), 'panda');
+      table.refuses = ({ workerID }) => workerID === 2;
+      reporter = make({ kept: new RefusedReports(directory) });
+      await reporter.report(
+        [workerNews(1, 1), workerNews(2, 2, { status: 'failed', errorCode: 'lost' })],
+        signal,
+      );
+      table.refuses = () => false;
+      reporter = make({ kept: new RefusedReports(directory) });
+      await reporter.repeat(new Map(), signal);
+      expect(statuses()).to.deep.equal({ 1: 'running', 2: 'failed' });
+      table.calls.length = 0;
+      reporter = make({ kept: new RefusedReports(directory) });
+      await reporter.repeat(new Map(), signal);
+      expect(table.calls).to.deep.equal([]);
+    });
+
+    it('of an ended worker do not count as told while the disk takes nothing', async () => {
+      let isFull = true;
+      const written: number[] = [];
+      const keep = async (rows: readonly Row[]) => {
+        if (isFull) throw new Error('ENOSPC');
+        written.push(...rows.map(({ report }) => report.workerID));
+      };
+      reporter = make({ kept: { load: async () => [], keep } });
+      table.refuses = ({ workerID }) => workerID === 2;
+      const news = many(3, { status: 'finished' });
+      expect(await reporter.report(news, signal).then(() => 'told', String)).to.match(/ENOSPC/);
+      isFull = false;
+      await reporter.report(news, signal);
+      expect(written).to.deep.equal([2]);
+    });
+
+    it('for the number of its error reach it without the number', async () => {
+      table.refuses = ({ errorCode }) => errorCode !== undefined;
+      await reporter.report([workerNews(1, 1, { status: 'failed', errorCode: 'lost' })], signal);
+      expect(statuses()).to.deep.equal({ 1: 'failed' });
+      expect(reporter.facts.refused).to.deep.equal([]);
+    });
+
+    it('by an endless call for one worker hold up none of the others', async () => {
+      await reporter.report([workerNews(1000, 1)], signal);
+      table.hangs = ({ workerID }) => workerID === 43;
+      const news = many(100, { status: 'finished' });
+      expect(await codeOf(reporter.report(news, signal))).to.equal('panda-no-answer');
+      expect(await codeOf(reporter.report(news, signal))).to.equal(undefined);
+      expect(table.rows.size).to.equal(100);
+      expect(reporter.facts.refused).to.deep.equal([43]);
+      table.hangs = () => false;
+      await clock.advance(31 * minute);
+      await reporter.repeat(new Map(), signal);
+      expect(statuses()).to.deep.include({ 43: 'finished' });
+    });
+
+    it('by an endless call for the worker that it took last hold up none of the others', async () => {
+      await reporter.report([workerNews(1, 1)], signal);
+      table.hangs = ({ workerID }) => workerID === 1;
+      const news = [workerNews(1, 2, { status: 'finished' }), workerNews(2, 3), workerNews(3, 4)];
+      expect(await codeOf(reporter.report(news, signal))).to.equal('panda-no-answer');
+      expect(await codeOf(reporter.report(news, signal))).to.equal(undefined);
+      expect([...table.rows.keys()]).to.have.members([1, 2, 3]);
+      expect(reporter.facts.refused).to.deep.equal([1]);
+    });
+
+    it('by endless calls for all workers are never taken for refused', async () => {
+      await reporter.report([workerNews(1000, 1)], signal);
+      table.hangs = () => true;
+      for (let attempt = 0; attempt < 5; attempt++)
+        expect(await codeOf(reporter.report(many(4), signal))).to.equal('panda-no-answer');
+      expect(reporter.facts.refused).to.deep.equal([]);
     });
 
     it('because its database is down are not taken for refused, and cost two calls', async () => {
@@ -230,10 +306,9 @@ describe('reports to the PanDA server', () => {
       await clock.advance(31 * minute);
       table.next.push('unreachable');
       await reporter.repeat(living(...many(1)), signal);
-      expect(reporter.facts.failure?.failure.code).to.equal('panda-unreachable');
+      expect(table.calls).to.have.length(2);
       await reporter.repeat(living(...many(1)), signal);
       expect(table.calls).to.have.length(3);
-      expect(reporter.facts.failure).to.equal(undefined);
     });
   });
 
