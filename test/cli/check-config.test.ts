@@ -227,7 +227,7 @@ describe('check-config', () => {
       }),
       'incomplete',
       [
-        'error: target_type "ce" takes its targets from CRIC, which thresher does not read: name endpoints in target_list or target_list_file [credential-targets-missing]',
+        'error: target_type "ce" takes its targets from CRIC in Harvester, and thresher takes none from there: name endpoints in target_list or target_list_file [credential-targets-missing]',
       ],
     ],
     [
