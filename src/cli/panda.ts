@@ -17,7 +17,7 @@ import type { NewsBacklog } from '../store/news.ts';
 import type { Problem } from '../util/located.ts';
 import { OperatorFiles } from '../util/operator-files.ts';
 import { toReason } from '../worker/errors.ts';
-import type { Environment, GlobalOptions } from './environment.ts';
+import { type Environment, ExitStatus, type GlobalOptions } from './environment.ts';
 import { settingsFile } from './opened.ts';
 import { type Column, formatTable, oneLine, type OutputFormat, outputOption, printJson } from './output.ts';
 import { MistakesInFiles, problemLine } from './problems.ts';
@@ -42,7 +42,8 @@ export function addPanda(command: Command, environment: Environment): void {
     });
     const ofPanda = sources.problems.filter(({ pointer }) => !pointer.startsWith('/sources'));
     if (output === 'json') printJson(out, [view]);
-    else out.write(`${textOf(view, ofPanda, clock.now()).join('\n')}\n`);
+    else out.write(`${textOf(view, ofPanda, sources.linkIsOff ?? false, clock.now()).join('\n')}\n`);
+    if (ofPanda.some(isError)) throw new ExitStatus(1);
   });
 }
 
@@ -85,11 +86,13 @@ const commandColumns: readonly Column<CarriedOut>[] = [
   { title: 'OUTCOME', value: ({ outcome }) => outcome },
 ];
 
-function textOf(view: PandaView, problems: readonly Problem[], now: number): string[] {
+function textOf(view: PandaView, problems: readonly Problem[], isOff: boolean, now: number): string[] {
   const { server, link } = view;
   const lines = problems.map(problemLine);
   if (server === null && link === null)
-    return [...lines, 'the settings name no PanDA server with a login: pandacon, and docs/panda.md'];
+    return isOff
+      ? [...lines, 'the link is off: see the problem of pandacon, and docs/panda.md']
+      : [...lines, 'the settings name no PanDA server with a login: pandacon, and docs/panda.md'];
   return [
     ...lines,
     ...headOf(view, now).map(([name, text]) => oneLine(`${name.padEnd(9)}${text}`)),

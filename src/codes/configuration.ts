@@ -27,6 +27,16 @@ export const configurationErrors = {
       'The settings name a PanDA server or a login for one, and something is missing: thresher runs without the link to it. Queues that the server would serve get no workers.',
     remedy: 'Write the key of `pandacon` that the message names. docs/panda.md shows a whole section.',
   },
+  'panda-doubtful': {
+    meaning:
+      'A setting of the PanDA server, or a file of its login, is not what the server usually takes. The link starts with it all the same, and reads files again when they change.',
+    remedy: 'Correct the key of `pandacon` that the message names. docs/panda.md shows a whole section.',
+  },
+  'harvester-id-missing': {
+    meaning:
+      'The settings name a PanDA server, and no `master.harvester_id`: the server gets a name that it may not know, and then orders nothing.',
+    remedy: 'Write the value of `harvester` that the queues have in CRIC.',
+  },
   'panda-not-verified': {
     meaning:
       "`ca_cert` asks for no check of the PanDA server's certificate, as Harvester grants it. thresher checks it all the same, with the authorities of the system.",

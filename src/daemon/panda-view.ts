@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { inspectFile } from '../clients/credentials/credential-file.ts';
-import { readCredential } from '../clients/credentials/credential.ts';
+import { readSecretFile } from '../clients/credentials/files.ts';
+import { readToken } from '../clients/credentials/jwt.ts';
+import { readX509 } from '../clients/credentials/x509.ts';
 import type { SourceDefinition } from '../plugins/contracts/index.ts';
 import type { PandaServer } from '../plugins/contracts/panda-server.ts';
 import type { PandaLinkStatus } from '../plugins/contracts/panda-status.ts';
@@ -158,13 +159,12 @@ async function loginView({ login }: PandaServer, now: number): Promise<PandaLogi
 /** @throws Error which says why it cannot be read */
 async function factsOf(
   login: PandaServer['login'],
-): Promise<{ readonly subject: string; readonly expiresAt?: number }> {
-  if (login.kind === 'oidc' && 'text' in login.token)
-    return readCredential(Buffer.from(login.token.text), 'auth_token');
+): Promise<{ readonly subject: string; readonly expiresAt?: number | undefined }> {
+  if (login.kind === 'oidc' && 'text' in login.token) return readToken(login.token.text, 'auth_token');
   const path = login.kind === 'x509' ? login.certFile : 'file' in login.token ? login.token.file : '';
-  const state = await inspectFile(path);
-  if (state.kind === 'broken') throw new Error(state.error.message);
-  return state.facts;
+  const { bytes } = await readSecretFile(path);
+  const text = bytes.toString('utf8');
+  return login.kind === 'x509' ? readX509(text, path) : readToken(text, path);
 }
 
 function linkView(status: PandaLinkStatus): PandaLinkView {

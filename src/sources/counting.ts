@@ -12,7 +12,7 @@ export function whyNotCounted({ mapType, runMode }: Pick<SourceQueue, 'mapType' 
   }
   if (runMode === 'slave') {
     const message =
-      'runMode is slave: the PanDA server sets the number of workers; name it with a login in pandacon of the settings, or set runMode to "self" to fill the queue without';
+      'runMode is slave: the PanDA server sets the number of workers, by the source panda; `thresher panda` shows what the link to it lacks; set runMode to "self" to fill the queue without';
     reasons.push({ code: 'demand-slave', message });
   }
   return reasons;

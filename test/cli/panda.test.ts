@@ -17,7 +17,7 @@ let directory: string;
 const run = (...args: string[]) => runHere('--config', join(directory, 'thresher.yaml'), ...args, 'panda');
 
 function settings(pandacon: object): void {
-  const values = { master: { stateDir: 'state', factoryId: 'factory' }, pandacon };
+  const values = { master: { stateDir: 'state', factoryId: 'factory', harvester_id: 'cern-1' }, pandacon };
   writeFileSync(join(directory, 'thresher.yaml'), JSON.stringify(values));
   writeFileSync(join(directory, 'panda_queueconfig.json'), '{}');
 }
@@ -107,7 +107,11 @@ describe('thresher panda', () => {
 
   it('says why the link is off', async () => {
     settings({ ...oidc, auth_type: 'kerberos' });
-    const { stdout } = await run();
+    const { status, stdout } = await run();
+    expect(status).to.equal(1);
+    expect(stdout.trimEnd().split('\n').at(-1)).to.equal(
+      'the link is off: see the problem of pandacon, and docs/panda.md',
+    );
     expect(stdout).to.match(
       /:1 \/pandacon\/auth_type: error: the link to the PanDA server is off: auth_type is "kerberos"; write x509 or oidc \[wrong-type\]\n/,
     );
@@ -127,6 +131,12 @@ describe('thresher panda', () => {
     expect((await run()).stdout).to.match(/login .* \(3\d s ago\), it has ended\n/);
     settings({ ...oidc, auth_token: 'file:none' });
     expect((await run()).stdout).to.match(/login +oidc, \S+none, .*none/);
+  });
+
+  it('names a certificate as missing where the login is by certificate', async () => {
+    writeFileSync(join(directory, 'cert'), 'garbage', { mode: 0o600 });
+    settings({ server_api_url_ssl: url, cert_file: 'cert' });
+    expect((await run()).stdout).to.match(/login +x509, \S+cert, \S+cert has no certificate in PEM/);
   });
 
   it('shows a token of the settings without the token', async () => {

@@ -639,16 +639,21 @@ describe('the sources of a daemon', () => {
       };
       expect(demands(await readAll({ pandacon }, queues))).to.deep.equal([
         ['SLAVE', 'ready', 'panda', 0],
-        // The local backend fills its queues.
-        ['SELF', 'ready', 'fill', 0],
+        ['SELF', 'ready', 'panda', 0],
         ['PUSH', 'ready', 'fill', 2],
         ['NAMED', 'ready', 'none', 1],
       ]);
       const { server_api_url_ssl: url, ...withoutServer } = pandacon;
-      for (const without of [withoutServer, { pandaURLSSL: url }])
-        expect(demands(await readAll({ pandacon: without }, { SLAVE: slave }))).to.deep.equal([
-          ['SLAVE', 'ready', 'fill', 1],
-        ]);
+      const both = { SLAVE: slave, SELF: queue({}) };
+      // A login without a link: the queues of the server stand still.
+      expect(demands(await readAll({ pandacon: withoutServer }, both))).to.deep.equal([
+        ['SLAVE', 'ready', 'none', 1],
+        ['SELF', 'ready', 'none', 1],
+      ]);
+      expect(demands(await readAll({ pandacon: { pandaURLSSL: url } }, both))).to.deep.equal([
+        ['SLAVE', 'ready', 'fill', 1],
+        ['SELF', 'ready', 'fill', 0],
+      ]);
     });
 
     it('leave a queue incomplete that names one while the settings name no server', async () => {

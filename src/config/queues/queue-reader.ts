@@ -50,7 +50,7 @@ export interface QueueFileOptions {
   /** The modules of sources that the settings bring. */
   readonly sourceModules?: SourceModules;
   /** The sources that the settings name, as far as they are right. */
-  readonly sources?: Pick<SourcesOfSettings, 'sources' | 'refused' | 'pandaServer'>;
+  readonly sources?: Pick<SourcesOfSettings, 'sources' | 'refused' | 'pandaServer' | 'linkIsOff'>;
   readonly queueList: readonly string[] | undefined;
   /** For `${harvesterID}` in credential managers. */
   readonly harvesterId?: string;
@@ -171,7 +171,8 @@ export class QueueReader {
   async #demand(options: QueueOptions): Promise<ChosenDemand> {
     const { defaultDemand, placeOfDefaultDemand, sourceModules } = this.#options;
     const submitter = this.plugins.submitter?.definition;
-    const server = this.#options.sources?.pandaServer;
+    const { pandaServer, linkIsOff = false } = this.#options.sources ?? {};
+    const server = linkIsOff ? 'off' : pandaServer;
     const chosen = demandOf(options, defaultDemand, submitter, this.#catalogue, server);
     const written = options.demand;
     const section = isObject(written) ? written : undefined;
@@ -212,7 +213,10 @@ export class QueueReader {
       return;
     }
     if (definition.needsServer && sources?.pandaServer === undefined) {
-      const message = `demand is ${name}, and the settings name no PanDA server with a login: see pandacon there`;
+      const why = sources?.linkIsOff
+        ? 'the link to the PanDA server is off: see the problem of pandacon'
+        : 'the settings name no PanDA server with a login: see pandacon there';
+      const message = `demand is ${name}, and ${why}`;
       this.#problem('/demand', 'panda-server-off', message);
     }
     if (sources?.sources.some((one) => one.definition.name === name) === true) return;

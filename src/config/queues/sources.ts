@@ -32,6 +32,8 @@ export interface SourcesOfSettings {
   readonly refused: ReadonlyMap<string, Problem>;
   /** The PanDA server that thresher's sources may use. Absent where the settings name none with a login. */
   readonly pandaServer?: PandaServer;
+  /** The settings have a login for the PanDA server, and no link comes of it: a problem says why. */
+  readonly linkIsOff?: boolean;
 }
 
 type Named = Pick<LoadedSettings, 'file' | 'values'>;
@@ -100,8 +102,9 @@ export async function sourcesOf(
     const config = isObject(checked.value) ? checked.value : {};
     if (!refused.has(name)) sources.push({ definition, config, configDir });
   }
-  const { server: pandaServer } = panda;
-  return { sources, problems, refused, ...(pandaServer !== undefined && { pandaServer }) };
+  const { server: pandaServer, isMeant } = panda;
+  const link = pandaServer === undefined ? { linkIsOff: isMeant } : { pandaServer };
+  return { sources, problems, refused, ...link };
 }
 
 /** Mistakes of a source that the settings do not name, so that it runs with the defaults of its options. */

@@ -6,11 +6,13 @@ import { readJsonFile } from '../../util/located-file.ts';
 import type { OperatorFiles } from '../../util/operator-files.ts';
 import { hasCode } from '../../util/files.ts';
 import { messageOf } from '../../worker/errors.ts';
-import { filesOf, type HostLogins, type PandaFinding, pandaServerIn } from './panda-server.ts';
+import { filesOf, type HostLogins, isToken, type PandaFinding, pandaServerIn } from './panda-server.ts';
+import { harvesterIdOf } from './machine.ts';
 import type { LoadedSettings } from './settings.ts';
 
 export interface PandaServerOfSettings {
   readonly server?: PandaServer;
+  readonly isMeant: boolean;
   readonly problems: readonly Problem[];
 }
 
@@ -24,7 +26,7 @@ export async function readPandaServer(
   const isNamed = written !== undefined && !written.includes('FIXME');
   const located = isNamed ? await readJsonFile(files, resolve(directory, written), 'options') : undefined;
   const hosts: HostLogins | undefined = located?.value === undefined ? undefined : { value: located.value };
-  const { server, findings } = pandaServerIn(values, directory, hosts);
+  const { server, isMeant, findings } = pandaServerIn(values, directory, hosts);
   const problems = [
     // Without this file the settings beside it count: the daemon goes on.
     ...(located?.problems ?? []).map((problem) => ({ ...problem, severity: 'warning' as const })),
@@ -35,15 +37,28 @@ export async function readPandaServer(
       return { file: located.file, pointer, line: located.lineOf(pointer), severity, code, message };
     }),
   ];
-  if (server === undefined) return { problems };
-  for (const [key, path] of Object.entries(filesOf(server))) {
-    const why = await whyNot(String(path), files);
-    if (why === undefined) continue;
-    const message = `${key}: ${String(path)} ${why}`;
+  if (server === undefined) return { isMeant, problems };
+  /** By path, the first key that names it: a proxy is certificate and key. */
+  const looked = new Map<string, string>();
+  for (const [key, written] of Object.entries(filesOf(server))) {
+    const path = String(written);
+    const why = looked.has(path) ? undefined : await whyNot(path, files);
+    const first = looked.get(path) ?? key;
+    looked.set(path, first);
+    const [code, what] =
+      why === undefined
+        ? (['panda-doubtful', await whyUseless(key, path, files)] as const)
+        : (['file-unreadable', why] as const);
+    if (what === undefined) continue;
+    const message = `${first}: ${path} ${what}`;
+    problems.push({ ...placeOf(toPointer(['pandacon', first])), severity: 'warning', code, message });
+  }
+  if (values.master.harvester_id === undefined) {
+    const message = `harvester_id is not set, so the PanDA server knows this instance as ${harvesterIdOf(values.master)}: write the value that CRIC has as harvester of the queues`;
     problems.push({
-      ...placeOf(toPointer(['pandacon', key])),
+      ...placeOf('/master/harvester_id'),
       severity: 'warning',
-      code: 'file-unreadable',
+      code: 'harvester-id-missing',
       message,
     });
   }
@@ -54,7 +69,7 @@ export async function readPandaServer(
       code: 'unread-setting',
       message: 'minMessageLevel: INFO counts as WARNING; thresher sends the PanDA server no lower messages',
     });
-  return { server, problems };
+  return { server, isMeant, problems };
 }
 
 /**
@@ -71,4 +86,33 @@ async function whyNot(path: string, files: OperatorFiles): Promise<string | unde
   }
   const stats = await files.stat(path).catch(() => undefined);
   return stats?.isDirectory() ? 'is a directory: name one file (PEM)' : undefined;
+}
+
+/** What the link looks for in each file, by the key that names it: Harvester's keys. */
+const contents: Readonly<
+  Record<string, { readonly has: (text: string) => boolean; readonly lacks: string }>
+> = {
+  cert_file: { has: hasCertificate, lacks: 'has no certificate (PEM)' },
+  key_file: {
+    has: (text) => /-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(text),
+    lacks: 'has no private key (PEM)',
+  },
+  ca_cert: { has: hasCertificate, lacks: 'has no certificate (PEM)' },
+  auth_token: { has: isToken, lacks: 'holds no token (JWT)' },
+};
+
+function hasCertificate(text: string): boolean {
+  return text.includes('-----BEGIN CERTIFICATE-----');
+}
+
+/** Why the content of a file is of no use to the link. Nothing of it is in the answer. A file that cannot be read has other problems. */
+async function whyUseless(key: string, path: string, files: OperatorFiles): Promise<string | undefined> {
+  const content = contents[key];
+  if (content === undefined) return undefined;
+  try {
+    const { bytes } = await files.read(path, key === 'auth_token' ? 'token' : 'certificate');
+    return content.has(bytes.toString('utf8')) ? undefined : `${content.lacks}: the link waits for it`;
+  } catch {
+    return undefined;
+  }
 }

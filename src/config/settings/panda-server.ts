@@ -27,6 +27,8 @@ export interface PandaFinding {
 export interface PandaServerFound {
   /** Absent where the settings name no server with a login, or one that cannot be used. */
   readonly server?: PandaServer;
+  /** Whether the settings have a key of a login. */
+  readonly isMeant: boolean;
   readonly findings: readonly PandaFinding[];
 }
 
@@ -53,9 +55,9 @@ export function pandaServerIn(
   const isMeant =
     pandacon.multihost_auth_config !== undefined ||
     loginKeys.some((key) => key !== 'ca_cert' && pandacon[key] !== undefined);
-  if (!isMeant) return { findings };
+  if (!isMeant) return { isMeant, findings };
   const url = addressIn(pandacon, findings);
-  if (url === undefined) return { findings };
+  if (url === undefined) return { isMeant, findings };
   const ofHost = hosts === undefined ? undefined : loginOfHost(hosts, url, findings);
   const values: LoginValues = { ...pick(pandacon), ...ofHost?.values };
   const say: Say = (key, severity, code, message) => {
@@ -64,7 +66,7 @@ export function pandaServerIn(
   };
   const login = loginIn(values, directory, say);
   const caFile = authoritiesIn(values.ca_cert, directory, say);
-  if (login === undefined) return { findings };
+  if (login === undefined) return { isMeant, findings };
   const { commandmanager, propagator, submitter } = settings;
   const server = {
     url,
@@ -82,7 +84,7 @@ export function pandaServerIn(
       noPilotsWhenNoActiveJobs: submitter.noPilotsWhenNoActiveJobs,
     },
   };
-  return { server, findings };
+  return { server, isMeant, findings };
 }
 
 type Say = (key: LoginKey, severity: Problem['severity'], code: ErrorCode, message: string) => void;
@@ -111,10 +113,17 @@ function addressIn(
     return undefined;
   }
   const { origin, pathname } = new URL(written);
-  return api === undefined ? `${origin}${apiPath}` : `${origin}${pathname.replace(/\/+$/, '')}`;
+  if (api === undefined) return `${origin}${apiPath}`;
+  const path = pathname.replace(/\/+$/, '');
+  if (!path.endsWith(apiPath)) {
+    const message = `server_api_url_ssl has the path "${path}", and thresher speaks the API ${apiPath}; ${right}`;
+    findings.push({ key, severity: 'warning', code: 'panda-doubtful', message });
+  }
+  return `${origin}${path}`;
 }
 
 function whyNoAddress(written: string): string | undefined {
+  if (/\s/.test(written)) return 'which has blanks: name one server';
   if (!URL.canParse(written)) return 'which is no address';
   const { protocol, username, search } = new URL(written);
   if (protocol !== 'https:') return 'and the server takes a login by https alone';
@@ -193,7 +202,23 @@ function loginIn(values: LoginValues, directory: string, say: Say): PandaServerL
       say('auth_origin', 'error', 'wrong-type', `${off}: auth_origin must be a word such as VO.production`);
       return undefined;
     }
-    return { kind, origin, token: tokenIn(token, directory) };
+    if (!/[.:]production$/.test(origin))
+      say(
+        'auth_origin',
+        'warning',
+        'panda-doubtful',
+        `auth_origin is "${origin}", and the server gives commands to VO.production alone`,
+      );
+    const source = tokenIn(token, directory);
+    // The text itself may be a secret.
+    if ('text' in source && !isToken(source.text))
+      say(
+        'auth_token',
+        'warning',
+        'panda-doubtful',
+        'auth_token is no JWT, and counts as the token itself; write `file:` before the path of a file',
+      );
+    return { kind, origin, token: source };
   }
   say('auth_type', 'error', 'wrong-type', `${off}: auth_type is "${kind}"; write x509 or oidc`);
   return undefined;
@@ -204,6 +229,11 @@ function tokenIn(written: string, directory: string): { readonly text: string } 
   return written.startsWith('file:')
     ? { file: resolve(directory, written.slice('file:'.length)) }
     : { text: written };
+}
+
+/** Three parts, as a JWT has them. */
+export function isToken(text: string): boolean {
+  return /^[\w-]+\.[\w-]+\.[\w-]*$/.test(text.trim());
 }
 
 /** Harvester verifies the server only where `ca_cert` names a file. thresher always does. */

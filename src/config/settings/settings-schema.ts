@@ -1,14 +1,9 @@
 import Type, { type Static } from 'typebox';
 import { factoryIdPattern } from '../../worker/identity.ts';
+import { CacherSettings } from './cacher-schema.ts';
+import { CommandmanagerSettings, PandaconSettings, PropagatorSettings } from './panda-schema.ts';
+import { closed, mostHours, seconds } from './schema-parts.ts';
 
-const closed = { additionalProperties: false, default: {} } as const;
-/** A year, s: more means never, and not every timer can count so far. */
-const longest = 366 * 86_400;
-const seconds = (value: number, description: string, minimum = 0, maximum = longest) =>
-  Type.Number({ default: value, minimum, maximum, description: `${description}.` });
-const logUrl = (description: string) => Type.Optional(Type.String({ minLength: 1, description }));
-/** A hundred years, h. */
-const mostHours = 876_600;
 const hours = (value: number, status: string) =>
   Type.Number({
     default: value,
@@ -108,32 +103,7 @@ export const Settings = Type.Object(
       },
       closed,
     ),
-    cacher: Type.Object(
-      {
-        data: Type.Optional(
-          Type.Array(Type.String(), {
-            description:
-              'Files to fetch, each as `key|subkey|URL|dump file`; subkey and dump file may be empty or missing. URLs begin with `file:`, `http:`, `https:` or `panda_server:`. docs/cacher.md lists the keys that thresher reads.',
-          }),
-        ),
-        refreshInterval: Type.Number({
-          default: 10,
-          minimum: 0.01,
-          maximum: 527_040,
-          description: 'Minutes after which a file is fetched again.',
-        }),
-        sleepTime: seconds(60, 'Seconds after which a fetch that failed is tried again', 0.05),
-        timeout: seconds(60, 'Seconds that one fetch may take (at most 3600)', 0.1, 3600),
-        warnAge: Type.Number({
-          default: 24,
-          minimum: 0.001,
-          maximum: mostHours,
-          description:
-            'Hours after which data that were not fetched anew count as old: thresher goes on with them, and says so of every queue that depends on them.',
-        }),
-      },
-      closed,
-    ),
+    cacher: CacherSettings,
     submitter: Type.Object(
       {
         defaultDemand: Type.Optional(
@@ -246,119 +216,9 @@ export const Settings = Type.Object(
         default: {},
       },
     ),
-    pandacon: Type.Object(
-      {
-        pandaCacheURL: logUrl(
-          'Server of the PanDA log cache, for pilots on Kubernetes: Harvester draws one of its machines, and here the name stays.',
-        ),
-        pandaCacheURL_W_path: logUrl('Path on it to which pilots write logs: `logs_frontend_w`.'),
-        pandaCacheURL_R_path: logUrl('Path on it from which logs are read: `logs_frontend_r`.'),
-        pandaCacheURL_W: logUrl('Whole address to write to, if the two above are not set.'),
-        pandaCacheURL_R: logUrl('Whole address to read from, likewise.'),
-        pandaURLSSL: Type.Optional(
-          Type.String({
-            minLength: 1,
-            description:
-              'URL of the PanDA server: credential managers without a `pandaURLSSL` of their own get tokens for it, and `server_api_url_ssl` is derived from it.',
-          }),
-        ),
-        server_api_url_ssl: Type.Optional(
-          Type.String({
-            minLength: 1,
-            description:
-              'Address of the API of the PanDA server, `https://HOST:PORT/api/v1`. Default: that path on the host of `pandaURLSSL`.',
-          }),
-        ),
-        auth_type: Type.Optional(
-          Type.String({
-            minLength: 1,
-            description: '`x509`: log in by certificate; `oidc`: by token. Default: `x509`.',
-          }),
-        ),
-        cert_file: Type.Optional(
-          Type.String({
-            minLength: 1,
-            description: 'Certificate or proxy (PEM) with the production role, for `x509`.',
-          }),
-        ),
-        key_file: Type.Optional(
-          Type.String({ minLength: 1, description: 'Its key (PEM). Default: in `cert_file`.' }),
-        ),
-        auth_token: Type.Optional(
-          Type.String({
-            minLength: 1,
-            description: 'For `oidc`: `file:` and the file of the token, or the token itself.',
-          }),
-        ),
-        auth_origin: Type.Optional(
-          Type.String({
-            minLength: 1,
-            description: 'For `oidc`: `VO.production`; the server takes the role from it.',
-          }),
-        ),
-        ca_cert: Type.Optional(
-          Type.Union([Type.String({ minLength: 1 }), Type.Boolean()], {
-            description:
-              "File of the authorities (PEM) that may sign the server's certificate, which thresher always verifies. Default: those of the system.",
-          }),
-        ),
-        timeout: Type.Optional(
-          Type.Number({
-            minimum: 1,
-            maximum: longest,
-            description: 'Seconds that one call of the server may take. Default: 180.',
-          }),
-        ),
-        multihost_auth_config: Type.Optional(
-          Type.String({
-            minLength: 1,
-            description:
-              'JSON file with other logins by `HOST:PORT`: `auth_type`, `cert_file`, `key_file`, `ca_cert`, `auth_token`, `auth_origin`. The entry of the server above counts.',
-          }),
-        ),
-      },
-      closed,
-    ),
-    commandmanager: Type.Object(
-      {
-        sleepTime: seconds(5, 'Seconds between questions for commands of the PanDA server', 0.1),
-        commands_bulk_size: Type.Integer({
-          default: 20,
-          minimum: 1,
-          maximum: 1000,
-          description:
-            'Commands that one question asks for. After a full answer the next question comes at once.',
-        }),
-      },
-      closed,
-    ),
-    propagator: Type.Object(
-      {
-        nWorkersInBulk: Type.Integer({
-          default: 100,
-          minimum: 1,
-          maximum: 1000,
-          description: 'Workers in one report to the PanDA server.',
-        }),
-        updateInterval: seconds(
-          1800,
-          'Seconds after which the PanDA server hears of a living worker again though nothing changed',
-          1,
-        ),
-        maxDialogs: Type.Integer({
-          default: 50,
-          minimum: 0,
-          maximum: 1000,
-          description: 'Messages of the log that the PanDA server gets in a minute, at most.',
-        }),
-        minMessageLevel: Type.Union([Type.Literal('INFO'), Type.Literal('WARNING'), Type.Literal('ERROR')], {
-          default: 'WARNING',
-          description:
-            'Lowest level of these messages. `INFO` counts as `WARNING`: thresher sends no lower ones.',
-        }),
-      },
-      closed,
-    ),
+    pandacon: PandaconSettings,
+    commandmanager: CommandmanagerSettings,
+    propagator: PropagatorSettings,
     sweeper: Type.Object(
       {
         sleepTime: seconds(

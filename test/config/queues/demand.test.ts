@@ -10,6 +10,7 @@ import { clampLimits } from '../../../src/config/queues/limits.ts';
 import { QueueOptions, type WorkerOptions } from '../../../src/config/queues/queue-schema.ts';
 import { FillSource } from '../../../src/sources/fill/index.ts';
 import { NoneSource } from '../../../src/sources/none/index.ts';
+import { PandaSource } from '../../../src/sources/panda/index.ts';
 import { check } from '../../../src/util/schema.ts';
 
 const choice = { module: 'thresher/sources', config: {} };
@@ -156,6 +157,7 @@ describe('the source of a queue', () => {
     takes: ({ runMode, mapType }, at) => at !== undefined && (runMode === 'slave' || mapType === 'NoJob'),
     create: () => ({ wanted: async () => ({ requests: [], groups: [], reasons: [] }) }),
   });
+  const ofServer = { sources: [FillSource, NoneSource, PandaSource] };
   const catalogue = { sources: [FillSource, NoneSource, Linked] };
   const local = { name: 'LocalSubmitter', defaultDemand: 'fill' };
   const remote = { name: 'K8sSubmitter', defaultDemand: undefined };
@@ -188,6 +190,20 @@ describe('the source of a queue', () => {
     const ofBackend = { demand: 'fill', why: 'the default of LocalSubmitter' };
     expect(chosen(slave, undefined, local)).to.deep.equal(ofBackend);
     expect(chosen(self, server, local)).to.deep.equal(ofBackend);
+  });
+
+  it('is that of the server before a default of the backend, with the link and without', () => {
+    expect(demandOf(self, undefined, local, ofServer, server).demand).to.equal('panda');
+    for (const options of [self, slave])
+      for (const submitter of [local, remote])
+        expect(demandOf(options, undefined, submitter, ofServer, 'off')).to.deep.equal({
+          demand: 'none',
+          why: 'the link to the PanDA server is off: see the problem of pandacon',
+        });
+    const push = { mapType: 'OneToOne', runMode: 'self' } as const;
+    for (const at of [server, 'off'] as const)
+      expect(demandOf(push, undefined, local, ofServer, at).demand).to.equal('fill');
+    expect(demandOf({ ...self, demand: 'fill' }, undefined, local, ofServer, 'off').demand).to.equal('fill');
   });
 
   it('is first of all the one that a file names', () => {

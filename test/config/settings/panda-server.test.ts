@@ -27,9 +27,17 @@ async function serverOf(name: string, text: string) {
   };
 }
 
-const yaml = (pandacon: object) => serverOf('thresher.yaml', JSON.stringify({ pandacon }));
+const master = { harvester_id: 'CERN_1' };
+const yaml = (pandacon: object) => serverOf('thresher.yaml', JSON.stringify({ master, pandacon }));
 const cfg = (lines: readonly string[]) =>
-  serverOf('panda_harvester.cfg', ['[pandacon]', ...lines, ''].join('\n'));
+  serverOf(
+    'panda_harvester.cfg',
+    ['[pandacon]', ...lines, '', '[master]', 'harvester_id = CERN_1', ''].join('\n'),
+  );
+
+const certificate = '-----BEGIN CERTIFICATE-----\nYQ==\n-----END CERTIFICATE-----\n';
+const key = '-----BEGIN PRIVATE KEY-----\nYQ==\n-----END PRIVATE KEY-----\n';
+const contents = { proxy: certificate + key, certificate, key, ca: certificate, token: 'ey.x.y\n' };
 
 const link = {
   pollInterval: 5,
@@ -47,7 +55,8 @@ const usual = { url, timeout: 180_000, link };
 describe('the PanDA server of the settings', () => {
   beforeEach(() => {
     directory = temporaryDirectory();
-    for (const name of ['proxy', 'key', 'ca', 'token']) writeFileSync(join(directory, name), 'text\n');
+    for (const [name, text] of Object.entries(contents)) writeFileSync(join(directory, name), text);
+    writeFileSync(join(directory, 'garbage'), 'text\n');
   });
 
   for (const [what, pandacon, expected] of [
@@ -123,7 +132,13 @@ describe('the PanDA server of the settings', () => {
 
   it("works as Harvester's other sections say", async () => {
     const text = [
-      ...['[pandacon]', `server_api_url_ssl = ${url}`, 'cert_file = proxy'],
+      ...[
+        '[master]',
+        'harvester_id = CERN_1',
+        '[pandacon]',
+        `server_api_url_ssl = ${url}`,
+        'cert_file = proxy',
+      ],
       ...['[commandmanager]', 'sleepTime = 2', 'commands_bulk_size = 7'],
       ...['[propagator]', 'nWorkersInBulk = 500', 'updateInterval = 600', 'maxDialogs = 0'],
       ...['minMessageLevel = ERROR', '[submitter]', 'activateWorkerFactor = 0.5'],
@@ -177,6 +192,13 @@ describe('the PanDA server of the settings', () => {
       '3 /pandacon/pandaURLSSL',
       'error wrong-type',
       `${off}pandaURLSSL is an address, which has a user or parameters; write https://HOST:PORT/api/v1`,
+    ],
+    [
+      'two servers',
+      ['cert_file = proxy', 'server_api_url_ssl = https://a/api/v1 https://b/api/v1'],
+      '3 /pandacon/server_api_url_ssl',
+      'error wrong-type',
+      `${off}server_api_url_ssl is "https://a/api/v1 https://b/api/v1", which has blanks: name one server; write https://HOST:PORT/api/v1`,
     ],
     [
       'another kind of login',
@@ -258,6 +280,91 @@ describe('the PanDA server of the settings', () => {
       expect(problems).to.deep.equal([[place, said, message.replace('DIRECTORY', directory)]]);
     });
   }
+
+  it('is known by the name of the host where the settings give it no id, which a warning says', async () => {
+    const { problems } = await serverOf(
+      'panda_harvester.cfg',
+      ['[pandacon]', here, 'cert_file = proxy', ''].join('\n'),
+    );
+    expect(problems.map(([place, said]) => [place, said])).to.deep.equal([
+      ['panda_harvester.cfg:1 /master/harvester_id', 'warning harvester-id-missing'],
+    ]);
+    expect(problems[0]?.[2]).to.match(
+      /^harvester_id is not set, so the PanDA server knows this instance as /,
+    );
+  });
+
+  const ofTokens = ['auth_type = oidc'];
+  const production = 'auth_origin = wlcg.production';
+  for (const [what, lines, place, message] of [
+    [
+      'an API of another version',
+      ['server_api_url_ssl = https://h/api/v2', 'cert_file = proxy'],
+      'server_api_url_ssl',
+      'server_api_url_ssl has the path "/api/v2", and thresher speaks the API /api/v1; write https://HOST:PORT/api/v1',
+    ],
+    [
+      'an origin of pilots',
+      [here, ...ofTokens, 'auth_token = file:token', 'auth_origin = wlcg.pilot'],
+      'auth_origin',
+      'auth_origin is "wlcg.pilot", and the server gives commands to VO.production alone',
+    ],
+    [
+      'an origin without a role',
+      [here, ...ofTokens, 'auth_token = file:token', 'auth_origin = wlcg'],
+      'auth_origin',
+      'auth_origin is "wlcg", and the server gives commands to VO.production alone',
+    ],
+    [
+      'the path of a token in the place of the token',
+      [here, ...ofTokens, 'auth_token = /etc/panda/token', production],
+      'auth_token',
+      'auth_token is no JWT, and counts as the token itself; write `file:` before the path of a file',
+    ],
+    [
+      'a file without a token',
+      [here, ...ofTokens, 'auth_token = file:garbage', production],
+      'auth_token',
+      'auth_token: garbage holds no token (JWT): the link waits for it',
+    ],
+    [
+      'a file without a certificate',
+      [here, 'cert_file = garbage', 'key_file = key'],
+      'cert_file',
+      'cert_file: garbage has no certificate (PEM): the link waits for it',
+    ],
+    [
+      'a certificate without its key',
+      [here, 'cert_file = certificate'],
+      'cert_file',
+      'cert_file: certificate has no private key (PEM): the link waits for it',
+    ],
+    [
+      'authorities that are none',
+      [here, 'cert_file = proxy', 'ca_cert = garbage'],
+      'ca_cert',
+      'ca_cert: garbage has no certificate (PEM): the link waits for it',
+    ],
+  ] as const) {
+    it(`is tried with ${what}, which a warning names`, async () => {
+      const { server, problems } = await cfg(lines);
+      expect(server).to.not.equal(undefined);
+      expect(problems.map(([at, said, text]) => [at?.replace(/^\S+ /, ''), said, text])).to.deep.equal([
+        [`/pandacon/${place}`, 'warning panda-doubtful', message],
+      ]);
+    });
+  }
+
+  it('warns once of a proxy that does not exist', async () => {
+    const { problems } = await cfg([here, 'cert_file = later']);
+    expect(problems).to.deep.equal([
+      [
+        'panda_harvester.cfg:3 /pandacon/cert_file',
+        'warning file-unreadable',
+        'cert_file: later does not exist: the link to the PanDA server waits for it',
+      ],
+    ]);
+  });
 
   describe('with logins by host', () => {
     const named = [here, 'cert_file = proxy', 'multihost_auth_config = hosts.json'];
