@@ -141,6 +141,23 @@ describe('the client of a real PanDA server', () => {
     expect(await none.heartbeat(version, signal)).to.deep.include({ code: 'panda-token' });
   });
 
+  it('tells a token without an origin from a failure of the server', async () => {
+    class WithoutOrigin extends PandaLogin {
+      override async current() {
+        const { headers, ...login } = await super.current();
+        return { ...login, headers: { authorization: headers['authorization'] ?? '' } };
+      }
+    }
+    const source: LoginSource = { kind: 'oidc', token: { file: server.tokenFile }, origin: '' };
+    const login = new WithoutOrigin(source, server.ca, { files, clock: systemClock });
+    const client = new PandaClient({ url: server.url, login, clock: systemClock, timeout });
+    clients.push(client);
+    expect(await new PandaApi(client, 'x').heartbeat(version, signal)).to.deep.include({
+      code: 'panda-token',
+      maybeDone: false,
+    });
+  });
+
   it('uses a token, and the next one as soon as its file has it', async () => {
     const file = join(directory, 'token');
     writeFileSync(file, 'bad.token.first');
