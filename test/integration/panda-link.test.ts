@@ -88,7 +88,7 @@ describe('the link to a real PanDA server', () => {
 
   it('reports the workers again that SYNC_WORKERS_ACTIVATE names', async () => {
     const [worker] = await ofQueue('OTHER');
-    const ofInstance = `harvesterid = '${panda.id}' AND workerid = ${worker?.workerid}`;
+    const ofInstance = `harvesterid = '${panda.id}' AND workerid = ${String(worker?.workerid)}`;
     panda.at.admin('sql', `UPDATE harvester_workers SET status = 'submitted' WHERE ${ofInstance}`);
     panda.command('SYNC_WORKERS_ACTIVATE', [worker?.workerid]);
     await untilQueueHas('OTHER', 1, 'running');
