@@ -10,11 +10,13 @@ const handMade = 'home media mnt opt root srv usr/local'.split(' ');
 const named: Readonly<Record<string, string>> = {
   '/cvmfs': 'mounted where real templates run',
   '/data/': 'access points, and the ports of an API',
+  '/home/me': 'the home of a user in a test of the files to fetch',
   '/nowhere/': 'a place that is not there',
   '/opt': 'the beginning of a command with a placeholder',
   '/opt/a.sh': 'a program of a submit description',
   '/opt/b.sh': 'another one',
   '/opt/pilot.sh': 'a program of a submit description',
+  '/opt/condor_test/': 'a submit file of a real queue file',
   '/opt/CERN/': 'a command of a template',
   '/opt/condor_test/': 'a template of a real queue file',
   '/opt/harvester/': 'an executable of a real submit file',

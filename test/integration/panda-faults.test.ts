@@ -37,7 +37,7 @@ describe('the link to a real PanDA server that fails', () => {
   let expected = 0;
 
   before(async () => {
-    const names = ['D', 'K', 'N', ...failures.map((_, at) => `F${at}`)];
+    const names = ['D', 'K', 'N', 'S', ...failures.map((_, at) => `F${at}`)];
     const fill = { runMode: 'self', demand: 'fill', maxWorkers: 1, nQueueLimitWorker: 1 };
     panda = await PandaSite.start({
       queues: { own: fill, ...Object.fromEntries(names.map((name) => [name, {}])) },
@@ -101,6 +101,15 @@ describe('the link to a real PanDA server that fails', () => {
     });
   }
   const lastStatus = async () => (await panda.commands()).at(-1)?.status;
+
+  it('takes 1 s for each call, and has its workers once', async () => {
+    const slow = panda.proxy.inject(undefined, { kind: 'delay', ms: 1000 });
+    panda.order({ SCORE: ordered }, 'S');
+    await untilRunning('S');
+    expected += ordered;
+    expect(slow.hits).to.be.above(2);
+    slow.remove();
+  });
 
   it('gives a command for a queue that does not exist, and the next command is carried out', async () => {
     panda.command('SET_N_WORKERS_JOBTYPE:NO_SUCH_QUEUE', { managed: { SCORE: 5 } });

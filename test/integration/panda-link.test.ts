@@ -76,6 +76,24 @@ describe('the link to a real PanDA server', () => {
     await untilQueueHas('OTHER', 1, 'running');
   });
 
+  it('reports the statistics of a queue again at REPORT_WORKER_STATS', async () => {
+    const site = panda.siteOf('OTHER');
+    panda.at.admin('sql', `DELETE FROM harvester_worker_stats WHERE computingsite = '${site}'`);
+    panda.command(`REPORT_WORKER_STATS:${site}`);
+    await until(
+      'the server has them again',
+      async () => (await panda.statistics('OTHER'))?.['running'] === 1,
+    );
+  });
+
+  it('reports the workers again that SYNC_WORKERS_ACTIVATE names', async () => {
+    const [worker] = await ofQueue('OTHER');
+    const ofInstance = `harvesterid = '${panda.id}' AND workerid = ${String(worker?.workerid)}`;
+    panda.at.admin('sql', `UPDATE harvester_workers SET status = 'submitted' WHERE ${ofInstance}`);
+    panda.command('SYNC_WORKERS_ACTIVATE', [worker?.workerid]);
+    await untilQueueHas('OTHER', 1, 'running');
+  });
+
   it('ends the workers that SYNC_WORKERS_KILL names', async () => {
     const [worker] = await ofQueue('OTHER');
     panda.command('SYNC_WORKERS_KILL', [worker?.workerid]);
