@@ -16,7 +16,6 @@ const named: Readonly<Record<string, string>> = {
   '/opt/a.sh': 'a program of a submit description',
   '/opt/b.sh': 'another one',
   '/opt/pilot.sh': 'a program of a submit description',
-  '/opt/condor_test/': 'a submit file of a real queue file',
   '/opt/CERN/': 'a command of a template',
   '/opt/condor_test/': 'a template of a real queue file',
   '/opt/harvester/': 'an executable of a real submit file',

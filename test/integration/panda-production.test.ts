@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { clearSpaces, type CondorSpace, condorPool, condorSpace, type Pool } from '../support/htcondor.ts';
 import { condorEnvironment } from '../support/htcondor-site.ts';
 import { newPandaId, sharedPanda } from '../support/panda.ts';
+import { runHere } from '../support/command-line.ts';
 import { PandaSite } from '../support/panda-site.ts';
 import { hostnameFor } from '../../src/util/hostname.ts';
 import { until } from '../support/until.ts';
@@ -70,17 +71,19 @@ describe("Rubin's and DOMA's own queues under Harvester's settings, at a real Pa
       merged[names.get(name) ?? ''] = {
         ...queue,
         queueStatus: 'online',
-        // Numbers of CRIC's.
-        submitter: {
-          ...(queue['submitter'] as Json | undefined),
-          minRamCount: 100,
-          maxWalltime: 3600,
-          nCore: 1,
-        },
+        // CRIC says how many cores.
+        submitter: { ...(queue['submitter'] as Json | undefined), nCore: undefined },
         templateQueueName: `${site}.${template}`,
       };
     }
     return merged;
+  }
+
+  /** CRIC's entries of the queues, with their sizes. */
+  function cricEntries(): Json {
+    const entry = { pilot_manager: 'Harvester', harvester: panda.id, type: 'production', status: 'online' };
+    const sizes = { corecount: 1, maxrss: 100, maxtime: 3600 };
+    return Object.fromEntries([...names.values()].map((name) => [name, { ...entry, ...sizes }]));
   }
 
   /** The site's own template, for the pool instead of a CE. */
@@ -89,7 +92,7 @@ describe("Rubin's and DOMA's own queues under Harvester's settings, at a real Pa
     return (
       text
         .replaceAll(/^(grid_resource|nordugrid_rsl|arc_rte) = .*\n/gm, '')
-        // A starter of the test's pool ends on the EC key of the test's proxy.
+        // Starters of the test's pool could not receive the test's proxy.
         .replaceAll(/^(x509userproxy|use_x509userproxy) = .*\n/gim, '')
         .replace(/^arc_resources = (?:.*\\\n)*.*\n/m, '')
         .replace(/^universe = .*$/m, 'universe = vanilla')
@@ -114,6 +117,7 @@ describe("Rubin's and DOMA's own queues under Harvester's settings, at a real Pa
         .replace('cert_file = FIXME', `cert_file = ${production.cert}`)
         .replace('key_file = FIXME', `key_file = ${production.key}`)
         .replace(/^auth_(token|origin) = FIXME\n/gm, '')
+        .replace(/^( panda_queues\.json)\|\|https:.*$/m, `$1||file://${join(root, 'cric.json')}`)
         // Its renewals need a VOMS server.
         .replace(/^\[credmanager\]$[^]*?(?=^\[stager\]$)/m, '')
         .concat('\n[http]\nenabled = False\n')
@@ -153,12 +157,19 @@ describe("Rubin's and DOMA's own queues under Harvester's settings, at a real Pa
     writeFileSync(site.queueFile, JSON.stringify(queueFile(), null, 2));
     const config = site.path('panda_harvester.cfg');
     writeFileSync(config, harvesterFile());
+    writeFileSync(join(root, 'cric.json'), JSON.stringify(cricEntries()));
+
+    const checked = await runHere('--config', config, 'check-config');
+    expect(checked.stdout).to.not.match(
+      /\/(pandacon|commandmanager|propagator|cacher)\/.*\[unread-setting\]/,
+    );
 
     const [rubin = '', doma = ''] = queues.map(([, name]) => names.get(name) ?? '');
     panda.command(`SET_N_WORKERS_JOBTYPE:${rubin}`, { managed: { SCORE: 2 } });
     sharedPanda.admin('site', doma, '--harvester', panda.id);
     sharedPanda.admin('job', doma, '--n', '2');
-    const daemon = site.startWith(['--config', config, 'run'], condorEnvironment(pool, root));
+    const start = () => site.startWith(['--config', config, 'run'], condorEnvironment(pool, root));
+    let daemon = start();
     const of = async (queue: string) =>
       (await panda.serverWorkers()).filter(({ computingsite }) => computingsite === queue);
     const untilAll = (queue: string, count: number, status: string) => {
@@ -173,6 +184,12 @@ describe("Rubin's and DOMA's own queues under Harvester's settings, at a real Pa
         150_000,
       );
     };
+    await until('it has stored and acknowledged the order', async () =>
+      (await panda.commands()).every(({ status }) => status === 'acknowledged'),
+    );
+    daemon.process.kill('SIGKILL');
+    await daemon.ended;
+    daemon = start();
     await untilAll(rubin, 2, 'running');
     await untilAll(doma, 1, 'running');
     const [killed] = await of(doma);
