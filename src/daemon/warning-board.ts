@@ -110,7 +110,7 @@ function textOf(facts: Readonly<Record<string, unknown>>): string {
 function shown(name: string, value: unknown): string {
   try {
     const safe = withoutSecrets(name, value);
-    return typeof safe === 'string' ? maskText(safe) : String(JSON.stringify(safe));
+    return typeof safe === 'string' ? maskText(safe) : JSON.stringify(safe);
   } catch {
     return '(not shown)';
   }

@@ -10,7 +10,6 @@ const handMade = 'home media mnt opt root srv usr/local'.split(' ');
 const named: Readonly<Record<string, string>> = {
   '/cvmfs': 'mounted where real templates run',
   '/data/': 'access points, and the ports of an API',
-  '/home/me': 'the home of a user in a test of the files to fetch',
   '/nowhere/': 'a place that is not there',
   '/opt': 'the beginning of a command with a placeholder',
   '/opt/a.sh': 'a program of a submit description',

@@ -261,7 +261,7 @@ export class Reporter {
     this.#later.set(id, { row, at: this.#parts.clock.now() + after });
     if (this.#later.size <= mostLater) return;
     const living = this.#later.entries().find(([, later]) => !later.row.isFinal);
-    const [oldest] = living ?? [...this.#later.keys()];
+    const oldest = living?.[0] ?? this.#later.keys().next().value;
     if (oldest === undefined) return;
     if (living === undefined && this.#refused.has(oldest))
       this.#parts.log.error('a final report that the PanDA server refuses is forgotten: there are too many', {
