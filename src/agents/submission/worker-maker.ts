@@ -1,8 +1,8 @@
 import { pilotTypeOfLabel, usualPilotType } from '../../config/queues/pilot-types.ts';
-import { computingSiteOf, coresOf, type QueueConfig, sizesOf } from '../../config/queues/queues.ts';
+import { coresOf, type QueueConfig, sizesOf } from '../../config/queues/queues.ts';
 import type { WorkerOptions } from '../../config/queues/queue-schema.ts';
 import type { Group, Messenger, Request } from '../../plugins/contracts/index.ts';
-import { workerName } from '../../worker/identity.ts';
+import { computingSiteOf, workerName } from '../../worker/identity.ts';
 import type { Requirements, WorkerToStart } from '../../worker/worker.ts';
 
 /**

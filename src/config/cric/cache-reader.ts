@@ -4,9 +4,9 @@ import { hasCode } from '../../util/files.ts';
 import { parseJson, type Problem } from '../../util/located.ts';
 import { readLocated } from '../../util/located-file.ts';
 import { type OperatorFiles, whyUnreadable } from '../../util/operator-files.ts';
-import { cachePlace, type Fetched, kindOfUse, parseFetched } from './cache-place.ts';
+import { cachePlace, kindOfUse } from './cache-place.ts';
 import { type EntryLines, readEntryLines } from './entry-lines.ts';
-import type { CachedData, CachedFile, QueueData } from './queue-data.ts';
+import type { CachedFile, CachedQueueData, CachedQueueFile, QueueData } from './queue-data.ts';
 
 export interface CacheReaderOptions {
   /** The directory of the cacher's files. */
@@ -49,7 +49,7 @@ export class CacheReader {
   }
 
   /** The queue file of the cacher, where the settings name one. */
-  async queueFile(): Promise<Pick<CachedData, 'queueFile' | 'problems'>> {
+  async queueFile(): Promise<CachedQueueFile> {
     const item = this.#itemFor('queue-file');
     if (item === undefined) return { problems: [] };
     const { content } = cachePlace(this.#options.directory, item);
@@ -67,35 +67,20 @@ export class CacheReader {
   }
 
   /** The entries of CRIC for these queues, and those that CRIC gives to this instance. */
-  async queueData(
-    names: ReadonlySet<string>,
-  ): Promise<Pick<CachedData, 'queueData' | 'problems' | 'lacksQueueData'>> {
+  async queueData(names: ReadonlySet<string>): Promise<CachedQueueData> {
     const item = this.#itemFor('queue-data');
-    if (item === undefined) return { problems: [], lacksQueueData: false };
+    if (item === undefined) return { problems: [] };
     const { content: file } = cachePlace(this.#options.directory, item);
     const read = await this.#entries(file, names);
     if (read === 'absent') {
-      const problem = this.#absent(item, 'queues that may depend on it do not start');
-      return { problems: [problem], lacksQueueData: true };
+      return { problems: [this.#absent(item, 'queues that may depend on it do not start')] };
     }
     if (typeof read === 'string') {
       const message = `${read}; thresher fetches it again from ${item.shown}, or do it now with \`thresher cacher refresh\``;
-      return { problems: [{ ...wholeFile(file), code: 'cache-damaged', message }], lacksQueueData: true };
+      return { problems: [{ ...wholeFile(file), code: 'cache-damaged', message }] };
     }
     const queueData: QueueData = { file, ...read, url: item.shown };
-    return { queueData, problems: [], lacksQueueData: false };
-  }
-
-  /** When the data that the configuration takes were fetched; absent for those that never were. */
-  async fetched(item: CacheItem): Promise<Fetched | undefined> {
-    const { fetched } = cachePlace(this.#options.directory, item);
-    try {
-      const { bytes } = await this.#options.files.read(fetched, 'cached');
-      return parseFetched(bytes.toString('utf8'));
-    } catch {
-      // A file without this is as old as its content says.
-      return undefined;
-    }
+    return { queueData, problems: [] };
   }
 
   async #entries(file: string, names: ReadonlySet<string>): Promise<EntryLines | string> {
@@ -124,10 +109,10 @@ export class CacheReader {
   }
 }
 
-export function digestsOf({
-  queueFile,
-  queueData,
-}: Pick<CachedData, 'queueFile' | 'queueData'>): DataDigests {
+export function digestsOf(
+  { queueFile }: Pick<CachedQueueFile, 'queueFile'>,
+  { queueData }: Pick<CachedQueueData, 'queueData'>,
+): DataDigests {
   const isWhole = queueFile?.problems.every(({ severity }) => severity !== 'error');
   return {
     ...(isWhole && { queueFile: digestOf(queueFile?.value) }),

@@ -12,15 +12,18 @@ export interface QueueData {
   readonly url?: string;
 }
 
-/** What one reading of the queue file takes from the cacher's files. */
-export interface CachedData {
+/** CRIC's file of the cacher, as one reading of the queue file takes it. */
+export interface CachedQueueData {
+  /** Absent where the settings name none, and, with a problem, where it never came or is damaged. */
   readonly queueData?: QueueData;
-  /** Harvester's `queues_config_file`: a queue file from elsewhere, below the local one. */
-  readonly queueFile?: CachedFile;
-  /** What is wrong with the files, and those that were never fetched. */
   readonly problems: readonly Problem[];
-  /** Whether the settings name queues of CRIC, and none were ever fetched. */
-  readonly lacksQueueData: boolean;
+}
+
+/** Harvester's `queues_config_file`: a queue file from elsewhere, below the local one. */
+export interface CachedQueueFile {
+  /** Absent as CRIC's is. A damaged one has its problems itself. */
+  readonly queueFile?: CachedFile;
+  readonly problems: readonly Problem[];
 }
 
 /** A JSON file of the cacher. */
@@ -33,6 +36,6 @@ export interface CachedFile extends Located {
 export interface CricLayer {
   /** Options as the queue file could have them, by section. */
   readonly values: JsonObject;
-  /** What of the entry is wrong, or is not applied. Its pointer is into the entry. */
+  /** Values of the entry that are wrong or are not applied. Each pointer is into the entry. */
   readonly problems: readonly Problem[];
 }

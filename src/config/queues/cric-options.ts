@@ -3,8 +3,8 @@ import { cricLayer } from '../cric/layer.ts';
 import type { QueueData } from '../cric/queue-data.ts';
 import type { JsonObject } from '../../util/json.ts';
 import { type Problem, toPointer } from '../../util/located.ts';
+import { computingSiteOf } from '../../worker/identity.ts';
 import { type CricOptions, cricLabel, type LayerFile } from './layers.ts';
-import { computingSiteOf } from './queue-config.ts';
 
 /** How the settings use the queues of CRIC. */
 export interface CricUse {
@@ -29,7 +29,7 @@ export function cricFile({ file, url, lines }: QueueData): LayerFile {
   };
 }
 
-/** What CRIC says of a queue with these options; undefined where CRIC does not know it. */
+/** CRIC's options of a queue with these values; undefined where CRIC does not know it. */
 export function cricOptionsOf(
   name: string,
   values: JsonObject,

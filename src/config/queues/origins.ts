@@ -4,7 +4,8 @@ import type { Located, Problem } from '../../util/located.ts';
 import { readJsonFile } from '../../util/located-file.ts';
 import type { OperatorFiles } from '../../util/operator-files.ts';
 import { type MergedQueue, type MergeResult, mergeQueues } from './merge.ts';
-import { computingSiteOf, type PluginCatalogue } from './queue-config.ts';
+import { computingSiteOf } from '../../worker/identity.ts';
+import type { PluginCatalogue } from './queue-config.ts';
 
 /** Where queues come from beside the local queue file, by the settings. */
 export interface QueueOrigins {
@@ -31,28 +32,25 @@ export interface ReadOrigins {
 
 /** Reads all files that queues come from, and merges them. */
 export async function readOrigins(
-  file: string,
+  path: string,
   { files, origins }: { readonly files: OperatorFiles; readonly origins?: QueueOrigins | undefined },
 ): Promise<ReadOrigins> {
-  const located = await readJsonFile(files, file, 'queues');
+  const located = await readJsonFile(files, path, 'queues');
   if (origins === undefined) return { located, merged: mergeQueues(located), problems: [] };
   const { cache, ...use } = origins;
-  const { queueFile: remote, problems: ofFile } = await cache.queueFile();
+  const file = await cache.queueFile();
+  const remote = file.queueFile;
   const named = [located, remote].flatMap((one) => (isObject(one?.value) ? Object.keys(one.value) : []));
   const names = new Set(named.flatMap((name) => [name, computingSiteOf(name)]));
-  const { queueData, problems: ofData, lacksQueueData } = await cache.queueData(names);
-  const merged = mergeQueues(located, { ...use, remote, queueData });
-  const [first] = ofData;
-  const lacking =
-    lacksQueueData && first !== undefined ? { ...first, severity: 'error' as const } : undefined;
+  const data = await cache.queueData(names);
+  const merged = mergeQueues(located, { ...use, remote, queueData: data.queueData });
+  const [absence] = data.problems;
+  const lacking = absence && { ...absence, severity: 'error' as const };
   return {
     located,
     merged,
-    problems: [...ofFile, ...(remote?.problems ?? []), ...ofData],
-    taken: {
-      names,
-      digests: digestsOf({ ...(remote && { queueFile: remote }), ...(queueData && { queueData }) }),
-    },
+    problems: [...file.problems, ...(remote?.problems ?? []), ...data.problems],
+    taken: { names, digests: digestsOf(file, data) },
     ...(lacking && { lacking }),
   };
 }

@@ -7,6 +7,7 @@ import type {
 import type { Problem } from '../../util/located.ts';
 import type { Limits } from '../../limits/limits.ts';
 import type { JsonObject } from '../../util/json.ts';
+import { computingSiteOf } from '../../worker/identity.ts';
 import type { QueueOptions, SectionName, WorkerMakerOptions, WorkerOptions } from './queue-schema.ts';
 
 /** The source that a queue names as its demand, and the file or default that chose it. */
@@ -98,11 +99,6 @@ export function coresOf({ nCore, nCorePerNode }: WorkerOptions): number {
 /** Memory, disk and wall time of one worker; 0 where the queue does not say. */
 export function sizesOf({ minRamCount = 0, maxDiskCount = 0, maxWalltime = 0 }: WorkerOptions) {
   return { minRamCount, maxDiskCount, maxWalltime };
-}
-
-/** Harvester's `site/resourceType` queues are of the site before the slash. */
-export function computingSiteOf(queue: string): string {
-  return queue.split('/')[0] ?? queue;
 }
 
 /**

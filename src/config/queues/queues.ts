@@ -20,7 +20,7 @@ export type {
   QueueState,
   QueueVerdict,
 } from './queue-config.ts';
-export { computingSiteOf, coresOf, parseSnapshot, siteFamilyOf, sizesOf } from './queue-config.ts';
+export { coresOf, parseSnapshot, siteFamilyOf, sizesOf } from './queue-config.ts';
 export type { QueueFileOptions } from './queue-reader.ts';
 export type { QueueOrigins } from './origins.ts';
 

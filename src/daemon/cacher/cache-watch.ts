@@ -34,9 +34,9 @@ export class CacheWatch {
     const stats = await Promise.all(paths.map((path) => this.#files.stat(path)));
     const seen = stats.map((stat) => (stat ? `${stat.ino}:${stat.size}:${stat.mtimeMs}` : '-')).join(' ');
     if (seen === this.#seen) return 'same';
-    const { queueFile } = await this.#reader.queueFile();
-    const { queueData } = await this.#reader.queueData(this.#taken.names);
-    const now = digestsOf({ ...(queueFile && { queueFile }), ...(queueData && { queueData }) });
+    const queueFile = await this.#reader.queueFile();
+    const queueData = await this.#reader.queueData(this.#taken.names);
+    const now = digestsOf(queueFile, queueData);
     const before = this.#taken.digests;
     this.#seen = seen;
     const isLost = kinds.some((kind) => before[kind] !== undefined && now[kind] === undefined);

@@ -3,11 +3,12 @@ import type { Desk, Log, WorkerNews } from '../../plugins/contracts/index.ts';
 import type { CarriedOut } from '../../plugins/contracts/panda-status.ts';
 import type { Clock } from '../../util/clock.ts';
 import { messageOf } from '../../worker/errors.ts';
+import { computingSiteOf } from '../../worker/identity.ts';
 import { isMeant, readCommand, type ServerCommand } from './commands.ts';
 import type { LinkMemory } from './memory.ts';
 import type { OrderBook } from './order-book.ts';
 import type { ServerHealth } from './server-health.ts';
-import { isOrdered, siteOf } from './sites.ts';
+import { isOrdered } from './sites.ts';
 import type { Statistician } from './statistician.ts';
 
 export interface CommandRunnerParts {
@@ -102,7 +103,8 @@ export class CommandRunner {
     switch (command.kind) {
       case 'set-workers': {
         const queues = desk.ownQueues().filter(isOrdered);
-        if (queues.some(({ name }) => siteOf(name) === command.site)) return orders.take(command, id, desk);
+        if (queues.some(({ name }) => computingSiteOf(name) === command.site))
+          return orders.take(command, id, desk);
         log.warn('the PanDA server orders workers for a site that no queue here serves', {
           site: command.site,
         });

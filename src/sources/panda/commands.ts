@@ -1,8 +1,8 @@
 import type { PandaCommand, TakenCommand } from '../../clients/panda/api.ts';
 import { readPandaTime } from '../../clients/panda/times.ts';
 import type { WorkerNews } from '../../plugins/contracts/index.ts';
+import { computingSiteOf } from '../../worker/identity.ts';
 import { submissionHostOf } from './reports.ts';
-import { siteOf } from './sites.ts';
 
 /** Which workers a command of the server means; an absent list means all. */
 export interface KillFilter {
@@ -45,7 +45,7 @@ export function isMeant({ worker, queue }: WorkerNews, filter: KillFilter, host:
   return (
     // The server has no word for an intent.
     (statuses?.includes(worker.status === 'pending' ? 'submitted' : worker.status) ?? true) &&
-    (sites?.includes(worker.computingSite ?? siteOf(queue)) ?? true) &&
+    (sites?.includes(worker.computingSite ?? computingSiteOf(queue)) ?? true) &&
     (computingElements?.includes(worker.computingElement ?? '') ?? true) &&
     (submissionHosts?.includes(submissionHostOf(worker, host)) ?? true)
   );

@@ -1,6 +1,7 @@
 import type { Desk, Log, Source, SourceQueue, Wanted, WorkerNews } from '../../plugins/contracts/index.ts';
 import type { PandaLinkStatus } from '../../plugins/contracts/panda-status.ts';
 import type { Clock } from '../../util/clock.ts';
+import { computingSiteOf } from '../../worker/identity.ts';
 import { type BesideTask, runBeside } from './beside.ts';
 import type { CommandRunner } from './command-runner.ts';
 import { type ActiveJobs, workersForJobs } from './jobs.ts';
@@ -11,7 +12,7 @@ import type { LinkOptions, PandaQueueOptions } from './options.ts';
 import type { OrderBook } from './order-book.ts';
 import type { Reporter } from './reporter.ts';
 import type { ServerHealth } from './server-health.ts';
-import { isOrdered, siteOf, sitesOf } from './sites.ts';
+import { isOrdered, sitesOf } from './sites.ts';
 import type { Statistician } from './statistician.ts';
 import type { StatusFile } from './status-file.ts';
 import { type LinkFacts, whyNoJobs, whyNoOrder, whyStarting } from './why-none.ts';
@@ -66,7 +67,7 @@ export class PandaLink implements Source<PandaQueueOptions> {
     const facts = this.#facts();
     const desk = this.#desk;
     if (desk === undefined || !facts.isReady) return { ...nothing, reasons: whyStarting(facts) };
-    const site = siteOf(name);
+    const site = computingSiteOf(name);
     if (isOrdered(queue)) {
       const queues = desk.ownQueues().filter(isOrdered);
       const requests = orders.requestsOf(
@@ -79,7 +80,7 @@ export class PandaLink implements Source<PandaQueueOptions> {
     }
     const count = jobs.of(site);
     // The count is of the whole site, which may have a queue for each resource type.
-    const counting = desk.ownQueues().filter((one) => !isOrdered(one) && siteOf(one.name) === site);
+    const counting = desk.ownQueues().filter((one) => !isOrdered(one) && computingSiteOf(one.name) === site);
     const queued = await Promise.all(counting.map((one) => desk.queued(one.name)));
     const factor = options.activateWorkerFactor ?? all.activateWorkerFactor;
     const noneWithoutJobs = options.noPilotsWhenNoActiveJobs ?? all.noPilotsWhenNoActiveJobs;
@@ -217,7 +218,7 @@ export class PandaLink implements Source<PandaQueueOptions> {
         const counted = jobs.of(site);
         return {
           site,
-          queues: queues.flatMap(({ name }) => (siteOf(name) === site ? [name] : [])),
+          queues: queues.flatMap(({ name }) => (computingSiteOf(name) === site ? [name] : [])),
           ...(statisticsAt === undefined ? {} : { statisticsAt }),
           ...(order === undefined ? {} : { order }),
           ...(counted === undefined ? {} : { jobs: counted }),

@@ -9,12 +9,13 @@ import type {
 import type { PandaOrder } from '../../plugins/contracts/panda-status.ts';
 import type { Clock } from '../../util/clock.ts';
 import { isQueued } from '../../worker/status.ts';
+import { computingSiteOf } from '../../worker/identity.ts';
 import type { ServerCommand } from './commands.ts';
 import type { LinkMemory, Run } from './memory.ts';
 import { type ByType, knownReport, reportsToKeep, stillWanted } from './orders.ts';
 import { carriedOver, originsIn, uidOf } from './runs.ts';
 import { shapeOf } from './shape.ts';
-import { queueFor, siteOf, sitesOf } from './sites.ts';
+import { queueFor, sitesOf } from './sites.ts';
 
 export interface OrderBookParts {
   readonly memory: LinkMemory;
@@ -59,7 +60,7 @@ export class OrderBook {
   /** The requests of a queue that have no worker yet. */
   requestsOf(queue: string, requirements: Requirements, queues: readonly string[]): Request[] {
     const { memory } = this.#parts;
-    const site = siteOf(queue);
+    const site = computingSiteOf(queue);
     const requests: Request[] = [];
     for (const run of memory.orderOf(site)?.runs ?? []) {
       if (queueFor(run.type, site, queues) !== queue) continue;
@@ -137,7 +138,7 @@ export class OrderBook {
     await this.#lookUp(runs, desk);
     // A pass under way may still hold them: the database refuses a withdrawn one.
     if (surplus.length > 0) await desk.end(surplus, 'a newer order of the PanDA server wants fewer workers');
-    for (const queue of desk.ownQueues()) if (siteOf(queue.name) === site) desk.wake(queue.name);
+    for (const queue of desk.ownQueues()) if (computingSiteOf(queue.name) === site) desk.wake(queue.name);
     return this.#outcome(said, wanted);
   }
 
@@ -180,7 +181,8 @@ export class OrderBook {
 async function queuedOf(site: string, type: string, desk: Desk): Promise<number> {
   const { living } = await desk.census();
   return living.reduce((sum, { computingSite, queue, resourceType, status, workers }) => {
-    const isOne = (computingSite || siteOf(queue)) === site && resourceType === type && isQueued(status);
+    const isOne =
+      (computingSite || computingSiteOf(queue)) === site && resourceType === type && isQueued(status);
     return isOne ? sum + workers : sum;
   }, 0);
 }

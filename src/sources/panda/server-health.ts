@@ -38,17 +38,9 @@ export class ServerHealth {
     return [...this.#failures.values()];
   }
 
-  /** When the server last answered a call of this kind well, ms UTC. */
-  lastAnswer(call: PandaCallName): number | undefined {
-    return this.#lastAnswers.get(call);
-  }
-
+  /** When the server last answered each kind of call well, ms UTC. */
   get lastAnswers(): Readonly<Partial<Record<PandaCallName, number>>> {
     return Object.fromEntries(this.#lastAnswers);
-  }
-
-  failureOf(call: PandaCallName): PandaCallFailure | undefined {
-    return this.#failures.get(call);
   }
 
   /** Why no orders come, as far as the server is the reason. */

@@ -2,10 +2,11 @@ import type { PandaApi } from '../../clients/panda/api.ts';
 import type { Census, Desk, Log, WorkerNews } from '../../plugins/contracts/index.ts';
 import type { Clock } from '../../util/clock.ts';
 import { messageOf } from '../../worker/errors.ts';
+import { computingSiteOf } from '../../worker/identity.ts';
 import type { LinkMemory } from './memory.ts';
 import { reportsToKeep, type StatisticsReport } from './orders.ts';
 import { isDead, type ServerHealth } from './server-health.ts';
-import { siteOf, sitesOf } from './sites.ts';
+import { sitesOf } from './sites.ts';
 import { statisticsOf } from './statistics.ts';
 
 export interface StatisticianParts {
@@ -81,7 +82,10 @@ export class Statistician {
     if (due.length === 0 && this.#counted) return;
     const census = await desk.census();
     this.#counted = true;
-    const living = Map.groupBy(census.living, ({ computingSite, queue }) => computingSite || siteOf(queue));
+    const living = Map.groupBy(
+      census.living,
+      ({ computingSite, queue }) => computingSite || computingSiteOf(queue),
+    );
     const sites = new Set([...due, ...[...living.keys()].filter((site) => !this.#reported.has(site))]);
     const taken = new Map<string, StatisticsReport>();
     for (const site of sites) {

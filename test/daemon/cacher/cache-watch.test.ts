@@ -31,13 +31,9 @@ describe('the watch over the files of the cacher', () => {
   /** A watch after a configuration was made of the files as they are. */
   async function watch(): Promise<CacheWatch> {
     const reader = new CacheReader({ directory, items, harvesterId: 'us', files });
-    const { queueFile } = await reader.queueFile();
-    const { queueData } = await reader.queueData(names);
+    const digests = digestsOf(await reader.queueFile(), await reader.queueData(names));
     const made = new CacheWatch(reader, files);
-    made.use({
-      names,
-      digests: digestsOf({ ...(queueFile && { queueFile }), ...(queueData && { queueData }) }),
-    });
+    made.use({ names, digests });
     return made;
   }
 
