@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util';
 import { benchCore } from './core/index.ts';
 import { benchHTCondor, parts as partsOfHTCondor } from './htcondor/index.ts';
 import { benchKubernetes, parts as partsOfKubernetes } from './kubernetes/index.ts';
+import { benchPanda, parts as partsOfPanda } from './panda/index.ts';
 import { benchSources, parts as partsOfSources } from './sources/index.ts';
 import { benchStart } from './start/index.ts';
 import type { Options } from './shared/parts.ts';
@@ -20,6 +21,7 @@ const benchmarks: Readonly<Record<string, Benchmark>> = {
   kubernetes: { run: benchKubernetes, parts: partsOfKubernetes },
   htcondor: { run: benchHTCondor, parts: partsOfHTCondor },
   sources: { run: benchSources, parts: partsOfSources },
+  panda: { run: benchPanda, parts: partsOfPanda },
 };
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -31,13 +33,14 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 
 const usage = `usage: npm run bench -- ${Object.keys(benchmarks).join(' | ')} [--workers N] [--part PART]
 
-Of \`kubernetes\`, \`htcondor\` and \`sources\`:
+Of \`kubernetes\`, \`htcondor\`, \`sources\` and \`panda\`:
 
   --workers N  a quick try with so many live workers, 100 to 10000: less than that is not kept
   --part PART  only that; the others stay as they were measured last
                kubernetes: ${partsOfKubernetes.join(', ')}
                htcondor: ${partsOfHTCondor.join(', ')}
                sources: ${partsOfSources.join(', ')}
+               panda: ${partsOfPanda.join(', ')}
 `;
 
 interface Command extends Pick<Options, 'workers' | 'part'> {

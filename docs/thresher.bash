@@ -37,7 +37,7 @@ _thresher() {
       '--config' | '--state-dir' | '--output' | '--for' | '--http-port' | '--queue' | '--status' | '--limit' | '--tail' | '--count' | '--file' | '--secret-file' | '--env' | '--value' | '--reason' | '--worker' | '--ncore' | '--ram' | '--disk' | '--walltime' | '--resource-type' | '--job-type' | '--pilot-type' | '--prod-source-label' | '--namespace') value=$word ;;
     esac
     case "$command $word" in
-      'thresher run' | 'thresher status' | 'thresher queues' | 'thresher workers' | 'thresher worker' | 'thresher logs' | 'thresher kill' | 'thresher submit' | 'thresher requests' | 'thresher withdraw' | 'thresher pause' | 'thresher resume' | 'thresher drain' | 'thresher sweep' | 'thresher orphans' | 'thresher credentials' | 'thresher credentials check' | 'thresher credentials renew' | 'thresher check-config' | 'thresher explain' | 'thresher render' | 'thresher htcjob' | 'thresher htcjob crd' | 'thresher htcjob rbac' | 'thresher htcjob manifests' | 'thresher htcjob list' | 'thresher htcjob show' | 'thresher htcjob events' | 'thresher htcjob logs' | 'thresher db' | 'thresher db backup' | 'thresher db check' | 'thresher db prune' | 'thresher completion' | 'thresher man' | 'thresher version') command+=" $word" ;;
+      'thresher run' | 'thresher status' | 'thresher queues' | 'thresher workers' | 'thresher worker' | 'thresher logs' | 'thresher kill' | 'thresher submit' | 'thresher requests' | 'thresher withdraw' | 'thresher pause' | 'thresher resume' | 'thresher drain' | 'thresher sweep' | 'thresher orphans' | 'thresher credentials' | 'thresher credentials check' | 'thresher credentials renew' | 'thresher panda' | 'thresher cacher' | 'thresher cacher list' | 'thresher cacher refresh' | 'thresher check-config' | 'thresher explain' | 'thresher render' | 'thresher htcjob' | 'thresher htcjob crd' | 'thresher htcjob rbac' | 'thresher htcjob manifests' | 'thresher htcjob list' | 'thresher htcjob show' | 'thresher htcjob events' | 'thresher htcjob logs' | 'thresher db' | 'thresher db backup' | 'thresher db check' | 'thresher db prune' | 'thresher completion' | 'thresher man' | 'thresher version') command+=" $word" ;;
     esac
   done
   case "$command:$value" in
@@ -68,6 +68,10 @@ _thresher() {
     'thresher orphans:'--output) _thresher_words table json ;;
     'thresher credentials:'--output) _thresher_words table json ;;
     'thresher credentials check:'--output) _thresher_words table json ;;
+    'thresher panda:'--output) _thresher_words table json ;;
+    'thresher cacher:'--output) _thresher_words table json ;;
+    'thresher cacher list:'--output) _thresher_words table json ;;
+    'thresher cacher refresh:'--output) _thresher_words table json ;;
     'thresher check-config:'--output) _thresher_words table json ;;
     'thresher explain:'--output) _thresher_words table json ;;
     'thresher render:'--worker) _thresher_ask workers ;;
@@ -91,7 +95,7 @@ _thresher() {
     *:--state-dir) compopt -o dirnames ;;
     *:--output) : ;;
     *:-*) ;;
-    'thresher:') if [[ $cur == -* ]]; then _thresher_words --config --state-dir --output -h --help; else _thresher_words run status queues workers worker logs kill submit requests withdraw pause resume drain sweep orphans credentials check-config explain render htcjob db completion man version; fi ;;
+    'thresher:') if [[ $cur == -* ]]; then _thresher_words --config --state-dir --output -h --help; else _thresher_words run status queues workers worker logs kill submit requests withdraw pause resume drain sweep orphans credentials panda cacher check-config explain render htcjob db completion man version; fi ;;
     'thresher run:') if [[ $cur == -* ]]; then _thresher_words --for --live --http-port -h --help --config --state-dir --output; else :; fi ;;
     'thresher status:') if [[ $cur == -* ]]; then _thresher_words --output -h --help --config --state-dir; else :; fi ;;
     'thresher queues:') if [[ $cur == -* ]]; then _thresher_words --output -h --help --config --state-dir; else :; fi ;;
@@ -110,6 +114,10 @@ _thresher() {
     'thresher credentials:') if [[ $cur == -* ]]; then _thresher_words --output -h --help --config --state-dir; else _thresher_words check renew; fi ;;
     'thresher credentials check:') if [[ $cur == -* ]]; then _thresher_words --output -h --help --config --state-dir; else :; fi ;;
     'thresher credentials renew:') if [[ $cur == -* ]]; then _thresher_words -h --help --config --state-dir --output; else :; fi ;;
+    'thresher panda:') if [[ $cur == -* ]]; then _thresher_words --output -h --help --config --state-dir; else :; fi ;;
+    'thresher cacher:') if [[ $cur == -* ]]; then _thresher_words --output -h --help --config --state-dir; else _thresher_words list refresh; fi ;;
+    'thresher cacher list:') if [[ $cur == -* ]]; then _thresher_words --output -h --help --config --state-dir; else :; fi ;;
+    'thresher cacher refresh:') if [[ $cur == -* ]]; then _thresher_words --output -h --help --config --state-dir; else :; fi ;;
     'thresher check-config:') if [[ $cur == -* ]]; then _thresher_words --strict --server --output -h --help --config --state-dir; else _thresher_ask queues; fi ;;
     'thresher explain:') if [[ $cur == -* ]]; then _thresher_words --output -h --help --config --state-dir; else _thresher_ask queues; fi ;;
     'thresher render:') if [[ $cur == -* ]]; then _thresher_words --worker --ncore --ram --disk --walltime --resource-type --job-type --pilot-type --prod-source-label --output -h --help --config --state-dir; else _thresher_ask queues; fi ;;

@@ -9,7 +9,11 @@ import {
   WorkerMakerOptions,
   WorkerOptions,
 } from '../src/config/queues/queue-schema.ts';
-import { missedSettings, unreadSections } from '../src/config/settings/harvester-file/keys.ts';
+import {
+  missedSettings,
+  needlessSettings,
+  unreadSections,
+} from '../src/config/settings/harvester-file/keys.ts';
 import { ownSettings } from '../src/config/settings/harvester-file/places.ts';
 import { realEnvironment } from '../src/cli/environment.ts';
 import { bashCompletion } from '../src/cli/bash-completion.ts';
@@ -33,11 +37,14 @@ import { htcondorMistakes, htcondorWorkerErrors } from '../src/plugins/htcondor/
 import { kubernetesWorkerErrors } from '../src/plugins/kubernetes/codes.ts';
 import { kubernetesErrors } from '../src/clients/kubernetes/codes.ts';
 import { pandaErrors } from '../src/clients/panda/codes.ts';
+import { pandaReasons } from '../src/sources/panda/codes.ts';
 import { localWorkerErrors } from '../src/plugins/local/codes.ts';
 import { reasons } from '../src/codes/reasons.ts';
 import { serviceErrors } from '../src/codes/services.ts';
 import { storeErrors } from '../src/codes/store.ts';
+import { webErrors } from '../src/clients/web/codes.ts';
 import { workerErrors } from '../src/codes/workers.ts';
+import { cricPage } from './cric-page.ts';
 import { htcondorStatesPage } from './htcondor-states.ts';
 import { kubernetesStatesPage } from './kubernetes-states.ts';
 
@@ -82,8 +89,11 @@ const harvesterFile: readonly string[] = [
   "Harvester's other keys of the sections above. It warns if that means other queues or more workers than with",
   `Harvester: ${Object.keys(missedSettings)
     .map((key) => `\`${key}\``)
-    .join(', ')}, and \`DYNAMIC\` in`,
-  '`queueList`. It also warns of a key or section that Harvester does not know either. It does not read settings behind',
+    .join(', ')}.`,
+  `It needs none of these, and says why: ${Object.keys(needlessSettings)
+    .map((key) => `\`${key}\``)
+    .join(', ')}.`,
+  'It also warns of a key or section that Harvester does not know either. It does not read settings behind',
   '`HARVESTER_INSTANCE_CONFIG_URL`.',
   '',
 ];
@@ -95,6 +105,7 @@ export function generatePages(): Record<string, string> {
   return {
     'errors.md': errorsPage(),
     'configuration.md': configurationPage(),
+    'cric.md': cricPage(),
     'htcondor-states.md': htcondorStatesPage(),
     'kubernetes-states.md': kubernetesStatesPage(),
     'thresher.8': manPage(commandLine),
@@ -156,6 +167,12 @@ function errorsPage(): string {
       'PanDA server',
       'Answers of the PanDA server, and causes for which it gave none.',
       pandaErrors,
+    ),
+    ...section('Fetched files', 'Causes for which the cacher could not fetch a file.', webErrors),
+    ...section(
+      'Demand of the PanDA server',
+      'Causes for which a queue gets no workers by the link to the PanDA server: `thresher queues`.',
+      pandaReasons,
     ),
     ...section('Credentials', 'Faults of a proxy, token or ticket, or of its renewal.', credentialErrors),
     ...section(

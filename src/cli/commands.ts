@@ -107,6 +107,17 @@ export const subcommands: readonly Subcommand[] = [
     load: async () => (await import('./credentials.ts')).addCredentials,
   },
   {
+    name: 'panda',
+    summary: 'show the link to the PanDA server: login, orders, commands, reports that wait, failures',
+    load: async () => (await import('./panda.ts')).addPanda,
+  },
+  {
+    name: 'cacher',
+    takes: '[command]',
+    summary: 'show the files that the daemon fetches, such as the queues of CRIC, or fetch them now',
+    load: async () => (await import('./cacher.ts')).addCacher,
+  },
+  {
     name: 'check-config',
     takes: '[queue...]',
     summary: 'show every mistake in the settings and the queue file; start and change nothing',

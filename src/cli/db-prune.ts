@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { retentionAt } from '../agents/sweeping/pruner-agent.ts';
 import { runningDaemon, takeLock } from '../daemon/lock.ts';
 import type { StateDir } from '../daemon/state-dir.ts';
-import { readVersion } from '../daemon/version.ts';
+import { readVersion } from '../util/version.ts';
 import type { Pruned } from '../store/retention.ts';
 import { ThresherError } from '../worker/errors.ts';
 import { finalStatuses } from '../worker/status.ts';

@@ -3,9 +3,8 @@ import { type ExplainedValue, type Explanation, explainQueue } from '../config/q
 import { isListed, readQueueFile } from '../config/queues/queues.ts';
 import { isError } from '../config/settings/settings.ts';
 import { readConfiguration } from '../daemon/configuration.ts';
-import { readJsonFile } from '../util/located-file.ts';
 import { OperatorFiles } from '../util/operator-files.ts';
-import { mergeQueues } from '../config/queues/merge.ts';
+import { readOrigins } from '../config/queues/origins.ts';
 import { ThresherError } from '../worker/errors.ts';
 import { whatIsIt } from './check-config.ts';
 import type { Environment, GlobalOptions } from './environment.ts';
@@ -29,7 +28,7 @@ export function addExplain(command: Command, environment: Environment): void {
       if (!result.readable) throw new MistakesInFiles(result.problems.filter(isError));
       const { out } = environment;
       if (result.templates.includes(name)) {
-        const merged = mergeQueues(await readJsonFile(files, file, 'queues'));
+        const { merged } = await readOrigins(file, all);
         const users = merged.queues.filter(({ template }) => template === name);
         const queues = users.map((queue) => queue.name);
         if (output === 'json') printJson(out, [{ queue: name, state: 'template', file, queues }]);

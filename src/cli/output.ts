@@ -1,4 +1,7 @@
 import { type Command, Option } from 'commander';
+import { oneLine } from '../util/one-line.ts';
+
+export { oneLine };
 
 export type OutputFormat = 'table' | 'json';
 
@@ -71,9 +74,4 @@ export function printTable<Row>(
 
 function cell(value: string | number | null): string {
   return value === null || value === '' ? '-' : oneLine(String(value));
-}
-
-/** One line, whatever a backend or a file said, and nothing that steers a terminal. */
-export function oneLine(text: string): string {
-  return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ');
 }

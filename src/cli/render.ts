@@ -1,8 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { stringify } from 'yaml';
 import { readQueueFile } from '../config/queues/queues.ts';
 import { isError } from '../config/settings/settings.ts';
 import { readConfiguration } from '../daemon/configuration.ts';
+import { renderedText } from '../daemon/rendered-text.ts';
 import { type RenderedWorker, renderExisting, renderNew } from '../daemon/rendering.ts';
 import { OperatorFiles } from '../util/operator-files.ts';
 import { knownPilotTypes } from '../plugins/contracts/pilot-options.ts';
@@ -12,7 +12,7 @@ import type { Requirements } from '../worker/worker.ts';
 import { whatIsIt } from './check-config.ts';
 import { type Environment, type GlobalOptions, noLog } from './environment.ts';
 import { settingsFile, withStore } from './opened.ts';
-import { oneLine, printJson } from './output.ts';
+import { printJson } from './output.ts';
 import { MistakesInFiles } from './problems.ts';
 import { renderable } from './renderable.ts';
 import { findWorker, workerIdArgument } from './worker.ts';
@@ -150,10 +150,10 @@ function requirementsIn(options: RenderOptions): Partial<Requirements> {
 
 function print(shown: RenderedWorker, output: RenderFormat, { out }: Environment): void {
   const { worker, format, files, notes } = shown;
-  const document = withoutSecrets('', shown.document);
-  const environment = withoutSecrets('', shown.environment);
   const { workerId, name, queue, placement } = worker;
   if (output === 'json') {
+    const document = withoutSecrets('', shown.document);
+    const environment = withoutSecrets('', shown.environment);
     const whose = { queue, workerId, name, connection: placement };
     printJson(out, [{ ...whose, format, document, environment, files, notes: notes.map(maskText) }]);
     return;
@@ -162,20 +162,7 @@ function print(shown: RenderedWorker, output: RenderFormat, { out }: Environment
     const message = `${queue} is not a queue of HTCondor, and has no submit text: use --output yaml or json`;
     throw new ThresherError('usage', message);
   }
-  const remarks = [
-    `worker ${workerId} of ${queue}, ${name}, for ${placement}`,
-    ...files.map(({ role, path }) => `${role}: ${path}`),
-    ...notes.map(maskText),
-  ];
-  for (const remark of remarks) out.write(`# ${oneLine(remark)}\n`);
-  const text = typeof document === 'string' && output === 'sdf' ? document : yamlOf(document);
-  out.write(text.endsWith('\n') ? text : `${text}\n`);
-}
-
-/** YAML 1.1 puts all into quotes that any reader might take for something else: Kubernetes reads `yes` as true. */
-function yamlOf(document: unknown): string {
-  const shown = typeof document === 'string' ? { submit: document } : document;
-  return stringify(shown, { version: '1.1', lineWidth: 0 });
+  out.write(renderedText(shown, output));
 }
 
 function numberFrom(least: number): (text: string) => number {

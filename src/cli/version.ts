@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { readVersion } from '../daemon/version.ts';
+import { readVersion } from '../util/version.ts';
 import type { Environment } from './environment.ts';
 import { type OutputFormat, outputOption, printJson } from './output.ts';
 

@@ -22,6 +22,26 @@ export const configurationErrors = {
     meaning: "A value is still the `FIXME` of Harvester's template.",
     remedy: 'Write the value of your site.',
   },
+  'panda-server-off': {
+    meaning:
+      'The settings name a PanDA server or a login for one, and something is missing: thresher runs without the link to it. Queues that the server would serve get no workers.',
+    remedy: 'Write the key of `pandacon` that the message names. docs/panda.md shows a whole section.',
+  },
+  'panda-doubtful': {
+    meaning:
+      'A setting of the PanDA server, or a file of its login, is not what the server usually takes. The link starts with it all the same, and reads files again when they change.',
+    remedy: 'Correct the key of `pandacon` that the message names. docs/panda.md shows a whole section.',
+  },
+  'harvester-id-missing': {
+    meaning:
+      'The settings name a PanDA server, and no `master.harvester_id`: the server gets a name that it may not know, and then orders nothing.',
+    remedy: 'Write the value of `harvester` that the queues have in CRIC.',
+  },
+  'panda-not-verified': {
+    meaning:
+      "`ca_cert` asks for no check of the PanDA server's certificate, as Harvester grants it. thresher checks it all the same, with the authorities of the system.",
+    remedy: 'Name in `ca_cert` the file of the authority (PEM) that signed the certificate of the server.',
+  },
   'quoted-value': {
     meaning: 'A value of panda_harvester.cfg has quotes, which are part of the value there.',
     remedy: 'Remove the quotes.',
@@ -56,6 +76,42 @@ export const configurationErrors = {
   'unknown-setting': {
     meaning: 'The settings have a key that this version does not know.',
     remedy: 'Look for a spelling mistake; docs/configuration.md lists all keys.',
+  },
+  'cacher-item': {
+    meaning:
+      'An item of `cacher.data` is wrong or not needed, or an item that other settings need is missing.',
+    remedy: 'Write it as `key|subkey|URL|dump file`. A notice needs no action.',
+  },
+  'cache-missing': {
+    meaning:
+      'A file that `cacher.data` names was never fetched. Queues that may depend on it are incomplete until it is there.',
+    remedy:
+      'Fetch it with `thresher cacher refresh`, as the user of the daemon: it says why where it cannot. A running daemon tries by itself.',
+  },
+  'cache-damaged': {
+    meaning: 'A file of the cacher in the state directory cannot be read, or is not as thresher wrote it.',
+    remedy: 'Fetch it again with `thresher cacher refresh`.',
+  },
+  'cache-form': {
+    meaning:
+      'A file that the cacher fetched is not of the form that its key promises: no JSON, half a file, or one without any queue. The last good one counts.',
+    remedy: 'Open the URL by hand, and name the right one.',
+  },
+  'cache-shrunk': {
+    meaning:
+      'A file that the cacher fetched has less than half the entries of the one before, which counts on: its server may have answered with a part of the list.',
+    remedy:
+      'Open the URL by hand. If the new list is right, remove the file that the message names, and run `thresher cacher refresh`.',
+  },
+  'cache-dump': {
+    meaning:
+      'The cacher cannot write the dump file of an item, which other programs read. thresher itself has the new content.',
+    remedy: 'Check the directory of the dump file, its owner and the space on its disk.',
+  },
+  'cric-template': {
+    meaning: 'CRIC gives this instance a queue, and no template for it is there.',
+    remedy:
+      'Write a template of the name that the message says, or set `harvester_template` in CRIC, or `qconf.defaultTemplateQueueName`.',
   },
   'unread-option': {
     meaning:
@@ -114,7 +170,7 @@ export const configurationErrors = {
   },
   'credential-targets-missing': {
     meaning:
-      'A manager of tokens is incomplete: it serves the computing elements that CRIC names, and thresher does not read CRIC.',
+      'A manager of tokens is incomplete: it serves the computing elements that CRIC names, and thresher takes none for managers from there.',
     remedy: 'Name the endpoints in `target_list` or `target_list_file`.',
   },
   'credmanager-not-applied': {
@@ -161,9 +217,22 @@ export const configurationErrors = {
   },
   'ce-list-missing': {
     meaning:
-      'The queue sends its workers to CEs that Harvester would take from CRIC, and lists none itself, so the queue is incomplete.',
+      'The queue sends its workers to the CEs of CRIC, which names none that is active, or is not read, and the queue lists none itself: it is incomplete.',
     remedy:
-      'List the CEs in `ceList` of the submitter\'s section, as CRIC does: `[{"ce_endpoint": "HOST:PORT", "ce_flavour": "htcondor-ce"}]`.',
+      'Add `panda_queues.json` to `cacher.data` of the settings, correct the entry in CRIC, or list the CEs in `ceList` of the submitter\'s section: `[{"ce_endpoint": "HOST:PORT", "ce_flavour": "htcondor-ce"}]`.',
+  },
+  'cric-value-wrong': {
+    meaning:
+      'A value of the queue in CRIC has the wrong form, or lacks what the queue needs: the queue goes on without it.',
+    remedy: "Correct it in CRIC, or write the option into the queue's entry of the queue file.",
+  },
+  'cric-not-there': {
+    meaning: 'The queue asks for CRIC (`useCRIC`), which has no entry for it.',
+    remedy: 'Look for the name of the queue in CRIC, or set the option to `false`.',
+  },
+  'cric-value-differs': {
+    meaning: 'CRIC and the queue file say different things, and Harvester takes the one of CRIC.',
+    remedy: 'Remove the option from the queue file if CRIC is right.',
   },
   'server-refused': {
     meaning: 'The API server would refuse the Job of this queue (`check-config --server`).',

@@ -81,6 +81,13 @@ export const reasons = {
     remedy: 'Set `"runMode": "self"` to fill the queue without the server.',
     ordinary: true,
   },
+  'cric-status': {
+    meaning:
+      'CRIC says that the queue is offline, standby or in maintenance, or that it belongs to another instance (`harvester`) or pilot manager.',
+    remedy:
+      'Change it in CRIC and wait for the cacher, or write `"cricStatus": "online"` into the queue file.',
+    ordinary: true,
+  },
   'queue-status': {
     meaning: '`queueStatus` is neither `online` nor `test`.',
     remedy: 'Set it to `online` to let the queue submit again.',

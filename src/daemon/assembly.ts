@@ -1,6 +1,7 @@
 import type { ObservationWriter } from '../agents/observation/observation-writer.ts';
 import type { QueueRuntime } from '../agents/queue-runtime.ts';
 import type { QueueConfig, QueueFileResult } from '../config/queues/queues.ts';
+import type { Desk } from '../plugins/contracts/index.ts';
 import type { ConfigPlace } from '../store/config-places.ts';
 import type { QueueStore } from '../store/queues.ts';
 import { messageOf, toReason } from '../worker/errors.ts';
@@ -23,6 +24,8 @@ export interface AssemblyParts extends LoopParts {
   places(): Promise<readonly ConfigPlace[]>;
   /** Drops news that no source took for too long. */
   dropOldNews(): Promise<void>;
+  /** More to say of a queue, which holds nothing back. */
+  notesOn?(queue: string): readonly Reason[];
   /** Does this while no reload is under way. */
   betweenReloads(work: () => Promise<void>): Promise<void>;
 }
@@ -48,7 +51,7 @@ export class Assembly {
     this.#parts = parts;
     const { clock, log, store } = parts.context;
     const { queues } = store;
-    this.#reports = new QueueReports(queues, clock);
+    this.#reports = new QueueReports(queues, clock, (queue) => parts.notesOn?.(queue) ?? []);
     this.#homes = new Homes({
       queues,
       clock,
@@ -282,6 +285,14 @@ export class Assembly {
   /** Names of the queues that may get new workers. */
   get queues(): readonly string[] {
     return [...this.#current.keys()];
+  }
+
+  /** Those among them whose own source has this kind. */
+  queuesOf(kind: string): ReturnType<Desk['ownQueues']> {
+    return [...this.#current.values()].flatMap(({ runtime: { config } }) => {
+      const { name, demand, options } = config;
+      return demand === kind ? [{ name, mapType: options.mapType, runMode: options.runMode }] : [];
+    });
   }
 
   /** Why a queue gets no more workers, as it was reported last; undefined where there is no such queue. */

@@ -10,6 +10,10 @@ import {
   readQueueFile,
 } from '../config/queues/queues.ts';
 import { type SourcesOfSettings, sourceModulesOf, sourcesOf } from '../config/queues/sources.ts';
+import { cacheDirectory } from '../config/cric/cache-place.ts';
+import { CacheReader } from '../config/cric/cache-reader.ts';
+import type { QueueOrigins } from '../config/queues/origins.ts';
+import { cacheItemsOf } from '../config/settings/cache-items.ts';
 import { harvesterIdOf } from '../config/settings/machine.ts';
 import { type LoadedSettings, readSettings } from '../config/settings/settings.ts';
 import type { ConfigPlace } from '../store/config-places.ts';
@@ -62,7 +66,8 @@ export async function readConfiguration(
   const { problems } = result;
   if (!result.ok) return { problems, settings: undefined, queueFile: undefined };
   const { settings } = result;
-  return { problems, settings, queueFile: await readable(settings, [], files) };
+  const ofCacher = cacheItemsOf(settings).problems;
+  return { problems: [...problems, ...ofCacher], settings, queueFile: await readable(settings, [], files) };
 }
 
 /** Reads the queue file, with every plugin that it or a living worker's configuration names. */
@@ -84,9 +89,10 @@ async function readable(
   files: OperatorFiles,
 ): Promise<Readable> {
   const file = settings.queueFile;
+  const origins = originsOf(settings, files);
   const sourceModules = sourceModulesOf(settings);
   const catalogue = await loadPlugins(
-    [...(await modulesNamedIn(file, files)), ...more],
+    [...(await modulesNamedIn(file, files, origins)), ...more],
     dirname(file),
     files,
     new Map([...sourceModules.values()].map((module) => [module, dirname(settings.file)])),
@@ -101,11 +107,39 @@ async function readable(
     sourceModules,
     sources,
     queueList: qconf.queueList,
+    ...(origins && { origins }),
     harvesterId: harvesterIdOf(master),
     pandaURLSSL: pandacon.pandaURLSSL,
     placeOfListed: (index: number) => settings.placeOf(`/qconf/queueList/${index}`),
   };
   return { file, catalogue, options, sources };
+}
+
+/** Where queues come from beside the queue file. */
+function originsOf(settings: LoadedSettings, files: OperatorFiles): QueueOrigins | undefined {
+  const cache = cacheReaderOf(settings, files);
+  if (cache.paths.length === 0) return undefined;
+  const { qconf, master } = settings.values;
+  return {
+    cache,
+    harvesterId: harvesterIdOf(master),
+    dynamic: qconf.queueList?.includes('DYNAMIC') === true,
+    defaultTemplate: qconf.defaultTemplateQueueName,
+    closesOthers: qconf.autoBlacklist,
+  };
+}
+
+/** A reader of the files that the settings have fetched. */
+export function cacheReaderOf(settings: LoadedSettings, files: OperatorFiles): CacheReader {
+  const { items } = cacheItemsOf(settings);
+  const { qconf, master } = settings.values;
+  return new CacheReader({
+    directory: cacheDirectory(settings.stateDir),
+    // Without that setting, the file is fetched for other programs at most.
+    items: items.filter(({ use }) => use !== 'queue-file' || qconf.configFromCacher),
+    harvesterId: harvesterIdOf(master),
+    files,
+  });
 }
 
 /** The configurations of workers that are alive or not swept yet. */

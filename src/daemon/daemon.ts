@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import { dirname } from 'node:path';
 import { schedule, type ScheduledTask } from 'node-cron';
+import { cacheItemsOf } from '../config/settings/cache-items.ts';
 import { harvesterIdOf } from '../config/settings/machine.ts';
 import { CredentialBoard, type KnownCredential } from '../agents/credentials/credential-board.ts';
 import { Ledger } from '../agents/ledger/ledger.ts';
@@ -24,15 +25,20 @@ import { workerIdFloor } from '../worker/identity.ts';
 import { operatorKind } from '../worker/operator-request.ts';
 import { Assembly } from './assembly.ts';
 import { stuckAfter } from './queue-loops.ts';
-import { readForRun } from './configuration.ts';
+import { cacheReaderOf, readForRun } from './configuration.ts';
 import { Credentials } from './credentials/credentials.ts';
 import { OperatorDesk } from './requests/operator-desk.ts';
 import { RequestFile } from './requests/request-file.ts';
 import type { DaemonParts } from './daemon-options.ts';
+import { CacheWatch } from './cacher/cache-watch.ts';
+import type { CacherService } from './cacher/cacher-service.ts';
+import { makeCacherService } from './cacher/make-cacher.ts';
 import { FileWatch } from './file-watch.ts';
 import { type Lock, takeLock } from './lock.ts';
 import { LogReaders } from './log-reader.ts';
+import { logUrlsBy } from './log-urls.ts';
 import { LoopSet } from './loop-set.ts';
+import { kindsOfLink } from './panda-view.ts';
 import { loadPlugins } from './plugins.ts';
 import { logProblem, logProblems, logReload, logStart } from './reports/problem-log.ts';
 import { factoryIdAtStart, writeFactoryId } from './factory-file.ts';
@@ -43,13 +49,22 @@ import { ServiceSet } from './services/service-set.ts';
 import { SourceService } from './services/source-service.ts';
 import { answerOfSource } from './source-door.ts';
 import { prepareStateDir, type StateDir } from './state-dir.ts';
-import { readVersion } from './version.ts';
+import { readVersion } from '../util/version.ts';
 import { wakeLoops } from './wake-loops.ts';
+import { WarningBoard } from './warning-board.ts';
 import { Wiring } from './wiring.ts';
 
 export interface DaemonOptions extends DaemonParts {
   /** Services beside the daemon's own, such as HTTP. They begin once everything is ready and nothing runs yet. */
   readonly services?: (daemon: Daemon) => readonly Service[];
+}
+
+/** The parts that a daemon opens before it begins. */
+interface Opened {
+  readonly dir: StateDir;
+  readonly lock: Lock;
+  readonly store: Store;
+  readonly warnings: WarningBoard;
 }
 
 /** How long a stop waits for the last writes, ms. */
@@ -73,9 +88,11 @@ export class Daemon {
   readonly #writer: ObservationWriter;
   readonly #loops: LoopSet;
   readonly #board = new CredentialBoard();
+  readonly #warnings: WarningBoard;
   readonly #giveUp = new AbortController();
   readonly #files: OperatorFiles;
   readonly #watch: FileWatch;
+  readonly #cacheWatch: CacheWatch;
   #watching: Loop | undefined;
   #assembly: Assembly | undefined;
   #wiring: Wiring | undefined;
@@ -92,7 +109,9 @@ export class Daemon {
    * Starts a daemon. Mistakes in single queues are logged and shown as their reasons; the others run.
    * @throws ThresherError for what stops the whole: a state directory or database that cannot be used.
    */
-  static async start(options: DaemonOptions): Promise<Daemon> {
+  static async start(given: DaemonOptions): Promise<Daemon> {
+    const warnings = new WarningBoard(given.clock);
+    const options = { ...given, log: warnings.hearing(given.log) };
     const { settings, clock, random } = options;
     const dir = prepareStateDir(settings.stateDir);
     const lock = takeLock(dir, {
@@ -110,7 +129,7 @@ export class Daemon {
       await store.ids.raise(idFloor);
       // Last: where the database cannot be used, the directory gets no id that its workers do not have.
       if (!isWritten) await writeFactoryId(dir, id);
-      const daemon = new Daemon(options, { dir, lock, store }, id);
+      const daemon = new Daemon(options, { dir, lock, store, warnings }, id);
       await daemon.#run(id, idFloor);
       return daemon;
     } catch (error) {
@@ -120,11 +139,7 @@ export class Daemon {
     }
   }
 
-  private constructor(
-    options: DaemonOptions,
-    { dir, lock, store }: { readonly dir: StateDir; readonly lock: Lock; readonly store: Store },
-    factoryId: string,
-  ) {
+  private constructor(options: DaemonOptions, { dir, lock, store, warnings }: Opened, factoryId: string) {
     this.factoryId = factoryId;
     const { clock, random, log } = options;
     this.events = options.events ?? factoryEvents(log);
@@ -135,6 +150,7 @@ export class Daemon {
       clock,
       files: this.#files,
     });
+    this.#cacheWatch = new CacheWatch(cacheReaderOf(options.settings, this.#files), this.#files);
     this.#serviceFile = new ServiceFile(dir, log);
     this.#requestFile = new RequestFile(dir, {
       clock,
@@ -143,6 +159,7 @@ export class Daemon {
     });
     this.#lock = lock;
     this.#store = store;
+    this.#warnings = warnings;
     this.#loops = new LoopSet({ clock, random, log, events: this.events });
     wakeLoops(this.events, this.#loops);
     this.operatorDesk = new OperatorDesk({
@@ -187,6 +204,11 @@ export class Daemon {
   /** The services with their states. */
   get services(): readonly ServiceHealth[] {
     return this.#services?.health ?? [];
+  }
+
+  /** Kinds of news that wait for the PanDA server of the settings. */
+  get kindsOfLink(): ReadonlySet<string> {
+    return kindsOfLink(this.#wiring?.sources.all.map(({ definition }) => definition) ?? []);
   }
 
   /** How many requests of which source wait at which queue. */
@@ -287,6 +309,7 @@ export class Daemon {
     const { settings, log } = this.#options;
     const read = await readForRun(settings, this.#store, this.#files);
     const { queueFile, catalogue, sources } = read;
+    this.#cacheWatch.use(queueFile.taken);
     logProblems(log, queueFile);
     for (const problem of sources.problems) logProblem(log, problem);
     wiring.use(catalogue, { ...sources, modules: sourceModulesOf(settings) });
@@ -298,6 +321,12 @@ export class Daemon {
     const seen = await this.#watch.look();
     if (seen === 'changing') this.#watching?.wakeIn(settleTime);
     if (seen === 'changed') await this.#oneReload('the file changed');
+    // Another process may have fetched anew.
+    await this.#lookAtCache();
+  }
+
+  async #lookAtCache(): Promise<void> {
+    if ((await this.#cacheWatch.look()) === 'changed') await this.#oneReload('fetched data changed');
   }
 
   async #run(id: string, idFloor: number): Promise<void> {
@@ -306,8 +335,9 @@ export class Daemon {
     await this.#watch.use();
     const read = await readForRun(settings, this.#store, this.#files);
     const { queueFile, catalogue, sources } = read;
+    this.#cacheWatch.use(queueFile.taken);
     logProblems(log, queueFile);
-    for (const problem of sources.problems) logProblem(log, problem);
+    for (const problem of [...sources.problems, ...cacheItemsOf(settings).problems]) logProblem(log, problem);
     const harvesterId = harvesterIdOf(master);
     const files = this.#files;
     const shared = { factoryId: id, harvesterId, clock, files, random, log };
@@ -328,6 +358,11 @@ export class Daemon {
     const maxStatusAge = monitor.maxStatusAge * 1000;
     this.#wiring = new Wiring(catalogue, {
       requests: this.operatorDesk,
+      ownServices: {
+        logUrls: logUrlsBy(settings.values.http),
+        takeWarnings: (most) => this.#warnings.take(most),
+        credentials: () => this.#board.held,
+      },
       ...shared,
       maxStatusAge,
       stateDir: settings.stateDir,
@@ -340,6 +375,7 @@ export class Daemon {
       new SourceDesk(kind, {
         ...context,
         queues: () => assembly.queues,
+        queuesOf: (source) => assembly.queuesOf(source),
         reasonsOf: (queue) => assembly.reasonsOf(queue),
         wakeSubmitter: (queue) => {
           this.#loops.wake('submit', queue);
@@ -361,6 +397,18 @@ export class Daemon {
       places: () => this.#store.workers.configsInUse(),
       betweenReloads: (work) => this.#inTurn(work),
       dropOldNews: () => sourceService.dropOldNews(),
+      notesOn: (queue) => cacher.notesOn(queue),
+    });
+    const cacher: CacherService = makeCacherService({
+      settings,
+      server: sources.pandaServer,
+      clock,
+      files,
+      log,
+      loops: this.#loops,
+      first: read,
+      renewed: () => this.#lookAtCache(),
+      changed: () => this.#services?.changed(),
     });
     this.#assembly = assembly;
     this.#logs = new LogReaders({
@@ -375,6 +423,7 @@ export class Daemon {
       queues: { clock, log, assembly, loops: this.#loops, giveUp: this.#giveUp, read },
       beside: this.#options.services?.(this) ?? [],
       sources: sourceService,
+      cacher,
     });
     this.#services = new ServiceSet(services, {
       clock,

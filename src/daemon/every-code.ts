@@ -2,6 +2,7 @@ import { credentialErrors } from '../clients/credentials/codes.ts';
 import { htcondorErrors } from '../clients/htcondor/codes.ts';
 import { kubernetesErrors } from '../clients/kubernetes/codes.ts';
 import { pandaErrors } from '../clients/panda/codes.ts';
+import { webErrors } from '../clients/web/codes.ts';
 import type { Codes } from '../codes/codes.ts';
 import { commandLineErrors } from '../codes/command-line.ts';
 import { configurationErrors } from '../codes/configuration.ts';
@@ -16,6 +17,7 @@ import { htcondorMistakes, htcondorWorkerErrors } from '../plugins/htcondor/code
 import { kubernetesWorkerErrors } from '../plugins/kubernetes/codes.ts';
 import { localWorkerErrors } from '../plugins/local/codes.ts';
 import { htcjobErrors } from '../clients/htcjob/codes.ts';
+import { pandaReasons } from '../sources/panda/codes.ts';
 import type { Reason } from '../worker/reason.ts';
 
 /** The tables of all folders in one. A test holds every code in the sources against it. */
@@ -32,6 +34,8 @@ export const everyCode = {
   ...kubernetesWorkerErrors,
   ...kubernetesErrors,
   ...pandaErrors,
+  ...webErrors,
+  ...pandaReasons,
   ...htcondorErrors,
   ...htcondorWorkerErrors,
   ...htcondorMistakes,
@@ -48,6 +52,11 @@ export function isTrouble({ code }: Reason): boolean {
 /** Whether a reason holds nothing back. */
 export function isNote({ code }: Reason): boolean {
   return explanationOf(code)?.note === true;
+}
+
+/** How to get rid of it; undefined for a code of a third party. */
+export function remedyOf(code: string): string | undefined {
+  return explanationOf(code)?.remedy;
 }
 
 function explanationOf(code: string): Explanation | undefined {

@@ -12,16 +12,25 @@ export interface DaemonServices {
   /** Those that the caller of the daemon brings: HTTP. */
   readonly beside: readonly Service[];
   readonly sources: SourceService;
+  readonly cacher: Service;
 }
 
 /**
  * All services of a daemon, in the order in which they begin and are reloaded. Queues come after the credentials that they wait for,
- * HTTP after the queues that it shows, and sources after everything that they may ask.
+ * the cacher after the queues that it renews, HTTP after the queues that it shows, and sources after everything that they may ask.
  */
-export function servicesOf({ settings, credentials, queues, beside, sources }: DaemonServices): Service[] {
+export function servicesOf({
+  settings,
+  credentials,
+  queues,
+  cacher,
+  beside,
+  sources,
+}: DaemonServices): Service[] {
   return [
     credentialService(credentials, settings, queues.read),
     new QueueService(queues),
+    cacher,
     ...beside,
     sources,
   ];

@@ -2,7 +2,15 @@ import type { QueueSource } from '../agents/queue-runtime.ts';
 import { findSource, type SourceModules } from '../config/queues/named-source.ts';
 import type { PluginCatalogue, QueueConfig } from '../config/queues/queues.ts';
 import type { ConfiguredSource, SourcesOfSettings } from '../config/queues/sources.ts';
-import type { Host, OperatorRequests, Source, SourceDefinition, Wanted } from '../plugins/contracts/index.ts';
+import type {
+  Host,
+  OperatorRequests,
+  OwnServices,
+  PandaServer,
+  Source,
+  SourceDefinition,
+  Wanted,
+} from '../plugins/contracts/index.ts';
 import { builtInSources, defineSource, noOptions } from '../plugins/contracts/source.ts';
 import { check } from '../util/schema.ts';
 import { ThresherError, toReason } from '../worker/errors.ts';
@@ -24,11 +32,15 @@ export interface SettingsSources {
   readonly modules: SourceModules;
   /** Why some of them do not run, by name. */
   readonly refused: SourcesOfSettings['refused'];
+  /** For thresher's own sources. */
+  readonly pandaServer?: PandaServer;
 }
 
 export interface SourceSetParts {
   readonly host: Host;
   readonly requests: OperatorRequests;
+  /** For thresher's own sources. */
+  readonly ownServices?: OwnServices;
   /** Directory of the queue file: from there count the paths in options of sources that the settings do not name. */
   readonly configDir: string;
 }
@@ -160,10 +172,14 @@ export class SourceSet {
   }
 
   #sourceOf(kind: string, { definition, config, configDir, wrong }: WantedSource): Made {
-    const key = JSON.stringify([definition.module, config, configDir, wrong]);
+    const { pandaServer } = this.#settings;
+    const isOurs = definition.module === builtInSources;
+    // Requests of operators hold secret files, and a server has a login: a third party's source gets neither.
+    const server = isOurs && definition.needsServer && pandaServer !== undefined ? { pandaServer } : {};
+    const key = JSON.stringify([definition.module, config, configDir, wrong, server]);
     const made = this.#made.get(kind);
     if (made?.key === key) return made;
-    const { host, requests } = this.#parts;
+    const { host, requests, ownServices } = this.#parts;
     const idle = (message: string): Made => {
       const problem = {
         code: 'source-not-made' as const,
@@ -173,8 +189,7 @@ export class SourceSet {
       return { kind, source: new IdleSource(problem), definition, key, problem };
     };
     if (wrong !== undefined) return idle(wrong);
-    // Requests of operators hold secret files: a third party's source gets none of them.
-    const own = definition.module === builtInSources ? { requests } : {};
+    const own = isOurs ? { ...ownServices, requests, ...server } : {};
     try {
       return {
         kind,

@@ -38,6 +38,10 @@ export interface StateDir {
   readonly services: string;
   /** Why requests of operators wait, for people. */
   readonly requests: string;
+  /** The state of the link to the PanDA server, for people. */
+  readonly pandaLink: string;
+  /** The states of fetched files, for people. */
+  readonly cacher: string;
 }
 
 export function stateDirAt(path: string): StateDir {
@@ -49,6 +53,8 @@ export function stateDirAt(path: string): StateDir {
     factory: join(path, 'factory'),
     services: join(path, 'services.json'),
     requests: join(path, 'requests.json'),
+    pandaLink: join(path, 'panda/status.json'),
+    cacher: join(path, 'cacher.json'),
   };
 }
 

@@ -20,6 +20,7 @@ import type {
   Messenger,
   Monitor,
   OperatorRequests,
+  OwnServices,
   PluginDefinition,
   Submitter,
   Sweeper,
@@ -55,6 +56,8 @@ export interface WiringOptions extends Omit<Host, 'logServer'> {
   /** Absent where no source is asked. */
   readonly sources?: SettingsSources;
   readonly requests?: OperatorRequests;
+  /** For sources of thresher alone. */
+  readonly ownServices?: OwnServices;
   /** Directory of the queue file. */
   readonly configDir?: string;
 }
@@ -97,8 +100,9 @@ export class Wiring {
     const host = { factoryId, harvesterId, stateDir, clock, files, random, log };
     this.#host = logServer === undefined ? host : { ...host, logServer };
     this.#backends = new BackendConnections(this.#host);
-    const { sources = noSettings, requests = noRequests, configDir = '/' } = options;
-    this.sources = new SourceSet(catalogue, sources, { host: this.#host, requests, configDir });
+    const { sources = noSettings, requests = noRequests, ownServices = {}, configDir = '/' } = options;
+    const parts = { host: this.#host, requests, ownServices, configDir };
+    this.sources = new SourceSet(catalogue, sources, parts);
   }
 
   /** From now on the factory makes plugins and sources from this catalogue. */

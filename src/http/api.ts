@@ -7,6 +7,7 @@ import type { WorkerRecord } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import { ThresherError } from '../worker/errors.ts';
 import { parseStatuses } from '../worker/status.ts';
+import { PandaAnswer } from './panda-schema.ts';
 import { judgeReadiness } from './readiness.ts';
 import {
   Failure,
@@ -90,6 +91,17 @@ export function addApi(app: FastifyInstance, served: Served, { queues, tails }: 
       if (cut) reply.header('thresher-log-cut', 'true');
       return reply.type('text/plain; charset=utf-8').send(bytes);
     },
+  );
+  app.get(
+    '/api/panda',
+    {
+      schema: {
+        summary: 'The link to the PanDA server: login, orders, commands, reports that wait, failures',
+        querystring: NoQuery,
+        response: { 200: PandaAnswer, ...failures },
+      },
+    },
+    () => served.panda(),
   );
   app.get(
     '/api/openapi.json',

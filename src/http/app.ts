@@ -14,6 +14,7 @@ import { addRequests } from './requests.ts';
 import { failurePage } from './page-layout.ts';
 import type { Served } from './served.ts';
 import { type TokenFiles, writeTokenOf } from './token-file.ts';
+import { addWorkerTexts } from './worker-texts.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -104,6 +105,7 @@ export async function makeApp(
   addRequests(app, served, shared);
   addPages(app, served, shared);
   addDoors(app, served);
+  addWorkerTexts(app, served, shared);
   await app.ready();
   return app;
 }

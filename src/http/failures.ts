@@ -25,6 +25,7 @@ const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
   'http-not-found': 404,
   'no-such-worker': 404,
   'no-log': 404,
+  'no-render': 404,
   'http-method': 405,
   'plugin-failed': 502,
   'http-token-unreadable': 503,

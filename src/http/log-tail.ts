@@ -1,11 +1,11 @@
-import type { LogReader } from '../plugins/contracts/index.ts';
+import type { LogReader, LogRequest } from '../plugins/contracts/index.ts';
 import type { WorkerRecord } from '../store/rows.ts';
 import { withDeadline } from '../util/deadline.ts';
 import { messageOf, ThresherError } from '../worker/errors.ts';
 import type { Served } from './served.ts';
 
 export interface TailRequest {
-  readonly stream: 'stdout' | 'stderr';
+  readonly stream: LogRequest['stream'];
   /** Lines. */
   readonly tail: number;
   /** No more than so many bytes of them, the last ones. */

@@ -1,3 +1,4 @@
+import type { PandaView } from '../daemon/panda-view.ts';
 import type { ServiceHealth } from '../daemon/services/service.ts';
 import type { Health } from '../daemon/supervision/health.ts';
 import type { QueueView, WorkerView } from '../daemon/view.ts';
@@ -6,6 +7,7 @@ import type { Reason } from '../worker/reason.ts';
 import { isFinal, workerStatuses } from '../worker/status.ts';
 import { empty, html, type Html } from './html.ts';
 import { ago, layout, statusClass } from './page-layout.ts';
+import { pandaPart } from './page-panda.ts';
 
 export interface FactoryFacts {
   readonly factoryId: string;
@@ -19,6 +21,7 @@ export interface FactoryFacts {
   readonly stuck: Health['stuck'];
   readonly services: readonly ServiceHealth[];
   readonly orphans: number;
+  readonly panda: PandaView;
 }
 
 /** The front page: what every queue does, why it stands still, and the latest workers. */
@@ -33,7 +36,7 @@ export function factoryPage(facts: FactoryFacts): Html {
       </p>
       <p>${summary(queues)}</p>
       <p class="dim">${facts.services.map(({ name, state }) => `${name} ${state}`).join(' · ')}</p>
-      ${troubles(facts)}
+      ${troubles(facts)} ${pandaPart(facts.panda, now)}
     </header>
     <main>
       <h2>Queues</h2>

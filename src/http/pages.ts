@@ -40,8 +40,9 @@ export function addPages(app: FastifyInstance, served: Served, { queues: allQueu
       const { stuck } = judgeHealth(served.health());
       const orphans = await store.figures.orphans();
       const services = served.services();
+      const panda = await served.panda();
       const of = { factoryId, version, now: clock.now(), queue };
-      const facts = { ...of, queues, workers, stuck, services, orphans };
+      const facts = { ...of, queues, workers, stuck, services, orphans, panda };
       return reply.type('text/html; charset=utf-8').send(factoryPage(facts).html);
     },
   );

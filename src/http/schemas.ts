@@ -59,12 +59,12 @@ export const PageQuery = Type.Object(
 
 export const NoQuery = Type.Object({}, { additionalProperties: false });
 
-const closed = { additionalProperties: false } as const;
-const orNull = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
-const Text = orNull(Type.String());
-const Count = Type.Integer({ minimum: 0 });
-const Time = Type.String({ description: 'ISO 8601 in UTC.' });
-const Reason = Type.Object(
+export const closed = { additionalProperties: false } as const;
+export const orNull = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+export const Text = orNull(Type.String());
+export const Count = Type.Integer({ minimum: 0 });
+export const Time = Type.String({ description: 'ISO 8601 in UTC.' });
+export const Reason = Type.Object(
   { code: Type.String({ description: 'See docs/errors.md.' }), message: Type.String() },
   closed,
 );

@@ -2,6 +2,7 @@ import type { KnownCredential } from '../agents/credentials/credential-board.ts'
 import type { LoopHealth } from '../agents/loop.ts';
 import type { WaitingCount } from '../agents/sources/waiting-board.ts';
 import type { DaemonMetrics } from '../daemon/metrics/daemon-metrics.ts';
+import type { PandaView } from '../daemon/panda-view.ts';
 import type { OperatorDesk } from '../daemon/requests/operator-desk.ts';
 import type { ServiceHealth } from '../daemon/services/service.ts';
 import type { Log, LogReader, SourceHttpAnswer, SourceHttpRequest } from '../plugins/contracts/index.ts';
@@ -25,6 +26,8 @@ export interface Served {
   readonly requests: Pick<OperatorDesk, 'ask' | 'withdraw' | 'reasonsOf'>;
   /** @throws ThresherError `no-log` */
   logsOf(worker: WorkerRecord): Promise<LogReader>;
+  /** The job of a worker as its backend got it, without secrets. @throws ThresherError `no-render` and those of its files */
+  renderedOf(worker: WorkerRecord): Promise<string>;
   health(): readonly LoopHealth[];
   credentials(): readonly KnownCredential[];
   services(): readonly ServiceHealth[];
@@ -32,6 +35,8 @@ export interface Served {
   waiting(): readonly WaitingCount[];
   /** Answer of a source at its door; undefined where no such source has one. */
   askSource(kind: string, request: SourceHttpRequest): Promise<SourceHttpAnswer | undefined>;
+  /** The link to the PanDA server. */
+  panda(): Promise<PandaView>;
   /** Whether the daemon is on its way to its end. */
   stopping(): boolean;
 }

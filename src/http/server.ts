@@ -1,12 +1,17 @@
 import { isIP } from 'node:net';
 import { hostname } from 'node:os';
 import type { FastifyInstance } from 'fastify';
+import { readPandaServer } from '../config/settings/panda-login-files.ts';
 import type { LoadedSettings } from '../config/settings/settings.ts';
 import type { Daemon } from '../daemon/daemon.ts';
 import { DaemonMetrics } from '../daemon/metrics/daemon-metrics.ts';
+import { pandaView, readLinkStatus } from '../daemon/panda-view.ts';
 import { openBesideDaemon } from '../daemon/reader.ts';
+import { stateDirAt } from '../daemon/state-dir.ts';
 import type { Service } from '../daemon/services/service.ts';
-import { readVersion } from '../daemon/version.ts';
+import { renderedText } from '../daemon/rendered-text.ts';
+import { renderExisting } from '../daemon/rendering.ts';
+import { readVersion } from '../util/version.ts';
 import type { Log, SourceHttpRequest } from '../plugins/contracts/index.ts';
 import type { WorkerRecord } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
@@ -14,7 +19,7 @@ import type { Clock } from '../util/clock.ts';
 import { hasCode } from '../util/files.ts';
 import type { OperatorFiles } from '../util/operator-files.ts';
 import { messageOf, ThresherError } from '../worker/errors.ts';
-import { isLoopback } from './access.ts';
+import { isLoopback, nameInHost } from './access.ts';
 import { makeApp } from './app.ts';
 import { TokenFile, type TokenFiles, writeTokenOf } from './token-file.ts';
 
@@ -62,27 +67,44 @@ export class HttpServer {
 
   /** @throws ThresherError `http-port-in-use`, `http-address` */
   async open(daemon: Daemon): Promise<void> {
-    const { settings, clock, log } = this.#options;
+    const { settings, clock, files, log } = this.#options;
     const { factoryId } = daemon;
     const { store } = await openBesideDaemon(settings, 'read', factoryId);
     this.#store = store;
     const name = hostname();
+    const { publicUrl } = settings.values.http;
+    const publicName = publicUrl === undefined ? [] : [nameInHost(new URL(publicUrl).host)];
+    // Nothing of a worker that exists is drawn by lot.
+    const rendering = { settings, clock, files, random: () => 0, log };
     const served = {
       clock,
       log,
       store,
-      ownNames: [hostOf(settings), name, name.split('.')[0] ?? name],
+      ownNames: [hostOf(settings), name, name.split('.')[0] ?? name, ...publicName],
       metrics: this.metrics,
       factoryId,
       requests: daemon.operatorDesk,
       version: readVersion(),
       logsOf: (worker: WorkerRecord) => daemon.logsOf(worker),
+      renderedOf: async (worker: WorkerRecord) =>
+        renderedText(await renderExisting(worker, store, rendering)),
       health: () => daemon.health,
       credentials: () => daemon.credentials,
       services: () => daemon.services,
       waiting: () => daemon.waiting,
       stopping: () => daemon.isStopping,
       askSource: (kind: string, request: SourceHttpRequest) => daemon.askSource(kind, request),
+      panda: async () => {
+        const kinds = daemon.kindsOfLink;
+        const { server } = await readPandaServer(settings, files);
+        return pandaView({
+          server,
+          status: readLinkStatus(stateDirAt(settings.stateDir)),
+          backlog: (await store.news.backlog()).filter(({ kind }) => kinds.has(kind)),
+          daemonRuns: true,
+          now: clock.now(),
+        });
+      },
     };
     this.#app = await makeApp(served, this.#tokens);
     this.#url = await this.#listen(this.#app);

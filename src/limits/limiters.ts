@@ -15,6 +15,8 @@ import {
 /** The facts that may close a queue altogether. */
 export interface GateState {
   readonly queueStatus: string;
+  /** Its status in CRIC, where that is known. */
+  readonly cricStatus?: string | undefined;
   /** An operator's word to the queue, and since when (ms UTC). */
   readonly control:
     { readonly mode: 'paused' | 'draining'; readonly reason: string; readonly since: number } | undefined;
@@ -59,15 +61,39 @@ const stop = (code: string, message: string): Limit => ({ atMost: 0, reason: { c
 /** States of a queue in which Harvester's operators expect new workers. */
 const workingStates = ['online', 'test'];
 
+/**
+ * What CRIC says of a queue that gets nothing new; it runs in every other status, `brokeroff` and `test` among them. Source:
+ * Harvester's worker_adjuster, and `get_queue_status` of its info_utils for the queue of another instance.
+ */
+const closedInCric: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(
+    ['offline', 'standby', 'maintenance'].map((status) => [status, `CRIC says that the queue is ${status}`]),
+  ),
+  elsewhere: 'CRIC gives the queue to another instance or pilot manager (`harvester`, `pilot_manager`)',
+};
+
+type Statuses = Pick<GateState, 'queueStatus' | 'cricStatus'>;
+
 /** Why a queue in this state gets no new workers; undefined where it does. The daemon's gate asks the same. */
-export function whyClosed(queueStatus: string): Reason | undefined {
-  if (workingStates.includes(queueStatus)) return undefined;
-  const message = `queueStatus is ${queueStatus}: set it to "online" for new workers`;
-  return { code: 'queue-status', message };
+export function whyClosed({ queueStatus, cricStatus = '' }: Statuses): Reason | undefined {
+  if (!workingStates.includes(queueStatus)) {
+    const message = `queueStatus is ${queueStatus}: set it to "online" for new workers`;
+    return { code: 'queue-status', message };
+  }
+  const inCric = Object.hasOwn(closedInCric, cricStatus) ? closedInCric[cricStatus] : undefined;
+  if (inCric === undefined) return undefined;
+  const message = `${inCric}: change it there, or set cricStatus of the queue to "online" for new workers all the same`;
+  return { code: 'cric-status', message };
 }
 
-export const queueStatus: Gate = ({ queueStatus }) => {
-  const reason = whyClosed(queueStatus);
+/** The status that counts of the two: what an operator sees in place of "online" is why the queue is closed. */
+export function statusThatCounts(statuses: Statuses): string {
+  const byCric = whyClosed(statuses)?.code === 'cric-status';
+  return (byCric ? statuses.cricStatus : undefined) ?? statuses.queueStatus;
+}
+
+export const queueStatus: Gate = (state) => {
+  const reason = whyClosed(state);
   return reason && { atMost: 0, reason };
 };
 

@@ -21,6 +21,7 @@ import { SharedFileMessenger } from './messengers/shared-file/index.ts';
 import { FillSource } from '../sources/fill/index.ts';
 import { HtcJobSource } from '../sources/htcjob/index.ts';
 import { NoneSource } from '../sources/none/index.ts';
+import { PandaSource } from '../sources/panda/index.ts';
 import { RequestSource } from '../sources/request/index.ts';
 import { SimpleThrottler, TinyThrottler } from './throttlers/rules/index.ts';
 
@@ -41,6 +42,7 @@ export const builtInPlugins: readonly AnyDefinition[] = [
   FillSource,
   HtcJobSource,
   NoneSource,
+  PandaSource,
   RequestSource,
   SimpleThrottler,
   TinyThrottler,

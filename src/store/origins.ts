@@ -1,4 +1,4 @@
-import type { OriginFilter, OriginKey, WorkerNews } from '../worker/news.ts';
+import type { Census, OriginFilter, OriginKey, WorkerNews } from '../worker/news.ts';
 
 /** A worker of which the backend may still have something. */
 export interface Unswept {
@@ -18,6 +18,16 @@ export interface OriginStore {
   find(kind: string, filters: readonly OriginFilter[]): Promise<WorkerNews[]>;
   /** The workers of a `uid` that live or were not swept yet. */
   unswept(kind: string, uid: string): Promise<readonly Unswept[]>;
+  /** The living workers of this kind, as news of the kind `known`; oldest first. */
+  living(kind: string): Promise<WorkerNews[]>;
+  /** Counts the workers of this kind in one look. @param at ms UTC, now */
+  census(kind: string, at: number): Promise<Census>;
+  /** How many workers of this kind a site got since, by resource type; also those that have ended and are kept. */
+  madeSince(
+    kind: string,
+    computingSite: string,
+    since: Pick<Census, 'at' | 'upTo'>,
+  ): Promise<ReadonlyMap<string, number>>;
   /**
    * Ends these: asks for the end of living workers, and marks as withdrawn the origins without one. One transaction.
    * @returns the workers whose end was asked for

@@ -179,6 +179,7 @@ export const newsColumns = {
   diag_message: textOrNull,
   node_id: textOrNull,
   computing_element: textOrNull,
+  placement: textOrNull,
   creation_time: integerOrNull,
   submit_time: integerOrNull,
   start_time: integerOrNull,

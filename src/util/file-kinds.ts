@@ -20,6 +20,8 @@ export const fileKinds = {
   settings: kind('settings', 4 * megabyte),
   // 240 production queues have 500 kB; CRIC knows some thousand.
   queues: kind('queue file', 16 * megabyte),
+  // The queues of ATLAS in CRIC have 10 MB.
+  cached: kind('fetched file', 64 * megabyte),
   // The API server takes no object above 1.5 MB, and no submit description is a tenth of that.
   template: kind('template', megabyte),
   // Some have hundreds of clusters, with certificates within.

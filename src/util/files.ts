@@ -31,7 +31,11 @@ export async function ensureDirectory(path: string): Promise<void> {
 }
 
 /** Replaces a file as a whole: readers see the old or the new content, also after a crash of the machine. */
-export async function writeFileAtomically(path: string, content: string, mode = 0o644): Promise<void> {
+export async function writeFileAtomically(
+  path: string,
+  content: string | Uint8Array,
+  mode = 0o644,
+): Promise<void> {
   const temporary = `${path}.${randomUUID()}.tmp`;
   try {
     const file = await open(temporary, 'w', mode);

@@ -13,6 +13,11 @@ export function workerName(factoryId: string, workerId: number): string {
   return `${factoryId}-${workerId}`;
 }
 
+/** The site of a queue, as PanDA knows it: Harvester's `site/resourceType` queues are of the site before the slash. */
+export function computingSiteOf(queue: string): string {
+  return queue.split('/')[0] ?? queue;
+}
+
 /** A factory id is part of labels, names and ClassAds: lower-case letters, digits and inner dashes, at most 30. */
 export const factoryIdPattern = '^[a-z]([a-z0-9-]{0,28}[a-z0-9])?$';
 

@@ -46,9 +46,30 @@ export interface KnownWorker {
   readonly diagMessage: string | null;
   readonly node: string | null;
   readonly computingElement: string | null;
+  /** The connection that the worker was placed on: `htcondor:SCHEDD,POOL`. */
+  readonly placement: string | null;
   /** When its intent was recorded, or it was adopted. */
   readonly creationTime: number | null;
   readonly submitTime: number | null;
   readonly startTime: number | null;
   readonly endTime: number | null;
+}
+
+/** Living workers of one source that are alike, as its database counts them. */
+export interface OriginCount {
+  readonly queue: string;
+  readonly computingSite: string;
+  readonly resourceType: string;
+  readonly jobType: string;
+  readonly status: WorkerStatus;
+  readonly workers: number;
+}
+
+/** A count of a source's workers at one moment: none of the workers that are recorded later is in it. */
+export interface Census {
+  /** When it was taken, ms UTC. */
+  readonly at: number;
+  /** No worker with a higher id was there. */
+  readonly upTo: number;
+  readonly living: readonly OriginCount[];
 }

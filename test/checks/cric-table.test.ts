@@ -1,34 +1,49 @@
-import { readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
 import { expect } from 'chai';
-import { queueKeys } from '../../src/config/queues/queue-keys.ts';
-import { WorkerOptions } from '../../src/config/queues/queue-schema.ts';
-import { ComputingElement, HTCondorSubmitterConfig } from '../../src/plugins/htcondor/schema.ts';
-import { K8sSubmitterConfig } from '../../src/plugins/kubernetes/schema.ts';
+import { cricPage } from '../../scripts/cric-page.ts';
+import { rules } from '../../src/config/cric/derived.ts';
+import { cricFields } from '../../src/config/cric/fields.ts';
+import { QueueOptions, WorkerOptions } from '../../src/config/queues/queue-schema.ts';
+import { HTCondorSubmitterConfig } from '../../src/plugins/htcondor/schema.ts';
+import {
+  K8sMonitorConfig,
+  K8sSubmitterConfig,
+  K8sSweeperConfig,
+} from '../../src/plugins/kubernetes/schema.ts';
 import { sizeNames } from '../../src/plugins/contracts/sizes.ts';
 
-const page = readFileSync(resolve(import.meta.dirname, '../../docs/from-harvester.md'), 'utf8');
-const rows = page.split('\n').filter((line) => line.startsWith('| `'));
-const columns = rows.map((row) => row.split(/ *\| */).slice(1, 4));
-const namesIn = (cell = '') => [...cell.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);
+const schemas = [
+  ...[QueueOptions, WorkerOptions, HTCondorSubmitterConfig],
+  ...[K8sSubmitterConfig, K8sMonitorConfig, K8sSweeperConfig],
+];
+const known = new Set(schemas.flatMap(({ properties }) => Object.keys(properties)));
+const options = [...cricFields.map(({ option }) => option), ...rules.flatMap((rule) => rule.options)];
 
 describe('the table of what CRIC says', () => {
   it('names only options that there are', () => {
-    const schemas = [WorkerOptions, ComputingElement, HTCondorSubmitterConfig, K8sSubmitterConfig];
-    const known = new Set([
-      ...schemas.flatMap(({ properties }) => Object.keys(properties)),
-      ...queueKeys,
-      // Values, not options.
-      ...['fill', 'self', 'default', 'qconf.queueList'],
-    ]);
-    const named = columns.flatMap(([, , option]) => namesIn(option));
-    expect(named).to.not.deep.equal([]);
-    expect(named.filter((name) => !known.has(name))).to.deep.equal([]);
+    expect(options.filter((option) => !known.has(option))).to.deep.equal([]);
   });
 
-  it('has every field that a queue needs where CRIC is not read', () => {
-    const options = columns.flatMap(([, , option]) => namesIn(option));
-    for (const name of [...sizeNames, 'nCore', 'ceList', 'k8s_namespace', 'customSubmitAttributes'])
-      expect(options).to.include(name);
+  it('has every option that a queue needs', () => {
+    expect(options).to.include.members([
+      ...sizeNames,
+      'nCore',
+      'ceList',
+      'k8s.namespace',
+      'customSubmitAttributes',
+    ]);
+  });
+
+  it('has every option with a name of CRIC that Kubernetes queues have', () => {
+    const ofCric = Object.keys(K8sSubmitterConfig.properties).filter((option) => option.startsWith('k8s.'));
+    // These become options with the names of queue files, before which they would count otherwise.
+    const ratios = ofCric.filter((option) => option.endsWith('_scheduling_ratio'));
+    expect(options).to.include.members(ofCric.filter((option) => !ratios.includes(option)));
+    const fields = cricFields.map(({ field }) => field.at(-1));
+    expect(fields).to.include.members(ratios);
+  });
+
+  it('stands whole on its page', () => {
+    const page = cricPage();
+    for (const option of options) expect(page).to.include(`\`${option}\``);
   });
 });

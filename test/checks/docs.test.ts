@@ -34,7 +34,7 @@ describe('documents', () => {
     });
   }
 
-  for (const page of [...pages, 'docs/errors.md', 'docs/configuration.md']) {
+  for (const page of [...pages, 'docs/errors.md', 'docs/configuration.md', 'docs/cric.md']) {
     it(`${page} links only to what exists`, () => {
       const text = readFileSync(join(root, page), 'utf8');
       const links = [...text.matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, link]) => link ?? '');

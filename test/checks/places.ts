@@ -16,6 +16,7 @@ const named: Readonly<Record<string, string>> = {
   '/opt/b.sh': 'another one',
   '/opt/pilot.sh': 'a program of a submit description',
   '/opt/CERN/': 'a command of a template',
+  '/opt/condor_test/': 'a template of a real queue file',
   '/opt/harvester/': 'an executable of a real submit file',
   '/opt/panda/': 'where Harvester may be installed',
   '/root': 'the home of a user in a test of settings',

@@ -36,7 +36,8 @@ describe('scripts/test', () => {
     expect([...steps().keys()]).to.deep.equal(['lint', 'format', 'types', 'layers', 'build', 'tests']);
   });
 
-  const stops = ['kubernetes stop', 'htcondor stop'];
+  const starts = ['htcondor start', 'kubernetes build', 'kubernetes start', 'panda start', 'panda pilot'];
+  const stops = ['kubernetes stop', 'htcondor stop', 'panda stop'];
 
   /** The scripts alone, with stand-ins for all that they call. */
   const bareTree = (): string => {
@@ -77,7 +78,7 @@ describe('scripts/test', () => {
     for (const [name, command] of [['none', []] as const, ...steps()]) {
       const { status, called } = await runWith(tree, command.join(' '));
       statuses.set(name, status);
-      expect(called.slice(-2), name).to.deep.equal(stops);
+      expect(called.slice(-stops.length), name).to.deep.equal(stops);
     }
     const failing = [...statuses].filter(([, status]) => status !== 0).map(([name]) => name);
     expect(failing).to.deep.equal([...steps().keys()]);
@@ -85,11 +86,8 @@ describe('scripts/test', () => {
 
   it('has the real systems built and started before the tests, and stopped after them', async () => {
     const { called, output } = await runWith(bareTree(), '');
-    const relevant = called.filter((name) => /^(kubernetes|htcondor|c8)\b/.test(name));
-    expect(relevant, output).to.deep.equal([
-      ...['htcondor start', 'kubernetes build', 'kubernetes start', 'c8'],
-      ...stops,
-    ]);
+    const relevant = called.filter((name) => /^(kubernetes|htcondor|panda|c8)\b/.test(name));
+    expect(relevant, output).to.deep.equal([...starts, 'c8', ...stops]);
   });
 
   it('runs only the tests that are asked for, without asking for coverage, and fails when they fail', async () => {
@@ -99,7 +97,7 @@ describe('scripts/test', () => {
     expect(passed.called).to.include('mocha').and.not.include('c8');
     const failed = await runWith(bareTree(), 'mocha --grep promise 1', args);
     expect(failed.status, failed.output).to.equal(1);
-    expect(failed.called.slice(-2)).to.deep.equal(stops);
+    expect(failed.called.slice(-stops.length)).to.deep.equal(stops);
   });
 
   it('starts no real systems for the tiers that need none, and runs neither checks nor coverage', async () => {
@@ -117,15 +115,12 @@ describe('scripts/test', () => {
 
   it('runs the tier of the real systems on them, and fails when it fails', async () => {
     const { called, output } = await runWith(bareTree(), '', ['--durations', 'systems']);
-    const relevant = called.filter((name) => /^(kubernetes|htcondor|mocha|c8|eslint)\b/.test(name));
-    expect(relevant, output).to.deep.equal([
-      ...['htcondor start', 'kubernetes build', 'kubernetes start', 'mocha'],
-      ...stops,
-    ]);
+    const relevant = called.filter((name) => /^(kubernetes|htcondor|panda|mocha|c8|eslint)\b/.test(name));
+    expect(relevant, output).to.deep.equal([...starts, 'mocha', ...stops]);
     expect((await runWith(bareTree(), 'mocha ', ['systems'])).status).to.equal(1);
   });
 
-  for (const action of ['htcondor start', 'kubernetes build', 'kubernetes start']) {
+  for (const action of starts) {
     it(`fails when ${action} of the real systems fails, shows why, and tests nothing`, async () => {
       const tree = bareTree();
       plant(tree, {
@@ -137,7 +132,7 @@ describe('scripts/test', () => {
         /== test environment\n[^]*no luck\ntest: the test environment did not start, see above\n$/,
       );
       expect(called).to.include('tsc').and.not.include('c8');
-      expect(called.slice(-2)).to.deep.equal(stops);
+      expect(called.slice(-stops.length)).to.deep.equal(stops);
     });
   }
 
@@ -150,7 +145,7 @@ describe('scripts/test', () => {
       status: 1,
       output: '== format\n== types\n== layers\n== build\n== lint\n',
     });
-    expect(called.slice(-2)).to.deep.equal(stops);
+    expect(called.slice(-stops.length)).to.deep.equal(stops);
   });
 });
 

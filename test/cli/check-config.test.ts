@@ -227,7 +227,7 @@ describe('check-config', () => {
       }),
       'incomplete',
       [
-        'error: target_type "ce" takes its targets from CRIC, which thresher does not read: name endpoints in target_list or target_list_file [credential-targets-missing]',
+        'error: target_type "ce" takes its targets from CRIC in Harvester, and thresher takes none from there: name endpoints in target_list or target_list_file [credential-targets-missing]',
       ],
     ],
     [
@@ -449,8 +449,8 @@ describe('check-config', () => {
     );
     expect((await linesOf()).slice(0, -1)).to.deep.equal([
       'OFFLINE  ready       submits nothing: queueStatus is offline: set it to "online" for new workers',
-      'PUSH     ready       submits nothing: mapType is OneToOne: its workers need jobs from the PanDA server, which thresher does not take yet; set it to "NoJob" where pilots fetch their own',
-      'SLAVE    ready       submits nothing: runMode is slave: the PanDA server sets the number, for which thresher does not ask yet; set it to "self" to fill the queue without',
+      'PUSH     ready       submits nothing: mapType is OneToOne: its workers need jobs from the PanDA server, which thresher does not fetch; set it to "NoJob" where pilots fetch their own',
+      'SLAVE    ready       submits nothing: runMode is slave: the PanDA server sets the number of workers, by the source panda; `thresher panda` shows what the link to it lacks; set runMode to "self" to fill the queue without',
       'NONE     ready       submits nothing: demand is none: nothing asks for workers; set demand to "fill" in the queue, or submitter.defaultDemand to "fill" in the settings',
       'ZERO     ready       submits nothing: maxWorkers is 0: set it above 0',
       'UNSET    ready       submits nothing: maxWorkers is not set, which counts as 0: set it to how many may be alive',

@@ -4,8 +4,15 @@ import { expect } from 'chai';
 import { readConfiguration } from '../../src/daemon/configuration.ts';
 import { noRequests, SourceSet } from '../../src/daemon/source-set.ts';
 import { sourceModulesOf } from '../../src/config/queues/sources.ts';
-import { parseSnapshot, type QueueConfig, readQueueFile } from '../../src/config/queues/queues.ts';
-import type { SourceQueue } from '../../src/plugins/contracts/index.ts';
+import {
+  parseSnapshot,
+  type PluginCatalogue,
+  type QueueConfig,
+  readQueueFile,
+} from '../../src/config/queues/queues.ts';
+import type { PandaServer, SourceQueue } from '../../src/plugins/contracts/index.ts';
+import { builtInPlugins, Registry } from '../../src/plugins/registry.ts';
+import { builtInSources, defineSource, noOptions } from '../../src/plugins/contracts/source.ts';
 import { messageOf } from '../../src/worker/errors.ts';
 import { pluginContext } from '../support/plugin-context.ts';
 import { files } from '../support/operator-files.ts';
@@ -252,7 +259,9 @@ describe('sources of third parties', () => {
         one.map((part) => String(part).replace(/ imported from .*/, '')),
       );
       // The registry may have more sources.
-      const plain = told.map((one) => one.map((part) => part.replace('fill, none, request', 'fill, none')));
+      const plain = told.map((one) =>
+        one.map((part) => part.replace('fill, none, panda, request', 'fill, none')),
+      );
       expect(plain).to.deep.equal(expected.map((one) => one.map(String)));
     });
   }
@@ -573,5 +582,120 @@ describe('the sources of a daemon', () => {
     const config = parseSnapshot(written);
     set.run([config]);
     expect(set.of(config).map(({ kind, own }) => [kind, own])).to.deep.include(['fill', true]);
+  });
+
+  describe('of a PanDA server', () => {
+    const server: PandaServer = {
+      url: 'https://panda.example.org:25443/api/v1',
+      login: { kind: 'x509', certFile: '/proxy', keyFile: '/proxy' },
+      timeout: 1000,
+    };
+    const servers: unknown[] = [];
+    const named = (name: string, module: string, needsServer: boolean) =>
+      defineSource({
+        name,
+        module,
+        config: noOptions,
+        needsServer,
+        create: (_, host) => {
+          servers.push([name, host.pandaServer]);
+          return { wanted: async () => ({ requests: [], groups: [], reasons: [] }) };
+        },
+      });
+    const setOf = (...sources: readonly ReturnType<typeof named>[]) => {
+      const registry = new Registry([...builtInPlugins, ...sources]);
+      const wide: PluginCatalogue = {
+        find: (kind, module, name) => registry.find(kind, module, name),
+        names: (kind) => registry.names(kind),
+        choices: (kind) => registry.choices(kind),
+        sources: registry.sources,
+        failure: () => undefined,
+      };
+      const set = new SourceSet(
+        wide,
+        { sources: [], modules: new Map(), refused: new Map(), pandaServer: server },
+        { host: pluginContext(), requests: noRequests, configDir: directory },
+      );
+      return { set, wide };
+    };
+    const about = (demand: string, module: string) =>
+      configOf('Q', {}, { demand, source: { module, config: {} } });
+
+    beforeEach(() => {
+      servers.length = 0;
+    });
+
+    const pandacon = { server_api_url_ssl: server.url, cert_file: '/proxy' };
+    const demands = ({ verdicts }: Awaited<ReturnType<typeof readAll>>) =>
+      verdicts.map(({ name, state, demand, standing }) => [name, state, demand?.demand, standing?.length]);
+
+    it('serve the pull queues that no file and no backend gives another source', async () => {
+      const slave = queue({ runMode: 'slave' });
+      const queues = {
+        SLAVE: slave,
+        SELF: queue({}),
+        PUSH: queue({ runMode: 'slave', mapType: 'OneToOne' }),
+        NAMED: { ...slave, demand: 'none' },
+      };
+      expect(demands(await readAll({ pandacon }, queues))).to.deep.equal([
+        ['SLAVE', 'ready', 'panda', 0],
+        ['SELF', 'ready', 'panda', 0],
+        ['PUSH', 'ready', 'fill', 2],
+        ['NAMED', 'ready', 'none', 1],
+      ]);
+      const { server_api_url_ssl: url, ...withoutServer } = pandacon;
+      const both = { SLAVE: slave, SELF: queue({}) };
+      // A login without a link: the queues of the server stand still.
+      expect(demands(await readAll({ pandacon: withoutServer }, both))).to.deep.equal([
+        ['SLAVE', 'ready', 'none', 1],
+        ['SELF', 'ready', 'none', 1],
+      ]);
+      expect(demands(await readAll({ pandacon: { pandaURLSSL: url } }, both))).to.deep.equal([
+        ['SLAVE', 'ready', 'fill', 1],
+        ['SELF', 'ready', 'fill', 0],
+      ]);
+    });
+
+    it('leave a queue incomplete that names one while the settings name no server', async () => {
+      const { problems, verdicts } = await readAll({}, { Q: queue({ demand: 'panda' }) });
+      expect(verdicts.map(({ state }) => state)).to.deep.equal(['incomplete']);
+      expect(short(problems).map(([at, , code, message]) => [at, code, message])).to.deep.equal([
+        [
+          '/Q/demand',
+          'panda-server-off',
+          'demand is panda, and the settings name no PanDA server with a login: see pandacon there',
+        ],
+      ]);
+    });
+
+    it('get it where thresher brings them and they need one, and are made anew when it changes', () => {
+      const { set, wide } = setOf(named('linked', builtInSources, true));
+      const configs = [about('linked', builtInSources)];
+      const none = { sources: [], modules: new Map(), refused: new Map() };
+      set.run(configs);
+      set.use(wide, { ...none, pandaServer: { ...server } });
+      set.run(configs);
+      expect(servers).to.deep.equal([['linked', server]]);
+      const other = { ...server, timeout: 2000 };
+      set.use(wide, { ...none, pandaServer: other });
+      set.run(configs);
+      set.use(wide, none);
+      set.run(configs);
+      expect(servers.slice(1)).to.deep.equal([
+        ['linked', other],
+        ['linked', undefined],
+      ]);
+    });
+
+    for (const [who, module, needs] of [
+      ['of a third party', '/theirs.mjs', true],
+      ['that do not need one', builtInSources, false],
+    ] as const) {
+      it(`do not get it ${who}, as it has a login`, () => {
+        const { set } = setOf(named('linked', module, needs));
+        set.run([about('linked', module)]);
+        expect(servers).to.deep.equal([['linked', undefined]]);
+      });
+    }
   });
 });

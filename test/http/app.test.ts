@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import type { FastifyInstance } from 'fastify';
 import { queueViews, workerDetails, workerView } from '../../src/daemon/view.ts';
 import { makeApp } from '../../src/http/app.ts';
-import { loopHealth, ServedSample } from '../support/served.ts';
+import { linkedView, loopHealth, ServedSample } from '../support/served.ts';
 
 interface Document {
   readonly openapi: string;
@@ -26,6 +26,10 @@ interface Operation {
 const paths: Readonly<Record<string, string>> = {
   '/': '/',
   '/workers/{id}': '/workers/1',
+  '/workers/{id}/stdout': '/workers/1/stdout',
+  '/workers/{id}/stderr': '/workers/1/stderr',
+  '/workers/{id}/job-log': '/workers/1/job-log',
+  '/workers/{id}/rendered': '/workers/1/rendered',
   '/healthz': '/healthz',
   '/readyz': '/readyz',
   '/metrics': '/metrics',
@@ -35,6 +39,7 @@ const paths: Readonly<Record<string, string>> = {
   '/api/workers/{id}/log': '/api/workers/1/log',
   '/api/requests': '/api/requests',
   '/api/requests/{request}': '/api/requests/abc',
+  '/api/panda': '/api/panda',
   '/api/openapi.json': '/api/openapi.json',
 };
 /** What else than GET is answered there. */
@@ -89,6 +94,12 @@ describe('the HTTP server', () => {
     const views = (await served.store.workers.list({})).map(workerView);
     expect(await json('/api/workers')).to.deep.equal(views);
     expect(views.map(({ workerID }) => workerID)).to.deep.equal([3, 2, 1]);
+  });
+
+  it('shows the link to the PanDA server as the command line does', async () => {
+    expect(await json('/api/panda')).to.deep.equal(served.link);
+    served.link = linkedView(served.clock.now());
+    expect(await json('/api/panda')).to.deep.equal(served.link);
   });
 
   for (const [query, ids] of [
@@ -335,6 +346,7 @@ describe('the HTTP server', () => {
     });
 
     it('the OpenAPI document describes the answers as they are', async () => {
+      served.rendered = async () => 'universe = vanilla\n';
       const { paths: described } = await read();
       const ajv = new Ajv2020({ strict: false, allErrors: true });
       const agree = async (url: string, path: string, key: string) => {

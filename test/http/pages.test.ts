@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { FastifyInstance } from 'fastify';
 import { makeApp } from '../../src/http/app.ts';
 import { duration } from '../../src/http/page-layout.ts';
-import { ServedSample } from '../support/served.ts';
+import { linkedView, ServedSample } from '../support/served.ts';
 
 describe('the pages', () => {
   let served: ServedSample;
@@ -53,6 +53,16 @@ describe('the pages', () => {
     const body = await page('/');
     expect(body).to.contain('queues up · source toy failing');
     expect(body).to.match(/class="bad">\s*source toy: no route to &lt;its&gt; server/);
+  });
+
+  it('show the link to the PanDA server and its failures, where there is one', async () => {
+    expect(await page('/')).not.to.contain('PanDA');
+    served.link = linkedView(served.clock.now());
+    const body = await page('/');
+    expect(body).to.match(
+      /PanDA: cern-1 at panda\.example\.org:25443 · asked for commands [^]*2 min[^]* · 5 changes not reported yet, the oldest [^]*10 min/,
+    );
+    expect(body).to.match(/class="bad">PanDA server: commands fails: production &lt;role&gt; required/);
   });
 
   it('escape whatever users, queues and pilots are called or say', async () => {

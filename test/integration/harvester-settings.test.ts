@@ -23,7 +23,8 @@ describe("Harvester's own settings file", () => {
   let site: Site;
 
   beforeEach(() => {
-    const queue = { maxWorkers: 1, nQueueLimitWorker: 1 };
+    // The template's server has no login, and its file of CRIC was never fetched: these queues depend on neither.
+    const queue = { demand: 'fill', maxWorkers: 1, nQueueLimitWorker: 1 };
     site = new Site({
       queues: { WANTED: queue, ALSO_WANTED: queue, OTHER: queue },
       pilot: 'echo "$HARVESTER_ID" > "$SITE_DIR/id"; exec sleep 1000',

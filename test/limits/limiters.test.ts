@@ -15,6 +15,7 @@ import {
   operatorControl,
   queueLimit,
   queueStatus,
+  statusThatCounts,
   resourceTypeLimits,
   total,
 } from '../../src/limits/limiters.ts';
@@ -64,6 +65,21 @@ describe('what closes a queue altogether', () => {
         },
       });
     }
+  });
+
+  it('is its status in CRIC, after its own', () => {
+    for (const cricStatus of ['offline', 'standby', 'maintenance', 'elsewhere']) {
+      expect(queueStatus(state({ cricStatus }))?.reason.code).to.equal('cric-status');
+      expect(statusThatCounts({ queueStatus: 'online', cricStatus })).to.equal(cricStatus);
+      expect(statusThatCounts({ queueStatus: 'brokeroff', cricStatus })).to.equal('brokeroff');
+    }
+    for (const cricStatus of ['online', 'brokeroff', 'test', 'unheard of', 'toString', undefined]) {
+      expect(queueStatus(state({ cricStatus }))).to.equal(undefined);
+      expect(statusThatCounts({ queueStatus: 'test', cricStatus })).to.equal('test');
+    }
+    expect(queueStatus(state({ cricStatus: 'offline', queueStatus: 'standby' }))?.reason.code).to.equal(
+      'queue-status',
+    );
   });
 
   for (const mode of ['paused', 'draining'] as const) {

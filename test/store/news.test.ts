@@ -86,6 +86,7 @@ describe('the news of a source', () => {
       diagMessage: 'why',
       node: 'n2',
       computingElement: 'ce',
+      placement: 'local:/work',
       creationTime: 10,
       submitTime: 12,
       startTime: 13,

@@ -179,6 +179,7 @@ describe('an origin that a source named', () => {
         diagMessage: null,
         node: 'n1',
         computingElement: 'ce',
+        placement: 'local:/work',
         creationTime: 10,
         submitTime: null,
         startTime: 19,

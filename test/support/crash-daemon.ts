@@ -1,5 +1,12 @@
-/** A daemon that dies by SIGKILL at a step: `node crash-daemon.ts CONFIG STEP DIRECTORY EXTENSION`. The rest is the real thing. */
-import { join } from 'node:path';
+/**
+ * A daemon that dies by SIGKILL at a step: `node crash-daemon.ts CONFIG STEP DIRECTORY EXTENSION`. The rest is the real thing.
+ * The step `before NAME TEXT` is the moment before a file of this name, with this text in it, takes its place; `after NAME TEXT`
+ * the moment after.
+ */
+import { readFileSync } from 'node:fs';
+import promises from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
+import { basename, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type * as settings from '../../src/config/settings/settings.ts';
 import { keepCompiled } from '../../src/cli/compile-cache.ts';
@@ -16,6 +23,21 @@ const { Daemon } = (await load('daemon/daemon')) as typeof daemon;
 const { createLog } = (await load('daemon/logging')) as typeof logging;
 const { systemClock } = (await load('util/clock')) as typeof clock;
 
+const die = () => {
+  process.kill(process.pid, 'SIGKILL');
+};
+const [, moment, file, text = ''] = /^(before|after) (\S+) (.+)$/.exec(at) ?? [];
+if (moment !== undefined) {
+  const { rename } = promises;
+  promises.rename = async (from, to) => {
+    const isMeant = basename(String(to)) === file && readFileSync(String(from), 'utf8').includes(text);
+    if (isMeant && moment === 'before') die();
+    await rename(from, to);
+    if (isMeant) die();
+  };
+  syncBuiltinESMExports();
+}
+
 const result = readSettings(config);
 if (!result.ok) throw new Error(JSON.stringify(result.problems));
 await Daemon.start({
@@ -24,6 +46,6 @@ await Daemon.start({
   random: Math.random,
   log: createLog({ level: 'info', format: 'plain' }),
   step: (step) => {
-    if (step === at) process.kill(process.pid, 'SIGKILL');
+    if (step === at) die();
   },
 });

@@ -33,10 +33,14 @@ export type Fault =
       readonly retryAfter?: number;
       readonly message?: string;
     }
-  /** The connection is cut, and the server never saw the request. */
-  | { readonly kind: 'cut-before' }
-  /** The server has done what was asked, and its answer is lost with the connection. */
-  | { readonly kind: 'cut-after' }
+  /** The connection is cut, and the server never saw the request. The test acts first. */
+  | { readonly kind: 'cut-before'; readonly first?: () => void }
+  /** The server has done what was asked, and its answer is lost with the connection. The test acts in between. */
+  | { readonly kind: 'cut-after'; readonly first?: () => void }
+  /** The server has done what was asked, and half of its answer comes as if it were the whole. */
+  | { readonly kind: 'half' }
+  /** The proxy answers this text instead of the server, which never saw the request. */
+  | { readonly kind: 'text'; readonly status: number; readonly text: string }
   /** The connection is cut after `lines` whole lines of the answer, in the middle of the next: a watch's event. */
   | { readonly kind: 'cut-line'; readonly lines?: number }
   /** After `lines` whole lines nothing comes any more, and the connection stays open. Without any: not even a header. */
@@ -243,7 +247,11 @@ export class FaultProxy implements AsyncDisposable {
       case 'status':
         answer(response, fault);
         return;
+      case 'text':
+        response.writeHead(fault.status, { 'content-type': 'text/plain' }).end(fault.text);
+        return;
       case 'cut-before':
+        fault.first?.();
         request.socket.destroy();
         return;
       case 'delay':
@@ -257,6 +265,7 @@ export class FaultProxy implements AsyncDisposable {
         break;
       case undefined:
       case 'cut-after':
+      case 'half':
       case 'cut-line':
       case 'error-event':
         break;
@@ -266,7 +275,14 @@ export class FaultProxy implements AsyncDisposable {
     seen.status = upstream.statusCode ?? 0;
     if (fault?.kind === 'cut-after') {
       await readAll(upstream);
+      fault.first?.();
       request.socket.destroy();
+      return;
+    }
+    if (fault?.kind === 'half') {
+      const whole = await readAll(upstream);
+      response.writeHead(seen.status, { 'content-type': 'application/json' });
+      response.end(whole.subarray(0, Math.ceil(whole.length / 2)));
       return;
     }
     const { 'content-length': length, ...headers } = upstream.headers;

@@ -1,8 +1,13 @@
-import { execFileSync } from 'node:child_process';
-import { join, resolve } from 'node:path';
+import { execFile, execFileSync } from 'node:child_process';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { promisify } from 'node:util';
 
 const directory = resolve(import.meta.dirname, '../env/panda');
 const testEnv = resolve(import.meta.dirname, '../../scripts/test-env');
+const run = promisify(execFile);
 
 /** The real PanDA server of the test environment, and how to reach it. */
 export interface PandaServer {
@@ -17,34 +22,131 @@ export interface PandaServer {
   readonly origin: string;
 }
 
-function variables(): Readonly<Record<string, string>> {
-  const text = execFileSync(testEnv, ['panda', 'env'], { encoding: 'utf8', stdio: 'pipe' });
-  return Object.fromEntries(
-    [...text.matchAll(/^export (\w+)=(.*)$/gm)].map(([, name = '', value = '']) => [name, value]),
+/** A real PanDA server, and what production has around it: queues, jobs, commands, tables, its database. */
+export class PandaEnvironment {
+  /** Variables that say which server is meant; none for that of all tests. */
+  readonly #place: Readonly<Record<string, string>>;
+  #psql = '';
+
+  constructor(place: Readonly<Record<string, string>> = {}) {
+    this.#place = place;
+  }
+
+  server(): PandaServer {
+    const environment = this.#variables();
+    const value = (name: string) => environment[`PANDA_${name}`] ?? '';
+    return {
+      url: `${value('SERVER')}/api/v1`,
+      ca: value('CA'),
+      production: { cert: value('PROD_CERT'), key: value('PROD_KEY') },
+      user: { cert: value('USER_CERT'), key: value('USER_KEY') },
+      tokenFile: value('TOKEN_FILE'),
+      origin: value('ORIGIN'),
+    };
+  }
+
+  /** Any other of the variables of `scripts/test-env panda env`, without `PANDA_`. */
+  variable(name: string): string {
+    return this.#variables()[`PANDA_${name}`] ?? '';
+  }
+
+  /** All that the real pilot needs, by the names of its environment. */
+  pilot(): Readonly<Record<string, string>> {
+    return this.#variables('pilot');
+  }
+
+  /** One of the actions of test/env/panda/admin.sh. */
+  admin(...args: readonly string[]): string {
+    return this.do('admin', ...args);
+  }
+
+  /** Rows of a statement on the server's tables. It waits for no program in this process, which may have a proxy to serve. */
+  async rows<Row>(statement: string): Promise<Row[]> {
+    const query = `SELECT coalesce(json_agg(r), '[]') FROM (${statement}) r`;
+    const args = ['-qAt', '-v', 'ON_ERROR_STOP=1', '-c', query];
+    if (this.#psql === '') this.#psql = this.variable('PSQL');
+    const { stdout } = await run(this.#psql, args);
+    return JSON.parse(stdout) as Row[];
+  }
+
+  /** Another token of the issuer: `--lifetime S`, `--groups G,G`. */
+  token(...args: readonly string[]): string {
+    return this.do('token', ...args).trim();
+  }
+
+  /** `start`, `stop`, `restart`, `db stop` and the others of `scripts/test-env panda`. */
+  do(...args: readonly string[]): string {
+    const env = { ...process.env, ...this.#place };
+    return execFileSync(testEnv, ['panda', ...args], { encoding: 'utf8', stdio: 'pipe', env });
+  }
+
+  #variables(...of: readonly string[]): Readonly<Record<string, string>> {
+    const text = this.do(...of, 'env');
+    return Object.fromEntries(
+      [...text.matchAll(/^export (\w+)=(.*)$/gm)].map(([, name = '', value = '']) => [name, value]),
+    );
+  }
+}
+
+/** The server that all tests share: nothing of it may be stopped. */
+export const sharedPanda = new PandaEnvironment();
+
+/** A server of a test's own, 15 s: one that is stopped, or whose database is. */
+export async function ownPanda(): Promise<PandaEnvironment & AsyncDisposable> {
+  const own = mkdtempSync(join(tmpdir(), 'thresher-test-panda-'));
+  chmodSync(own, 0o755);
+  // The programs of the shared one.
+  const python = sharedPanda.pilot()['PILOT_PYTHON'] ?? '';
+  mkdirSync(own, { recursive: true });
+  symlinkSync(dirname(dirname(python)), join(own, 'venv'));
+  const [port = 0, issuer = 0, database = 0] = await freePorts(3);
+  const environment = new PandaEnvironment({
+    PANDA_DIR: own,
+    PANDA_PORT: String(port),
+    PANDA_ISSUER_PORT: String(issuer),
+    PANDA_DB_PORT: String(database),
+    PANDA_DB_CONNECTIONS: '1',
+  });
+  environment.do('start');
+  return Object.assign(environment, {
+    [Symbol.asyncDispose]: async () => {
+      environment.do('stop');
+      rmSync(own, { recursive: true, force: true });
+    },
+  });
+}
+
+async function freePorts(count: number): Promise<readonly number[]> {
+  const servers = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const server = createServer();
+      await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+      return server;
+    }),
   );
+  const ports = servers.map((server) => (server.address() as AddressInfo).port);
+  await Promise.all(servers.map((server) => new Promise((closed) => server.close(closed))));
+  return ports;
 }
 
 export function pandaServer(): PandaServer {
-  const environment = variables();
-  const value = (name: string) => environment[`PANDA_${name}`] ?? '';
-  return {
-    url: `${value('SERVER')}/api/v1`,
-    ca: value('CA'),
-    production: { cert: value('PROD_CERT'), key: value('PROD_KEY') },
-    user: { cert: value('USER_CERT'), key: value('USER_KEY') },
-    tokenFile: value('TOKEN_FILE'),
-    origin: value('ORIGIN'),
-  };
+  return sharedPanda.server();
 }
 
 /** The surroundings of the server in production: queues, jobs, commands, and its tables. */
 export function pandaAdmin(...args: readonly string[]): string {
-  return execFileSync(testEnv, ['panda', 'admin', ...args], { encoding: 'utf8', stdio: 'pipe' });
+  return sharedPanda.admin(...args);
 }
 
-/** Stops or starts the server's database. */
-export function pandaDatabase(action: 'start' | 'stop'): void {
-  execFileSync(testEnv, ['panda', 'db', action], { stdio: 'pipe' });
+/** Rows of a statement on the tables of the server that all tests share. */
+export function pandaRows<Row>(statement: string): Promise<Row[]> {
+  return sharedPanda.rows<Row>(statement);
 }
 
 export const pandaFiles = (name: string) => join(directory, name);
+
+let instances = 0;
+/** An id of an instance, or a name of a site, that no other test has. */
+export function newPandaId(name: string): string {
+  return `${name}-${process.pid}-${Date.now().toString(36)}-${++instances}`;
+}

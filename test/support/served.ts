@@ -4,9 +4,11 @@ import type { LoopHealth } from '../../src/agents/loop.ts';
 import { WaitingBoard, type WaitingCount } from '../../src/agents/sources/waiting-board.ts';
 import type { ServiceHealth } from '../../src/daemon/services/service.ts';
 import { DaemonMetrics } from '../../src/daemon/metrics/daemon-metrics.ts';
+import type { PandaView } from '../../src/daemon/panda-view.ts';
 import { OperatorDesk } from '../../src/daemon/requests/operator-desk.ts';
 import type { Served } from '../../src/http/served.ts';
 import type { LogReader } from '../../src/plugins/contracts/index.ts';
+import type { WorkerRecord } from '../../src/store/rows.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { ThresherError } from '../../src/worker/errors.ts';
 import { ManualClock } from './manual-clock.ts';
@@ -39,10 +41,15 @@ export class ServedSample implements Served {
   asked: WaitingCount[] = [];
   ended = false;
   askSource: Served['askSource'] = async () => undefined;
+  link: PandaView = { server: null, login: null, daemonRuns: true, link: null, outbox: null };
   logs: LogReader = {
     async *read() {
       throw new ThresherError('no-log', 'there is none');
     },
+  };
+
+  rendered: (workerId: number) => Promise<string> = async () => {
+    throw new ThresherError('no-render', 'its backend shows nothing');
   };
 
   static async make(): Promise<ServedSample> {
@@ -69,6 +76,10 @@ export class ServedSample implements Served {
     return this.logs;
   }
 
+  async renderedOf({ workerId }: WorkerRecord): Promise<string> {
+    return this.rendered(workerId);
+  }
+
   health(): LoopHealth[] {
     return this.loops;
   }
@@ -83,6 +94,10 @@ export class ServedSample implements Served {
 
   waiting(): WaitingCount[] {
     return this.asked;
+  }
+
+  async panda(): Promise<PandaView> {
+    return this.link;
   }
 
   stopping(): boolean {
@@ -126,4 +141,51 @@ export class ServedSample implements Served {
       },
     ]);
   }
+}
+
+/** A link to a PanDA server at that time, ms UTC, which gives no commands. */
+export function linkedView(now: number): PandaView {
+  const at = (minutes: number) => new Date(now - minutes * 60_000).toISOString();
+  return {
+    server: 'https://panda.example.org:25443/api/v1',
+    login: {
+      kind: 'x509',
+      file: '/run/proxy',
+      subject: '/CN=pilots',
+      expires: at(-60),
+      remaining: 3600,
+      problem: null,
+    },
+    daemonRuns: true,
+    link: {
+      at: at(0),
+      url: 'https://panda.example.org:25443/api/v1',
+      harvesterId: 'cern-1',
+      started: at(60),
+      starting: null,
+      answered: { heartbeat: at(4), commands: at(2) },
+      failures: [
+        {
+          call: 'commands',
+          since: at(2),
+          code: 'panda-role',
+          message: 'production <role> required',
+          remedy: 'Use a proxy with it.',
+        },
+      ],
+      commands: [{ at: at(3), id: 7, command: 'KILL_WORKERS', outcome: '2 workers are asked to end' }],
+      sites: [
+        {
+          site: 'SITE',
+          queues: ['SITE'],
+          statistics: at(5),
+          order: { created: at(3), taken: at(3), said: { SCORE: 3 }, wanted: { SCORE: 2 }, rest: 1 },
+          jobs: null,
+        },
+        { site: 'SELF', queues: ['SELF'], statistics: null, order: null, jobs: { activated: 7, at: at(1) } },
+      ],
+      reports: { lastTaken: at(1), taken: 12, refused: [3] },
+    },
+    outbox: { waiting: 5, oldest: at(10) },
+  };
 }

@@ -57,7 +57,10 @@ export class Site {
       sweeper: { sleepTime: 0.3, ...settings.sweeper },
       ...(settings.qconf && { qconf: settings.qconf }),
       ...(settings.log && { log: settings.log }),
+      ...(settings.cacher && { cacher: settings.cacher }),
       ...(settings.pandacon && { pandacon: settings.pandacon }),
+      ...(settings.commandmanager && { commandmanager: settings.commandmanager }),
+      ...(settings.propagator && { propagator: settings.propagator }),
       ...(settings.credmanager && { credmanager: settings.credmanager }),
       ...(settings.sources && { sources: settings.sources }),
     };

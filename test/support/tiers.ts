@@ -7,9 +7,10 @@ const checkout = resolve(import.meta.dirname, '../..');
 export const tierNames = ['unit', 'promises', 'systems'] as const;
 export type Tier = (typeof tierNames)[number];
 
-/** Tests that need the Kubernetes and the HTCondor of scripts/test-env. */
+/** Tests that need the Kubernetes, the HTCondor or the PanDA server of scripts/test-env. */
 const systems: readonly string[] = [
-  'test/integration/{kubernetes,htcondor,campaign-kubernetes,campaign-htcondor}*.test.ts',
+  'test/integration/{kubernetes,htcondor,panda,campaign-kubernetes,campaign-htcondor}*.test.ts',
+  'test/support/panda-proxy.test.ts',
   'test/cli/render.test.ts',
   'test/plugins/kubernetes/render.test.ts',
   'test/support/fault-proxy.test.ts',

@@ -1,4 +1,4 @@
-import type { CredentialState } from '../../plugins/contracts/index.ts';
+import type { CredentialState, HeldCredential } from '../../plugins/contracts/index.ts';
 import { isoTime } from '../../util/clock.ts';
 import type { Reason } from '../../worker/reason.ts';
 
@@ -21,6 +21,19 @@ export class CredentialBoard {
 
   get all(): readonly KnownCredential[] {
     return [...this.#known.values()];
+  }
+
+  /** Each that is there, once, with the end that comes first. */
+  get held(): readonly HeldCredential[] {
+    const held = new Map<string, HeldCredential>();
+    for (const { name, state } of this.#known.values()) {
+      if (state.kind !== 'there') continue;
+      const { expiresAt } = state.facts;
+      const other = held.get(name)?.expiresAt;
+      if (held.has(name) && (expiresAt ?? Infinity) >= (other ?? Infinity)) continue;
+      held.set(name, { name, expiresAt });
+    }
+    return [...held.values()];
   }
 
   /**

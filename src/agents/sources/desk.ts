@@ -1,26 +1,33 @@
 import type { Desk, LogReader, WorkerNews } from '../../plugins/contracts/index.ts';
+import type { LoadStore } from '../../store/load.ts';
 import type { OriginStore } from '../../store/origins.ts';
 import type { WorkerRecord } from '../../store/rows.ts';
 import type { WorkerIds } from '../../store/worker-ids.ts';
 import type { WorkerStore } from '../../store/workers.ts';
+import type { Clock } from '../../util/clock.ts';
 import { ThresherError } from '../../worker/errors.ts';
-import type { OriginFilter, OriginKey } from '../../worker/news.ts';
+import type { Census, OriginFilter, OriginKey } from '../../worker/news.ts';
 import type { Reason } from '../../worker/reason.ts';
+import { isQueued } from '../../worker/status.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { whatIsWrongWithOrigin } from '../submission/check-wanted.ts';
 import type { WaitingBoard } from './waiting-board.ts';
 
 export interface DeskParts {
+  readonly clock: Pick<Clock, 'now'>;
   readonly ledger: Pick<Ledger, 'endOrigins' | 'discard'>;
   readonly waiting: Pick<WaitingBoard, 'reason'>;
   readonly store: {
-    readonly origins: Pick<OriginStore, 'find'>;
+    readonly origins: Pick<OriginStore, 'find' | 'living' | 'census' | 'madeSince'>;
+    readonly load: Pick<LoadStore, 'alive'>;
     readonly workers: Pick<WorkerStore, 'byIds'>;
     readonly ids: Pick<WorkerIds, 'raise'>;
     errorOf(error: unknown): ThresherError;
   };
   /** Names of the queues that run. */
   queues(): readonly string[];
+  /** Those among them whose own source has this kind. */
+  queuesOf(kind: string): ReturnType<Desk['ownQueues']>;
   /** Why a queue gets no more workers, as it was reported last; undefined where no such queue is known. */
   reasonsOf(queue: string): readonly Reason[] | undefined;
   wakeSubmitter(queue: string): void;
@@ -57,12 +64,22 @@ export class SourceDesk implements Desk {
   /** @throws ThresherError `request-refused`, and those of the store */
   async find(filters: readonly OriginFilter[]): Promise<readonly WorkerNews[]> {
     for (const { uid, index = 0 } of filters) requireOrigin({ uid, index });
-    const { store } = this.#parts;
-    try {
-      return await store.origins.find(this.#kind, filters);
-    } catch (error) {
-      throw store.errorOf(error);
-    }
+    return this.#ask(({ origins }) => origins.find(this.#kind, filters));
+  }
+
+  /** @throws ThresherError, those of the store */
+  living(): Promise<readonly WorkerNews[]> {
+    return this.#ask(({ origins }) => origins.living(this.#kind));
+  }
+
+  /** @throws ThresherError, those of the store */
+  census(): Promise<Census> {
+    return this.#ask(({ origins }) => origins.census(this.#kind, this.#parts.clock.now()));
+  }
+
+  /** @throws ThresherError, those of the store */
+  madeSince(computingSite: string, since: Pick<Census, 'at' | 'upTo'>): Promise<ReadonlyMap<string, number>> {
+    return this.#ask(({ origins }) => origins.madeSince(this.#kind, computingSite, since));
   }
 
   /** @throws the errors of the store */
@@ -91,12 +108,31 @@ export class SourceDesk implements Desk {
     return this.#parts.queues();
   }
 
+  ownQueues(): ReturnType<Desk['ownQueues']> {
+    return this.#parts.queuesOf(this.#kind);
+  }
+
   async keepIdsAbove(workerId: number): Promise<void> {
     if (!Number.isSafeInteger(workerId) || workerId < 0)
       throw new ThresherError('request-refused', `worker ids cannot be kept above ${workerId}`);
     const { store } = this.#parts;
     try {
       await store.ids.raise(workerId + 1);
+    } catch (error) {
+      throw store.errorOf(error);
+    }
+  }
+
+  /** @throws ThresherError, those of the store */
+  async queued(queue: string): Promise<number> {
+    const load = await this.#ask(({ load }) => load.alive([queue]));
+    return load.reduce((sum, { status, workers }) => sum + (isQueued(status) ? workers : 0), 0);
+  }
+
+  async #ask<Answer>(question: (store: DeskParts['store']) => Promise<Answer>): Promise<Answer> {
+    const { store } = this.#parts;
+    try {
+      return await question(store);
     } catch (error) {
       throw store.errorOf(error);
     }

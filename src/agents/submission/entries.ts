@@ -1,3 +1,4 @@
+import type { WorkerOptions } from '../../config/queues/queue-schema.ts';
 import type { Group, Request } from '../../plugins/contracts/index.ts';
 import type { OriginKey } from '../../worker/news.ts';
 import type { Requirements } from '../../worker/worker.ts';
@@ -29,6 +30,27 @@ export function needsOf({ requirements: own }: Request, queue: Requirements): Re
   return { ...queue, ...said, resourceType: own.resourceType ?? byCores ?? queue.resourceType };
 }
 
+/** Options by which the workers of a queue share its slots. */
+export type Sharing = Pick<WorkerOptions, 'useMaxRam' | 'diskByCores'>;
+
+/**
+ * The needs of a worker that takes a part of the queue's slot, or all of it. A disk of its own counts as it is.
+ * Source: Harvester's SimpleWorkerMaker (`useMaxRam`) and `get_prorated_maxwdir_GiB` of its info_utils.
+ */
+export function partOfSlot(
+  needs: Requirements,
+  slot: Requirements,
+  { useMaxRam = false, diskByCores = false }: Sharing,
+): Requirements {
+  const part = (whole: number) => Math.ceil((whole * needs.nCore) / slot.nCore);
+  const ofSlot = needs.maxDiskCount === slot.maxDiskCount;
+  return {
+    ...needs,
+    ...(useMaxRam && { minRamCount: Math.max(needs.minRamCount, part(slot.minRamCount)) }),
+    ...(diskByCores && ofSlot && { maxDiskCount: part(slot.maxDiskCount) }),
+  };
+}
+
 function resourceTypeOf(nCore: number): string {
   return nCore === 1 ? 'SCORE' : 'MCORE';
 }
@@ -37,10 +59,15 @@ function resourceTypeOf(nCore: number): string {
  * Makes entries of the requests of one source, in their order. Requests of equal needs next to each other share an entry, so
  * that a limit cuts thousands of them as fast as one.
  */
-export function entriesOf(kind: string, requests: readonly Request[], queue: Requirements): Entry[] {
+export function entriesOf(
+  kind: string,
+  requests: readonly Request[],
+  queue: Requirements,
+  sharing: Sharing = {},
+): Entry[] {
   const runs: { readonly requirements: Requirements; readonly requests: Request[] }[] = [];
   for (const request of requests) {
-    const requirements = needsOf(request, queue);
+    const requirements = partOfSlot(needsOf(request, queue), queue, sharing);
     const last = runs.at(-1);
     if (last !== undefined && areEqual(last.requirements, requirements)) last.requests.push(request);
     else runs.push({ requirements, requests: [request] });

@@ -1,6 +1,6 @@
 import type { FamilyPart, Group, ThrottleFacts } from '../../plugins/contracts/index.ts';
 import { namedCredentials } from '../../config/queues/credential-managers.ts';
-import { computingSiteOf, siteFamilyOf } from '../../config/queues/queues.ts';
+import { siteFamilyOf } from '../../config/queues/queues.ts';
 import { blackHole, type BlackHoleOptions, type BlackHoleState } from '../../limits/black-hole.ts';
 import { cycleAt } from '../../limits/cycle.ts';
 import { queueLoad } from '../../limits/formulas.ts';
@@ -9,6 +9,7 @@ import { limitsOf } from '../../limits/queue-limits.ts';
 import type { LoadRow } from '../../store/load.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { TokenBucket } from '../../util/token-bucket.ts';
+import { computingSiteOf } from '../../worker/identity.ts';
 import type { Reason } from '../../worker/reason.ts';
 import { isQueued, type WorkerStatus } from '../../worker/status.ts';
 import type { AgentStore } from '../agent-store.ts';
@@ -145,6 +146,7 @@ export class QueueLimits {
     const { config } = this.#runtime;
     return {
       queueStatus: config.options.queueStatus,
+      cricStatus: config.options.cricStatus,
       control: await this.#parts.store.queues.control(config.name),
       closed: closedAltogether(this.#runtime),
       credential: await this.#credential(),

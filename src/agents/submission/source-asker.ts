@@ -8,7 +8,7 @@ import type { Emit } from '../events.ts';
 import type { PluginCalls } from '../plugin-calls.ts';
 import type { QueueRuntime, QueueSource } from '../queue-runtime.ts';
 import { type Answered, hasOrigin, readAnswer } from './check-wanted.ts';
-import { type Entry, entriesOf, keyOf } from './entries.ts';
+import { type Entry, entriesOf, keyOf, partOfSlot } from './entries.ts';
 import { type Refusal, summaryOf, whyRefused } from './refusals.ts';
 import type { Waiting } from './why-waiting.ts';
 import { scaleDemand } from './worker-maker.ts';
@@ -182,7 +182,11 @@ class AskedSource {
     const known = await this.#leaveOutKnown(candidates);
     const wanted = candidates.filter(({ refusal, known }) => !known && refusal === undefined);
     const named = wanted.map(({ request }) => request as Request);
-    const counted = scaleDemand(groups, config.worker).map((group) => ({ ...group, kind }));
+    const counted = scaleDemand(groups, config.worker).map((group) => ({
+      ...group,
+      requirements: partOfSlot(group.requirements, requirements, config.worker),
+      kind,
+    }));
     const all = [
       ...refusals,
       ...candidates.flatMap(({ request, refusal, known }) =>
@@ -191,7 +195,7 @@ class AskedSource {
     ];
     return {
       kind,
-      entries: [...entriesOf(kind, named, requirements), ...counted],
+      entries: [...entriesOf(kind, named, requirements, config.worker), ...counted],
       reasons,
       standing: [...summaryOf(kind, all), ...(beyond > 0 ? [flood(kind, beyond)] : [])],
       refused: all.flatMap(({ request, reason }) =>

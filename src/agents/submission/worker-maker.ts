@@ -1,12 +1,13 @@
 import { pilotTypeOfLabel, usualPilotType } from '../../config/queues/pilot-types.ts';
-import { computingSiteOf, coresOf, type QueueConfig, sizesOf } from '../../config/queues/queues.ts';
+import { coresOf, type QueueConfig, sizesOf } from '../../config/queues/queues.ts';
 import type { WorkerOptions } from '../../config/queues/queue-schema.ts';
 import type { Group, Messenger, Request } from '../../plugins/contracts/index.ts';
-import { workerName } from '../../worker/identity.ts';
+import { computingSiteOf, workerName } from '../../worker/identity.ts';
 import type { Requirements, WorkerToStart } from '../../worker/worker.ts';
 
 /**
- * The requirements of one worker of a queue without a job: from the queue's options, since there is no CRIC to ask.
+ * The requirements of one worker of a queue without a job: from the queue's options, those of CRIC among them. On a unified
+ * queue it takes a whole slot; a source names the needs of the others.
  * Source: Harvester's SimpleWorkerMaker.
  */
 export function requirementsOf({ worker, options }: QueueConfig): Requirements {

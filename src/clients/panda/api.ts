@@ -3,7 +3,7 @@ import { check } from '../../util/schema.ts';
 import type { PandaCall, PandaClient } from './client.ts';
 import type { PandaOutcome } from './outcome.ts';
 import { pandaDatetime, pandaTime } from './times.ts';
-import { fitAll, widths } from './widths.ts';
+import { fit, fitAll, widths } from './widths.ts';
 
 /** A worker as the server's table has it. Absent keys stay as they are there. Times are ms UTC. */
 export interface ReportedWorker {
@@ -35,6 +35,13 @@ export interface ReportedWorker {
   readonly jdl?: string;
 }
 
+/** A command that an instance takes for a site. */
+export interface TakenCommand {
+  readonly command: string;
+  readonly computingSite: string;
+  readonly resourceType: string;
+}
+
 /** Counts of workers by job type, resource type and status. */
 export type WorkerStatistics = Readonly<
   Record<string, Readonly<Record<string, Readonly<Record<string, number>>>>>
@@ -48,6 +55,11 @@ export interface Dialog {
   readonly creationTime: number;
   readonly messageLevel: 'INFO' | 'WARNING' | 'ERROR';
   readonly diagMessage: string;
+}
+
+/** Numbers of a service by name; one of them may be a table of its own. */
+export interface ServiceMetricValues {
+  readonly [name: string]: number | string | ServiceMetricValues;
 }
 
 const Commands = Type.Array(
@@ -77,23 +89,31 @@ const SiteStatistics = Type.Record(Type.String(), Type.Record(Type.String(), Typ
 
 /** The calls of the server that a harvester instance needs, with their forms. */
 export class PandaApi {
-  readonly #client: PandaClient;
+  readonly #client: Pick<PandaClient, 'call'>;
   readonly #id: string;
 
   /** @param harvesterId at most 50 characters */
-  constructor(client: PandaClient, harvesterId: string) {
+  constructor(client: Pick<PandaClient, 'call'>, harvesterId: string) {
     this.#client = client;
     this.#id = harvesterId;
   }
 
   /** `data` is needed: a heartbeat without it is not stored. Keys the server does not know fail the call. */
   heartbeat(
-    data: { readonly startTime: number; readonly version: string; readonly commit: string },
+    data: {
+      readonly startTime: number;
+      readonly version: string;
+      readonly commit: string;
+      /** They replace those of the last heartbeat that had some. */
+      readonly commands?: readonly TakenCommand[];
+    },
     signal: AbortSignal,
   ): Promise<PandaOutcome<null>> {
-    const { startTime, version, commit } = data;
+    const { startTime, version, commit, commands } = data;
     const fields = fitAll({ sw_version: version, commit_stamp: commit }, widths.heartbeat);
-    return this.#post('heartbeat', { data: { startTime: pandaDatetime(startTime), ...fields } }, signal);
+    const taken = commands === undefined || commands.length === 0 ? {} : { commands };
+    const all = { startTime: pandaDatetime(startTime), ...fields, ...taken };
+    return this.#post('heartbeat', { data: all }, signal);
   }
 
   acquireCommands(most: number, signal: AbortSignal): Promise<PandaOutcome<readonly PandaCommand[]>> {
@@ -147,7 +167,7 @@ export class PandaApi {
   /** @param at ms UTC */
   async updateServiceMetrics(
     host: string,
-    values: Readonly<Record<string, number | string>>,
+    values: ServiceMetricValues,
     at: number,
     signal: AbortSignal,
   ): Promise<PandaOutcome<null>> {
@@ -213,10 +233,19 @@ function nothing(outcome: PandaOutcome<unknown>): PandaOutcome<null> {
   return outcome.kind === 'failed' ? outcome : { kind: 'ok', data: null };
 }
 
+const workerWidths: Readonly<Record<string, number>> = widths.worker;
+const times: ReadonlySet<string> = new Set(['submitTime', 'startTime', 'endTime']);
+/** Numbers of the table have 32 bits, but for the id of the worker. A larger one fails the call. */
+const largestInteger = 2 ** 31 - 1;
+
+/** The loop is for the processor: ten thousand workers may change at once. */
 function workerFields(worker: ReportedWorker): Readonly<Record<string, unknown>> {
-  const { submitTime, startTime, endTime, ...others } = worker;
-  const times = Object.entries({ submitTime, startTime, endTime }).flatMap(([name, at]) =>
-    at === undefined ? [] : [[name, pandaDatetime(at)] as const],
-  );
-  return { ...fitAll(others, widths.worker), ...Object.fromEntries(times) };
+  const fields: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(worker) as [string, string | number][]) {
+    if (typeof value === 'string') fields[name] = fit(value, workerWidths[name] ?? Infinity);
+    else if (times.has(name)) fields[name] = pandaDatetime(value);
+    else if (name === 'workerID') fields[name] = value;
+    else fields[name] = Math.max(-largestInteger, Math.min(largestInteger, Math.trunc(value)));
+  }
+  return fields;
 }

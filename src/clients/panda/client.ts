@@ -30,6 +30,8 @@ const largest = 64 * 1024 * 1024;
 /** Larger bodies are sent with gzip, bytes. */
 const zipFrom = 2048;
 const zip = promisify(gzip);
+/** The server's time is taken from answers that are no slower than this, ms: so it is known to a second. */
+const slowest = 1000;
 
 /**
  * Calls of one PanDA server: connections that are kept, TLS that is always verified, answers as outcomes. It never throws and
@@ -39,8 +41,15 @@ export class PandaClient {
   readonly #options: PandaClientOptions;
   #agent: { readonly fingerprint: string; readonly agent: Agent } | undefined;
 
+  #serverAhead: number | undefined;
+
   constructor(options: PandaClientOptions) {
     this.#options = options;
+  }
+
+  /** How far the server's clock is ahead of ours, ms, to a second; undefined before its first answer. */
+  get serverAhead(): number | undefined {
+    return this.#serverAhead;
   }
 
   async call(call: PandaCall, signal: AbortSignal): Promise<PandaOutcome<unknown>> {
@@ -102,7 +111,9 @@ export class PandaClient {
       headers['content-length'] = String(content.length);
     }
     const dispatcher = this.#dispatcher(login);
+    const begun = this.#options.clock.now();
     const answer = await request(url, { method, headers, body: content ?? null, dispatcher, signal });
+    this.#noteTime(answer.headers['date'], begun);
     const chunks: Buffer[] = [];
     let size = 0;
     for await (const chunk of answer.body as AsyncIterable<Buffer>) {
@@ -111,6 +122,14 @@ export class PandaClient {
       chunks.push(chunk);
     }
     return outcomeOf({ status: answer.statusCode, body: Buffer.concat(chunks).toString('utf8') });
+  }
+
+  /** The header has whole seconds, cut. An answer that took long says too little. */
+  #noteTime(date: string | string[] | undefined, begun: number): void {
+    const said = typeof date === 'string' ? Date.parse(date) : NaN;
+    const now = this.#options.clock.now();
+    if (Number.isNaN(said) || now - begun > slowest) return;
+    this.#serverAhead = said + 500 - (begun + now) / 2;
   }
 
   /** A changed certificate needs connections of its own; those under way end by themselves. */
@@ -124,7 +143,8 @@ export class PandaClient {
       keepAliveTimeout: 30_000,
       headersTimeout: 0,
       bodyTimeout: 0,
-      connect: { ...tls, timeout },
+      // Said here, so that no NODE_TLS_REJECT_UNAUTHORIZED of the environment switches it off.
+      connect: { ...tls, rejectUnauthorized: true, timeout },
     });
     this.#agent = { fingerprint, agent };
     return agent;
@@ -141,8 +161,8 @@ const neverSent: ReadonlySet<string> = new Set([
 ]);
 
 function noAnswer(url: string, error: unknown): PandaFailure {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  const never = neverSent.has(code);
+  const errno = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const never = neverSent.has(errno);
   return failed(never ? 'panda-unreachable' : 'panda-no-answer', `${url}: ${messageOf(error)}`, !never);
 }
 

@@ -1,4 +1,3 @@
-import { resolve } from 'node:path';
 import { messageOf, ThresherError } from '../../worker/errors.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { OperatorFiles } from '../../util/operator-files.ts';
@@ -120,14 +119,4 @@ export class PandaLogin {
 
 function wrong(path: string, what: string): ThresherError {
   return new ThresherError('panda-credentials', `${path} ${what}`);
-}
-
-/** Harvester's settings of a login: an `auth_token` with `file:` names a file. */
-export function tokenSource(
-  value: string,
-  directory: string,
-): { readonly text: string } | { readonly file: string } {
-  return value.startsWith('file:')
-    ? { file: resolve(directory, value.slice('file:'.length)) }
-    : { text: value };
 }

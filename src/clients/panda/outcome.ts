@@ -1,6 +1,6 @@
 /**
- * The outcome of one call of the PanDA server. `unknown`: the server may have carried the call out, and the caller asks again or
- * sends the same again. Every other failure changed nothing at the server.
+ * The outcome of one call of the PanDA server. After a failure with `maybeDone` the server may have carried the call out, and the caller
+ * asks again or sends the same again. Every other failure changed nothing at the server.
  */
 export type PandaOutcome<Data> = { readonly kind: 'ok'; readonly data: Data } | PandaFailure;
 

@@ -1,50 +1,41 @@
-import { isObject, type JsonObject } from '../../util/json.ts';
-import { type Problem, toPointer } from '../../util/located.ts';
+import type { JsonObject } from '../../util/json.ts';
+import type { Located, Problem } from '../../util/located.ts';
 
 /** The queues of CRIC (schedconfig), as one file of the cacher has them. */
 export interface QueueData {
   readonly file: string;
   /** By the name of the PanDA queue (`panda_resource`). */
   readonly entries: ReadonlyMap<string, JsonObject>;
+  /** The line of each entry in the file. */
+  readonly lines?: ReadonlyMap<string, number>;
+  /** Where the file was fetched. */
+  readonly url?: string;
 }
 
-/** What one reading of the queue file takes from the cacher's files. */
-export interface CachedData {
+/** CRIC's file of the cacher, as one reading of the queue file takes it. */
+export interface CachedQueueData {
+  /** Absent where the settings name none, and, with a problem, where it never came or is damaged. */
   readonly queueData?: QueueData;
+  readonly problems: readonly Problem[];
+}
+
+/** Harvester's `queues_config_file`: a queue file from elsewhere, below the local one. */
+export interface CachedQueueFile {
+  /** Absent as CRIC's is. A damaged one has its problems itself. */
+  readonly queueFile?: CachedFile;
+  readonly problems: readonly Problem[];
+}
+
+/** A JSON file of the cacher. */
+export interface CachedFile extends Located {
+  /** Where it was fetched. */
+  readonly url: string;
 }
 
 /** A layer of a queue's options that CRIC says: below what the queue file says itself, above every default. */
 export interface CricLayer {
   /** Options as the queue file could have them, by section. */
   readonly values: JsonObject;
-  /** What of the entry is wrong, or is not applied. Its pointer is into the entry. */
+  /** Values of the entry that are wrong or are not applied. Each pointer is into the entry. */
   readonly problems: readonly Problem[];
-}
-
-/** Reads the file's JSON. An entry that is no object is left out, and said. */
-export function queueDataIn(
-  value: unknown,
-  file: string,
-): { readonly data: QueueData | undefined; readonly problems: readonly Problem[] } {
-  const wrong = (pointer: string, message: string): Problem => ({
-    file,
-    pointer,
-    line: 0,
-    severity: 'warning',
-    code: 'wrong-type',
-    message,
-  });
-  if (!isObject(value))
-    return { data: undefined, problems: [wrong('', 'the queues of CRIC must be an object by queue name')] };
-  const entries = new Map<string, JsonObject>();
-  const problems: Problem[] = [];
-  for (const [key, entry] of Object.entries(value)) {
-    if (!isObject(entry)) {
-      problems.push(wrong(toPointer([key]), `the entry of ${key} must be an object: it is left out`));
-      continue;
-    }
-    const { panda_resource: name = key } = entry;
-    if (typeof name === 'string') entries.set(name, entry);
-  }
-  return { data: { file, entries }, problems };
 }

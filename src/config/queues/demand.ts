@@ -1,4 +1,10 @@
-import type { AnyDefinition, PayloadPart, SourceDefinition } from '../../plugins/contracts/index.ts';
+import type {
+  AnyDefinition,
+  PandaServer,
+  PayloadPart,
+  SourceDefinition,
+} from '../../plugins/contracts/index.ts';
+import { builtInSources } from '../../plugins/contracts/source.ts';
 import {
   type Bound,
   coresBound,
@@ -12,24 +18,47 @@ import type { Limits } from '../../limits/limits.ts';
 import { type ChosenDemand, type ChosenSource, coresOf, type PluginCatalogue } from './queue-config.ts';
 import type { QueueOptions, WorkerOptions } from './queue-schema.ts';
 
-/** The queue's own value comes first, then the daemon's, then the default of its backend. */
+/**
+ * The queue's own value comes first, then the daemon's, then the default of its backend, then a source that takes such queues, then
+ * the usual one. A backend's default gives way to a source that takes the queue where it would never ask for anything on it, and
+ * where the queue is one of the PanDA server: also while the link is off, since a full queue is not what the server would have asked for.
+ * @param server `off` where the settings mean a server, and something in them keeps thresher from it
+ */
 export function demandOf(
-  options: Pick<QueueOptions, 'demand'>,
+  options: Pick<QueueOptions, 'demand' | 'mapType' | 'runMode'>,
   defaultDemand: string | undefined,
   submitter: Pick<AnyDefinition, 'name' | 'defaultDemand'> | undefined,
   catalogue: Pick<PluginCatalogue, 'sources'>,
+  server?: PandaServer | 'off',
 ): Omit<ChosenDemand, 'source'> {
-  const { demand } = options;
+  const { demand, mapType, runMode } = options;
   if (demand !== undefined)
     return { demand: typeof demand === 'string' ? demand : demand.name, why: 'the queue says so' };
   if (defaultDemand !== undefined) return { demand: defaultDemand, why: 'submitter.defaultDemand says so' };
-  if (submitter?.defaultDemand !== undefined)
-    return { demand: submitter.defaultDemand, why: `the default of ${submitter.name}` };
-  // Those of thresher come first, so that no third party makes itself the usual one.
+  const ofBackend = submitter?.defaultDemand;
+  const own = catalogue.sources.find(({ name, module }) => name === ofBackend && module === builtInSources);
+  const isIdle = own !== undefined && own.stands({ mapType, runMode, options: {} }).length > 0;
+  // Sources of thresher come first, so that no third party makes itself the one that takes queues, or the usual one.
+  const named = server === 'off' ? undefined : server;
+  const taking = catalogue.sources.find((source) => source.takes({ mapType, runMode }, named));
+  const lacksLink =
+    server === 'off' &&
+    catalogue.sources.some(
+      (source) => source.needsServer && source.stands({ mapType, runMode, options: {} }).length === 0,
+    );
+  const givesWay = lacksLink || (taking !== undefined && (isIdle || taking.needsServer));
+  if (ofBackend !== undefined && !givesWay)
+    return { demand: ofBackend, why: `the default of ${submitter?.name ?? 'its backend'}` };
+  if (taking !== undefined) {
+    const at = named === undefined ? '' : `, and the settings name the PanDA server ${named.url}`;
+    return { demand: taking.name, why: `runMode is ${runMode} and mapType ${mapType}${at}` };
+  }
   const usual = catalogue.sources.find((source) => source.usual);
   return {
     demand: usual?.name ?? '',
-    why: 'neither the queue (demand) nor submitter.defaultDemand says otherwise',
+    why: lacksLink
+      ? 'the link to the PanDA server is off: see the problem of pandacon'
+      : 'neither the queue (demand) nor submitter.defaultDemand says otherwise',
   };
 }
 
@@ -53,7 +82,7 @@ export function whyStanding(
   worker: WorkerOptions,
   isDecided = true,
 ): string[] {
-  const closed = whyClosed(options.queueStatus);
+  const closed = whyClosed(options);
   const { mapType, runMode } = options;
   const stands = source?.definition.stands({ mapType, runMode, options: source.choice.config }) ?? [];
   const unwanted = isDecided ? stands : stands.filter(({ code }) => code !== 'demand-none');

@@ -1,12 +1,13 @@
 import type { TSchema } from 'typebox';
 import type { PluginKind } from '../../plugins/contracts/index.ts';
-import { fromPointer, type Located, toPointer } from '../../util/located.ts';
-import { readJsonFile } from '../../util/located-file.ts';
+import { fromPointer, toPointer } from '../../util/located.ts';
 import { withoutSecrets } from '../../util/secrets.ts';
 import { connectionsOf } from './connections.ts';
 import type { Limits } from '../../limits/limits.ts';
 import { isObject, type JsonObject } from '../../util/json.ts';
-import { type MergedQueue, mergeQueues } from './merge.ts';
+import { cricLabel } from './layers.ts';
+import { type MergedQueue } from './merge.ts';
+import { readOrigins } from './origins.ts';
 import { runsManagers } from './credential-managers.ts';
 import type { ChosenSource, PluginCatalogue, QueueState, QueueVerdict } from './queue-config.ts';
 import type { OptionEffect } from './option-effects.ts';
@@ -54,8 +55,8 @@ export async function explainQueue(
   options: QueueFileOptions,
   name: string,
 ): Promise<Explanation | undefined> {
-  const located = await readJsonFile(options.files, file, 'queues');
-  const queue = mergeQueues(located).queues.find((one) => one.name === name);
+  const { located, merged } = await readOrigins(file, options);
+  const queue = merged.queues.find((one) => one.name === name);
   if (queue === undefined) return undefined;
   const reader = new QueueReader(queue, located, catalogue, options);
   const verdict = await reader.read();
@@ -63,14 +64,14 @@ export async function explainQueue(
   const submitter = reader.plugins.submitter;
   return {
     queue: name,
-    file: located.file,
-    line: located.lineOf(toPointer([name])),
+    file: queue.placeOf('').file,
+    line: queue.placeOf('').line,
     template: queue.template ?? null,
     verdict,
     demand: demand === undefined ? null : { value: demand.demand, why: demand.why },
     plugins: pluginsOf(queue.values, catalogue),
     connections: connectionsOf(submitter, reader.context) ?? [],
-    values: [...writtenValues(queue, located, reader, verdict), ...defaults(queue, reader, demand?.source)],
+    values: [...writtenValues(queue, reader, verdict), ...defaults(queue, reader, demand?.source)],
   };
 }
 
@@ -102,7 +103,6 @@ function resolvedTo(
 /** Every value the file has for this queue: sections option by option, everything else as a whole. */
 function writtenValues(
   queue: MergedQueue,
-  located: Located,
   reader: QueueReader,
   { limits: clampedLimits, state }: QueueVerdict,
 ): ExplainedValue[] {
@@ -110,11 +110,14 @@ function writtenValues(
   const noteOf = (path: readonly string[], value: unknown): string =>
     path.at(0) === 'common' ? '' : noteOn(effects.get(toPointer(path)), value, path.length > 1);
   const explain = (path: readonly string[], value: unknown, note: string): ExplainedValue => {
-    const pointer = queue.sourceOf(toPointer(path));
-    const [entry = '', section] = fromPointer(pointer);
-    const from = section === 'common' && path[0] !== 'common' ? `${entry} common` : entry;
+    const { pointer, entry, line, label } = queue.placeOf(toPointer(path));
+    const [, section] = fromPointer(pointer);
+    const within = section === 'common' && path[0] !== 'common' ? `${entry} common` : entry;
     const shown = withoutSecrets(path.at(-1) ?? '', value);
-    return { option: path.join('.'), value: shown, from, line: located.lineOf(pointer), note };
+    const isCric = label === cricLabel;
+    const from = isCric ? label : label === undefined ? within : `${within} (${label})`;
+    // A line of CRIC's file has a whole entry.
+    return { option: path.join('.'), value: shown, from, line: isCric ? null : line, note };
   };
   return Object.entries(queue.values).flatMap(([key, value]) => {
     // A value copied out of `common` is shown in its target section.

@@ -1,17 +1,12 @@
+import { dynamicQueues, type DynamicQueue } from '../cric/dynamic-queues.ts';
+import type { CachedFile, QueueData } from '../cric/queue-data.ts';
 import { isObject, type JsonObject } from '../../util/json.ts';
-import type { Located, Problem } from '../../util/located.ts';
-import { fromPointer, toPointer } from '../../util/located.ts';
-import { mergedSections, sections } from './queue-schema.ts';
+import { fromPointer, type Located, type Problem, toPointer } from '../../util/located.ts';
+import { cricFile, cricOptionsOf, withUrl } from './cric-options.ts';
+import { findTemplates, looksLikeQueue } from './find-templates.ts';
+import { type Layer, type LayerFile, type MergedQueue, mergeLayers } from './layers.ts';
 
-/** A queue after its template was merged in, and where each of its values came from. */
-export interface MergedQueue {
-  readonly name: string;
-  /** The template, from which the queue takes the values that it does not set itself. */
-  readonly template: string | undefined;
-  readonly values: JsonObject;
-  /** From where a pointer inside `values` was taken: a pointer into the file. */
-  sourceOf(pointer: string): string;
-}
+export type { MergedQueue } from './layers.ts';
 
 export interface MergeResult {
   readonly queues: readonly MergedQueue[];
@@ -20,45 +15,185 @@ export interface MergeResult {
   /** Each template as a queue that used it and said nothing itself. */
   readonly templatesAsQueues: readonly MergedQueue[];
   readonly problems: readonly Problem[];
+  /** Names of the queues whose options are partly of CRIC. */
+  readonly ofCric: readonly string[];
+}
+
+/** Files beside the local queue file. */
+export interface MoreFiles {
+  /** Harvester's `queues_config_file`. */
+  readonly remote?: CachedFile | undefined;
+  readonly queueData?: QueueData | undefined;
+  readonly harvesterId: string;
+  /** Whether the queues that CRIC gives to this instance are queues here. */
+  readonly dynamic: boolean;
+  readonly defaultTemplate?: string | undefined;
+  /** Whether queues that CRIC gives to another instance are closed. */
+  readonly closesOthers: boolean;
+}
+
+/** The label of the remote queue file. */
+const remoteLabel = 'queues_config_file';
+
+/** The entries of one queue file, by what they are. */
+interface QueueFile {
+  readonly from: LayerFile;
+  readonly entries: ReadonlyMap<string, JsonObject>;
+  readonly templates: ReadonlySet<string>;
+  readonly problems: readonly Problem[];
 }
 
 /**
- * Merges queues with their templates. A template is an entry with `isTemplateQueue: true`, with a name that ends in
- * `_TEMPLATE`, or one that a queue names (with a notice or a warning; Harvester drops that queue instead). Plugin sections
- * merge key by key, everything else is overwritten, and `common` is then copied into every plugin section that does not
- * set the key itself. Source: Harvester's queue_config_mapper.
+ * Merges queues with their templates, from the local queue file, the remote one and CRIC. A template is an entry with
+ * `isTemplateQueue: true`, with a name that ends in `_TEMPLATE`, or one that a queue of the same file names (with a notice or a
+ * warning; Harvester drops that queue instead). A template of the local file stands in for a remote one. A queue is its template,
+ * then the remote entry, then CRIC's limits of a `DYNAMIC` queue, then the local entry: plugin sections merge key by key,
+ * everything else is overwritten. The rest that CRIC says is below all of it. Source: Harvester's queue_config_mapper.
  */
-export function mergeQueues(located: Located): MergeResult {
+export function mergeQueues(located: Located, more?: MoreFiles): MergeResult {
+  const nothing = { queues: [], templates: [], templatesAsQueues: [], ofCric: [] };
+  const local = readEntries(located, located);
+  if (!isObject(located.value)) return { ...nothing, problems: local.problems };
+  const { remote: cached, queueData, dynamic = false, harvesterId = '' } = more ?? {};
+  const remote =
+    cached === undefined
+      ? undefined
+      : readEntries(cached, {
+          file: cached.file,
+          url: cached.url,
+          label: remoteLabel,
+          lineOf: (pointer) => cached.lineOf(pointer),
+        });
+  const files = [local, ...(remote === undefined ? [] : [remote])];
+  const problems = files.flatMap((file) => file.problems);
+  const problem = (from: LayerFile, pointer: string, code: Problem['code'], message: string) => {
+    problems.push(problemAt(from, pointer, 'error', code, message));
+  };
+  // Local templates stand in for remote ones of the same name.
+  const templates = new Map<string, Layer>();
+  for (const { from, entries, templates: own } of files)
+    for (const name of own)
+      if (!templates.has(name)) templates.set(name, { name, values: entries.get(name) ?? {}, from });
+  const found = dynamic && queueData ? dynamicQueues(queueData, harvesterId, more?.defaultTemplate) : [];
+  const dynamics = new Map(found.map((one) => [one.name, one]));
+
+  // An entry that its own file has and that is no template there is part of a circle, which is said.
+  const isInCircle = (name: string, from: LayerFile) =>
+    !templates.has(name) && files.some((file) => file.from === from && file.entries.has(name));
+  const queues: MergedQueue[] = [];
+  const ofCric: string[] = [];
+  const use = queueData && {
+    data: queueData,
+    dynamic,
+    ...(more?.closesOthers === true && { closesOthersOf: harvesterId }),
+  };
+  const names = files.flatMap(({ entries }) => [...entries.keys()]);
+  for (const name of new Set([...names, ...dynamics.keys()])) {
+    // The remote one first: the local one is above it.
+    const own = files.toReversed().flatMap(({ entries, templates: notQueues, from }): Layer[] => {
+      const values = notQueues.has(name) ? undefined : entries.get(name);
+      return values === undefined ? [] : [{ name, values, from }];
+    });
+    if (own.length === 0 && !dynamics.has(name)) continue;
+    const asked = own.flatMap(({ values, from }) => {
+      const { templateQueueName: wanted } = values;
+      if (wanted === undefined || wanted === null) return [];
+      const pointer = toPointer([name, 'templateQueueName']);
+      if (typeof wanted !== 'string')
+        problem(from, pointer, 'wrong-type', 'templateQueueName must be the name of another entry');
+      else if (isInCircle(wanted, from)) return [];
+      else if (!templates.has(wanted)) {
+        const isThere = files.some(({ entries }) => entries.has(wanted));
+        const where = remote === undefined ? 'in this file' : 'in the queue files';
+        const what = isThere ? 'no template there: give it "isTemplateQueue": true' : `not ${where}`;
+        problem(
+          from,
+          pointer,
+          'unknown-template-queue',
+          `templateQueueName is "${wanted}", which is ${what}`,
+        );
+      } else return [wanted];
+      return [];
+    });
+    const ofDynamic = dynamics.get(name);
+    const layers = [...own];
+    if (ofDynamic !== undefined && queueData !== undefined) {
+      const { template: wanted } = ofDynamic;
+      const isGood = wanted !== undefined && templates.has(wanted);
+      // An entry of a queue file needs no template; without both there is no queue.
+      if (own.length === 0 && !isGood) {
+        problem(cricFile(queueData), toPointer([name]), 'cric-template', withoutTemplate(ofDynamic));
+        continue;
+      }
+      const isLocal = own.at(-1)?.from === local.from;
+      const namesOne = own.some(
+        ({ values, from }) => from === local.from && isText(values.templateQueueName),
+      );
+      if (isGood && !namesOne) asked.push(wanted);
+      // The local entry stays the last: it is the queue's own.
+      const entry = { name, values: {}, from: cricFile(queueData) };
+      layers.splice(isLocal ? layers.length - 1 : layers.length, 0, entry);
+    }
+    const template = templates.get(asked.at(-1) ?? '');
+    const cric = (values: JsonObject) => {
+      const said = use && cricOptionsOf(name, values, use);
+      if (said === undefined) return undefined;
+      problems.push(...said.problems);
+      ofCric.push(name);
+      return said.options;
+    };
+    const all = template === undefined ? layers : [template, ...layers];
+    queues.push(mergeLayers({ name, template: template?.name, layers: all, ...(use && { cric }) }));
+  }
+  const templatesAsQueues = [...templates.values()].map((template) =>
+    mergeLayers({ name: template.name, layers: [template] }),
+  );
+  return { queues, templates: [...templates.keys()], templatesAsQueues, problems, ofCric };
+}
+
+function withoutTemplate({ name, template, why }: DynamicQueue): string {
+  if (template === undefined)
+    return `CRIC gives ${name} to this instance without harvester_template, type or workflow, and qconf.defaultTemplateQueueName is not set`;
+  return `CRIC gives ${name} to this instance, and there is no template "${template}" (${why}): write one, with "isTemplateQueue": true`;
+}
+
+function isText(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}
+
+function problemAt(
+  from: LayerFile,
+  pointer: string,
+  severity: Problem['severity'],
+  code: Problem['code'],
+  said: string,
+): Problem {
+  const [queue] = fromPointer(pointer);
+  const message = withUrl(said, from.url);
+  const place = { file: from.file, pointer, line: from.lineOf(pointer) };
+  return { ...place, severity, code, message, ...(queue !== undefined && { queue }) };
+}
+
+/** The entries of a queue file, and the mistakes in them that concern templates. */
+function readEntries({ value }: Located, from: LayerFile): QueueFile {
   const problems: Problem[] = [];
+  const entries = new Map<string, JsonObject>();
   const problem = (
     pointer: string,
     severity: Problem['severity'],
     code: Problem['code'],
     message: string,
   ) => {
-    const [queue] = fromPointer(pointer);
-    const { file } = located;
-    problems.push({
-      file,
-      pointer,
-      line: located.lineOf(pointer),
-      severity,
-      code,
-      message,
-      ...(queue !== undefined && { queue }),
-    });
+    problems.push(problemAt(from, pointer, severity, code, message));
   };
-
-  if (!isObject(located.value)) {
+  if (!isObject(value)) {
     problem('', 'error', 'wrong-type', 'the queue file must be an object { "QUEUE": { ... }, ... }');
-    return { queues: [], templates: [], templatesAsQueues: [], problems };
+    return { from, entries, templates: new Set(), problems };
   }
-  const entries = new Map<string, JsonObject>();
-  for (const [name, value] of Object.entries(located.value)) {
-    if (isObject(value)) entries.set(name, value);
+  for (const [name, entry] of Object.entries(value)) {
+    if (isObject(entry)) entries.set(name, entry);
     else problem(toPointer([name]), 'error', 'wrong-type', `the queue ${name} must be an object { ... }`);
   }
-
   for (const [name, { isTemplateQueue }] of entries) {
     if (isTemplateQueue === undefined || isTemplateQueue === null || typeof isTemplateQueue === 'boolean')
       continue;
@@ -66,7 +201,6 @@ export function mergeQueues(located: Located): MergeResult {
     const message = `isTemplateQueue is ${JSON.stringify(isTemplateQueue)}; it must be true or false`;
     problem(toPointer([name, 'isTemplateQueue']), 'error', 'wrong-type', message);
   }
-
   const { templates, users, circles } = findTemplates(entries);
   for (const [name, user] of users) {
     const message = `${name} is used as a template by ${user} and so counts as one: it submits nothing itself`;
@@ -79,150 +213,12 @@ export function mergeQueues(located: Located): MergeResult {
     for (const name of circle)
       problem(toPointer([name, 'templateQueueName']), 'error', 'template-circle', message);
   }
-
   for (const name of templates) {
     if ((entries.get(name)?.templateQueueName ?? undefined) === undefined) continue;
     const message = `the template ${name} names a template itself; that one is not followed`;
     problem(toPointer([name, 'templateQueueName']), 'warning', 'nested-template', message);
   }
-
-  const queues: MergedQueue[] = [];
-  for (const [name, own] of entries) {
-    if (templates.has(name)) continue;
-    const pointer = toPointer([name, 'templateQueueName']);
-    const wanted = own.templateQueueName;
-    let template: { name: string; values: JsonObject } | undefined;
-    if (typeof wanted === 'string') {
-      const values = entries.get(wanted);
-      if (values === undefined) {
-        const message = `templateQueueName is "${wanted}", which is not in this file`;
-        problem(pointer, 'error', 'unknown-template-queue', message);
-      } else {
-        template = { name: wanted, values };
-      }
-    } else if (wanted !== undefined && wanted !== null) {
-      problem(pointer, 'error', 'wrong-type', 'templateQueueName must be the name of another entry');
-    }
-    queues.push(mergeOne(name, own, template));
-  }
-  const own = [...entries].filter(([name]) => templates.has(name));
-  const templatesAsQueues = own.map(([name, values]) => mergeOne(name, values));
-  return { queues, templates: own.map(([name]) => name), templatesAsQueues, problems };
-}
-
-function isTemplate(name: string, value: JsonObject): boolean {
-  return value.isTemplateQueue === true || name.endsWith('_TEMPLATE');
-}
-
-interface FoundTemplates {
-  readonly templates: ReadonlySet<string>;
-  /** For each template without a mark of its own, the first queue that uses it. */
-  readonly users: ReadonlyMap<string, string>;
-  /** Entries that name each other, so that none can be told to be the template. */
-  readonly circles: readonly (readonly string[])[];
-}
-
-/**
- * The entries that are templates. Only an entry that a queue names is one: a template's own `templateQueueName` is not
- * followed, so it makes no other entry a template. Therefore each entry is judged after all entries that name it.
- */
-function findTemplates(entries: ReadonlyMap<string, JsonObject>): FoundTemplates {
-  const namers = new Map<string, string[]>();
-  for (const [name, { templateQueueName: wanted }] of entries) {
-    if (typeof wanted === 'string' && entries.has(wanted))
-      namers.set(wanted, [...(namers.get(wanted) ?? []), name]);
-  }
-  const templates = new Set<string>();
-  const users = new Map<string, string>();
-  const waiting = new Map(entries);
-  const judge = (): boolean => {
-    const before = waiting.size;
-    for (const [name, value] of waiting) {
-      const own = namers.get(name) ?? [];
-      const user = own.find((other) => !waiting.has(other) && !templates.has(other));
-      if (user !== undefined && !isTemplate(name, value)) users.set(name, user);
-      if (user !== undefined || isTemplate(name, value)) templates.add(name);
-      else if (own.some((other) => waiting.has(other))) continue;
-      waiting.delete(name);
-    }
-    return waiting.size < before;
-  };
-  while (judge());
-  return { templates, users, circles: circlesOf(waiting) };
-}
-
-/** An entry that still waits is named by another that does: all of them are parts of circles. */
-function circlesOf(waiting: ReadonlyMap<string, JsonObject>): string[][] {
-  const seen = new Set<string>();
-  const circles: string[][] = [];
-  for (const start of waiting.keys()) {
-    const circle: string[] = [];
-    for (let at = start; !seen.has(at); at = String(waiting.get(at)?.templateQueueName)) {
-      seen.add(at);
-      circle.push(at);
-    }
-    if (circle.length > 0) circles.push(circle);
-  }
-  return circles;
-}
-
-/** Whether an entry would run by itself and has no mark of a template: its owner may not expect that it is one. */
-function looksLikeQueue(name: string, value: JsonObject): boolean {
-  if (/template/i.test(name)) return false;
-  const whole = Object.entries(sections).every(
-    ([section, { needed }]) => !needed || isObject(value[section]),
-  );
-  return value.isTemplateQueue === false || (value.queueStatus ?? undefined) !== undefined || whole;
-}
-
-function mergeOne(
-  name: string,
-  own: JsonObject,
-  template?: { name: string; values: JsonObject },
-): MergedQueue {
-  const sources = new Map<string, string>();
-  // Without a prototype: a key "__proto__" is a key like any other.
-  const values = Object.create(null) as Record<string, unknown>;
-  const layers = [...(template === undefined ? [] : [template]), { name, values: own }];
-  for (const layer of layers) {
-    for (const [key, value] of Object.entries(layer.values)) {
-      if (key === 'isTemplateQueue' || key === 'templateQueueName') continue;
-      const before = values[key];
-      if (mergedSections.includes(key) && isObject(value)) {
-        values[key] = { ...(isObject(before) ? before : {}), ...value };
-        if (!isObject(before)) sources.set(toPointer([key]), toPointer([layer.name, key]));
-        for (const option of Object.keys(value)) {
-          sources.set(toPointer([key, option]), toPointer([layer.name, key, option]));
-        }
-      } else {
-        values[key] = value;
-        sources.set(toPointer([key]), toPointer([layer.name, key]));
-      }
-    }
-  }
-  const common = values.common;
-  if (isObject(common)) {
-    for (const section of mergedSections) {
-      const into = values[section];
-      if (section === 'common' || !isObject(into)) continue;
-      values[section] = { ...common, ...into };
-      for (const option of Object.keys(common)) {
-        const pointer = toPointer([section, option]);
-        const from = sources.get(toPointer(['common', option]));
-        if (!(option in into) && from !== undefined) sources.set(pointer, from);
-      }
-    }
-  }
-  return {
-    name,
-    template: template?.name,
-    values,
-    sourceOf(pointer) {
-      for (let at = pointer; at !== ''; at = at.slice(0, at.lastIndexOf('/'))) {
-        const found = sources.get(at);
-        if (found !== undefined) return found + pointer.slice(at.length);
-      }
-      return toPointer([name]) + pointer;
-    },
-  };
+  // In the order of the file.
+  const inOrder = [...entries.keys()].filter((name) => templates.has(name));
+  return { from, entries, templates: new Set(inOrder), problems };
 }

@@ -7,6 +7,7 @@ import type {
 import type { Problem } from '../../util/located.ts';
 import type { Limits } from '../../limits/limits.ts';
 import type { JsonObject } from '../../util/json.ts';
+import { computingSiteOf } from '../../worker/identity.ts';
 import type { QueueOptions, SectionName, WorkerMakerOptions, WorkerOptions } from './queue-schema.ts';
 
 /** The source that a queue names as its demand, and the file or default that chose it. */
@@ -100,11 +101,6 @@ export function sizesOf({ minRamCount = 0, maxDiskCount = 0, maxWalltime = 0 }: 
   return { minRamCount, maxDiskCount, maxWalltime };
 }
 
-/** Harvester's `site/resourceType` queues are of the site before the slash. */
-export function computingSiteOf(queue: string): string {
-  return queue.split('/')[0] ?? queue;
-}
-
 /**
  * The state of a queue. `ready`: it runs. `incomplete`: its text is correct, but it needs something that is missing: a
  * plugin of Harvester that thresher lacks, a file, or a value that Harvester takes from CRIC. `refused`: it has a
@@ -137,7 +133,7 @@ export interface QueueVerdict {
 /** Errors that say that something is not there; every other error is a mistake. */
 const absences: ReadonlySet<Problem['code']> = new Set([
   ...(['plugin-not-there', 'file-unreadable', 'size-not-said', 'ce-list-missing'] as const),
-  'credential-targets-missing',
+  ...(['credential-targets-missing', 'cache-missing', 'cache-damaged', 'panda-server-off'] as const),
 ]);
 
 export function stateOf(problems: readonly Problem[]): QueueState {

@@ -52,6 +52,8 @@ export const keysWithoutEffect: Readonly<Record<string, string>> = {
   pandaQueueName: naming,
   resourceType: naming,
   jobType: naming,
+  masterQueue:
+    'the key is reserved for queues that share a PanDA queue, and thresher has none yet: each queue is a PanDA queue of its own',
 };
 
 /** Keys that have a reader of their own beside the schema of the queue's options. */

@@ -16,6 +16,8 @@ import { findSource, moduleFrom, type SourceModules } from './named-source.ts';
 import { type SourcesOfSettings, withoutSettings } from './sources.ts';
 import { isObject, type JsonObject } from '../../util/json.ts';
 import { type MergedQueue } from './merge.ts';
+import type { QueueOrigins } from './origins.ts';
+import { withUrl } from './cric-options.ts';
 import { type OptionEffect, optionEffects, type SectionReader } from './option-effects.ts';
 import {
   type ChosenDemand,
@@ -37,6 +39,7 @@ import {
   WorkerOptions,
 } from './queue-schema.ts';
 import { type Remark, remarksOn } from './unread-options.ts';
+import { askedInVain } from './asked-in-vain.ts';
 
 export interface QueueFileOptions {
   readonly stateDir: string;
@@ -47,12 +50,14 @@ export interface QueueFileOptions {
   /** The modules of sources that the settings bring. */
   readonly sourceModules?: SourceModules;
   /** The sources that the settings name, as far as they are right. */
-  readonly sources?: Pick<SourcesOfSettings, 'sources' | 'refused'>;
+  readonly sources?: Pick<SourcesOfSettings, 'sources' | 'refused' | 'pandaServer' | 'linkIsOff'>;
   readonly queueList: readonly string[] | undefined;
   /** For `${harvesterID}` in credential managers. */
   readonly harvesterId?: string;
   /** From `[pandacon]`: the PanDA server for which credential managers get tokens. */
   readonly pandaURLSSL?: string | undefined;
+  /** Where queues come from beside the file. */
+  readonly origins?: QueueOrigins;
   /** The position of an item of that list in the settings. */
   readonly placeOfListed?: (index: number) => Pick<Problem, 'file' | 'pointer' | 'line'>;
 }
@@ -72,7 +77,6 @@ export class QueueReader {
   /** Its credential managers, as far as thresher has them and their options are right. */
   readonly managers: CredentialManagerChoice[] = [];
   readonly #queue: MergedQueue;
-  readonly #located: Located;
   readonly #catalogue: PluginCatalogue;
   readonly #options: QueueFileOptions;
   readonly #configDir: string;
@@ -81,7 +85,6 @@ export class QueueReader {
 
   constructor(queue: MergedQueue, located: Located, catalogue: PluginCatalogue, options: QueueFileOptions) {
     this.#queue = queue;
-    this.#located = located;
     this.#catalogue = catalogue;
     this.#options = options;
     this.#configDir = dirname(resolve(located.file));
@@ -135,6 +138,7 @@ export class QueueReader {
       this.#problem(toPointer([section]), 'connection-not-shared', message);
     const demand = checked.ok ? await this.#demand(checked.value) : undefined;
     this.#remarks(remarksOn(this.effects, this.#queue));
+    this.#remarks(askedInVain(this.#queue, this.#options.origins?.cache.hasQueueData ?? false));
     const problems = [...before, ...this.#problems];
     const { template } = this.#queue;
     const about = template === undefined ? {} : { template };
@@ -167,7 +171,9 @@ export class QueueReader {
   async #demand(options: QueueOptions): Promise<ChosenDemand> {
     const { defaultDemand, placeOfDefaultDemand, sourceModules } = this.#options;
     const submitter = this.plugins.submitter?.definition;
-    const chosen = demandOf(options, defaultDemand, submitter, this.#catalogue);
+    const { pandaServer, linkIsOff = false } = this.#options.sources ?? {};
+    const server = linkIsOff ? 'off' : pandaServer;
+    const chosen = demandOf(options, defaultDemand, submitter, this.#catalogue, server);
     const written = options.demand;
     const section = isObject(written) ? written : undefined;
     const module = section?.module === undefined ? undefined : moduleFrom(section.module, this.#configDir);
@@ -205,6 +211,13 @@ export class QueueReader {
       const message = `demand is ${name}, which does not run: ${refused.message}`;
       this.#problems.push({ ...refused, message, queue });
       return;
+    }
+    if (definition.needsServer && sources?.pandaServer === undefined) {
+      const why = sources?.linkIsOff
+        ? 'the link to the PanDA server is off: see the problem of pandacon'
+        : 'the settings name no PanDA server with a login: see pandacon there';
+      const message = `demand is ${name}, and ${why}`;
+      this.#problem('/demand', 'panda-server-off', message);
     }
     if (sources?.sources.some((one) => one.definition.name === name) === true) return;
     for (const problem of await withoutSettings(definition, this.#configDir, files)) {
@@ -348,13 +361,12 @@ export class QueueReader {
   #problem(
     pointer: string,
     code: Problem['code'],
-    message: string,
+    said: string,
     severity: Problem['severity'] = 'error',
     subject?: string,
   ): void {
-    const source = this.#queue.sourceOf(pointer);
-    const { file } = this.#located;
-    const line = this.#located.lineOf(source);
+    const { file, pointer: source, line, url } = this.#queue.placeOf(pointer);
+    const message = withUrl(said, url);
     // An option of `common` reaches several sections: it is named once.
     if (this.#problems.some((other) => other.pointer === source && other.message === message)) return;
     // A value from a template is named with the queue it spoils: the same line may be right for another.

@@ -15,6 +15,12 @@ export const QueueOptions = Type.Object({
     description:
       '`online`, or `test`, which submits just the same; or a state in which thresher submits nothing: `offline`, `standby`, `maintenance`, `brokeroff`.',
   }),
+  cricStatus: Type.Optional(
+    Type.String({
+      description:
+        "Status of the queue in CRIC, from the cacher's file. `offline`, `standby` and `maintenance` close the queue whatever its `queueStatus`; so does `elsewhere`, if CRIC gives it to another instance. Write `online` into the queue file to run it all the same.",
+    }),
+  ),
   prodSourceLabel: Type.String({ default: 'managed', description: 'Label of the jobs the pilots are for.' }),
   mapType: Type.Union(
     [Type.Literal('NoJob'), Type.Literal('OneToOne'), Type.Literal('ManyToOne'), Type.Literal('OneToMany')],
@@ -118,6 +124,18 @@ export const WorkerOptions = Type.Object({
   minRamCount: natural('Memory of one worker, MB; 0 = not said.'),
   maxDiskCount: natural('Disk of one worker, MB; 0 = not said.'),
   maxWalltime: natural('Wall time of one worker, s; 0 = no limit.'),
+  useMaxRam: Type.Optional(
+    Type.Boolean({
+      description:
+        "Each worker gets its part of `minRamCount` by its cores, also where its resource type has less. Default: false. CRIC's `useMaxRam`.",
+    }),
+  ),
+  diskByCores: Type.Optional(
+    Type.Boolean({
+      description:
+        'A worker with fewer cores than `nCore` gets its part of `maxDiskCount`. Default: false; by CRIC it is true for unified queues on Kubernetes, as in Harvester.',
+    }),
+  ),
   nCoreFactor: Type.Optional(
     Type.Union([Factor, Type.Record(Type.String(), Type.Record(Type.String(), Factor))], {
       description:

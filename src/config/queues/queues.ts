@@ -1,11 +1,11 @@
 import { dirname, resolve } from 'node:path';
 import pMap from 'p-map';
 import { fromPointer, type Located, type Problem } from '../../util/located.ts';
-import { readJsonFile } from '../../util/located-file.ts';
 import { similar } from '../../util/nearest.ts';
 import type { OperatorFiles } from '../../util/operator-files.ts';
 import { isObject } from '../../util/json.ts';
-import { mergeQueues } from './merge.ts';
+import type { TakenData } from '../cric/cache-reader.ts';
+import { mayNeedCric, type QueueOrigins, readOrigins } from './origins.ts';
 import { moduleFrom } from './named-source.ts';
 import type { PluginCatalogue, QueueConfig, QueueVerdict } from './queue-config.ts';
 import { stateOf } from './queue-config.ts';
@@ -20,8 +20,9 @@ export type {
   QueueState,
   QueueVerdict,
 } from './queue-config.ts';
-export { computingSiteOf, coresOf, parseSnapshot, siteFamilyOf, sizesOf } from './queue-config.ts';
+export { coresOf, parseSnapshot, siteFamilyOf, sizesOf } from './queue-config.ts';
 export type { QueueFileOptions } from './queue-reader.ts';
+export type { QueueOrigins } from './origins.ts';
 
 export interface QueueFileResult {
   /** Every listed queue, each in one state. */
@@ -39,12 +40,20 @@ export interface QueueFileResult {
   readonly readable: boolean;
   /** All of them, those of the file itself first. */
   readonly problems: readonly Problem[];
+  /** The parts of the cacher's files that it took. */
+  readonly taken?: TakenData;
+  /** Names of the queues whose options are partly of CRIC. */
+  readonly ofCric?: readonly string[];
 }
 
 /** The third-party modules that a queue file names, so that they can be imported before it is read in full. */
-export async function modulesNamedIn(file: string, files: OperatorFiles): Promise<ReadonlySet<string>> {
+export async function modulesNamedIn(
+  file: string,
+  files: OperatorFiles,
+  origins?: QueueOrigins,
+): Promise<ReadonlySet<string>> {
   const modules = new Set<string>();
-  for (const queue of mergeQueues(await readJsonFile(files, file, 'queues')).queues) {
+  for (const queue of (await readOrigins(file, { files, origins })).merged.queues) {
     for (const section of Object.keys(sections)) {
       const value = queue.values[section];
       if (isObject(value) && typeof value.module === 'string') modules.add(value.module);
@@ -71,21 +80,22 @@ export async function readQueueFile(
   catalogue: PluginCatalogue,
   options: QueueFileOptions,
 ): Promise<QueueFileResult> {
-  const located = await readJsonFile(options.files, file, 'queues');
-  const merged = mergeQueues(located);
+  const { located, merged, taken, problems: ofCache, lacking } = await readOrigins(file, options);
   const known = new Map(merged.queues.map((queue) => [queue.name, queue]));
   const broken = merged.problems.filter(({ severity, queue }) => severity === 'error' && queue !== undefined);
   // Entries that are no objects at all never became queues; templates with a mistake are none either.
   const names = new Set([...known.keys(), ...broken.map(({ queue = '' }) => queue)]);
-  for (const template of merged.templates) names.delete(template);
+  for (const template of merged.templates) if (!known.has(template)) names.delete(template);
   const wanted = (name: string) => isListed(name, options.queueList);
-  const found = located.value === undefined ? located.problems : [...located.problems, ...merged.problems];
+  const found =
+    located.value === undefined ? located.problems : [...located.problems, ...ofCache, ...merged.problems];
   const ofFile = found.map((problem) => withQueue(problem, names));
   const judge = (name: string): Promise<QueueVerdict> | QueueVerdict => {
     const before = ofFile.filter(({ queue }) => queue === name);
     const queue = known.get(name);
     if (queue === undefined) return { name, state: stateOf(before), problems: before };
-    return new QueueReader(queue, located, catalogue, options).read(before);
+    const lacks = lacking !== undefined && mayNeedCric(queue, catalogue) ? [{ ...lacking, queue: name }] : [];
+    return new QueueReader(queue, located, catalogue, options).read([...before, ...lacks]);
   };
   const verdicts = await pMap([...names].filter(wanted), judge, { concurrency: judgedAtOnce });
   const ofNoQueue = [
@@ -101,6 +111,8 @@ export async function readQueueFile(
     unlisted: [...names].filter((name) => !wanted(name)),
     readable: isObject(located.value),
     problems: [...ofNoQueue, ...verdicts.flatMap(({ problems }) => problems)],
+    ofCric: merged.ofCric,
+    ...(taken && { taken }),
   };
 }
 
@@ -113,9 +125,9 @@ export async function judgeTemplates(
   catalogue: PluginCatalogue,
   options: QueueFileOptions,
 ): Promise<QueueVerdict[]> {
-  const located = await readJsonFile(options.files, file, 'queues');
+  const { located, merged } = await readOrigins(file, options);
   const verdicts: QueueVerdict[] = [];
-  for (const template of mergeQueues(located).templatesAsQueues) {
+  for (const template of merged.templatesAsQueues) {
     const { name, state, problems } = await new QueueReader(template, located, catalogue, options).read();
     verdicts.push({ name, state, problems });
   }
@@ -137,7 +149,7 @@ function unknownNames(
   { file }: Located,
 ): Problem[] {
   return queueList.flatMap((name, index): Problem[] => {
-    if (name === 'ALL' || names.has(name)) return [];
+    if (everyName.includes(name) || names.has(name)) return [];
     const near = similar(name, names);
     const hint = templates.includes(name)
       ? ': it is a template there'
@@ -150,7 +162,10 @@ function unknownNames(
   });
 }
 
+/** Words of `qconf.queueList` with which it leaves no queue out. */
+const everyName: readonly string[] = ['ALL', 'DYNAMIC'];
+
 /** Whether `qconf.queueList` has this queue. */
 export function isListed(name: string, list: readonly string[] | undefined): boolean {
-  return list === undefined || list.includes('ALL') || list.includes(name);
+  return list === undefined || list.some((one) => everyName.includes(one)) || list.includes(name);
 }

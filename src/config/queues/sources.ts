@@ -1,10 +1,16 @@
 import { dirname } from 'node:path';
-import type { CheckContext, DefinitionProblem, SourceDefinition } from '../../plugins/contracts/index.ts';
+import type {
+  CheckContext,
+  DefinitionProblem,
+  PandaServer,
+  SourceDefinition,
+} from '../../plugins/contracts/index.ts';
 import { isObject, type JsonObject } from '../../util/json.ts';
 import { type Problem, toPointer } from '../../util/located.ts';
 import { whatIsMeant } from '../../util/nearest.ts';
 import type { OperatorFiles } from '../../util/operator-files.ts';
 import { check } from '../../util/schema.ts';
+import { readPandaServer } from '../settings/panda-login-files.ts';
 import type { LoadedSettings } from '../settings/settings.ts';
 import { findSource, moduleFrom, type SourceModules } from './named-source.ts';
 import type { PluginCatalogue } from './queue-config.ts';
@@ -24,6 +30,10 @@ export interface SourcesOfSettings {
   readonly problems: readonly Problem[];
   /** By name, the first error of each source that is not run. */
   readonly refused: ReadonlyMap<string, Problem>;
+  /** The PanDA server that thresher's sources may use. Absent where the settings name none with a login. */
+  readonly pandaServer?: PandaServer;
+  /** The settings have a login for the PanDA server, and no link comes of it: a problem says why. */
+  readonly linkIsOff?: boolean;
 }
 
 type Named = Pick<LoadedSettings, 'file' | 'values'>;
@@ -37,7 +47,7 @@ export function sourceModulesOf({ file, values }: Named): SourceModules {
   );
 }
 
-/** The sources that `sources` of the settings names, in its order. */
+/** The sources that `sources` of the settings names, in its order, and the PanDA server for those that need it. */
 export async function sourcesOf(
   settings: Named & Pick<LoadedSettings, 'placeOf'>,
   catalogue: PluginCatalogue,
@@ -48,6 +58,8 @@ export async function sourcesOf(
   const sources: ConfiguredSource[] = [];
   const problems: Problem[] = [];
   const refused = new Map<string, Problem>();
+  const panda = await readPandaServer(settings, files);
+  problems.push(...panda.problems);
   for (const [name, written] of Object.entries(settings.values.sources)) {
     const options = Object.fromEntries(Object.entries(written).filter(([key]) => key !== 'module'));
     const at = toPointer(['sources', name]);
@@ -90,7 +102,9 @@ export async function sourcesOf(
     const config = isObject(checked.value) ? checked.value : {};
     if (!refused.has(name)) sources.push({ definition, config, configDir });
   }
-  return { sources, problems, refused };
+  const { server: pandaServer, isMeant } = panda;
+  const link = pandaServer === undefined ? { linkIsOff: isMeant } : { pandaServer };
+  return { sources, problems, refused, ...link };
 }
 
 /** Mistakes of a source that the settings do not name, so that it runs with the defaults of its options. */

@@ -1,6 +1,7 @@
 import { nearest } from '../../util/nearest.ts';
 import { fromPointer, type Problem } from '../../util/located.ts';
 import { isObject } from '../../util/json.ts';
+import { cricLabel } from './layers.ts';
 import { type MergedQueue } from './merge.ts';
 import type { OptionEffect } from './option-effects.ts';
 
@@ -12,13 +13,15 @@ export interface Remark extends Pick<Problem, 'severity' | 'code' | 'message' | 
 /** Remarks on options that do nothing: one for each, at the line that has it. */
 export function remarksOn(
   effects: ReadonlyMap<string, OptionEffect>,
-  { values, sourceOf }: Pick<MergedQueue, 'values' | 'sourceOf'>,
+  { values, sourceOf, placeOf }: Pick<MergedQueue, 'values' | 'sourceOf' | 'placeOf'>,
 ): Remark[] {
   return [...effects].flatMap(([pointer, effect]): Remark[] => {
     const path = fromPointer(pointer);
     // An option from `common` is meant for any of the plugins, not for each.
     const copied = path[0] !== 'common' && fromPointer(sourceOf(pointer))[1] === 'common';
     if (copied && path.length === 2) return [];
+    // CRIC speaks to every factory: that this one has no use for a field is no remark on the queue.
+    if (placeOf(pointer).label === cricLabel) return [];
     const subject = path.join('.');
     if (effect.kind === 'idle') {
       const { why, missed } = effect;

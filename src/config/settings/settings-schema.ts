@@ -1,14 +1,9 @@
 import Type, { type Static } from 'typebox';
 import { factoryIdPattern } from '../../worker/identity.ts';
+import { CacherSettings } from './cacher-schema.ts';
+import { CommandmanagerSettings, PandaconSettings, PropagatorSettings } from './panda-schema.ts';
+import { closed, mostHours, seconds } from './schema-parts.ts';
 
-const closed = { additionalProperties: false, default: {} } as const;
-/** A year, s: more means never, and not every timer can count so far. */
-const longest = 366 * 86_400;
-const seconds = (value: number, description: string, minimum = 0, maximum = longest) =>
-  Type.Number({ default: value, minimum, maximum, description: `${description}.` });
-const logUrl = (description: string) => Type.Optional(Type.String({ minLength: 1, description }));
-/** A hundred years, h. */
-const mostHours = 876_600;
 const hours = (value: number, status: string) =>
   Type.Number({
     default: value,
@@ -67,7 +62,37 @@ export const Settings = Type.Object(
         }),
         queueList: Type.Optional(
           Type.Array(Type.String({ minLength: 1 }), {
-            description: 'thresher reads only these queues. Default, and with `ALL`: all of them.',
+            description:
+              'thresher reads only these queues. Default, and with `ALL`: all of them. With `DYNAMIC`: all of them, and the queues that CRIC gives to this instance (`cacher.data` names the file).',
+          }),
+        ),
+        configFromCacher: Type.Boolean({
+          default: false,
+          description:
+            'Read the queue file `queues_config_file` of `cacher.data` too. The local file wins over it, key by key.',
+        }),
+        defaultTemplateQueueName: Type.Optional(
+          Type.String({
+            minLength: 1,
+            description: 'Template of a `DYNAMIC` queue whose entry in CRIC has no type or no workflow.',
+          }),
+        ),
+        autoBlacklist: Type.Boolean({
+          default: true,
+          description:
+            "Submit nothing to a queue that CRIC gives to another instance. Harvester's default is false. A status in CRIC of `offline`, `standby` or `maintenance` counts anyway.",
+        }),
+        resolverModule: Type.Optional(
+          Type.String({
+            minLength: 1,
+            description: "Module of Harvester's class; `resolverClass` names it.",
+          }),
+        ),
+        resolverClass: Type.Optional(
+          Type.String({
+            minLength: 1,
+            description:
+              "Harvester's class that says which queues there are. thresher has `PandaQueuesDict`, and uses it whether or not it is named.",
           }),
         ),
         checkInterval: seconds(
@@ -78,6 +103,7 @@ export const Settings = Type.Object(
       },
       closed,
     ),
+    cacher: CacherSettings,
     submitter: Type.Object(
       {
         defaultDemand: Type.Optional(
@@ -109,6 +135,16 @@ export const Settings = Type.Object(
           minimum: 1,
           maximum: Number.MAX_SAFE_INTEGER,
           description: 'Number of them that may come at once after a quiet time.',
+        }),
+        activateWorkerFactor: Type.Union([Type.Number({ minimum: 0 }), Type.Literal('auto')], {
+          default: 1,
+          description:
+            'Workers per activated job of the PanDA server, for queues with `runMode: self` and `mapType: NoJob`. `auto` is 1.',
+        }),
+        noPilotsWhenNoActiveJobs: Type.Boolean({
+          default: false,
+          description:
+            'Such a queue gets no worker while it has no activated job. Default: one is kept queued.',
         }),
         blackHoleLifetime: seconds(
           10,
@@ -180,25 +216,9 @@ export const Settings = Type.Object(
         default: {},
       },
     ),
-    pandacon: Type.Object(
-      {
-        pandaCacheURL: logUrl(
-          'Server of the PanDA log cache, for pilots on Kubernetes: Harvester draws one of its machines, and here the name stays.',
-        ),
-        pandaCacheURL_W_path: logUrl('Path on it to which pilots write logs: `logs_frontend_w`.'),
-        pandaCacheURL_R_path: logUrl('Path on it from which logs are read: `logs_frontend_r`.'),
-        pandaCacheURL_W: logUrl('Whole address to write to, if the two above are not set.'),
-        pandaCacheURL_R: logUrl('Whole address to read from, likewise.'),
-        pandaURLSSL: Type.Optional(
-          Type.String({
-            minLength: 1,
-            description:
-              'URL of the PanDA server: credential managers without a `pandaURLSSL` of their own get tokens for it.',
-          }),
-        ),
-      },
-      closed,
-    ),
+    pandacon: PandaconSettings,
+    commandmanager: CommandmanagerSettings,
+    propagator: PropagatorSettings,
     sweeper: Type.Object(
       {
         sleepTime: seconds(
@@ -267,6 +287,14 @@ export const Settings = Type.Object(
           maximum: 65535,
           description: 'Port to listen on; 0: any free one, named in the log.',
         }),
+        publicUrl: Type.Optional(
+          Type.String({
+            pattern: '^https?://[^/?#\\s]+(/[^?#\\s]*)?$',
+            maxLength: 200,
+            description:
+              "Address by which browsers elsewhere reach this server, such as `https://factory.example.org`: the PanDA monitor links the workers' logs there. Default: it gets no links.",
+          }),
+        ),
         tokenFile: Type.Optional(
           Type.String({
             minLength: 1,

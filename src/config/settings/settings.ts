@@ -65,6 +65,11 @@ export function readSettings(
     const message = `cron is "${cron}"; it must be a cron expression such as "*/10 * * * *"`;
     return { ok: false, problems: [...found, wrong('/sweeper/cron', 'wrong-type', message)] };
   }
+  const { publicUrl } = values.http;
+  if (publicUrl !== undefined && !URL.canParse(publicUrl)) {
+    const message = `publicUrl is "${publicUrl}"; it must be an address such as "https://factory.example.org"`;
+    return { ok: false, problems: [...found, wrong('/http/publicUrl', 'wrong-type', message)] };
+  }
   const { configFile } = values.qconf;
   const queueFile = harvesters
     ? findQueueFile(configFile, base, machine)

@@ -1,4 +1,5 @@
 import type { QueueConfig, QueueFileResult, QueueState, QueueVerdict } from '../../config/queues/queues.ts';
+import { statusThatCounts } from '../../limits/limiters.ts';
 import type { QueueReport, QueueStore } from '../../store/queues.ts';
 import type { Clock } from '../../util/clock.ts';
 import { fromPointer, type Problem } from '../../util/located.ts';
@@ -12,10 +13,13 @@ export class QueueReports {
   /** The last report of each queue, as text. */
   readonly #written = new Map<string, string>();
   readonly #notes = new Map<string, Reason>();
+  readonly #notesOn: (queue: string) => readonly Reason[];
   #noteOfAll: Reason | undefined;
 
-  constructor(store: QueueStore, clock: Clock) {
+  /** @param notesOn is asked at each report for what else is to be known of a queue */
+  constructor(store: QueueStore, clock: Clock, notesOn: (queue: string) => readonly Reason[] = () => []) {
     this.#store = store;
+    this.#notesOn = notesOn;
     this.#clock = clock;
   }
 
@@ -58,10 +62,10 @@ export class QueueReports {
   }
 
   async report(config: QueueConfig, reasons: readonly Reason[]): Promise<void> {
-    const { queueStatus } = config.options;
+    const queueStatus = statusThatCounts(config.options);
     const notes = [this.#notes.get(config.name), this.#noteOfAll].filter((note) => note !== undefined);
     // A reason that an operator must fix comes before a limit that is reached: a table has room for the first reason only.
-    const all = [...reasons, ...notes].sort(
+    const all = [...reasons, ...notes, ...this.#notesOn(config.name)].sort(
       (one, other) => Number(isTrouble(other)) - Number(isTrouble(one)),
     );
     await this.#write({ queue: config.name, queueStatus, limits: { ...config.limits }, reasons: all });
@@ -129,9 +133,11 @@ function whatIsMissing(errors: readonly Problem[]): string {
   const unset = [...of('ce-list-missing'), ...of('size-not-said')].map(({ pointer }) =>
     fromPointer(pointer).at(-1),
   );
+  const data = [...of('cache-missing'), ...of('cache-damaged')].map(({ message }) => message);
   return [
+    ...data,
     ...(plugins.length > 0 ? [`thresher does not have yet: ${named(plugins)}`] : []),
     ...(files.length > 0 ? [`not on this machine: ${named(files)}`] : []),
-    ...(unset.length > 0 ? [`to be set, since CRIC is not read: ${unset.join(', ')}`] : []),
+    ...(unset.length > 0 ? [`to be set in the queue file or in CRIC: ${unset.join(', ')}`] : []),
   ].join('; ');
 }

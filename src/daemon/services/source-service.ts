@@ -142,6 +142,8 @@ export class SourceService implements Service {
       name: newsLoop(kind),
       // Woken by what is written, and never by time: a source without news costs no question.
       interval: Infinity,
+      // A server that was down for long hears its news within a minute of its return.
+      longestPause: 60_000,
       pass: (signal) => courier.pass(signal),
     });
     return { source, problem, life, courier, loop };

@@ -29,7 +29,11 @@ export {
   defineSource,
   type Desk,
   type Group,
+  type HeldCredential,
+  type LoggedTrouble,
+  type LogUrls,
   type OperatorRequests,
+  type OwnServices,
   type Request,
   type Source,
   type SourceDefinition,
@@ -39,7 +43,7 @@ export {
   type Wanted,
 } from './source.ts';
 export type { LogReader, LogRequest } from './log-reader.ts';
-export type { PandaServer, PandaServerLogin } from './panda-server.ts';
+export type { PandaLinkSettings, PandaServer, PandaServerLogin } from './panda-server.ts';
 export { accessPointPlaceholders, type AccessPointValues, type Messenger } from './messenger.ts';
 export type { CheckResult, Monitor, ObservationSink } from './monitor.ts';
 export {
@@ -69,7 +73,14 @@ export type {
   WorkerError,
   WorkerToStart,
 } from '../../worker/worker.ts';
-export type { KnownWorker, OriginFilter, OriginKey, WorkerNews } from '../../worker/news.ts';
+export type {
+  Census,
+  KnownWorker,
+  OriginCount,
+  OriginFilter,
+  OriginKey,
+  WorkerNews,
+} from '../../worker/news.ts';
 export type { OperatorRequest, WithdrawnRequest } from '../../worker/operator-request.ts';
 export {
   commonParts,

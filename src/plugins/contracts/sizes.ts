@@ -1,4 +1,5 @@
 import type { Requirements } from '../../worker/worker.ts';
+import { howFromCric } from './cric.ts';
 import type { DefinitionProblem } from './definition-problem.ts';
 
 /** Options of the submitter's section that say how large a worker is; 0 stands for one that is not said. */
@@ -27,7 +28,7 @@ export function unsaidSizes(
     if (names.length === 0 || sizes[option] > 0) return [];
     const { what, unit, cric } = meanings[option];
     const aside = option === 'maxWalltime' ? '; its walltimeLimit does not count, as there' : '';
-    const message = `${template} asks for ${names.join(', ')}, and the queue does not say ${what}: set ${option} in ${unit} (Harvester takes CRIC's ${cric}${aside})`;
+    const message = `${template} asks for ${names.join(', ')}, and the queue does not say ${what}: set ${option} in ${unit} (Harvester takes CRIC's ${cric}${aside}; ${howFromCric})`;
     return [{ pointer: `/${option}`, severity, code: 'size-not-said', message }];
   });
 }

@@ -1,7 +1,7 @@
 import type { Static, TSchema } from 'typebox';
 import type { Payload, PayloadPart } from '../../worker/payload.ts';
 import type { Reason } from '../../worker/reason.ts';
-import type { OriginFilter, OriginKey, WorkerNews } from '../../worker/news.ts';
+import type { Census, OriginFilter, OriginKey, WorkerNews } from '../../worker/news.ts';
 import type { OperatorRequest, WithdrawnRequest } from '../../worker/operator-request.ts';
 import type { Requirements } from '../../worker/worker.ts';
 import { messageOf } from '../../worker/errors.ts';
@@ -71,12 +71,22 @@ export interface Desk {
   find(filters: readonly OriginFilter[]): Promise<readonly WorkerNews[]>;
   /** Further facts of a worker, by the names of its backend (`HoldReason` of HTCondor); undefined where none are known. */
   detail(workerId: number): Promise<unknown>;
+  /** The living workers of this source, by what is recorded now: news that it has not heard yet are in it. Oldest first. */
+  living(): Promise<readonly WorkerNews[]>;
+  /** Counts the workers of this source in one look. */
+  census(): Promise<Census>;
+  /** How many workers of this source a site got after a census, by resource type: also those that have ended since. */
+  madeSince(computingSite: string, since: Pick<Census, 'at' | 'upTo'>): Promise<ReadonlyMap<string, number>>;
+  /** How many workers of a queue are queued, intents among them; whichever source asked for them. */
+  queued(queue: string): Promise<number>;
   /** @throws ThresherError `no-such-worker`, `no-log` */
   logs(workerId: number): Promise<LogReader>;
   /** Why the queue gets no more workers; with an origin, why this request waits. Empty: nothing holds it back. */
   reasons(queue: string, origin?: OriginKey): readonly Reason[];
   /** Queues that run now. */
   queues(): readonly string[];
+  /** Those among them whose own source this is. */
+  ownQueues(): readonly Pick<SourceQueue, 'name' | 'mapType' | 'runMode'>[];
   /** Workers made from now on have ids above this one, also after a crash: somebody else has given out ids up to it. */
   keepIdsAbove(workerId: number): Promise<void>;
 }
@@ -124,8 +134,48 @@ export interface OperatorRequests {
   ended(ids: readonly string[]): Promise<void>;
 }
 
+/** Addresses at which people read the texts of a worker, by the names that the PanDA server has for them. */
+export interface LogUrls {
+  readonly stdOut: string;
+  readonly stdErr: string;
+  /** The words of the backend on the job. */
+  readonly batchLog: string;
+  /** The job as its backend got it. */
+  readonly jdl: string;
+}
+
+/** Lines of the daemon's log that say the same of one thing, without secrets. */
+export interface LoggedTrouble {
+  readonly level: 'warn' | 'error';
+  readonly message: string;
+  /** The queue, connection or other part of the factory; empty where the lines name none. */
+  readonly about: string;
+  /** The facts of the last line, cut. */
+  readonly facts: string;
+  /** How many lines. */
+  readonly count: number;
+  /** Of the last line, ms UTC. */
+  readonly at: number;
+}
+
+/** A credential that the daemon keeps or watches. */
+export interface HeldCredential {
+  readonly name: string;
+  /** ms UTC; undefined where it has no end. */
+  readonly expiresAt: number | undefined;
+}
+
+/** Services for sources of thresher alone. */
+export interface OwnServices {
+  /** Absent where no browser elsewhere can read logs. */
+  readonly logUrls?: ((workerId: number) => LogUrls) | undefined;
+  /** The oldest warnings and errors of the log, which count as told then. */
+  readonly takeWarnings?: (most: number) => readonly LoggedTrouble[];
+  readonly credentials?: () => readonly HeldCredential[];
+}
+
 /** Services of the daemon for a source. */
-export interface SourceHost extends Host {
+export interface SourceHost extends Host, OwnServices {
   /** `kind` of the origins of its workers. */
   readonly kind: string;
   /** For sources of thresher alone: requests of operators may hold secret files. */
@@ -153,6 +203,8 @@ export interface SourceInput<Config extends TSchema, QueueConfig extends TSchema
   readonly usual?: boolean;
   /** Whether it serves such a queue before the usual source, where neither a file nor the queue's backend names a source. */
   takes?(queue: Pick<SourceQueue, 'mapType' | 'runMode'>, server: PandaServer | undefined): boolean;
+  /** Whether it can ask for nothing without the PanDA server of the settings. Sources of thresher alone may say so. */
+  readonly needsServer?: boolean;
   /** Parts of a payload that its requests may have: `check-config` refuses its queues on a backend that lacks one. */
   readonly payload?: readonly PayloadPart[];
   /** Why it asks for nothing on such a queue however long one waits; for `check-config` and `queues`. Empty where it does ask. */
@@ -173,6 +225,7 @@ export interface SourceDefinition extends SectionDefinition {
   readonly queueConfig: TSchema;
   readonly everyQueue: boolean;
   readonly usual: boolean;
+  readonly needsServer: boolean;
   takes(queue: Pick<SourceQueue, 'mapType' | 'runMode'>, server: PandaServer | undefined): boolean;
   stands(queue: Pick<SourceQueue, 'options' | 'mapType' | 'runMode'>): readonly Reason[];
   create(config: unknown, host: SourceHost): Source;
@@ -192,7 +245,7 @@ export function defineSource<Config extends TSchema, QueueConfig extends TSchema
   input: SourceInput<Config, QueueConfig>,
 ): SourceDefinition {
   const { name, module, description = '', config, queueConfig, payload = [] } = input;
-  const { everyQueue = false, usual = false } = input;
+  const { everyQueue = false, usual = false, needsServer = false } = input;
   if (!namePattern.test(name))
     throw new TypeError(
       `the source ${JSON.stringify(name)} needs a name that matches ${String(namePattern)}`,
@@ -209,6 +262,7 @@ export function defineSource<Config extends TSchema, QueueConfig extends TSchema
     queueConfig: queueConfig ?? noOptions,
     everyQueue,
     usual,
+    needsServer,
     takes: (queue, server) => input.takes?.(queue, server) ?? false,
     connections: () => [],
     check: (options, context) => problemsOf(name, () => input.check?.(options as Static<Config>, context)),

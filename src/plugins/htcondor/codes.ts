@@ -78,8 +78,9 @@ export const htcondorWorkerErrors = {
 export const htcondorMistakes = {
   'ce-not-from-cric': {
     meaning:
-      'The queue has `ceEndpoint` or `ceHostname` beside `useCRICGridCE`. thresher uses them; Harvester ignores them and takes the CEs of CRIC.',
-    remedy: 'Write the CEs of CRIC into `ceList`, or set `useCRICGridCE` to `false` to use these.',
+      'The queue has `ceEndpoint` or `ceHostname` beside `useCRICGridCE`, and CRIC names no CEs for it, or its data are not configured. thresher uses them; Harvester ignores them and takes the CEs of CRIC.',
+    remedy:
+      'Add `panda_queues.json` to `cacher.data` of the settings, write the CEs into `ceList`, or set `useCRICGridCE` to `false` to use these.',
   },
 } as const satisfies Record<string, Explanation>;
 

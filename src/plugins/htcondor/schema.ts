@@ -80,7 +80,7 @@ const size = {
   requestGpus: Type.Integer({ default: 0, minimum: 0, description: 'GPUs of a worker.' }),
 };
 
-/** Harvester takes these from CRIC for the pilot; here they are options of the queue. */
+/** Options of the pilot, which CRIC says where the queue file does not (docs/cric.md). */
 const pilot = {
   pilot_url: filled('Address from which the wrapper gets the pilot.'),
   pilot_args: Type.String({ default: '', description: 'More options of the pilot.' }),
@@ -134,7 +134,7 @@ export const HTCondorSubmitterConfig = Type.Object({
   ceList: Type.Array(ComputingElement, {
     default: [],
     description:
-      'CEs to choose from, by the workers queued and running at each (docs/htcondor-templates.md). Harvester takes this list from CRIC.',
+      'CEs to choose from, by the workers queued and running at each (docs/htcondor-templates.md). Default, with `useCRICGridCE`: those of CRIC.',
   }),
   computingElements: anything(
     'Endpoints of CEs (host:port) that throttling rules of level `ce` count. To choose from CEs, list them in `ceList`.',
@@ -180,14 +180,13 @@ export const HTCondorSubmitterConfig = Type.Object({
   ),
   ...pilot,
   nProcesses: withoutEffect('a batch of workers is one `condor_submit`'),
-  useCRIC: withoutEffect('thresher does not read CRIC'),
-  useAtlasCRIC: withoutEffect('thresher does not read CRIC'),
-  useAtlasAGIS: withoutEffect('thresher does not read AGIS, nor CRIC that came after it'),
-  useCRICGridCE: Type.Optional(
-    Type.Unknown({
-      description:
-        "Harvester takes the queue's CEs from CRIC; thresher takes them from `ceList`, without which the queue is incomplete. `ceEndpoint` and `ceHostname` count instead, with a warning.",
-    }),
+  useCRIC: anything(
+    'Take the options of the pilot from CRIC, where the queue file does not say them (docs/cric.md).',
+  ),
+  useAtlasCRIC: anything('The same under an older name.'),
+  useAtlasAGIS: anything('The same under the oldest name.'),
+  useCRICGridCE: anything(
+    "Take the queue's CEs from CRIC too, where it has no `ceList`. Without data of CRIC the queue is incomplete; `ceEndpoint` and `ceHostname` count instead, with a warning.",
   ),
   useAtlasGridCE: Type.Optional(
     Type.Unknown({ description: 'The same under an older name; `useCRICGridCE` wins over it.' }),

@@ -27,7 +27,7 @@ const where = {
   ),
 };
 
-/** Today's Harvester takes these from CRIC; here they are options of the queue. */
+/** Options with CRIC's names, which CRIC says where the queue file does not (docs/cric.md). */
 const cric = {
   'k8s.host_image': filled('Image of the pilot, instead of the one in the template.'),
   'k8s.volumes.pilot_dir_mount': Type.String({

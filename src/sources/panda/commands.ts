@@ -1,5 +1,8 @@
-import type { PandaCommand } from '../../clients/panda/api.ts';
+import type { PandaCommand, TakenCommand } from '../../clients/panda/api.ts';
 import { readPandaTime } from '../../clients/panda/times.ts';
+import type { WorkerNews } from '../../plugins/contracts/index.ts';
+import { computingSiteOf } from '../../worker/identity.ts';
+import { submissionHostOf } from './reports.ts';
 
 /** Which workers a command of the server means; an absent list means all. */
 export interface KillFilter {
@@ -25,14 +28,28 @@ export type ServerCommand =
   | { readonly kind: 'report-statistics'; readonly site: string }
   | { readonly kind: 'unknown'; readonly why: string };
 
-/** The commands that thresher takes, as the server is told of them. */
-export const takenCommands = [
-  'SET_N_WORKERS_JOBTYPE',
-  'KILL_WORKERS',
-  'SYNC_WORKERS_KILL',
-  'SYNC_WORKERS_ACTIVATE',
-  'REPORT_WORKER_STATS',
-] as const;
+/** The commands for one site that thresher takes, as the server is told of them. Commands without a site are not announced. */
+export function announcedCommands(sites: readonly string[]): TakenCommand[] {
+  return sites.flatMap((computingSite) =>
+    ['SET_N_WORKERS_JOBTYPE', 'REPORT_WORKER_STATS'].map((command) => ({
+      command,
+      computingSite,
+      resourceType: 'ANY',
+    })),
+  );
+}
+
+/** Whether a filter means this worker. @param host of workers whose batch system has no submission host of its own */
+export function isMeant({ worker, queue }: WorkerNews, filter: KillFilter, host: string): boolean {
+  const { statuses, sites, computingElements, submissionHosts } = filter;
+  return (
+    // The server has no word for an intent.
+    (statuses?.includes(worker.status === 'pending' ? 'submitted' : worker.status) ?? true) &&
+    (sites?.includes(worker.computingSite ?? computingSiteOf(queue)) ?? true) &&
+    (computingElements?.includes(worker.computingElement ?? '') ?? true) &&
+    (submissionHosts?.includes(submissionHostOf(worker, host)) ?? true)
+  );
+}
 
 /** Reads a command: its name, with a site behind a colon for some, and its parameters. It never throws. */
 export function readCommand({ command, params, creation_date: created }: PandaCommand): ServerCommand {
@@ -87,7 +104,10 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** `{"managed": {"SCORE": 3}}`, added up over job types. Below 0 counts as 0. */
+/** Names of resource types: the server's column has 56 characters. A name becomes a part of requests and of keys. */
+const typeName = /^[A-Za-z][\w.-]{0,55}$/;
+
+/** `{"managed": {"SCORE": 3}}`, added up over job types. Below 0 counts as 0. A type with another name than types have gets none. */
 function numbersIn(value: unknown): ReadonlyMap<string, number> | undefined {
   if (!isRecord(value)) return undefined;
   const wanted = new Map<string, number>();
@@ -95,6 +115,7 @@ function numbersIn(value: unknown): ReadonlyMap<string, number> | undefined {
     if (!isRecord(byType)) return undefined;
     for (const [type, count] of Object.entries(byType)) {
       if (typeof count !== 'number' || !Number.isFinite(count)) return undefined;
+      if (!typeName.test(type)) continue;
       wanted.set(type, (wanted.get(type) ?? 0) + Math.max(0, Math.trunc(count)));
     }
   }

@@ -1,48 +1,70 @@
 import { hostname } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { PandaApi } from '../../clients/panda/api.ts';
 import { PandaClient } from '../../clients/panda/client.ts';
 import { PandaLogin } from '../../clients/panda/login.ts';
+import type { SourceHost, SourceQueue } from '../../plugins/contracts/index.ts';
+import type { PandaServer } from '../../plugins/contracts/panda-server.ts';
 import { builtInSources, defineSource } from '../../plugins/contracts/source.ts';
-import { PandaLink } from './link.ts';
+import { readVersion } from '../../util/version.ts';
+import { ThresherError } from '../../worker/errors.ts';
+import type { PandaLink } from './link.ts';
+import { makeLink } from './make-link.ts';
 import { LinkMemory } from './memory.ts';
-import { loginOf, PandaOptions } from './options.ts';
+import { messages } from './messages.ts';
+import { linkOptions, PandaOptions, PandaQueueOptions } from './options.ts';
+import { RefusedReports } from './refused-reports.ts';
+import { StatusFile } from './status-file.ts';
+
+/** Workers of other queues need jobs that a factory fetches, whoever says how many there are to be. */
+const isServed = ({ mapType }: Pick<SourceQueue, 'mapType'>) => mapType === 'NoJob';
 
 /** Workers on the demand of a PanDA server. */
 export const PandaSource = defineSource({
   name: 'panda',
   module: builtInSources,
+  description:
+    'Asks for the workers that the PanDA server of the settings (`pandacon`) orders, for queues with `mapType: NoJob` and `runMode: slave`; or for as many as their sites have activated jobs, for those with `runMode: self`. The server hears of each of them. The source of such queues where the settings name a server with a login.',
   config: PandaOptions,
-  check: (options, { configDir }) => {
-    try {
-      loginOf(options, configDir);
-      return [];
-    } catch (error) {
-      return [
-        {
-          pointer: '',
-          severity: 'error',
-          code: 'wrong-type',
-          message: error instanceof Error ? error.message : String(error),
-        },
-      ];
-    }
+  queueConfig: PandaQueueOptions,
+  needsServer: true,
+  takes: (queue, server) => server !== undefined && isServed(queue),
+  stands: (queue) => {
+    if (isServed(queue)) return [];
+    const { mapType } = queue;
+    const message = `mapType is ${mapType}: its workers need jobs from the PanDA server, which thresher does not fetch; set it to "NoJob" where pilots fetch their own`;
+    return [{ code: 'panda-queue-unserved', message }];
   },
-  create: (options, { clock, files, log, stateDir, harvesterId, configDir }) => {
-    const ca = options.ca_cert === undefined ? undefined : resolve(configDir, options.ca_cert);
-    const login = new PandaLogin(loginOf(options, configDir), ca, { files, clock });
-    const url = options.server_api_url_ssl.replace(/\/+$/, '');
-    const client = new PandaClient({ url, login, clock, timeout: options.timeout * 1000 });
-    const directory = join(stateDir, 'panda');
-    return new PandaLink({
-      api: new PandaApi(client, harvesterId),
-      memory: new LinkMemory(directory),
-      directory,
-      options,
-      clock,
-      log,
-      version: '',
-      host: hostname(),
-    });
+  create: (options, host) => {
+    const { pandaServer } = host;
+    if (pandaServer === undefined)
+      throw new ThresherError('source-not-made', 'the settings name no PanDA server with a login (pandacon)');
+    return linkTo(pandaServer, options, host);
   },
 });
+
+function linkTo(server: PandaServer, options: PandaOptions, host: SourceHost): PandaLink {
+  const { clock, files, log, stateDir, harvesterId } = host;
+  const { url, timeout } = server;
+  const login = new PandaLogin(server.login, server.caFile, { files, clock });
+  const client = new PandaClient({ url, login, clock, timeout });
+  const directory = join(stateDir, 'panda');
+  const api = new PandaApi(client, harvesterId);
+  const settings = linkOptions(options, server.link);
+  return makeLink({
+    api,
+    serverAhead: () => client.serverAhead,
+    memory: new LinkMemory(directory),
+    refused: new RefusedReports(directory),
+    status: new StatusFile(directory, { clock, log }),
+    options: settings,
+    logUrls: host.logUrls,
+    beside: (note) => messages({ api, note, settings, machine: hostname(), host }),
+    version: readVersion(),
+    host: hostname(),
+    clock,
+    log,
+    harvesterId,
+    url,
+  });
+}

@@ -5,16 +5,31 @@ import { check } from '../../util/schema.ts';
 import { ensureDirectory, hasCode, writeFileAtomically } from '../../util/files.ts';
 import type { StatisticsReport } from './orders.ts';
 
-/** An order of the server as it is carried out: its workers are named by its id and counted from 0 within it. */
-const KeptOrder = Type.Object({
-  /** `uid` of the origins of its workers. */
+/** Workers of one type that an order wants, named by a `uid` and consecutive indexes. */
+const Run = Type.Object({
+  type: Type.String(),
   uid: Type.String(),
+  from: Type.Integer({ minimum: 0 }),
+  count: Type.Integer({ minimum: 1 }),
+});
+export type Run = Static<typeof Run>;
+
+/** An order of the server as it is carried out. */
+const KeptOrder = Type.Object({
+  /** Names this order. Requests that an earlier order left over keep the name of that one. */
+  uid: Type.String(),
+  /** The server's number of the command; absent in files of before. Later commands have higher numbers. */
+  commandId: Type.Optional(Type.Integer()),
   /** ms UTC by the server's clock. */
   createdAt: Type.Number(),
   /** ms UTC by our clock. */
   takenAt: Type.Number(),
-  /** The resource type of each of its workers, by their indexes. */
-  types: Type.Array(Type.String()),
+  /** What the server said, by resource type. */
+  said: Type.Record(Type.String(), Type.Number()),
+  /** What was left of it without the workers that the server had not heard of. */
+  wanted: Type.Record(Type.String(), Type.Number()),
+  /** The workers of `wanted` by their names. */
+  runs: Type.Array(Run),
 });
 export type KeptOrder = Static<typeof KeptOrder>;
 
@@ -28,32 +43,50 @@ const Kept = Type.Object({
       creation_date: Type.Optional(Type.Unknown()),
     }),
   ),
-  /** By site, the newest last: later ones may have been counted without the workers of earlier ones. */
-  orders: Type.Record(Type.String(), Type.Array(KeptOrder)),
+  /** By site: the one that counts. */
+  orders: Type.Record(Type.String(), KeptOrder),
   /** By site. */
   reports: Type.Record(
     Type.String(),
-    Type.Array(Type.Object({ countedAt: Type.Number(), storedBy: Type.Number() })),
+    Type.Array(Type.Object({ countedAt: Type.Number(), upTo: Type.Integer(), storedBy: Type.Number() })),
+  ),
+  /** The server's resource types, for a start without the server. */
+  types: Type.Array(
+    Type.Object({
+      resource_name: Type.String(),
+      mincore: Type.Union([Type.Number(), Type.Null()]),
+      maxcore: Type.Union([Type.Number(), Type.Null()]),
+      minrampercore: Type.Union([Type.Number(), Type.Null()]),
+      maxrampercore: Type.Union([Type.Number(), Type.Null()]),
+    }),
   ),
 });
-type Kept = Static<typeof Kept>;
+export type Kept = Static<typeof Kept>;
+
+const nothing: Kept = { commands: [], orders: {}, reports: {}, types: [] };
 
 /**
  * The link's memory of what the server said and heard, in one file that is replaced as a whole. It must survive a crash: a command is
  * given once, and an order is reckoned against the reports before it.
  */
 export class LinkMemory {
+  readonly #directory: string;
   readonly #file: string;
-  #kept: Kept = { commands: [], orders: {}, reports: {} };
+  readonly #write: (text: string) => Promise<void>;
+  #kept = nothing;
   #writing: Promise<void> = Promise.resolve();
+  #isStored = true;
 
-  constructor(directory: string) {
+  /** @param write for tests: replaces the file */
+  constructor(directory: string, write?: (text: string) => Promise<void>) {
+    this.#directory = directory;
     this.#file = join(directory, 'link.json');
+    this.#write = write ?? ((text) => writeFileAtomically(this.#file, text, 0o600));
   }
 
-  /** @returns why what was kept cannot be used, if so: the link begins anew then */
-  async load(directory: string): Promise<string | undefined> {
-    await ensureDirectory(directory);
+  /** @returns why what was kept cannot be used, if so: the link begins anew then. @throws Error where the file cannot be read */
+  async load(): Promise<string | undefined> {
+    await ensureDirectory(this.#directory);
     let text: string;
     try {
       text = await readFile(this.#file, 'utf8');
@@ -61,38 +94,66 @@ export class LinkMemory {
       if (hasCode(error, 'ENOENT')) return undefined;
       throw error;
     }
+    return this.take(text);
+  }
+
+  /** Takes up what was kept. @returns as `load` */
+  take(text: string): string | undefined {
+    let value: unknown;
     try {
-      const checked = check(Kept, JSON.parse(text));
-      if (!checked.ok) return `${this.#file} has another form than expected`;
-      this.#kept = checked.value;
-      return undefined;
+      value = JSON.parse(text);
     } catch {
       return `${this.#file} is no JSON`;
     }
+    const checked = check(Kept, value);
+    if (!checked.ok) {
+      const [first] = checked.problems;
+      return `${this.#file} has another form than expected: ${first?.pointer ?? ''} ${first?.message ?? ''}`;
+    }
+    this.#kept = checked.value;
+    return undefined;
   }
 
   get commands(): Kept['commands'] {
     return this.#kept.commands;
   }
 
-  ordersOf(site: string): readonly KeptOrder[] {
-    return this.#kept.orders[site] ?? [];
+  get types(): Kept['types'] {
+    return this.#kept.types;
+  }
+
+  get orders(): ReadonlyMap<string, KeptOrder> {
+    return new Map(Object.entries(this.#kept.orders));
   }
 
   /** The order that counts; a newer one takes its place. */
   orderOf(site: string): KeptOrder | undefined {
-    return this.ordersOf(site).at(-1);
+    return Object.hasOwn(this.#kept.orders, site) ? this.#kept.orders[site] : undefined;
   }
 
   reportsOf(site: string): readonly StatisticsReport[] {
-    return this.#kept.reports[site] ?? [];
+    return Object.hasOwn(this.#kept.reports, site) ? (this.#kept.reports[site] ?? []) : [];
   }
 
   /** When this returns it survives a crash. */
   change(changed: (kept: Kept) => Kept): Promise<void> {
     this.#kept = changed(this.#kept);
+    return this.#store();
+  }
+
+  /** Writes again what could not be written the last time. @returns whether all that is kept survives a crash */
+  async isStored(): Promise<boolean> {
+    if (!this.#isStored) await this.#store().catch(() => undefined);
+    return this.#isStored;
+  }
+
+  #store(): Promise<void> {
     const text = JSON.stringify(this.#kept);
-    const written = this.#writing.then(() => writeFileAtomically(this.#file, text, 0o600));
+    const written = this.#writing.then(async () => {
+      this.#isStored = false;
+      await this.#write(text);
+      this.#isStored = true;
+    });
     this.#writing = written.catch(() => undefined);
     return written;
   }

@@ -1,27 +1,14 @@
 /** Numbers of workers by resource type. */
 export type ByType = ReadonlyMap<string, number>;
 
-/** A command of the server to make new workers on one queue. A newer one takes the place of an older one. */
-export interface Order {
-  /** When the server made it, ms UTC by the server's clock. */
-  readonly createdAt: number;
-  readonly wanted: ByType;
-}
-
 /** A report of statistics that the server took. */
 export interface StatisticsReport {
-  /** When the workers were counted, ms UTC by our clock: later ones are not in it. */
+  /** When the workers were counted, ms UTC by our clock: later ones are not in it. It never goes back, though the clock may. */
   readonly countedAt: number;
+  /** The highest worker id of that moment: no later worker has a lower one. */
+  readonly upTo: number;
   /** The latest time at which the server may have stored it, ms UTC by the server's clock. */
   readonly storedBy: number;
-}
-
-/** New workers of the queue, whichever source asked for them: the server counts them all. */
-export interface MadeWorkers {
-  /** ms UTC by our clock. */
-  readonly at: number;
-  readonly type: string;
-  readonly count: number;
 }
 
 /**
@@ -29,40 +16,43 @@ export interface MadeWorkers {
  *
  * The server counts an order's new workers from the statistics that it has at that moment. It does not know of workers that were made
  * since these statistics were counted, and so orders them a second time. An order therefore wants what it says less all workers
- * made since the newest count that the server certainly had. The same subtraction counts the order down as its own workers are
- * made, so no state but the workers' rows is needed, and a crash loses nothing.
- *
- * Where it is not certain that the server had a count, an earlier one is taken: too few workers are corrected by the
- * next order, too many never are.
+ * of the site that were made since the newest count that the server certainly had (`knownReport`).
  *
  * Source: panda-server 1.0.4, `worker_module.py`, `ups_new_worker_distribution`; Harvester takes the order's number as it is.
+ * @param made workers made since that count, also those that have ended
  */
-export function stillWanted(
-  order: Order,
+export function stillWanted(wanted: ByType, made: ByType): ByType {
+  return new Map([...wanted].map(([type, count]) => [type, Math.max(0, count - (made.get(type) ?? 0))]));
+}
+
+/**
+ * The server reads the statistics of all sites, and then makes the order of one site after the other. An order was counted from
+ * statistics of up to so long before it, ms. Far below the 300 s between two orders: else each would be reckoned against the last.
+ * Source: panda-server 1.0.4, `pilotStreaming.py`.
+ */
+const readBefore = 120_000;
+
+/**
+ * The newest count that the server certainly had when it made an order. Where that is not certain of a count, an earlier one
+ * is taken: the next order corrects too few workers, and no order takes back too many. The place in the list says which is newer:
+ * a clock may be set back between two reports.
+ * @param createdAt when the server made the order, ms UTC by its clock
+ */
+export function knownReport(
+  createdAt: number,
   reports: readonly StatisticsReport[],
-  made: readonly MadeWorkers[],
-): ByType {
-  const since = knownCount(order, reports);
-  const later = new Map<string, number>();
-  for (const { at, type, count } of made) if (at > since) later.set(type, (later.get(type) ?? 0) + count);
-  return new Map(
-    [...order.wanted].map(([type, wanted]) => [type, Math.max(0, wanted - (later.get(type) ?? 0))]),
-  );
+): StatisticsReport | undefined {
+  return reports.findLast(({ storedBy }) => storedBy <= createdAt - readBefore);
 }
 
-/** When the workers were counted last that the server knew of when it made the order, ms UTC by our clock. */
-export function knownCount({ createdAt }: Order, reports: readonly StatisticsReport[]): number {
-  return reports.reduce(
-    (newest, { countedAt, storedBy }) => (storedBy <= createdAt ? Math.max(newest, countedAt) : newest),
-    -Infinity,
-  );
-}
+/** Reports that are kept of one site. An order that would need an older one is taken for one of fewer workers. */
+const mostReports = 40;
 
-/** The reports that a later order may still be counted from: the newest that a given time makes certain, and all after it. */
+/** The reports that an order made at this time or later may be counted from: the newest that is certain then, and all after it. */
 export function reportsToKeep(
   reports: readonly StatisticsReport[],
   orderedAt: number,
 ): readonly StatisticsReport[] {
-  const base = knownCount({ createdAt: orderedAt, wanted: new Map() }, reports);
-  return reports.filter(({ countedAt }) => countedAt >= base);
+  const base = knownReport(orderedAt, reports);
+  return reports.slice(base === undefined ? 0 : reports.indexOf(base)).slice(-mostReports);
 }

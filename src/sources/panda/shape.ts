@@ -20,10 +20,11 @@ export function shapeOf(
   const type = types.find(({ resource_name: known }) => known === name);
   const whole = Math.max(1, coreCount);
   const isSingle = type === undefined ? name.startsWith('SCORE') : type.maxcore === 1;
-  const nCore = isSingle ? 1 : Math.max(type?.mincore ?? 1, Math.min(whole, type?.maxcore ?? whole));
+  const most = Math.min(whole, Math.floor(type?.maxcore ?? whole));
+  const nCore = isSingle ? 1 : Math.max(1, Math.ceil(type?.mincore ?? 1), most);
   const ofSite = Math.floor((maxRss * nCore) / whole);
   const perCore = type?.maxrampercore ?? undefined;
-  const ofType = perCore === undefined ? Infinity : perCore * nCore;
+  const ofType = perCore === undefined ? Infinity : Math.max(0, Math.ceil(perCore * nCore));
   const minRamCount = maxRss === 0 ? (perCore === undefined ? 0 : ofType) : Math.min(ofSite, ofType);
   return { resourceType: name, nCore, minRamCount };
 }

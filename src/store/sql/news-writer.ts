@@ -21,6 +21,7 @@ export const knownColumns = {
   diagMessage: 'diag_message',
   node: 'node_id',
   computingElement: 'computing_element',
+  placement: 'placement',
   creationTime: 'creation_time',
   submitTime: 'submit_time',
   startTime: 'start_time',

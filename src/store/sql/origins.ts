@@ -1,6 +1,13 @@
 import { sql } from 'kysely';
 import { nextTurn } from '../../util/clock.ts';
-import type { KnownWorker, OriginFilter, OriginKey, WorkerNews } from '../../worker/news.ts';
+import type {
+  Census,
+  KnownWorker,
+  OriginCount,
+  OriginFilter,
+  OriginKey,
+  WorkerNews,
+} from '../../worker/news.ts';
 import type { RowSet } from '../dialect.ts';
 import { isFinal } from '../../worker/status.ts';
 import type { OriginStore, Unswept } from '../origins.ts';
@@ -70,6 +77,54 @@ export class SqlOriginStore implements OriginStore {
       queue,
       hasEnded: isFinal(status),
     }));
+  }
+
+  async living(kind: string): Promise<WorkerNews[]> {
+    const { db, instance } = this.#rows;
+    const columns = ['origin_uid', 'origin_index', 'queue', ...Object.values(knownColumns)];
+    const found: WorkerNews[] = [];
+    let last = 0;
+    for (;;) {
+      const { rows } = await sql<Omit<NewsTable, 'what'>>`
+        SELECT modification_time AS at, ${sql.join(columns.map((column) => sql.raw(column)))} FROM workers
+        WHERE instance = ${instance} AND origin_kind = ${kind} AND worker_id > ${last} AND ${alive}
+        ORDER BY worker_id LIMIT ${atOnce}`.execute(db);
+      for (const row of rows) found.push(newsOf({ ...row, what: 'known' }, 0));
+      last = rows.at(-1)?.worker_id ?? last;
+      if (rows.length < atOnce) return found;
+      await nextTurn();
+    }
+  }
+
+  async census(kind: string, at: number): Promise<Census> {
+    const { db, instance } = this.#rows;
+    // The highest id comes first: a worker recorded meanwhile counts as a later one, though it may be in the numbers, too.
+    const last = await sql<{ id: number | null }>`
+      SELECT max(worker_id) AS id FROM workers WHERE instance = ${instance}`.execute(db);
+    const { rows } = await sql<OriginCount>`
+      SELECT queue, computing_site AS "computingSite", resource_type AS "resourceType", job_type AS "jobType", status,
+        count(*) AS workers
+      FROM workers WHERE instance = ${instance} AND origin_kind = ${kind} AND ${alive}
+      GROUP BY queue, computing_site, resource_type, job_type, status`.execute(db);
+    return { at, upTo: last.rows[0]?.id ?? 0, living: rows };
+  }
+
+  async madeSince(
+    kind: string,
+    computingSite: string,
+    { at, upTo }: Pick<Census, 'at' | 'upTo'>,
+  ): Promise<ReadonlyMap<string, number>> {
+    const { db, instance } = this.#rows;
+    const own = sql`instance = ${instance} AND origin_kind = ${kind} AND computing_site = ${computingSite}`;
+    // An adopted worker is recorded late and has an old id. Only living ones are adopted.
+    const { rows } = await sql<{ type: string; workers: number }>`
+      SELECT type, count(*) AS workers FROM (
+        SELECT resource_type AS type FROM workers WHERE worker_id > ${upTo} AND ${own}
+        UNION ALL
+        SELECT resource_type AS type FROM workers
+        WHERE ${own} AND ${alive} AND worker_id <= ${upTo} AND creation_time > ${at}
+      ) AS made GROUP BY type`.execute(db);
+    return new Map(rows.map(({ type, workers }) => [type, workers]));
   }
 
   async end(
@@ -173,6 +228,7 @@ function spentWorker({ worker_id, status, end_time }: SpentOriginsTable): KnownW
     diagMessage: null,
     node: null,
     computingElement: null,
+    placement: null,
     creationTime: null,
     submitTime: null,
     startTime: null,

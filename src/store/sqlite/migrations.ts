@@ -31,6 +31,11 @@ export const migrations: Readonly<Record<string, Migration>> = {
       for (const statement of requests) await sql.raw(statement).execute(db);
     },
   },
+  '0006-placement-in-news': {
+    async up(db: Kysely<unknown>): Promise<void> {
+      await sql.raw('ALTER TABLE news ADD COLUMN placement TEXT').execute(db);
+    },
+  },
 };
 
 const core = [

@@ -35,6 +35,7 @@ describe('the desk of a source', () => {
     return new SourceDesk(kind, {
       ...parts.context,
       queues: () => ['Q'],
+      queuesOf: (source) => [{ name: source, mapType: 'NoJob', runMode: 'self' }],
       reasonsOf: (queue) => (queue === 'NONE' ? undefined : [{ code: 'paused', message: queue }]),
       wakeSubmitter: (queue) => woken.push(queue),
       logsOf: async () => reader,
@@ -103,6 +104,48 @@ describe('the desk of a source', () => {
     expect(await found()).to.deep.equal([1, 2]);
   });
 
+  it('shows its living workers, and those alone', async () => {
+    await parts.ledger.change([{ workerId: 2, to: 'missed', source: 'test' }]);
+    const living = await desk.living();
+    expect(living.map(({ worker }) => worker.workerId)).to.deep.equal([1]);
+    expect(living[0]).to.deep.include({ what: 'known', queue: 'Q', origin: { uid: 'job', index: 0 } });
+  });
+
+  it('counts its workers, and those that a site got after a count', async () => {
+    await parts.ledger.change([{ workerId: 2, to: 'missed', source: 'test' }]);
+    const census = await desk.census();
+    const { resourceType } = workerOf(1).requirements;
+    expect(census).to.deep.include({ at: parts.clock.now(), upTo: 3 });
+    expect(census.living).to.deep.equal([
+      { queue: 'Q', computingSite: 'Q', resourceType, jobType: 'managed', status: 'pending', workers: 1 },
+    ]);
+    expect(await desk.madeSince('Q', census)).to.deep.equal(new Map());
+    const later = (id: number, queue: string) =>
+      workerOf(id, { queue, origin: { kind: 'toy', uid: 'later', index: id } });
+    await parts.ledger.intend([later(4, 'Q'), later(5, 'Q'), later(6, 'OTHER')]);
+    await parts.ledger.change([{ workerId: 5, to: 'missed', source: 'test' }]);
+    expect(await desk.madeSince('Q', census)).to.deep.equal(new Map([[resourceType, 2]]));
+    expect(await desk.madeSince('Q', { at: 0, upTo: 0 }), 'all').to.deep.equal(new Map([[resourceType, 4]]));
+  });
+
+  it('counts an adopted worker as one that came after the count, though its id is old', async () => {
+    const census = await desk.census();
+    await parts.clock.advance(1);
+    // Below those that the census saw.
+    const adopted = workerOf(3, { workerId: 0, name: 'old', origin: { kind: 'toy', uid: 'old', index: 0 } });
+    await parts.ledger.adopt([adopted], 'submitted');
+    expect([...(await desk.madeSince('Q', census)).values()]).to.deep.equal([1]);
+  });
+
+  it('counts what is queued, whichever source asked for it', async () => {
+    expect(await desk.queued('Q')).to.equal(3);
+    expect(await desk.queued('NONE')).to.equal(0);
+  });
+
+  it('names the queues whose own source it is', () => {
+    expect(desk.ownQueues()).to.deep.equal([{ name: 'toy', mapType: 'NoJob', runMode: 'self' }]);
+  });
+
   it('reads the log of its own worker, and of no other', async () => {
     expect(await desk.logs(1)).to.equal(reader);
     for (const id of [3, 99, 0, NaN])
@@ -133,6 +176,8 @@ describe('the desk of a source', () => {
     await parts.store.close();
     parts.store.close = async () => undefined;
     expect(await codeOf(desk.find([{ uid: 'job' }]))).to.not.equal('untyped');
+    expect(await codeOf(desk.census())).to.not.equal('untyped');
+    expect(await codeOf(desk.queued('Q'))).to.not.equal('untyped');
     expect(await codeOf(desk.logs(1))).to.not.equal('untyped');
     expect(await codeOf(desk.end([{ uid: 'job', index: 0 }], 'x'))).to.not.equal('untyped');
   });

@@ -10,9 +10,14 @@ const desk: Desk = {
   discard: async () => 0,
   detail: async () => undefined,
   find: async () => [],
+  living: async () => [],
+  queued: async () => 0,
+  census: async () => ({ at: 0, upTo: 0, living: [] }),
+  madeSince: async () => new Map(),
   logs: () => Promise.reject(new Error('none')),
   reasons: () => [],
   queues: () => [],
+  ownQueues: () => [],
   keepIdsAbove: async () => undefined,
 };
 

@@ -8,7 +8,8 @@ import {
   scaleDemand,
 } from '../../../src/agents/submission/worker-maker.ts';
 import { QueueOptions, type WorkerOptions } from '../../../src/config/queues/queue-schema.ts';
-import { computingSiteOf, type QueueConfig } from '../../../src/config/queues/queues.ts';
+import type { QueueConfig } from '../../../src/config/queues/queues.ts';
+import { computingSiteOf } from '../../../src/worker/identity.ts';
 import { check } from '../../../src/util/schema.ts';
 import { requirements } from '../../support/samples.ts';
 

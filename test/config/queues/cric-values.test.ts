@@ -112,7 +112,7 @@ describe('sizes that Harvester takes from CRIC', () => {
       /ups\.sdf asks for requestRam, requestRamPerCore, and the queue does not say the memory of a worker: set minRamCount in MB/,
     );
     expect(whyNot(verdict)).to.equal(
-      'to be set, since CRIC is not read: minRamCount, maxDiskCount, maxWalltime',
+      'to be set in the queue file or in CRIC: minRamCount, maxDiskCount, maxWalltime',
     );
   });
 
@@ -201,8 +201,9 @@ describe('CEs that Harvester takes from CRIC', () => {
   it('are asked for by the name of the option that lists them', async () => {
     const verdict = await judge(condor({ CEtemplateDir: 'ces' }));
     expect(verdict.problems.map(({ message }) => message)).to.deep.equal([
-      'CEtemplateDir has a template for each kind of CE, and the queue lists no CEs: list them in ceList, each with ce_endpoint and ce_flavour',
+      'CEtemplateDir has a template for each kind of CE, and the queue lists no CEs: list them in ceList, each with ce_endpoint and ce_flavour; ' +
+        "CRIC's values come by panda_queues.json in cacher.data of the settings",
     ]);
-    expect(whyNot(verdict)).to.equal('to be set, since CRIC is not read: ceList');
+    expect(whyNot(verdict)).to.equal('to be set in the queue file or in CRIC: ceList');
   });
 });

@@ -2,12 +2,15 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { applyLimits, caps, total } from '../../../src/limits/limiters.ts';
 import { requirementsOf } from '../../../src/agents/submission/worker-maker.ts';
-import { whyStanding } from '../../../src/config/queues/demand.ts';
+import { demandOf, whyStanding } from '../../../src/config/queues/demand.ts';
+import type { PandaServer } from '../../../src/plugins/contracts/index.ts';
+import { builtInSources, defineSource, noOptions } from '../../../src/plugins/contracts/source.ts';
 import { noLoad } from '../../../src/limits/formulas.ts';
 import { clampLimits } from '../../../src/config/queues/limits.ts';
 import { QueueOptions, type WorkerOptions } from '../../../src/config/queues/queue-schema.ts';
 import { FillSource } from '../../../src/sources/fill/index.ts';
 import { NoneSource } from '../../../src/sources/none/index.ts';
+import { PandaSource } from '../../../src/sources/panda/index.ts';
 import { check } from '../../../src/util/schema.ts';
 
 const choice = { module: 'thresher/sources', config: {} };
@@ -119,7 +122,7 @@ describe('why a queue stands still', () => {
   it('each reason names the option to set and its value', () => {
     const { options, limits } = read({});
     const queue = { ...options, queueStatus: 'offline', mapType: 'OneToOne', runMode: 'slave' } as const;
-    const remedies = ['set it to "online"', 'set it to "NoJob"', 'set it to "self"'];
+    const remedies = ['set it to "online"', 'set it to "NoJob"', 'set runMode to "self"'];
     for (const [index, reason] of whyStanding(queue, limits, sources.none, {}).slice(0, 3).entries())
       expect(reason).to.contain(remedies[index]);
     expect(whyStanding(options, limits, sources.none, {})[0]).to.contain('set demand to "fill"');
@@ -138,5 +141,76 @@ describe('why a queue stands still', () => {
       }),
       { numRuns: 2000 },
     );
+  });
+});
+
+describe('the source of a queue', () => {
+  const server: PandaServer = {
+    url: 'https://panda.example.org:25443/api/v1',
+    login: { kind: 'x509', certFile: '/proxy', keyFile: '/proxy' },
+    timeout: 1000,
+  };
+  const Linked = defineSource({
+    name: 'linked',
+    module: builtInSources,
+    config: noOptions,
+    takes: ({ runMode, mapType }, at) => at !== undefined && (runMode === 'slave' || mapType === 'NoJob'),
+    create: () => ({ wanted: async () => ({ requests: [], groups: [], reasons: [] }) }),
+  });
+  const ofServer = { sources: [FillSource, NoneSource, PandaSource] };
+  const catalogue = { sources: [FillSource, NoneSource, Linked] };
+  const local = { name: 'LocalSubmitter', defaultDemand: 'fill' };
+  const remote = { name: 'K8sSubmitter', defaultDemand: undefined };
+  const slave = { mapType: 'NoJob', runMode: 'slave' } as const;
+  const self = { mapType: 'NoJob', runMode: 'self' } as const;
+  const unsaid = 'neither the queue (demand) nor submitter.defaultDemand says otherwise';
+  const taken = `and the settings name the PanDA server ${server.url}`;
+
+  const chosen = (
+    options: Parameters<typeof demandOf>[0],
+    at: PandaServer | undefined,
+    submitter = remote as Parameters<typeof demandOf>[2],
+    defaultDemand?: string,
+  ) => demandOf(options, defaultDemand, submitter, catalogue, at);
+
+  it('is one that takes it, with a server', () => {
+    for (const options of [slave, self])
+      expect(chosen(options, server)).to.deep.equal({
+        demand: 'linked',
+        why: `runMode is ${options.runMode} and mapType NoJob, ${taken}`,
+      });
+  });
+
+  it('is the usual one without a server', () => {
+    expect(chosen(slave, undefined)).to.deep.equal({ demand: 'none', why: unsaid });
+  });
+
+  it('is no default of its backend that would never serve it, where another takes it', () => {
+    expect(chosen(slave, server, local).demand).to.equal('linked');
+    const ofBackend = { demand: 'fill', why: 'the default of LocalSubmitter' };
+    expect(chosen(slave, undefined, local)).to.deep.equal(ofBackend);
+    expect(chosen(self, server, local)).to.deep.equal(ofBackend);
+  });
+
+  it('is that of the server before a default of the backend, with the link and without', () => {
+    expect(demandOf(self, undefined, local, ofServer, server).demand).to.equal('panda');
+    for (const options of [self, slave])
+      for (const submitter of [local, remote])
+        expect(demandOf(options, undefined, submitter, ofServer, 'off')).to.deep.equal({
+          demand: 'none',
+          why: 'the link to the PanDA server is off: see the problem of pandacon',
+        });
+    const push = { mapType: 'OneToOne', runMode: 'self' } as const;
+    for (const at of [server, 'off'] as const)
+      expect(demandOf(push, undefined, local, ofServer, at).demand).to.equal('fill');
+    expect(demandOf({ ...self, demand: 'fill' }, undefined, local, ofServer, 'off').demand).to.equal('fill');
+  });
+
+  it('is first of all the one that a file names', () => {
+    expect(chosen({ ...slave, demand: 'none' }, server, remote, 'fill').why).to.equal('the queue says so');
+    expect(chosen(slave, server, remote, 'none')).to.deep.equal({
+      demand: 'none',
+      why: 'submitter.defaultDemand says so',
+    });
   });
 });

@@ -26,6 +26,8 @@ function problemsOf(text: string) {
 const submitterDefaults = {
   maxNewWorkers: 1000,
   submissionBurst: 100,
+  activateWorkerFactor: 1,
+  noPilotsWhenNoActiveJobs: false,
   blackHoleLifetime: 10,
   blackHoleWorkers: 20,
   blackHolePause: 600,
@@ -46,11 +48,24 @@ describe('the settings of the daemon', () => {
       queueFile: join(directory, 'panda_queueconfig.json'),
       values: {
         master: { shutdownTimeout: 20, pluginTimeout: 60 },
-        qconf: { configFile: 'panda_queueconfig.json', checkInterval: 5 },
+        qconf: {
+          configFile: 'panda_queueconfig.json',
+          configFromCacher: false,
+          autoBlacklist: true,
+          checkInterval: 5,
+        },
+        cacher: { refreshInterval: 10, sleepTime: 60, timeout: 60, warnAge: 24 },
         submitter: { sleepTime: 10, ...submitterDefaults },
         sources: {},
         monitor: { maxStatusAge: 120, missingGrace: 30 },
         pandacon: {},
+        commandmanager: { sleepTime: 5, commands_bulk_size: 20 },
+        propagator: {
+          nWorkersInBulk: 100,
+          updateInterval: 1800,
+          maxDialogs: 50,
+          minMessageLevel: 'WARNING',
+        },
         sweeper: {
           sleepTime: 60,
           listInterval: 600,
@@ -203,7 +218,7 @@ describe('the settings of the daemon', () => {
       '/qconf/colour',
       2,
       'unknown-setting',
-      '"colour" is not a known setting here; there are configFile, queueList, checkInterval',
+      '"colour" is not a known setting here; there are configFile, queueList, configFromCacher, defaultTemplateQueueName, autoBlacklist, resolverModule, resolverClass, checkInterval',
     ],
     [
       'an unknown section without keys',

@@ -40,6 +40,7 @@ describe('reports of queues', () => {
     incomplete: [],
     templates: [],
     unlisted: [],
+    ofCric: [],
     readable: true,
     problems: [],
     verdicts: (changes.refused ?? []).map((name) => {

@@ -21,6 +21,11 @@ describe('commands of the PanDA server', () => {
     });
   });
 
+  it('gives no worker of a type whose name no type can have', () => {
+    const params = `{"managed": {"__proto__": 1, "": 2, "${'A'.repeat(57)}": 3, "SCORE": 4}}`;
+    expect(read('SET_N_WORKERS_JOBTYPE:A', params)).to.deep.include({ wanted: new Map([['SCORE', 4]]) });
+  });
+
   it('reads parameters that come as a text', () => {
     expect(read('SET_N_WORKERS_JOBTYPE:A', '{"managed": {"SCORE": 1}}')).to.deep.include({
       kind: 'set-workers',
@@ -121,6 +126,19 @@ describe('the shape of a worker of a resource type', () => {
       expect(shapeOf(resourceType, types, site)).to.deep.equal({ resourceType, nCore, minRamCount });
     });
   }
+
+  it('has whole cores and MB, though the server says parts', () => {
+    const type = {
+      resource_name: 'ODD',
+      mincore: 0.5,
+      maxcore: 2.5,
+      minrampercore: 0,
+      maxrampercore: 1000.3,
+    };
+    expect(shapeOf('ODD', [type], { coreCount: 8, maxRss: 0 })).to.include({ nCore: 2, minRamCount: 2001 });
+    const none = { ...type, mincore: 0, maxcore: 0 };
+    expect(shapeOf('ODD', [none], site)).to.include({ nCore: 1 });
+  });
 
   it('has the memory of the type where the site says none', () => {
     expect(shapeOf('SCORE', types, { coreCount: 1, maxRss: 0 })).to.deep.equal({

@@ -1,59 +1,71 @@
 import { expect } from 'chai';
 import {
-  type MadeWorkers,
-  type Order,
+  type ByType,
+  knownReport,
   reportsToKeep,
   type StatisticsReport,
   stillWanted,
 } from '../../../src/sources/panda/orders.ts';
 
-const order = (createdAt: number, wanted: Readonly<Record<string, number>>): Order => ({
-  createdAt,
-  wanted: new Map(Object.entries(wanted)),
+const numbers = (wanted: Readonly<Record<string, number>>): ByType => new Map(Object.entries(wanted));
+/** How long before an order the server may have read its statistics, ms. */
+const margin = 120_000;
+const reportAt = (countedAt: number, storedBy = countedAt): StatisticsReport => ({
+  countedAt,
+  storedBy,
+  upTo: 0,
 });
-const made = (at: number, count: number, type = 'SCORE'): MadeWorkers => ({ at, count, type });
-const wantedOf = (...of: Parameters<typeof stillWanted>) => Object.fromEntries(stillWanted(...of));
 
 describe('an order of the PanDA server', () => {
-  const reports = [{ countedAt: 100, storedBy: 101 }];
-
-  it('wants what it says where the server knew of every worker', () => {
-    expect(wantedOf(order(200, { SCORE: 3, MCORE: 1 }), reports, [made(99, 7)])).to.deep.equal({
-      SCORE: 3,
-      MCORE: 1,
+  const rows: readonly (readonly [
+    title: string,
+    wanted: Readonly<Record<string, number>>,
+    made: Readonly<Record<string, number>>,
+    still: Readonly<Record<string, number>>,
+  ])[] = [
+    [
+      'what it says where the server knew of every worker',
+      { SCORE: 3, MCORE: 1 },
+      {},
+      { SCORE: 3, MCORE: 1 },
+    ],
+    ['fewer by the workers that it had not heard of', { SCORE: 5 }, { SCORE: 3 }, { SCORE: 2 }],
+    ['each type less by its own', { SCORE: 3, MCORE: 1 }, { SCORE: 2, MCORE: 5 }, { SCORE: 1, MCORE: 0 }],
+    ['nothing of a type that it does not say', { SCORE: 1 }, { MCORE: 5 }, { SCORE: 1 }],
+  ];
+  for (const [title, wanted, made, still] of rows) {
+    it(`wants ${title}`, () => {
+      expect(Object.fromEntries(stillWanted(numbers(wanted), numbers(made)))).to.deep.equal(still);
     });
+  }
+
+  it('is counted from the last report, or an earlier one where it is not certain that the server had the last', () => {
+    const [first, second] = [reportAt(100, 101), reportAt(190, 205)];
+    expect(knownReport(margin + 206, [first, second])).to.equal(second);
+    expect(knownReport(margin + 200, [first, second])).to.equal(first);
+    expect(knownReport(margin + 50, [first, second])).to.equal(undefined);
   });
 
-  it('is counted down by the workers that are made for it, each type by its own', () => {
-    const workers = [made(201, 2), made(202, 5, 'MCORE')];
-    expect(wantedOf(order(200, { SCORE: 3, MCORE: 1 }), reports, workers)).to.deep.equal({
-      SCORE: 1,
-      MCORE: 0,
-    });
+  it('is counted from no report that the server may have got after it read the statistics of all sites', () => {
+    const [first, late] = [reportAt(0), reportAt(25_000)];
+    expect(knownReport(margin, [first, late])).to.equal(first);
+    expect(knownReport(margin + 25_000, [first, late])).to.equal(late);
   });
 
-  it('wants fewer by the workers that the server had not heard of', () => {
-    expect(wantedOf(order(200, { SCORE: 5 }), reports, [made(150, 3)])).to.deep.equal({ SCORE: 2 });
+  it('is counted from the later of two reports, though our clock was set back between them', () => {
+    const [first, second] = [reportAt(7_200_000, 100), reportAt(300_000, 200)];
+    expect(knownReport(margin + 300, [first, second])).to.equal(second);
+    expect(reportsToKeep([first, second], margin + 150)).to.deep.equal([first, second]);
+    expect(reportsToKeep([first, second], margin + 300)).to.deep.equal([second]);
   });
 
-  it('counts from an earlier report where it is not certain that the server had the last one', () => {
-    const unsure = [...reports, { countedAt: 190, storedBy: 205 }];
-    expect(wantedOf(order(200, { SCORE: 5 }), unsure, [made(150, 3)])).to.deep.equal({ SCORE: 2 });
-    expect(wantedOf(order(206, { SCORE: 5 }), unsure, [made(150, 3)])).to.deep.equal({ SCORE: 5 });
-  });
-
-  it('counts all workers as unknown to a server that never had a report', () => {
-    expect(wantedOf(order(200, { SCORE: 5 }), [], [made(1, 3)])).to.deep.equal({ SCORE: 2 });
-  });
-
-  it('keeps the reports that later orders are counted from', () => {
-    const all = [
-      { countedAt: 10, storedBy: 11 },
-      { countedAt: 20, storedBy: 21 },
-      { countedAt: 30, storedBy: 45 },
-    ];
-    expect(reportsToKeep(all, 40)).to.deep.equal(all.slice(1));
-    expect(reportsToKeep(all, 5)).to.deep.equal(all);
+  it('keeps the reports that later orders are counted from, and no more than some', () => {
+    const all = [reportAt(10, 11), reportAt(20, 21), reportAt(30, 45)];
+    expect(reportsToKeep(all, margin + 40)).to.deep.equal(all.slice(1));
+    expect(reportsToKeep(all, margin + 5)).to.deep.equal(all);
+    const many = Array.from({ length: 1000 }, (_, at) => reportAt(at));
+    expect(reportsToKeep(many, 0).length).to.be.below(100);
+    expect(reportsToKeep(many, 0).at(-1)).to.equal(many.at(-1));
   });
 });
 
@@ -71,6 +83,17 @@ interface Simulated {
   readonly submission: number;
 }
 
+/** An order, as the simulated server made it. */
+interface Order {
+  readonly createdAt: number;
+  readonly wanted: number;
+}
+
+interface MadeWorkers {
+  readonly at: number;
+  readonly count: number;
+}
+
 interface Rule {
   /** Whether a report follows each submission at once. */
   readonly reportsAtOnce: boolean;
@@ -79,7 +102,11 @@ interface Rule {
 
 const ours: Rule = {
   reportsAtOnce: true,
-  wanted: (given, reports, workers) => stillWanted(given, reports, workers).get('SCORE') ?? 0,
+  wanted: ({ createdAt, wanted }, reports, workers) => {
+    const since = knownReport(createdAt * 1000, reports)?.countedAt ?? -Infinity;
+    const made = workers.reduce((sum, { at, count }) => sum + (at * 1000 > since ? count : 0), 0);
+    return stillWanted(numbers({ SCORE: wanted }), numbers({ SCORE: made })).get('SCORE') ?? 0;
+  },
 };
 
 /** Harvester takes the number, counts it down by the workers that it registers, and a newer order replaces the rest. */
@@ -89,7 +116,7 @@ const harvesters: Rule = {
     // Its countdown begins when the order arrives: at the poll after it was made.
     const arrived = Math.ceil(createdAt / poll) * poll;
     const since = workers.filter(({ at }) => at >= arrived).reduce((sum, { count }) => sum + count, 0);
-    return Math.max(0, (wanted.get('SCORE') ?? 0) - since);
+    return Math.max(0, wanted - since);
   },
 };
 
@@ -108,14 +135,14 @@ function play({ serverPhase, factoryPhase, submission }: Simulated, rule: Rule):
   const report = (now: number) => {
     reported = queued;
     // Within a second the order is made first, then the report is stored, then workers are made.
-    reports.push({ countedAt: now + 0.1, storedBy: now + 0.1 });
+    reports.push(reportAt((now + 0.1) * 1000));
     dirty = false;
   };
   report(0);
   for (let now = 1; now <= duration; now++) {
     if (now % period === serverPhase) {
       const wanted = Math.max(0, target - reported);
-      last = order(now, { SCORE: wanted });
+      last = { createdAt: now, wanted };
     }
     if (now % period === factoryPhase || (rule.reportsAtOnce && dirty && now % poll === 0)) report(now);
     if (now % poll === 0) taken = last;
@@ -123,7 +150,7 @@ function play({ serverPhase, factoryPhase, submission }: Simulated, rule: Rule):
     const rest = rule.wanted(taken, reports, workers);
     const each = submission === 0 ? rest : Math.min(rest, Math.ceil(target / submission));
     if (each > 0) {
-      workers.push({ at: now + 0.5, count: each, type: 'SCORE' });
+      workers.push({ at: now + 0.5, count: each });
       queued += each;
       dirty = true;
     }

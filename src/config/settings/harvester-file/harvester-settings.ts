@@ -1,7 +1,7 @@
 import { type ConfigSection, parseConfig } from '../../../util/configparser.ts';
 import { type Located, type Problem, toPointer } from '../../../util/located.ts';
 import { similar } from '../../../util/nearest.ts';
-import { harvesterKeys, harvesterSections, missedSettings } from './keys.ts';
+import { harvesterKeys, harvesterSections, loginSettings, missedSettings, needlessSettings } from './keys.ts';
 import { type Override, readOverride } from './override.ts';
 import { typedValue, type TypedValue } from './values.ts';
 import type { Machine } from '../machine.ts';
@@ -154,29 +154,17 @@ function settingValue(
   const items: [string, string, unknown][] = Array.isArray(fitting)
     ? fitting.map((item: unknown, index) => [`/${index}`, `${key}[${index}]`, item])
     : [['', key, fitting]];
-  const placeholders = items.filter(([, , item]) => typeof item === 'string' && item.includes('FIXME'));
+  // Items of the cacher and keys of the login are judged by themselves: a queue without PanDA needs none of them.
+  const isJudgedLater = pointer === '/cacher/data' || loginSettings.has(`${section}.${key}`);
+  const placeholders = isJudgedLater
+    ? []
+    : items.filter(([, , item]) => typeof item === 'string' && item.includes('FIXME'));
   for (const [at, what, item] of placeholders) {
     const message = `${what} is ${JSON.stringify(item)}, a placeholder of Harvester's template; write the value of your site`;
     report('error', 'template-placeholder', { file, pointer: pointer + at, line: typed.lineOf(at) }, message);
   }
   if (placeholders.length > 0) return undefined;
-  if (pointer === '/qconf/queueList' && Array.isArray(fitting)) {
-    return withoutDynamic(fitting, (index) => {
-      const message =
-        'DYNAMIC stands for the queues of CRIC, which thresher does not read: all queues of qconf.configFile are used';
-      const at = `/${index}`;
-      report('warning', 'unread-setting', { file, pointer: pointer + at, line: typed.lineOf(at) }, message);
-    });
-  }
   return fitting;
-}
-
-/** With DYNAMIC in its list Harvester uses every queue of the file too. */
-function withoutDynamic(names: readonly unknown[], tell: (index: number) => void): readonly unknown[] {
-  const index = names.indexOf('DYNAMIC');
-  if (index === -1) return names;
-  tell(index);
-  return ['ALL'];
 }
 
 /** A value that nothing reads yet: what is wrong with it must not keep the daemon from starting. */
@@ -247,7 +235,11 @@ function reportUnread(
     return;
   }
   for (const { key, file, line } of harmless) {
-    const message = `thresher does not read ${name}.${key}: it has no effect`;
+    const why = needlessSettings[`${name}.${key}`];
+    const message =
+      why === undefined
+        ? `thresher does not read ${name}.${key}: it has no effect`
+        : `thresher needs no ${name}.${key}: ${why}`;
     const place = { file, pointer: toPointer([name, key]), line };
     report('notice', 'unread-setting', place, message, `${name}.${key}`);
   }

@@ -35,6 +35,12 @@ const sharedSections: Readonly<Record<string, readonly string[]>> = {
     ...['moduleName', 'className', 'inCertFile', 'certFile', 'outCertFile', 'voms', 'pluginConfigs'],
     'sleepTime',
   ],
+  cacher: ['data', 'refreshInterval', 'sleepTime'],
+  commandmanager: ['commands_bulk_size', 'sleepTime'],
+  propagator: [
+    ...['nThreads', 'maxJobs', 'nJobsInBulk', 'maxWorkers', 'nWorkersInBulk', 'maxDialogs'],
+    ...['minMessageLevel', 'lockInterval', 'updateInterval', 'sleepTime'],
+  ],
   pandacon: [
     ...[
       'timeout',
@@ -60,8 +66,8 @@ const sharedSections: Readonly<Record<string, readonly string[]>> = {
 
 /** Sections that thresher does not read at all. */
 export const unreadSections: readonly string[] = [
-  ...['db', 'fifo', 'communicator', 'commandmanager', 'jobfetcher', 'propagator', 'preparator'],
-  ...['stager', 'zipper', 'eventfeeder', 'cacher', 'payload_interaction', 'frontend', 'watcher', 'apfmon'],
+  ...['db', 'fifo', 'communicator', 'jobfetcher', 'preparator'],
+  ...['stager', 'zipper', 'eventfeeder', 'payload_interaction', 'frontend', 'watcher', 'apfmon'],
   ...['service_monitor', 'googlecloud', 'file_syncer', 'log_level'],
 ];
 
@@ -79,28 +85,38 @@ interface Missed {
   readonly message: string;
 }
 
-const isOn = (value: unknown) => value === true;
-
 /** By `section.key`. Each would start more workers, or other queues, than its operator expects. */
 export const missedSettings: Readonly<Record<string, Missed>> = {
-  'qconf.configFromCacher': {
-    when: isOn,
-    message: 'queues that Harvester fetches from its cacher are not read, only those of qconf.configFile',
-  },
-  'qconf.autoBlacklist': {
-    when: isOn,
-    message: 'queues that are offline in CRIC are not stopped; set their queueStatus in the queue file',
-  },
-  'submitter.noPilotsWhenNoActiveJobs': {
-    when: isOn,
-    message: 'workers are submitted whether or not there are active jobs',
-  },
-  'submitter.activateWorkerFactor': {
-    when: (value) => value !== 1 && value !== '1.0' && value !== null,
-    message: 'numbers of workers are not scaled by it; set the limits of the queues instead',
+  'qconf.pilotVersion': {
+    when: (value) => value !== null,
+    message: 'queues whose pilot_version in CRIC is another one are not left out',
   },
   'submitter.minSubmissionInterval': {
     when: (value) => value !== 0 && value !== null,
     message: 'there is no pause between submissions to a queue; submitter.submissionRate limits their rate',
   },
 };
+
+/** Keys that the link to the PanDA server needs no setting for, and why. By `section.key`. */
+export const needlessSettings: Readonly<Record<string, string>> = {
+  'pandacon.pandaURL': 'it asks the PanDA server by HTTPS alone',
+  'pandacon.server_api_url': 'it asks the PanDA server by HTTPS alone',
+  'pandacon.cache_api_url_ssl': 'it uploads no files of jobs',
+  'pandacon.nConnections': 'it keeps the few connections that it needs',
+  'pandacon.verbose': 'log.level is for the whole log',
+  'pandacon.useInspect': 'log.level is for the whole log',
+  'pandacon.getEventsChunkSize': 'it fetches no jobs',
+  'propagator.nThreads': 'one loop reports all workers',
+  'propagator.maxJobs': 'it fetches no jobs',
+  'propagator.nJobsInBulk': 'it fetches no jobs',
+  'propagator.maxWorkers': 'all changes are reported',
+  'propagator.lockInterval': 'one loop reports all workers',
+  'propagator.sleepTime': 'changes are reported as they come',
+};
+
+/** Settings that only some logins need: an unset one is judged with the login, and not by itself. */
+export const loginSettings: ReadonlySet<string> = new Set(
+  ['cert_file', 'key_file', 'auth_token', 'auth_origin', 'ca_cert', 'multihost_auth_config'].map(
+    (key) => `pandacon.${key}`,
+  ),
+);

@@ -80,7 +80,7 @@ function unfitting(options: IamTokenOptions): DefinitionProblem[] {
   }
   if (target_type === 'ce') {
     const message =
-      'target_type "ce" takes its targets from CRIC, which thresher does not read: name endpoints in target_list or target_list_file';
+      'target_type "ce" takes its targets from CRIC in Harvester, and thresher takes none from there: name endpoints in target_list or target_list_file';
     return [{ pointer: '/target_list', code: 'credential-targets-missing', message }];
   }
   const message = `there is no target: name endpoints in target_list or target_list_file`;

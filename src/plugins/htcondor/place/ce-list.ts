@@ -16,8 +16,22 @@ const ports: Readonly<Record<ComputingElement['ce_flavour'], number>> = {
 
 type CeOptions = Pick<
   HTCondorSubmitterConfig,
-  'ceList' | 'ceEndpoint' | 'ceHostname' | 'ceQueueName' | 'ceARCGridType'
+  | 'ceList'
+  | 'ceEndpoint'
+  | 'ceHostname'
+  | 'ceQueueName'
+  | 'ceARCGridType'
+  | 'useCRICGridCE'
+  | 'useAtlasGridCE'
 >;
+
+/** Whether CRIC names the CEs. The newer name wins. Source: Harvester's htcondor_submitter. */
+export function asksForCric({
+  useCRICGridCE,
+  useAtlasGridCE,
+}: Pick<CeOptions, 'useCRICGridCE' | 'useAtlasGridCE'>): boolean {
+  return Boolean(useCRICGridCE ?? useAtlasGridCE);
+}
 
 /** The CEs of a queue; none where it submits to a pool. Pure. */
 export function cesOf(config: CeOptions): CeList {
@@ -26,13 +40,15 @@ export function cesOf(config: CeOptions): CeList {
   if (ceList.length > 0) {
     if (ceEndpoint !== undefined || ceHostname !== undefined) {
       const pointer = ceEndpoint === undefined ? '/ceHostname' : '/ceEndpoint';
-      const message = `${pointer.slice(1)} has no effect beside ceList: remove one of them`;
+      const message = asksForCric(config)
+        ? `${pointer.slice(1)} has no effect beside the CEs of CRIC, as in Harvester: remove it, or set useCRICGridCE to false`
+        : `${pointer.slice(1)} has no effect beside ceList: remove one of them`;
       problems.push({ pointer, severity: 'warning', code: 'template-risky', message });
     }
     const active = ceList.filter(({ ce_state }) => ce_state.toUpperCase() === 'ACTIVE');
     if (active.length === 0) {
       const message = 'none of the ceList has ce_state ACTIVE, so nothing can be submitted';
-      problems.push({ pointer: '/ceList', code: 'wrong-type', message });
+      problems.push({ pointer: '/ceList', code: 'ce-list-missing', message });
     }
     return { ces: withoutDoubles(active.map((one) => fromCric(one, config))), problems };
   }

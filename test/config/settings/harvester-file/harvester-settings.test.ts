@@ -181,7 +181,11 @@ describe("Harvester's settings", () => {
       expect(values.master.harvester_id).to.equal('CERN_1');
       expect(values.qconf).to.deep.equal({
         configFile: 'panda_queueconfig.json',
+        configFromCacher: false,
         queueList: ['CERN', 'BNL'],
+        resolverModule: 'pandaharvester.harvestermisc.info_utils',
+        resolverClass: 'PandaQueuesDict',
+        autoBlacklist: false,
         checkInterval: 5,
       });
       expect(values.submitter).to.include({ sleepTime: 60, maxNewWorkers: 1000 });
@@ -467,22 +471,8 @@ describe("Harvester's settings", () => {
       ['notice', 'unread-setting', 1, '/db', 'thresher reads nothing of [db]: its 1 key has no effect'],
     ],
     [
-      'limits that thresher does not apply',
+      'limits that thresher does not apply, and nothing with those that it does',
       '[submitter]\nactivateWorkerFactor = auto\nminSubmissionInterval = 0\nnoPilotsWhenNoActiveJobs = True\n',
-      [
-        'warning',
-        'unread-setting',
-        2,
-        '/submitter/activateWorkerFactor',
-        'thresher does not read submitter.activateWorkerFactor: numbers of workers are not scaled by it; set the limits of the queues instead',
-      ],
-      [
-        'warning',
-        'unread-setting',
-        4,
-        '/submitter/noPilotsWhenNoActiveJobs',
-        'thresher does not read submitter.noPilotsWhenNoActiveJobs: workers are submitted whether or not there are active jobs',
-      ],
       [
         'notice',
         'unread-setting',
@@ -492,14 +482,15 @@ describe("Harvester's settings", () => {
       ],
     ],
     [
-      'the queues of CRIC',
-      '[qconf]\nqueueList =\n A\n DYNAMIC\n',
+      'keys of the PanDA server that thresher has no need of',
+      '[pandacon]\npandaURL = http://h/server/panda\n[propagator]\nnWorkersInBulk = 5\nnThreads = 3\n',
       [
-        'warning',
-        'unread-setting',
-        4,
-        '/qconf/queueList/1',
-        'DYNAMIC stands for the queues of CRIC, which thresher does not read: all queues of qconf.configFile are used',
+        ...(['notice', 'unread-setting', 2, '/pandacon/pandaURL'] as const),
+        'thresher needs no pandacon.pandaURL: it asks the PanDA server by HTTPS alone',
+      ],
+      [
+        ...(['notice', 'unread-setting', 5, '/propagator/nThreads'] as const),
+        'thresher needs no propagator.nThreads: one loop reports all workers',
       ],
     ],
   ] as const) {
@@ -508,8 +499,10 @@ describe("Harvester's settings", () => {
     });
   }
 
-  it('use all queues of the file with DYNAMIC, as Harvester does', () => {
-    expect(settingsOf('[qconf]\nqueueList =\n A\n DYNAMIC\n').values.qconf.queueList).to.deep.equal(['ALL']);
+  it('keep an item of the cacher whole, one on a line and one alone', () => {
+    const url = 'https://cric.test/?json&type[]=A,B';
+    for (const text of [`[cacher]\ndata =\n a||${url}\n`, `[cacher]\ndata = a||${url}\n`])
+      expect(settingsOf(text).values.cacher.data).to.deep.equal([`a||${url}`]);
   });
 
   it('may lie behind an address, which is not read', () => {

@@ -1,0 +1,50 @@
+import { join } from 'node:path';
+import Type, { type Static } from 'typebox';
+import type { FileKind } from '../../util/file-kinds.ts';
+import { check } from '../../util/schema.ts';
+import { type CacheItem, type CacheUse, idOf } from '../settings/cache-items.ts';
+
+/** Beside each file of the cacher: where it came from, and when. */
+const Fetched = Type.Object({
+  url: Type.String(),
+  /** When this content came, ms UTC. */
+  fetchedAt: Type.Number(),
+  /** When the server last said that it is the newest, ms UTC. */
+  checkedAt: Type.Number(),
+  /** Of the content as it is kept. */
+  bytes: Type.Number(),
+  /** Entries of the content, where it has any. */
+  entries: Type.Optional(Type.Number()),
+  /** The dump file that has this content. */
+  dumpFile: Type.Optional(Type.String()),
+  etag: Type.Optional(Type.String()),
+  lastModified: Type.Optional(Type.String()),
+});
+export type Fetched = Static<typeof Fetched>;
+
+/** The directory of the cacher's files. */
+export function cacheDirectory(stateDir: string): string {
+  return join(stateDir, 'cache');
+}
+
+/** A queue file is parsed whole wherever it came from, so that one that was fetched may be no larger than the local one. */
+export function kindOfUse(use: CacheUse): FileKind {
+  return use === 'queue-file' ? 'queues' : 'cached';
+}
+
+/** The two files of an item. Keys are names that operators choose: no part of one leads out of the directory. */
+export function cachePlace(directory: string, item: Pick<CacheItem, 'key' | 'subKey'>) {
+  const id = item.subKey === '' ? item.key : idOf(item);
+  const name = encodeURIComponent(id).replaceAll('%20', ' ').replace(/^\./, '%2E').slice(0, 200);
+  return { content: join(directory, name), fetched: join(directory, `${name}.fetched`) };
+}
+
+/** Undefined for a text that is none of ours: the file counts then as one of an unknown time. */
+export function parseFetched(text: string): Fetched | undefined {
+  try {
+    const checked = check(Fetched, JSON.parse(text));
+    return checked.ok ? checked.value : undefined;
+  } catch {
+    return undefined;
+  }
+}

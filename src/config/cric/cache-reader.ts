@@ -1,0 +1,132 @@
+import { createHash } from 'node:crypto';
+import type { CacheItem } from '../settings/cache-items.ts';
+import { hasCode } from '../../util/files.ts';
+import { parseJson, type Problem } from '../../util/located.ts';
+import { readLocated } from '../../util/located-file.ts';
+import { type OperatorFiles, whyUnreadable } from '../../util/operator-files.ts';
+import { cachePlace, kindOfUse } from './cache-place.ts';
+import { type EntryLines, readEntryLines } from './entry-lines.ts';
+import type { CachedFile, CachedQueueData, CachedQueueFile, QueueData } from './queue-data.ts';
+
+export interface CacheReaderOptions {
+  /** The directory of the cacher's files. */
+  readonly directory: string;
+  readonly items: readonly CacheItem[];
+  readonly harvesterId: string;
+  readonly files: OperatorFiles;
+}
+
+/** The parts of the cacher's files that a configuration was made of, to tell whether they changed. */
+export interface TakenData {
+  /** The queues whose entries were asked for. */
+  readonly names: ReadonlySet<string>;
+  readonly digests: DataDigests;
+}
+
+/** A text of each file that changes when something does in what was read; absent for a file that was missing or damaged. */
+export interface DataDigests {
+  readonly queueFile?: string;
+  readonly queueData?: string;
+}
+
+/** Reads the cacher's files for the configuration. It fetches nothing. */
+export class CacheReader {
+  readonly #options: CacheReaderOptions;
+
+  constructor(options: CacheReaderOptions) {
+    this.#options = options;
+  }
+
+  /** Whether the settings name queues of CRIC. */
+  get hasQueueData(): boolean {
+    return this.#itemFor('queue-data') !== undefined;
+  }
+
+  /** The content files that the configuration may depend on. */
+  get paths(): readonly string[] {
+    const { directory, items } = this.#options;
+    return items.filter(({ use }) => use !== 'dump').map((item) => cachePlace(directory, item).content);
+  }
+
+  /** The queue file of the cacher, where the settings name one. */
+  async queueFile(): Promise<CachedQueueFile> {
+    const item = this.#itemFor('queue-file');
+    if (item === undefined) return { problems: [] };
+    const { content } = cachePlace(this.#options.directory, item);
+    if (!(await this.#exists(content)))
+      return { problems: [this.#absent(item, 'the queues that it brings do not run')] };
+    const located = await readLocated(this.#options.files, content, kindOfUse(item.use), parseJson);
+    const queueFile: CachedFile = {
+      file: content,
+      value: located.value,
+      problems: located.problems,
+      lineOf: (pointer) => located.lineOf(pointer),
+      url: item.shown,
+    };
+    return { queueFile, problems: [] };
+  }
+
+  /** The entries of CRIC for these queues, and those that CRIC gives to this instance. */
+  async queueData(names: ReadonlySet<string>): Promise<CachedQueueData> {
+    const item = this.#itemFor('queue-data');
+    if (item === undefined) return { problems: [] };
+    const { content: file } = cachePlace(this.#options.directory, item);
+    const read = await this.#entries(file, names);
+    if (read === 'absent') {
+      return { problems: [this.#absent(item, 'queues that may depend on it do not start')] };
+    }
+    if (typeof read === 'string') {
+      const message = `${read}; thresher fetches it again from ${item.shown}, or do it now with \`thresher cacher refresh\``;
+      return { problems: [{ ...wholeFile(file), code: 'cache-damaged', message }] };
+    }
+    const queueData: QueueData = { file, ...read, url: item.shown };
+    return { queueData, problems: [] };
+  }
+
+  async #entries(file: string, names: ReadonlySet<string>): Promise<EntryLines | string> {
+    const { files, harvesterId } = this.#options;
+    try {
+      const { bytes } = await files.read(file, 'cached');
+      const read = readEntryLines(bytes, (name) => names.has(name), harvesterId);
+      return read ?? 'the file of the cacher is not as thresher wrote it';
+    } catch (error) {
+      return hasCode(error, 'ENOENT') ? 'absent' : whyUnreadable(error, 'cached');
+    }
+  }
+
+  #itemFor(use: CacheItem['use']): CacheItem | undefined {
+    return this.#options.items.find((item) => item.use === use);
+  }
+
+  async #exists(path: string): Promise<boolean> {
+    return (await this.#options.files.stat(path)) !== undefined;
+  }
+
+  #absent(item: CacheItem, so: string): Problem {
+    const { content } = cachePlace(this.#options.directory, item);
+    const message = `${item.key} was never fetched from ${item.shown}, so ${so}; fetch it with \`thresher cacher refresh\`, as the user of the daemon`;
+    return { ...wholeFile(content), code: 'cache-missing', message };
+  }
+}
+
+export function digestsOf(
+  { queueFile }: Pick<CachedQueueFile, 'queueFile'>,
+  { queueData }: Pick<CachedQueueData, 'queueData'>,
+): DataDigests {
+  const isWhole = queueFile?.problems.every(({ severity }) => severity !== 'error');
+  return {
+    ...(isWhole && { queueFile: digestOf(queueFile?.value) }),
+    // A file without any of our queues is not the same as none: queues wait for the first one.
+    ...(queueData && { queueData: digestOf([...queueData.entries]) }),
+  };
+}
+
+function digestOf(value: unknown): string {
+  return createHash('sha256')
+    .update(JSON.stringify(value ?? null))
+    .digest('hex');
+}
+
+function wholeFile(file: string): Pick<Problem, 'file' | 'pointer' | 'line' | 'severity'> {
+  return { file, pointer: '', line: 0, severity: 'warning' };
+}

@@ -1,0 +1,162 @@
+import type { JsonObject } from '../../util/json.ts';
+import { cesOf, namespaceIn, specialWords } from './elements.ts';
+import { inCatchall, isUnified, slotCores } from './entry.ts';
+import { isUnsaid, shown } from './forms.ts';
+import { plusAttributes } from './plus-attributes.ts';
+import type { QueueFacts } from './queue-facts.ts';
+import type { Report } from './report.ts';
+
+export interface Instance {
+  /** The id of this instance, where it is known. */
+  readonly harvesterId: string | undefined;
+}
+
+/** Options that a rule makes of an entry: of the queue itself, of its submitter, and of all three sections of its backend. */
+export interface Derived {
+  readonly queue?: JsonObject;
+  readonly submitter?: JsonObject;
+  readonly backend?: JsonObject;
+}
+
+/** A rule that needs more than one field, or more than its value. */
+export interface Rule {
+  /** As the reference page names its fields. */
+  readonly fields: string;
+  /** The options that it gives. */
+  readonly options: readonly string[];
+  readonly note: string;
+  derive(entry: JsonObject, facts: QueueFacts, report: Report, instance: Instance): Derived;
+}
+
+const none: Derived = {};
+
+/** Options without which a queue of a smaller worker would get the whole of the slot. */
+const shares: Rule = {
+  fields: '`capability` `ucore`, `catchall` `useMaxRam`',
+  options: ['unifiedQueue', 'diskByCores', 'useMaxRam'],
+  note: 'A unified queue has workers of all resource types: the disk of a smaller one is its part by cores on Kubernetes, the whole on HTCondor. `useMaxRam` gives each its part of all memory.',
+  derive(entry, { reaches }) {
+    if (!isUnified(entry)) return none;
+    return {
+      submitter: {
+        ...(reaches.has('htcondor') && { unifiedQueue: true }),
+        ...(reaches.has('kubernetes') && { diskByCores: true }),
+        ...(inCatchall(entry, /useMaxRam/) && { useMaxRam: true }),
+      },
+    };
+  },
+};
+
+const coresPerNode: Rule = {
+  fields: '`corecount`',
+  options: ['nCorePerNode'],
+  note: 'HTCondor with `useCRIC`, or a queue file with an `nCore` of -1.',
+  derive(entry, { reaches, submitter }) {
+    const { nCore } = submitter;
+    const leavesIt = typeof nCore === 'number' && nCore < 1;
+    const cores = slotCores(entry);
+    if (cores === undefined || (!leavesIt && !reaches.has('htcondor'))) return none;
+    return { submitter: { nCorePerNode: cores } };
+  },
+};
+
+const gpu: Rule = {
+  fields: '`resource_type` `gpu`',
+  options: ['requestGpus'],
+  note: 'HTCondor with `useCRIC`: one GPU.',
+  derive: ({ resource_type: type }, { reaches }) =>
+    reaches.has('htcondor') && type === 'gpu' ? { submitter: { requestGpus: 1 } } : none,
+};
+
+const attributes: Rule = {
+  fields: '`params`: `jdl.plusattr.NAME`',
+  options: ['customSubmitAttributes'],
+  note: "HTCondor with `useCRIC`. A queue file's own `customSubmitAttributes` count instead of all of them.",
+  derive(entry, { reaches }, report) {
+    const found = reaches.has('htcondor') ? plusAttributes(entry, report) : {};
+    return Object.keys(found).length === 0 ? none : { submitter: { customSubmitAttributes: found } };
+  },
+};
+
+const elements: Rule = {
+  fields: '`queues[]`',
+  options: ['ceList'],
+  note: 'HTCondor with `useCRICGridCE`: the entries with a `ce_endpoint` and a `ce_flavour` of `htcondor-ce`, `arc-ce` or `cream-ce`; those with `ce_state` `ACTIVE` get workers. `(queue=NAME)` in `special_par` names the queue of all of them.',
+  derive(entry, { gridCes }, report) {
+    if (!gridCes) return none;
+    const ceList = cesOf(entry, report);
+    if (ceList.length === 0)
+      report.missing(
+        ['queues'],
+        'CRIC names no CE of the queue that HTCondor can speak to (queues[] with ce_endpoint and a ce_flavour of htcondor-ce, arc-ce or cream-ce)',
+      );
+    return { submitter: { ceList } };
+  },
+};
+
+const special: Rule = {
+  fields: '`special_par`: `(xcount=N)`, `(maxWallTime=S)`',
+  options: ['nCore', 'maxWalltime'],
+  note: 'HTCondor with `useCRICGridCE`.',
+  derive(entry, { gridCes }, report) {
+    if (!gridCes) return none;
+    const { xcount, maxWallTime } = specialWords(entry);
+    const submitter: Record<string, unknown> = {};
+    for (const [option, word] of [
+      ['nCore', xcount],
+      ['maxWalltime', maxWallTime],
+    ] as const) {
+      if (word === undefined) continue;
+      if (/^[1-9]\d{0,8}$/.test(word)) submitter[option] = Number(word);
+      else
+        report.leftOut(['special_par'], `special_par has ${shown(word)} for ${option}`, 'an integer above 0');
+    }
+    return { submitter };
+  },
+};
+
+const namespace: Rule = {
+  fields: '`queues[0]`: `ce_queue_name`, `params`: `k8s.namespace`',
+  options: ['k8s.namespace'],
+  note: 'Kubernetes. The first counts before the second. `k8s_namespace` of the queue file counts before both; Harvester does not read it.',
+  derive(entry, { reaches, submitter }, report) {
+    const found = reaches.has('kubernetes') ? namespaceIn(entry, report) : undefined;
+    if (found === undefined) return none;
+    const { k8s_namespace: written } = submitter;
+    if (typeof written === 'string' && written !== '' && written !== found.name)
+      report.differs(
+        found.path,
+        `CRIC's namespace is ${found.name}, which Harvester takes; k8s_namespace of the queue file is ${written}, and counts`,
+      );
+    return { backend: { 'k8s.namespace': found.name } };
+  },
+};
+
+const status: Rule = {
+  fields: '`status`, `pilot_manager`, `harvester`',
+  options: ['cricStatus'],
+  note: '`offline`, `standby` and `maintenance` close the queue, whatever its `queueStatus`; every other status lets it run. So does another `pilot_manager` than `Harvester`, or another `harvester` than our `master.harvester_id`: `elsewhere`.',
+  derive(entry, _facts, report, { harvesterId }) {
+    const { pilot_manager: manager, harvester, status: said } = entry;
+    const isOthers =
+      (!isUnsaid(manager) && manager !== 'Harvester') ||
+      (harvesterId !== undefined && !isUnsaid(harvester) && harvester !== harvesterId);
+    if (isOthers) return { queue: { cricStatus: 'elsewhere' } };
+    if (isUnsaid(said)) return none;
+    if (typeof said === 'string') return { queue: { cricStatus: said.toLowerCase() } };
+    report.leftOut(['status'], `status is ${shown(said)}`, 'a text');
+    return none;
+  },
+};
+
+/** All of them. Source: Harvester's info_utils, info_utils_k8s, simple_worker_maker and htcondor_submitter. */
+export const rules: readonly Rule[] = [
+  status,
+  shares,
+  coresPerNode,
+  gpu,
+  attributes,
+  elements,
+  special,
+  namespace,
+];

@@ -1,0 +1,26 @@
+import { isObject, type JsonObject } from '../../util/json.ts';
+
+/** The associated parameters of an entry. */
+export function paramsOf({ params }: JsonObject): JsonObject {
+  return isObject(params) ? params : {};
+}
+
+/** The queue takes all resource types. */
+export function isUnified({ capability }: JsonObject): boolean {
+  return capability === 'ucore';
+}
+
+/** The words between the commas of `catchall`. */
+export function inCatchall({ catchall }: JsonObject, word: RegExp): boolean {
+  return typeof catchall === 'string' && catchall.split(',').some((one) => word.test(one.trim()));
+}
+
+/** Cores of a whole slot; undefined where the entry does not say. */
+export function slotCores({ corecount }: JsonObject): number | undefined {
+  return Number.isSafeInteger(corecount) && (corecount as number) > 0 ? (corecount as number) : undefined;
+}
+
+/** The number by which fields that are those of one core are multiplied. Source: Harvester's `use_per_core_attr`. */
+export function coreFactor(entry: JsonObject): number {
+  return inCatchall(entry, /^per_core_attr\b/) ? (slotCores(entry) ?? 1) : 1;
+}

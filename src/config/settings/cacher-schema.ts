@@ -1,0 +1,30 @@
+import Type from 'typebox';
+import { closed, mostHours, seconds } from './schema-parts.ts';
+
+/** Section `cacher`: the files that the daemon fetches. */
+export const CacherSettings = Type.Object(
+  {
+    data: Type.Optional(
+      Type.Array(Type.String(), {
+        description:
+          'Files to fetch, each as `key|subkey|URL|dump file`; subkey and dump file may be empty or missing. URLs begin with `file:`, `http:`, `https:` or `panda_server:`. docs/cacher.md lists the keys that thresher reads.',
+      }),
+    ),
+    refreshInterval: Type.Number({
+      default: 10,
+      minimum: 0.01,
+      maximum: 527_040,
+      description: 'Minutes after which a file is fetched again.',
+    }),
+    sleepTime: seconds(60, 'Seconds after which a fetch that failed is tried again', 0.05),
+    timeout: seconds(60, 'Seconds that one fetch may take (at most 3600)', 0.1, 3600),
+    warnAge: Type.Number({
+      default: 24,
+      minimum: 0.001,
+      maximum: mostHours,
+      description:
+        'Hours after which data that were not fetched anew count as old: thresher goes on with them, and says so of every queue that depends on them.',
+    }),
+  },
+  closed,
+);

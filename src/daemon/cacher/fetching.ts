@@ -1,0 +1,131 @@
+import { PandaClient } from '../../clients/panda/client.ts';
+import { PandaLogin } from '../../clients/panda/login.ts';
+import { fetchFile, type Validators, type WebLogin } from '../../clients/web/fetch.ts';
+import { kindOfUse } from '../../config/cric/cache-place.ts';
+import type { CacheItem } from '../../config/settings/cache-items.ts';
+import type { PandaServer } from '../../plugins/contracts/index.ts';
+import type { Clock } from '../../util/clock.ts';
+import { type FileKind, fileKinds } from '../../util/file-kinds.ts';
+import { type OperatorFiles, whyUnreadable } from '../../util/operator-files.ts';
+import { ThresherError } from '../../worker/errors.ts';
+
+export interface FetchingParts {
+  readonly clock: Clock;
+  readonly files: OperatorFiles;
+  /** For one fetch, ms. */
+  readonly timeout: number;
+  readonly server: PandaServer | undefined;
+}
+
+export interface Fetched {
+  readonly bytes: Buffer;
+  readonly validators: Validators;
+}
+
+/** Fetches the files of the cacher. It keeps nothing. */
+export class Fetching {
+  readonly #parts: FetchingParts;
+  readonly #login: PandaLogin | undefined;
+  #client: PandaClient | undefined;
+
+  constructor(parts: FetchingParts) {
+    this.#parts = parts;
+    const { server, files, clock } = parts;
+    if (server === undefined) return;
+    this.#login = new PandaLogin(server.login, server.caFile, { files, clock });
+    this.#client = new PandaClient({
+      url: server.url,
+      login: this.#login,
+      clock,
+      timeout: Math.min(server.timeout, parts.timeout),
+    });
+  }
+
+  /**
+   * @param known what the server said of the file that is here already
+   * @returns undefined where that is still the newest
+   * @throws ThresherError with the code of the failure
+   */
+  fetch(
+    { from, shown, use }: CacheItem,
+    known: Validators | undefined,
+    signal: AbortSignal,
+  ): Promise<Fetched | undefined> {
+    const kind = kindOfUse(use);
+    switch (from.kind) {
+      case 'file':
+        return this.#read(from.path, kind, known);
+      case 'web':
+        return this.#get(from.url, kind, known, signal);
+      case 'server':
+        return this.#ask(from.path, shown, signal);
+    }
+  }
+
+  async close(): Promise<void> {
+    const client = this.#client;
+    this.#client = undefined;
+    await client?.close();
+  }
+
+  /** A file that was not touched since has the same content. */
+  async #read(path: string, kind: FileKind, known: Validators | undefined): Promise<Fetched | undefined> {
+    const { files } = this.#parts;
+    const before = await files.stat(path);
+    const etag = before === undefined ? undefined : `${before.ino}:${before.size}:${before.mtimeMs}`;
+    if (etag !== undefined && etag === known?.etag) return undefined;
+    try {
+      const { bytes } = await files.read(path, kind);
+      return { bytes, validators: etag === undefined ? {} : { etag } };
+    } catch (error) {
+      throw new ThresherError(
+        'file-unreadable',
+        `${path}: ${whyUnreadable(error, kind)}`,
+        {},
+        { cause: error },
+      );
+    }
+  }
+
+  async #get(
+    url: string,
+    kind: FileKind,
+    known: Validators | undefined,
+    signal: AbortSignal,
+  ): Promise<Fetched | undefined> {
+    const { clock, timeout, server } = this.#parts;
+    const asked = { url, largest: fileKinds[kind].largest, timeout, clock, signal };
+    const login = await this.#loginFor(url, server);
+    return fetchFile({ ...asked, ...login, ...(known && { known }) });
+  }
+
+  /** The login goes to the PanDA server alone; its authorities count for every server. */
+  async #loginFor(
+    url: string,
+    server: PandaServer | undefined,
+  ): Promise<{ readonly ca?: string; readonly login?: WebLogin }> {
+    if (server === undefined || this.#login === undefined || !url.startsWith('https:')) return {};
+    const { origin } = new URL(server.url);
+    const isServer = new URL(url).origin === origin;
+    try {
+      const { tls, headers } = await this.#login.current();
+      const { ca, ...own } = tls;
+      return { ...(ca !== undefined && { ca }), ...(isServer && { login: { origin, tls: own, headers } }) };
+    } catch (error) {
+      // Another server needs no login.
+      if (isServer) throw error;
+      return {};
+    }
+  }
+
+  async #ask(path: string, shown: string, signal: AbortSignal): Promise<Fetched> {
+    if (this.#client === undefined)
+      throw new ThresherError(
+        'panda-credentials',
+        `${shown} needs a PanDA server with a login, and pandacon of the settings names none`,
+      );
+    const outcome = await this.#client.call({ method: 'GET', path }, signal);
+    if (outcome.kind === 'failed') throw new ThresherError(outcome.code, `${shown}: ${outcome.message}`);
+    return { bytes: Buffer.from(JSON.stringify(outcome.data ?? null)), validators: {} };
+  }
+}

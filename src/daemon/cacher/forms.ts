@@ -1,0 +1,83 @@
+import { isUtf8 } from 'node:buffer';
+import { writeEntryLines } from '../../config/cric/entry-lines.ts';
+import type { CacheUse } from '../../config/settings/cache-items.ts';
+import { isObject, type JsonObject } from '../../util/json.ts';
+import { messageOf, ThresherError } from '../../worker/errors.ts';
+
+/** How a fetched file is judged. */
+export interface Asked {
+  readonly use: CacheUse;
+  /** Names the file and the URL, for messages. */
+  readonly name: string;
+  /** A file that only other programs read may be anything, as in Harvester. */
+  readonly anything: boolean;
+  /** The file that this one would replace. */
+  readonly before?: {
+    readonly entries: number;
+    /** Where it is. */
+    readonly path: string;
+  };
+}
+
+/** Fewer queues may well become less than half of them in one day. */
+const fewEntries = 10;
+
+/** A fetched file that thresher takes. */
+export interface Taken {
+  /** The content as it is kept. */
+  readonly kept: Buffer;
+  /** Entries that were left out, and why, for the log. */
+  readonly leftOut: readonly string[];
+  /** Entries that were kept; absent for a file that only other programs read. */
+  readonly entries?: number;
+}
+
+/**
+ * Judges a fetched file, and brings it into the form in which it is kept. A list of queues that is empty, or lost more than half
+ * of them, counts as a mistake of its server: it would end every queue that it no longer has.
+ * @throws ThresherError `cache-form`, `cache-shrunk`
+ */
+export function takeFile(bytes: Buffer, { use, name, anything, before }: Asked): Taken {
+  if (use === 'dump' && anything) return { kept: bytes, leftOut: [] };
+  const value = parsed(bytes, name);
+  if (use === 'dump') return { kept: bytes, leftOut: [] };
+  if (!isObject(value)) throw wrong(name, 'holds no object { "QUEUE": { ... }, ... }');
+  const entries = new Map<string, JsonObject>();
+  const leftOut: string[] = [];
+  for (const [key, entry] of Object.entries(value)) {
+    if (!isObject(entry) || (use === 'queue-data' && !isOfCric(entry))) {
+      leftOut.push(key);
+      continue;
+    }
+    const { panda_resource: resource } = entry;
+    entries.set(use === 'queue-data' && typeof resource === 'string' ? resource : key, entry);
+  }
+  if (entries.size === 0) throw wrong(name, 'holds no queue');
+  if (before !== undefined && before.entries >= fewEntries && entries.size * 2 < before.entries)
+    throw new ThresherError(
+      'cache-shrunk',
+      `${name} has ${entries.size} entries, and the one before had ${before.entries}: thresher goes on with that one; if the new one is right, remove ${before.path} and run \`thresher cacher refresh\``,
+    );
+  // The remote queue file keeps its lines, which problems name.
+  if (use === 'queue-file') return { kept: bytes, leftOut, entries: entries.size };
+  return { kept: Buffer.from(writeEntryLines(entries)), leftOut, entries: entries.size };
+}
+
+/** An error that a server puts into an object is no queue: each queue of CRIC has one of these. */
+function isOfCric({ panda_resource: resource, status }: JsonObject): boolean {
+  return typeof resource === 'string' || typeof status === 'string';
+}
+
+function parsed(bytes: Buffer, name: string): unknown {
+  if (bytes.length === 0) throw wrong(name, 'is empty');
+  if (!isUtf8(bytes)) throw wrong(name, 'is no text in UTF-8');
+  try {
+    return JSON.parse(bytes.toString('utf8'));
+  } catch (error) {
+    throw wrong(name, `is no JSON: ${messageOf(error).slice(0, 200)}`);
+  }
+}
+
+function wrong(name: string, what: string): ThresherError {
+  return new ThresherError('cache-form', `${name} ${what}`);
+}

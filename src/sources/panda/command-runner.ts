@@ -1,0 +1,153 @@
+import type { PandaApi, PandaCommand } from '../../clients/panda/api.ts';
+import type { Desk, Log, WorkerNews } from '../../plugins/contracts/index.ts';
+import type { CarriedOut } from '../../plugins/contracts/panda-status.ts';
+import type { Clock } from '../../util/clock.ts';
+import { messageOf } from '../../worker/errors.ts';
+import { computingSiteOf } from '../../worker/identity.ts';
+import { isMeant, readCommand, type ServerCommand } from './commands.ts';
+import type { LinkMemory } from './memory.ts';
+import type { OrderBook } from './order-book.ts';
+import type { ServerHealth } from './server-health.ts';
+import { isOrdered } from './sites.ts';
+import type { Statistician } from './statistician.ts';
+
+export interface CommandRunnerParts {
+  readonly api: Pick<PandaApi, 'acquireCommands' | 'acknowledge'>;
+  readonly memory: LinkMemory;
+  readonly orders: OrderBook;
+  readonly statistician: Pick<Statistician, 'ask'>;
+  /** Reports workers again, whatever the server heard of them. */
+  readonly reportAgain: (workers: readonly WorkerNews[], signal: AbortSignal) => Promise<void>;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly health: ServerHealth;
+  readonly host: string;
+  /** How many commands one poll takes; with as many, there may be more at once. */
+  readonly atOnce: number;
+}
+
+/** Outcomes that are kept for operators. */
+const mostShown = 20;
+
+/** Takes the commands of the server, stores them before anything else, acknowledges them, and carries each out once. */
+export class CommandRunner {
+  readonly #parts: CommandRunnerParts;
+  #shown: readonly CarriedOut[] = [];
+  /** Ids that the server is not known to have acknowledged. */
+  #unacknowledged: readonly number[] = [];
+
+  constructor(parts: CommandRunnerParts) {
+    this.#parts = parts;
+  }
+
+  /** The last ones, newest first. */
+  get shown(): readonly CarriedOut[] {
+    return this.#shown;
+  }
+
+  /** After a start: carries out what the last run took and left. The server gives a command once. */
+  async resume(desk: Desk, signal: AbortSignal): Promise<void> {
+    const left = this.#parts.memory.commands;
+    this.#unacknowledged = left.map(({ command_id: id }) => id);
+    await this.#carryOut(left, desk, signal);
+  }
+
+  /** @returns whether there may be more */
+  async poll(desk: Desk, signal: AbortSignal): Promise<boolean> {
+    const { api, memory, health, atOnce } = this.#parts;
+    // The server gives a command once: one that cannot be stored would be lost.
+    if (!(await memory.isStored())) return false;
+    const outcome = await api.acquireCommands(atOnce, signal);
+    health.note('commands', outcome);
+    if (outcome.kind === 'failed') return false;
+    const commands = [...outcome.data];
+    if (commands.length > 0) {
+      await memory.change((kept) => ({ ...kept, commands: [...kept.commands, ...commands] }));
+      this.#unacknowledged = [...this.#unacknowledged, ...commands.map(({ command_id: id }) => id)];
+    }
+    await this.#acknowledge(signal);
+    await this.#carryOut(commands, desk, signal);
+    return commands.length >= atOnce;
+  }
+
+  async #acknowledge(signal: AbortSignal): Promise<void> {
+    const ids = this.#unacknowledged;
+    if (ids.length === 0) return;
+    const outcome = await this.#parts.api.acknowledge(ids, signal);
+    this.#parts.health.note('acknowledge', outcome);
+    // The server takes an unacknowledged command for a lost one at most, and gives it to none: ids must not pile up.
+    if (outcome.kind === 'ok' || !outcome.maybeDone) this.#unacknowledged = [];
+  }
+
+  /** In their order: a kill must not reach the workers of a later order. */
+  async #carryOut(commands: readonly PandaCommand[], desk: Desk, signal: AbortSignal): Promise<void> {
+    const { memory, log, clock } = this.#parts;
+    for (const given of commands) {
+      if (signal.aborted) return;
+      const { command_id: id, command } = given;
+      const read = readCommand(given);
+      const outcome = await this.#obey(read, id, desk, signal);
+      await memory.change((kept) => ({
+        ...kept,
+        commands: kept.commands.filter((one) => one.command_id !== id),
+      }));
+      const facts = { id, command, outcome };
+      if (read.kind === 'unknown') log.warn('a command of the PanDA server is not carried out', facts);
+      else log.info('a command of the PanDA server is carried out', facts);
+      this.#shown = [{ at: clock.now(), ...facts }, ...this.#shown].slice(0, mostShown);
+    }
+  }
+
+  async #obey(command: ServerCommand, id: number, desk: Desk, signal: AbortSignal): Promise<string> {
+    const { orders, statistician, host, reportAgain, log } = this.#parts;
+    switch (command.kind) {
+      case 'set-workers': {
+        const queues = desk.ownQueues().filter(isOrdered);
+        if (queues.some(({ name }) => computingSiteOf(name) === command.site))
+          return orders.take(command, id, desk);
+        log.warn('the PanDA server orders workers for a site that no queue here serves', {
+          site: command.site,
+        });
+        return `no queue with runMode slave here serves ${command.site}`;
+      }
+      case 'kill':
+        return end(desk, (news) => isMeant(news, command.filter, host), 'the PanDA server asked for its end');
+      case 'kill-ids': {
+        const ids = new Set(command.workerIds);
+        return end(
+          desk,
+          ({ worker: { workerId } }) => workerId !== null && ids.has(workerId),
+          'the PanDA server counts its pilot as ended',
+        );
+      }
+      case 'activate': {
+        const ids = new Set(command.workerIds);
+        const meant = (await desk.living()).filter(({ worker }) => ids.has(worker.workerId ?? 0));
+        try {
+          await reportAgain(meant, signal);
+        } catch (error) {
+          // The server asks again. A link that ended here would begin with this very command.
+          if (signal.aborted) throw error;
+          return `the reports failed: ${messageOf(error)}`;
+        }
+        return `${meant.length} workers reported again`;
+      }
+      case 'report-statistics':
+        statistician.ask(command.site);
+        return 'statistics follow';
+      case 'unknown':
+        return command.why;
+    }
+  }
+}
+
+/** Reads the workers afresh: those that are pending, those of removed queues, and those whose news still wait are among them. */
+async function end(desk: Desk, isOne: (news: WorkerNews) => boolean, reason: string): Promise<string> {
+  const meant = (await desk.living()).filter(isOne);
+  if (meant.length > 0)
+    await desk.end(
+      meant.map(({ origin }) => origin),
+      reason,
+    );
+  return `${meant.length} workers are asked to end`;
+}

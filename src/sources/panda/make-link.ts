@@ -1,0 +1,74 @@
+import type { PandaApi } from '../../clients/panda/api.ts';
+import type { BesideTask } from './beside.ts';
+import { CommandRunner } from './command-runner.ts';
+import { ActiveJobs } from './jobs.ts';
+import { Life } from './life.ts';
+import { type LinkParts, PandaLink } from './link.ts';
+import { OrderBook } from './order-book.ts';
+import { Reporter, type ReporterParts } from './reporter.ts';
+import { ServerHealth } from './server-health.ts';
+import { Statistician } from './statistician.ts';
+
+/** The calls of the server that the link makes. */
+export type LinkApi = Pick<
+  PandaApi,
+  | 'heartbeat'
+  | 'currentWorkerId'
+  | 'resourceTypes'
+  | 'acquireCommands'
+  | 'acknowledge'
+  | 'reportStatistics'
+  | 'updateWorkers'
+  | 'activeJobs'
+>;
+
+export interface MakeLink extends Pick<
+  LinkParts,
+  'memory' | 'status' | 'serverAhead' | 'options' | 'clock' | 'log' | 'harvesterId' | 'url'
+> {
+  readonly api: LinkApi;
+  readonly version: string;
+  /** Name of this machine. */
+  readonly host: string;
+  readonly logUrls?: ReporterParts['logUrls'];
+  readonly refused?: ReporterParts['kept'];
+  /** Makes the tasks beside the link, whose calls are noted so. */
+  readonly beside?: (note: ServerHealth['note']) => readonly BesideTask[];
+}
+
+/** Wires the parts of a link. */
+export function makeLink(make: MakeLink): PandaLink {
+  const { api, memory, clock, log, options, host, version, logUrls, refused } = make;
+  const health = new ServerHealth({ clock, log });
+  const common = { ...make, health };
+  const orders = new OrderBook({ memory, clock, log });
+  const statistician = new Statistician({ ...common, interval: options.statisticsInterval * 1000 });
+  const life = new Life({ ...common, version, heartbeatInterval: options.heartbeatInterval * 1000 });
+  const reporter = new Reporter({
+    api,
+    clock,
+    log,
+    host,
+    logUrls,
+    kept: refused,
+    batch: options.reportBatch,
+    repeatAfter: options.repeatInterval * 1000,
+    probe: (signal) => life.beat(signal),
+    note: (outcome) => {
+      health.note('reports', outcome);
+    },
+  });
+  const commands = new CommandRunner({
+    ...common,
+    orders,
+    statistician,
+    reportAgain: (workers, signal) => reporter.again(workers, signal),
+    atOnce: options.commandsAtOnce,
+  });
+  const jobs = new ActiveJobs({ ...common, interval: options.jobsInterval * 1000 });
+  const beside =
+    make.beside?.((call, outcome) => {
+      health.note(call, outcome);
+    }) ?? [];
+  return new PandaLink({ ...common, orders, statistician, reporter, commands, life, jobs, beside });
+}

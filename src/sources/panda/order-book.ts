@@ -1,0 +1,188 @@
+import type {
+  Desk,
+  Log,
+  OriginKey,
+  Request,
+  Requirements,
+  WorkerNews,
+} from '../../plugins/contracts/index.ts';
+import type { PandaOrder } from '../../plugins/contracts/panda-status.ts';
+import type { Clock } from '../../util/clock.ts';
+import { isQueued } from '../../worker/status.ts';
+import { computingSiteOf } from '../../worker/identity.ts';
+import type { ServerCommand } from './commands.ts';
+import type { LinkMemory, Run } from './memory.ts';
+import { type ByType, knownReport, reportsToKeep, stillWanted } from './orders.ts';
+import { carriedOver, originsIn, uidOf } from './runs.ts';
+import { shapeOf } from './shape.ts';
+import { queueFor, sitesOf } from './sites.ts';
+
+export interface OrderBookParts {
+  readonly memory: LinkMemory;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+type SetWorkers = Extract<ServerCommand, { kind: 'set-workers' }>;
+
+/** New workers of one type that one order may want: a number beyond it is a mistake, and the next order asks for the rest. */
+const mostOfOneType = 10_000;
+
+/**
+ * A resource type that the server orders and never counts: it leaves it out when it stores statistics, and so would order the same
+ * workers every 300 s. Source: panda-server 1.0.4, `worker_module.py`.
+ */
+const neverCounted = 'Undefined';
+
+/** The order of a site that no queue serves any more is forgotten after so long, ms. */
+const forgottenAfter = 7 * 86_400_000;
+
+/** The orders of the server, one for each site, as requests for named workers: each gets one, also through crashes. */
+export class OrderBook {
+  readonly #parts: OrderBookParts;
+  /** Indexes that have their worker, or never get one, by `uid`. */
+  readonly #served = new Map<string, Set<number>>();
+
+  constructor(parts: OrderBookParts) {
+    this.#parts = parts;
+  }
+
+  /** After a start: looks up which requests of the orders have their worker. */
+  async resume(desk: Desk): Promise<void> {
+    for (const { runs } of this.#parts.memory.orders.values()) await this.#lookUp(runs, desk);
+  }
+
+  /** A worker's news says that its request is served. */
+  heard({ origin }: WorkerNews): void {
+    this.#served.get(origin.uid)?.add(origin.index);
+  }
+
+  /** The requests of a queue that have no worker yet. */
+  requestsOf(queue: string, requirements: Requirements, queues: readonly string[]): Request[] {
+    const { memory } = this.#parts;
+    const site = computingSiteOf(queue);
+    const requests: Request[] = [];
+    for (const run of memory.orderOf(site)?.runs ?? []) {
+      if (queueFor(run.type, site, queues) !== queue) continue;
+      const { nCore: coreCount, minRamCount: maxRss } = requirements;
+      const shape = shapeOf(run.type, memory.types, { coreCount, maxRss });
+      const groupId = `${run.uid}/${run.type}`;
+      for (const origin of this.#open(run)) requests.push({ origin, requirements: shape, groupId });
+    }
+    return requests;
+  }
+
+  /** The order that counts, for operators. */
+  orderOf(site: string): PandaOrder | undefined {
+    const order = this.#parts.memory.orderOf(site);
+    if (order === undefined) return undefined;
+    const { createdAt, takenAt, said, wanted, runs } = order;
+    const rest = runs.reduce((sum, run) => sum + this.#open(run).length, 0);
+    return { createdAt, takenAt, said, wanted, rest };
+  }
+
+  /**
+   * Takes an order in the place of the last one. Requests that the last one left over become requests of this one: a pass under way
+   * may be making their workers just now, and so it makes workers of this order.
+   * @returns the outcome in words
+   */
+  async take({ site, wanted: said, createdAt: saidAt }: SetWorkers, id: number, desk: Desk): Promise<string> {
+    const { memory, clock } = this.#parts;
+    const uid = uidOf(site, id, saidAt);
+    const last = memory.orderOf(site);
+    // It was carried out, and the daemon died before it wrote that down.
+    if (last?.uid === uid) return 'it is carried out already';
+    const createdAt = saidAt ?? clock.now();
+    // The server's clock may have been set back, and a server whose database was made anew counts its commands from 1 again.
+    if (
+      last !== undefined &&
+      saidAt !== undefined &&
+      createdAt < last.createdAt &&
+      id < (last.commandId ?? 0)
+    )
+      return 'a newer order of the site counts';
+    const lastRuns = last?.runs ?? [];
+    await this.#lookUp(lastRuns, desk);
+    const left = lastRuns.flatMap((run) => this.#open(run).map((origin) => ({ ...origin, type: run.type })));
+    const reports = memory.reportsOf(site);
+    const known = knownReport(createdAt, reports);
+    // The open requests were looked up before this count: one that is served in between is counted here, and the order wants
+    // one worker too few rather than one too many.
+    const made = new Map(await desk.madeSince(site, { at: known?.countedAt ?? 0, upTo: known?.upTo ?? 0 }));
+    if ((said.get(neverCounted) ?? 0) > 0) made.set(neverCounted, await queuedOf(site, neverCounted, desk));
+    const wanted = stillWanted(this.#bounded(site, said), made);
+    const { runs, surplus } = carriedOver(left, wanted, uid);
+    const now = clock.now();
+    const own = new Set(sitesOf(desk.ownQueues()));
+    await memory.change((kept) => ({
+      ...kept,
+      orders: {
+        ...Object.fromEntries(
+          Object.entries(kept.orders).filter(
+            ([other, order]) => own.has(other) || order.takenAt > now - forgottenAfter,
+          ),
+        ),
+        [site]: {
+          uid,
+          commandId: id,
+          createdAt,
+          takenAt: now,
+          said: Object.fromEntries(said),
+          wanted: Object.fromEntries(wanted),
+          runs: [...runs],
+        },
+      },
+      reports: { ...kept.reports, [site]: [...reportsToKeep(reports, createdAt)] },
+    }));
+    for (const run of lastRuns) this.#served.delete(run.uid);
+    await this.#lookUp(runs, desk);
+    // A pass under way may still hold them: the database refuses a withdrawn one.
+    if (surplus.length > 0) await desk.end(surplus, 'a newer order of the PanDA server wants fewer workers');
+    for (const queue of desk.ownQueues()) if (computingSiteOf(queue.name) === site) desk.wake(queue.name);
+    return this.#outcome(said, wanted);
+  }
+
+  #outcome(said: ByType, wanted: ByType): string {
+    const sum = (numbers: ByType) => [...numbers.values()].reduce((all, one) => all + one, 0);
+    const [all, rest] = [sum(said), sum(wanted)];
+    const less = all === rest ? '' : `, ${all - rest} of ${all} were made before the server knew of them`;
+    return `${rest} new workers${less}`;
+  }
+
+  #bounded(site: string, said: ByType): ByType {
+    return new Map(
+      [...said].map(([type, count]) => {
+        if (count > mostOfOneType)
+          this.#parts.log.warn('an order of the PanDA server is cut', {
+            site,
+            type,
+            wanted: count,
+            most: mostOfOneType,
+          });
+        return [type, Math.min(count, mostOfOneType)];
+      }),
+    );
+  }
+
+  #open(run: Run): OriginKey[] {
+    const served = this.#served.get(run.uid);
+    return originsIn(run).filter(({ index }) => served?.has(index) !== true);
+  }
+
+  async #lookUp(runs: readonly Run[], desk: Desk): Promise<void> {
+    const uids = [...new Set(runs.map(({ uid }) => uid))];
+    for (const uid of uids) if (!this.#served.has(uid)) this.#served.set(uid, new Set());
+    if (uids.length === 0) return;
+    for (const news of await desk.find(uids.map((uid) => ({ uid })))) this.heard(news);
+  }
+}
+
+/** How many workers of a type a site has that have not started. */
+async function queuedOf(site: string, type: string, desk: Desk): Promise<number> {
+  const { living } = await desk.census();
+  return living.reduce((sum, { computingSite, queue, resourceType, status, workers }) => {
+    const isOne =
+      (computingSite || computingSiteOf(queue)) === site && resourceType === type && isQueued(status);
+    return isOne ? sum + workers : sum;
+  }, 0);
+}

@@ -1,0 +1,83 @@
+import type { Reason } from '../../plugins/contracts/index.ts';
+import type { PandaCallFailure, PandaOrder } from '../../plugins/contracts/panda-status.ts';
+import type { JobCount } from './jobs.ts';
+
+/** Facts of the link that say why a queue gets no workers, or fewer than an operator may expect. Times are ms UTC. */
+export interface LinkFacts {
+  readonly now: number;
+  readonly startedAt: number;
+  readonly harvesterId: string;
+  /** Whether workers may be made at all. */
+  readonly isReady: boolean;
+  readonly failure: PandaCallFailure | undefined;
+}
+
+/** Before the link is ready. */
+export function whyStarting({ failure }: LinkFacts): Reason[] {
+  const why = failure === undefined ? '' : `: ${failure.message} (${failure.code})`;
+  const message = `the link to the PanDA server is starting${why}`;
+  return [{ code: 'panda-starting', message }];
+}
+
+/** The server gives an order for each site every 5 minutes, also one of zeros. Three of them missing are no chance, ms. */
+const orderedWithin = 900_000;
+
+/** For a queue whose workers the server orders. */
+export function whyNoOrder(
+  site: string,
+  order: PandaOrder | undefined,
+  statisticsAt: number | undefined,
+  facts: LinkFacts,
+): Reason[] {
+  const failing = whyFailing(facts);
+  if (order !== undefined && order.rest > 0) return [];
+  const { now, startedAt, harvesterId } = facts;
+  if (order === undefined || now - Math.max(order.takenAt, startedAt) > orderedWithin) {
+    const minutes = Math.max(0, Math.floor((now - startedAt) / 60_000));
+    const since = order === undefined ? `in ${minutes} min` : `since ${time(order.takenAt)}`;
+    const reported =
+      statisticsAt === undefined
+        ? 'the server has not taken statistics yet'
+        : `statistics were taken last at ${time(statisticsAt)}`;
+    const message = `the PanDA server has given no order for ${site} ${since} (${reported}): is harvester of the queue in CRIC ${harvesterId}?`;
+    return [...failing, { code: 'panda-no-order', message }];
+  }
+  const total = Object.values(order.said).reduce((sum, count) => sum + count, 0);
+  const at = time(order.createdAt);
+  const reason: Reason =
+    total === 0
+      ? { code: 'panda-order-zero', message: `the order of the PanDA server of ${at} asks for 0 new workers` }
+      : {
+          code: 'panda-order-fulfilled',
+          message: `the order of the PanDA server of ${at} (${total} new workers) is fulfilled`,
+        };
+  return [...failing, reason];
+}
+
+/** For a queue that counts the activated jobs itself. @param count how many workers it wants */
+export function whyNoJobs(
+  site: string,
+  jobs: JobCount | undefined,
+  count: number,
+  facts: LinkFacts,
+): Reason[] {
+  const failing = whyFailing(facts);
+  if (jobs === undefined) {
+    const message = `the PanDA server has not told the number of activated jobs of ${site}`;
+    return [...failing, { code: 'panda-jobs-unknown', message }];
+  }
+  if (count > 0) return [];
+  const { activated, at } = jobs;
+  const message = `${site} had ${activated} activated jobs at ${time(at)}, and as many workers are queued as these need`;
+  return [...failing, { code: 'panda-jobs-served', message }];
+}
+
+function whyFailing({ failure }: LinkFacts): Reason[] {
+  if (failure === undefined) return [];
+  const { code, since, call, message } = failure;
+  return [{ code, message: `the PanDA server fails since ${time(since)} (${call}): ${message}` }];
+}
+
+function time(at: number): string {
+  return new Date(at).toISOString().replace(/\.\d+Z$/, 'Z');
+}

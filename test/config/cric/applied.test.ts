@@ -1,0 +1,206 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { expect } from 'chai';
+import { requirementsOf } from '../../../src/agents/submission/worker-maker.ts';
+import type { QueueConfig, QueueVerdict } from '../../../src/config/queues/queues.ts';
+import type { JsonObject } from '../../../src/util/json.ts';
+import { judgeWithCric } from '../../support/cric-site.ts';
+import { temporaryDirectory } from '../../support/temporary.ts';
+
+const fixture = resolve(import.meta.dirname, '../../fixtures/cric/pandaqueues.json');
+const all = JSON.parse(readFileSync(fixture, 'utf8')) as Readonly<Record<string, JsonObject>>;
+// A queue whose name ends in _TEMPLATE is a template.
+const entries: JsonObject = { ...all, BROKEROFF: { ...all.TEST_TEMPLATE, panda_resource: 'BROKEROFF' } };
+
+/** A pull queue of HTCondor that says little itself. Its template asks for every size. */
+const condor = (submitter: JsonObject, own: JsonObject = {}): JsonObject => ({
+  mapType: 'NoJob',
+  submitter: {
+    name: 'HTCondorSubmitter',
+    module: 'thresher/htcondor',
+    templateFile: 'ups.sdf',
+    ...submitter,
+  },
+  monitor: { name: 'HTCondorMonitor', module: 'thresher/htcondor' },
+  sweeper: { name: 'HTCondorSweeper', module: 'thresher/htcondor' },
+  maxWorkers: 10,
+  ...own,
+});
+
+const ups = [
+  'executable = /bin/true',
+  'universe = grid',
+  'grid_resource = arc {ceEndpoint}',
+  '+memory = {requestRam}',
+  '+disk = {requestDisk}',
+  '+wall = {requestWalltime}',
+  'queue 1',
+].join('\n');
+
+describe('a queue with an entry of CRIC', () => {
+  let directory: string;
+  beforeEach(() => {
+    directory = temporaryDirectory();
+    writeFileSync(join(directory, 'ups.sdf'), ups);
+  });
+
+  async function judge(
+    name: string,
+    queue: JsonObject,
+    cric: JsonObject | null = entries,
+  ): Promise<QueueVerdict> {
+    const verdict = (await judgeWithCric(directory, { [name]: queue }, cric ?? undefined))[name];
+    if (verdict === undefined) throw new Error(`there is no verdict on ${name}`);
+    return verdict;
+  }
+  const configOf = ({ config, problems }: QueueVerdict): QueueConfig => {
+    if (config === undefined) throw new Error(JSON.stringify(problems));
+    return config;
+  };
+  const said = ({ problems }: QueueVerdict) => problems.map(({ severity, code }) => `${severity} ${code}`);
+
+  it('has the sizes and the CEs that it was incomplete without', async () => {
+    const queue = condor({ useCRICGridCE: true });
+    const before = await judge('TEST_ARC', queue, null);
+    expect(before.state).to.equal('incomplete');
+    expect(new Set(said(before))).to.deep.equal(new Set(['error ce-list-missing', 'error size-not-said']));
+    expect(before.problems.find(({ code }) => code === 'ce-list-missing')?.message).to.include(
+      'panda_queues.json in cacher.data of the settings',
+    );
+    const verdict = await judge('TEST_ARC', queue);
+    expect(verdict.state).to.equal('ready');
+    expect(said(verdict)).to.deep.equal([]);
+    expect(verdict.standing).to.deep.equal([]);
+    expect(requirementsOf(configOf(verdict))).to.include({
+      nCore: 1,
+      minRamCount: 2500,
+      maxDiskCount: 80_000,
+      maxWalltime: 172_800,
+    });
+  });
+
+  it('keeps what its file says itself, option by option', async () => {
+    const queue = condor({ useCRIC: true, minRamCount: 1000, pilot_version: '4', nCore: -1 });
+    const { worker, plugins, limits } = configOf(
+      await judge(
+        'AGLT2',
+        { ...queue, maxNewWorkersPerCycle: 5 },
+        { AGLT2: { ...all.AGLT2, harvester: 'thresher-test' } },
+      ),
+    );
+    expect(worker).to.include({ minRamCount: 1000, maxDiskCount: 106_498 });
+    expect(plugins.submitter?.config).to.include({ pilot_version: '4', panda_site: 'GreatLakesT2' });
+    expect(limits).to.include({ maxWorkers: 10, maxNewWorkersPerCycle: 5 });
+  });
+
+  it('has the cores of the site where its file leaves them to the site', async () => {
+    const entry = { corecount: 8, maxrss: 16_000, maxwdir: 80_000, maxtime: 3600 };
+    const queue = condor({ nCore: -1, ceEndpoint: 'ce.site:9619' });
+    expect(requirementsOf(configOf(await judge('Q', queue, { Q: entry }))).nCore).to.equal(8);
+  });
+
+  it('is closed by what CRIC says, with that as its reason', async () => {
+    const queue = condor({
+      useCRIC: true,
+      minRamCount: 1,
+      maxDiskCount: 1,
+      maxWalltime: 1,
+      ceEndpoint: 'ce',
+    });
+    const standing = async (name: string, own: JsonObject = {}) =>
+      (await judge(name, { ...queue, queueStatus: 'online', ...own })).standing;
+    expect(await standing('TEST_OFFLINE')).to.deep.equal([
+      'CRIC says that the queue is offline: change it there, or set cricStatus of the queue to "online" for new workers all the same',
+    ]);
+    expect(await standing('TEST_OTHER_HARVESTER')).to.deep.equal([
+      'CRIC gives the queue to another instance or pilot manager (`harvester`, `pilot_manager`): change it there, or set cricStatus of the queue to "online" for new workers all the same',
+    ]);
+    expect(await standing('BROKEROFF')).to.deep.equal([]);
+    expect(await standing('TEST_OFFLINE', { cricStatus: 'online' })).to.deep.equal([]);
+  });
+
+  it('goes on with every value of CRIC of a wrong form left out, and named with its entry', async () => {
+    const wrong = {
+      corecount: '8',
+      maxrss: -1,
+      maxtime: [],
+      maxwdir: {},
+      status: 1,
+      pilot_version: true,
+      panda_site: 7,
+      queues: 'ce',
+      params: { maxWorkers: '50', pilot_url: 1, ce_fairshare_percent: 101, 'jdl.plusattr.A': '$(x)' },
+    };
+    const queue = condor({
+      useCRIC: true,
+      minRamCount: 1,
+      maxDiskCount: 1,
+      maxWalltime: 1,
+      ceEndpoint: 'ce',
+    });
+    const verdict = await judge('Q', queue, { Q: wrong });
+    expect(verdict.state).to.equal('ready');
+    expect(new Set(said(verdict))).to.deep.equal(new Set(['warning cric-value-wrong']));
+    const pointers = verdict.problems.map(({ pointer }) => pointer).sort();
+    expect(pointers).to.deep.equal(
+      [
+        ...['corecount', 'maxrss', 'maxtime', 'maxwdir', 'status', 'pilot_version', 'panda_site'],
+        ...['maxWorkers', 'pilot_url', 'ce_fairshare_percent', 'jdl.plusattr.A'].map(
+          (key) => `params/${key}`,
+        ),
+      ]
+        .map((path) => `/Q/${path}`)
+        .sort(),
+    );
+    for (const { file } of verdict.problems) expect(file).to.match(/state\/cache\/panda_queues\.json$/);
+  });
+
+  it('sends its workers nowhere else while all CEs of CRIC are switched off', async () => {
+    const entry = {
+      maxrss: 1,
+      maxwdir: 1,
+      maxtime: 1,
+      queues: [{ ce_endpoint: 'ce', ce_flavour: 'ARC-CE', ce_state: 'DISABLED' }],
+    };
+    const verdict = await judge('Q', condor({ useCRICGridCE: true, ceEndpoint: 'other' }), { Q: entry });
+    expect(verdict.state).to.equal('incomplete');
+    expect(verdict.problems.find(({ severity }) => severity === 'error')?.message).to.equal(
+      'none of the ceList has ce_state ACTIVE, so nothing can be submitted (fetched from file:///panda_queues.json)',
+    );
+  });
+
+  it('says that it asks for CRIC in vain: CRIC is not read, or does not know it', async () => {
+    const sizes = { minRamCount: 1, maxDiskCount: 1, maxWalltime: 1, ceEndpoint: 'ce' };
+    const queue = condor({ useAtlasAGIS: true, ...sizes });
+    const unread = await judge('Q', queue, null);
+    expect(
+      unread.problems.map(({ severity, pointer, message }) => [severity, pointer, message]),
+    ).to.deep.equal([
+      [
+        'notice',
+        '/Q/submitter/useAtlasAGIS',
+        "submitter.useAtlasAGIS has no effect, since CRIC is not read: CRIC's values come by panda_queues.json in cacher.data of the settings",
+      ],
+    ]);
+    const unknown = await judge('Q', queue, { OTHER: {} });
+    expect(unknown.problems.map(({ severity, message }) => [severity, message])).to.deep.equal([
+      ['warning', 'CRIC has no queue Q, so useAtlasAGIS brings no options'],
+    ]);
+    const never = (await judgeWithCric(directory, { Q: queue }, 'never fetched')).Q;
+    expect(never && said(never)).to.deep.equal(['error cache-missing']);
+    expect(said(await judge('Q', condor({ useCRIC: false, ...sizes }), null))).to.deep.equal([]);
+  });
+
+  it('waits for the first file of CRIC also where it names the demand of the server itself, and no other demand', async () => {
+    const sizes = { minRamCount: 1, maxDiskCount: 1, maxWalltime: 1, ceEndpoint: 'ce' };
+    const statesOf = async (demand: unknown) => {
+      const verdicts = await judgeWithCric(directory, { Q: condor(sizes, { demand }) }, 'never fetched');
+      return (verdicts.Q && said(verdicts.Q))?.filter((one) => one.endsWith('cache-missing'));
+    };
+    const ofServer = { name: 'panda', activateWorkerFactor: 2 };
+    expect(await statesOf('panda')).to.deep.equal(['error cache-missing']);
+    expect(await statesOf(ofServer)).to.deep.equal(['error cache-missing']);
+    expect(await statesOf('fill')).to.deep.equal([]);
+    expect(await statesOf({ name: 'fill' })).to.deep.equal([]);
+  });
+});

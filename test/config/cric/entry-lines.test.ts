@@ -1,0 +1,64 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { readEntryLines, writeEntryLines } from '../../../src/config/cric/entry-lines.ts';
+import type { JsonObject } from '../../../src/util/json.ts';
+
+const ours = { pilot_manager: 'Harvester', harvester: 'us' };
+const all = () => true;
+const none = () => false;
+const written = (entries: Iterable<readonly [string, JsonObject]>) =>
+  Buffer.from(writeEntryLines(new Map(entries)));
+const of = (entries: Record<string, JsonObject>) => written(Object.entries(entries));
+const namesIn = (...asked: Parameters<typeof readEntryLines>) => [
+  ...(readEntryLines(...asked)?.entries.keys() ?? []),
+];
+
+describe('the queues of CRIC, an entry a line', () => {
+  it('come back as they were written, with their lines, whatever their names', () => {
+    const name = fc.string({ unit: 'binary' });
+    const entry = fc.record({ status: fc.json(), harvester: name, 'a":{b': fc.jsonValue() });
+    const entries = fc.uniqueArray(fc.tuple(name, entry), { minLength: 1, selector: ([key]) => key });
+    fc.assert(
+      fc.property(entries, (some) => {
+        const bytes = written(some);
+        const read = readEntryLines(bytes, all, 'us');
+        expect(read?.lines.size).to.equal(some.length);
+        const lines = bytes.toString('utf8').split('\n');
+        for (const [index, [key, value]] of some.entries()) {
+          const whole: unknown = JSON.parse(JSON.stringify({ pilot_manager: null, ...value }));
+          expect(read?.entries.get(key)).to.deep.equal(whole);
+          expect(read?.lines.get(key)).to.equal(index + 2);
+          expect(lines[index + 1]?.startsWith(JSON.stringify(key))).to.equal(true);
+        }
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it('are those asked for by name, and those of this instance alone', () => {
+    const bytes = of({
+      MINE: ours,
+      OTHERS: { ...ours, harvester: 'us2' },
+      PUSHED: { ...ours, pilot_manager: 'APF' },
+      ASKED: { status: 'online' },
+      'QUOTED":{': ours,
+    });
+    expect(namesIn(bytes, (name) => name === 'ASKED', 'us')).to.deep.equal(['MINE', 'ASKED', 'QUOTED":{']);
+    expect(namesIn(bytes, none, 'nobody')).to.deep.equal([]);
+  });
+
+  it('are JSON, so that other programs can read them', () => {
+    expect(JSON.parse(of({ A: { ...ours, x: [1] }, B: {} }).toString('utf8'))).to.deep.equal({
+      A: { ...ours, x: [1] },
+      B: { pilot_manager: null, harvester: null },
+    });
+  });
+
+  it('are not taken from a file that is cut, or not of this form', () => {
+    const bytes = of({ A: ours, B: ours });
+    for (const cut of [0, 1, 2, 10, bytes.length - 1])
+      expect(readEntryLines(bytes.subarray(0, cut), all, 'us'), String(cut)).to.equal(undefined);
+    for (const text of ['', '{}', '{"A": {}}', '{\nno\n}\n', '{\n"A":1\n}\n', '{\n"A":{"x":\n}\n'])
+      expect(readEntryLines(Buffer.from(text), all, 'us'), text).to.equal(undefined);
+  });
+});

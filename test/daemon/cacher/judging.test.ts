@@ -1,0 +1,86 @@
+import { expect } from 'chai';
+import { readEntryLines } from '../../../src/config/cric/entry-lines.ts';
+import type { Asked } from '../../../src/daemon/cacher/forms.ts';
+import { judgeFile } from '../../../src/daemon/cacher/judging.ts';
+import { ThresherError } from '../../../src/worker/errors.ts';
+
+const asked = (use: Asked['use'], anything = false): Asked => ({ use, anything, name: 'FILE of URL' });
+const json = (value: unknown) => Buffer.from(JSON.stringify(value));
+
+async function refusal(bytes: Buffer, how: Asked): Promise<string> {
+  try {
+    await judgeFile(bytes, how);
+    return 'none';
+  } catch (error) {
+    if (error instanceof ThresherError) return `${error.code}: ${error.message}`;
+    throw error;
+  }
+}
+
+/** An entry as CRIC has it, of 20 kB. */
+const bulky = (index: number) => ({
+  pilot_manager: 'Harvester',
+  harvester: index === 7 ? 'us' : `others-${index % 5}`,
+  panda_resource: `QUEUE_${index}`,
+  queues: Array.from({ length: 100 }, (_, at) => ({
+    ce_endpoint: `ce${at}.site.test:9619`,
+    ce_state: 'ACTIVE',
+  })),
+  text: 'x'.repeat(14_000),
+});
+
+describe('a fetched file', () => {
+  it('with queues of CRIC is kept an entry a line, by the name of the PanDA queue', async () => {
+    const value = { NICK: { panda_resource: 'NAME', status: 'online' }, B: { status: 'test' }, C: 3 };
+    const { kept, leftOut } = await judgeFile(json(value), asked('queue-data'));
+    const read = readEntryLines(kept, () => true, 'us');
+    expect([...(read?.entries.keys() ?? [])]).to.deep.equal(['NAME', 'B']);
+    expect(leftOut).to.deep.equal(['C']);
+  });
+
+  it('with a queue file is kept as it came, so that problems name its lines', async () => {
+    const bytes = Buffer.from('{\n  "Q": {}\n}');
+    expect((await judgeFile(bytes, asked('queue-file'))).kept).to.equal(bytes);
+  });
+
+  it('for other programs must be JSON from a server, and may be anything as a file', async () => {
+    const proxy = Buffer.from('-----BEGIN CERTIFICATE-----');
+    expect(await refusal(proxy, asked('dump'))).to.match(/^cache-form: FILE of URL is no JSON/);
+    expect((await judgeFile(proxy, asked('dump', true))).kept).to.equal(proxy);
+  });
+
+  for (const [what, bytes, says] of [
+    ['is empty', Buffer.alloc(0), 'is empty'],
+    ['is no text', Buffer.from([0x7b, 0xff, 0xfe]), 'is no text in UTF-8'],
+    ['is half', Buffer.from('{"Q": {'), 'is no JSON'],
+    ['is a list', json([{}]), 'holds no object'],
+    ['is null', json(null), 'holds no object'],
+    ['has no queue', json({}), 'holds no queue'],
+    ['has texts alone', json({ error: 'try later' }), 'holds no queue'],
+  ] as const) {
+    it(`with queues is refused where it ${what}`, async () => {
+      for (const use of ['queue-data', 'queue-file'] as const)
+        expect(await refusal(bytes, asked(use))).to.match(new RegExp(`^cache-form: FILE of URL ${says}`));
+    });
+  }
+
+  it('of 20 MB holds the daemon for no more than a moment, neither when it comes nor when it is read', async () => {
+    const bytes = json(Object.fromEntries(Array.from({ length: 1000 }, (_, at) => [`N${at}`, bulky(at)])));
+    expect(bytes.length).to.be.greaterThan(19_000_000);
+    // Processor time of this thread: other tests may hold the processors.
+    const before = process.threadCpuUsage();
+    const { kept } = await judgeFile(bytes, asked('queue-data'));
+    const judging = process.threadCpuUsage(before);
+    const again = process.threadCpuUsage();
+    const read = readEntryLines(kept, (name) => name === 'QUEUE_3', 'us');
+    const reading = process.threadCpuUsage(again);
+    expect([...(read?.entries.keys() ?? [])]).to.deep.equal(['QUEUE_3', 'QUEUE_7']);
+    expect((judging.user + judging.system) / 1000, 'judging, ms').to.be.lessThan(150);
+    expect((reading.user + reading.system) / 1000, 'reading, ms').to.be.lessThan(100);
+  });
+
+  it('of 20 MB that is half is refused by its thread as any other', async () => {
+    const bytes = Buffer.concat([Buffer.from('{"Q": "'), Buffer.alloc(20_000_000, 'x')]);
+    expect(await refusal(bytes, asked('queue-data'))).to.match(/^cache-form: FILE of URL is no JSON/);
+  });
+});

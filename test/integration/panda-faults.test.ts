@@ -1,0 +1,257 @@
+import { writeFileSync } from 'node:fs';
+import { expect } from 'chai';
+import type { Fault } from '../support/fault-proxy.ts';
+import { sharedPanda } from '../support/panda.ts';
+import type { PandaCallName } from '../support/panda-proxy.ts';
+import { PandaSite, type PandaSiteOptions } from '../support/panda-site.ts';
+import { type RunningDaemon, untilSaid } from '../support/site.ts';
+import { until } from '../support/until.ts';
+
+const ordered = 2;
+
+/** Failures of one call that follows an order; the next call of the name goes well. */
+const failures: readonly (readonly [call: PandaCallName, what: string, fault: Fault])[] = [
+  ['acquire_commands', 'request', { kind: 'cut-before' }],
+  ['acquire_commands', 'answer', { kind: 'cut-after' }],
+  ['acquire_commands', 'half answer', { kind: 'half' }],
+  ['acquire_commands', 'silent answer', { kind: 'stall' }],
+  ['acknowledge_commands', 'answer', { kind: 'cut-after' }],
+  ['acknowledge_commands', 'half answer', { kind: 'half' }],
+  ['update_workers', 'request', { kind: 'cut-before' }],
+  ['update_workers', 'answer', { kind: 'cut-after' }],
+  ['update_workers', 'half answer', { kind: 'half' }],
+  ['update_workers', 'error 500', { kind: 'text', status: 500, text: 'Internal Server Error' }],
+  ['update_workers', 'refusal 403', { kind: 'text', status: 403, text: 'forbidden' }],
+  ['update_workers', 'page of a gateway', { kind: 'text', status: 200, text: '<html>later</html>' }],
+  ['report_worker_statistics', 'answer', { kind: 'cut-after' }],
+  ['report_worker_statistics', 'half answer', { kind: 'half' }],
+];
+/** The server gave the order with this answer. */
+const isLost = ([call, what]: (typeof failures)[number]) =>
+  call === 'acquire_commands' && /answer/.test(what) && what !== 'silent answer';
+
+describe('the link to a real PanDA server that fails', () => {
+  let panda: PandaSite;
+  let daemon: RunningDaemon;
+  /** Workers that the server ordered so far, and had. */
+  let expected = 0;
+
+  before(async () => {
+    const names = ['D', 'K', 'N', 'S', ...failures.map((_, at) => `F${at}`)];
+    const fill = { runMode: 'self', demand: 'fill', maxWorkers: 1, nQueueLimitWorker: 1 };
+    panda = await PandaSite.start({
+      queues: { own: fill, ...Object.fromEntries(names.map((name) => [name, {}])) },
+      pandacon: { timeout: 5 },
+    });
+    // The server is down when the daemon starts.
+    panda.proxy.inject(undefined, { kind: 'cut-before' });
+    daemon = panda.site.start();
+  });
+
+  after(() => panda.clean());
+
+  const ofQueue = async (queue: string) =>
+    (await panda.serverWorkers()).filter(({ computingsite }) => computingsite === panda.siteOf(queue));
+  const untilAll = (queue: string, status: string) => {
+    let seen: Awaited<ReturnType<typeof ofQueue>> = [];
+    return until(
+      () => `${queue} has ${ordered} workers that are ${status}: ${JSON.stringify(seen)}\n${lastLines()}`,
+      async () => {
+        seen = await ofQueue(queue);
+        return seen.length === ordered && seen.every((worker) => worker.status === status);
+      },
+    );
+  };
+  const untilRunning = (queue: string) => untilAll(queue, 'running');
+  const lastLines = () => daemon.output().slice(-1500);
+  const filled = async () =>
+    (await panda.site.workers({ queue: panda.siteOf('own') })).filter(({ status }) => status === 'running');
+
+  it('is down at the start, which delays none of the queues that do not need it', async () => {
+    await until('the other queue has its worker', async () => (await filled()).length === 1);
+    let codes: readonly string[] = [];
+    await until(
+      () => `the queue says why it has none, not ${codes.join()}`,
+      async () => {
+        codes = (await panda.site.queue(panda.siteOf('D'))).reasons.map(({ code }) => code);
+        return codes.some((code) => code.startsWith('panda-'));
+      },
+    );
+    panda.order({ SCORE: ordered }, 'D');
+    panda.proxy.heal();
+    await untilRunning('D');
+    expected += ordered;
+  });
+
+  for (const [at, failure] of failures.entries()) {
+    const [call, what, fault] = failure;
+    it(`orders ${ordered} workers, and has them once though the ${what} of ${call} goes wrong`, async () => {
+      const queue = `F${at}`;
+      const block = panda.proxy.inject('acquire_commands', { kind: 'cut-before' });
+      panda.order({ SCORE: ordered }, queue);
+      const injected = panda.proxy.inject(call, fault, { times: 1 });
+      block.remove();
+      await until('the fault has hit', () => injected.hits === 1);
+      if (isLost(failure)) {
+        await until('the server gave the order away', async () => (await lastStatus()) === 'retrieved');
+        panda.order({ SCORE: ordered }, queue);
+      }
+      await untilRunning(queue);
+      expected += ordered;
+    });
+  }
+  const lastStatus = async () => (await panda.commands()).at(-1)?.status;
+
+  it('takes 1 s for each call, and has its workers once', async () => {
+    const slow = panda.proxy.inject(undefined, { kind: 'delay', ms: 1000 });
+    panda.order({ SCORE: ordered }, 'S');
+    await untilRunning('S');
+    expected += ordered;
+    expect(slow.hits).to.be.above(2);
+    slow.remove();
+  });
+
+  it('gives a command for a queue that does not exist, and the next command is carried out', async () => {
+    panda.command('SET_N_WORKERS_JOBTYPE:NO_SUCH_QUEUE', { managed: { SCORE: 5 } });
+    panda.command('MAKE_COFFEE:NO_SUCH_QUEUE', { sugar: true });
+    panda.order({ SCORE: ordered }, 'N');
+    await untilRunning('N');
+    expected += ordered;
+    await untilSaid(daemon, /NO_SUCH_QUEUE/);
+    await untilSaid(daemon, /MAKE_COFFEE/);
+    await until('all commands are acknowledged', async () =>
+      (await panda.commands()).every(({ status }) => status !== 'new'),
+    );
+  });
+
+  it('ends those workers by KILL_WORKERS that are meant, and hears of it', async () => {
+    panda.order({ SCORE: ordered }, 'K');
+    await untilRunning('K');
+    expected += ordered;
+    const elsewhere = panda.siteOf('D');
+    panda.command('KILL_WORKERS', {
+      status: ['submitted', 'running'],
+      computingSite: [panda.siteOf('K')],
+      computingElement: [],
+      submissionHost: [],
+    });
+    await untilAll('K', 'cancelled');
+    const others = (await panda.site.workers({ queue: elsewhere })).map(({ status }) => status);
+    expect(others).to.deep.equal(Array.from({ length: ordered }, () => 'running'));
+  });
+
+  it('hangs, and queues that do not need it get their workers as before', async () => {
+    const [before] = await filled();
+    panda.proxy.inject(undefined, { kind: 'stall' });
+    const since = panda.proxy.count();
+    await until('it hangs', () => panda.proxy.count() > since);
+    const killed = await panda.site.run('kill', String(before?.workerID));
+    expect(killed.status, killed.stderr).to.equal(0);
+    const start = performance.now();
+    await until('the other queue has another worker', async () => {
+      const [now] = await filled();
+      return now !== undefined && now.workerID !== before?.workerID;
+    });
+    // Half of the time that the server has for one call would show a submitter that waits for it, however busy the machine.
+    expect(performance.now() - start).to.be.lessThan(30_000);
+  });
+
+  it('hears of the ends that came meanwhile, and had each worker once', async () => {
+    panda.letEnd();
+    await until('all have ended', async () => {
+      const running = await panda.site.workers({ status: 'running' });
+      return running.filter(({ computingSite }) => computingSite !== panda.siteOf('own')).length === 0;
+    });
+    panda.proxy.heal();
+    let workers: Awaited<ReturnType<typeof panda.serverWorkers>> = [];
+    const finished = () => workers.filter(({ status }) => status === 'finished').length;
+    await until(
+      () => `it has all ${expected - ordered} ends, not ${finished()}\n${lastLines()}`,
+      async () => {
+        workers = await panda.serverWorkers();
+        return finished() === expected - ordered;
+      },
+    );
+    expect(workers).to.have.length(expected);
+    const ids = new Set(workers.map(({ workerid }) => workerid));
+    const starts = [...panda.site.starts()].filter(([id]) => ids.has(id));
+    expect(starts.map(([, times]) => times)).to.deep.equal(Array.from({ length: expected }, () => 1));
+    const rows = await panda.site.workers();
+    expect(rows.filter(({ computingSite }) => computingSite !== panda.siteOf('own'))).to.have.length(
+      expected,
+    );
+  });
+});
+
+describe('the login to a real PanDA server', () => {
+  const sites: PandaSite[] = [];
+
+  afterEach(async () => {
+    await Promise.all(sites.splice(0).map((panda) => panda.clean()));
+  });
+
+  async function open(options: PandaSiteOptions): Promise<PandaSite> {
+    const panda = await PandaSite.start(options);
+    sites.push(panda);
+    return panda;
+  }
+  const { tokenFile, origin } = sharedPanda.server();
+  const byToken = (token: string, as = origin) => ({
+    auth_type: 'oidc',
+    auth_token: token,
+    auth_origin: as,
+    cert_file: undefined,
+    key_file: undefined,
+  });
+  /** The reason of a link that has not begun yet names the failure in its message. */
+  const untilSays = (panda: PandaSite, code: string) => {
+    let said: readonly string[] = [];
+    return until(
+      () => `the queue says ${code}, not ${said.join()}`,
+      async () => {
+        const { reasons } = await panda.site.queue(panda.siteOf());
+        said = reasons.map((reason) => `${reason.code}: ${reason.message}`);
+        return said.some((one) => one.includes(code));
+      },
+    );
+  };
+
+  it('uses the token that replaces one that has ended, without a restart', async () => {
+    const panda = await open({ pandacon: byToken('file:token') });
+    writeFileSync(panda.site.path('token'), sharedPanda.token('--lifetime', '-60'));
+    panda.order({ SCORE: 1 });
+    panda.site.start();
+    await untilSays(panda, 'panda-token');
+    writeFileSync(panda.site.path('token'), sharedPanda.token());
+    await panda.untilServerHas(1, 'running');
+  });
+
+  it('says that the role is missing, of a certificate and of a token, and that the server does not know a role', async () => {
+    const user = sharedPanda.server().user;
+    const certificate = await open({ as: user, pandacon: { cert_file: user.cert, key_file: user.key } });
+    const groups = await open({ pandacon: byToken('file:token') });
+    writeFileSync(groups.site.path('token'), sharedPanda.token('--groups', 'test'));
+    const elsewhere = await open({ pandacon: byToken(`file:${tokenFile}`, 'elsewhere.production') });
+    for (const { site } of [certificate, groups, elsewhere]) site.start();
+    await untilSays(certificate, 'panda-role');
+    await untilSays(groups, 'panda-token');
+    await untilSays(elsewhere, 'panda-token');
+    for (const panda of [certificate, groups, elsewhere]) expect(panda.starts()).to.equal(0);
+  });
+
+  it('keeps two instances apart, each with its orders and its workers', async () => {
+    const [one, other] = await Promise.all([open({}), open({})]);
+    one.order({ SCORE: 1 });
+    other.order({ SCORE: 2, MCORE: 1 });
+    for (const { site } of [one, other]) site.start();
+    const [mine, theirs] = await Promise.all([
+      one.untilServerHas(1, 'running'),
+      other.untilServerHas(3, 'running'),
+    ]);
+    expect(mine.map(({ computingsite }) => computingsite)).to.deep.equal([one.siteOf()]);
+    expect(theirs.map(({ resourcetype }) => resourcetype).sort()).to.deep.equal(['MCORE', 'SCORE', 'SCORE']);
+    one.command('KILL_WORKERS', { status: 'ALL', computingSite: 'ALL' });
+    await one.untilServerHas(1, 'cancelled');
+    await other.untilServerHas(3, 'running');
+  });
+});

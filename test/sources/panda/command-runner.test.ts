@@ -1,0 +1,186 @@
+import { expect } from 'chai';
+import type { PandaCommand } from '../../../src/clients/panda/api.ts';
+import type { PandaOutcome } from '../../../src/clients/panda/outcome.ts';
+import { SourceDesk } from '../../../src/agents/sources/desk.ts';
+import { CommandRunner } from '../../../src/sources/panda/command-runner.ts';
+import { LinkMemory } from '../../../src/sources/panda/memory.ts';
+import { OrderBook } from '../../../src/sources/panda/order-book.ts';
+import { ServerHealth } from '../../../src/sources/panda/server-health.ts';
+import { AgentParts } from '../../support/agent-context.ts';
+import { workerOf } from '../../support/samples.ts';
+
+const { signal } = new AbortController();
+const down = { kind: 'failed', code: 'panda-unreachable', message: 'm', maybeDone: false } as const;
+
+describe('commands of the PanDA server at work', () => {
+  let parts: AgentParts;
+  let memory: LinkMemory;
+  let runner: CommandRunner;
+  let desk: SourceDesk;
+  let given: PandaCommand[];
+  let acknowledged: number[][];
+  let reportsFail: boolean;
+  let isDiskFull: boolean;
+  let acknowledging: PandaOutcome<null>;
+  let askedStatistics: string[];
+  let reportedAgain: (number | null)[];
+  /** What was written when the acknowledgement went out. */
+  let writtenThen: string;
+  let written: string;
+
+  beforeEach(async () => {
+    parts = await AgentParts.open();
+    [given, acknowledged, askedStatistics, reportedAgain] = [[], [], [], []];
+    acknowledging = { kind: 'ok', data: null };
+    written = '';
+    [reportsFail, isDiskFull] = [false, false];
+    memory = new LinkMemory('', async (text) => {
+      if (isDiskFull) throw new Error('ENOSPC');
+      written = text;
+    });
+    desk = new SourceDesk('panda', {
+      ...parts.context,
+      queues: () => ['S'],
+      queuesOf: () => [{ name: 'S', mapType: 'NoJob', runMode: 'slave' }],
+      reasonsOf: () => [],
+      wakeSubmitter: () => undefined,
+      logsOf: () => Promise.reject(new Error('none')),
+    });
+    runner = runnerWith(memory);
+    await parts.ledger.intend(
+      [1, 2, 3, 4].map((id) =>
+        workerOf(id, { queue: id === 4 ? 'GONE' : 'S', origin: { kind: 'panda', uid: 'o', index: id } }),
+      ),
+    );
+    await parts.ledger.change([{ workerId: 1, to: 'running', source: 'test' }]);
+  });
+
+  afterEach(() => parts[Symbol.asyncDispose]());
+
+  function runnerWith(kept: LinkMemory): CommandRunner {
+    const { clock, log } = parts;
+    return new CommandRunner({
+      api: {
+        acquireCommands: async () => ({ kind: 'ok', data: given.splice(0) }),
+        acknowledge: async (ids) => {
+          writtenThen = written;
+          acknowledged.push([...ids]);
+          return acknowledging;
+        },
+      },
+      memory: kept,
+      orders: new OrderBook({ memory: kept, clock, log }),
+      statistician: { ask: (site) => askedStatistics.push(site) },
+      reportAgain: async (workers) => {
+        if (reportsFail) throw new Error('the server takes no reports');
+        reportedAgain.push(...workers.map(({ worker }) => worker.workerId));
+      },
+      clock,
+      log,
+      health: new ServerHealth({ clock, log }),
+      host: 'here',
+      atOnce: 3,
+    });
+  }
+
+  const give = (...commands: readonly (readonly [command: string, params: unknown])[]) => {
+    given.push(...commands.map(([command, params], at) => ({ command_id: at + 1, command, params })));
+  };
+  const killed = () => [1, 2, 3, 4].filter((id) => parts.ledger.live.get(id)?.killed === true);
+
+  it('are stored before they are acknowledged, and forgotten once they are carried out', async () => {
+    give(['REPORT_WORKER_STATS:S', null]);
+    expect(await runner.poll(desk, signal)).to.equal(false);
+    expect(JSON.parse(writtenThen)).to.have.nested.property('commands[0].command', 'REPORT_WORKER_STATS:S');
+    expect(memory.commands).to.deep.equal([]);
+    expect([acknowledged, askedStatistics]).to.deep.equal([[[1]], ['S']]);
+  });
+
+  it('come again at once after a full answer', async () => {
+    give(['REPORT_WORKER_STATS:A', null], ['REPORT_WORKER_STATS:B', null], ['REPORT_WORKER_STATS:C', null]);
+    expect(await runner.poll(desk, signal)).to.equal(true);
+  });
+
+  const kills: readonly (readonly [title: string, filter: object, ids: readonly number[]])[] = [
+    ['all workers, those of removed queues and intents among them', { status: 'ALL' }, [1, 2, 3, 4]],
+    ['one status; the server takes an intent for submitted', { status: ['submitted'] }, [2, 3, 4]],
+    ['a site', { computingSite: ['GONE'], status: 'ALL' }, [4]],
+    ['no computing element that it has', { computingElement: ['ce'] }, []],
+    ['the host of the submission', { submissionHost: ['here'], status: ['running'] }, [1]],
+    ['another host', { submissionHost: ['there'] }, []],
+  ];
+  for (const [title, filter, ids] of kills) {
+    it(`KILL_WORKERS ends what it means: ${title}`, async () => {
+      give(['KILL_WORKERS', filter]);
+      await runner.poll(desk, signal);
+      expect(killed()).to.deep.equal(ids);
+      expect(runner.shown[0]?.outcome).to.equal(`${ids.length} workers are asked to end`);
+    });
+  }
+
+  it('of the same name in one answer are all carried out', async () => {
+    give(['SYNC_WORKERS_KILL', [1]], ['SYNC_WORKERS_KILL', [3, 99]]);
+    await runner.poll(desk, signal);
+    expect(killed()).to.deep.equal([1, 3]);
+  });
+
+  it('SYNC_WORKERS_ACTIVATE reports the workers again', async () => {
+    give(['SYNC_WORKERS_ACTIVATE', [1, 4, 99]]);
+    await runner.poll(desk, signal);
+    expect(reportedAgain).to.deep.equal([1, 4]);
+  });
+
+  it('SYNC_WORKERS_ACTIVATE is done with where the reports fail, and the next command follows', async () => {
+    reportsFail = true;
+    give(['SYNC_WORKERS_ACTIVATE', [1]], ['SYNC_WORKERS_KILL', [2]]);
+    await runner.poll(desk, signal);
+    expect(runner.shown.map(({ outcome }) => outcome)).to.deep.equal([
+      '1 workers are asked to end',
+      'the reports failed: the server takes no reports',
+    ]);
+    expect(memory.commands).to.deep.equal([]);
+  });
+
+  it('are not taken while they cannot be stored', async () => {
+    isDiskFull = true;
+    await memory.change((kept) => kept).catch(() => undefined);
+    give(['SYNC_WORKERS_KILL', [2]]);
+    await runner.poll(desk, signal);
+    expect([given.length, killed()]).to.deep.equal([1, []]);
+    isDiskFull = false;
+    await runner.poll(desk, signal);
+    expect([given.length, killed()]).to.deep.equal([0, [2]]);
+  });
+
+  const unused: readonly (readonly [title: string, command: string, params: unknown, says: RegExp])[] = [
+    ['for a site that no queue serves', 'SET_N_WORKERS_JOBTYPE:T', { managed: { SCORE: 1 } }, /no queue .*T/],
+    ['that thresher does not know', 'DANCE', {}, /DANCE is none of the commands/],
+    ['with parameters of another form', 'KILL_WORKERS', { status: 1 }, /instead of lists/],
+  ];
+  for (const [title, command, params, says] of unused) {
+    it(`${title} are said and done with`, async () => {
+      give([command, params]);
+      await runner.poll(desk, signal);
+      expect(runner.shown[0]?.outcome).to.match(says);
+      expect(parts.log.lines.filter(({ level }) => level === 'warn')).to.have.length(1);
+      expect([memory.commands, memory.orders.size, killed()]).to.deep.equal([[], 0, []]);
+    });
+  }
+
+  it('that a daemon left are carried out by the next, and acknowledged then', async () => {
+    const left = [{ command_id: 7, command: 'SYNC_WORKERS_KILL', params: [2] }];
+    await memory.change((kept) => ({ ...kept, commands: left }));
+    const next = runnerWith(memory);
+    await next.resume(desk, signal);
+    expect([killed(), memory.commands]).to.deep.equal([[2], []]);
+    await next.poll(desk, signal);
+    expect(acknowledged).to.deep.equal([[7]]);
+  });
+
+  it('are carried out though the server takes no acknowledgement', async () => {
+    acknowledging = down;
+    give(['SYNC_WORKERS_KILL', [2]]);
+    await runner.poll(desk, signal);
+    expect(killed()).to.deep.equal([2]);
+  });
+});

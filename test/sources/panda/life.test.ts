@@ -1,0 +1,370 @@
+import { expect } from 'chai';
+import type { TakenCommand } from '../../../src/clients/panda/api.ts';
+import type { PandaOutcome } from '../../../src/clients/panda/outcome.ts';
+import type { Census, Desk } from '../../../src/plugins/contracts/index.ts';
+import { ActiveJobs, workersForJobs } from '../../../src/sources/panda/jobs.ts';
+import { Life } from '../../../src/sources/panda/life.ts';
+import { LinkMemory } from '../../../src/sources/panda/memory.ts';
+import { ServerHealth } from '../../../src/sources/panda/server-health.ts';
+import { Statistician } from '../../../src/sources/panda/statistician.ts';
+import { whyNoJobs, whyNoOrder, whyStarting } from '../../../src/sources/panda/why-none.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { recordingLog } from '../../support/samples.ts';
+
+const { signal } = new AbortController();
+const fail = (code: 'panda-database' | 'panda-unreachable' | 'panda-busy') =>
+  ({ kind: 'failed', code, message: 'm', maybeDone: true }) as const;
+const ok = { kind: 'ok', data: null } as const;
+
+describe('the link', () => {
+  let clock: ManualClock;
+  let health: ServerHealth;
+  let log: ReturnType<typeof recordingLog>;
+  let memory: LinkMemory;
+  let queues: string[];
+  let runMode: string;
+  let floor: number;
+  /** How far the clock was set back before the workers are counted. */
+  let back: number;
+  let census: Census['living'];
+
+  beforeEach(() => {
+    clock = new ManualClock();
+    log = recordingLog();
+    health = new ServerHealth({ clock, log });
+    memory = new LinkMemory('', async () => undefined);
+    queues = ['A'];
+    runMode = 'slave';
+    floor = -1;
+    back = 0;
+    census = [];
+  });
+
+  const desk = {
+    ownQueues: () => queues.map((name) => ({ name, mapType: 'NoJob', runMode })),
+    wake: () => undefined,
+    census: async () => ({ at: clock.now() - back, upTo: 0, living: census }),
+    keepIdsAbove: async (id: number) => {
+      floor = id;
+    },
+  } as unknown as Desk;
+
+  describe('as an instance of the server', () => {
+    let beats: (readonly TakenCommand[] | undefined)[];
+    let answers: PandaOutcome<null>[];
+    let ids: PandaOutcome<number>;
+    let life: Life;
+
+    beforeEach(() => {
+      beats = [];
+      answers = [];
+      ids = { kind: 'ok', data: 41 };
+      const type = { resource_name: 'SCORE', mincore: 1, maxcore: 1, minrampercore: 0, maxrampercore: 2000 };
+      life = new Life({
+        api: {
+          heartbeat: async ({ commands }) => {
+            beats.push(commands);
+            return answers.shift() ?? ok;
+          },
+          currentWorkerId: async () => ids,
+          resourceTypes: async () => ({ kind: 'ok', data: [type] }),
+        },
+        memory,
+        clock,
+        health,
+        version: '1',
+        heartbeatInterval: 600_000,
+      });
+    });
+
+    it('sends its first heartbeat twice, because the server stores that of a new instance without its data', async () => {
+      answers = [fail('panda-database')];
+      await life.turn(desk, signal);
+      expect([beats.length, health.failures]).to.deep.equal([2, []]);
+    });
+
+    it('announces its commands at the start and when its queues change, and beats each 10 minutes', async () => {
+      await life.turn(desk, signal);
+      await life.turn(desk, signal);
+      expect(beats).to.have.length(1);
+      queues = ['A', 'B/MCORE'];
+      await life.turn(desk, signal);
+      expect(beats.at(-1)?.map(({ command, computingSite }) => `${command} ${computingSite}`)).to.deep.equal([
+        'SET_N_WORKERS_JOBTYPE A',
+        'REPORT_WORKER_STATS A',
+        'SET_N_WORKERS_JOBTYPE B',
+        'REPORT_WORKER_STATS B',
+      ]);
+      await clock.advance(600_000);
+      await life.turn(desk, signal);
+      expect(beats).to.have.length(3);
+    });
+
+    it('makes no worker before its ids are above those that the server knows', async () => {
+      ids = fail('panda-database');
+      await life.turn(desk, signal);
+      expect([life.isReady, floor]).to.deep.equal([false, -1]);
+      ids = { kind: 'ok', data: 41 };
+      await life.turn(desk, signal);
+      expect([life.isReady, floor]).to.deep.equal([true, 41]);
+    });
+
+    it('asks for nothing else while the server takes no heartbeat', async () => {
+      answers = [fail('panda-unreachable')];
+      await life.turn(desk, signal);
+      expect([life.isReady, memory.types]).to.deep.equal([false, []]);
+      expect(health.whyNoOrders).to.include({ call: 'heartbeat', code: 'panda-unreachable' });
+    });
+
+    it('keeps the resource types for a start without the server', async () => {
+      await life.turn(desk, signal);
+      expect(memory.types.map(({ resource_name: name }) => name)).to.deep.equal(['SCORE']);
+    });
+  });
+
+  describe('as a reporter of statistics', () => {
+    let reported: string[];
+    let answers: Map<string, PandaOutcome<null>>;
+    let statistician: Statistician;
+    let isMaking: boolean;
+
+    beforeEach(() => {
+      reported = [];
+      answers = new Map();
+      isMaking = false;
+      statistician = new Statistician({
+        api: {
+          reportStatistics: async (site, { managed }) => {
+            const { running = 0, submitted = 0 } = managed?.['SCORE'] ?? {};
+            reported.push(`${site} ${submitted}+${running}`);
+            return answers.get(site) ?? ok;
+          },
+        },
+        memory,
+        clock,
+        log,
+        health,
+        serverAhead: () => 0,
+        interval: 300_000,
+      });
+    });
+
+    const turn = async () => {
+      reported.length = 0;
+      await statistician.turn(desk, () => isMaking, signal);
+      return [...reported];
+    };
+    const living = (site: string, workers: number): Census['living'][number] => ({
+      queue: site,
+      computingSite: site,
+      resourceType: 'SCORE',
+      jobType: 'managed',
+      status: 'submitted',
+      workers,
+    });
+    const added = (site: string) => {
+      statistician.heard({ what: 'added', worker: { computingSite: site } } as Parameters<
+        Statistician['heard']
+      >[0]);
+    };
+
+    it('tells zeros of a new queue at once, and all again each 300 s', async () => {
+      expect(await turn()).to.deep.equal(['A 0+0']);
+      queues = ['A', 'B'];
+      expect(await turn()).to.deep.equal(['B 0+0']);
+      await clock.advance(300_000);
+      expect(await turn()).to.deep.equal(['A 0+0', 'B 0+0']);
+    });
+
+    it('tells of new workers at once, and while they are still made each 30 s', async () => {
+      await turn();
+      census = [living('A', 5)];
+      added('A');
+      expect(await turn()).to.deep.equal(['A 5+0']);
+      isMaking = true;
+      added('A');
+      expect(await turn()).to.deep.equal([]);
+      await clock.advance(30_000);
+      expect(await turn()).to.deep.equal(['A 5+0']);
+      expect(await turn()).to.deep.equal([]);
+    });
+
+    it('goes on, and says so, where its memory cannot be written', async () => {
+      const full = new LinkMemory('', () => Promise.reject(new Error('ENOSPC')));
+      statistician = new Statistician({
+        api: { reportStatistics: async () => ok },
+        memory: full,
+        clock,
+        log,
+        health,
+        serverAhead: () => 0,
+        interval: 300_000,
+      });
+      await statistician.turn(desk, () => isMaking, signal);
+      expect(full.reportsOf('A')).to.have.length(1);
+      expect(log.lines.filter(({ level }) => level === 'error')).to.have.length(1);
+    });
+
+    it('counts no worker as a new one after the clock was set back', async () => {
+      await clock.advance(7_200_000);
+      await turn();
+      const before = memory.reportsOf('A').at(-1)?.countedAt ?? 0;
+      back = 7_200_000;
+      await clock.advance(300_000);
+      await turn();
+      const last = memory.reportsOf('A').at(-1);
+      expect([last?.countedAt, memory.reportsOf('A').length]).to.deep.equal([before, 2]);
+    });
+
+    it('tells what the server asks for', async () => {
+      await turn();
+      statistician.ask('A');
+      expect(await turn()).to.deep.equal(['A 0+0']);
+      expect(await turn()).to.deep.equal([]);
+    });
+
+    it('tells of a site whose queue is gone until its last worker has ended', async () => {
+      queues = [];
+      census = [living('OLD', 1)];
+      expect(await turn()).to.deep.equal(['OLD 1+0']);
+      census = [];
+      await clock.advance(300_000);
+      expect(await turn()).to.deep.equal(['OLD 0+0']);
+      await clock.advance(300_000);
+      expect(await turn()).to.deep.equal([]);
+    });
+
+    it('goes on with other sites where the server refuses one, and stops where it does not answer', async () => {
+      queues = ['A', 'B'];
+      answers.set('A', fail('panda-busy'));
+      expect(await turn()).to.deep.equal(['A 0+0', 'B 0+0']);
+      expect([memory.reportsOf('A').length, memory.reportsOf('B').length]).to.deep.equal([0, 1]);
+      answers.set('A', fail('panda-unreachable'));
+      statistician.ask('B');
+      expect(await turn()).to.deep.equal(['A 0+0']);
+      answers.clear();
+      expect(await turn()).to.deep.equal(['A 0+0', 'B 0+0']);
+    });
+  });
+
+  describe('as a counter of activated jobs', () => {
+    let answer: PandaOutcome<Readonly<Record<string, Readonly<Record<string, number>>>>>;
+    let alive: PandaOutcome<[]>;
+    let jobs: ActiveJobs;
+
+    beforeEach(() => {
+      answer = { kind: 'ok', data: { A: { activated: 7, running: 3 }, B: { running: 1 } } };
+      alive = { kind: 'ok', data: [] };
+      const api = { activeJobs: async () => answer, resourceTypes: async () => alive };
+      jobs = new ActiveJobs({ api, clock, health, interval: 60_000 });
+    });
+
+    it('knows no number before the first answer, and 0 for a site that is not in it', async () => {
+      expect(jobs.of('A')).to.equal(undefined);
+      await jobs.turn(signal);
+      expect(['A', 'B', 'C'].map((site) => jobs.of(site)?.activated)).to.deep.equal([7, 0, 0]);
+    });
+
+    for (const [title, empty] of [
+      ['no site', { kind: 'ok', data: {} }],
+      ['a failure of the database', fail('panda-database')],
+    ] as const) {
+      it(`takes ${title} for no jobs where the database does answer: so the server says that it has none`, async () => {
+        await jobs.turn(signal);
+        answer = empty;
+        await clock.advance(60_000);
+        expect(await jobs.turn(signal)).to.equal(true);
+        expect([jobs.of('A')?.activated, health.failures]).to.deep.equal([0, []]);
+      });
+    }
+
+    it('does not take an empty answer for no jobs while the database is down: the last numbers count for an hour', async () => {
+      await jobs.turn(signal);
+      alive = fail('panda-database');
+      answer = { kind: 'ok', data: {} };
+      await clock.advance(60_000);
+      expect(await jobs.turn(signal)).to.equal(false);
+      expect(jobs.of('A')?.activated).to.equal(7);
+      await clock.advance(3_600_000);
+      expect(jobs.of('A')).to.equal(undefined);
+    });
+
+    const rows: readonly (readonly [
+      activated: number,
+      factor: number | 'auto',
+      none: boolean,
+      queued: number,
+      n: number,
+    ])[] = [
+      [7, 1, false, 0, 7],
+      [7, 'auto', false, 2, 5],
+      [7, 0.5, false, 0, 3],
+      [7, 2, false, 20, 0],
+      [0, 1, false, 0, 1],
+      [0, 1, false, 1, 0],
+      [0, 1, true, 0, 0],
+      [1, 0.5, true, 0, 0],
+    ];
+    for (const [activated, factor, noneWithoutJobs, queued, n] of rows) {
+      const none = noneWithoutJobs ? ', none without jobs' : '';
+      it(`wants ${n} workers for ${activated} jobs x ${factor} with ${queued} queued${none}`, () => {
+        expect(workersForJobs({ activated, factor, noneWithoutJobs, queued })).to.equal(n);
+      });
+    }
+  });
+
+  describe('without workers for a queue says why', () => {
+    const facts = {
+      now: 600_000,
+      startedAt: 0,
+      harvesterId: 'h1',
+      isReady: true,
+      failure: undefined,
+    };
+    const failure = { call: 'commands', since: 0, code: 'panda-role', message: 'role required' } as const;
+    const order = { createdAt: 0, takenAt: 0, said: { SCORE: 2 }, wanted: { SCORE: 2 }, rest: 0 };
+    const jobs = { activated: 3, at: 0 };
+    const codes = (reasons: readonly { readonly code: string }[]) => reasons.map(({ code }) => code);
+
+    it('that it is starting, and which failure keeps it there', () => {
+      const [reason] = whyStarting({ ...facts, failure });
+      expect(reason).to.include({ code: 'panda-starting' });
+      expect(reason?.message).to.include('role required');
+    });
+
+    it('that no order came, since when, when statistics were taken, and what CRIC must say', () => {
+      const [reason] = whyNoOrder('A', undefined, 540_000, facts);
+      expect(reason?.code).to.equal('panda-no-order');
+      for (const part of ['10 min', '1970-01-01T00:09:00Z', 'h1']) expect(reason?.message).to.include(part);
+      expect(codes(whyNoOrder('A', undefined, undefined, { ...facts, failure }))).to.deep.equal([
+        'panda-role',
+        'panda-no-order',
+      ]);
+    });
+
+    it('that no further order came for 15 min, unless the daemon did not run for so long', () => {
+      const late = { ...facts, now: 1_000_000 };
+      const [reason] = whyNoOrder('A', order, 540_000, late);
+      expect(reason?.code).to.equal('panda-no-order');
+      for (const part of ['since 1970-01-01T00:00:00Z', '1970-01-01T00:09:00Z', 'h1'])
+        expect(reason?.message).to.include(part);
+      expect(codes(whyNoOrder('A', order, 0, { ...late, startedAt: 900_000 }))).to.deep.equal([
+        'panda-order-fulfilled',
+      ]);
+    });
+
+    it('what became of the order', () => {
+      expect(codes(whyNoOrder('A', order, 0, facts))).to.deep.equal(['panda-order-fulfilled']);
+      expect(codes(whyNoOrder('A', { ...order, said: { SCORE: 0 } }, 0, facts))).to.deep.equal([
+        'panda-order-zero',
+      ]);
+      expect(whyNoOrder('A', { ...order, rest: 1 }, 0, facts)).to.deep.equal([]);
+    });
+
+    it('what is known of its jobs', () => {
+      expect(codes(whyNoJobs('A', undefined, 0, facts))).to.deep.equal(['panda-jobs-unknown']);
+      expect(codes(whyNoJobs('A', jobs, 0, facts))).to.deep.equal(['panda-jobs-served']);
+      expect(whyNoJobs('A', jobs, 2, facts)).to.deep.equal([]);
+    });
+  });
+});

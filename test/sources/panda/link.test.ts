@@ -1,0 +1,82 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { PandaSimulation, type Simulated } from '../../support/panda-simulation.ts';
+
+const target = 100;
+/** Seconds: five orders at least. */
+const duration = 1900;
+/** Of the drawn phases: a failure can be played again. */
+const seed = 16;
+
+async function play(options: Simulated): Promise<PandaSimulation> {
+  const simulation = new PandaSimulation(options);
+  await simulation.run(duration);
+  await simulation.stop();
+  return simulation;
+}
+
+describe('the link against the rule of the PanDA server, each with a clock of 300 s', () => {
+  /** Seconds. The server reads all statistics, and then makes the order of one site after the other. */
+  const phases = fc.record({
+    serverPhase: fc.integer({ min: 0, max: 299 }),
+    serverDelay: fc.integer({ min: 0, max: 110 }),
+    start: fc.integer({ min: 1, max: 299 }),
+    newsDelay: fc.constantFrom(0, 350),
+  });
+  const rates: readonly (readonly [speed: string, rate: number])[] = [
+    ['at once', 1000],
+    ['in 20 s', 5],
+    ['in 400 s', 0.25],
+  ];
+  for (const [speed, rate] of rates) {
+    it(`makes no worker twice where all are made ${speed}, whichever phases the clocks have`, async () => {
+      const property = fc.asyncProperty(phases, async (drawn) => {
+        const { queued, orders, workers } = await play({ ...drawn, rate });
+        expect(workers.length, `orders ${orders.join()}`).to.be.at.most(target);
+        expect(queued, `orders ${orders.join()}`).to.equal(target);
+      });
+      await fc.assert(property, { seed, numRuns: 25 });
+    });
+  }
+
+  it('never has more workers queued than the server wants while workers start and end', async () => {
+    const speeds = fc.record({
+      rate: fc.constantFrom(0.25, 5, 1000),
+      lasts: fc.integer({ min: 5, max: 400 }),
+    });
+    const property = fc.asyncProperty(phases, speeds, async (drawn, speed) => {
+      const simulation = new PandaSimulation({ ...drawn, ...speed });
+      let most = 0;
+      await simulation.run(duration, () => {
+        most = Math.max(most, simulation.queued);
+      });
+      await simulation.stop();
+      expect(most).to.be.within(1, target);
+    });
+    await fc.assert(property, { seed, numRuns: 25 });
+  });
+
+  it('loses and doubles nothing when the daemon dies before or after any effect', async () => {
+    const options = { serverPhase: 50, start: 10, rate: 7 };
+    const whole = new PandaSimulation(options);
+    await whole.run(120);
+    await whole.stop();
+    expect(whole.queued, 'without a death').to.equal(target);
+    for (let effect = 1; effect <= whole.effects; effect++)
+      for (const when of ['before', 'after'] as const) {
+        const simulation = new PandaSimulation(options);
+        await simulation.run(options.start);
+        simulation.deathAt = { effect, when };
+        const again = () => {
+          if (simulation.isDead) simulation.start();
+        };
+        await simulation.run(110, again);
+        const lost = simulation.isOrderLost ? 0 : target;
+        expect(simulation.workers.length, `${when} effect ${effect}`).to.equal(lost);
+        // A lost order is made up for by the next.
+        await simulation.run(400, again);
+        await simulation.stop();
+        expect(simulation.queued, `${when} effect ${effect}, after the next order`).to.equal(target);
+      }
+  });
+});

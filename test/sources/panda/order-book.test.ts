@@ -1,0 +1,213 @@
+import { expect } from 'chai';
+import { SourceDesk } from '../../../src/agents/sources/desk.ts';
+import { LinkMemory } from '../../../src/sources/panda/memory.ts';
+import { OrderBook } from '../../../src/sources/panda/order-book.ts';
+import { AgentParts } from '../../support/agent-context.ts';
+import { requirements, workerOf } from '../../support/samples.ts';
+
+describe('the orders of the PanDA server', () => {
+  let parts: AgentParts;
+  let memory: LinkMemory;
+  let orders: OrderBook;
+  let desk: SourceDesk;
+  let woken: string[];
+  let queues: readonly string[];
+  let lastId: number;
+  /** What the memory wrote last. */
+  let written: string;
+
+  beforeEach(async () => {
+    parts = await AgentParts.open();
+    queues = ['S'];
+    woken = [];
+    lastId = 0;
+    memory = memoryWith('');
+    orders = new OrderBook({ memory, clock: parts.clock, log: parts.log });
+    desk = new SourceDesk('panda', {
+      ...parts.context,
+      queues: () => queues,
+      queuesOf: () => queues.map((name) => ({ name, mapType: 'NoJob', runMode: 'slave' })),
+      reasonsOf: () => [],
+      wakeSubmitter: (queue) => woken.push(queue),
+      logsOf: () => Promise.reject(new Error('none')),
+    });
+  });
+
+  afterEach(() => parts[Symbol.asyncDispose]());
+
+  function memoryWith(text: string): LinkMemory {
+    const made = new LinkMemory('', async (now) => {
+      written = now;
+    });
+    if (text !== '') made.take(text);
+    return made;
+  }
+
+  /** An order that the server makes at this moment. */
+  const take = (id: number, numbers: Readonly<Record<string, number>>, createdAt = parts.clock.now()) =>
+    orders.take(
+      { kind: 'set-workers', site: 'S', wanted: new Map(Object.entries(numbers)), createdAt },
+      id,
+      desk,
+    );
+  const asked = (queue = 'S') =>
+    orders.requestsOf(queue, requirements, queues).map(({ origin, requirements: needs }) => ({
+      ...origin,
+      type: needs?.resourceType,
+    }));
+  const typesOf = (queue = 'S') => asked(queue).map(({ type }) => type);
+  /** The first so many requests get their workers, and the orders hear of these or not. */
+  async function make(count: number, isHeard = true): Promise<void> {
+    const first = orders.requestsOf('S', requirements, queues).slice(0, count);
+    const workers = first.map(({ origin, requirements: needs }) =>
+      workerOf(++lastId, {
+        queue: 'S',
+        origin: { kind: 'panda', ...origin },
+        requirements: { ...requirements, ...needs },
+      }),
+    );
+    await parts.ledger.intend(workers);
+    if (isHeard) for (const news of await desk.find(first.map(({ origin }) => origin))) orders.heard(news);
+  }
+  /** The server takes statistics of all workers at this moment, long enough before its next order. */
+  async function report(): Promise<void> {
+    const { at, upTo } = await desk.census();
+    const report = { countedAt: at, upTo, storedBy: at - 120_000 };
+    await memory.change((kept) => ({ ...kept, reports: { S: [...(kept.reports['S'] ?? []), report] } }));
+    await parts.clock.advance(1);
+  }
+
+  it('become requests by name, for the types that they say, and wake the queue', async () => {
+    await report();
+    expect(await take(1, { SCORE: 2, MCORE: 1, OTHER: 0 })).to.equal('3 new workers');
+    expect(typesOf()).to.deep.equal(['SCORE', 'SCORE', 'MCORE']);
+    expect(new Set(asked().map(({ uid, index }) => `${uid} ${index}`)).size).to.equal(3);
+    expect(woken).to.deep.equal(['S']);
+  });
+
+  it('ask for no worker again that they have heard of, and say how many are left', async () => {
+    await report();
+    await take(1, { SCORE: 3 });
+    await make(2);
+    expect(asked()).to.have.length(1);
+    expect(orders.orderOf('S')).to.deep.include({ said: { SCORE: 3 }, wanted: { SCORE: 3 }, rest: 1 });
+  });
+
+  it('keep the names of requests that an earlier one left over: a pass under way may just be making them', async () => {
+    await report();
+    await take(1, { SCORE: 5 });
+    const before = asked();
+    await make(2, false);
+    await report();
+    await take(2, { SCORE: 4 });
+    expect(asked().slice(0, 3)).to.deep.equal(before.slice(2));
+    expect(asked()).to.have.length(4);
+  });
+
+  it('withdraw what is wanted no more, so that a pass under way cannot make it', async () => {
+    await report();
+    await take(1, { SCORE: 3 });
+    const late = orders.requestsOf('S', requirements, queues);
+    await report();
+    await take(2, { SCORE: 1 });
+    expect(asked()).to.have.length(1);
+    const workers = late.map(({ origin }) =>
+      workerOf(++lastId, { queue: 'S', origin: { kind: 'panda', ...origin } }),
+    );
+    expect((await parts.ledger.intend(workers)).size).to.equal(1);
+  });
+
+  it('want fewer by the workers that the server had not heard of, whichever order made them', async () => {
+    await report();
+    await take(1, { SCORE: 5 });
+    await make(3);
+    await parts.clock.advance(1);
+    expect(await take(2, { SCORE: 5 })).to.equal(
+      '2 new workers, 3 of 5 were made before the server knew of them',
+    );
+    expect(asked()).to.have.length(2);
+  });
+
+  it('come twice and count once, also after a restart', async () => {
+    await report();
+    const createdAt = parts.clock.now();
+    await take(1, { SCORE: 2 }, createdAt);
+    await make(1);
+    memory = memoryWith(written);
+    orders = new OrderBook({ memory, clock: parts.clock, log: parts.log });
+    await orders.resume(desk);
+    expect(asked()).to.have.length(1);
+    expect(await take(1, { SCORE: 2 }, createdAt)).to.equal('it is carried out already');
+    expect(asked()).to.have.length(1);
+  });
+
+  it('give way to no older one', async () => {
+    await report();
+    const earlier = parts.clock.now();
+    await parts.clock.advance(1000);
+    await take(2, { SCORE: 1 });
+    expect(await take(1, { SCORE: 9 }, earlier)).to.equal('a newer order of the site counts');
+    expect(asked()).to.have.length(1);
+  });
+
+  it('count though the clock of the server was set back: a later one has a higher number', async () => {
+    await report();
+    const earlier = parts.clock.now();
+    await parts.clock.advance(3_600_000);
+    await take(1, { SCORE: 1 });
+    expect(await take(2, { SCORE: 3 }, earlier)).to.equal('3 new workers');
+  });
+
+  it('of the type that the server never counts want what is not queued yet', async () => {
+    await report();
+    await take(1, { Undefined: 3 });
+    await make(3);
+    await report();
+    expect(await take(2, { Undefined: 3 })).to.match(/^0 new workers/);
+    await parts.ledger.change([{ workerId: 1, to: 'running', source: 'test' }]);
+    expect(await take(3, { Undefined: 3 })).to.match(/^1 new workers/);
+  });
+
+  it('get new names when a server that begins anew gives the same number again', async () => {
+    await report();
+    await take(1, { SCORE: 1 });
+    await make(1);
+    await report();
+    await take(1, { SCORE: 1 });
+    expect(asked()).to.have.length(1);
+    expect(await parts.store.origins.known('panda', asked())).to.deep.equal([]);
+  });
+
+  it('go to the queue of their type where a site has some', async () => {
+    queues = ['S/MCORE', 'S/SCORE', 'T'];
+    await report();
+    await take(1, { SCORE: 2, MCORE: 1, SCORE_HIMEM: 1 });
+    expect(typesOf('S/SCORE')).to.deep.equal(['SCORE', 'SCORE']);
+    expect(typesOf('S/MCORE'), 'and what no queue is for').to.deep.equal(['MCORE', 'SCORE_HIMEM']);
+    expect(typesOf('T')).to.deep.equal([]);
+    expect(woken).to.have.members(['S/SCORE', 'S/MCORE']);
+  });
+
+  it('of an absurd number are cut, and that is said', async () => {
+    await report();
+    await take(1, { SCORE: 1e9 });
+    expect(asked()).to.have.length(10_000);
+    expect(parts.log.lines.map(({ message }) => message)).to.include('an order of the PanDA server is cut');
+  });
+
+  it('without any report count every worker as one that the server does not know', async () => {
+    await take(1, { SCORE: 2 });
+    await make(2);
+    await take(2, { SCORE: 2 }, parts.clock.now() + 1);
+    expect(asked()).to.deep.equal([]);
+  });
+
+  it('of sites that no queue serves any more are forgotten after a while', async () => {
+    await take(1, { SCORE: 2 });
+    queues = ['T'];
+    await parts.clock.advance(8 * 86_400_000);
+    const wanted = new Map([['SCORE', 1]]);
+    await orders.take({ kind: 'set-workers', site: 'T', wanted, createdAt: parts.clock.now() }, 2, desk);
+    expect([...memory.orders.keys()]).to.deep.equal(['T']);
+  });
+});
