@@ -64,8 +64,8 @@ const start = performance.now();
 backend.change(0, workers, 'running');
 backend.announce(0, workers);
 await until('all changes are written', running);
-// A look costs little, but it is no part of the daemon.
-if (linked) await until('the server heard of all', told, patience);
+// The looks are no part of the daemon: few of them cost nothing that counts.
+while (linked && !told()) await sleep(200);
 const time = performance.now() - start;
 const spent = process.cpuUsage(cpu);
 rows.close();

@@ -26,8 +26,8 @@ export async function showLive(
   signal: AbortSignal,
 ): Promise<void> {
   const view = environment.out.isTTY
-    ? new LiveTable(store, holder, environment)
-    : new LiveLines(store, environment);
+    ? new RefreshedTable(store, holder, environment)
+    : new EventLines(store, environment);
   while (!signal.aborted) {
     await view.show();
     await environment.clock.sleep(interval, signal);
@@ -35,7 +35,7 @@ export async function showLive(
   await view.show();
 }
 
-class LiveTable {
+class RefreshedTable {
   readonly #store: Store;
   readonly #holder: Holder | 'unknown';
   readonly #environment: ViewEnvironment;
@@ -67,7 +67,7 @@ class LiveTable {
   }
 }
 
-class LiveLines {
+class EventLines {
   readonly #store: Store;
   readonly #environment: ViewEnvironment;
   #after = 0;
