@@ -32,6 +32,21 @@ export async function applyCrd({ client }: Pick<ControlPlane, 'client'>): Promis
   });
 }
 
+/** Applies objects of `thresher htcjob rbac`. */
+export async function applyRights(
+  { client }: Pick<ControlPlane, 'client'>,
+  objects: readonly object[],
+): Promise<void> {
+  for (const object of objects as readonly KubeObject[]) {
+    const { apiVersion = 'v1', kind = '', metadata } = object;
+    const group = apiVersion === 'v1' ? '/api/v1' : `/apis/${apiVersion}`;
+    const within = metadata.namespace === undefined ? '' : `/namespaces/${metadata.namespace}`;
+    const path = `${group}${within}/${kind.toLowerCase()}s/${metadata.name}`;
+    const type = { 'content-type': 'application/apply-patch+yaml' };
+    await client.request('PATCH', `${path}?fieldManager=tests&force=true`, stringify(object), type);
+  }
+}
+
 /** The HTCJobs of a namespace, as their user sees them. */
 export class HtcJobs {
   readonly #client: KubeClient;
