@@ -25,7 +25,7 @@ export function addHtcJob(command: Command, environment: Environment): void {
       .action(() => {
         environment.out.write(
           made()
-            .map((document) => stringify(document))
+            .map((document) => stringify(document, { aliasDuplicateObjects: false }))
             .join('---\n'),
         );
       });

@@ -16,6 +16,11 @@ export interface KubeEvent extends KubeObject {
   readonly involvedObject: { readonly uid: string };
 }
 
+/** Whether all jobs of a HTCJob have ended. */
+export function isOver({ completionTime }: HtcJobStatus): boolean {
+  return completionTime !== undefined;
+}
+
 /** Applies the CustomResourceDefinition as it is now, and waits until the server serves it. */
 export async function applyCrd({ client }: Pick<ControlPlane, 'client'>): Promise<void> {
   const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/htcjobs.htc.cern.ch';
@@ -25,6 +30,21 @@ export async function applyCrd({ client }: Pick<ControlPlane, 'client'>): Promis
     const { status } = await client.raw('GET', '/apis/htc.cern.ch/v1alpha1/htcjobs?limit=1');
     return status === 200;
   });
+}
+
+/** Applies objects of `thresher htcjob rbac`. */
+export async function applyRights(
+  { client }: Pick<ControlPlane, 'client'>,
+  objects: readonly object[],
+): Promise<void> {
+  for (const object of objects as readonly KubeObject[]) {
+    const { apiVersion = 'v1', kind = '', metadata } = object;
+    const group = apiVersion === 'v1' ? '/api/v1' : `/apis/${apiVersion}`;
+    const within = metadata.namespace === undefined ? '' : `/namespaces/${metadata.namespace}`;
+    const path = `${group}${within}/${kind.toLowerCase()}s/${metadata.name}`;
+    const type = { 'content-type': 'application/apply-patch+yaml' };
+    await client.request('PATCH', `${path}?fieldManager=tests&force=true`, stringify(object), type);
+  }
 }
 
 /** The HTCJobs of a namespace, as their user sees them. */

@@ -6,7 +6,7 @@ const namespace = 'thresher-htcjob';
 const name = 'thresher-htcjob';
 const labels = { 'app.kubernetes.io/name': name };
 const rbac = 'rbac.authorization.k8s.io';
-/** Of the operator; Secrets are a role of their own. */
+/** The operator has these rights; Secrets are a role of their own. */
 const subjects = [{ kind: 'ServiceAccount', name, namespace }];
 const group = htcJobs.group;
 
@@ -34,7 +34,8 @@ export function rights(): readonly Manifest[] {
     role('ClusterRole', name, [
       { apiGroups: [group], resources: ['htcjobs'], verbs: ['get', 'list', 'watch', 'patch', 'delete'] },
       { apiGroups: [group], resources: ['htcjobs/status'], verbs: ['patch'] },
-      { apiGroups: [''], resources: ['events'], verbs: ['create'] },
+      // `thresher htcjob events` lists them.
+      { apiGroups: [''], resources: ['events'], verbs: ['create', 'list'] },
     ]),
     binding('ClusterRoleBinding', name, 'ClusterRole'),
     role('Role', `${name}-lease`, [
@@ -54,23 +55,60 @@ export function rights(): readonly Manifest[] {
   ];
 }
 
-/** The daemon as an operator in the cluster, and the way by which jobs reach it. */
+const ticket = '/tmp/krb5cc_thresher';
+const host = 'htcjob.example.org';
+/** HTCondor reads a token only if the file belongs to the user who asks, which no file of a Secret does. */
+const tokens = { secret: '/etc/thresher-condor', copies: '/run/thresher-condor' };
+const copyTokens = `for token in ${tokens.secret}/*; do [ ! -f "$token" ] || install -m 600 "$token" ${tokens.copies}/ || exit 1; done`;
+const confined = {
+  allowPrivilegeEscalation: false,
+  readOnlyRootFilesystem: true,
+  capabilities: { drop: ['ALL'] },
+};
+
+/** Either Secret of htc-operator, by its name; a cluster without Kerberos has none. */
+const kerberosSecrets = {
+  name: 'kerberos',
+  projected: {
+    defaultMode: 0o400,
+    sources: ['kerberos-keytab-secret', 'kinit-secret'].map((secret) => ({
+      secret: { name: secret, optional: true },
+    })),
+  },
+};
+
+/** The daemon as an operator in the cluster, and the way by which jobs reach it. Each of its Secrets but the token of HTTP may be missing. */
 export function deployment(): readonly Manifest[] {
   const volume = (its: string, mountPath: string, readOnly: boolean) => ({ name: its, mountPath, readOnly });
   const container = {
     name: 'thresher',
     image: 'thresher',
     args: ['run', '--config', '/etc/thresher/thresher.yaml'],
+    // HTCondor's commands look for their ticket there.
+    env: [
+      { name: 'KRB5CCNAME', value: `FILE:${ticket}` },
+      { name: 'CONDOR_CONFIG', value: '/etc/thresher/condor_config' },
+    ],
     ports: [{ name: 'http', containerPort: 25085 }],
     readinessProbe: { httpGet: { path: '/healthz', port: 'http' } },
     livenessProbe: { httpGet: { path: '/healthz', port: 'http' }, periodSeconds: 30, failureThreshold: 10 },
-    resources: { requests: { cpu: '100m', memory: '256Mi' } },
-    securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
+    resources: { requests: { cpu: '100m', memory: '256Mi' }, limits: { memory: '2Gi' } },
+    securityContext: confined,
     volumeMounts: [
       volume('settings', '/etc/thresher', true),
       volume('http', '/etc/thresher-http', true),
+      volume('kerberos', '/etc/thresher-kerberos', true),
+      volume('tokens', tokens.copies, true),
+      volume('temporary', '/tmp', false),
       volume('state', '/var/lib/thresher', false),
     ],
+  };
+  const copier = {
+    name: 'tokens',
+    image: container.image,
+    command: ['sh', '-c', copyTokens],
+    securityContext: confined,
+    volumeMounts: [volume('condor', tokens.secret, true), volume('tokens', tokens.copies, false)],
   };
   return [
     {
@@ -93,11 +131,22 @@ export function deployment(): readonly Manifest[] {
           spec: {
             serviceAccountName: name,
             terminationGracePeriodSeconds: 60,
-            securityContext: { runAsNonRoot: true, runAsUser: 1000, fsGroup: 1000 },
+            securityContext: {
+              runAsNonRoot: true,
+              runAsUser: 1000,
+              runAsGroup: 1000,
+              fsGroup: 1000,
+              seccompProfile: { type: 'RuntimeDefault' },
+            },
+            initContainers: [copier],
             containers: [container],
             volumes: [
               { name: 'settings', configMap: { name } },
               { name: 'http', secret: { secretName: `${name}-http` } },
+              kerberosSecrets,
+              { name: 'condor', secret: { secretName: `${name}-condor`, optional: true } },
+              { name: 'tokens', emptyDir: { medium: 'Memory' } },
+              { name: 'temporary', emptyDir: {} },
               { name: 'state', persistentVolumeClaim: { claimName: `${name}-state` } },
             ],
           },
@@ -115,9 +164,11 @@ export function deployment(): readonly Manifest[] {
       kind: 'Ingress',
       metadata: { name, namespace, labels },
       spec: {
+        // The events of jobs carry tokens.
+        tls: [{ hosts: [host], secretName: `${name}-tls` }],
         rules: [
           {
-            host: 'htcjob.example.org',
+            host,
             http: {
               paths: [
                 {
@@ -134,7 +185,7 @@ export function deployment(): readonly Manifest[] {
   ];
 }
 
-/** What the daemon reads: the queue that takes HTCJobs is the one thing to fill in. */
+/** The daemon's files, with the addresses of a site that has to fill in its own. */
 export function settings(): readonly Manifest[] {
   const queue = {
     HTCJOBS: {
@@ -145,6 +196,9 @@ export function settings(): readonly Manifest[] {
       submitter: {
         name: 'HTCondorSubmitter',
         module: 'thresher/htcondor',
+        condorSchedd: 'schedd.example.org',
+        condorPool: 'pool.example.org',
+        useSpool: true,
         templateFile: 'job.sub.yaml',
         logDir: '/var/lib/thresher/logs',
       },
@@ -163,10 +217,33 @@ export function settings(): readonly Manifest[] {
           'master: { stateDir: /var/lib/thresher }',
           'qconf: { configFile: /etc/thresher/panda_queueconfig.json }',
           'http: { host: 0.0.0.0, tokenFile: /etc/thresher-http/token }',
-          `sources: { htcjob: { leaseNamespace: ${namespace} } }`,
+          'sources:',
+          '  htcjob:',
+          `    leaseNamespace: ${namespace}`,
+          `    eventsUrl: https://${host}/sources/htcjob/cloudevents`,
+          '# With a Secret kerberos-keytab-secret or kinit-secret:',
+          '# credmanager:',
+          '#   pluginConfigs:',
+          '#     - module: thresher/credentials',
+          '#       name: KerberosCredManager',
+          '#       configs:',
+          '#         kerberos:',
+          '#           secretDirectory: /etc/thresher-kerberos',
+          `#           ccache: ${ticket}`,
           '',
         ].join('\n'),
         'panda_queueconfig.json': `${JSON.stringify(queue, undefined, 2)}\n`,
+        condor_config: [
+          'RELEASE_DIR = /usr',
+          'LOCAL_DIR = /tmp',
+          'CONDOR_HOST = pool.example.org',
+          `SEC_TOKEN_DIRECTORY = ${tokens.copies}`,
+          'SEC_CLIENT_AUTHENTICATION_METHODS = IDTOKENS, KERBEROS',
+          'SEC_CLIENT_ENCRYPTION = REQUIRED',
+          'SEC_CLIENT_INTEGRITY = REQUIRED',
+          'LOCAL_CONFIG_DIR =',
+          '',
+        ].join('\n'),
         'job.sub.yaml': [
           'universe: vanilla',
           'executable: /bin/true',

@@ -1,5 +1,5 @@
 import type { Clock } from '../../util/clock.ts';
-import { ThresherError } from '../../worker/errors.ts';
+import { ThresherError, toReason } from '../../worker/errors.ts';
 import type { KubernetesClient, Selection } from './client.ts';
 import { isKubernetesError, KubernetesError } from './errors.ts';
 import type { KubernetesObject } from './objects.ts';
@@ -42,7 +42,7 @@ export interface ReflectorOptions<R> extends Selection {
 
 /** Pauses after failures, ms, by half more or less. */
 const pauses = { first: 1000, longest: 30_000 };
-/** Pause after an error that an administrator has to fix, such as a missing right, ms. */
+/** Longest pause after an error that an administrator has to fix, such as a missing right, ms. */
 const slowPause = 60_000;
 /** A watch that lasted so long went well, ms, and one that saw anything. */
 const wellFor = 10_000;
@@ -57,8 +57,11 @@ export interface Next {
   readonly pause: number;
 }
 
-/** @param failures in a row, this one included. */
-export function afterFailure(error: unknown, failures: number): Next {
+/**
+ * @param failures in a row, this one included
+ * @param alike those of them that had the code of this one, the last ones in a row
+ */
+export function afterFailure(error: unknown, failures: number, alike: number): Next {
   const pause = Math.min(pauses.first * 2 ** Math.min(failures - 1, 20), pauses.longest);
   if (isKubernetesError(error, 'kubernetes-gone')) return { relist: true, pause: failures === 1 ? 0 : pause };
   // The failures before it were those of the restore, which is over.
@@ -73,8 +76,11 @@ export function afterFailure(error: unknown, failures: number): Next {
   // Credentials are replaced all the time, perhaps a moment ago; this error says nothing of the version. It causes no
   // storm: one request.
   if (isKubernetesError(error, 'kubernetes-unauthorized') || isLogin(error)) return { relist: false, pause };
-  // A right may be missing for the watch alone: with a list now and then all is seen at least late.
-  return { relist: true, pause: slowPause };
+  // A right may be missing for the watch alone: with a list now and then all is seen at least late. A server that has just started
+  // knows neither roles nor custom resources for a moment, so the first pauses are short.
+  const isOfServer = isKubernetesError(error, 'kubernetes-forbidden', 'kubernetes-no-api');
+  const first = isOfServer ? pauses.first * 2 ** Math.min(alike - 1, 20) : slowPause;
+  return { relist: true, pause: Math.min(first, slowPause) };
 }
 
 /** No kubeconfig or no credentials in it: the reflector has asked no server, and the files may be half written. */
@@ -128,16 +134,22 @@ export class Reflector<R> {
     const { clock, random } = this.#options;
     const ended = () => signal.aborted;
     let failures = 0;
+    let alike = 0;
+    let last: string | undefined;
     while (!ended()) {
       const begun = clock.monotonic();
       const before = this.#events;
       const error = await this.#pass(failures > 0, signal);
       if (ended()) return;
       if (this.#events > before || clock.monotonic() - begun >= wellFor) failures = 0;
+      if (error === undefined) last = undefined;
       // The end that every watch has in time: it goes on at once.
       if (error === undefined && failures === 0) continue;
       failures++;
-      const { relist, pause } = afterFailure(error, failures);
+      const { code } = toReason(error);
+      alike = code === last ? alike + 1 : 1;
+      last = code;
+      const { relist, pause } = afterFailure(error, failures, alike);
       if (relist) this.#version = undefined;
       this.#set({ ...this.#state, synced: false, trouble: error });
       await clock.sleep(pause * (0.5 + random()), signal);

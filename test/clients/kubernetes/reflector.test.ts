@@ -270,8 +270,8 @@ describe('a reflector', () => {
   it('a reflector that may not list names the missing right, and asks seldom', async () => {
     server.always(forbidden('list'));
     follow();
-    await passPause(60_000);
-    await asked(2);
+    for (const pause of [1000, 2000, 4000, 8000, 16_000, 32_000, 60_000]) await passPause(pause);
+    await asked(8);
     expect(reflector.state.synced).to.equal(false);
     expect(reflector.state.trouble)
       .to.have.property('message')
@@ -285,8 +285,9 @@ describe('a reflector', () => {
   it('a reflector that may list but not watch shows all objects now and then, and names the missing right', async () => {
     server.next(list('5', 'a'), forbidden('watch'), list('9', 'b'), forbidden('watch'));
     follow();
-    await passPause(60_000);
+    await passPause(1000);
     await seen('=a', '=b');
+    await until('the next pause is longer', () => clock.sleeping.includes(2000));
     await until('it said so', () => reflector.state.trouble !== undefined && !reflector.state.synced);
     expect(reflector.state.trouble)
       .to.have.property('message')
@@ -388,19 +389,26 @@ describe('the step of a reflector after a failure', () => {
     [failure('kubernetes-server-error', 500), 4, false, 8000],
     [failure('kubernetes-server-error', 500), 5, true, 16_000],
     [failure('kubernetes-no-api'), 1, false, 1000],
-    [failure('kubernetes-no-api', 404), 1, true, 60_000],
-    [failure('kubernetes-forbidden', 403), 1, true, 60_000],
+    [failure('kubernetes-no-api', 404), 1, true, 1000],
+    [failure('kubernetes-forbidden', 403), 1, true, 1000],
+    [failure('kubernetes-forbidden', 403), 7, true, 60_000],
+    [failure('kubernetes-forbidden', 403), 100, true, 60_000],
     [failure('kubernetes-unauthorized', 401), 1, false, 1000],
     [failure('kubernetes-unauthorized', 401), 100, false, 30_000],
-    [failure('kubernetes-namespace', 404), 1, true, 60_000],
+    [failure('kubernetes-namespace', 404), 7, true, 60_000],
     [new ThresherError('kubeconfig-missing', 'no'), 1, false, 1000],
     [new ThresherError('kubernetes-credentials', 'no'), 3, false, 4000],
-    [new TypeError('no'), 1, true, 60_000],
+    [new TypeError('no'), 7, true, 60_000],
   ];
   for (const [error, failures, relist, pause] of cases) {
     const what = error instanceof ThresherError ? error.code : 'anything else';
     it(`after ${what} for the ${failures}. time the reflector makes ${relist ? 'a list' : 'a watch'} after ${pause} ms`, () => {
-      expect(afterFailure(error, failures)).to.deep.equal({ relist, pause });
+      expect(afterFailure(error, failures, failures)).to.deep.equal({ relist, pause });
     });
   }
+
+  it('asks soon again about a right that is missing after a long outage: the server has just started', () => {
+    expect(afterFailure(failure('kubernetes-forbidden', 403), 100, 1)).to.deep.equal({ relist: true, pause: 1000 });
+    expect(afterFailure(failure('kubernetes-unreachable'), 100, 1)).to.deep.equal({ relist: false, pause: 30_000 });
+  });
 });
