@@ -67,6 +67,11 @@ export interface Desk {
    * @returns how many of its workers live, or have left something
    */
   discard(uid: string): Promise<number>;
+  /**
+   * These workers are said to end now: their monitors look at them before their turn, at most once a second on one connection, and a
+   * few times more until they have ended. The word itself changes nothing. A word too many costs nothing.
+   */
+  expectEnd(workerIds: readonly number[]): void;
   /** The workers of this source that are still kept, by origin. */
   find(filters: readonly OriginFilter[]): Promise<readonly WorkerNews[]>;
   /** Further facts of a worker, by the names of its backend (`HoldReason` of HTCondor); undefined where none are known. */

@@ -26,7 +26,13 @@ import { LeaseHolder } from './lease.ts';
 import type { HtcJobOptions, HtcJobQueueOptions } from '../../clients/htcjob/options.ts';
 import { type HtcJob, htcJobs, type JobReport } from '../../clients/htcjob/resource.ts';
 import { Stepper } from './stepper.ts';
-import { Tracked } from './tracked.ts';
+import { kept, Tracked } from './tracked.ts';
+
+/** The calls of the API server that the operator makes. */
+export type OperatorClient = Pick<
+  KubernetesClient,
+  'list' | 'watch' | 'version' | 'get' | 'create' | 'patch' | 'delete'
+>;
 
 export type OperatorHost = Pick<SourceHost, 'factoryId' | 'clock' | 'random' | 'log'>;
 
@@ -43,7 +49,7 @@ const queueForgotten = 600_000;
 export class HtcJobOperator implements Source<HtcJobQueueOptions> {
   readonly #options: HtcJobOptions;
   readonly #host: OperatorHost;
-  readonly #client: KubernetesClient;
+  readonly #client: OperatorClient;
   readonly #maker: JobMaker;
   /** By uid. */
   readonly #tracked = new Map<string, Tracked>();
@@ -59,7 +65,7 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
   /** @param eventKey absent: jobs send no events */
   constructor(
     options: HtcJobOptions,
-    client: KubernetesClient,
+    client: OperatorClient,
     maker: JobMaker,
     host: OperatorHost,
     eventKey?: EventKey,
@@ -95,6 +101,7 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
       if (tracked === undefined) strangers.push(one);
       else {
         tracked.hear(one);
+        this.#expectEnd(tracked, one.origin.index);
         this.#agenda.add(tracked.uid, together);
       }
     }
@@ -103,11 +110,21 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
     await this.#desk?.end(living, 'its HTCJob is gone');
   }
 
-  /** A job sent word of its end. It decides nothing, and is shown beside the backend's word. @returns whether it is of use */
+  /**
+   * A job sent word of its end. It decides nothing: it is shown beside the backend's word, and makes the monitor look now.
+   * @returns whether it is of use
+   */
   reported({ uid, index, returnCode }: JobReport): boolean {
-    const isOfUse = this.#tracked.get(uid)?.report(index, returnCode) === true;
-    if (isOfUse) this.#agenda.add(uid, together);
-    return isOfUse;
+    const tracked = this.#tracked.get(uid);
+    if (tracked?.report(index, returnCode) !== true) return false;
+    this.#expectEnd(tracked, index);
+    this.#agenda.add(uid, together);
+    return true;
+  }
+
+  #expectEnd(tracked: Tracked, index: number): void {
+    const workerId = tracked.endingWorker(index);
+    if (workerId !== undefined) this.#desk?.expectEnd([workerId]);
   }
 
   /** Jobs send their events here. */
@@ -194,7 +211,7 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
     const reflector = new Reflector<HtcJob>({
       client: this.#client,
       path,
-      record: (object) => object as HtcJob,
+      record: (object) => kept(object as HtcJob),
       clock,
       random,
       handlers: {

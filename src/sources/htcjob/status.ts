@@ -81,7 +81,8 @@ export function isHeld({ facts }: Pick<Judged, 'facts'>): boolean {
 /** The word for a resource that nothing holds back. */
 function ordinary(jobs: readonly Judged[]): string {
   if (jobs.some(({ facts }) => facts?.status === 'running')) return 'Running';
-  return jobs.some(({ outcome }) => outcome === 'live') ? 'Submitted' : 'Pending';
+  const isSubmitted = ({ outcome, facts }: Judged) => outcome === 'live' && facts?.status !== 'pending';
+  return jobs.some(isSubmitted) ? 'Submitted' : 'Pending';
 }
 
 /** Ids by job number, as far as the first job without one; an id that was known stays, whatever its row became. */

@@ -15,6 +15,30 @@ import {
   type SpecProblem,
 } from '../../clients/htcjob/resource.ts';
 
+/**
+ * The parts of an object that are followed. A list holds all objects at once, and kubectl and the server keep the script, which may
+ * have 1 MB, a second and a third time in annotations and managed fields.
+ */
+export function kept({ metadata, spec, status }: HtcJob): HtcJob {
+  const { namespace, name, uid, resourceVersion, generation, finalizers } = metadata;
+  const { creationTimestamp, deletionTimestamp } = metadata;
+  const needsScript = status?.completionTime === undefined && deletionTimestamp === undefined;
+  return {
+    metadata: {
+      namespace,
+      name,
+      uid,
+      resourceVersion,
+      ...(generation !== undefined && { generation }),
+      ...(finalizers !== undefined && { finalizers }),
+      ...(creationTimestamp !== undefined && { creationTimestamp }),
+      ...(deletionTimestamp !== undefined && { deletionTimestamp }),
+    },
+    spec: needsScript ? spec : { ...spec, script: { ...spec.script, source: '' } },
+    ...(status !== undefined && { status }),
+  };
+}
+
 /** A resource as the operator follows it, with all that is known of its jobs. */
 export class Tracked {
   readonly uid: string;
@@ -38,6 +62,8 @@ export class Tracked {
   readonly attempts = new Map<number, JobFacts>();
   /** Return codes that its jobs reported, by job number. */
   readonly reports = new Map<number, number>();
+  /** By job number: the index of the attempt that reported. */
+  readonly #reporters = new Map<number, number>();
   /** Its requests that have no worker yet, by index. */
   asked: ReadonlyMap<number, Request> = new Map();
   /** Monotonic ms since when requests of it wait. */
@@ -169,11 +195,24 @@ export class Tracked {
       .map(([index]) => ({ uid: this.uid, index }));
   }
 
-  /** A job's report counts for the number of its job, whichever attempt it was. @returns whether it is of use */
+  /**
+   * A job's report counts for the number of its job. Its backend may run one attempt twice, so the last word of the last attempt counts.
+   * @returns false for one that comes again or late, and changes nothing
+   */
   report(index: number, returnCode: number): boolean {
     const { number } = attemptOf(index);
     if (this.isFinished || number >= jobCount(this.spec)) return false;
+    const reporter = this.#reporters.get(number) ?? -1;
+    if (index < reporter || (index === reporter && this.reports.get(number) === returnCode)) return false;
+    this.#reporters.set(number, index);
     this.reports.set(number, returnCode);
     return true;
+  }
+
+  /** The worker of an attempt that has reported its end, and lives by all that is known. */
+  endingWorker(index: number): number | undefined {
+    const facts = this.attempts.get(index);
+    if (facts === undefined || hasEnded(facts)) return undefined;
+    return this.#reporters.get(attemptOf(index).number) === index ? (facts.workerId ?? undefined) : undefined;
   }
 }
