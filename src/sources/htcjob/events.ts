@@ -17,6 +17,8 @@ const kind = { group: '', version: 'v1', resource: 'events' };
 
 /** How many Events are written per second, and at once: a thousand resources that wait fill those of no cluster. */
 const rate = { perSecond: 10, burst: 100 };
+/** Longest name of an object that goes before the rest of an Event's, which may have 253 characters. */
+const longestName = 230;
 /** Longest message. Source: Kubernetes' validation of events. */
 const longest = 1024;
 
@@ -80,7 +82,7 @@ export class EventWriter {
       const event = {
         apiVersion: 'v1',
         kind: 'Event',
-        metadata: { name: `${name}.${unique}`, namespace },
+        metadata: { name: `${name.slice(0, longestName).replace(/[.-]+$/, '')}.${unique}`, namespace },
         involvedObject: { apiVersion, kind: htcJobKind, namespace, name, uid },
         type,
         reason,

@@ -60,7 +60,8 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
   readonly #door: EventDoor | undefined;
   #lease: LeaseHolder | undefined;
   #desk: Desk | undefined;
-  #trouble: string | undefined;
+  /** Why a collection cannot be followed now, by its path. */
+  readonly #troubles = new Map<string, string>();
 
   /** @param eventKey absent: jobs send no events */
   constructor(
@@ -85,12 +86,12 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
     if (isNew)
       for (const { uid, isFinished } of this.#tracked.values()) if (!isFinished) this.#agenda.add(uid);
     const holdUp = this.#holdUp();
-    if (holdUp !== undefined) return { requests: [], groups: [], reasons: [holdUp] };
+    if (holdUp !== undefined) return { requests: [], groups: [], reasons: [...this.#unsynced(), holdUp] };
     const asking = [...this.#tracked.values()].filter((one) => one.asked.size > 0 && one.queue === name);
     const requests: Request[] = asking
       .sort((one, other) => one.createdAt - other.createdAt)
       .flatMap(({ asked }) => [...asked.values()]);
-    return { requests, groups: [], reasons: [] };
+    return { requests, groups: [], reasons: this.#unsynced() };
   }
 
   /** The resource is written later: at a start all its jobs are looked up again. */
@@ -105,7 +106,8 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
         this.#agenda.add(tracked.uid, together);
       }
     }
-    if (this.#holdUp() !== undefined) return;
+    // The resource of a stranger may be one that is not known yet.
+    if (this.#holdUp() !== undefined || this.#paths().some((path) => !this.#synced.has(path))) return;
     const living = strangers.filter(({ worker }) => !hasEnded(worker)).map(({ origin }) => origin);
     await this.#desk?.end(living, 'its HTCJob is gone');
   }
@@ -146,8 +148,7 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
     this.#desk = desk;
     this.#lease = lease;
     try {
-      const collections = namespaces.length === 0 ? [undefined] : [...new Set(namespaces)];
-      const follow = collections.map((namespace) => this.#follow(namespace, changed, ended));
+      const follow = this.#collections().map((namespace) => this.#follow(namespace, changed, ended));
       const cluster = new HtcJobCluster(this.#client);
       const events = new EventWriter(this.#client, factoryId, this.#host);
       const queueOf = (tracked: Tracked) => this.#queueOf(tracked);
@@ -158,18 +159,36 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
       over.abort();
       this.#tracked.clear();
       this.#synced.clear();
+      this.#troubles.clear();
     }
   }
 
   /** Why nothing is done at all. */
   #holdUp(): Reason | undefined {
     const lease = this.#lease;
-    if (this.#synced.size < Math.max(1, new Set(this.#options.namespaces).size)) {
-      const why = this.#trouble === undefined ? 'they are being listed' : this.#trouble;
-      return { code: 'htcjob-unsynced', message: `HTCJobs are not known yet: ${why}` };
-    }
     if (lease?.isHeld === true) return undefined;
     return { code: 'htcjob-lease', message: lease?.why ?? 'the operator has not begun' };
+  }
+
+  /** Namespaces whose HTCJobs are not known, or not by now. The others go on. */
+  #unsynced(): readonly Reason[] {
+    return this.#collections().flatMap((namespace) => {
+      const path = collectionPath(htcJobs, namespace);
+      const why = this.#troubles.get(path) ?? (this.#synced.has(path) ? undefined : 'they are being listed');
+      if (why === undefined) return [];
+      const where = namespace === undefined ? 'HTCJobs' : `HTCJobs of namespace ${namespace}`;
+      return [{ code: 'htcjob-unsynced', message: `${where} cannot be followed: ${why}` }];
+    });
+  }
+
+  /** Undefined: all namespaces. */
+  #collections(): readonly (string | undefined)[] {
+    const { namespaces } = this.#options;
+    return namespaces.length === 0 ? [undefined] : [...new Set(namespaces)];
+  }
+
+  #paths(): readonly string[] {
+    return this.#collections().map((namespace) => collectionPath(htcJobs, namespace));
   }
 
   #queueOf({ spec, meta }: Tracked): string | Reason {
@@ -230,7 +249,8 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
           if (tracked !== undefined) gone(tracked);
         },
         changed: ({ trouble }) => {
-          this.#trouble = trouble === undefined ? undefined : messageOf(trouble);
+          if (trouble === undefined) this.#troubles.delete(path);
+          else this.#troubles.set(path, messageOf(trouble));
           if (trouble !== undefined) log.warn('HTCJobs cannot be followed', { path, ...toReason(trouble) });
         },
       },

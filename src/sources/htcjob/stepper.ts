@@ -29,7 +29,7 @@ export interface StepperParts {
 type Next = number | undefined;
 
 /** ms. */
-const looks = { waiting: 2000, firstReason: 1500, finalizing: 500, failed: 5000, secret: 5000 };
+const looks = { waiting: 2000, firstReason: 1500, finalizing: 500, failed: 5000, secret: 5000, queue: 30_000 };
 /** Most bytes of scripts that the requests of one resource hold at a time. */
 const mostBytes = 64 * 1024 * 1024;
 /** Longest script, by the schema of the resource. */
@@ -55,7 +55,7 @@ export class Stepper {
     const owner = tracked.status?.factory;
     if (owner !== undefined && owner !== factoryId) return undefined;
     if (tracked.isDeleting) return this.#finalize(tracked, signal);
-    if (tracked.isFinished) return this.#afterEnd(tracked, signal);
+    if (tracked.isFinished && !tracked.isFalsified) return this.#afterEnd(tracked, signal);
     if (!tracked.hasFinalizer) {
       const version = await cluster.setFinalizer(tracked.meta, true, signal);
       if (!this.#wrote(tracked, version)) return undefined;
@@ -89,7 +89,7 @@ export class Stepper {
     if (!isSame(tracked.status, status) && !(await this.#write(tracked, status, signal))) return undefined;
     if (status.completionTime !== undefined) return this.#afterEnd(tracked, signal);
     const untilDeadline = tracked.deadline === undefined || isLate ? longestLook : tracked.deadline - now;
-    return Math.min(tracked.asked.size > 0 ? looks.waiting : longestLook, untilDeadline);
+    return Math.min(nextLook(tracked), untilDeadline);
   }
 
   #problems(tracked: Tracked): readonly SpecProblem[] {
@@ -252,6 +252,13 @@ export class Stepper {
     tracked.isForgotten = true;
     return undefined;
   }
+}
+
+/** No event tells of a Secret or a queue that has come. */
+function nextLook({ asked, waiting }: Tracked): number {
+  if (asked.size > 0) return looks.waiting;
+  if (waiting === undefined) return longestLook;
+  return waiting.code === 'htcjob-secret' ? looks.secret : looks.queue;
 }
 
 function stoppedBy(tracked: Tracked, problems: readonly SpecProblem[], isLate: boolean) {

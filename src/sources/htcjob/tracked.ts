@@ -130,6 +130,15 @@ export class Tracked {
     return this.status?.completionTime !== undefined;
   }
 
+  /** Whether another writer changed the counts of a finished one, which its numbers of ended jobs contradict. */
+  get isFalsified(): boolean {
+    const { active, held, succeeded, failed, completedIndexes, failedIndexes } = this.status ?? {};
+    const count = jobCount(this.spec);
+    const [completed, lost] = [fromRanges(completedIndexes, count).size, fromRanges(failedIndexes, count).size];
+    if (!this.isFinished || completed + lost !== count) return false;
+    return active !== 0 || held !== 0 || succeeded !== completed || failed !== lost;
+  }
+
   get isSuspended(): boolean {
     return this.spec.suspend === true;
   }
