@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { KubernetesClient } from '../../clients/kubernetes/client.ts';
 import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
 import { collectionPath } from '../../clients/kubernetes/paths.ts';
@@ -42,8 +43,8 @@ const stepsAtOnce = 24;
 const pauses = { failed: 5000, conflict: 100 };
 /** Changes of one resource within this time are one status, ms. */
 const together = 200;
-/** A queue that was not asked for so long takes no HTCJobs any more, ms. */
-const queueForgotten = 600_000;
+/** On the agenda for all workers whose HTCJob is over or gone. No resource has this uid. */
+const leftovers = '';
 
 /** Runs the HTCJobs of a cluster. */
 export class HtcJobOperator implements Source<HtcJobQueueOptions> {
@@ -54,8 +55,8 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
   /** By uid. */
   readonly #tracked = new Map<string, Tracked>();
   readonly #agenda: Agenda;
-  /** Queues that take HTCJobs, by name: when they were asked last, monotonic ms, and their options. */
-  readonly #queues = new Map<string, { readonly at: number; readonly options: HtcJobQueueOptions }>();
+  /** Options of the queues that take HTCJobs, as their last passes told them. */
+  readonly #queues = new Map<string, HtcJobQueueOptions>();
   readonly #synced = new Set<string>();
   readonly #door: EventDoor | undefined;
   #lease: LeaseHolder | undefined;
@@ -81,9 +82,9 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
 
   async wanted({ name, own, options }: SourceQueue<HtcJobQueueOptions>): Promise<Wanted> {
     if (!own) return { requests: [], groups: [], reasons: [] };
-    const isNew = !this.#queues.has(name);
-    this.#queues.set(name, { at: this.#host.clock.monotonic(), options });
-    if (isNew)
+    const before = this.#queues.get(name);
+    this.#queues.set(name, options);
+    if (before === undefined || !isDeepStrictEqual(before, options))
       for (const { uid, isFinished } of this.#tracked.values()) if (!isFinished) this.#agenda.add(uid);
     const holdUp = this.#holdUp();
     if (holdUp !== undefined) return { requests: [], groups: [], reasons: [...this.#unsynced(), holdUp] };
@@ -106,6 +107,11 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
         this.#agenda.add(tracked.uid, together);
       }
     }
+    await this.#endStrangers(strangers);
+  }
+
+  /** Ends workers whose HTCJob is gone. */
+  async #endStrangers(strangers: readonly WorkerNews[]): Promise<void> {
     // The resource of a stranger may be one that is not known yet.
     if (this.#holdUp() !== undefined || this.#paths().some((path) => !this.#synced.has(path))) return;
     const living = strangers.filter(({ worker }) => !hasEnded(worker)).map(({ origin }) => origin);
@@ -139,8 +145,9 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
     const { namespaces, leaseName, leaseNamespace = namespaces[0] ?? 'default' } = this.#options;
     const over = new AbortController();
     const ended = AbortSignal.any([signal, over.signal]);
+    // Finished ones, too: a deletion and the end of a life may have come meanwhile.
     const changed = () => {
-      for (const { uid, isFinished } of this.#tracked.values()) if (!isFinished) this.#agenda.add(uid);
+      for (const uid of [...this.#tracked.keys(), leftovers]) this.#agenda.add(uid);
       for (const queue of this.#queues.keys()) desk.wake(queue);
     };
     const place = { namespace: leaseNamespace, name: leaseName, holder: factoryId };
@@ -191,23 +198,26 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
     return this.#collections().map((namespace) => collectionPath(htcJobs, namespace));
   }
 
-  #queueOf({ spec, meta }: Tracked): string | Reason {
-    const { clock } = this.#host;
-    for (const [name, { at }] of this.#queues)
-      if (clock.monotonic() - at > queueForgotten) this.#queues.delete(name);
-    const known = [...this.#queues.keys()];
+  /** @returns undefined where it is not known yet */
+  #queueOf({ spec, meta }: Tracked): string | Reason | undefined {
+    const known = (this.#desk?.ownQueues() ?? []).map((queue) => queue.name);
+    for (const name of this.#queues.keys()) if (!known.includes(name)) this.#queues.delete(name);
     const only = known.length === 1 ? known[0] : undefined;
     const name = spec.queueName ?? this.#options.queue ?? only;
-    const choice = known.length === 0 ? 'none does now' : `these do: ${known.join(', ')}`;
-    if (name === undefined)
-      return { code: 'htcjob-queue', message: `spec.queueName names no queue that takes HTCJobs; ${choice}` };
-    const queue = this.#queues.get(name);
-    if (queue === undefined) {
+    const choice = known.length === 0 ? 'no queue takes HTCJobs' : `HTCJobs run on: ${known.join(', ')}`;
+    if (name === undefined) {
+      const message = known.length === 0 ? choice : `spec.queueName names none of several queues; ${choice}`;
+      return { code: 'htcjob-queue', message };
+    }
+    if (!known.includes(name)) {
       const isThere = this.#desk?.queues().includes(name) === true;
       if (!isThere) return { code: 'no-such-queue', message: `there is no queue ${name}; ${choice}` };
       return { code: 'htcjob-queue', message: `queue ${name} takes no HTCJobs; ${choice}` };
     }
-    const { namespaces } = queue.options;
+    const queue = this.#queues.get(name);
+    // Its first pass is still to come, or fails before it asks for anything.
+    if (queue === undefined) return this.#desk?.reasons(name)[0];
+    const { namespaces } = queue;
     if (namespaces.length === 0 || namespaces.includes(meta.namespace)) return name;
     const message = `queue ${name} takes no HTCJobs of namespace ${meta.namespace}`;
     return { code: 'htcjob-namespace', message };
@@ -259,8 +269,11 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
   }
 
   async #step(uid: string, stepper: Stepper, cluster: HtcJobCluster, signal: AbortSignal): Promise<void> {
+    // When the Lease is held, all come to the agenda anew.
+    if (this.#holdUp() !== undefined) return;
+    if (uid === leftovers) return this.#endLeftovers(signal);
     const tracked = this.#tracked.get(uid);
-    if (tracked === undefined || this.#holdUp() !== undefined) return;
+    if (tracked === undefined) return;
     const { log } = this.#host;
     try {
       const next = await stepper.step(tracked, signal);
@@ -273,6 +286,17 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
       if (isConflict) await this.#readAgain(tracked, cluster, signal);
       else log.warn('HTCJob not brought on', { htcjob: tracked.name, ...toReason(error) });
       this.#agenda.add(uid, isConflict ? pauses.conflict : pauses.failed);
+    }
+  }
+
+  /** Workers that live, and whose HTCJob ended or went while nobody looked after them: no news may come of them for days. */
+  async #endLeftovers(signal: AbortSignal): Promise<void> {
+    try {
+      await this.told((await this.#desk?.living()) ?? []);
+    } catch (error) {
+      if (signal.aborted) return;
+      this.#host.log.warn('jobs of earlier HTCJobs not looked for', { ...toReason(error) });
+      this.#agenda.add(leftovers, pauses.failed);
     }
   }
 

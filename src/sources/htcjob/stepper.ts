@@ -10,7 +10,7 @@ import type { Judgement } from './judge.ts';
 import { requirementsOf } from './needs.ts';
 import { attemptOf } from '../../clients/htcjob/numbers.ts';
 import type { HtcJobStatus, SpecProblem } from '../../clients/htcjob/resource.ts';
-import { isHeld, statusOf } from './status.ts';
+import { isHeld, statusOf, whileDeleting } from './status.ts';
 import type { Tracked } from './tracked.ts';
 
 export interface StepperParts {
@@ -21,15 +21,24 @@ export interface StepperParts {
   readonly cluster: HtcJobCluster;
   readonly events: Pick<EventWriter, 'write'>;
   readonly maker: JobMaker;
-  /** The queue that runs the jobs of this resource, or why there is none. */
-  readonly queueOf: (tracked: Tracked) => string | Reason;
+  /** The queue that runs the jobs of this resource, or why there is none; undefined where it is not known yet. */
+  readonly queueOf: (tracked: Tracked) => string | Reason | undefined;
 }
 
 /** When the resource needs the next look, ms from now; undefined: when something happens to it. */
 type Next = number | undefined;
 
 /** ms. */
-const looks = { waiting: 2000, firstReason: 1500, finalizing: 500, failed: 5000, secret: 5000, queue: 30_000 };
+const looks = {
+  waiting: 2000,
+  firstReason: 1500,
+  finalizing: 500,
+  failed: 5000,
+  secret: 5000,
+  queue: 30_000,
+};
+/** A deletion that waits says why after so long, and each time after so long when the reason is another by then, ms. */
+const deletionSays = { first: 10_000, again: 30_000 };
 /** Most bytes of scripts that the requests of one resource hold at a time. */
 const mostBytes = 64 * 1024 * 1024;
 /** Longest script, by the schema of the resource. */
@@ -43,6 +52,8 @@ const longestLook = 3_600_000;
  */
 export class Stepper {
   readonly #parts: StepperParts;
+  /** Other factories whose resources the log told of. */
+  readonly #others = new Set<string>();
 
   constructor(parts: StepperParts) {
     this.#parts = parts;
@@ -50,43 +61,46 @@ export class Stepper {
 
   /** @throws KubernetesError, and errors of the database: the step is to be repeated. */
   async step(tracked: Tracked, signal: AbortSignal): Promise<Next> {
-    const { factoryId, desk, cluster, clock } = this.#parts;
+    const { factoryId, cluster, clock } = this.#parts;
     if (tracked.isGone) return this.#endLost(tracked);
-    const owner = tracked.status?.factory;
-    if (owner !== undefined && owner !== factoryId) return undefined;
+    const { factory = factoryId, uniqId } = tracked.status ?? {};
+    if (factory !== factoryId && uniqId === tracked.uid) return this.#leaveAlone(tracked, factory, signal);
     if (tracked.isDeleting) return this.#finalize(tracked, signal);
     if (tracked.isFinished && !tracked.isFalsified) return this.#afterEnd(tracked, signal);
+    if (tracked.flaw !== undefined) {
+      this.#say(tracked, { reason: 'Invalid', message: tracked.flaw }, signal);
+      return undefined;
+    }
     if (!tracked.hasFinalizer) {
       const version = await cluster.setFinalizer(tracked.meta, true, signal);
       if (!this.#wrote(tracked, version)) return undefined;
       tracked.addFinalizer();
     }
-    const problems = tracked.problems ?? this.#problems(tracked);
-    tracked.problems = problems;
-    // From here on its spec cannot change any more: jobs are made of the spec that users see.
-    if (tracked.status?.uniqId !== tracked.uid && problems.length === 0) {
-      if (!(await this.#write(tracked, this.#status(tracked, tracked.judge(false), undefined), signal)))
-        return undefined;
-    }
-    if (!tracked.isRestored) {
-      for (const news of await desk.find([{ uid: tracked.uid }])) tracked.hear(news);
-      tracked.isRestored = true;
-    }
+    await this.#restore(tracked);
+    // Jobs that were submitted run on, whatever a later version or other settings would say of their spec.
+    const problems = tracked.isClaimed ? [] : (tracked.problems ??= this.#problems(tracked));
     const now = clock.now();
     const isLate = tracked.deadline !== undefined && now >= tracked.deadline;
     const judgement = tracked.judge(isLate || problems.length > 0);
     const round = tracked.status?.round ?? 0;
-    // The next round is on record before the jobs of this one end.
-    if (tracked.round > round) {
+    // The next round is on record before the jobs of this one end, and the end of a suspension before new ones are asked for.
+    if (tracked.round > round || tracked.isResumed) {
       const isThere = await this.#write(tracked, this.#status(tracked, judgement, undefined), signal);
       return isThere ? 0 : undefined;
     }
-    if (judgement.toEnd.length > 0) await this.#end(tracked, judgement.toEnd, isLate);
-    await this.#ask(tracked, judgement, signal);
+    // A pass of the queue may be about to submit one that was asked for.
+    if (isLate)
+      await this.#end(tracked, tracked.open, `the activeDeadlineSeconds of HTCJob ${tracked.name} are over`);
+    else await this.#end(tracked, judgement.toEnd, `HTCJob ${tracked.name} is suspended`);
+    if (!(await this.#ask(tracked, judgement, signal))) return undefined;
     tracked.holdReason = await this.#holdReason(judgement);
     const stopped = stoppedBy(tracked, problems, isLate);
     const status = this.#status(tracked, judgement, stopped);
-    if (!isSame(tracked.status, status) && !(await this.#write(tracked, status, signal))) return undefined;
+    if (!isSame(tracked.status, status)) {
+      const pause = status.completionTime === undefined ? tracked.pace.pause(clock.monotonic()) : 0;
+      if (pause > 0) return pause;
+      if (!(await this.#write(tracked, status, signal))) return undefined;
+    }
     if (status.completionTime !== undefined) return this.#afterEnd(tracked, signal);
     const untilDeadline = tracked.deadline === undefined || isLate ? longestLook : tracked.deadline - now;
     return Math.min(nextLook(tracked), untilDeadline);
@@ -106,6 +120,7 @@ export class Stepper {
       uid: tracked.uid,
       generation: tracked.generation,
       factory: this.#parts.factoryId,
+      isClaimed: tracked.isClaimed,
       round: tracked.round,
       isSuspended: tracked.isSuspended,
       judgement,
@@ -121,6 +136,7 @@ export class Stepper {
   /** @returns false where it is gone, or is another one by now */
   async #write(tracked: Tracked, status: HtcJobStatus, signal: AbortSignal): Promise<boolean> {
     const before = tracked.status;
+    tracked.pace.wrote(tracked.bytes, this.#parts.clock.monotonic());
     const version = await this.#parts.cluster.applyStatus(tracked.meta, status, signal);
     if (!this.#wrote(tracked, version)) return false;
     tracked.status = status;
@@ -134,14 +150,21 @@ export class Stepper {
     return version !== undefined;
   }
 
-  async #end(tracked: Tracked, indexes: readonly number[], isLate: boolean): Promise<void> {
-    const why = isLate
-      ? `the activeDeadlineSeconds of HTCJob ${tracked.name} are over`
-      : `HTCJob ${tracked.name} is suspended`;
+  async #restore(tracked: Tracked): Promise<void> {
+    if (tracked.isRestored) return;
+    for (const news of await this.#parts.desk.find([{ uid: tracked.uid }])) tracked.hear(news);
+    tracked.isRestored = true;
+  }
+
+  async #end(tracked: Tracked, indexes: readonly number[], why: string): Promise<void> {
+    const { uid, ending } = tracked;
+    const fresh = indexes.filter((index) => !ending.has(index));
+    if (fresh.length === 0) return;
     await this.#parts.desk.end(
-      indexes.map((index) => ({ uid: tracked.uid, index })),
+      fresh.map((index) => ({ uid, index })),
       why,
     );
+    for (const index of fresh) ending.add(index);
   }
 
   async #holdReason({ jobs }: Judgement): Promise<string | undefined> {
@@ -151,33 +174,40 @@ export class Stepper {
     return typeof reason === 'string' ? reason : undefined;
   }
 
-  /** Decides what the queue is asked for from now on, and why it gives nothing. */
-  async #ask(tracked: Tracked, { jobs }: Judgement, signal: AbortSignal): Promise<void> {
+  /**
+   * Decides what the queue is asked for from now on, and why it gives nothing.
+   * @returns false where the resource is gone, or is another one by now
+   */
+  async #ask(tracked: Tracked, judgement: Judgement, signal: AbortSignal): Promise<boolean> {
     const { desk, clock, queueOf } = this.#parts;
+    const { jobs } = judgement;
     const wanted = jobs.filter(({ outcome }) => outcome === 'wanted');
     if (wanted.length === 0) {
       tracked.stopAsking(jobs.every(({ outcome }) => outcome !== 'waits'));
-      return;
+      return true;
     }
     tracked.askedAt ??= clock.monotonic();
     const queue = queueOf(tracked);
     if (typeof queue !== 'string') {
       tracked.asked = new Map();
       tracked.waiting = queue;
-      return;
+      return true;
     }
     const size = tracked.source?.length ?? mostScriptBytes;
     const next = wanted.slice(0, Math.max(1, Math.floor(mostBytes / Math.max(1, size))));
     const indexes = next.map(({ index }) => index);
     if (tracked.queue !== queue || indexes.some((index) => !tracked.asked.has(index))) {
+      let requests: ReadonlyMap<number, Request>;
       try {
-        tracked.asked = await this.#requests(tracked, indexes, signal);
+        requests = await this.#requests(tracked, indexes, signal);
       } catch (error) {
         if (isKubernetesError(error)) throw error;
         tracked.asked = new Map();
         tracked.waiting = toReason(error);
-        return;
+        return true;
       }
+      if (!(await this.#claim(tracked, judgement, signal))) return false;
+      tracked.ask(requests);
       tracked.queue = queue;
       desk.wake(queue);
     } else if (tracked.asked.size > indexes.length) {
@@ -186,10 +216,25 @@ export class Stepper {
     }
     const [first] = tracked.asked.keys();
     // A pass of the queue takes a moment.
-    if (clock.monotonic() - tracked.askedAt < looks.firstReason || first === undefined) return;
+    if (clock.monotonic() - tracked.askedAt < looks.firstReason || first === undefined) return true;
     const [reason] = desk.reasons(queue, { uid: tracked.uid, index: first });
     // A message with a number in it changes all the time.
     if (reason?.code !== tracked.waiting?.code) tracked.waiting = reason;
+    return true;
+  }
+
+  /**
+   * From here on its spec cannot change any more: jobs are made of the spec that users see. Up to here it can, so that they correct it.
+   * @returns false where it is gone, or is another one by now
+   */
+  async #claim(tracked: Tracked, judgement: Judgement, signal: AbortSignal): Promise<boolean> {
+    if (tracked.status?.uniqId === tracked.uid) return true;
+    tracked.waiting = undefined;
+    return this.#write(
+      tracked,
+      { ...this.#status(tracked, judgement, undefined), uniqId: tracked.uid },
+      signal,
+    );
   }
 
   /** @throws ThresherError `htcjob-secret`, and why a payload cannot be made */
@@ -215,6 +260,8 @@ export class Stepper {
 
   async #afterEnd(tracked: Tracked, signal: AbortSignal): Promise<Next> {
     tracked.stopAsking(true);
+    // A pass may have submitted one after all, before a crash or while the deadline went by.
+    await this.#end(tracked, tracked.open, `HTCJob ${tracked.name} has ended`);
     const { endOfLife } = tracked;
     if (endOfLife === undefined) return undefined;
     const left = endOfLife - this.#parts.clock.now();
@@ -225,10 +272,10 @@ export class Stepper {
   /** Another client took the finalizer away: the jobs end, too. */
   async #endLost(tracked: Tracked): Promise<Next> {
     tracked.stopAsking(true);
-    const { desk, log } = this.#parts;
-    await desk.end(tracked.origins, `HTCJob ${tracked.name} is gone`);
+    await this.#restore(tracked);
+    await this.#end(tracked, tracked.open, `HTCJob ${tracked.name} is gone`);
     if (tracked.living.length > 0)
-      log.warn('jobs of a HTCJob that was removed without its finalizer were ended', {
+      this.#parts.log.warn('jobs of a HTCJob that was removed without its finalizer were ended', {
         htcjob: tracked.name,
       });
     tracked.isForgotten = true;
@@ -239,18 +286,62 @@ export class Stepper {
   async #finalize(tracked: Tracked, signal: AbortSignal): Promise<Next> {
     const { desk, cluster, log } = this.#parts;
     tracked.stopAsking(true);
+    await this.#restore(tracked);
+    await this.#end(tracked, tracked.open, `HTCJob ${tracked.name} was deleted`);
     if (!tracked.hasFinalizer) return undefined;
-    const wasClaimed = tracked.status?.uniqId === tracked.uid;
-    if (wasClaimed && !tracked.isEnding) {
-      await desk.end(tracked.origins, `HTCJob ${tracked.name} was deleted`);
-      tracked.isEnding = true;
+    const left = await desk.discard(tracked.uid);
+    if (left > 0) {
+      await this.#sayWhatIsLeft(tracked, left, signal);
+      return looks.finalizing;
     }
-    // Retries and rounds before a crash may be unknown here, and the database knows them.
-    if (wasClaimed && (await desk.discard(tracked.uid)) > 0) return looks.finalizing;
     await cluster.setFinalizer(tracked.meta, false, signal);
     log.info('HTCJob deleted', { htcjob: tracked.name });
     tracked.isForgotten = true;
     return undefined;
+  }
+
+  /** A backend that is away may keep the resource for long. */
+  async #sayWhatIsLeft(tracked: Tracked, left: number, signal: AbortSignal): Promise<void> {
+    const now = this.#parts.clock.monotonic();
+    const { since, said } = tracked.deletion ?? { since: now, said: undefined };
+    tracked.deletion = { since, said };
+    const { status } = tracked;
+    if (status === undefined || now - since < deletionSays.first) return;
+    if (said !== undefined && now - said < deletionSays.again) return;
+    tracked.deletion = { since, said: now };
+    const deleting = whileDeleting(status, left, this.#parts.clock.now());
+    if (!isSame(status, deleting)) await this.#write(tracked, deleting, signal);
+  }
+
+  /** Jobs of another factory are known to it alone. */
+  #leaveAlone(tracked: Tracked, factory: string, signal: AbortSignal): undefined {
+    const { log, factoryId } = this.#parts;
+    if (!this.#others.has(factory))
+      log.warn('HTCJobs of another factory are left alone', { factory, htcjob: tracked.name, factoryId });
+    this.#others.add(factory);
+    if (tracked.isFinished && !tracked.isDeleting) return undefined;
+    const then = tracked.isDeleting
+      ? 'it goes when that factory runs, or without the finalizer'
+      : 'that factory brings it on';
+    const message = `its jobs are those of factory ${factory}, and the operator is factory ${factoryId}: ${then}`;
+    this.#say(tracked, { reason: 'OtherFactory', message }, signal);
+    return undefined;
+  }
+
+  /** Where no status can tell it: once, by an Event and the log. */
+  #say(
+    tracked: Tracked,
+    note: { readonly reason: string; readonly message: string },
+    signal: AbortSignal,
+  ): void {
+    if (tracked.said === note.message) return;
+    tracked.said = note.message;
+    this.#parts.events.write(tracked.meta, [{ type: 'Warning', ...note }], signal);
+    if (note.reason === 'Invalid')
+      this.#parts.log.warn('an object is no HTCJob that can be run', {
+        htcjob: tracked.name,
+        why: note.message,
+      });
   }
 }
 
