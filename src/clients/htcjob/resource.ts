@@ -167,7 +167,7 @@ export interface SpecProblem {
   readonly message: string;
 }
 
-/** What a job reported of itself by a CloudEvent whose token was right. */
+/** The report of a job on itself, by a CloudEvent whose token was right. */
 export interface JobReport {
   readonly uid: string;
   readonly index: number;

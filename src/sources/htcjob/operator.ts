@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
 import type { KubernetesClient } from '../../clients/kubernetes/client.ts';
 import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
 import { collectionPath } from '../../clients/kubernetes/paths.ts';
@@ -27,6 +26,7 @@ import { LeaseHolder } from './lease.ts';
 import type { HtcJobOptions, HtcJobQueueOptions } from '../../clients/htcjob/options.ts';
 import { type HtcJob, htcJobs, type JobReport } from '../../clients/htcjob/resource.ts';
 import { Stepper } from './stepper.ts';
+import { TakingQueues } from './taking-queues.ts';
 import { kept, Tracked } from './tracked.ts';
 
 /** The calls of the API server that the operator makes. */
@@ -55,8 +55,7 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
   /** By uid. */
   readonly #tracked = new Map<string, Tracked>();
   readonly #agenda: Agenda;
-  /** Options of the queues that take HTCJobs, as their last passes told them. */
-  readonly #queues = new Map<string, HtcJobQueueOptions>();
+  readonly #queues: TakingQueues;
   readonly #synced = new Set<string>();
   readonly #door: EventDoor | undefined;
   #lease: LeaseHolder | undefined;
@@ -77,14 +76,13 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
     this.#maker = maker;
     this.#host = host;
     this.#agenda = new Agenda(host.clock);
+    this.#queues = new TakingQueues(options.queue);
     if (eventKey !== undefined) this.#door = new EventDoor(eventKey, (report) => this.reported(report));
   }
 
   async wanted({ name, own, options }: SourceQueue<HtcJobQueueOptions>): Promise<Wanted> {
     if (!own) return { requests: [], groups: [], reasons: [] };
-    const before = this.#queues.get(name);
-    this.#queues.set(name, options);
-    if (before === undefined || !isDeepStrictEqual(before, options))
+    if (this.#queues.asked(name, options))
       for (const { uid, isFinished } of this.#tracked.values()) if (!isFinished) this.#agenda.add(uid);
     const holdUp = this.#holdUp();
     if (holdUp !== undefined) return { requests: [], groups: [], reasons: [...this.#unsynced(), holdUp] };
@@ -148,7 +146,7 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
     // Finished ones, too: a deletion and the end of a life may have come meanwhile.
     const changed = () => {
       for (const uid of [...this.#tracked.keys(), leftovers]) this.#agenda.add(uid);
-      for (const queue of this.#queues.keys()) desk.wake(queue);
+      for (const queue of this.#queues.names) desk.wake(queue);
     };
     const place = { namespace: leaseNamespace, name: leaseName, holder: factoryId };
     const lease = new LeaseHolder(place, { client: this.#client, clock, log, changed });
@@ -158,7 +156,7 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
       const follow = this.#collections().map((namespace) => this.#follow(namespace, changed, ended));
       const cluster = new HtcJobCluster(this.#client);
       const events = new EventWriter(this.#client, factoryId, this.#host);
-      const queueOf = (tracked: Tracked) => this.#queueOf(tracked);
+      const queueOf = ({ spec, meta }: Tracked) => this.#queues.queueOf(spec, meta.namespace, desk);
       const stepper = new Stepper({ ...this.#host, desk, cluster, events, maker: this.#maker, queueOf });
       const step = (uid: string) => this.#step(uid, stepper, cluster, ended);
       await Promise.all([lease.run(ended), ...follow, this.#agenda.run(stepsAtOnce, step, ended)]);
@@ -196,31 +194,6 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
 
   #paths(): readonly string[] {
     return this.#collections().map((namespace) => collectionPath(htcJobs, namespace));
-  }
-
-  /** @returns undefined where it is not known yet */
-  #queueOf({ spec, meta }: Tracked): string | Reason | undefined {
-    const known = (this.#desk?.ownQueues() ?? []).map((queue) => queue.name);
-    for (const name of this.#queues.keys()) if (!known.includes(name)) this.#queues.delete(name);
-    const only = known.length === 1 ? known[0] : undefined;
-    const name = spec.queueName ?? this.#options.queue ?? only;
-    const choice = known.length === 0 ? 'no queue takes HTCJobs' : `HTCJobs run on: ${known.join(', ')}`;
-    if (name === undefined) {
-      const message = known.length === 0 ? choice : `spec.queueName names none of several queues; ${choice}`;
-      return { code: 'htcjob-queue', message };
-    }
-    if (!known.includes(name)) {
-      const isThere = this.#desk?.queues().includes(name) === true;
-      if (!isThere) return { code: 'no-such-queue', message: `there is no queue ${name}; ${choice}` };
-      return { code: 'htcjob-queue', message: `queue ${name} takes no HTCJobs; ${choice}` };
-    }
-    const queue = this.#queues.get(name);
-    // Its first pass is still to come, or fails before it asks for anything.
-    if (queue === undefined) return this.#desk?.reasons(name)[0];
-    const { namespaces } = queue;
-    if (namespaces.length === 0 || namespaces.includes(meta.namespace)) return name;
-    const message = `queue ${name} takes no HTCJobs of namespace ${meta.namespace}`;
-    return { code: 'htcjob-namespace', message };
   }
 
   #follow(namespace: string | undefined, synced: () => void, signal: AbortSignal): Promise<void> {

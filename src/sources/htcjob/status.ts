@@ -5,8 +5,10 @@ import { attemptOf, toRanges } from '../../clients/htcjob/numbers.ts';
 import type {
   ConditionType,
   HtcJobCondition,
+  HtcJobSpec,
   HtcJobStatus,
   ReturnCode,
+  SpecProblem,
 } from '../../clients/htcjob/resource.ts';
 
 /** Most return codes in a status: a resource has at most 1.5 MB. */
@@ -233,4 +235,42 @@ function latest(jobs: readonly Judged[]): number | undefined {
 /** RFC 3339 in seconds, as Kubernetes writes times. */
 export function seconds(ms: number): string {
   return new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');
+}
+
+/** Why a resource ends before its jobs do. */
+export function stoppedBy(
+  { activeDeadlineSeconds = 0 }: Pick<HtcJobSpec, 'activeDeadlineSeconds'>,
+  problems: readonly SpecProblem[],
+  isLate: boolean,
+): StatusFacts['stopped'] {
+  if (problems.length > 0)
+    return {
+      reason: 'Invalid',
+      message: problems.map(({ at, message }) => `${at}: ${message}`).join('; '),
+    };
+  if (!isLate) return undefined;
+  return {
+    reason: 'DeadlineExceeded',
+    message: `its jobs did not end within activeDeadlineSeconds ${activeDeadlineSeconds}`,
+  };
+}
+
+/** Whether a status says the same: times of conditions follow from the rest. */
+export function isSame(before: HtcJobStatus | undefined, after: HtcJobStatus): boolean {
+  if (before === undefined) return false;
+  const keys = new Set([...Object.keys(before), ...Object.keys(after)] as (keyof HtcJobStatus)[]);
+  return [...keys].every((key) => sameValue(before[key], after[key]));
+}
+
+function sameValue(one: unknown, other: unknown): boolean {
+  if (Array.isArray(one) || Array.isArray(other))
+    return sorted((one as unknown[] | undefined) ?? []) === sorted((other as unknown[] | undefined) ?? []);
+  return one === other;
+}
+
+/** The server may give objects back with their keys in another order. */
+function sorted(list: readonly unknown[]): string {
+  return JSON.stringify(
+    list.map((one) => (typeof one === 'object' && one !== null ? Object.entries(one).sort() : one)),
+  );
 }

@@ -7,10 +7,12 @@ import type { HtcJobCluster } from './cluster.ts';
 import { type EventWriter, notesOf } from './events.ts';
 import type { JobMaker } from './job-maker.ts';
 import type { Judgement } from './judge.ts';
+import { longestLook, looks, nextLook } from './looks.ts';
+import { Notices } from './notices.ts';
 import { requirementsOf } from './needs.ts';
 import { attemptOf } from '../../clients/htcjob/numbers.ts';
 import type { HtcJobStatus, SpecProblem } from '../../clients/htcjob/resource.ts';
-import { isHeld, statusOf, whileDeleting } from './status.ts';
+import { isHeld, isSame, type StatusFacts, statusOf, stoppedBy } from './status.ts';
 import type { Tracked } from './tracked.ts';
 
 export interface StepperParts {
@@ -28,35 +30,21 @@ export interface StepperParts {
 /** When the resource needs the next look, ms from now; undefined: when something happens to it. */
 type Next = number | undefined;
 
-/** ms. */
-const looks = {
-  waiting: 2000,
-  firstReason: 1500,
-  finalizing: 500,
-  failed: 5000,
-  secret: 5000,
-  queue: 30_000,
-};
-/** A deletion that waits says why after so long, and each time after so long when the reason is another by then, ms. */
-const deletionSays = { first: 10_000, again: 30_000 };
 /** Most bytes of scripts that the requests of one resource hold at a time. */
 const mostBytes = 64 * 1024 * 1024;
 /** Longest script, by the schema of the resource. */
 const mostScriptBytes = 1_000_000;
-/** Longest timer: a look too many does no harm. */
-const longestLook = 3_600_000;
-
 /**
  * Brings one resource a step on: towards its jobs, its status, or its end. A step reads all from the resource and the database, so a
  * crash at any place repeats a step and nothing more.
  */
 export class Stepper {
   readonly #parts: StepperParts;
-  /** Other factories whose resources the log told of. */
-  readonly #others = new Set<string>();
+  readonly #notices: Notices;
 
   constructor(parts: StepperParts) {
     this.#parts = parts;
+    this.#notices = new Notices(parts);
   }
 
   /** @throws KubernetesError, and errors of the database: the step is to be repeated. */
@@ -64,11 +52,14 @@ export class Stepper {
     const { factoryId, cluster, clock } = this.#parts;
     if (tracked.isGone) return this.#endLost(tracked);
     const { factory = factoryId, uniqId } = tracked.status ?? {};
-    if (factory !== factoryId && uniqId === tracked.uid) return this.#leaveAlone(tracked, factory, signal);
+    if (factory !== factoryId && uniqId === tracked.uid) {
+      this.#notices.foreign(tracked, factory, signal);
+      return undefined;
+    }
     if (tracked.isDeleting) return this.#finalize(tracked, signal);
     if (tracked.isFinished && !tracked.isFalsified) return this.#afterEnd(tracked, signal);
     if (tracked.flaw !== undefined) {
-      this.#say(tracked, { reason: 'Invalid', message: tracked.flaw }, signal);
+      this.#notices.flawed(tracked, tracked.flaw, signal);
       return undefined;
     }
     if (!tracked.hasFinalizer) {
@@ -94,7 +85,7 @@ export class Stepper {
     else await this.#end(tracked, judgement.toEnd, `HTCJob ${tracked.name} is suspended`);
     if (!(await this.#ask(tracked, judgement, signal))) return undefined;
     tracked.holdReason = await this.#holdReason(judgement);
-    const stopped = stoppedBy(tracked, problems, isLate);
+    const stopped = stoppedBy(tracked.spec, problems, isLate);
     const status = this.#status(tracked, judgement, stopped);
     if (!isSame(tracked.status, status)) {
       const pause = status.completionTime === undefined ? tracked.pace.pause(clock.monotonic()) : 0;
@@ -115,7 +106,7 @@ export class Stepper {
     }
   }
 
-  #status(tracked: Tracked, judgement: Judgement, stopped: ReturnType<typeof stoppedBy>): HtcJobStatus {
+  #status(tracked: Tracked, judgement: Judgement, stopped: StatusFacts['stopped']): HtcJobStatus {
     return statusOf({
       uid: tracked.uid,
       generation: tracked.generation,
@@ -284,14 +275,15 @@ export class Stepper {
 
   /** Jobs, spool and files go first, and then the resource. */
   async #finalize(tracked: Tracked, signal: AbortSignal): Promise<Next> {
-    const { desk, cluster, log } = this.#parts;
+    const { desk, cluster, clock, log } = this.#parts;
     tracked.stopAsking(true);
     await this.#restore(tracked);
     await this.#end(tracked, tracked.open, `HTCJob ${tracked.name} was deleted`);
     if (!tracked.hasFinalizer) return undefined;
     const left = await desk.discard(tracked.uid);
     if (left > 0) {
-      await this.#sayWhatIsLeft(tracked, left, signal);
+      const status = this.#notices.kept(tracked, left, { now: clock.now(), monotonic: clock.monotonic() });
+      if (status !== undefined && !isSame(tracked.status, status)) await this.#write(tracked, status, signal);
       return looks.finalizing;
     }
     await cluster.setFinalizer(tracked.meta, false, signal);
@@ -299,89 +291,4 @@ export class Stepper {
     tracked.isForgotten = true;
     return undefined;
   }
-
-  /** A backend that is away may keep the resource for long. */
-  async #sayWhatIsLeft(tracked: Tracked, left: number, signal: AbortSignal): Promise<void> {
-    const now = this.#parts.clock.monotonic();
-    const { since, said } = tracked.deletion ?? { since: now, said: undefined };
-    tracked.deletion = { since, said };
-    const { status } = tracked;
-    if (status === undefined || now - since < deletionSays.first) return;
-    if (said !== undefined && now - said < deletionSays.again) return;
-    tracked.deletion = { since, said: now };
-    const deleting = whileDeleting(status, left, this.#parts.clock.now());
-    if (!isSame(status, deleting)) await this.#write(tracked, deleting, signal);
-  }
-
-  /** Jobs of another factory are known to it alone. */
-  #leaveAlone(tracked: Tracked, factory: string, signal: AbortSignal): undefined {
-    const { log, factoryId } = this.#parts;
-    if (!this.#others.has(factory))
-      log.warn('HTCJobs of another factory are left alone', { factory, htcjob: tracked.name, factoryId });
-    this.#others.add(factory);
-    if (tracked.isFinished && !tracked.isDeleting) return undefined;
-    const then = tracked.isDeleting
-      ? 'it goes when that factory runs, or without the finalizer'
-      : 'that factory brings it on';
-    const message = `its jobs are those of factory ${factory}, and the operator is factory ${factoryId}: ${then}`;
-    this.#say(tracked, { reason: 'OtherFactory', message }, signal);
-    return undefined;
-  }
-
-  /** Where no status can tell it: once, by an Event and the log. */
-  #say(
-    tracked: Tracked,
-    note: { readonly reason: string; readonly message: string },
-    signal: AbortSignal,
-  ): void {
-    if (tracked.said === note.message) return;
-    tracked.said = note.message;
-    this.#parts.events.write(tracked.meta, [{ type: 'Warning', ...note }], signal);
-    if (note.reason === 'Invalid')
-      this.#parts.log.warn('an object is no HTCJob that can be run', {
-        htcjob: tracked.name,
-        why: note.message,
-      });
-  }
-}
-
-/** No event tells of a Secret or a queue that has come. */
-function nextLook({ asked, waiting }: Tracked): number {
-  if (asked.size > 0) return looks.waiting;
-  if (waiting === undefined) return longestLook;
-  return waiting.code === 'htcjob-secret' ? looks.secret : looks.queue;
-}
-
-function stoppedBy(tracked: Tracked, problems: readonly SpecProblem[], isLate: boolean) {
-  if (problems.length > 0)
-    return {
-      reason: 'Invalid',
-      message: problems.map(({ at, message }) => `${at}: ${message}`).join('; '),
-    };
-  if (!isLate) return undefined;
-  const { activeDeadlineSeconds = 0 } = tracked.spec;
-  return {
-    reason: 'DeadlineExceeded',
-    message: `its jobs did not end within activeDeadlineSeconds ${activeDeadlineSeconds}`,
-  };
-}
-
-/** Whether a status says the same: times of conditions follow from the rest. */
-function isSame(before: HtcJobStatus | undefined, after: HtcJobStatus): boolean {
-  if (before === undefined) return false;
-  const keys = new Set([...Object.keys(before), ...Object.keys(after)] as (keyof HtcJobStatus)[]);
-  return [...keys].every((key) => sameValue(before[key], after[key]));
-}
-
-function sameValue(one: unknown, other: unknown): boolean {
-  if (Array.isArray(one) || Array.isArray(other))
-    return sorted((one as unknown[] | undefined) ?? []) === sorted((other as unknown[] | undefined) ?? []);
-  return one === other;
-}
-
-/** The server may give objects back with their keys in another order. */
-function sorted(list: readonly unknown[]): string {
-  return JSON.stringify(
-    list.map((one) => (typeof one === 'object' && one !== null ? Object.entries(one).sort() : one)),
-  );
 }

@@ -46,7 +46,7 @@ export function kept({ metadata, spec, status }: HtcJob): HtcJob {
   };
 }
 
-/** What is kept of thousands of them is small. An object of an older schema may have no script at all. */
+/** Thousands of them are kept, so each is small. An object of an older schema may have no script at all. */
 function withoutScript(spec: HtcJobSpec): HtcJobSpec {
   if (flawOf({ spec }) !== undefined) return spec;
   return { ...spec, script: { ...spec.script, source: '' } };
@@ -75,7 +75,7 @@ export class Tracked {
   readonly ending = new Set<number>();
   /** Indexes that were asked for and of which nothing was heard: a pass of the queue may hold their requests in its hand. */
   readonly #offered = new Set<number>();
-  /** What was said last of why it stands still. */
+  /** The last word on why it stands still. */
   said: string | undefined;
   /** Monotonic ms since when its deletion waits, and when that was said last. */
   deletion: { readonly since: number; readonly said: number | undefined } | undefined;
