@@ -10,7 +10,7 @@ import { Notifier, systemdNotify, takeServiceManager } from '../daemon/supervisi
 import { logProblem } from '../daemon/reports/problem-log.ts';
 import { openBesideDaemon } from '../daemon/reader.ts';
 import { watchOver } from '../daemon/supervision/watchdog.ts';
-import { HttpServer } from '../http/server.ts';
+import type { HttpOptions, HttpServer } from '../http/server.ts';
 import type { Log } from '../plugins/contracts/index.ts';
 import { parseDuration } from '../util/duration.ts';
 import { OperatorFiles } from '../util/operator-files.ts';
@@ -92,7 +92,7 @@ async function startAndStop(
     endByForceAfter(patience);
   });
   const files = new OperatorFiles({ clock });
-  const http = settings.values.http.enabled ? new HttpServer({ settings, clock, files, log }) : undefined;
+  const http = await httpServer({ settings, clock, files, log });
   const { socket, watchdog } = takeServiceManager(process.env, process.pid);
   const notifier = new Notifier(socket === undefined ? undefined : systemdNotify(socket), { clock, log });
   const daemon = await notifier.whileStarting(startDaemon({ settings, clock, random, files, log }, http));
@@ -135,6 +135,13 @@ function withPort(settings: LoadedSettings, port: number | undefined): LoadedSet
   if (port === undefined) return settings;
   const { values } = settings;
   return { ...settings, values: { ...values, http: { ...values.http, port } } };
+}
+
+/** A daemon without HTTP does not load what serves it, which is a tenth of its start. */
+async function httpServer(options: HttpOptions): Promise<HttpServer | undefined> {
+  if (!options.settings.values.http.enabled) return undefined;
+  const { HttpServer } = await import('../http/server.ts');
+  return new HttpServer(options);
 }
 
 /** Its port is bound before anything is submitted: one that is in use stops the start. */

@@ -1,13 +1,12 @@
-import { execFile, execFileSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { promisify } from 'node:util';
+import { Psql } from './psql.ts';
 
 const directory = resolve(import.meta.dirname, '../env/panda');
 const testEnv = resolve(import.meta.dirname, '../../scripts/test-env');
-const run = promisify(execFile);
 
 /** The real PanDA server of the test environment, and how to reach it. */
 export interface PandaServer {
@@ -26,14 +25,16 @@ export interface PandaServer {
 export class PandaEnvironment {
   /** Variables that say which server is meant; none for that of all tests. */
   readonly #place: Readonly<Record<string, string>>;
-  #psql = '';
+  /** What `scripts/test-env panda env` said: each call of it starts a dozen programs, and it says the same all the time. */
+  #said: Readonly<Record<string, string>> | undefined;
+  #psql: Psql | undefined;
 
   constructor(place: Readonly<Record<string, string>> = {}) {
     this.#place = place;
   }
 
   server(): PandaServer {
-    const environment = this.#variables();
+    const environment = this.#own();
     const value = (name: string) => environment[`PANDA_${name}`] ?? '';
     return {
       url: `${value('SERVER')}/api/v1`,
@@ -47,7 +48,7 @@ export class PandaEnvironment {
 
   /** Any other of the variables of `scripts/test-env panda env`, without `PANDA_`. */
   variable(name: string): string {
-    return this.#variables()[`PANDA_${name}`] ?? '';
+    return this.#own()[`PANDA_${name}`] ?? '';
   }
 
   /** All that the real pilot needs, by the names of its environment. */
@@ -57,16 +58,14 @@ export class PandaEnvironment {
 
   /** One of the actions of test/env/panda/admin.sh. */
   admin(...args: readonly string[]): string {
-    return this.do('admin', ...args);
+    const env = { ...process.env, ...this.#place, PANDA_PSQL: this.variable('PSQL') };
+    return execFileSync(pandaFiles('admin.sh'), args, { encoding: 'utf8', stdio: 'pipe', env });
   }
 
   /** Rows of a statement on the server's tables. It waits for no program in this process, which may have a proxy to serve. */
-  async rows<Row>(statement: string): Promise<Row[]> {
-    const query = `SELECT coalesce(json_agg(r), '[]') FROM (${statement}) r`;
-    const args = ['-qAt', '-v', 'ON_ERROR_STOP=1', '-c', query];
-    if (this.#psql === '') this.#psql = this.variable('PSQL');
-    const { stdout } = await run(this.#psql, args);
-    return JSON.parse(stdout) as Row[];
+  rows<Row>(statement: string): Promise<Row[]> {
+    this.#psql ??= new Psql(this.variable('PSQL'));
+    return this.#psql.rows<Row>(statement);
   }
 
   /** Another token of the issuer: `--lifetime S`, `--groups G,G`. */
@@ -78,6 +77,10 @@ export class PandaEnvironment {
   do(...args: readonly string[]): string {
     const env = { ...process.env, ...this.#place };
     return execFileSync(testEnv, ['panda', ...args], { encoding: 'utf8', stdio: 'pipe', env });
+  }
+
+  #own(): Readonly<Record<string, string>> {
+    return (this.#said ??= this.#variables());
   }
 
   #variables(...of: readonly string[]): Readonly<Record<string, string>> {

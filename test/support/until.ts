@@ -13,6 +13,7 @@ export async function until<T>(
   const end = begun + deadline;
   let last: unknown;
   for (;;) {
+    const asked = performance.now();
     try {
       const value = await condition();
       if (value !== undefined && value !== false) return value;
@@ -24,7 +25,8 @@ export async function until<T>(
       const why = last instanceof Error ? `: ${last.message}` : '';
       throw new Error(`waited ${deadline / 1000} s in vain until ${waited}${why}`, { cause: last });
     }
-    // What takes long is asked for less often: a look at a database or a server takes the time of what is waited for.
-    await sleep(performance.now() - begun < 2000 ? 25 : 50);
+    // A look at a database or a server takes the time of those that are waited for: most of it is left to them.
+    const took = performance.now() - asked;
+    await sleep(Math.min(Math.max(2 * took, performance.now() - begun < 2000 ? 25 : 50), 300));
   }
 }

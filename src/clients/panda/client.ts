@@ -1,6 +1,6 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { Agent, request } from 'undici';
+import type * as Undici from 'undici';
 import type { Clock } from '../../util/clock.ts';
 import { messageOf } from '../../worker/errors.ts';
 import type { Login, PandaLogin } from './login.ts';
@@ -39,7 +39,7 @@ const slowest = 1000;
  */
 export class PandaClient {
   readonly #options: PandaClientOptions;
-  #agent: { readonly fingerprint: string; readonly agent: Agent } | undefined;
+  #agent: { readonly fingerprint: string; readonly agent: Undici.Agent } | undefined;
 
   #serverAhead: number | undefined;
 
@@ -110,9 +110,11 @@ export class PandaClient {
       }
       headers['content-length'] = String(content.length);
     }
-    const dispatcher = this.#dispatcher(login);
+    // A daemon without a PanDA server does not load this package.
+    const undici = await import('undici');
+    const dispatcher = this.#dispatcher(undici, login);
     const begun = this.#options.clock.now();
-    const answer = await request(url, { method, headers, body: content ?? null, dispatcher, signal });
+    const answer = await undici.request(url, { method, headers, body: content ?? null, dispatcher, signal });
     this.#noteTime(answer.headers['date'], begun);
     const chunks: Buffer[] = [];
     let size = 0;
@@ -133,12 +135,12 @@ export class PandaClient {
   }
 
   /** A changed certificate needs connections of its own; those under way end by themselves. */
-  #dispatcher({ fingerprint, tls }: Login): Agent {
+  #dispatcher(undici: typeof Undici, { fingerprint, tls }: Login): Undici.Agent {
     const last = this.#agent;
     if (last?.fingerprint === fingerprint) return last.agent;
     last?.agent.close().catch(() => undefined);
     const { timeout } = this.#options;
-    const agent = new Agent({
+    const agent = new undici.Agent({
       connections: 4,
       keepAliveTimeout: 30_000,
       headersTimeout: 0,

@@ -1,7 +1,6 @@
 import type { Readable } from 'node:stream';
 import { getCACertificates } from 'node:tls';
 import { createGunzip } from 'node:zlib';
-import { Agent, request } from 'undici';
 import type { Clock } from '../../util/clock.ts';
 import { maskText } from '../../util/secrets.ts';
 import { messageOf, ThresherError } from '../../worker/errors.ts';
@@ -90,6 +89,8 @@ async function fetchOnce(
   const { known, ca, login, timeout } = asked;
   const own = login?.origin === url.origin ? login : undefined;
   const authorities = ca === undefined ? {} : { ca: [...getCACertificates('default'), ca] };
+  // A daemon that fetches no file does not load this package.
+  const { Agent, request } = await import('undici');
   const agent = new Agent({
     headersTimeout: 0,
     bodyTimeout: 0,

@@ -3,7 +3,7 @@ import { ThresherError } from '../../../worker/errors.ts';
 import type { Context } from '../../contracts/context.ts';
 import { LaterManager } from '../../contracts/later-manager.ts';
 import { definePlugin } from '../../contracts/definition.ts';
-import { IamTokenManager } from './manager.ts';
+import type { IamTokenManager } from './manager.ts';
 import { IamTokenConfig } from './schema.ts';
 import { loadOptions, moreTargets } from './settings.ts';
 import { wantedTokens } from './targets.ts';
@@ -34,7 +34,11 @@ export const IamTokenCredManager = definePlugin({
 
 async function makeManager(config: IamTokenConfig, context: Context): Promise<IamTokenManager> {
   const loaded = await loadOptions(config, context);
-  if (loaded.ok) return new IamTokenManager(loaded.options, context);
+  if (loaded.ok) {
+    // A daemon without such tokens does not load the packages of an OAuth2 client.
+    const { IamTokenManager } = await import('./manager.ts');
+    return new IamTokenManager(loaded.options, context);
+  }
   // The file was right when it was checked.
   const said = loaded.problems.map(({ message }) => message).join('; ');
   throw new ThresherError('credential-wrong', `${config.inFile ?? 'IamTokenCredManager'}: ${said}`);
