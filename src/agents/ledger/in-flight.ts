@@ -3,6 +3,7 @@ type Held = readonly { readonly workerId: number }[];
 /** Workers in a submission under way: no other agent may touch them until its outcome is written. */
 export class InFlight {
   readonly #ids = new Set<number>();
+  #releases = 0;
 
   has(workerId: number): boolean {
     return this.#ids.has(workerId);
@@ -12,7 +13,13 @@ export class InFlight {
     for (const { workerId } of workers) this.#ids.add(workerId);
   }
 
+  /** Counts how often workers were let go of. */
+  get releases(): number {
+    return this.#releases;
+  }
+
   letGo(workers: Held): void {
+    this.#releases++;
     for (const { workerId } of workers) this.#ids.delete(workerId);
   }
 

@@ -28,6 +28,8 @@ export class ObservationWriter {
    * thousands that are submitted at once each would otherwise be written twice, a few in each transaction.
    */
   readonly #afterOutcome = new Map<number, Observation>();
+  /** `InFlight.releases` at the last look at these. */
+  #lookedAt = -1;
   #writing: Promise<void> | undefined;
   #full = new AbortController();
 
@@ -92,6 +94,9 @@ export class ObservationWriter {
   }
 
   #takeAfterOutcome(): void {
+    const { releases } = this.#ledger.inFlight;
+    if (this.#lookedAt === releases) return;
+    this.#lookedAt = releases;
     for (const [workerId, observation] of this.#afterOutcome) {
       if (this.#ledger.inFlight.has(workerId)) continue;
       this.#afterOutcome.delete(workerId);

@@ -109,8 +109,14 @@ export class KubernetesClient {
 
   /** @param path of the collection */
   create<T extends KubernetesObject>(path: string, object: T, options: AnswerOptions): Promise<T> {
+    return this.createText(path, JSON.stringify(object), options) as Promise<T>;
+  }
+
+  /** `create` of an object that is JSON already. @param path of the collection */
+  createText(path: string, text: string, options: AnswerOptions): Promise<KubernetesObject> {
     const accept = options.metadataOnly ? metadataTypes.object : undefined;
-    return this.#call({ ...request('POST', path, options), accept, content: json(object) }) as Promise<T>;
+    const content = { type: 'application/json', text };
+    return this.#call({ ...request('POST', path, options), accept, content });
   }
 
   /**

@@ -50,6 +50,14 @@ interface Connection {
   readonly transport: Transport;
 }
 
+/** A server's address, taken apart once for all requests. */
+interface Place {
+  readonly server: string;
+  readonly origin: string;
+  /** A server may stand behind a path, as with Rancher; without a slash at its end. */
+  readonly prefix: string;
+}
+
 /**
  * Requests to one cluster: with its credentials, at its pace, over its connections. They reject with a KubernetesError for
  * every answer that is no success, or with what `Access.current` throws.
@@ -58,6 +66,7 @@ export class Requests {
   readonly #options: RequestsOptions;
   #connected: { readonly key: string; readonly transport: Transport } | undefined;
   #server = 'the API server';
+  #place: Place | undefined;
   #clockOffset = 0;
   #closed = false;
 
@@ -138,7 +147,7 @@ export class Requests {
   async #connect(request: Request): Promise<Connection> {
     const { access, clock, connections = 32 } = this.#options;
     const current = await this.#unlessEnded(request, access.current(request.signal));
-    const options = { origin: new URL(current.access.server).origin, connections, clock };
+    const options = { origin: this.#placeOf(current).origin, connections, clock };
     const transport =
       this.#connected?.key === current.connectionKey
         ? this.#connected.transport
@@ -174,11 +183,16 @@ export class Requests {
     }
   }
 
-  #signed(call: Call, { access, headers }: Current): Call {
-    // A server may stand behind a path, as with Rancher.
-    const prefix = new URL(access.server).pathname.replace(/\/$/, '');
+  #signed(call: Call, current: Current): Call {
+    const { prefix } = this.#placeOf(current);
     const own = { accept: 'application/json', 'user-agent': this.#options.userAgent };
-    return { ...call, path: prefix + call.path, headers: { ...own, ...call.headers, ...headers } };
+    return { ...call, path: prefix + call.path, headers: { ...own, ...call.headers, ...current.headers } };
+  }
+
+  #placeOf({ access: { server } }: Current): Place {
+    const place = this.#place?.server === server ? this.#place : placeOf(server);
+    this.#place = place;
+    return place;
   }
 
   #notAdmitted(request: Request): KubernetesError {
@@ -197,4 +211,9 @@ function callOf({ method, path, query, content, accept }: Request): Call {
     ...(content && { 'content-type': content.type }),
   };
   return { method, path: withQuery(path, query), headers, ...(content && { body: content.text }) };
+}
+
+function placeOf(server: string): Place {
+  const { origin, pathname } = new URL(server);
+  return { server, origin, prefix: pathname.replace(/\/$/, '') };
 }

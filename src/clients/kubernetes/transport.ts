@@ -3,6 +3,7 @@ import { type Dispatcher, Pool, ProxyAgent } from 'undici';
 import type { Clock } from '../../util/clock.ts';
 import { Body, type Ending, type Exchange } from './body.ts';
 import { givenUp, noAnswer, tooLate } from './connection-failures.ts';
+import { Deadlines } from './deadlines.ts';
 import type { KubernetesError } from './errors.ts';
 
 /** The proof that a server is the right one, and the client's own identity. PEM. */
@@ -56,9 +57,6 @@ interface Sink {
   lost(error: KubernetesError): void;
 }
 
-/** Why a request is no longer waited for. One for all: AbortController would make each its own exception, with its stack. */
-const answeredReason = 'answered';
-
 /** Idle connections are closed after so many ms: sooner than load balancers do it, which may cost a request its answer. */
 const keepAlive = 30_000;
 
@@ -69,6 +67,7 @@ const keepAlive = 30_000;
 export class Transport {
   readonly #origin: string;
   readonly #clock: Clock;
+  readonly #deadlines: Deadlines;
   readonly #requests: Dispatcher;
   /** A watch holds its connection for minutes: many of them must not keep requests waiting. */
   readonly #streams: Dispatcher;
@@ -76,6 +75,7 @@ export class Transport {
   constructor({ origin, tls, proxyUrl, connections, clock }: TransportOptions) {
     this.#origin = origin;
     this.#clock = clock;
+    this.#deadlines = new Deadlines(clock);
     const dispatcher = (atMost: number | null): Dispatcher => {
       // Timeouts are kept here, by the injected clock; HTTP/2 was measured to be far slower.
       const options = { connections: atMost, keepAliveTimeout: keepAlive, headersTimeout: 0, bodyTimeout: 0 };
@@ -160,20 +160,18 @@ export class Transport {
     signal: AbortSignal,
     run: (bound: (exchange: Exchange) => void) => Promise<T>,
   ): Promise<T> {
-    const over = new AbortController();
     let exchange: Exchange | undefined;
     const abort = () => exchange?.end(givenUp);
     signal.addEventListener('abort', abort);
+    const deadline = this.#deadlines.open(timeout, () => {
+      exchange?.end((asked, sent) => tooLate(asked, timeout, sent));
+    });
     try {
       const answered = run((begun) => (exchange = begun));
       if (signal.aborted) abort();
-      const late = this.#clock.sleep(timeout, over.signal).then(() => {
-        if (!over.signal.aborted) exchange?.end((asked, sent) => tooLate(asked, timeout, sent));
-      });
-      late.catch(() => undefined);
       return await answered;
     } finally {
-      over.abort(answeredReason);
+      this.#deadlines.close(deadline);
       signal.removeEventListener('abort', abort);
     }
   }

@@ -1,6 +1,8 @@
 import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
 import type { KubernetesObject } from '../../clients/kubernetes/objects.ts';
+import { toReason } from '../../worker/errors.ts';
 import type { Handle, Worker } from '../../worker/worker.ts';
+import type { FindOutcome } from '../contracts/submitter.ts';
 import type { FilledJob } from './template/fill.ts';
 import type { K8sNamespace } from './namespace.ts';
 import { identityOf, isOurs, marksOf } from './marks.ts';
@@ -171,5 +173,20 @@ export async function removeFence(
     await namespace.client.delete(namespace.job(name), options);
   } catch (error) {
     if (!isKubernetesError(error, 'kubernetes-not-found', 'kubernetes-conflict')) throw error;
+  }
+}
+
+/** The outcome of a fence, as `find` tells it. */
+export async function findOutcome(
+  namespace: K8sNamespace,
+  worker: Worker,
+  makeJob: JobMaker,
+  signal: AbortSignal,
+): Promise<FindOutcome> {
+  try {
+    const handle = await fence(namespace, worker, makeJob, signal);
+    return handle === undefined ? { kind: 'absent' } : { kind: 'found', handle };
+  } catch (error) {
+    return { kind: 'unknown', error: toReason(error) };
   }
 }

@@ -38,15 +38,21 @@ export class QueueTemplate {
   }
 
   jobOf(template: KubernetesTemplate, worker: WorkerToStart, proxySecret?: ProxySecret): FilledJob {
+    return this.filler(template, proxySecret)(worker);
+  }
+
+  /** `jobOf` for many workers. */
+  filler(template: KubernetesTemplate, proxySecret?: ProxySecret): (worker: WorkerToStart) => FilledJob {
     const { factoryId, harvesterId, logServer } = this.#daemon;
-    return fill(template, worker, {
+    const options = {
       factoryId,
       harvesterId,
       hostname: hostname(),
       config: this.#config,
       ...(logServer && { logServer }),
       ...(proxySecret && { proxySecret }),
-    });
+    };
+    return (worker) => fill(template, worker, options);
   }
 }
 

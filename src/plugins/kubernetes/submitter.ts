@@ -4,7 +4,6 @@ import { resolve } from 'node:path';
 import pMap from 'p-map';
 import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
 import { clusterName, secretKeyName } from '../../clients/kubernetes/place.ts';
-import type { KubernetesObject } from '../../clients/kubernetes/objects.ts';
 import type { Reason } from '../../worker/reason.ts';
 import type { PayloadPart } from '../../worker/payload.ts';
 import type { Worker, WorkerError, WorkerToStart } from '../../worker/worker.ts';
@@ -13,19 +12,21 @@ import type { DefinitionProblem } from '../contracts/definition-problem.ts';
 import { payloadNotes, payloadRefusal } from '../contracts/payload-refusal.ts';
 import type { Rendered } from '../contracts/rendered.ts';
 import type { FindOutcome, Preflight, SubmitOutcome, Submitter } from '../contracts/submitter.ts';
+import { type Creation, creationOf } from './creation.ts';
 import { dryRun } from './dry-run.ts';
-import { fence, handleOf, removeFence, standingOf } from './fence.ts';
-import { type FilledJob, starterIn } from './template/fill.ts';
+import { findOutcome, handleOf, removeFence, standingOf } from './fence.ts';
+import { starterIn } from './template/fill.ts';
+import { JobTexts } from './template/job-texts.ts';
 import type { K8sNamespace } from './namespace.ts';
 import { type JobMaker, QueueTemplate, withStandIns } from './queue-template.ts';
-import { asPrepared, begin } from './payload-objects.ts';
+import { begin } from './payload-objects.ts';
 import type { PilotsStarter } from './starter/pilots-starter.ts';
 import type { ProxySecret, ProxySecrets } from './proxy-secrets.ts';
 import { renderJob } from './render.ts';
 import type { Needs, Rights } from './rights.ts';
 import { secretAt } from './template/mounted-secret.ts';
 import { type K8sSubmitterConfig, namespaceOf } from './schema.ts';
-import { type PayloadObject, payloadObjectOf } from './template/payload.ts';
+import { payloadObjectOf } from './template/payload.ts';
 import type { KubernetesTemplate } from './template/template.ts';
 
 export interface SubmitterParts {
@@ -92,11 +93,13 @@ export class K8sSubmitter implements Submitter {
       return refuseAll(toReason(error));
     }
     const { nProcesses } = this.#parts.config;
+    const fill = this.#template.filler(template, proxySecret);
+    const texts = new JobTexts(fill, this.#parts.context.factoryId);
     const submitOne = async (worker: WorkerToStart) => {
       const refusal = payloadRefusal(worker, template.payloadKeys);
       const outcome: SubmitOutcome =
         refusal === undefined
-          ? await this.#submitOne(this.#template.jobOf(template, worker, proxySecret), worker, signal)
+          ? await this.#submitOne(creationOf(worker, fill, texts), worker, signal)
           : { kind: 'rejected', permanent: true, error: refusal };
       outcomes.set(worker.workerId, outcome);
     };
@@ -173,19 +176,20 @@ export class K8sSubmitter implements Submitter {
     });
   }
 
-  async #submitOne(job: FilledJob, worker: WorkerToStart, signal: AbortSignal): Promise<SubmitOutcome> {
+  async #submitOne(creation: Creation, worker: WorkerToStart, signal: AbortSignal): Promise<SubmitOutcome> {
     const { namespace, rights } = this.#parts;
     namespace.refused.delete(worker.workerId);
-    const payload = payloadObjectOf(worker);
+    const { beginning } = creation;
     try {
-      const missing = payload === undefined ? [] : await rights.missingForFiles([payload.kind], signal);
+      const missing =
+        beginning === undefined ? [] : await rights.missingForFiles([beginning.payload.kind], signal);
       const [first] = missing;
       if (first !== undefined)
         return this.#refused(worker, {
           code: first.code,
           message: missing.map(({ message }) => message).join('; '),
         });
-      return await this.#create(job, payload, worker, signal);
+      return await this.#create(creation, worker, signal);
     } catch (error) {
       if (!isKubernetesError(error, 'kubernetes-already-exists')) return this.#refusal(error, worker);
     }
@@ -204,7 +208,7 @@ export class K8sSubmitter implements Submitter {
             return { kind: 'rejected', permanent: false, error: { code: 'k8s-fenced', message } };
           }
           await removeFence(namespace, worker.name, standing, signal);
-          return await this.#create(job, payload, worker, signal);
+          return await this.#create(creation, worker, signal);
         case 'nothing': {
           const message = `the Job ${worker.name} was there a moment ago, and is gone`;
           return { kind: 'unknown', error: { code: 'kubernetes-not-found', message } };
@@ -218,18 +222,16 @@ export class K8sSubmitter implements Submitter {
 
   /** @throws what the creation of the Job throws */
   async #create(
-    job: FilledJob,
-    payload: PayloadObject | undefined,
+    { text, beginning }: Creation,
     worker: WorkerToStart,
     signal: AbortSignal,
   ): Promise<SubmitOutcome> {
     const { namespace } = this.#parts;
     const options = { signal, metadataOnly: true };
-    const first = payload === undefined ? job : asPrepared(job, worker.attempt, payload);
-    const created = await namespace.client.create<KubernetesObject>(namespace.jobs, first, options);
+    const created = await namespace.client.createText(namespace.jobs, text, options);
     const uid = created.metadata?.uid;
-    if (payload === undefined) return accepted(worker, uid);
-    const outcome = await begin(namespace, worker, { job, payload, uid: uid ?? '' }, signal);
+    if (beginning === undefined) return accepted(worker, uid);
+    const outcome = await begin(namespace, worker, { ...beginning, uid: uid ?? '' }, signal);
     switch (outcome.kind) {
       case 'begun':
         return accepted(worker, uid);
@@ -293,18 +295,4 @@ function isTemplate(read: KubernetesTemplate | readonly Reason[]): read is Kuber
 
 function accepted({ name }: Worker, uid: string | undefined): SubmitOutcome {
   return { kind: 'accepted', handle: handleOf(name, uid) };
-}
-
-async function findOutcome(
-  namespace: K8sNamespace,
-  worker: Worker,
-  makeJob: JobMaker,
-  signal: AbortSignal,
-): Promise<FindOutcome> {
-  try {
-    const handle = await fence(namespace, worker, makeJob, signal);
-    return handle === undefined ? { kind: 'absent' } : { kind: 'found', handle };
-  } catch (error) {
-    return { kind: 'unknown', error: toReason(error) };
-  }
 }

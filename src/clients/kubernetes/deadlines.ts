@@ -1,0 +1,53 @@
+import type { Clock } from '../../util/clock.ts';
+
+/** Something that may last until `at`, monotonic ms. */
+export interface Deadline {
+  readonly at: number;
+  readonly late: () => void;
+}
+
+/**
+ * Deadlines of requests under way. One sleep serves all of them: a timer with its signal for each of thousands of requests, of
+ * which none is late, costs more than their headers.
+ */
+export class Deadlines {
+  readonly #clock: Clock;
+  readonly #open = new Set<Deadline>();
+  #sleep: { readonly until: number; readonly ended: AbortController } | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** @param late is called once after so many ms, unless `close` is called before; it must not throw. */
+  open(ms: number, late: () => void): Deadline {
+    const deadline = { at: this.#clock.monotonic() + ms, late };
+    this.#open.add(deadline);
+    if (this.#sleep === undefined) void this.#run();
+    else if (deadline.at < this.#sleep.until) this.#sleep.ended.abort();
+    return deadline;
+  }
+
+  close(deadline: Deadline): void {
+    this.#open.delete(deadline);
+    // A timer would keep a command alive that has done its work.
+    if (this.#open.size === 0) this.#sleep?.ended.abort();
+  }
+
+  /** Never rejects: a clock does not. */
+  async #run(): Promise<void> {
+    while (this.#open.size > 0) {
+      const until = Math.min(...[...this.#open].map(({ at }) => at));
+      const ended = new AbortController();
+      this.#sleep = { until, ended };
+      await this.#clock.sleep(until - this.#clock.monotonic(), ended.signal);
+      const now = this.#clock.monotonic();
+      for (const deadline of this.#open) {
+        if (deadline.at > now) continue;
+        this.#open.delete(deadline);
+        deadline.late();
+      }
+    }
+    this.#sleep = undefined;
+  }
+}
