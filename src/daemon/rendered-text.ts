@@ -15,7 +15,7 @@ export function renderedText(
     ...notes.map(maskText),
   ].map((remark) => `# ${oneLine(remark)}\n`);
   const shown = withoutSecrets('', document);
-  const text = typeof shown === 'string' && form === 'sdf' ? shown : yamlOf(shown);
+  const text = typeof shown === 'string' && form !== 'yaml' ? shown : yamlOf(shown);
   return `${remarks.join('')}${text.endsWith('\n') ? text : `${text}\n`}`;
 }
 

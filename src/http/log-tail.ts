@@ -77,7 +77,7 @@ async function collect(
     for (let first = pieces[0]; first && size - first.length >= maxBytes; first = pieces[0]) {
       size -= first.length;
       pieces.shift();
-      cut = true;
+      cut ||= first.length > 0;
     }
   }
   const bytes = Buffer.concat(pieces);

@@ -22,6 +22,10 @@ describe('the end of a log', () => {
   it('is the whole of a short one, however it comes', async () => {
     const { bytes, cut } = await tail([Buffer.from('one\ntw'), Buffer.from('o\n')], 8);
     expect([bytes.toString(), cut]).to.deep.equal(['one\ntwo\n', false]);
+    expect(await tail([Buffer.alloc(0), Buffer.from('a')], 1)).to.deep.equal({
+      bytes: Buffer.from('a'),
+      cut: false,
+    });
     expect(await tail([], 8)).to.deep.equal({ bytes: Buffer.alloc(0), cut: false });
   });
 
