@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify';
 import type { Static } from 'typebox';
-import Type from 'typebox';
 import { judgeHealth } from '../daemon/supervision/health.ts';
 import { workerDetails, workerView } from '../daemon/view.ts';
 import type { WorkerRecord } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
+import Type from '../util/type.ts';
 import { ThresherError } from '../worker/errors.ts';
 import { parseStatuses } from '../worker/status.ts';
 import { PandaAnswer } from './panda-schema.ts';

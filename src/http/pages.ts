@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import type { Static } from 'typebox';
-import Type from 'typebox';
 import { judgeHealth } from '../daemon/supervision/health.ts';
 import { workerDetails, workerView } from '../daemon/view.ts';
 import type { WorkerRecord } from '../store/rows.ts';
+import Type from '../util/type.ts';
 import { ThresherError } from '../worker/errors.ts';
 import { findWorker } from './api.ts';
 import type { LogTails } from './log-tail.ts';

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import Type from '../util/type.ts';
 import { closed, Count, orNull, Reason, Text, Time } from './schemas.ts';
 
 const numbersByType = Type.Record(Type.String(), Type.Number(), { description: 'By resource type.' });

@@ -1,6 +1,7 @@
-import Type, { type TSchema } from 'typebox';
+import type { TSchema } from 'typebox';
 import { serviceStates } from '../daemon/services/service.ts';
 import { requestStates } from '../daemon/requests/request-view.ts';
+import Type from '../util/type.ts';
 import { mostWorkers } from '../worker/operator-request.ts';
 import { workerStatuses } from '../worker/status.ts';
 

@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import type { Static } from 'typebox';
-import Type from 'typebox';
 import { logPaths } from '../daemon/log-urls.ts';
 import { withDeadline } from '../util/deadline.ts';
+import Type from '../util/type.ts';
 import { messageOf, ThresherError } from '../worker/errors.ts';
 import { findWorker } from './api.ts';
 import { NoQuery, WorkerParams } from './schemas.ts';

@@ -1,3 +1,4 @@
+import { distrust } from '../util/schema.ts';
 import { messageOf } from '../worker/errors.ts';
 import type {
   AnyDefinition,
@@ -122,6 +123,10 @@ export async function loadThirdParty(
       const found = exported.filter(isDefinition);
       if (exported.some(isOutdated)) failures.set(module, { code: 'plugin-outdated', message: outdated });
       else if (found.length === 0) failures.set(module, { code: 'plugin-not-loaded', message: nothingFound });
+      for (const definition of found) {
+        distrust(definition.config);
+        if (definition.kind === 'source') distrust(definition.queueConfig);
+      }
       definitions.push(...found.map((definition) => ({ ...definition, module })));
     } else {
       // Below its first line Node lists who required it, which is thresher itself.

@@ -64,7 +64,7 @@ export class PandaSite {
     const named = Object.entries(queues).map(([queue, given]) => [this.siteOf(queue), slaveQueue(given)]);
     this.site = new Site({
       queues: Object.fromEntries(named) as SiteOptions['queues'],
-      pilot: pilot ?? `${countStarts} while [ ! -e "$SITE_DIR/go" ]; do sleep 0.05; done`,
+      pilot: pilot ?? `${countStarts} while [ ! -e "$SITE_DIR/go" ]; do sleep 0.2; done`,
       settings: {
         ...settings,
         master: { harvester_id: this.id, ...settings['master'] },

@@ -1,6 +1,8 @@
+import { Ajv } from 'ajv';
 import { expect } from 'chai';
 import Type from 'typebox';
-import { check } from '../../src/util/schema.ts';
+import { builtInPlugins } from '../../src/plugins/registry.ts';
+import { ajvOptions, check, distrust } from '../../src/util/schema.ts';
 
 const Sample = Type.Object(
   {
@@ -183,6 +185,24 @@ describe('a schema', () => {
       '/maxWorkers',
       '/mode',
       '/on',
+    ]);
+  });
+
+  it('of each plugin and source of ours is right itself', () => {
+    const ajv = new Ajv(ajvOptions);
+    for (const definition of builtInPlugins) {
+      const schemas = [definition.config, ...(definition.kind === 'source' ? [definition.queueConfig] : [])];
+      for (const schema of schemas)
+        expect(ajv.validateSchema(schema), `${definition.name}: ${ajv.errorsText()}`).to.equal(true);
+    }
+  });
+
+  it('of a third party is checked itself, and what is no schema of one is left alone', () => {
+    const wrong = { type: 'object', properties: { name: { type: 'string', minLength: 'long' } } };
+    for (const one of [wrong, undefined, null, 'text']) distrust(one);
+    const checked = check(wrong, { name: 'a' });
+    expect(checked.ok ? [] : checked.problems.map(({ message }) => message)).to.deep.equal([
+      'the schema of these options cannot be used: schema is invalid: data/properties/name/minLength must be integer',
     ]);
   });
 });

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import Type from 'typebox';
 import { check } from '../../util/schema.ts';
+import Type from '../../util/type.ts';
 import { ThresherError } from '../../worker/errors.ts';
 
 /** The claims of a token. Only the services that accept it check its signature. */

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import Type from '../../util/type.ts';
 
 /** Options of every credential manager that calls a program: which, and for how long (s). */
 export const toolOptions = (program: string, seconds: number) => ({

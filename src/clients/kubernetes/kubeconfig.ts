@@ -1,10 +1,11 @@
 import { dirname, resolve } from 'node:path';
-import Type, { type Static } from 'typebox';
+import type { Static, TSchema } from 'typebox';
 import { type Located, toPointer } from '../../util/located.ts';
 import { readYamlFile } from '../../util/located-file.ts';
 import { nearest } from '../../util/nearest.ts';
 import type { OperatorFiles } from '../../util/operator-files.ts';
 import { check } from '../../util/schema.ts';
+import Type from '../../util/type.ts';
 import { ThresherError } from '../../worker/errors.ts';
 
 const text = Type.Optional(Type.Union([Type.String(), Type.Null()]));
@@ -49,7 +50,7 @@ const User = Type.Object({
 });
 type User = Static<typeof User>;
 
-const list = <T extends Type.TSchema>(of: T) => Type.Optional(Type.Union([Type.Array(of), Type.Null()]));
+const list = <T extends TSchema>(of: T) => Type.Optional(Type.Union([Type.Array(of), Type.Null()]));
 
 /** Source: `client-go/tools/clientcmd/api/v1`. Keys beyond these belong to other programs. */
 const Kubeconfig = Type.Object({
@@ -271,7 +272,7 @@ function checkedUrl(located: Located, value: string, at: string, protocols: read
   throw wrongAt(located, at, `${at.split('/').at(-1) ?? ''} is "${value}"; it must be ${wanted}`);
 }
 
-function checked<T extends Type.TSchema>(located: Located, schema: T, value: unknown, at: string): Static<T> {
+function checked<T extends TSchema>(located: Located, schema: T, value: unknown, at: string): Static<T> {
   const result = check(schema, value);
   if (result.ok) return result.value;
   const [first] = result.problems;

@@ -1,5 +1,6 @@
-import Type, { type Static, type TSchema } from 'typebox';
+import type { Static, TSchema } from 'typebox';
 import { check } from '../../util/schema.ts';
+import Type from '../../util/type.ts';
 import type { PandaCall, PandaClient } from './client.ts';
 import type { PandaOutcome } from './outcome.ts';
 import { pandaDatetime, pandaTime } from './times.ts';

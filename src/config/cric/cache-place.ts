@@ -1,7 +1,8 @@
 import { join } from 'node:path';
-import Type, { type Static } from 'typebox';
+import type { Static } from 'typebox';
 import type { FileKind } from '../../util/file-kinds.ts';
 import { check } from '../../util/schema.ts';
+import Type from '../../util/type.ts';
 import { type CacheItem, type CacheUse, idOf } from '../settings/cache-items.ts';
 
 /** Beside each file of the cacher: where it came from, and when. */

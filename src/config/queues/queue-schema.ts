@@ -1,5 +1,6 @@
-import Type, { type Static } from 'typebox';
+import type { Static } from 'typebox';
 import { withoutEffect } from '../../plugins/contracts/without-effect.ts';
+import Type from '../../util/type.ts';
 
 /**
  * A limit. Harvester silently takes one that is not an integer as unset; here it is an error. Below 0 counts as 0, as

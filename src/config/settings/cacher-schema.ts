@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import Type from '../../util/type.ts';
 import { closed, mostHours, seconds } from './schema-parts.ts';
 
 /** Section `cacher`: the files that the daemon fetches. */

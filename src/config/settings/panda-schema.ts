@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import Type from '../../util/type.ts';
 import { closed, longest, seconds } from './schema-parts.ts';
 
 const logUrl = (description: string) => Type.Optional(Type.String({ minLength: 1, description }));

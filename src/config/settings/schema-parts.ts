@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import Type from '../../util/type.ts';
 
 /** A section without other keys than its own. */
 export const closed = { additionalProperties: false, default: {} } as const;

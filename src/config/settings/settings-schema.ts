@@ -1,4 +1,5 @@
-import Type, { type Static } from 'typebox';
+import type { Static } from 'typebox';
+import Type from '../../util/type.ts';
 import { factoryIdPattern } from '../../worker/identity.ts';
 import { CacherSettings } from './cacher-schema.ts';
 import { CommandmanagerSettings, PandaconSettings, PropagatorSettings } from './panda-schema.ts';

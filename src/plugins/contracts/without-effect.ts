@@ -1,4 +1,5 @@
-import Type, { type TSchema } from 'typebox';
+import type { TSchema } from 'typebox';
+import Type from '../../util/type.ts';
 
 /** An option that a plugin accepts for Harvester's sake, without effect. `why` is a clause without a full stop. */
 export function withoutEffect(why: string) {

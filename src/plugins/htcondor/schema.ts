@@ -1,4 +1,5 @@
-import Type, { type Static } from 'typebox';
+import type { Static } from 'typebox';
+import Type from '../../util/type.ts';
 import type { ConnectionHost } from '../contracts/backend.ts';
 import { withoutEffect } from '../contracts/without-effect.ts';
 

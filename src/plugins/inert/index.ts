@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import Type from '../../util/type.ts';
 import { definePlugin } from '../contracts/definition.ts';
 
 /**

@@ -1,11 +1,12 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import Type, { type Static } from 'typebox';
+import type { Static } from 'typebox';
 import type { FileLane } from '../../util/file-lane.ts';
 import { ensureDirectory, hasCode, writeFileAtomically } from '../../util/files.ts';
 import { NotPlainFile, readPlainFile } from '../../util/plain-file.ts';
 import { check } from '../../util/schema.ts';
+import Type from '../../util/type.ts';
 import { ThresherError } from '../../worker/errors.ts';
 
 /** The file in a work directory by which it is known again. */

@@ -1,4 +1,5 @@
-import Type, { type Static } from 'typebox';
+import type { Static } from 'typebox';
+import Type from '../../util/type.ts';
 import type { ConnectionHost } from '../contracts/backend.ts';
 
 /** Options of the local backend. Those that say where must be equal for submitter, monitor and sweeper: put them into `common`. */

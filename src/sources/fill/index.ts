@@ -1,5 +1,5 @@
-import Type from 'typebox';
 import { builtInSources, defineSource } from '../../plugins/contracts/source.ts';
+import Type from '../../util/type.ts';
 import { whyNotCounted } from '../counting.ts';
 
 /** As many workers as the limits let through: `nQueueLimitWorker` queued, up to `maxWorkers` alive. */

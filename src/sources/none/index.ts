@@ -1,6 +1,6 @@
-import Type from 'typebox';
 import type { Reason, SourceQueue } from '../../plugins/contracts/index.ts';
 import { builtInSources, defineSource } from '../../plugins/contracts/source.ts';
+import Type from '../../util/type.ts';
 import { whyNotCounted } from '../counting.ts';
 
 /** No new workers. The default, so that reading a file starts no pilots. */

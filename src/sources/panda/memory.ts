@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 import { readFile } from 'node:fs/promises';
-import Type, { type Static } from 'typebox';
+import type { Static } from 'typebox';
 import { check } from '../../util/schema.ts';
 import { ensureDirectory, hasCode, writeFileAtomically } from '../../util/files.ts';
+import Type from '../../util/type.ts';
 import type { StatisticsReport } from './orders.ts';
 
 /** Workers of one type that an order wants, named by a `uid` and consecutive indexes. */

@@ -1,5 +1,6 @@
-import Type, { type Static } from 'typebox';
+import type { Static } from 'typebox';
 import type { PandaLinkSettings } from '../../plugins/contracts/panda-server.ts';
+import Type from '../../util/type.ts';
 
 const seconds = (fallback: number, description: string) =>
   Type.Number({ default: fallback, minimum: 0.1, maximum: 31_622_400, description });

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import Type from 'typebox';
 import { ensureDirectory, hasCode, writeFileAtomically } from '../../util/files.ts';
 import { check } from '../../util/schema.ts';
+import Type from '../../util/type.ts';
 import type { Row } from './report-sender.ts';
 import { bareReport } from './reports.ts';
 

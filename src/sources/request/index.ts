@@ -1,5 +1,5 @@
-import Type from 'typebox';
 import { builtInSources, defineSource } from '../../plugins/contracts/source.ts';
+import Type from '../../util/type.ts';
 import { commonParts } from '../../worker/payload.ts';
 import { operatorKind } from '../../worker/operator-request.ts';
 import { OperatorSource } from './source.ts';

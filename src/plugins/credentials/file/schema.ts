@@ -1,4 +1,5 @@
-import Type, { type Static } from 'typebox';
+import type { Static } from 'typebox';
+import Type from '../../../util/type.ts';
 
 export const FileConfig = Type.Object({
   files: Type.Array(Type.String({ minLength: 1 }), {

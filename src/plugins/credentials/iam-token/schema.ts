@@ -1,4 +1,5 @@
-import Type, { type Static } from 'typebox';
+import type { Static } from 'typebox';
+import Type from '../../../util/type.ts';
 
 const path = (description: string) =>
   Type.String({ minLength: 1, description: `${description} Relative paths count from the queue file.` });

@@ -1,4 +1,5 @@
-import Type, { type Static } from 'typebox';
+import type { Static } from 'typebox';
+import Type from '../../../util/type.ts';
 
 const name = Type.String({ minLength: 1 });
 const file = (description: string) => Type.Optional(Type.String({ minLength: 1, description }));

@@ -1,5 +1,6 @@
-import Type, { type Static } from 'typebox';
+import type { Static } from 'typebox';
 import { toolOptions } from '../../../clients/credentials/tool-options.ts';
+import Type from '../../../util/type.ts';
 
 const path = (description: string) =>
   Type.Optional(

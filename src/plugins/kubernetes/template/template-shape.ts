@@ -1,4 +1,5 @@
-import Type, { type Static } from 'typebox';
+import type { Static } from 'typebox';
+import Type from '../../../util/type.ts';
 
 const strings = Type.Optional(Type.Record(Type.String(), Type.String()));
 const object = Type.Optional(Type.Record(Type.String(), Type.Unknown()));

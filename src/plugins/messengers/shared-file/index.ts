@@ -1,9 +1,10 @@
 import { rm } from 'node:fs/promises';
 import { basename, isAbsolute, resolve } from 'node:path';
-import Type, { type Static } from 'typebox';
+import type { Static } from 'typebox';
 import { ensureDirectory } from '../../../util/files.ts';
 import { fillPlaceholders, unknownPlaceholders } from '../../../util/placeholders.ts';
 import { whatIsMeant } from '../../../util/nearest.ts';
+import Type from '../../../util/type.ts';
 import { messageOf } from '../../../worker/errors.ts';
 import { definePlugin } from '../../contracts/definition.ts';
 import type { DefinitionProblem } from '../../contracts/definition-problem.ts';

@@ -1,4 +1,5 @@
-import Type, { type Static } from 'typebox';
+import type { Static } from 'typebox';
+import Type from '../../../util/type.ts';
 
 const logicType = Type.Union([Type.Literal('OR'), Type.Literal('AND')], {
   default: 'OR',
