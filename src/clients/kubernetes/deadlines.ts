@@ -23,7 +23,8 @@ export class Deadlines {
   open(ms: number, late: () => void): OpenDeadline {
     const deadline = { at: this.#clock.monotonic() + ms, late };
     this.#open.add(deadline);
-    if (this.#sleep === undefined) void this.#run();
+    // Neither a clock nor `late` rejects or throws.
+    if (this.#sleep === undefined) this.#run().catch(() => undefined);
     else if (deadline.at < this.#sleep.until) this.#sleep.ended.abort();
     return deadline;
   }
@@ -34,7 +35,6 @@ export class Deadlines {
     if (this.#open.size === 0) this.#sleep?.ended.abort();
   }
 
-  /** Never rejects: a clock does not. */
   async #run(): Promise<void> {
     while (this.#open.size > 0) {
       const until = Math.min(...[...this.#open].map(({ at }) => at));
