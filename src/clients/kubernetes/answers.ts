@@ -7,9 +7,12 @@ export function continueIn(text: string): string | undefined {
   return /"continue":"([^"\\]+)"/.exec(head)?.[1];
 }
 
-/** The fields that a successful answer must have. */
-export function parse(text: string, asked: Asked): object {
-  const value = parsed(withoutManagedFields(text)) ?? parsed(text);
+/**
+ * The fields that a successful answer must have.
+ * @param shorten leaves out what the caller does not read; where the rest is no JSON, the whole is parsed instead
+ */
+export function parse(text: string, asked: Asked, shorten = withoutManagedFields): object {
+  const value = parsed(shorten(text)) ?? parsed(text);
   if (typeof value === 'object' && value !== null) return value;
   throw noApi(asked, `no JSON object, but "${text.slice(0, 80).replaceAll(/\s+/g, ' ')}"`);
 }
@@ -41,6 +44,21 @@ function withoutManagedFields(text: string): string {
     from = end + 2;
   }
   return from === 0 ? text : rest + text.slice(from);
+}
+
+const podTemplate = ',"template":{"metadata":';
+/** The first key after a Job's template that every server sends. Source: `batchv1.JobSpec`, whose order the JSON has. */
+const afterPodTemplate = ',"completionMode":"';
+
+/**
+ * One Job, also without the template of its Pods: that is most of the rest. A cut from one depth of the text to another gives
+ * no JSON, so what was cut are whole fields of the Job's `spec`.
+ */
+export function withoutPodTemplate(text: string): string {
+  const rest = withoutManagedFields(text);
+  const from = rest.indexOf(podTemplate);
+  const to = rest.lastIndexOf(afterPodTemplate);
+  return from === -1 || to < from ? rest : rest.slice(0, from) + rest.slice(to);
 }
 
 export function noApi(asked: Asked, said: string): KubernetesError {

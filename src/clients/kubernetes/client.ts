@@ -1,4 +1,4 @@
-import { continueIn, noApi, parse, warningsOf } from './answers.ts';
+import { continueIn, noApi, parse, warningsOf, withoutPodTemplate } from './answers.ts';
 import { isKubernetesError, statusFailure } from './errors.ts';
 import { linesOf } from './lines.ts';
 import type { ApiStatus, KubernetesObject, ListPage, WatchEvent } from './objects.ts';
@@ -70,6 +70,8 @@ export interface WatchOptions extends Selection, CallOptions {
   readonly timeoutSeconds: number;
   /** Longest time without a byte, ms. The server sends a bookmark a minute. */
   readonly silence: number;
+  /** For Jobs: the template of their Pods, which is most of a Job, may be missing. */
+  readonly noTemplate?: boolean | undefined;
 }
 
 type WatchLine = WatchEvent | { readonly type: 'ERROR'; readonly object: ApiStatus };
@@ -212,13 +214,14 @@ export class KubernetesClient {
    * @throws KubernetesError also for an error that the watch itself reports: `kubernetes-gone` and others.
    */
   async *watch(path: string, options: WatchOptions, opened?: () => void): AsyncGenerator<WatchEvent> {
-    const { labelSelector, fieldSelector, resourceVersion, timeoutSeconds, silence } = options;
+    const { labelSelector, fieldSelector, resourceVersion, timeoutSeconds, silence, noTemplate } = options;
     const range = { labelSelector, fieldSelector, resourceVersion, timeoutSeconds };
     const asked = request('GET', path, options, { watch: true, allowWatchBookmarks: true, ...range });
     const chunks = await this.#requests.open(asked, silence);
     opened?.();
     for await (const line of linesOf(chunks)) {
-      const event = parse(line, this.#requests.asked(asked)) as WatchLine;
+      const shorten = noTemplate ? withoutPodTemplate : undefined;
+      const event = parse(line, this.#requests.asked(asked), shorten) as WatchLine;
       if (event.type === 'ERROR') throw statusFailure(this.#requests.asked(asked), event.object);
       yield event;
     }

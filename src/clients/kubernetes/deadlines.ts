@@ -1,7 +1,7 @@
 import type { Clock } from '../../util/clock.ts';
 
 /** Something that may last until `at`, monotonic ms. */
-export interface Deadline {
+export interface OpenDeadline {
   readonly at: number;
   readonly late: () => void;
 }
@@ -12,7 +12,7 @@ export interface Deadline {
  */
 export class Deadlines {
   readonly #clock: Clock;
-  readonly #open = new Set<Deadline>();
+  readonly #open = new Set<OpenDeadline>();
   #sleep: { readonly until: number; readonly ended: AbortController } | undefined;
 
   constructor(clock: Clock) {
@@ -20,21 +20,21 @@ export class Deadlines {
   }
 
   /** @param late is called once after so many ms, unless `close` is called before; it must not throw. */
-  open(ms: number, late: () => void): Deadline {
+  open(ms: number, late: () => void): OpenDeadline {
     const deadline = { at: this.#clock.monotonic() + ms, late };
     this.#open.add(deadline);
-    if (this.#sleep === undefined) void this.#run();
+    // Neither a clock nor `late` rejects or throws.
+    if (this.#sleep === undefined) this.#run().catch(() => undefined);
     else if (deadline.at < this.#sleep.until) this.#sleep.ended.abort();
     return deadline;
   }
 
-  close(deadline: Deadline): void {
+  close(deadline: OpenDeadline): void {
     this.#open.delete(deadline);
     // A timer would keep a command alive that has done its work.
     if (this.#open.size === 0) this.#sleep?.ended.abort();
   }
 
-  /** Never rejects: a clock does not. */
   async #run(): Promise<void> {
     while (this.#open.size > 0) {
       const until = Math.min(...[...this.#open].map(({ at }) => at));

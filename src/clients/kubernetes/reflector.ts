@@ -38,6 +38,8 @@ export interface ReflectorOptions<R> extends Selection {
   readonly silence?: number;
   /** Objects per page. Default 500. */
   readonly limit?: number;
+  /** `record` reads nothing of the template of a Job's Pods. */
+  readonly noTemplate?: boolean;
 }
 
 /** Pauses after failures, ms, by half more or less. */
@@ -202,10 +204,11 @@ export class Reflector<R> {
   }
 
   async #watch(resourceVersion: string, signal: AbortSignal): Promise<void> {
-    const { client, path, record, handlers, clock, random, silence = 100_000 } = this.#options;
+    const { client, path, record, handlers, clock, random, silence = 100_000, noTemplate } = this.#options;
     // If there are many factories, not all shall ask again at once.
     const timeoutSeconds = 290 + Math.floor(61 * random());
-    const options = { ...this.#selection(), resourceVersion, timeoutSeconds, silence, signal };
+    const range = { resourceVersion, timeoutSeconds, silence };
+    const options = { ...this.#selection(), ...range, signal, ...(noTemplate && { noTemplate }) };
     const alive = () => {
       this.#set({ synced: true, aliveAt: clock.monotonic() });
     };

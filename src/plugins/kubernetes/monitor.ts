@@ -42,6 +42,7 @@ export class K8sMonitor implements Monitor {
       path: namespace.jobs,
       handlers: follower.ofJobs,
       record: (object) => keepJob(object, namespace.factoryId),
+      noTemplate: true,
     });
     const pods = new Reflector({
       ...common,
