@@ -64,6 +64,7 @@ export function statusOf(facts: StatusFacts): HtcJobStatus {
     conditions,
     returnCodes: returnCodesOf(facts),
     ...(clusterId !== undefined && { clusterId }),
+    ...(before?.takenOver === true && { takenOver: true }),
     ...(round > 0 && { round }),
     ...(retried > 0 && { retried }),
     ...(completedRanges !== undefined && { completedIndexes: completedRanges }),

@@ -3,14 +3,16 @@ import type { Desk, Log, Request } from '../../plugins/contracts/index.ts';
 import type { Clock } from '../../util/clock.ts';
 import { messageOf, toReason } from '../../worker/errors.ts';
 import type { Reason } from '../../worker/reason.ts';
+import { awaitImport, awaitsAdoption } from './await-import.ts';
 import type { HtcJobCluster } from './cluster.ts';
 import { type EventWriter, notesOf } from './events.ts';
 import type { JobMaker } from './job-maker.ts';
 import type { Judgement } from './judge.ts';
 import { requirementsOf } from './needs.ts';
 import { attemptOf } from '../../clients/htcjob/numbers.ts';
-import type { HtcJobStatus, SpecProblem } from '../../clients/htcjob/resource.ts';
+import { type HtcJobStatus, isOfHtcOperator, type SpecProblem } from '../../clients/htcjob/resource.ts';
 import { isHeld, statusOf } from './status.ts';
+import { whyOpen } from './taken-over.ts';
 import type { Tracked } from './tracked.ts';
 
 export interface StepperParts {
@@ -54,6 +56,10 @@ export class Stepper {
     if (tracked.isGone) return this.#endLost(tracked);
     const owner = tracked.status?.factory;
     if (owner !== undefined && owner !== factoryId) return undefined;
+    if (isOfHtcOperator(tracked.status ?? {})) {
+      this.#wrote(tracked, await awaitImport(tracked, this.#parts, signal));
+      return undefined;
+    }
     if (tracked.isDeleting) return this.#finalize(tracked, signal);
     if (tracked.isFinished) return this.#afterEnd(tracked, signal);
     if (!tracked.hasFinalizer) {
@@ -61,7 +67,9 @@ export class Stepper {
       if (!this.#wrote(tracked, version)) return undefined;
       tracked.addFinalizer();
     }
-    const problems = tracked.problems ?? this.#problems(tracked);
+    // Jobs that htc-operator submitted are there, whatever thresher would say of their spec.
+    const isTakenOver = tracked.status?.takenOver === true && tracked.round === 0;
+    const problems = isTakenOver ? [] : (tracked.problems ?? this.#problems(tracked));
     tracked.problems = problems;
     // From here on its spec cannot change any more: jobs are made of the spec that users see.
     if (tracked.status?.uniqId !== tracked.uid && problems.length === 0) {
@@ -109,7 +117,7 @@ export class Stepper {
       round: tracked.round,
       isSuspended: tracked.isSuspended,
       judgement,
-      waiting: tracked.waiting,
+      waiting: tracked.waiting ?? whyOpen(judgement.jobs),
       holdReason: tracked.holdReason,
       stopped,
       reports: tracked.reports,
@@ -241,6 +249,7 @@ export class Stepper {
     tracked.stopAsking(true);
     if (!tracked.hasFinalizer) return undefined;
     const wasClaimed = tracked.status?.uniqId === tracked.uid;
+    if (await awaitsAdoption(tracked, this.#parts)) return looks.failed;
     if (wasClaimed && !tracked.isEnding) {
       await desk.end(tracked.origins, `HTCJob ${tracked.name} was deleted`);
       tracked.isEnding = true;

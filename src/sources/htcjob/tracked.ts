@@ -6,6 +6,7 @@ import type { Meta } from './cluster.ts';
 import { factsAfter, hasEnded, type JobFacts } from './facts.ts';
 import { judge, type Judgement } from './judge.ts';
 import { attemptOf, fromRanges, indexOf } from '../../clients/htcjob/numbers.ts';
+import { takenOverFacts } from './taken-over.ts';
 import {
   finalizer,
   type HtcJob,
@@ -23,6 +24,8 @@ export class Tracked {
   /** ms UTC. */
   createdAt: number;
   isDeleting: boolean;
+  /** ms UTC. */
+  deletedAt: number | undefined;
   /** Absent of a finished one, and of one whose jobs were all asked for: a script may have 1 MB. */
   source: string | undefined;
   spec: HtcJobSpec;
@@ -72,6 +75,7 @@ export class Tracked {
     this.generation = generation;
     this.createdAt = Date.parse(metadata.creationTimestamp ?? '') || 0;
     this.isDeleting = metadata.deletionTimestamp !== undefined;
+    this.deletedAt = Date.parse(metadata.deletionTimestamp ?? '') || undefined;
     this.status = status;
     const { source } = spec.script;
     this.source = this.isFinished || this.isDeleting ? undefined : source;
@@ -141,15 +145,19 @@ export class Tracked {
   judge(isExpired: boolean): Judgement {
     const { spec, status } = this;
     const count = jobCount(spec);
+    const { attempts } = this;
+    const completed = fromRanges(status?.completedIndexes, count);
+    const failed = fromRanges(status?.failedIndexes, count);
+    const isTakenOver = status?.takenOver === true;
     return judge({
       count,
       round: this.round,
       isSuspended: this.isSuspended,
       isExpired,
-      backoffLimit: spec.backoffLimit ?? 0,
-      attempts: this.attempts,
-      completed: fromRanges(status?.completedIndexes, count),
-      failed: fromRanges(status?.failedIndexes, count),
+      backoffLimit: isTakenOver ? 0 : (spec.backoffLimit ?? 0),
+      attempts: isTakenOver ? takenOverFacts({ count, attempts, completed, failed }) : attempts,
+      completed,
+      failed,
       retried: status?.retried ?? 0,
     });
   }

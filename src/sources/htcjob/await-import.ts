@@ -1,0 +1,49 @@
+import type { HtcJobStatus } from '../../clients/htcjob/resource.ts';
+import type { Desk } from '../../plugins/contracts/index.ts';
+import type { Clock } from '../../util/clock.ts';
+import type { HtcJobCluster } from './cluster.ts';
+import { type EventWriter, notesOf } from './events.ts';
+import { seconds } from './status.ts';
+import { isUnadopted } from './taken-over.ts';
+import type { Tracked } from './tracked.ts';
+
+interface Parts {
+  readonly cluster: HtcJobCluster;
+  readonly clock: Clock;
+  readonly events: Pick<EventWriter, 'write'>;
+  readonly desk: Pick<Desk, 'find'>;
+}
+
+/**
+ * A resource of htc-operator waits for its import, and says so. Only one whose jobs have all ended may go before that.
+ * @returns its version; undefined where it is gone
+ */
+export async function awaitImport(
+  { status = {}, meta, isDeleting }: Tracked,
+  { cluster, clock, events }: Parts,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const { active, succeeded = 0, failed = 0, reason } = status;
+  if (isDeleting && active === 0 && succeeded + failed > 0) return cluster.setFinalizer(meta, false, signal);
+  if (reason !== undefined) return meta.resourceVersion;
+  const message = 'htc-operator submitted its jobs: "thresher htcjob import" takes them over';
+  const why = { reason: 'NotImported', message, lastTransitionTime: seconds(clock.now()) };
+  const said: HtcJobStatus = {
+    reason: why.reason,
+    conditions: [{ type: 'Waiting', status: 'True', ...why }],
+  };
+  const version = await cluster.applyStatus(meta, said, signal);
+  events.write(meta, notesOf(undefined, said), signal);
+  return version;
+}
+
+/** How long a deletion waits for the listing that adopts its jobs, ms: twice the usual `sweeper.listInterval`. */
+const longestWait = 1_200_000;
+
+/** Whether jobs of a deleted resource have to be adopted first: an origin that was ended would leave its job without an owner. */
+export async function awaitsAdoption(tracked: Tracked, { desk, clock }: Parts): Promise<boolean> {
+  const { status, deletedAt, uid, round } = tracked;
+  if (status?.takenOver !== true || round > 0 || clock.now() > (deletedAt ?? 0) + longestWait) return false;
+  for (const news of await desk.find([{ uid }])) tracked.hear(news);
+  return tracked.judge(false).jobs.some(({ facts }) => isUnadopted(facts));
+}
