@@ -46,7 +46,8 @@ describe('the manifests of the operator of HTCJobs', () => {
     const { credmanager } = parse(text) as {
       credmanager: { pluginConfigs: { module: string; name: string; configs: Record<string, object> }[] };
     };
-    const [{ module, name, configs } = { configs: {} }] = credmanager.pluginConfigs;
+    const [manager] = credmanager.pluginConfigs;
+    const { module, name, configs = {} } = manager ?? {};
     expect({ module, name }).to.deep.equal({
       module: KerberosCredManager.module,
       name: KerberosCredManager.name,
