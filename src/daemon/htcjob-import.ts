@@ -139,7 +139,10 @@ async function workerFor(
 ): Promise<Worker> {
   const request = { origin: { uid, index }, groupId: uid };
   const worker = makeWorker(await store.ids.take(1), {
-    ...{ factoryId, harvesterId, config, request },
+    factoryId,
+    harvesterId,
+    config,
+    request,
     configId: 0,
     placement: connection,
     originKind: htcJobSource,

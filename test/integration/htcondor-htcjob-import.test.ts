@@ -75,10 +75,8 @@ describe('thresher htcjob import', function () {
   });
 
   after(async () => {
-    for (const name of Object.keys(environment)) {
-      if (usual[name] === undefined) delete process.env[name];
-      else process.env[name] = usual[name];
-    }
+    for (const name of Object.keys(environment)) Reflect.deleteProperty(process.env, name);
+    Object.assign(process.env, usual);
     await site.clean();
     await jobs.letGo();
     await space[Symbol.asyncDispose]();
@@ -161,7 +159,7 @@ describe('thresher htcjob import', function () {
     const { conditions = [] } = await jobs.until(
       'living',
       'waits for its import',
-      ({ reason }) => reason === 'NotImported',
+      ({ reason }) => reason === 'HtcjobNotImported',
     );
     expect(conditions[0]?.message).to.contain('"thresher htcjob import" takes them over');
 
@@ -171,12 +169,11 @@ describe('thresher htcjob import', function () {
     expect(await marked()).to.deep.equal([]);
 
     const killed = site.startWith(['--config', site.config, 'htcjob', 'import', table], environment);
-    await until('a job has its mark, or it is over', async () => {
-      const over = await Promise.race([killed.ended, false]);
-      return over !== false || (await marked()).length > 0;
-    });
+    let isOver = false;
+    const ended = killed.ended.then(() => (isOver = true));
+    await until('a job has its mark, or it is over', async () => isOver || (await marked()).length > 0);
     killed.process.kill('SIGKILL');
-    await killed.ended;
+    await ended;
 
     const { status, said } = await imported();
     expect(status, said).to.equal(1);
@@ -186,14 +183,12 @@ describe('thresher htcjob import', function () {
     expect(
       await jobs.until('done', 'has ended', ({ completionTime }) => completionTime !== undefined),
     ).to.include({
-      ...{
-        active: 0,
-        succeeded: 1,
-        failed: 1,
-        completedIndexes: '0',
-        failedIndexes: '1',
-        reason: 'JobsFailed',
-      },
+      active: 0,
+      succeeded: 1,
+      failed: 1,
+      completedIndexes: '0',
+      failedIndexes: '1',
+      reason: 'JobsFailed',
     });
     const { jobid } = await jobs.until('living', 'runs', ({ reason }) => reason === 'Running');
     expect(jobid).to.deep.equal(living.map(({ jobId }) => jobId));
@@ -234,7 +229,7 @@ describe('thresher htcjob import', function () {
     for (const name of ['living', 'done']) await jobs.delete(name);
     for (const name of ['living', 'done']) await jobs.untilGone(name);
     expect(await marked()).to.deep.equal([]);
-    expect((await jobs.find('strange'))?.status).to.include({ reason: 'NotImported', active: 1 });
+    expect((await jobs.find('strange'))?.status).to.include({ reason: 'HtcjobNotImported', active: 1 });
     daemon.process.kill('SIGTERM');
     expect(await daemon.ended, daemon.output()).to.equal(0);
   });

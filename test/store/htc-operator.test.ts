@@ -31,8 +31,11 @@ describe('the table of htc-operator', () => {
       INSERT INTO htcjobs VALUES ('zero', '7.0', 1, '/data/tmp_jobs/scratch-1', 5577006791947779410), (NULL, 8.5, 'x', NULL, NULL)`);
     const rows = readHtcOperator(file);
     expect(rows[0]).to.deep.equal({
-      ...{ name: 'zero', jobId: '7.0', status: 1 },
-      ...{ directory: '/data/tmp_jobs/scratch-1', submission: '5577006791947779410' },
+      name: 'zero',
+      jobId: '7.0',
+      status: 1,
+      directory: '/data/tmp_jobs/scratch-1',
+      submission: '5577006791947779410',
     });
     expect(rows[1]).to.deep.equal({ name: '', jobId: '8.5', status: NaN, directory: '', submission: '' });
   });

@@ -1,9 +1,10 @@
 import type { HtcJobStatus } from '../../clients/htcjob/resource.ts';
 import type { Desk } from '../../plugins/contracts/index.ts';
 import type { Clock } from '../../util/clock.ts';
+import type { Reason } from '../../worker/reason.ts';
 import type { HtcJobCluster } from './cluster.ts';
 import { type EventWriter, notesOf } from './events.ts';
-import { seconds } from './status.ts';
+import { camelCase, seconds } from './status.ts';
 import { isUnadopted } from './taken-over.ts';
 import type { Tracked } from './tracked.ts';
 
@@ -13,6 +14,11 @@ interface Parts {
   readonly events: Pick<EventWriter, 'write'>;
   readonly desk: Pick<Desk, 'find'>;
 }
+
+const notImported: Reason = {
+  code: 'htcjob-not-imported',
+  message: 'htc-operator submitted its jobs: "thresher htcjob import" takes them over',
+};
 
 /**
  * A resource of htc-operator waits for its import, and says so. Only one whose jobs have all ended may go before that.
@@ -26,8 +32,8 @@ export async function awaitImport(
   const { active, succeeded = 0, failed = 0, reason } = status;
   if (isDeleting && active === 0 && succeeded + failed > 0) return cluster.setFinalizer(meta, false, signal);
   if (reason !== undefined) return meta.resourceVersion;
-  const message = 'htc-operator submitted its jobs: "thresher htcjob import" takes them over';
-  const why = { reason: 'NotImported', message, lastTransitionTime: seconds(clock.now()) };
+  const { code, message } = notImported;
+  const why = { reason: camelCase(code), message, lastTransitionTime: seconds(clock.now()) };
   const said: HtcJobStatus = {
     reason: why.reason,
     conditions: [{ type: 'Waiting', status: 'True', ...why }],

@@ -93,9 +93,19 @@ describe('the plan of an import from htc-operator', () => {
     const { status, why } = one(rows, jobs, [resource({}, 3)]);
     expect(why).to.equal(undefined);
     expect(status).to.deep.equal({
-      ...{ active: 1, succeeded: 1, failed: 1, held: 0, completedIndexes: '0', failedIndexes: '2' },
-      ...{ jobid: ['7.0', '7.1', '7.2'], jobIds: ['7.0', '7.1', '7.2'], clusterId: '7' },
-      ...{ uniqId: 'uid-of-zero', factory: 'ours', takenOver: true, reason: 'Submitted' },
+      active: 1,
+      succeeded: 1,
+      failed: 1,
+      held: 0,
+      completedIndexes: '0',
+      failedIndexes: '2',
+      jobid: ['7.0', '7.1', '7.2'],
+      jobIds: ['7.0', '7.1', '7.2'],
+      clusterId: '7',
+      uniqId: 'uid-of-zero',
+      factory: 'ours',
+      takenOver: true,
+      reason: 'Submitted',
       startTime: '2020-09-13T12:28:20Z',
     });
   });
@@ -207,7 +217,7 @@ describe('the plan of an import from htc-operator', () => {
 
   it('knows a HTCJob of htc-operator by its counts, which no thresher wrote', () => {
     expect(isOfHtcOperator({})).to.equal(false);
-    expect(isOfHtcOperator({ reason: 'NotImported' })).to.equal(false);
+    expect(isOfHtcOperator({ reason: 'HtcjobNotImported' })).to.equal(false);
     expect(isOfHtcOperator({ active: 0, succeeded: 1, failed: 0 })).to.equal(true);
     expect(isOfHtcOperator({ jobid: ['7.0'] })).to.equal(true);
     expect(isOfHtcOperator({ active: 0, factory: 'ours' })).to.equal(false);

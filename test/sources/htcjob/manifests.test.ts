@@ -53,7 +53,7 @@ describe('the manifests of the operator of HTCJobs', () => {
       name: KerberosCredManager.name,
     });
     expect(await mistakes(KerberosCredManager, configs['kerberos'])).to.deep.equal([]);
-    const { secretDirectory, ccache } = configs['kerberos'] as Record<string, string>;
+    const { secretDirectory = '', ccache = '' } = configs['kerberos'] as Record<string, string>;
     const pod = JSON.stringify(deployment());
     expect(pod).to.contain(`"mountPath":"${secretDirectory}"`).and.to.contain(`"value":"FILE:${ccache}"`);
     for (const secret of ['kerberos-keytab-secret', 'kinit-secret'])
