@@ -107,15 +107,12 @@ describe('thresher htcjob import', function () {
 
   /** The resource as htc-operator leaves it. */
   async function create(name: string, queue: number, counts: object): Promise<void> {
-    await jobs.create(name, 'exit 0', { queue });
+    const script = { image: 'none', command: 'sh', source: 'exit 0' };
+    const metadata = { name, finalizers: ['finalizer.htc.cern.ch'] };
+    const spec = { name, script, queue };
+    await space.client.create(jobs.path(), { ...jobs.object(name, spec), metadata });
     const type = { 'content-type': 'application/merge-patch+json' };
     await space.client.raw('PATCH', `${jobs.path(name)}/status`, { status: counts }, type);
-    await space.client.raw(
-      'PATCH',
-      jobs.path(name),
-      { metadata: { finalizers: ['finalizer.htc.cern.ch'] } },
-      type,
-    );
   }
 
   function writeTable(rows: readonly Row[]): void {
@@ -138,7 +135,6 @@ describe('thresher htcjob import', function () {
   const flag = () => join(condor.directory, 'go');
 
   it('takes over jobs that live and counts those that ended; none runs again', async () => {
-    const daemon = site.start([], environment);
     const waiting = `while [ ! -e ${flag()} ]; do sleep 0.1; done; exit 0`;
     const [living, done, gone] = await Promise.all([
       submit('living', 2, waiting),
@@ -155,6 +151,7 @@ describe('thresher htcjob import', function () {
     const lost = { name: 'lost', jobId: '99999999.0', status: 1, directory: '/elsewhere' };
     const table1 = [...living, ...results(done, 14, 7), ...gone, lost, stranger];
     writeTable(table1);
+    const daemon = site.start([], environment);
 
     const { conditions = [] } = await jobs.until(
       'living',

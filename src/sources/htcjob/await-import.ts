@@ -1,18 +1,15 @@
 import type { HtcJobStatus } from '../../clients/htcjob/resource.ts';
-import type { Desk } from '../../plugins/contracts/index.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { Reason } from '../../worker/reason.ts';
 import type { HtcJobCluster } from './cluster.ts';
 import { type EventWriter, notesOf } from './events.ts';
 import { camelCase, seconds } from './status.ts';
-import { isUnadopted } from './taken-over.ts';
 import type { Tracked } from './tracked.ts';
 
 interface Parts {
   readonly cluster: HtcJobCluster;
   readonly clock: Clock;
   readonly events: Pick<EventWriter, 'write'>;
-  readonly desk: Pick<Desk, 'find'>;
 }
 
 const notImported: Reason = {
@@ -41,15 +38,4 @@ export async function awaitImport(
   const version = await cluster.applyStatus(meta, said, signal);
   events.write(meta, notesOf(undefined, said), signal);
   return version;
-}
-
-/** How long a deletion waits for the listing that adopts its jobs, ms: twice the usual `sweeper.listInterval`. */
-const longestWait = 1_200_000;
-
-/** Whether jobs of a deleted resource have to be adopted first: an origin that was ended would leave its job without an owner. */
-export async function awaitsAdoption(tracked: Tracked, { desk, clock }: Parts): Promise<boolean> {
-  const { status, deletedAt, uid, round } = tracked;
-  if (status?.takenOver !== true || round > 0 || clock.now() > (deletedAt ?? 0) + longestWait) return false;
-  for (const news of await desk.find([{ uid }])) tracked.hear(news);
-  return tracked.judge(false).jobs.some(({ facts }) => isUnadopted(facts));
 }

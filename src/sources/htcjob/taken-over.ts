@@ -68,8 +68,3 @@ export function whyOpen(
   const message = `job ${waiting.number} was submitted by htc-operator: the next listing of its schedd adopts it`;
   return { code: 'htcjob-not-adopted', message };
 }
-
-/** Whether no listing has adopted a job yet. */
-export function isUnadopted(facts: JobFacts | undefined): boolean {
-  return facts?.native === states.unadopted;
-}

@@ -1,7 +1,11 @@
 import { expect } from 'chai';
+import type { HtcJobStatus } from '../../../src/clients/htcjob/resource.ts';
 import type { JobFacts } from '../../../src/sources/htcjob/facts.ts';
 import { judge } from '../../../src/sources/htcjob/judge.ts';
 import { takenOverFacts, whyOpen } from '../../../src/sources/htcjob/taken-over.ts';
+import { Tracked } from '../../../src/sources/htcjob/tracked.ts';
+import { htcJob } from '../../support/htc-jobs.ts';
+import { askedOf, newsOf, StepperSite } from '../../support/htcjob-stepper.ts';
 
 const facts = (status: JobFacts['status'], exitCode: number | null = null): JobFacts => ({
   workerId: 1,
@@ -53,5 +57,59 @@ describe('a HTCJob whose jobs htc-operator submitted', () => {
     ] as const;
     expect(outcomes(ended)).to.deep.equal(['failed', 'failed']);
     expect(outcomes([[0, facts('running')]])).to.deep.equal(['live', 'live']);
+  });
+});
+
+describe('a HTCJob that htc-operator counts', () => {
+  const counts: HtcJobStatus = { active: 1, succeeded: 0, failed: 0 };
+  let site: StepperSite;
+
+  beforeEach(() => {
+    site = new StepperSite();
+  });
+
+  it('has no job submitted, and waits for its import, which it says once', async () => {
+    const tracked = site.track(htcJob(), counts);
+    await site.step(tracked);
+    expect(askedOf(tracked)).to.deep.equal([]);
+    expect(site.asked).to.deep.equal(['status HtcjobNotImported']);
+    expect(site.notes.map(({ message }) => message)[0]).to.contain(
+      '"thresher htcjob import" takes them over',
+    );
+    const waiting = site.track(htcJob(), { ...counts, reason: 'HtcjobNotImported' });
+    await site.step(waiting);
+    expect(site.asked).to.have.length(1);
+  });
+
+  it('may be deleted once its jobs have all ended, and not before', async () => {
+    const deleted = { deletionTimestamp: '2026-01-01T00:00:00Z' };
+    await site.step(site.track(htcJob(), counts, deleted));
+    expect(site.asked).to.not.include('finalizer');
+    await site.step(site.track(htcJob(), { active: 0, succeeded: 1, failed: 0 }, deleted));
+    expect(site.asked).to.include('finalizer');
+  });
+
+  it('is one of thresher if another writer counts before thresher does', async () => {
+    const fresh = site.object(htcJob());
+    const tracked = new Tracked({ ...fresh, metadata: { ...fresh.metadata, finalizers: [] } });
+    tracked.update(site.object(htcJob(), counts));
+    await site.step(tracked);
+    expect(askedOf(tracked)).to.deep.equal([0]);
+  });
+
+  it('goes on after its import, whatever thresher would say of its spec', async () => {
+    const status: HtcJobStatus = { ...counts, uniqId: 'uid-of-zero', factory: 'factory', takenOver: true };
+    const tracked = site.track(htcJob({ htcopts: 'queue 5', queue: 2, backoffLimit: 3 }), status);
+    await site.step(tracked);
+    expect(site.statuses.at(-1)).to.include({ reason: 'HtcjobNotAdopted', active: 2, takenOver: true });
+    site.found = [];
+    for (const number of [0, 1]) tracked.hear(newsOf(tracked.uid, number, 'finished', 0));
+    await site.step(tracked);
+    expect(site.statuses.at(-1)).to.include({ reason: 'HtcjobUnreported', active: 2 });
+    tracked.status = { ...site.statuses.at(-1), completedIndexes: '0', failedIndexes: '1' };
+    await site.step(tracked);
+    expect(site.statuses.at(-1)).to.include({ reason: 'JobsFailed', succeeded: 1, failed: 1 });
+    expect(askedOf(tracked)).to.deep.equal([]);
+    expect(site.ended).to.deep.equal([]);
   });
 });

@@ -1,6 +1,6 @@
 import { type JobId, jobIdText, parseJobId } from '../../htcondor/classad.ts';
 import { fromRanges, toRanges } from '../numbers.ts';
-import { type HtcJob, type HtcJobStatus, isOfHtcOperator, jobCount } from '../resource.ts';
+import { type HtcJob, type HtcJobStatus, jobCount } from '../resource.ts';
 
 /** A job by the table of htc-operator. */
 export interface OldJob {
@@ -204,7 +204,7 @@ function statusOf(
   startedAt: number,
   factory: string,
 ): HtcJobStatus | undefined {
-  const isFirst = isOfHtcOperator(before);
+  const isFirst = before.factory === undefined;
   if (!isFirst && before.completionTime !== undefined) return undefined;
   const count = jobCount(spec);
   const known = {
