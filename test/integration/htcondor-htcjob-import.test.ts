@@ -160,6 +160,10 @@ describe('thresher htcjob import', function () {
     );
     expect(conditions[0]?.message).to.contain('"thresher htcjob import" takes them over');
 
+    const ofDone = `ClusterId == ${done[0]?.jobId.split('.')[0] ?? ''} && JobStatus =!= 4`;
+    await until('the jobs of one have ended', async () => {
+      return (await clientOf(pool, 'local').queue(ofDone, ['ClusterId'], signal)).length === 0;
+    });
     const dry = await imported('--dry-run');
     expect(dry.status, dry.said).to.equal(1);
     expect(dry.said).to.match(new RegExp(`${space.name}/living +2 .*taken over`));
