@@ -13,8 +13,12 @@ import { ManualClock } from '../../support/manual-clock.ts';
 import { recordingLog, requirements } from '../../support/samples.ts';
 
 const queue: SourceQueue<HtcJobQueueOptions> = {
-  ...{ name: 'Q', requirements, own: true, options: { namespaces: [] } },
-  ...{ mapType: 'NoJob', runMode: 'self' },
+  name: 'Q',
+  requirements,
+  own: true,
+  options: { namespaces: [] },
+  mapType: 'NoJob',
+  runMode: 'self',
 };
 
 describe('the operator of HTCJobs after a start', () => {
