@@ -36,7 +36,7 @@ export class EarlyLooks {
   readonly #expected = new Map<number, Expected>();
   /** Monotonic ms: no look begins before. */
   #earliest = -Infinity;
-  #running = false;
+  #running: Promise<void> | undefined;
 
   constructor(parts: EarlyLooksParts) {
     this.#parts = parts;
@@ -48,10 +48,9 @@ export class EarlyLooks {
     for (const workerId of workerIds)
       if (!this.#expected.has(workerId) && this.#expected.size < mostWaiting)
         this.#expected.set(workerId, { due, looks: 0 });
-    if (this.#running || this.#expected.size === 0) return;
-    this.#running = true;
-    this.#run().finally(() => {
-      this.#running = false;
+    if (this.#expected.size === 0) return;
+    this.#running ??= this.#run().finally(() => {
+      this.#running = undefined;
     });
   }
 
