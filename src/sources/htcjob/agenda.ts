@@ -23,6 +23,14 @@ export class Agenda {
     this.#wake.resolve(undefined);
   }
 
+  /** Whether no key is due now or looked at, but for one that is about to end. */
+  get isAlmostDone(): boolean {
+    if (this.#busy.size > 1) return false;
+    const now = this.#clock.monotonic();
+    for (const [key, at] of this.#due) if (at <= now && !this.#busy.has(key)) return false;
+    return true;
+  }
+
   /** Resolves when `signal` aborts and all is at rest. `look` must not throw. */
   async run(atOnce: number, look: (key: string) => Promise<void>, signal: AbortSignal): Promise<void> {
     const looks = new Set<Promise<void>>();

@@ -5,11 +5,12 @@ import { messageOf, toReason } from '../../worker/errors.ts';
 import type { Reason } from '../../worker/reason.ts';
 import type { HtcJobCluster } from './cluster.ts';
 import { type EventWriter, notesOf } from './events.ts';
+import { JobRequest } from './job-request.ts';
 import type { JobMaker } from './job-maker.ts';
 import type { Judgement } from './judge.ts';
 import { requirementsOf } from './needs.ts';
 import { attemptOf } from '../../clients/htcjob/numbers.ts';
-import type { HtcJobStatus, SpecProblem } from '../../clients/htcjob/resource.ts';
+import { type HtcJobStatus, jobCount, type SpecProblem } from '../../clients/htcjob/resource.ts';
 import { isHeld, statusOf } from './status.ts';
 import type { Tracked } from './tracked.ts';
 
@@ -23,6 +24,8 @@ export interface StepperParts {
   readonly maker: JobMaker;
   /** The queue that runs the jobs of this resource, or why there is none. */
   readonly queueOf: (tracked: Tracked) => string | Reason;
+  /** This queue has new requests. */
+  readonly wake: (queue: string) => void;
 }
 
 /** When the resource needs the next look, ms from now; undefined: when something happens to it. */
@@ -88,8 +91,10 @@ export class Stepper {
     const status = this.#status(tracked, judgement, stopped);
     if (!isSame(tracked.status, status) && !(await this.#write(tracked, status, signal))) return undefined;
     if (status.completionTime !== undefined) return this.#afterEnd(tracked, signal);
-    const untilDeadline = tracked.deadline === undefined || isLate ? longestLook : tracked.deadline - now;
-    return Math.min(tracked.asked.size > 0 ? looks.waiting : longestLook, untilDeadline);
+    const untilDeadline =
+      tracked.deadline === undefined || isLate ? Infinity : Math.min(tracked.deadline - now, longestLook);
+    const next = Math.min(tracked.asked.size > 0 ? looks.waiting : Infinity, untilDeadline);
+    return next === Infinity ? undefined : next;
   }
 
   #problems(tracked: Tracked): readonly SpecProblem[] {
@@ -179,7 +184,7 @@ export class Stepper {
         return;
       }
       tracked.queue = queue;
-      desk.wake(queue);
+      this.#parts.wake(queue);
     } else if (tracked.asked.size > indexes.length) {
       const isWanted = new Set(indexes);
       tracked.asked = new Map([...tracked.asked].filter(([index]) => isWanted.has(index)));
@@ -205,11 +210,15 @@ export class Stepper {
     const secrets = await cluster.secretsOf(meta.namespace, spec.secrets ?? [], signal);
     const resource = { metadata: meta, spec: { ...spec, script: { ...spec.script, source } } };
     const requirements = requirementsOf(spec);
+    // A group is a submission of its own, which costs as much as a thousand jobs of one.
+    const common = { requirements, ...(jobCount(spec) > 1 && { groupId: uid }) };
     const requests = indexes.map((index): [number, Request] => {
       const { number } = attemptOf(index);
-      const payload = maker.payload({ resource, number, index, secrets });
-      return [index, { origin: { uid, index }, groupId: uid, requirements, payload }];
+      const payload = () => maker.payload({ resource, number, index, secrets });
+      return [index, new JobRequest({ uid, index }, common, payload)];
     });
+    // What keeps one payload from being made keeps all of them.
+    void requests[0]?.[1].payload;
     return new Map(requests);
   }
 

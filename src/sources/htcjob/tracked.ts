@@ -63,6 +63,8 @@ export class Tracked {
   /** Return codes that its jobs reported, by job number. */
   readonly reports = new Map<number, number>();
   /** By job number: the index of the attempt that reported. */
+  /** False once all its jobs were asked for: the script of a retry is read anew. */
+  #needsScript = true;
   readonly #reporters = new Map<number, number>();
   /** Its requests that have no worker yet, by index. */
   asked: ReadonlyMap<number, Request> = new Map();
@@ -100,7 +102,7 @@ export class Tracked {
     this.isDeleting = metadata.deletionTimestamp !== undefined;
     this.status = status;
     const { source } = spec.script;
-    this.source = this.isFinished || this.isDeleting ? undefined : source;
+    this.source = this.isFinished || this.isDeleting || !this.#needsScript ? undefined : source;
     // What is kept of thousands of them is small.
     this.spec = { ...spec, script: { ...spec.script, source: '' } };
     return !isSame;
@@ -119,7 +121,9 @@ export class Tracked {
     this.asked = new Map();
     this.askedAt = undefined;
     this.waiting = undefined;
-    if (forGood) this.source = undefined;
+    if (!forGood) return;
+    this.source = undefined;
+    this.#needsScript = false;
   }
 
   get hasFinalizer(): boolean {
