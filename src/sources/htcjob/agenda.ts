@@ -1,5 +1,8 @@
 import type { Clock } from '../../util/clock.ts';
 
+/** Why a sleep was ended. */
+const over = 'the agenda is looked at again';
+
 /**
  * What has to be looked at, and when. A key is looked at by one at a time; one that is added meanwhile is looked at once more. A
  * key that waits for later costs nothing until then.
@@ -50,7 +53,8 @@ export class Agenda {
       const rest = AbortSignal.any([signal, woken.signal]);
       const pause = Math.min(next - this.#clock.monotonic(), 60_000);
       await Promise.race([this.#wake.promise, this.#clock.sleep(Math.max(0, pause), rest)]);
-      woken.abort();
+      // With a reason of its own no error is made for it, thousands of times.
+      woken.abort(over);
       this.#wake = Promise.withResolvers<undefined>();
     }
     await Promise.all(looks);

@@ -63,6 +63,8 @@ export class Stepper {
       const version = await cluster.setFinalizer(tracked.meta, true, signal);
       if (!this.#wrote(tracked, version)) return undefined;
       tracked.addFinalizer();
+      // Jobs are asked for behind the finalizer and the claim in the status: no job of it can be there.
+      if (tracked.status === undefined) tracked.isRestored = true;
     }
     const problems = tracked.problems ?? this.#problems(tracked);
     tracked.problems = problems;
