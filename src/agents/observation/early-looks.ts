@@ -16,7 +16,7 @@ const timesTheCost = 4;
 /** Workers of one look: each is named in the question. */
 const mostAtOnce = 500;
 /** After how many ms without an end a worker is looked at again: its word comes before the backend knows of its end. */
-const again: readonly number[] = [1000, 2000, 4000, 8000];
+const again: readonly number[] = [1000, 2000, 4000, 8000, 16_000, 32_000];
 /** Workers that wait for an early look. The monitor finds the others by its own looks. */
 const mostWaiting = 20_000;
 
