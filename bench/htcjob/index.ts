@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { applyCrd } from '../../test/support/htcjobs.ts';
@@ -17,6 +17,8 @@ export { parts } from './measured.ts';
 /** HTCJobs from a real API server to a real schedd; the results go to `results/htcjob.json` and `results/htcjob.md`. */
 export async function benchHtcJob(options: Options): Promise<void> {
   const directory = mkdtempSync(join(tmpdir(), 'thresher-bench-'));
+  // The jobs are another user's, and read their payloads below it.
+  chmodSync(directory, 0o755);
   const remove = () => {
     if (process.env.BENCH_KEEP === undefined) rmSync(directory, { recursive: true, force: true });
   };
