@@ -1,39 +1,27 @@
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { type ControlPlane, controlPlane, type Namespace } from '../support/kubernetes.ts';
-import { htcJobSite } from '../support/htcjob-site.ts';
-import { applyCrd, HtcJobs } from '../support/htcjobs.ts';
-import { type Site, untilSaid } from '../support/site.ts';
+import { HtcJobHome, htcJobSite } from '../support/htcjob-site.ts';
+import { HtcJobs, isOver } from '../support/htcjobs.ts';
+import type { Namespace } from '../support/kubernetes.ts';
+import { type RunningDaemon, type Site, untilSaid } from '../support/site.ts';
 import { until } from '../support/until.ts';
-
-const isOver = ({ completionTime }: { readonly completionTime?: string }) => completionTime !== undefined;
 
 describe('the life of a HTCJob', function () {
   this.timeout(180_000);
-  let plane: ControlPlane;
+  let home: HtcJobHome;
   let space: Namespace;
   let jobs: HtcJobs;
   let site: Site;
+  let daemon: RunningDaemon;
 
   before(async () => {
-    plane = await controlPlane();
-    await applyCrd(plane);
+    home = await HtcJobHome.open();
+    ({ space, jobs, site } = home);
+    daemon = site.start();
   });
-
-  beforeEach(async () => {
-    space = await plane.namespace('htcjob');
-    jobs = new HtcJobs(space);
-    site = htcJobSite(plane, space);
-  });
-
-  afterEach(async () => {
-    await site.clean();
-    await jobs.letGo();
-    await space[Symbol.asyncDispose]();
-  });
+  after(() => home[Symbol.asyncDispose]());
 
   it('waits while it is suspended, ends its jobs when it is suspended later, and runs them anew after', async () => {
-    site.start();
     const file = site.path('started');
     await jobs.create('late', `echo x >> ${file}; sleep 1000`, { suspend: true });
     const waits = await jobs.until('late', 'is suspended', ({ reason }) => reason === 'Suspended');
@@ -41,31 +29,30 @@ describe('the life of a HTCJob', function () {
     expect(existsSync(file)).to.equal(false);
     await jobs.change('late', { suspend: false });
     await jobs.until('late', 'runs', ({ reason }) => reason === 'Running');
-    const [first] = await site.workers();
+    const [first] = await home.workersOf('late');
     await jobs.change('late', { suspend: true });
     const suspended = await jobs.until('late', 'has ended its job', ({ reason, active }) => {
       return reason === 'Suspended' && active === 0;
     });
     expect(suspended).to.include({ failed: 0, succeeded: 0 });
     expect(suspended.completionTime).to.equal(undefined);
-    expect(site.liveProcesses()).to.equal(0);
+    expect(home.living(await home.workersOf('late'))).to.deep.equal([]);
     await jobs.change('late', { suspend: false });
     await jobs.until('late', 'runs again', ({ reason }) => reason === 'Running');
-    const workers = await site.workers();
-    expect(workers.map(({ status }) => status)).to.deep.equal(['running', 'cancelled']);
-    expect(workers[1]?.workerID).to.equal(first?.workerID);
+    const workers = await home.workersOf('late');
+    expect(workers.map(({ status }) => status)).to.deep.equal(['cancelled', 'running']);
+    expect(workers[0]?.workerID).to.equal(first?.workerID);
+    await jobs.delete('late');
   });
 
   it('is over when activeDeadlineSeconds are, and its jobs with it', async () => {
-    site.start();
     await jobs.create('slow', 'sleep 1000', { queue: 2, activeDeadlineSeconds: 3 });
     const ended = await jobs.until('slow', 'has failed', isOver);
     expect(ended).to.include({ active: 0, failed: 2, reason: 'DeadlineExceeded' });
-    expect(site.liveProcesses()).to.equal(0);
+    expect(home.living(await home.workersOf('slow'))).to.deep.equal([]);
   });
 
   it('runs as many failed jobs again as backoffLimit says', async () => {
-    site.start();
     const count = 'echo x >> "$DIRECTORY/$1"; test $(wc -l < "$DIRECTORY/$1") -gt "$1"';
     const env = [{ name: 'DIRECTORY', value: site.directory }];
     // Job 0 ends well at once, job 1 at its second attempt, job 2 at its third.
@@ -78,19 +65,18 @@ describe('the life of a HTCJob', function () {
   });
 
   it('is deleted by itself ttlSecondsAfterFinished after its end', async () => {
-    site.start();
-    await jobs.create('short', 'exit 0', { ttlSecondsAfterFinished: 1 });
+    const file = site.path('short');
+    await jobs.create('short', `echo x >> ${file}`, { ttlSecondsAfterFinished: 1 });
     await jobs.untilGone('short');
-    expect((await site.workers()).map(({ status }) => status)).to.deep.equal(['finished']);
+    expect(readFileSync(file, 'utf8')).to.equal('x\n');
   });
 
   it('says why it waits: a queue that is not there, one that takes none, and one that is paused', async () => {
-    site.start();
     await jobs.create('nowhere', 'exit 0', { queueName: 'NONE' });
     const waits = await jobs.until('nowhere', 'waits', ({ reason }) => reason === 'NoSuchQueue');
     const condition = waits.conditions?.find(({ type }) => type === 'Waiting');
     expect(condition).to.include({ status: 'True' });
-    expect(condition?.message).to.equal('there is no queue NONE; these do: Q');
+    expect(condition?.message).to.equal('there is no queue NONE; queues that take HTCJobs: Q');
     await until('an Event says so', async () => {
       return (await jobs.events('nowhere')).includes(`NoSuchQueue: ${condition?.message ?? ''}`);
     });
@@ -105,19 +91,17 @@ describe('the life of a HTCJob', function () {
   });
 
   it('is refused at once with a forbidden line of htcopts, and its line is named', async () => {
-    site.start();
     await jobs.create('wrong', 'exit 0', { htcopts: '+MaxRuntime = 10\nqueue 5' });
     const refused = await jobs.until('wrong', 'is refused', isOver);
     expect(refused).to.include({ active: 0, failed: 1, reason: 'Invalid' });
     const { message = '' } = refused.conditions?.find(({ type }) => type === 'Failed') ?? {};
     expect(message).to.match(/^\/spec\/htcopts: .*line 2/);
-    expect(await site.workers()).to.deep.equal([]);
+    expect(await home.workersOf('wrong')).to.deep.equal([]);
     await jobs.delete('wrong');
     await jobs.untilGone('wrong');
   });
 
   it('waits for a Secret that it names, and gets it as a file of its own', async () => {
-    site.start();
     await jobs.create('secret', 'test "$(cat "$THRESHER_PAYLOAD_DIR/secrets/login/word")" = hush', {
       secrets: [{ name: 'login' }],
     });
@@ -135,49 +119,143 @@ describe('the life of a HTCJob', function () {
     expect(await jobs.until('secret', 'has ended', isOver)).to.include({ succeeded: 1 });
   });
 
-  it('has its own status back after another writer changed it, and goes on', async () => {
-    site.start();
+  it('keeps a true status beside a writer that changes it all the time', async () => {
     const go = site.path('go');
+    const nonsense = { active: 7, succeeded: 5, failed: 2, reason: 'Nonsense', jobid: ['0.0'], jobIds: ['0.0'] };
     await jobs.create('contested', `while ! [ -e ${go} ]; do sleep 0.1; done`);
-    await jobs.until('contested', 'runs', ({ reason }) => reason === 'Running');
-    const other = { status: { active: 7, succeeded: 5, reason: 'Nonsense' } };
-    await space.client.patch(`${jobs.path('contested')}/status`, other);
-    await jobs.until(
-      'contested',
-      'is itself again',
-      ({ active, reason }) => active === 1 && reason === 'Running',
-    );
-    await space.client.patch(jobs.path('contested'), { metadata: { labels: { touched: 'yes' } } });
-    writeFileSync(go, '');
-    expect(await jobs.until('contested', 'has ended', isOver)).to.include({ active: 0, succeeded: 1 });
+    let written = 0;
+    const over = new AbortController();
+    const writer = async () => {
+      while (!over.signal.aborted) {
+        await space.client.patch(`${jobs.path('contested')}/status`, { status: nonsense });
+        await space.client.patch(jobs.path('contested'), { metadata: { labels: { written: String(written++) } } });
+      }
+    };
+    const writing = writer();
+    try {
+      await until('its job runs beside the writer', async () => {
+        const workers = await home.workersOf('contested');
+        return written > 20 && home.living(workers).length === 1;
+      });
+      writeFileSync(go, '');
+      await jobs.until('contested', 'has an end', isOver);
+      const before = written;
+      await until('the writer has written after the end', () => written > before + 5);
+    } finally {
+      over.abort();
+      await writing;
+    }
+    const ended = await jobs.until('contested', 'is itself again', ({ reason }) => reason === 'Succeeded');
+    expect(ended).to.include({ active: 0, succeeded: 1, failed: 0, completedIndexes: '0' });
+    expect(ended.jobid).to.have.length(1).and.not.to.include('0.0');
+    expect(await home.workersOf('contested')).to.have.length(1);
   });
 
-  it('ends with its jobs also when its finalizer was taken away by force', async () => {
-    site.start();
-    await jobs.create('forced', 'sleep 1000');
+  it('ends with its jobs also when its finalizer is taken away by force, beside a new one of its name', async () => {
+    await jobs.create('forced', `trap '' TERM; while :; do sleep 1; done`);
     await jobs.until('forced', 'runs', ({ reason }) => reason === 'Running');
+    const old = await home.workersOf('forced');
+    expect(home.living(old)).to.have.length(1);
     await jobs.delete('forced');
     await space.client.patch(jobs.path('forced'), { metadata: { finalizers: null } }).catch(() => undefined);
-    await jobs.untilGone('forced');
-    await until('its job has ended', () => site.liveProcesses() === 0);
+    const { metadata } = await until('the name is free', () =>
+      jobs.create('forced', 'exit 3').catch(() => undefined),
+    );
+    const ended = await jobs.until('forced', 'has ended', isOver);
+    expect(ended).to.include({ uniqId: metadata.uid, failed: 1, succeeded: 0, active: 0 });
+    await until('the job of the old one has ended', () => home.living(old).length === 0);
+    const [worker, ...more] = await home.workersOf('forced');
+    expect(more).to.deep.equal([]);
+    expect(worker?.workerID).to.not.equal(old[0]?.workerID);
   });
 
-  it('is gone with its namespace, and so are its jobs', async () => {
-    const daemon = site.start();
-    await jobs.create('lost', 'sleep 1000', { queue: 3 });
-    await jobs.until('lost', 'runs', ({ active }) => active === 3);
-    await space[Symbol.asyncDispose]();
-    await jobs.untilGone('lost');
-    expect(site.liveProcesses()).to.equal(0);
-    daemon.process.kill('SIGTERM');
-    expect(await daemon.ended, daemon.output()).to.equal(0);
+  it('gets its jobs while those of an earlier one of its name are still being removed', async () => {
+    const file = site.path('twice');
+    await jobs.create('twice', `echo old >> ${file}; trap '' TERM; while :; do sleep 1; done`, { queue: 2 });
+    await jobs.until('twice', 'runs', ({ active }) => active === 2);
+    await until('both have started', () => readFileSync(file, 'utf8') === 'old\nold\n');
+    const old = await home.workersOf('twice');
+    await jobs.delete('twice');
+    await until('the name is free', () => jobs.create('twice', `echo new >> ${file}`).catch(() => undefined));
+    // The name is free only after the last of these jobs.
+    expect(home.living(old)).to.deep.equal([]);
+    expect(await jobs.until('twice', 'has ended', isOver)).to.include({ succeeded: 1 });
+    expect(readFileSync(file, 'utf8')).to.equal('old\nold\nnew\n');
+  });
+
+  it('is itself with the longest names and any text as the name of its jobs', async () => {
+    const names = ['a'.repeat(253), `${'b'.repeat(229)}.${'c'.repeat(20)}`];
+    const text = `"a' b\n$(touch ${site.path('trap')}) \`id\` \${HOME} \\ ü\u{1F41F} ../..`;
+    const show = `printf '%s|%s' "$JOB_NAME" "$V" > ${site.directory}/shown.$1.$(printf %s "$JOB_NAME" | wc -c)`;
+    for (const name of names)
+      await jobs.create(name, show, { name: text, env: [{ name: 'V', value: text }], queue: 2 });
+    for (const name of names) {
+      expect(await jobs.until(name, 'has ended', isOver)).to.include({ succeeded: 2 });
+      for (const number of [0, 1]) {
+        const shown = readFileSync(site.path(`shown.${number}.${name.length}`), 'utf8');
+        expect(shown).to.equal(`${name}|${text}`);
+      }
+      await until('Events tell of it', async () => {
+        return (await jobs.events(name)).some((event) => event.startsWith('Succeeded: '));
+      });
+      await jobs.delete(name);
+    }
+    for (const name of names) await jobs.untilGone(name);
+    expect(existsSync(site.path('trap'))).to.equal(false);
+  });
+
+  it('runs a script of 900 kB byte for byte, with CRLF, without a last new line', async () => {
+    const lines = `: '\u00fc\t\r\n"$(id)\\'\r\n`.repeat(45_000).slice(0, 880_000);
+    const source = `cat "$0" > ${site.path('copy')}\nexit 0\n${lines}# no new line`;
+    await jobs.create('large', source);
+    expect(await jobs.until('large', 'has ended', isOver)).to.include({ succeeded: 1 });
+    expect(readFileSync(site.path('copy'), 'utf8') === source).to.equal(true);
+  });
+
+  it('is gone with the owner that a workflow is for it, keeps its labels, and its jobs end', async () => {
+    const owner = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'workflow' } };
+    const { metadata } = await space.client.create(space.core('configmaps'), owner);
+    const { apiVersion, kind } = owner;
+    const reference = { apiVersion, kind, name: metadata.name, uid: metadata.uid, controller: true };
+    const script = { image: 'none', command: 'sh', source: 'sleep 1000' };
+    const object = jobs.object('', { name: 'owned', runtime: 'none', script });
+    const labels = { workflow: 'w', 'workflows.argoproj.io/workflow': 'w' };
+    const created = await space.client.create(jobs.path(), {
+      ...object,
+      metadata: { generateName: 'owned-', labels, ownerReferences: [reference] },
+    });
+    const { name } = created.metadata;
+    await jobs.until(name, 'runs', ({ reason }) => reason === 'Running');
+    const running = await jobs.find(name);
+    expect(running?.metadata.labels).to.deep.equal(labels);
+    expect(running?.metadata.ownerReferences).to.deep.equal([reference]);
+    const workers = await home.workersOf(name);
+    expect(home.living(workers)).to.have.length(1);
+    await space.client.delete(space.core('configmaps', 'workflow'));
+    await jobs.untilGone(name);
+    expect(home.living(workers)).to.deep.equal([]);
+  });
+
+  it('is gone with its namespace, and so are its jobs; those of other namespaces go on', async () => {
+    const others = new HtcJobs(home.other);
+    const go = site.path('go-on');
+    const started = site.path('lost');
+    await others.create('lost', `echo x >> ${started}; sleep 1000`, { queue: 3 });
+    await jobs.create('kept', `while ! [ -e ${go} ]; do sleep 0.1; done`);
+    await others.until('lost', 'runs', ({ active }) => active === 3);
+    await jobs.until('kept', 'runs', ({ reason }) => reason === 'Running');
+    await home.other[Symbol.asyncDispose]();
+    await others.untilGone('lost');
+    expect(site.liveShims().size).to.equal(1);
+    writeFileSync(go, '');
+    expect(await jobs.until('kept', 'has ended', isOver)).to.include({ succeeded: 1 });
+    await until('the namespace is gone', async () => {
+      return (await home.plane.client.find(`/api/v1/namespaces/${home.other.name}`)) === undefined;
+    });
   });
 
   it('has one operator: another waits, says so, and takes over when the first has stopped', async () => {
-    const first = site.start();
-    await jobs.create('one', 'exit 0');
-    await jobs.until('one', 'has ended', isOver);
-    const other = htcJobSite(plane, space);
+    const other = htcJobSite(home.plane, [space, home.other]);
     try {
       const second = other.start();
       await untilSaid(second, 'HTCJobs wait for the Lease');
@@ -186,8 +264,8 @@ describe('the life of a HTCJob', function () {
       expect(await other.workers()).to.deep.equal([]);
       const reasons = (await other.queue('Q')).reasons.map(({ code }) => code);
       expect(reasons).to.include('htcjob-lease');
-      first.process.kill('SIGKILL');
-      await first.ended;
+      daemon.process.kill('SIGKILL');
+      await daemon.ended;
       await jobs.create('three', 'exit 0');
       expect(await jobs.until('three', 'has ended', isOver)).to.include({ succeeded: 1 });
       expect(await other.workers()).to.have.length(1);

@@ -1,38 +1,25 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { type ControlPlane, controlPlane, type Namespace } from '../support/kubernetes.ts';
-import { htcJobSite } from '../support/htcjob-site.ts';
-import { applyCrd, HtcJobs } from '../support/htcjobs.ts';
+import { type HtcJobs, isOver } from '../support/htcjobs.ts';
+import { HtcJobHome } from '../support/htcjob-site.ts';
 import type { RunningDaemon, Site } from '../support/site.ts';
 import { until } from '../support/until.ts';
 
 describe('HTCJobs', function () {
   this.timeout(180_000);
-  let plane: ControlPlane;
-  let space: Namespace;
+  let home: HtcJobHome;
   let jobs: HtcJobs;
   let site: Site;
   let daemon: RunningDaemon;
 
   before(async () => {
-    plane = await controlPlane();
-    await applyCrd(plane);
+    home = await HtcJobHome.open();
+    ({ jobs, site } = home);
+    daemon = site.start();
   });
-
-  beforeEach(async () => {
-    space = await plane.namespace('htcjob');
-    jobs = new HtcJobs(space);
-    site = htcJobSite(plane, space);
-  });
-
-  afterEach(async () => {
-    await site.clean();
-    await jobs.letGo();
-    await space[Symbol.asyncDispose]();
-  });
+  after(() => home[Symbol.asyncDispose]());
 
   it('B1: one runs, and its status goes from active to succeeded', async () => {
-    daemon = site.start();
     const { metadata } = await jobs.create('zero', 'while ! [ -e "$GO" ]; do sleep 0.1; done; echo A', {
       env: [{ name: 'GO', value: site.path('go') }],
     });
@@ -52,16 +39,16 @@ describe('HTCJobs', function () {
   });
 
   it('is shown by thresher htcjob: in the list, with its status and workers, its Events and its log', async () => {
-    daemon = site.start();
     await jobs.create('shown', 'echo "job $1 says hello"', { queue: 2 });
-    await jobs.until('shown', 'has ended', ({ completionTime }) => completionTime !== undefined);
-    const name = `${space.name}/shown`;
+    await jobs.until('shown', 'has ended', isOver);
+    const name = `${home.space.name}/shown`;
     const told = async (...args: string[]) => {
       const { status, stdout, stderr } = await site.run('htcjob', ...args);
       expect({ status, stderr }).to.deep.equal({ status: 0, stderr: '' });
       return stdout;
     };
-    expect(await told('list')).to.match(new RegExp(`^${space.name} +shown +0 +2 +0 +0 .* Succeeded$`, 'm'));
+    const line = new RegExp(`^${home.space.name} +shown +0 +2 +0 +0 .* Succeeded$`, 'm');
+    expect(await told('list')).to.match(line);
     expect(await told('show', 'shown')).to.match(/succeeded: 2\n[^]*workers:\n[^]*status: finished/);
     expect(await told('logs', name, '1')).to.equal('job 1 says hello\n');
     await until('its Events are shown', async () => /Succeeded +all 2 jobs/.test(await told('events', name)));
@@ -73,16 +60,11 @@ describe('HTCJobs', function () {
   });
 
   it('B2: one of a queue of 3 runs three jobs, each with its number as the argument', async () => {
-    daemon = site.start();
     await jobs.create('three', 'echo "$@" > "$OUT/$1"', {
       queue: 3,
       env: [{ name: 'OUT', value: site.directory }],
     });
-    const ended = await jobs.until(
-      'three',
-      'has ended',
-      ({ completionTime }) => completionTime !== undefined,
-    );
+    const ended = await jobs.until('three', 'has ended', isOver);
     expect(ended).to.include({ active: 0, succeeded: 3, failed: 0 });
     expect(ended.jobIds).to.have.length(3);
     const texts = [0, 1, 2].map((number) => readFileSync(site.path(String(number)), 'utf8'));
@@ -90,7 +72,6 @@ describe('HTCJobs', function () {
   });
 
   it('B3: one that fails says so, with its return code', async () => {
-    daemon = site.start();
     await jobs.create('notzero', 'exit 7');
     const ended = await jobs.until('notzero', 'has failed', ({ failed }) => failed === 1);
     expect(ended).to.include({ active: 0, succeeded: 0, reason: 'JobsFailed' });
@@ -100,29 +81,37 @@ describe('HTCJobs', function () {
     expect(failed?.message).to.match(/^1 of 1 jobs failed; job 0 ended with return code 7/);
   });
 
-  it('B5: one that is deleted ends its job, leaves nothing of it, and only then is gone', async () => {
-    daemon = site.start();
+  it('B5: one that is deleted ends its jobs, leaves nothing of them, and only then is gone', async () => {
     await jobs.create('long', 'sleep 1000', { queue: 2 });
     await jobs.until('long', 'is active', ({ active }) => active === 2);
     expect((await jobs.find('long'))?.metadata.finalizers).to.deep.equal(['finalizer.htc.cern.ch']);
-    await until('they run', () => site.liveProcesses() > 1);
+    const workers = await home.workersOf('long');
+    expect(workers.map(({ job }) => job)).to.deep.equal([0, 1]);
+    await until('they run', () => home.living(workers).length === 2);
     await jobs.delete('long');
     await jobs.untilGone('long');
-    expect(site.liveProcesses()).to.equal(0);
-    expect((await site.workers()).map(({ status }) => status)).to.deep.equal(['cancelled', 'cancelled']);
-    for (const { workerID } of await site.workers())
+    expect(home.living(workers)).to.deep.equal([]);
+    const after = (await site.workers()).filter((one) =>
+      workers.some(({ workerID }) => workerID === one.workerID),
+    );
+    expect(after.map(({ status }) => status)).to.deep.equal(['cancelled', 'cancelled']);
+    for (const { workerID } of workers)
       expect(existsSync(site.path('state/local', String(workerID)))).to.equal(false);
   });
 
   it('one that ended leaves nothing either when it is deleted, and its name can be used again', async () => {
-    daemon = site.start();
     const first = await jobs.create('again', 'exit 0');
     await jobs.until('again', 'has succeeded', ({ succeeded }) => succeeded === 1);
+    const [worker] = await home.workersOf('again');
     await jobs.delete('again');
     await jobs.untilGone('again');
+    expect(existsSync(site.path('state/local', String(worker?.workerID)))).to.equal(false);
     const second = await jobs.create('again', 'exit 3');
     const ended = await jobs.until('again', 'has failed', ({ failed }) => failed === 1);
     expect(ended.uniqId).to.equal(second.metadata.uid).and.not.to.equal(first.metadata.uid);
+  });
+
+  it('an operator that is told to stop ends in order', async () => {
     daemon.process.kill('SIGTERM');
     expect(await daemon.ended, daemon.output()).to.equal(0);
   });

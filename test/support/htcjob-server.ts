@@ -16,6 +16,8 @@ export class HtcJobServer implements OperatorClient {
   readonly asked: Asked[] = [];
   /** Requests for the Lease: the operator has one, however many resources there are. */
   leaseRequests = 0;
+  /** Requests for the Lease wait for it. */
+  leaseDelay: PromiseWithResolvers<undefined> | undefined;
   #lease: KubernetesObject | undefined;
   #version = 1;
   /** Of all time, oldest first. */
@@ -61,6 +63,7 @@ export class HtcJobServer implements OperatorClient {
   async get(path: string): Promise<KubernetesObject> {
     if (isLease(path)) {
       this.leaseRequests++;
+      await this.leaseDelay?.promise;
       if (this.#lease === undefined) throw notFound(path);
       return this.#lease;
     }

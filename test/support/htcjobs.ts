@@ -16,6 +16,11 @@ export interface KubeEvent extends KubeObject {
   readonly involvedObject: { readonly uid: string };
 }
 
+/** Whether all jobs of a HTCJob have ended. */
+export function isOver({ completionTime }: HtcJobStatus): boolean {
+  return completionTime !== undefined;
+}
+
 /** Applies the CustomResourceDefinition as it is now, and waits until the server serves it. */
 export async function applyCrd({ client }: Pick<ControlPlane, 'client'>): Promise<void> {
   const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/htcjobs.htc.cern.ch';

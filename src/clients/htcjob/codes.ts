@@ -20,7 +20,8 @@ export const htcjobErrors = {
   },
   'htcjob-queue': {
     meaning: 'A HTCJob names a queue that takes no HTCJobs, or none where several do.',
-    remedy: 'Set `spec.queueName`, or `queue` of `sources.htcjob`, to a queue with `"demand": "htcjob"`.',
+    remedy:
+      'Set `spec.queueName`, or `queue` of `sources.htcjob`, to a queue with `"demand": "htcjob"`. The spec can change until the HTCJob has `status.uniqId`; later, create it anew.',
   },
   'htcjob-namespace': {
     meaning: 'The queue takes no HTCJobs of this namespace.',
@@ -30,7 +31,7 @@ export const htcjobErrors = {
   'htcjob-secret': {
     meaning: 'A Secret that a HTCJob names, or a key of it, is not there, or the operator may not read it.',
     remedy:
-      'Create it, or bind the ClusterRole `thresher-htcjob-secrets` to the operator in its namespace; the jobs are submitted then.',
+      'Create it, or bind the ClusterRole `thresher-htcjob-secrets` to the operator in its namespace; the jobs are submitted then. Or mark it as `optional` in `spec.secrets`, as long as the HTCJob has no `status.uniqId`.',
   },
   'htcjob-event': {
     meaning:

@@ -248,7 +248,7 @@ export function crd(): Schema {
               'x-kubernetes-validations': [
                 {
                   rule: `!has(oldSelf.status) || !has(oldSelf.status.uniqId) || (${unchanged})`,
-                  message: `its jobs were submitted, so the spec cannot change any more, but for ${changeable.join(', ')}: delete it and create it anew, or create another one`,
+                  message: `its jobs may have been submitted, or it has ended, so the spec cannot change any more, but for ${changeable.join(', ')}: delete it and create it anew, or create another one`,
                 },
               ],
             },

@@ -1,6 +1,6 @@
 /**
  * HTCJob as the API server keeps it: `htcjobs.htc.cern.ch`, version v1alpha1. The schema of the CRD (`crd.ts`) admits nothing
- * else, but for objects that were stored under an older schema: read a resource by `readResource`.
+ * else, but for objects that were stored under an older schema: see `flawOf`.
  */
 import type { KubernetesObject, ObjectMeta } from '../kubernetes/objects.ts';
 import type { Resource } from '../kubernetes/paths.ts';
@@ -82,8 +82,8 @@ export interface HtcJobCondition {
   readonly lastTransitionTime: string;
 }
 
-/** `Complete`: all jobs succeeded. `Failed`: it has ended, and not all did. `Waiting`: something holds jobs back. */
-export type ConditionType = 'Complete' | 'Failed' | 'Suspended' | 'Waiting' | 'Held';
+/** `Complete`: all jobs succeeded. `Failed`: it has ended, and not all did. `Waiting`: something holds jobs back. `Deleting`: something has to go first. */
+export type ConditionType = 'Complete' | 'Failed' | 'Suspended' | 'Waiting' | 'Held' | 'Deleting';
 
 export interface HtcJobStatus {
   readonly active?: number;
@@ -137,6 +137,20 @@ export interface HtcJob extends KubernetesObject {
   readonly status?: HtcJobStatus;
 }
 
+/** Why an object is no HTCJob that could be run; undefined where it is one. An older schema may have let it through. */
+export function flawOf({ spec }: { readonly spec?: unknown }): string | undefined {
+  const { script, queue } = (spec ?? {}) as { readonly script?: unknown; readonly queue?: unknown };
+  const { source, image, command, queue: former } = (script ?? {}) as Readonly<Record<string, unknown>>;
+  if (typeof source !== 'string') return 'spec.script.source is no text; write the script there';
+  if (typeof image !== 'string') return 'spec.script.image is no text; write the name of the image there';
+  if (typeof command !== 'string' && !Array.isArray(command))
+    return 'spec.script.command is neither a text nor a list; write the program there';
+  const counts = Object.entries({ 'spec.queue': queue, 'spec.script.queue': former });
+  const isCount = (count: unknown) => count === undefined || Number.isInteger(count);
+  const wrong = counts.find(([, count]) => !isCount(count))?.[0];
+  return wrong === undefined ? undefined : `${wrong} is no whole number; write the number of jobs there`;
+}
+
 /** Number of jobs that a resource asks for. */
 export function jobCount({ queue, script }: Pick<HtcJobSpec, 'queue' | 'script'>): number {
   return queue ?? script.queue ?? 1;
@@ -153,7 +167,7 @@ export interface SpecProblem {
   readonly message: string;
 }
 
-/** What a job reported of itself by a CloudEvent whose token was right. */
+/** The report of a job on itself, by a CloudEvent whose token was right. */
 export interface JobReport {
   readonly uid: string;
   readonly index: number;

@@ -65,19 +65,23 @@ const commandRules: readonly CommandRule[] = [
 const attributeRules: readonly CommandRule[] = [
   { key: /^(thresher|harvester)/, why: 'names that begin so are for the factory' },
   {
-    key: /^(args|arguments|cmd|iwd|in|out|err|env|environment|userlog|dagman|transfer|spooled|stage|stream|shouldtransfer|whento|publicinput|outputdestination|encrypt|dontencrypt|preserve|checkpoint|pre(cmd|arg|env)|post(cmd|arg|env)|manifest|ulog|emailattributes|rootdir|filesystem|executable|input|output|error|log$)/,
+    key: /^(wantio_?proxy|chirp|filere?maps|(append|buffer|compress|fetch|local|save|failure)_?files?|jobstarter|starter|shadow|parallelscript|datareuse|keystore|jarfiles|boinc)/,
+    why: 'by it a job could read or write files of the access point',
+  },
+  {
+    key: /^(args|arguments|cmd|(orig)?iwd|origcmd|in$|out(size)?$|err(size)?$|env(delim)?$|environment|userlog|writeuserlog|dagman|transfer|spool|stage|stream|shouldtransfer|whento|publicinput|outputdestination|encrypt|dontencrypt|preserve|checkpoint|pre(cmd|arg|env)|post(cmd|arg|env)|manifest|ulog|emailattributes|rootdir|requestedchroot|filesystem|executable|input$|output$|error$|log$)/,
     why: 'HTCondor takes program, files and places of a job from it',
   },
   {
-    key: /^(jobuniverse|want(docker|container|singularity|sif|remote|checkpoint)|container|docker|singularity|vm|jobvm|grid|remote|ec2|gce|azure|arc|hook|jobadinformation|tooldaemon|suspendjob)/,
+    key: /^(jobuniverse|want(docker|container|singularity|sif|sandboximage|remote|checkpoint|parallel|claiming|resad)|parallel|container|docker|singularity|java|vm|jobvm|grid|remote|ec2|gce|azure|arc(rte|resources|application|datastaging)|hook|jobadinformation|tooldaemon|suspendjob|dropjobad|useparrot|(min|max)hosts|machinecount)/,
     why: 'HTCondor takes from it how and where a job runs',
   },
   {
-    key: /^(owner|user$|osuser|ntdomain|x509|acctgroupuser|oauth|scitoken|send_?credential|runasowner|authtoken|delegat|myproxy|notify|jobnotification|credential)/,
+    key: /^(owner|user$|osuser|uid|gid$|realuid|ntdomain|x509|acctgroupuser|oauth|scitoken|send_?credential|runasowner|authtoken|delegat|myproxy|notify|jobnotification|credential)/,
     why: 'HTCondor takes from it whose a job is',
   },
   {
-    key: /^(clusterid|procid|globaljobid|qdate|jobstatus|lastjobstatus|entered|hold|release|remove|num|completion|exit|onexit|leavejob|jobleave|maxretries|jobmax|success|cron|deferral|jobmaterialize|jobfactory|totalsubmit|mytype|targettype|submit|shadow|proxy|requirements|rank$|concurrencylimits|committed|cumulative|current|last)/,
+    key: /^(clusterid|procid|autocluster|globaljobid|qdate|job(status|start|run|current|last|queue|state|pid|finished|coredumped|leaseexp|iwd)|managed|isnoop|noop|nonessential|toe$|termination|lastjobstatus|entered|hold|release|remove|num|completion|exit|onexit|leavejob|jobleave|maxretries|jobmax|success|cron|deferral|jobmaterialize|jobfactory|totalsubmit|mytype|targettype|submit|proxy|requirements|rank$|concurrencylimits|committed|cumulative|current|last)/,
     why: 'HTCondor keeps the state of a job in it, or has a command for it without "+"',
   },
 ];
@@ -120,7 +124,7 @@ export function readSubmitCommands(text: string): ReadCommands {
     else if (match === null || sign !== '=' || second === '=')
       problem('this is no command of a submit description; write NAME = VALUE');
     else {
-      const why = refusal ?? valueRefusal(value);
+      const why = refusal ?? valueRefusal(key, value);
       if (why === undefined) commands[key] = value;
       else problem(why);
     }
@@ -130,7 +134,7 @@ export function readSubmitCommands(text: string): ReadCommands {
 
 /** Why thresher hands this command to no job; undefined: it does. */
 export function submitRefusal(key: string, value: string): string | undefined {
-  return commandRefusal(key) ?? valueRefusal(value);
+  return commandRefusal(key) ?? valueRefusal(key, value);
 }
 
 /** The value as HTCondor reads it: nothing in it but the numbers of the job is a macro. */
@@ -153,15 +157,34 @@ function commandRefusal(key: string): string | undefined {
   return `thresher does not know ${shown(key)} and passes on only commands that it knows; an attribute of the job is written "+${key} = VALUE"`;
 }
 
-function valueRefusal(value: string): string | undefined {
+function valueRefusal(key: string, value: string): string | undefined {
   if (value === '') return 'it has no value';
   if (/[\u0000-\u0008\u000a-\u001f\u007f\u0085\u2028\u2029]/.test(value) || !value.isWellFormed())
     return 'its value has a control character; it must be one line of text';
   if (value.endsWith('\\'))
     return 'its value ends with a backslash, by which the next line would be a part of it';
   const macro = (/\$\$/.exec(value) ?? /\$\w*\(/.exec(value.replaceAll(ownNumbers, '')))?.[0];
-  if (macro === undefined) return undefined;
+  if (macro === undefined) return key.toLowerCase() === 'requirements' ? wholeRefusal(value) : undefined;
   return `"${macro}" begins a macro, which could bring in what is not in the text; only $(ClusterId) and $(ProcId) are taken`;
+}
+
+/** The requirements of the template stand in parentheses beside these: a text that closes its own would take their place. */
+function wholeRefusal(expression: string): string | undefined {
+  const rule = 'the requirements of the queue count beside these';
+  if (expression.includes('\\"')) return `it has a backslash before a quotation mark; ${rule}, so write no such text`;
+  const code = expression.replaceAll(/"[^"]*"/g, '');
+  const odd = /"|'|\/\/|\/\*/.exec(code)?.[0];
+  if (odd !== undefined) return `${shown(odd)} stands alone in it; ${rule}, so it must be one whole expression`;
+  const open: string[] = [];
+  const closing: Readonly<Record<string, string>> = { ')': '(', ']': '[', '}': '{' };
+  for (const [bracket] of code.matchAll(/[()[\]{}]/g)) {
+    const opening = closing[bracket];
+    if (opening === undefined) open.push(bracket);
+    else if (open.pop() !== opening)
+      return `"${bracket}" closes no "${opening}"; ${rule}, so it must be one whole expression`;
+  }
+  const [first] = open;
+  return first === undefined ? undefined : `"${first}" is not closed; ${rule}, so it must be one whole expression`;
 }
 
 function shown(text: string): string {

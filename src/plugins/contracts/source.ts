@@ -208,6 +208,11 @@ export interface SourceInput<Config extends TSchema, QueueConfig extends TSchema
   readonly usual?: boolean;
   /** Whether it serves such a queue before the usual source, where neither a file nor the queue's backend names a source. */
   takes?(queue: Pick<SourceQueue, 'mapType' | 'runMode'>, server: PandaServer | undefined): boolean;
+  /**
+   * Whether its workers are jobs: each does its own task, and ends when that is done. Default: they are pilots, and one that ends
+   * at once tells that its resource swallows pilots. The guard against black holes leaves out queues whose own source runs jobs.
+   */
+  readonly runsJobs?: boolean;
   /** Whether it can ask for nothing without the PanDA server of the settings. Sources of thresher alone may say so. */
   readonly needsServer?: boolean;
   /** Parts of a payload that its requests may have: `check-config` refuses its queues on a backend that lacks one. */
@@ -230,6 +235,7 @@ export interface SourceDefinition extends SectionDefinition {
   readonly queueConfig: TSchema;
   readonly everyQueue: boolean;
   readonly usual: boolean;
+  readonly runsJobs: boolean;
   readonly needsServer: boolean;
   takes(queue: Pick<SourceQueue, 'mapType' | 'runMode'>, server: PandaServer | undefined): boolean;
   stands(queue: Pick<SourceQueue, 'options' | 'mapType' | 'runMode'>): readonly Reason[];
@@ -250,7 +256,7 @@ export function defineSource<Config extends TSchema, QueueConfig extends TSchema
   input: SourceInput<Config, QueueConfig>,
 ): SourceDefinition {
   const { name, module, description = '', config, queueConfig, payload = [] } = input;
-  const { everyQueue = false, usual = false, needsServer = false } = input;
+  const { everyQueue = false, usual = false, runsJobs = false, needsServer = false } = input;
   if (!namePattern.test(name))
     throw new TypeError(
       `the source ${JSON.stringify(name)} needs a name that matches ${String(namePattern)}`,
@@ -267,6 +273,7 @@ export function defineSource<Config extends TSchema, QueueConfig extends TSchema
     queueConfig: queueConfig ?? noOptions,
     everyQueue,
     usual,
+    runsJobs,
     needsServer,
     takes: (queue, server) => input.takes?.(queue, server) ?? false,
     connections: () => [],

@@ -4,7 +4,7 @@ import type { Clock } from '../../util/clock.ts';
 const over = 'the agenda is looked at again';
 
 /**
- * What has to be looked at, and when. A key is looked at by one at a time; one that is added meanwhile is looked at once more. A
+ * Keys that are to be looked at, and when. A key is looked at by one at a time; one that is added meanwhile is looked at once more. A
  * key that waits for later costs nothing until then.
  */
 export class Agenda {

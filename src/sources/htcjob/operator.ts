@@ -27,6 +27,7 @@ import { LeaseHolder } from './lease.ts';
 import type { HtcJobOptions, HtcJobQueueOptions } from '../../clients/htcjob/options.ts';
 import { type HtcJob, htcJobs, type JobReport } from '../../clients/htcjob/resource.ts';
 import { Stepper } from './stepper.ts';
+import { TakingQueues } from './taking-queues.ts';
 import { kept, Tracked } from './tracked.ts';
 
 /** The calls of the API server that the operator makes. */
@@ -45,8 +46,8 @@ const pauses = { failed: 5000, conflict: 100 };
 const together = 200;
 /** Requests of HTCJobs that come at once are one pass of the queue, unless that takes longer, ms: each pass is a submission. */
 const collected = 1000;
-/** A queue that was not asked for so long takes no HTCJobs any more, ms. */
-const queueForgotten = 600_000;
+/** On the agenda for all workers whose HTCJob is over or gone. No resource has this uid. */
+const leftovers = '';
 
 /** Runs the HTCJobs of a cluster. */
 export class HtcJobOperator implements Source<HtcJobQueueOptions> {
@@ -57,8 +58,7 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
   /** By uid. */
   readonly #tracked = new Map<string, Tracked>();
   readonly #agenda: Agenda;
-  /** Queues that take HTCJobs, by name: when they were asked last, monotonic ms, and their options. */
-  readonly #queues = new Map<string, { readonly at: number; readonly options: HtcJobQueueOptions }>();
+  readonly #queues: TakingQueues;
   readonly #synced = new Set<string>();
   /** Queues with requests that they have not been asked to look at, since when: monotonic ms. */
   readonly #toWake = new Map<string, number>();
@@ -67,7 +67,8 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
   readonly #door: EventDoor | undefined;
   #lease: LeaseHolder | undefined;
   #desk: Desk | undefined;
-  #trouble: string | undefined;
+  /** Why a collection cannot be followed now, by its path. */
+  readonly #troubles = new Map<string, string>();
 
   /** @param eventKey absent: jobs send no events */
   constructor(
@@ -82,22 +83,21 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
     this.#maker = maker;
     this.#host = host;
     this.#agenda = new Agenda(host.clock);
+    this.#queues = new TakingQueues(options.queue);
     if (eventKey !== undefined) this.#door = new EventDoor(eventKey, (report) => this.reported(report));
   }
 
   async wanted({ name, own, options }: SourceQueue<HtcJobQueueOptions>): Promise<Wanted> {
     if (!own) return { requests: [], groups: [], reasons: [] };
-    const isNew = !this.#queues.has(name);
-    this.#queues.set(name, { at: this.#host.clock.monotonic(), options });
-    if (isNew)
+    if (this.#queues.asked(name, options))
       for (const { uid, isFinished } of this.#tracked.values()) if (!isFinished) this.#agenda.add(uid);
     const holdUp = this.#holdUp();
-    if (holdUp !== undefined) return { requests: [], groups: [], reasons: [holdUp] };
+    if (holdUp !== undefined) return { requests: [], groups: [], reasons: [...this.#unsynced(), holdUp] };
     const asking = [...this.#tracked.values()].filter((one) => one.asked.size > 0 && one.queue === name);
     const requests: Request[] = asking
       .sort((one, other) => one.createdAt - other.createdAt)
       .flatMap(({ asked }) => [...asked.values()]);
-    return { requests, groups: [], reasons: [] };
+    return { requests, groups: [], reasons: this.#unsynced() };
   }
 
   /** The resource is written later: at a start all its jobs are looked up again. */
@@ -112,7 +112,13 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
         this.#agenda.add(tracked.uid, together);
       }
     }
-    if (this.#holdUp() !== undefined) return;
+    await this.#endStrangers(strangers);
+  }
+
+  /** Ends workers whose HTCJob is gone. */
+  async #endStrangers(strangers: readonly WorkerNews[]): Promise<void> {
+    // The resource of a stranger may be one that is not known yet.
+    if (this.#holdUp() !== undefined || this.#paths().some((path) => !this.#synced.has(path))) return;
     const living = strangers.filter(({ worker }) => !hasEnded(worker)).map(({ origin }) => origin);
     if (this.#options.namespaces.length === 0) await this.#desk?.end(living, 'its HTCJob is gone');
     else this.#notFollowed(living);
@@ -154,20 +160,20 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
     const { namespaces, leaseName, leaseNamespace = namespaces[0] ?? 'default' } = this.#options;
     const over = new AbortController();
     const ended = AbortSignal.any([signal, over.signal]);
+    // Finished ones, too: a deletion and the end of a life may have come meanwhile.
     const changed = () => {
-      for (const { uid, isFinished } of this.#tracked.values()) if (!isFinished) this.#agenda.add(uid);
-      for (const queue of this.#queues.keys()) desk.wake(queue);
+      for (const uid of [...this.#tracked.keys(), leftovers]) this.#agenda.add(uid);
+      for (const queue of this.#queues.names) desk.wake(queue);
     };
     const place = { namespace: leaseNamespace, name: leaseName, holder: factoryId };
     const lease = new LeaseHolder(place, { client: this.#client, clock, log, changed });
     this.#desk = desk;
     this.#lease = lease;
     try {
-      const collections = namespaces.length === 0 ? [undefined] : [...new Set(namespaces)];
-      const follow = collections.map((namespace) => this.#follow(namespace, changed, ended));
+      const follow = this.#collections().map((namespace) => this.#follow(namespace, changed, ended));
       const cluster = new HtcJobCluster(this.#client);
       const events = new EventWriter(this.#client, factoryId, this.#host);
-      const queueOf = (tracked: Tracked) => this.#queueOf(tracked);
+      const queueOf = ({ spec, meta }: Tracked) => this.#queues.queueOf(spec, meta.namespace, desk);
       const wake = (queue: string) => {
         if (!this.#toWake.has(queue)) this.#toWake.set(queue, clock.monotonic());
       };
@@ -179,40 +185,36 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
       over.abort();
       this.#tracked.clear();
       this.#synced.clear();
+      this.#troubles.clear();
     }
   }
 
   /** Why nothing is done at all. */
   #holdUp(): Reason | undefined {
     const lease = this.#lease;
-    if (this.#synced.size < Math.max(1, new Set(this.#options.namespaces).size)) {
-      const why = this.#trouble === undefined ? 'they are being listed' : this.#trouble;
-      return { code: 'htcjob-unsynced', message: `HTCJobs are not known yet: ${why}` };
-    }
     if (lease?.isHeld === true) return undefined;
     return { code: 'htcjob-lease', message: lease?.why ?? 'the operator has not begun' };
   }
 
-  #queueOf({ spec, meta }: Tracked): string | Reason {
-    const { clock } = this.#host;
-    for (const [name, { at }] of this.#queues)
-      if (clock.monotonic() - at > queueForgotten) this.#queues.delete(name);
-    const known = [...this.#queues.keys()];
-    const only = known.length === 1 ? known[0] : undefined;
-    const name = spec.queueName ?? this.#options.queue ?? only;
-    const choice = known.length === 0 ? 'none does now' : `these do: ${known.join(', ')}`;
-    if (name === undefined)
-      return { code: 'htcjob-queue', message: `spec.queueName names no queue that takes HTCJobs; ${choice}` };
-    const queue = this.#queues.get(name);
-    if (queue === undefined) {
-      const isThere = this.#desk?.queues().includes(name) === true;
-      if (!isThere) return { code: 'no-such-queue', message: `there is no queue ${name}; ${choice}` };
-      return { code: 'htcjob-queue', message: `queue ${name} takes no HTCJobs; ${choice}` };
-    }
-    const { namespaces } = queue.options;
-    if (namespaces.length === 0 || namespaces.includes(meta.namespace)) return name;
-    const message = `queue ${name} takes no HTCJobs of namespace ${meta.namespace}`;
-    return { code: 'htcjob-namespace', message };
+  /** Namespaces whose HTCJobs are not known, or not by now. The others go on. */
+  #unsynced(): readonly Reason[] {
+    return this.#collections().flatMap((namespace) => {
+      const path = collectionPath(htcJobs, namespace);
+      const why = this.#troubles.get(path) ?? (this.#synced.has(path) ? undefined : 'they are being listed');
+      if (why === undefined) return [];
+      const where = namespace === undefined ? 'HTCJobs' : `HTCJobs of namespace ${namespace}`;
+      return [{ code: 'htcjob-unsynced', message: `${where} cannot be followed: ${why}` }];
+    });
+  }
+
+  /** Undefined: all namespaces. */
+  #collections(): readonly (string | undefined)[] {
+    const { namespaces } = this.#options;
+    return namespaces.length === 0 ? [undefined] : [...new Set(namespaces)];
+  }
+
+  #paths(): readonly string[] {
+    return this.#collections().map((namespace) => collectionPath(htcJobs, namespace));
   }
 
   #follow(namespace: string | undefined, synced: () => void, signal: AbortSignal): Promise<void> {
@@ -251,7 +253,8 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
           if (tracked !== undefined) gone(tracked);
         },
         changed: ({ trouble }) => {
-          this.#trouble = trouble === undefined ? undefined : messageOf(trouble);
+          if (trouble === undefined) this.#troubles.delete(path);
+          else this.#troubles.set(path, messageOf(trouble));
           if (trouble !== undefined) log.warn('HTCJobs cannot be followed', { path, ...toReason(trouble) });
         },
       },
@@ -276,8 +279,11 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
     cluster: HtcJobCluster,
     signal: AbortSignal,
   ): Promise<void> {
+    // When the Lease is held, all come to the agenda anew.
+    if (this.#holdUp() !== undefined) return;
+    if (uid === leftovers) return this.#endLeftovers(signal);
     const tracked = this.#tracked.get(uid);
-    if (tracked === undefined || this.#holdUp() !== undefined) return;
+    if (tracked === undefined) return;
     const { log } = this.#host;
     try {
       const next = await stepper.step(tracked, signal);
@@ -290,6 +296,17 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
       if (isConflict) await this.#readAgain(tracked, cluster, signal);
       else log.warn('HTCJob not brought on', { htcjob: tracked.name, ...toReason(error) });
       this.#agenda.add(uid, isConflict ? pauses.conflict : pauses.failed);
+    }
+  }
+
+  /** Workers that live, and whose HTCJob ended or went while nobody looked after them: no news may come of them for days. */
+  async #endLeftovers(signal: AbortSignal): Promise<void> {
+    try {
+      await this.told((await this.#desk?.living()) ?? []);
+    } catch (error) {
+      if (signal.aborted) return;
+      this.#host.log.warn('jobs of earlier HTCJobs not looked for', { ...toReason(error) });
+      this.#agenda.add(leftovers, pauses.failed);
     }
   }
 

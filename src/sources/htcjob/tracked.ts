@@ -1,19 +1,26 @@
 import type { Request } from '../../plugins/contracts/index.ts';
 import { isOlder } from '../../clients/kubernetes/versions.ts';
-import type { OriginKey, WorkerNews } from '../../worker/news.ts';
+import type { WorkerNews } from '../../worker/news.ts';
 import type { Reason } from '../../worker/reason.ts';
 import type { Meta } from './cluster.ts';
 import { factsAfter, hasEnded, type JobFacts } from './facts.ts';
 import { judge, type Judgement } from './judge.ts';
-import { attemptOf, fromRanges, indexOf } from '../../clients/htcjob/numbers.ts';
+import { WritePace } from './pace.ts';
+import { attemptOf, fromRanges } from '../../clients/htcjob/numbers.ts';
 import {
   finalizer,
+  flawOf,
   type HtcJob,
   type HtcJobSpec,
   type HtcJobStatus,
   jobCount,
   type SpecProblem,
 } from '../../clients/htcjob/resource.ts';
+
+/** Bytes of a stored object: beside its script, and its status for each job, whose id is there twice. */
+const bytesBesideScript = 2000;
+const bytesOfJob = 32;
+const emptySpec: HtcJobSpec = { name: '', script: { image: '', command: '', source: '' } };
 
 /**
  * The parts of an object that are followed. A list holds all objects at once, and kubectl and the server keep the script, which may
@@ -34,9 +41,15 @@ export function kept({ metadata, spec, status }: HtcJob): HtcJob {
       ...(creationTimestamp !== undefined && { creationTimestamp }),
       ...(deletionTimestamp !== undefined && { deletionTimestamp }),
     },
-    spec: needsScript ? spec : { ...spec, script: { ...spec.script, source: '' } },
+    spec: needsScript ? spec : withoutScript(spec),
     ...(status !== undefined && { status }),
   };
+}
+
+/** Thousands of them are kept, so each is small. An object of an older schema may have no script at all. */
+function withoutScript(spec: HtcJobSpec): HtcJobSpec {
+  if (flawOf({ spec }) !== undefined) return spec;
+  return { ...spec, script: { ...spec.script, source: '' } };
 }
 
 /** A resource as the operator follows it, with all that is known of its jobs. */
@@ -56,15 +69,26 @@ export class Tracked {
   isGone = false;
   /** The database was asked for its jobs. */
   isRestored = false;
-  /** The end of all its jobs was asked for. */
-  isEnding = false;
+  /** Why the object cannot be run as it is. */
+  flaw: string | undefined;
+  /** Indexes of the attempts whose end was asked for. */
+  readonly ending = new Set<number>();
+  /** Indexes that were asked for and of which nothing was heard: a pass of the queue may hold their requests in its hand. */
+  readonly #offered = new Set<number>();
+  /** The last word on why it stands still. */
+  said: string | undefined;
+  /** Monotonic ms since when its deletion waits, and when that was said last. */
+  deletion: { readonly since: number; readonly said: number | undefined } | undefined;
+  readonly pace = new WritePace();
+  /** About what one version of the object takes in the store of its server. */
+  bytes = 0;
   /** By index of the origin. */
   readonly attempts = new Map<number, JobFacts>();
   /** Return codes that its jobs reported, by job number. */
   readonly reports = new Map<number, number>();
-  /** By job number: the index of the attempt that reported. */
   /** False once all its jobs were asked for: the script of a retry is read anew. */
   #needsScript = true;
+  /** By job number: the index of the attempt that reported. */
   readonly #reporters = new Map<number, number>();
   /** Its requests that have no worker yet, by index. */
   asked: ReadonlyMap<number, Request> = new Map();
@@ -86,7 +110,7 @@ export class Tracked {
     this.meta = object.metadata;
     this.createdAt = 0;
     this.isDeleting = false;
-    this.spec = object.spec;
+    this.spec = emptySpec;
     this.update(object);
   }
 
@@ -97,14 +121,20 @@ export class Tracked {
     if (isOlder(resourceVersion, this.meta.resourceVersion)) return false;
     const isSame = this.meta.resourceVersion === resourceVersion && this.meta !== metadata;
     this.meta = { namespace, name, uid, resourceVersion, ...(finalizers && { finalizers }) };
+    if (this.generation !== generation) {
+      this.problems = undefined;
+      this.#needsScript = true;
+    }
     this.generation = generation;
     this.createdAt = Date.parse(metadata.creationTimestamp ?? '') || 0;
     this.isDeleting = metadata.deletionTimestamp !== undefined;
     this.status = status;
+    this.flaw = flawOf(object);
+    if (this.flaw !== undefined) return !isSame;
     const { source } = spec.script;
+    this.bytes = source.length + bytesBesideScript + jobCount(spec) * bytesOfJob;
     this.source = this.isFinished || this.isDeleting || !this.#needsScript ? undefined : source;
-    // What is kept of thousands of them is small.
-    this.spec = { ...spec, script: { ...spec.script, source: '' } };
+    this.spec = withoutScript(spec);
     return !isSame;
   }
 
@@ -114,6 +144,12 @@ export class Tracked {
 
   addFinalizer(): void {
     this.meta = { ...this.meta, finalizers: [...(this.meta.finalizers ?? []), finalizer] };
+  }
+
+  ask(requests: ReadonlyMap<number, Request>): void {
+    this.asked = requests;
+    this.waiting = undefined;
+    for (const index of requests.keys()) this.#offered.add(index);
   }
 
   /** @param forGood its script is needed no more */
@@ -134,6 +170,23 @@ export class Tracked {
     return this.status?.completionTime !== undefined;
   }
 
+  /** Whether another writer changed the counts of a finished one, which its numbers of ended jobs contradict. */
+  get isFalsified(): boolean {
+    const { active, held, succeeded, failed, completedIndexes, failedIndexes } = this.status ?? {};
+    const count = jobCount(this.spec);
+    const [completed, lost] = [
+      fromRanges(completedIndexes, count).size,
+      fromRanges(failedIndexes, count).size,
+    ];
+    if (!this.isFinished || completed + lost !== count) return false;
+    return active !== 0 || held !== 0 || succeeded !== completed || failed !== lost;
+  }
+
+  /** Whether its jobs may have been submitted. Another writer may have taken the claim out of the status. */
+  get isClaimed(): boolean {
+    return this.status?.uniqId === this.uid || this.attempts.size > 0;
+  }
+
   get isSuspended(): boolean {
     return this.spec.suspend === true;
   }
@@ -141,10 +194,17 @@ export class Tracked {
   /** A suspension ends the jobs of its round, and begins the next. */
   get round(): number {
     const before = this.status?.round ?? 0;
-    const wasSuspended = this.status?.conditions?.some(
-      ({ type, status }) => type === 'Suspended' && status === 'True',
-    );
-    return this.isSuspended && wasSuspended !== true ? before + 1 : before;
+    return this.isSuspended && !this.#wasSuspended ? before + 1 : before;
+  }
+
+  /** It was resumed, and its status does not say so yet. */
+  get isResumed(): boolean {
+    return this.#wasSuspended && !this.isSuspended;
+  }
+
+  get #wasSuspended(): boolean {
+    const { conditions = [] } = this.status ?? {};
+    return conditions.some(({ type, status }) => type === 'Suspended' && status === 'True');
   }
 
   /** When its jobs have to end, ms UTC. */
@@ -165,6 +225,7 @@ export class Tracked {
 
   hear(news: WorkerNews): void {
     const { index } = news.origin;
+    this.#offered.delete(index);
     this.attempts.set(index, factsAfter(this.attempts.get(index), news));
   }
 
@@ -184,19 +245,13 @@ export class Tracked {
     });
   }
 
-  /** Every origin that may have been asked for. */
-  get origins(): readonly OriginKey[] {
-    const indexes = new Set([...this.attempts.keys(), ...this.asked.keys()]);
-    for (let round = 0; round <= this.round; round++)
-      for (let number = 0; number < jobCount(this.spec); number++)
-        indexes.add(indexOf({ round, attempt: 0, number }));
-    return [...indexes].map((index) => ({ uid: this.uid, index }));
+  get living(): readonly number[] {
+    return [...this.attempts].filter(([, facts]) => !hasEnded(facts)).map(([index]) => index);
   }
 
-  get living(): readonly OriginKey[] {
-    return [...this.attempts]
-      .filter(([, facts]) => !hasEnded(facts))
-      .map(([index]) => ({ uid: this.uid, index }));
+  /** Attempts that live, or may come to life: a crash ends the passes, and the database knows all others. */
+  get open(): readonly number[] {
+    return [...this.living, ...this.#offered];
   }
 
   /**

@@ -34,7 +34,7 @@ describe('commands of a submit description that a third party writes', () => {
   });
 
   const forbidden: Readonly<Record<string, readonly string[]>> = {
-    'another queue': ['queue', 'Queue 3', 'queue = 2', 'QUEUE from list.txt', 'queue arguments in (a b)'],
+    'another queue': ['queue', 'Queue 3', 'qUeUe\t5', '\tqueue\t5', 'queue\u00a05', 'queue: 3', '+A = 1\rqueue 3', 'queue = 2', 'QUEUE from list.txt', 'queue arguments in (a b)'],
     'another program': ['executable = x', 'Arguments = "-c id"', 'transfer_executable = false', 'args = x'],
     'the environment of the access point': ['getenv = True', 'environment = "A=1"', 'env = A=1'],
     'files of the access point': [
@@ -45,6 +45,25 @@ describe('commands of a submit description that a third party writes', () => {
       'public_input_files = x',
       'x509userproxy = /tmp/x509up_u0',
       'manifest_dir = /tmp',
+      'starter_log = /tmp/x',
+      'want_io_proxy = true',
+      'file_remaps = "a = /etc/shadow"',
+      'local_files = x',
+      'skip_filechecks = true',
+      'output_destination = file:///tmp',
+      'jar_files = x',
+      'keystore_file = x',
+    ],
+    'a time and a mail of its own': [
+      'deferral_time = 1',
+      'cron_minute = *',
+      'notification = Always',
+      'notify_user = a@b',
+      'email_attributes = Owner',
+      'job_ad_information_attrs = Owner',
+      'hook_keyword = X',
+      'noop_job = true',
+      'leave_in_queue = true',
     ],
     'places of output': [
       'output = /etc/x',
@@ -83,6 +102,36 @@ describe('commands of a submit description that a third party writes', () => {
       '+Out = "/tmp/x"',
       '+UserLog = "/tmp/x"',
       '+LeaveJobInQueue = true',
+      '+WantIOProxy = true',
+      'my.wantioproxy = true',
+      '+JobStarterLog = "/tmp/x"',
+      '+JobStarterDebug = true',
+      '+StarterUserLog = "/tmp/x"',
+      '+FileRemaps = "a = /etc/shadow"',
+      '+LocalFiles = "/etc/shadow"',
+      '+AppendFiles = "/etc/x"',
+      '+SpooledOutputFiles = "/etc/x"',
+      '+SpoolExecutable = true',
+      '+DataReuseManifestSHA256 = "/etc/shadow"',
+      '+ParallelScriptShadow = "/bin/sh"',
+      '+OrigIwd = "/"',
+      '+UidDomain = "x"',
+      '+NTDomain = "x"',
+      '+NotifyUser = "a@b"',
+      '+JobNotification = 1',
+      '+EmailAttributes = "Owner"',
+      '+DeferralTime = 1',
+      '+CronMinute = "*"',
+      '+IsNoopJob = true',
+      '+Managed = "External"',
+      '+JobStartDate = 1',
+      '+TerminationPending = true',
+      '+Requirements = true',
+      '+PreCmd = "x"',
+      '+PostArguments = "x"',
+      '+RequestedChroot = "/"',
+      '+GridResource = "batch"',
+      '+DockerImage = "x"',
       '+x509userproxy = "/tmp/x"',
       '+HookKeyword = "X"',
       '+ThresherWorker = "1"',
@@ -99,6 +148,18 @@ describe('commands of a submit description that a third party writes', () => {
       '+A = $($(Process))',
       '+A = $$(Process)',
       '+A = $($(Process)HOME)',
+    ],
+    'requirements that would leave their place beside those of the queue': [
+      'requirements = true) || (true',
+      'requirements = true) || true',
+      'Requirements = (true',
+      'requirements = [a = 1',
+      'requirements = true ]',
+      'requirements = true // ',
+      'requirements = true /* ',
+      'requirements = "a',
+      String.raw`requirements = "\") || (true || "" == "\"`,
+      "requirements = 'a) || (b",
     ],
     'text that is no line of its own': [
       '+A = 1 \\',
@@ -123,6 +184,28 @@ describe('commands of a submit description that a third party writes', () => {
         expect(more).to.deep.equal([]);
         expect(read(line).commands).to.deep.equal({});
       });
+
+  it('pass on the needs of a job and its own attributes', () => {
+    const lines = [
+      '+MaxRuntime = 1200',
+      '+JobFlavour = "longlunch"',
+      '+AccountingGroup = "group_u_CMS.CAF.PHYS"',
+      'accounting_group = group_u_CMS',
+      '+DESIRED_Sites = "T2_CH_CERN"',
+      '+WantGlidein = true',
+      '+ProjectName = "x"',
+      '+InputDataset = "x"',
+      '+Institute = "x"',
+      '+ArchiveOf = "x"',
+      '+JobDescription = "x"',
+      'REQUEST_MEMORY = 2G',
+      'requirements = (OpSysAndVer =?= "AlmaLinux9") && regexp("^b(6|7)\\.", Machine)',
+      'requirements = Machine =!= LastRemoteHost',
+      'requirements = member(1, {1, 2}) && Name != "a)b"',
+      'periodic_remove = (JobStatus == 5) && (time() - EnteredCurrentStatus > 60)',
+    ];
+    for (const line of lines) expect(refused(line), line).to.deep.equal([]);
+  });
 
   it('keep a "$" that begins no macro', () => {
     expect(read('requirements = regexp("^a$", Machine)').problems).to.deep.equal([]);
