@@ -14,6 +14,7 @@ import type {
   WorkerNews,
 } from '../../plugins/contracts/index.ts';
 import { messageOf, toReason } from '../../worker/errors.ts';
+import type { OriginKey } from '../../worker/news.ts';
 import type { Reason } from '../../worker/reason.ts';
 import { Agenda } from './agenda.ts';
 import { HtcJobCluster } from './cluster.ts';
@@ -43,6 +44,8 @@ const stepsAtOnce = 24;
 const pauses = { failed: 5000, conflict: 100 };
 /** Changes of one resource within this time are one status, ms. */
 const together = 200;
+/** Requests of HTCJobs that come at once are one pass of the queue, unless that takes longer, ms: each pass is a submission. */
+const collected = 1000;
 /** On the agenda for all workers whose HTCJob is over or gone. No resource has this uid. */
 const leftovers = '';
 
@@ -57,6 +60,10 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
   readonly #agenda: Agenda;
   readonly #queues: TakingQueues;
   readonly #synced = new Set<string>();
+  /** Queues with requests that they have not been asked to look at, since when: monotonic ms. */
+  readonly #toWake = new Map<string, number>();
+  /** Uids of living jobs without a resource: told once each. */
+  readonly #strangers = new Set<string>();
   readonly #door: EventDoor | undefined;
   #lease: LeaseHolder | undefined;
   #desk: Desk | undefined;
@@ -113,7 +120,8 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
     // The resource of a stranger may be one that is not known yet.
     if (this.#holdUp() !== undefined || this.#paths().some((path) => !this.#synced.has(path))) return;
     const living = strangers.filter(({ worker }) => !hasEnded(worker)).map(({ origin }) => origin);
-    await this.#desk?.end(living, 'its HTCJob is gone');
+    if (this.#options.namespaces.length === 0) await this.#desk?.end(living, 'its HTCJob is gone');
+    else this.#notFollowed(living);
   }
 
   /**
@@ -126,6 +134,15 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
     this.#expectEnd(tracked, index);
     this.#agenda.add(uid, together);
     return true;
+  }
+
+  /** It may be in a namespace that was followed once: its jobs are not ended on a guess. */
+  #notFollowed(origins: readonly OriginKey[]): void {
+    for (const { uid } of origins) {
+      if (this.#strangers.has(uid)) continue;
+      this.#strangers.add(uid);
+      this.#host.log.warn('jobs of a HTCJob that is in none of the namespaces run on', { uid });
+    }
   }
 
   #expectEnd(tracked: Tracked, index: number): void {
@@ -157,7 +174,11 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
       const cluster = new HtcJobCluster(this.#client);
       const events = new EventWriter(this.#client, factoryId, this.#host);
       const queueOf = ({ spec, meta }: Tracked) => this.#queues.queueOf(spec, meta.namespace, desk);
-      const stepper = new Stepper({ ...this.#host, desk, cluster, events, maker: this.#maker, queueOf });
+      const wake = (queue: string) => {
+        if (!this.#toWake.has(queue)) this.#toWake.set(queue, clock.monotonic());
+      };
+      const parts = { ...this.#host, desk, cluster, events, maker: this.#maker, queueOf, wake };
+      const stepper = new Stepper(parts);
       const step = (uid: string) => this.#step(uid, stepper, cluster, ended);
       await Promise.all([lease.run(ended), ...follow, this.#agenda.run(stepsAtOnce, step, ended)]);
     } finally {
@@ -242,6 +263,22 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
   }
 
   async #step(uid: string, stepper: Stepper, cluster: HtcJobCluster, signal: AbortSignal): Promise<void> {
+    await this.#bringOn(uid, stepper, cluster, signal);
+    const now = this.#host.clock.monotonic();
+    const isLast = this.#agenda.isAlmostDone;
+    for (const [queue, since] of this.#toWake) {
+      if (!isLast && now - since < collected) continue;
+      this.#toWake.delete(queue);
+      this.#desk?.wake(queue);
+    }
+  }
+
+  async #bringOn(
+    uid: string,
+    stepper: Stepper,
+    cluster: HtcJobCluster,
+    signal: AbortSignal,
+  ): Promise<void> {
     // When the Lease is held, all come to the agenda anew.
     if (this.#holdUp() !== undefined) return;
     if (uid === leftovers) return this.#endLeftovers(signal);
