@@ -138,6 +138,7 @@ const status: Schema = {
     uniqId: text('Id of the jobs for the operator.'),
     reason: text('Why it stands as it stands, in a word.'),
     factory: text('The factory that runs it.'),
+    takenOver: { type: 'boolean', description: 'Its jobs were submitted by htc-operator.' },
     round: count('How often it was suspended.'),
     retried: count('How many failed jobs were run again.'),
     completedIndexes: { type: 'string', description: 'Numbers of the jobs that succeeded: 0-4,7.' },
@@ -210,6 +211,8 @@ export function crd(): Schema {
     metadata: { name: `${htcJobs.resource}.${htcJobs.group}` },
     spec: {
       group: htcJobs.group,
+      // A CRD that was stored as v1beta1, such as htc-operator's, has `true`, which v1 does not allow.
+      preserveUnknownFields: false,
       scope: 'Namespaced',
       names: {
         kind: htcJobKind,

@@ -54,6 +54,19 @@ export function rights(): readonly Manifest[] {
   ];
 }
 
+const ticket = '/tmp/krb5cc_thresher';
+
+/** Either Secret of htc-operator, by its name; a cluster without Kerberos has none. */
+const kerberosSecrets = {
+  name: 'kerberos',
+  projected: {
+    defaultMode: 0o400,
+    sources: ['kerberos-keytab-secret', 'kinit-secret'].map((secret) => ({
+      secret: { name: secret, optional: true },
+    })),
+  },
+};
+
 /** The daemon as an operator in the cluster, and the way by which jobs reach it. */
 export function deployment(): readonly Manifest[] {
   const volume = (its: string, mountPath: string, readOnly: boolean) => ({ name: its, mountPath, readOnly });
@@ -61,6 +74,8 @@ export function deployment(): readonly Manifest[] {
     name: 'thresher',
     image: 'thresher',
     args: ['run', '--config', '/etc/thresher/thresher.yaml'],
+    // HTCondor's commands look for their ticket there.
+    env: [{ name: 'KRB5CCNAME', value: `FILE:${ticket}` }],
     ports: [{ name: 'http', containerPort: 25085 }],
     readinessProbe: { httpGet: { path: '/healthz', port: 'http' } },
     livenessProbe: { httpGet: { path: '/healthz', port: 'http' }, periodSeconds: 30, failureThreshold: 10 },
@@ -69,6 +84,7 @@ export function deployment(): readonly Manifest[] {
     volumeMounts: [
       volume('settings', '/etc/thresher', true),
       volume('http', '/etc/thresher-http', true),
+      volume('kerberos', '/etc/thresher-kerberos', true),
       volume('state', '/var/lib/thresher', false),
     ],
   };
@@ -98,6 +114,7 @@ export function deployment(): readonly Manifest[] {
             volumes: [
               { name: 'settings', configMap: { name } },
               { name: 'http', secret: { secretName: `${name}-http` } },
+              kerberosSecrets,
               { name: 'state', persistentVolumeClaim: { claimName: `${name}-state` } },
             ],
           },
@@ -164,6 +181,15 @@ export function settings(): readonly Manifest[] {
           'qconf: { configFile: /etc/thresher/panda_queueconfig.json }',
           'http: { host: 0.0.0.0, tokenFile: /etc/thresher-http/token }',
           `sources: { htcjob: { leaseNamespace: ${namespace} } }`,
+          '# With a Secret kerberos-keytab-secret or kinit-secret:',
+          '# credmanager:',
+          '#   pluginConfigs:',
+          '#     - module: thresher/credentials',
+          '#       name: KerberosCredManager',
+          '#       configs:',
+          '#         kerberos:',
+          '#           secretDirectory: /etc/thresher-kerberos',
+          `#           ccache: ${ticket}`,
           '',
         ].join('\n'),
         'panda_queueconfig.json': `${JSON.stringify(queue, undefined, 2)}\n`,

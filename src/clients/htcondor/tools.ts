@@ -65,10 +65,13 @@ export class CondorTools {
     this.#clock = clock;
     this.#turns = new Turns(atOnce);
     const { configFile, tokenDirectory, proxyFile } = place;
+    const { KRB5CCNAME: ticket } = environment;
     this.#environment = {
       ...toolEnvironment(environment),
       // Without it, and `-debug`, some say "(null)" where they were not let in.
       _CONDOR_TOOL_DEBUG: 'D_ERROR',
+      // Of the tools, those of HTCondor alone log in by it.
+      ...(ticket !== undefined && { KRB5CCNAME: ticket }),
       ...(configFile !== undefined && { CONDOR_CONFIG: configFile }),
       ...(tokenDirectory !== undefined && { _CONDOR_SEC_TOKEN_DIRECTORY: tokenDirectory }),
       ...(proxyFile !== undefined && { X509_USER_PROXY: proxyFile }),

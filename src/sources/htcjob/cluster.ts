@@ -5,6 +5,7 @@ import { objectPath } from '../../clients/kubernetes/paths.ts';
 import { ThresherError } from '../../worker/errors.ts';
 import {
   apiVersion,
+  fieldManager,
   finalizer,
   type HtcJob,
   htcJobKind,
@@ -16,7 +17,6 @@ import {
 } from '../../clients/htcjob/resource.ts';
 
 const secrets = { group: '', version: 'v1', resource: 'secrets' };
-const fieldManager = 'thresher';
 
 export type Meta = Pick<HtcJobMeta, 'namespace' | 'name' | 'uid' | 'resourceVersion' | 'finalizers'>;
 

@@ -3,6 +3,7 @@ import type { Desk, Log, Request } from '../../plugins/contracts/index.ts';
 import type { Clock } from '../../util/clock.ts';
 import { messageOf, toReason } from '../../worker/errors.ts';
 import type { Reason } from '../../worker/reason.ts';
+import { awaitImport } from './await-import.ts';
 import type { HtcJobCluster } from './cluster.ts';
 import { type EventWriter, notesOf } from './events.ts';
 import { JobRequest } from './job-request.ts';
@@ -57,6 +58,10 @@ export class Stepper {
     const { factory = factoryId, uniqId } = tracked.status ?? {};
     if (factory !== factoryId && uniqId === tracked.uid) {
       this.#notices.foreign(tracked, factory, signal);
+      return undefined;
+    }
+    if (tracked.isOfHtcOperator) {
+      this.#wrote(tracked, await awaitImport(tracked, this.#parts, signal));
       return undefined;
     }
     if (tracked.isDeleting) return this.#finalize(tracked, signal);

@@ -6,6 +6,7 @@ import type { Meta } from './cluster.ts';
 import { factsAfter, hasEnded, type JobFacts } from './facts.ts';
 import { judge, type Judgement } from './judge.ts';
 import { WritePace } from './pace.ts';
+import { takenOverFacts } from './taken-over.ts';
 import { attemptOf, fromRanges } from '../../clients/htcjob/numbers.ts';
 import {
   finalizer,
@@ -13,6 +14,7 @@ import {
   type HtcJob,
   type HtcJobSpec,
   type HtcJobStatus,
+  isOfHtcOperator,
   jobCount,
   type SpecProblem,
 } from '../../clients/htcjob/resource.ts';
@@ -69,6 +71,8 @@ export class Tracked {
   isGone = false;
   /** The database was asked for its jobs. */
   isRestored = false;
+  /** It was seen before it had the finalizer. */
+  #wasNew = false;
   /** Why the object cannot be run as it is. */
   flaw: string | undefined;
   /** Indexes of the attempts whose end was asked for. */
@@ -121,6 +125,7 @@ export class Tracked {
     if (isOlder(resourceVersion, this.meta.resourceVersion)) return false;
     const isSame = this.meta.resourceVersion === resourceVersion && this.meta !== metadata;
     this.meta = { namespace, name, uid, resourceVersion, ...(finalizers && { finalizers }) };
+    this.#wasNew ||= !this.hasFinalizer;
     if (this.generation !== generation) {
       this.problems = undefined;
       this.#needsScript = true;
@@ -164,6 +169,11 @@ export class Tracked {
 
   get hasFinalizer(): boolean {
     return this.meta.finalizers?.includes(finalizer) === true;
+  }
+
+  /** Whether htc-operator counts its jobs, which puts its finalizer first. Another writer may put counts into any status. */
+  get isOfHtcOperator(): boolean {
+    return this.hasFinalizer && !this.#wasNew && isOfHtcOperator(this.status ?? {});
   }
 
   get isFinished(): boolean {
@@ -230,17 +240,20 @@ export class Tracked {
   }
 
   judge(isExpired: boolean): Judgement {
-    const { spec, status } = this;
+    const { spec, status, attempts } = this;
     const count = jobCount(spec);
+    const completed = fromRanges(status?.completedIndexes, count);
+    const failed = fromRanges(status?.failedIndexes, count);
+    const isTakenOver = status?.takenOver === true;
     return judge({
       count,
       round: this.round,
       isSuspended: this.isSuspended,
       isExpired,
-      backoffLimit: spec.backoffLimit ?? 0,
-      attempts: this.attempts,
-      completed: fromRanges(status?.completedIndexes, count),
-      failed: fromRanges(status?.failedIndexes, count),
+      backoffLimit: isTakenOver ? 0 : (spec.backoffLimit ?? 0),
+      attempts: isTakenOver ? takenOverFacts({ count, attempts, completed, failed }) : attempts,
+      completed,
+      failed,
       retried: status?.retried ?? 0,
     });
   }

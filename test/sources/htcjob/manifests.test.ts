@@ -1,10 +1,12 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { parseAllDocuments, stringify } from 'yaml';
+import { parse, parseAllDocuments, stringify } from 'yaml';
 import { crd } from '../../../src/clients/htcjob/crd.ts';
 import { deployment, rights, settings } from '../../../src/clients/htcjob/manifests.ts';
+import { KerberosCredManager } from '../../../src/plugins/credentials/kerberos/index.ts';
 import { runHere } from '../../support/command-line.ts';
+import { mistakes } from '../../support/credential-manager.ts';
 
 const directory = join(import.meta.dirname, '../../../templates/kubernetes/htcjob');
 const files = {
@@ -37,6 +39,26 @@ describe('the manifests of the operator of HTCJobs', () => {
       expect({ status, stderr }).to.deep.equal({ status: 0, stderr: '' });
       expect(parseAllDocuments(stdout).map((document) => document.toJS() as object)).to.deep.equal(documents);
     });
+
+  it('B9: have a credential manager that reads the Secrets which the Deployment mounts, once its # are gone', async () => {
+    const [, map] = settings() as readonly { readonly data?: Readonly<Record<string, string>> }[];
+    const text = (map?.data?.['thresher.yaml'] ?? '').replaceAll(/^# (?!With)/gm, '');
+    const { credmanager } = parse(text) as {
+      credmanager: { pluginConfigs: { module: string; name: string; configs: Record<string, object> }[] };
+    };
+    const [manager] = credmanager.pluginConfigs;
+    const { module, name, configs = {} } = manager ?? {};
+    expect({ module, name }).to.deep.equal({
+      module: KerberosCredManager.module,
+      name: KerberosCredManager.name,
+    });
+    expect(await mistakes(KerberosCredManager, configs['kerberos'])).to.deep.equal([]);
+    const { secretDirectory = '', ccache = '' } = configs['kerberos'] as Record<string, string>;
+    const pod = JSON.stringify(deployment());
+    expect(pod).to.contain(`"mountPath":"${secretDirectory}"`).and.to.contain(`"value":"FILE:${ccache}"`);
+    for (const secret of ['kerberos-keytab-secret', 'kinit-secret'])
+      expect(pod).to.contain(`"secret":{"name":"${secret}","optional":true}`);
+  });
 
   it('give the operator no right to read Secrets of the whole cluster, to create or to change the spec by another way', () => {
     const bound = rights().filter(({ kind }) => kind === 'ClusterRoleBinding');

@@ -1,23 +1,44 @@
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { toolEnvironment } from '../../../clients/credentials/environment.ts';
 import { definePlugin } from '../../contracts/definition.ts';
 import { KerberosManager } from './manager.ts';
 import { KerberosConfig } from './schema.ts';
 
-/** Kerberos tickets by kinit, from a keytab or a password. */
+/** Kerberos tickets by kinit, from a keytab or a password, in files or in a Secret. */
 export const KerberosCredManager = definePlugin({
   kind: 'credmanager',
   name: 'KerberosCredManager',
   module: 'thresher/credentials',
   config: KerberosConfig,
-  check: ({ keytab, passwordFile, ccache, lifetime, renewBelow, minNewLifetime }, { configDir }) => {
+  check: (config, { configDir }) => {
+    const { principal, keytab, passwordFile, secretDirectory } = config;
+    const { ccache, lifetime, renewBelow, minNewLifetime } = config;
     const same = (path: string | undefined) =>
       path !== undefined && resolve(configDir, path) === resolve(configDir, ccache);
     const wrong: (readonly [key: string, message: string] | false)[] = [
-      keytab === undefined &&
+      secretDirectory === undefined &&
+        principal === undefined && [
+          'principal',
+          'principal is missing; name the user, as in pilot@EXAMPLE.ORG, or a Secret with the user in secretDirectory',
+        ],
+      secretDirectory === undefined &&
+        keytab === undefined &&
         passwordFile === undefined && [
           'keytab',
-          'keytab is missing; name a keytab, or a file with the password in passwordFile',
+          'keytab is missing; name a keytab, a file with the password in passwordFile, or a Secret in secretDirectory',
+        ],
+      ...(['principal', 'keytab', 'passwordFile'] as const).map(
+        (key): readonly [string, string] | false =>
+          secretDirectory !== undefined &&
+          config[key] !== undefined && [
+            key,
+            `${key} is given, and secretDirectory too, whose Secret has it; write one of them`,
+          ],
+      ),
+      secretDirectory !== undefined &&
+        dirname(resolve(configDir, ccache)) === resolve(configDir, secretDirectory) && [
+          'ccache',
+          'ccache is in secretDirectory, where nothing can be written; it must be elsewhere',
         ],
       keytab !== undefined &&
         passwordFile !== undefined && [

@@ -7,10 +7,13 @@ const path = (description: string) =>
   );
 
 export const KerberosConfig = Type.Object({
-  principal: Type.String({
-    pattern: '^[^-\\s][^\\s]*$',
-    description: 'Principal to log in as: `pilot@EXAMPLE.ORG`; without a realm, in the default one.',
-  }),
+  principal: Type.Optional(
+    Type.String({
+      pattern: '^[^-\\s][^\\s]*$',
+      description:
+        'Principal to log in as: `pilot@EXAMPLE.ORG`; without a realm, in the default one. Needed unless `secretDirectory` has it.',
+    }),
+  ),
   ccache: Type.String({
     minLength: 1,
     pattern: '^(?![A-Z]+:)',
@@ -19,6 +22,9 @@ export const KerberosConfig = Type.Object({
   keytab: path('Keytab to log in with.'),
   passwordFile: path(
     'File with the password in its first line, instead of a keytab; no program gets it as an argument.',
+  ),
+  secretDirectory: path(
+    'Directory where a Secret is mounted, instead of `principal`, `keytab` and `passwordFile`: with the keys `user` and `keytab`, or `username` and `password`. The manager uses a changed Secret at the next renewal.',
   ),
   lifetime: Type.Integer({ default: 24, minimum: 1, description: 'Hours to request for the ticket.' }),
   renewableLifetime: Type.Integer({
