@@ -273,12 +273,7 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
     }
   }
 
-  async #bringOn(
-    uid: string,
-    stepper: Stepper,
-    cluster: HtcJobCluster,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async #bringOn(uid: string, stepper: Stepper, cluster: HtcJobCluster, signal: AbortSignal): Promise<void> {
     // When the Lease is held, all come to the agenda anew.
     if (this.#holdUp() !== undefined) return;
     if (uid === leftovers) return this.#endLeftovers(signal);
