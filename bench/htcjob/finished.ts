@@ -65,7 +65,11 @@ async function measure(
   const resources = new Resources(space);
   const factory = `bench-f${count}`;
   const daemon = new HtcJobDaemon(directory, {
-    ...{ plane, bench, namespace: space.name, factory, template: neverMatches },
+    plane,
+    bench,
+    namespace: space.name,
+    factory,
+    template: neverMatches,
   });
   progress(`  ${count} finished HTCJobs`);
   await resources.createFinished(

@@ -46,9 +46,22 @@ export class Resources {
       const { name, uid = '' } = metadata;
       const path = objectPath(htcJobs, this.#space.name, name);
       const status: HtcJobStatus = {
-        ...{ active: 0, succeeded: 1, failed: 0, held: 0, jobid: ['1.0'], jobIds: ['1.0'], clusterId: '1' },
-        ...{ uniqId: uid, factory, reason: 'Succeeded', conditions: [complete], returnCodes: [] },
-        ...{ completedIndexes: '0', observedGeneration: 1, startTime: at, completionTime: at },
+        active: 0,
+        succeeded: 1,
+        failed: 0,
+        held: 0,
+        jobid: ['1.0'],
+        jobIds: ['1.0'],
+        clusterId: '1',
+        uniqId: uid,
+        factory,
+        reason: 'Succeeded',
+        conditions: [complete],
+        returnCodes: [],
+        completedIndexes: '0',
+        observedGeneration: 1,
+        startTime: at,
+        completionTime: at,
       };
       await this.#space.client.patch(path, { metadata: { finalizers: [finalizer] } });
       await this.#space.client.patch(`${path}/status`, { status });

@@ -2,7 +2,7 @@ import type { ListOptions, PatchOptions, WatchOptions } from '../../src/clients/
 import { KubernetesError } from '../../src/clients/kubernetes/errors.ts';
 import type { KubernetesObject, WatchEvent } from '../../src/clients/kubernetes/objects.ts';
 import type { HtcJob, HtcJobMeta, HtcJobStatus } from '../../src/clients/htcjob/resource.ts';
-import type { OperatorClient } from '../../src/sources/htcjob/operator.ts';
+import type { OperatorClient } from '../../src/sources/htcjob/operator-host.ts';
 
 /** A request that changes or reads a resource, as "VERB NAME" or "VERB NAME/status"; lists and watches are "LIST", "WATCH". */
 export type Asked = string;

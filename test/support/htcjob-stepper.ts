@@ -92,7 +92,7 @@ export class StepperSite {
       events: { write: (_, notes) => this.notes.push(...notes) },
       maker: new ImageJobs({ binds: [], runtime: 'none', events: undefined }),
       queueOf: () => this.queue,
-      wake: () => undefined,
+      waker: { hasRequests: () => undefined },
     });
   }
 

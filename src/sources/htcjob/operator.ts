@@ -1,10 +1,8 @@
-import type { KubernetesClient } from '../../clients/kubernetes/client.ts';
 import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
 import type {
   Desk,
   Request,
   Source,
-  SourceHost,
   SourceHttpAnswer,
   SourceHttpRequest,
   SourceQueue,
@@ -25,17 +23,11 @@ import type { JobMaker } from './job-maker.ts';
 import { LeaseHolder } from './lease.ts';
 import type { HtcJobOptions, HtcJobQueueOptions } from '../../clients/htcjob/options.ts';
 import type { HtcJob, JobReport } from '../../clients/htcjob/resource.ts';
+import { QueueWaker } from './queue-waker.ts';
+import type { OperatorClient, OperatorHost } from './operator-host.ts';
 import { Stepper } from './stepper.ts';
 import { TakingQueues } from './taking-queues.ts';
 import { Tracked } from './tracked.ts';
-
-/** The calls of the API server that the operator makes. */
-export type OperatorClient = Pick<
-  KubernetesClient,
-  'list' | 'watch' | 'version' | 'get' | 'create' | 'patch' | 'delete'
->;
-
-export type OperatorHost = Pick<SourceHost, 'factoryId' | 'clock' | 'random' | 'log'>;
 
 /** Steps under way at the same time. */
 const stepsAtOnce = 24;
@@ -43,8 +35,6 @@ const stepsAtOnce = 24;
 const pauses = { failed: 5000, conflict: 100 };
 /** Changes of one resource within this time are one status, ms. */
 const together = 200;
-/** Requests of HTCJobs that come at once are one pass of the queue, unless that takes longer, ms: each pass is a submission. */
-const collected = 1000;
 /** On the agenda for all workers whose HTCJob is over or gone. No resource has this uid. */
 const leftovers = '';
 
@@ -59,8 +49,6 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
   readonly #agenda: Agenda;
   readonly #queues: TakingQueues;
   readonly #collections: Collections;
-  /** Queues with requests that they have not been asked to look at, since when: monotonic ms. */
-  readonly #toWake = new Map<string, number>();
   /** Uids of living jobs without a resource: told once each. */
   readonly #strangers = new Set<string>();
   readonly #door: EventDoor | undefined;
@@ -173,12 +161,15 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
       const cluster = new HtcJobCluster(this.#client);
       const events = new EventWriter(this.#client, factoryId, this.#host);
       const queueOf = ({ spec, meta }: Tracked) => this.#queues.queueOf(spec, meta.namespace, desk);
-      const wake = (queue: string) => {
-        if (!this.#toWake.has(queue)) this.#toWake.set(queue, clock.monotonic());
-      };
-      const parts = { ...this.#host, desk, cluster, events, maker: this.#maker, queueOf, wake };
+      const waker = new QueueWaker(clock, this.#agenda, (queue) => {
+        desk.wake(queue);
+      });
+      const parts = { ...this.#host, desk, cluster, events, maker: this.#maker, queueOf, waker };
       const stepper = new Stepper(parts);
-      const step = (uid: string) => this.#step(uid, stepper, cluster, ended);
+      const step = async (uid: string) => {
+        await this.#step(uid, stepper, cluster, ended);
+        waker.stepped();
+      };
       await Promise.all([lease.run(ended), follow, this.#agenda.run(stepsAtOnce, step, ended)]);
     } finally {
       over.abort();
@@ -225,17 +216,6 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
   }
 
   async #step(uid: string, stepper: Stepper, cluster: HtcJobCluster, signal: AbortSignal): Promise<void> {
-    await this.#bringOn(uid, stepper, cluster, signal);
-    const now = this.#host.clock.monotonic();
-    const isLast = this.#agenda.isAlmostDone;
-    for (const [queue, since] of this.#toWake) {
-      if (!isLast && now - since < collected) continue;
-      this.#toWake.delete(queue);
-      this.#desk?.wake(queue);
-    }
-  }
-
-  async #bringOn(uid: string, stepper: Stepper, cluster: HtcJobCluster, signal: AbortSignal): Promise<void> {
     // When the Lease is held, all come to the agenda anew.
     if (this.#holdUp() !== undefined) return;
     if (uid === leftovers) return this.#endLeftovers(signal);

@@ -6,14 +6,13 @@ import type { Reason } from '../../worker/reason.ts';
 import { awaitImport } from './await-import.ts';
 import type { HtcJobCluster } from './cluster.ts';
 import { type EventWriter, notesOf } from './events.ts';
-import { JobRequest } from './job-request.ts';
+import { requestsFor } from './job-request.ts';
 import type { JobMaker } from './job-maker.ts';
 import type { Judgement } from './judge.ts';
 import { longestLook, looks, nextLook } from './looks.ts';
 import { Notices } from './notices.ts';
-import { requirementsOf } from './needs.ts';
-import { attemptOf } from '../../clients/htcjob/numbers.ts';
-import { type HtcJobStatus, jobCount, type SpecProblem } from '../../clients/htcjob/resource.ts';
+import type { QueueWaker } from './queue-waker.ts';
+import type { HtcJobStatus, SpecProblem } from '../../clients/htcjob/resource.ts';
 import { isHeld, isSame, type StatusFacts, statusOf, stoppedBy } from './status.ts';
 import type { Tracked } from './tracked.ts';
 
@@ -27,8 +26,7 @@ export interface StepperParts {
   readonly maker: JobMaker;
   /** The queue that runs the jobs of this resource, or why there is none; undefined where it is not known yet. */
   readonly queueOf: (tracked: Tracked) => string | Reason | undefined;
-  /** This queue has new requests. */
-  readonly wake: (queue: string) => void;
+  readonly waker: Pick<QueueWaker, 'hasRequests'>;
 }
 
 /** When the resource needs the next look, ms from now; undefined: when something happens to it. */
@@ -212,7 +210,7 @@ export class Stepper {
       if (!(await this.#claim(tracked, judgement, signal))) return false;
       tracked.ask(requests);
       tracked.queue = queue;
-      this.#parts.wake(queue);
+      this.#parts.waker.hasRequests(queue);
     } else if (tracked.asked.size > indexes.length) {
       const isWanted = new Set(indexes);
       tracked.asked = new Map([...tracked.asked].filter(([index]) => isWanted.has(index)));
@@ -247,22 +245,12 @@ export class Stepper {
     signal: AbortSignal,
   ): Promise<ReadonlyMap<number, Request>> {
     const { cluster, maker } = this.#parts;
-    const { meta, spec, uid } = tracked;
+    const { meta, spec } = tracked;
     const source = tracked.source ?? (await cluster.read(meta, signal))?.spec.script.source;
     if (source === undefined) return new Map();
     const secrets = await cluster.secretsOf(meta.namespace, spec.secrets ?? [], signal);
     const resource = { metadata: meta, spec: { ...spec, script: { ...spec.script, source } } };
-    const requirements = requirementsOf(spec);
-    // A group is a submission of its own, which costs as much as a thousand jobs of one.
-    const common = { requirements, ...(jobCount(spec) > 1 && { groupId: uid }) };
-    const requests = indexes.map((index): [number, Request] => {
-      const { number } = attemptOf(index);
-      const payload = () => maker.payload({ resource, number, index, secrets });
-      return [index, new JobRequest({ uid, index }, common, payload)];
-    });
-    // What keeps one payload from being made keeps all of them.
-    void requests[0]?.[1].payload;
-    return new Map(requests);
+    return requestsFor({ resource, indexes, secrets, maker });
   }
 
   async #afterEnd(tracked: Tracked, signal: AbortSignal): Promise<Next> {

@@ -294,13 +294,7 @@ const requests = [
 
 const sharedPayloads = [
   `ALTER TABLE payloads ADD COLUMN share_id TEXT`,
-  // Tells whether shared contents are still needed. Payloads that share nothing are not in it.
+  // Tells whether shared contents are still needed.
   `CREATE INDEX payloads_by_share ON payloads (instance, share_id) WHERE share_id IS NOT NULL`,
-  `CREATE TABLE payload_shares (
-    instance TEXT NOT NULL,
-    share_id TEXT NOT NULL,
-    content TEXT NOT NULL,
-    secret TEXT,
-    UNIQUE (instance, share_id)
-  )`,
+  `CREATE TABLE payload_shares (instance TEXT NOT NULL, share_id TEXT NOT NULL, content TEXT NOT NULL, secret TEXT, UNIQUE (instance, share_id))`,
 ];
