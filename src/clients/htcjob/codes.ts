@@ -29,9 +29,9 @@ export const htcjobErrors = {
       'Name another queue in `spec.queueName`, or add the namespace to `namespaces` in the `demand` of the queue.',
   },
   'htcjob-secret': {
-    meaning: 'A Secret that a HTCJob names, or a key of it, is not there.',
+    meaning: 'A Secret that a HTCJob names, or a key of it, is not there, or the operator may not read it.',
     remedy:
-      'Create it; the jobs are submitted then. Or mark it as `optional` in `spec.secrets`, as long as the HTCJob has no `status.uniqId`.',
+      'Create it, or bind the ClusterRole `thresher-htcjob-secrets` to the operator in its namespace; the jobs are submitted then. Or mark it as `optional` in `spec.secrets`, as long as the HTCJob has no `status.uniqId`.',
   },
   'htcjob-not-imported': {
     meaning: 'htc-operator submitted the jobs of this HTCJob: to submit them again would run them twice.',

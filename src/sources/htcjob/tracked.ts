@@ -90,6 +90,8 @@ export class Tracked {
   readonly attempts = new Map<number, JobFacts>();
   /** Return codes that its jobs reported, by job number. */
   readonly reports = new Map<number, number>();
+  /** False once all its jobs were asked for: the script of a retry is read anew. */
+  #needsScript = true;
   /** By job number: the index of the attempt that reported. */
   readonly #reporters = new Map<number, number>();
   /** Its requests that have no worker yet, by index. */
@@ -124,7 +126,10 @@ export class Tracked {
     const isSame = this.meta.resourceVersion === resourceVersion && this.meta !== metadata;
     this.meta = { namespace, name, uid, resourceVersion, ...(finalizers && { finalizers }) };
     this.#wasNew ||= !this.hasFinalizer;
-    if (this.generation !== generation) this.problems = undefined;
+    if (this.generation !== generation) {
+      this.problems = undefined;
+      this.#needsScript = true;
+    }
     this.generation = generation;
     this.createdAt = Date.parse(metadata.creationTimestamp ?? '') || 0;
     this.isDeleting = metadata.deletionTimestamp !== undefined;
@@ -133,7 +138,7 @@ export class Tracked {
     if (this.flaw !== undefined) return !isSame;
     const { source } = spec.script;
     this.bytes = source.length + bytesBesideScript + jobCount(spec) * bytesOfJob;
-    this.source = this.isFinished || this.isDeleting ? undefined : source;
+    this.source = this.isFinished || this.isDeleting || !this.#needsScript ? undefined : source;
     this.spec = withoutScript(spec);
     return !isSame;
   }
@@ -157,7 +162,9 @@ export class Tracked {
     this.asked = new Map();
     this.askedAt = undefined;
     this.waiting = undefined;
-    if (forGood) this.source = undefined;
+    if (!forGood) return;
+    this.source = undefined;
+    this.#needsScript = false;
   }
 
   get hasFinalizer(): boolean {
