@@ -2,7 +2,7 @@ import type { ListOptions, PatchOptions, WatchOptions } from '../../src/clients/
 import { KubernetesError } from '../../src/clients/kubernetes/errors.ts';
 import type { KubernetesObject, WatchEvent } from '../../src/clients/kubernetes/objects.ts';
 import type { HtcJob, HtcJobMeta, HtcJobStatus } from '../../src/clients/htcjob/resource.ts';
-import type { OperatorClient } from '../../src/sources/htcjob/operator.ts';
+import type { OperatorClient } from '../../src/sources/htcjob/operator-host.ts';
 
 /** A request that changes or reads a resource, as "VERB NAME" or "VERB NAME/status"; lists and watches are "LIST", "WATCH". */
 export type Asked = string;
@@ -18,7 +18,7 @@ export class HtcJobServer implements OperatorClient {
   leaseRequests = 0;
   /** Requests for the Lease wait for it. */
   leaseDelay: PromiseWithResolvers<undefined> | undefined;
-  #lease: KubernetesObject | undefined;
+  lease: KubernetesObject | undefined;
   #version = 1;
   /** Of all time, oldest first. */
   readonly #events: (WatchEvent & { readonly version: number })[] = [];
@@ -64,8 +64,8 @@ export class HtcJobServer implements OperatorClient {
     if (isLease(path)) {
       this.leaseRequests++;
       await this.leaseDelay?.promise;
-      if (this.#lease === undefined) throw notFound(path);
-      return this.#lease;
+      if (this.lease === undefined) throw notFound(path);
+      return this.lease;
     }
     const { name } = placeOf(path);
     this.asked.push(`GET ${name}`);
@@ -75,7 +75,7 @@ export class HtcJobServer implements OperatorClient {
   async create<T extends KubernetesObject>(path: string, object: T): Promise<T> {
     if (isLease(path)) {
       this.leaseRequests++;
-      this.#lease = { ...object, metadata: { ...object.metadata, resourceVersion: '1' } };
+      this.lease = { ...object, metadata: { ...object.metadata, resourceVersion: '1' } };
     } else this.asked.push('EVENT');
     return object;
   }
@@ -83,8 +83,8 @@ export class HtcJobServer implements OperatorClient {
   async patch(path: string, patch: unknown, { kind }: PatchOptions): Promise<KubernetesObject> {
     if (isLease(path)) {
       this.leaseRequests++;
-      this.#lease = { ...this.#lease, ...(patch as object) };
-      return this.#lease;
+      this.lease = { ...this.lease, ...(patch as object) };
+      return this.lease;
     }
     const { name, subresource } = placeOf(path);
     this.asked.push(subresource === '' ? `PATCH ${name}` : `PATCH ${name}/${subresource}`);

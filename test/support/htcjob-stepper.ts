@@ -18,8 +18,15 @@ const never = new AbortController().signal;
 /** News of an attempt, as the database has it. */
 export function newsOf(uid: string, index: number, status: WorkerStatus, exitCode: number | null = null) {
   const worker = {
-    ...{ workerId: index + 1, status, nativeStatus: status, exitCode, diagMessage: null, batchId: '1.0' },
-    ...{ submitTime: 1, endTime: isFinal(status) ? 2 : null, creationTime: 1 },
+    workerId: index + 1,
+    status,
+    nativeStatus: status,
+    exitCode,
+    diagMessage: null,
+    batchId: '1.0',
+    submitTime: 1,
+    endTime: isFinal(status) ? 2 : null,
+    creationTime: 1,
   };
   return {
     sequence: 1,
@@ -81,10 +88,11 @@ export class StepperSite {
         delete: async () => {
           this.asked.push('delete');
         },
-      } as ConstructorParameters<typeof HtcJobCluster>[0]),
+      }),
       events: { write: (_, notes) => this.notes.push(...notes) },
       maker: new ImageJobs({ binds: [], runtime: 'none', events: undefined }),
       queueOf: () => this.queue,
+      waker: { hasRequests: () => undefined },
     });
   }
 

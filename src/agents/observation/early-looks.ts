@@ -16,7 +16,7 @@ const timesTheCost = 4;
 /** Workers of one look: each is named in the question. */
 const mostAtOnce = 500;
 /** After how many ms without an end a worker is looked at again: its word comes before the backend knows of its end. */
-const again: readonly number[] = [1000, 2000, 4000, 8000];
+const again: readonly number[] = [1000, 2000, 4000, 8000, 16_000, 32_000];
 /** Workers that wait for an early look. The monitor finds the others by its own looks. */
 const mostWaiting = 20_000;
 
@@ -36,7 +36,7 @@ export class EarlyLooks {
   readonly #expected = new Map<number, Expected>();
   /** Monotonic ms: no look begins before. */
   #earliest = -Infinity;
-  #running = false;
+  #running: Promise<void> | undefined;
 
   constructor(parts: EarlyLooksParts) {
     this.#parts = parts;
@@ -48,10 +48,9 @@ export class EarlyLooks {
     for (const workerId of workerIds)
       if (!this.#expected.has(workerId) && this.#expected.size < mostWaiting)
         this.#expected.set(workerId, { due, looks: 0 });
-    if (this.#running || this.#expected.size === 0) return;
-    this.#running = true;
-    this.#run().finally(() => {
-      this.#running = false;
+    if (this.#expected.size === 0) return;
+    this.#running ??= this.#run().finally(() => {
+      this.#running = undefined;
     });
   }
 

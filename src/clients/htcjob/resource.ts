@@ -14,6 +14,9 @@ export const htcJobKind = 'HTCJob';
 /** The finalizer of the resource, by the name that htc-operator gave it. */
 export const finalizer = 'finalizer.htc.cern.ch';
 
+/** Owner of the fields that thresher writes. */
+export const fieldManager = 'thresher';
+
 /** How the image of a job is run on its machine. */
 export const runtimes = ['apptainer', 'singularity', 'container', 'none'] as const;
 export type Runtime = (typeof runtimes)[number];
@@ -100,6 +103,8 @@ export interface HtcJobStatus {
   readonly conditions?: readonly HtcJobCondition[];
   /** The factory whose jobs they are: any other leaves the resource alone. */
   readonly factory?: string;
+  /** Its jobs were submitted by htc-operator, and are followed to their end. None of them is run again. */
+  readonly takenOver?: boolean;
   /** How often it was suspended: jobs of an earlier round do not count. */
   readonly round?: number;
   readonly retried?: number;
@@ -151,9 +156,15 @@ export function flawOf({ spec }: { readonly spec?: unknown }): string | undefine
   return wrong === undefined ? undefined : `${wrong} is no whole number; write the number of jobs there`;
 }
 
-/** Number of jobs that a resource asks for. */
+/** Number of jobs that a resource asks for. htc-operator wrote a 0 into resources that did not say it. */
 export function jobCount({ queue, script }: Pick<HtcJobSpec, 'queue' | 'script'>): number {
-  return queue ?? script.queue ?? 1;
+  return queue || script.queue || 1;
+}
+
+/** Whether htc-operator counted its jobs, and no thresher has taken it over. thresher writes its factory with each count. */
+export function isOfHtcOperator(status: HtcJobStatus): boolean {
+  const { factory, active, succeeded, failed, jobid, jobIds } = status;
+  return factory === undefined && [active, succeeded, failed, jobid, jobIds].some((one) => one !== undefined);
 }
 
 /** The contents of one Secret that the resource names, as the API has them: base64. */

@@ -208,10 +208,7 @@ export interface SourceInput<Config extends TSchema, QueueConfig extends TSchema
   readonly usual?: boolean;
   /** Whether it serves such a queue before the usual source, where neither a file nor the queue's backend names a source. */
   takes?(queue: Pick<SourceQueue, 'mapType' | 'runMode'>, server: PandaServer | undefined): boolean;
-  /**
-   * Whether its workers are jobs: each does its own task, and ends when that is done. Default: they are pilots, and one that ends
-   * at once tells that its resource swallows pilots. The guard against black holes leaves out queues whose own source runs jobs.
-   */
+  /** Whether its workers are jobs, which may be short: queues of jobs have no guard against black holes. Default: they are pilots. */
   readonly runsJobs?: boolean;
   /** Whether it can ask for nothing without the PanDA server of the settings. Sources of thresher alone may say so. */
   readonly needsServer?: boolean;

@@ -46,6 +46,8 @@ export class LeaseHolder {
   #until = -Infinity;
   #seen: { readonly version: string | undefined; readonly at: number } | undefined;
   #other: string | undefined;
+  /** Undefined until it was read. */
+  #knew: boolean | undefined;
   #trouble: string | undefined;
   /** The last word of the log on why it is not held; undefined while it is held. */
   #told: string | undefined;
@@ -57,6 +59,11 @@ export class LeaseHolder {
 
   get isHeld(): boolean {
     return this.#parts.clock.monotonic() < this.#until;
+  }
+
+  /** Whether the Lease named this holder when it was read first: it has held it before. */
+  get knewHolder(): boolean {
+    return this.#knew === true;
   }
 
   /** Why it is not held, as a sentence. */
@@ -115,6 +122,7 @@ export class LeaseHolder {
       if (!isKubernetesError(error, 'kubernetes-not-found')) throw error;
       const metadata = { name, namespace };
       const object = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec: this.#spec(0) };
+      this.#knew ??= false;
       await client.create(collectionPath(leases, namespace), object, options);
       this.#held(begun);
       return;
@@ -123,6 +131,7 @@ export class LeaseHolder {
     const { holderIdentity, leaseTransitions, leaseDurationSeconds } = lease.spec ?? {};
     if (this.#seen?.version !== version) this.#seen = { version, at: begun };
     const isOurs = holderIdentity === holder;
+    this.#knew ??= isOurs;
     const duration = leaseDurationSeconds ? leaseDurationSeconds * 1000 : times.duration;
     const isLeft = !holderIdentity || begun - (this.#seen?.at ?? begun) > duration;
     if (!isOurs && !isLeft) {

@@ -12,9 +12,9 @@ export const looks = {
 /** Longest timer: a look too many does no harm. */
 export const longestLook = 3_600_000;
 
-/** No event tells of a Secret or a queue that has come. */
+/** Infinity: it waits for an event. None tells of a Secret or a queue that has come. */
 export function nextLook({ asked, waiting }: Pick<Tracked, 'asked' | 'waiting'>): number {
   if (asked.size > 0) return looks.waiting;
-  if (waiting === undefined) return longestLook;
+  if (waiting === undefined) return Infinity;
   return waiting.code === 'htcjob-secret' ? looks.secret : looks.queue;
 }

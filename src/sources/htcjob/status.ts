@@ -1,4 +1,5 @@
 import type { Reason } from '../../worker/reason.ts';
+import { whyOpen } from './taken-over.ts';
 import type { JobFacts } from './facts.ts';
 import type { Judged, Judgement } from './judge.ts';
 import { attemptOf, toRanges } from '../../clients/htcjob/numbers.ts';
@@ -68,6 +69,7 @@ export function statusOf(facts: StatusFacts): HtcJobStatus {
     conditions,
     returnCodes: returnCodesOf(facts),
     ...(clusterId !== undefined && { clusterId }),
+    ...(before?.takenOver === true && { takenOver: true }),
     ...(round > 0 && { round }),
     ...(retried > 0 && { retried }),
     ...(completedRanges !== undefined && { completedIndexes: completedRanges }),
@@ -147,8 +149,9 @@ interface Wish {
 
 /** In the order in which they give the printed reason. A condition that never held is left out. */
 function conditionsOf(facts: StatusFacts, held: Judged | undefined): readonly HtcJobCondition[] {
-  const { judgement, isSuspended, waiting, stopped, before, now } = facts;
+  const { judgement, isSuspended, stopped, before, now } = facts;
   const { jobs, isOver } = judgement;
+  const waiting = facts.waiting ?? whyOpen(jobs);
   const failed = jobs.filter(({ outcome }) => outcome === 'failed');
   const wishes: readonly Wish[] = [
     {

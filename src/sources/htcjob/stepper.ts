@@ -3,14 +3,15 @@ import type { Desk, Log, Request } from '../../plugins/contracts/index.ts';
 import type { Clock } from '../../util/clock.ts';
 import { messageOf, toReason } from '../../worker/errors.ts';
 import type { Reason } from '../../worker/reason.ts';
+import { awaitImport } from './await-import.ts';
 import type { HtcJobCluster } from './cluster.ts';
 import { type EventWriter, notesOf } from './events.ts';
+import { requestsFor } from './job-request.ts';
 import type { JobMaker } from './job-maker.ts';
 import type { Judgement } from './judge.ts';
 import { longestLook, looks, nextLook } from './looks.ts';
 import { Notices } from './notices.ts';
-import { requirementsOf } from './needs.ts';
-import { attemptOf } from '../../clients/htcjob/numbers.ts';
+import type { QueueWaker } from './queue-waker.ts';
 import type { HtcJobStatus, SpecProblem } from '../../clients/htcjob/resource.ts';
 import { isHeld, isSame, type StatusFacts, statusOf, stoppedBy } from './status.ts';
 import type { Tracked } from './tracked.ts';
@@ -25,6 +26,7 @@ export interface StepperParts {
   readonly maker: JobMaker;
   /** The queue that runs the jobs of this resource, or why there is none; undefined where it is not known yet. */
   readonly queueOf: (tracked: Tracked) => string | Reason | undefined;
+  readonly waker: Pick<QueueWaker, 'hasRequests'>;
 }
 
 /** When the resource needs the next look, ms from now; undefined: when something happens to it. */
@@ -56,6 +58,10 @@ export class Stepper {
       this.#notices.foreign(tracked, factory, signal);
       return undefined;
     }
+    if (tracked.isOfHtcOperator) {
+      this.#wrote(tracked, await awaitImport(tracked, this.#parts, signal));
+      return undefined;
+    }
     if (tracked.isDeleting) return this.#finalize(tracked, signal);
     if (tracked.isFinished && !tracked.isFalsified) return this.#afterEnd(tracked, signal);
     if (tracked.flaw !== undefined) {
@@ -66,6 +72,8 @@ export class Stepper {
       const version = await cluster.setFinalizer(tracked.meta, true, signal);
       if (!this.#wrote(tracked, version)) return undefined;
       tracked.addFinalizer();
+      // Jobs are asked for behind the finalizer and the claim in the status: no job of it can be there.
+      if (tracked.status === undefined) tracked.isRestored = true;
     }
     await this.#restore(tracked);
     // Jobs that were submitted run on, whatever a later version or other settings would say of their spec.
@@ -93,8 +101,10 @@ export class Stepper {
       if (!(await this.#write(tracked, status, signal))) return undefined;
     }
     if (status.completionTime !== undefined) return this.#afterEnd(tracked, signal);
-    const untilDeadline = tracked.deadline === undefined || isLate ? longestLook : tracked.deadline - now;
-    return Math.min(nextLook(tracked), untilDeadline);
+    const untilDeadline =
+      tracked.deadline === undefined || isLate ? Infinity : Math.min(tracked.deadline - now, longestLook);
+    const next = Math.min(nextLook(tracked), untilDeadline);
+    return next === Infinity ? undefined : next;
   }
 
   #problems(tracked: Tracked): readonly SpecProblem[] {
@@ -200,7 +210,7 @@ export class Stepper {
       if (!(await this.#claim(tracked, judgement, signal))) return false;
       tracked.ask(requests);
       tracked.queue = queue;
-      desk.wake(queue);
+      this.#parts.waker.hasRequests(queue);
     } else if (tracked.asked.size > indexes.length) {
       const isWanted = new Set(indexes);
       tracked.asked = new Map([...tracked.asked].filter(([index]) => isWanted.has(index)));
@@ -235,18 +245,12 @@ export class Stepper {
     signal: AbortSignal,
   ): Promise<ReadonlyMap<number, Request>> {
     const { cluster, maker } = this.#parts;
-    const { meta, spec, uid } = tracked;
+    const { meta, spec } = tracked;
     const source = tracked.source ?? (await cluster.read(meta, signal))?.spec.script.source;
     if (source === undefined) return new Map();
     const secrets = await cluster.secretsOf(meta.namespace, spec.secrets ?? [], signal);
     const resource = { metadata: meta, spec: { ...spec, script: { ...spec.script, source } } };
-    const requirements = requirementsOf(spec);
-    const requests = indexes.map((index): [number, Request] => {
-      const { number } = attemptOf(index);
-      const payload = maker.payload({ resource, number, index, secrets });
-      return [index, { origin: { uid, index }, groupId: uid, requirements, payload }];
-    });
-    return new Map(requests);
+    return requestsFor({ resource, indexes, secrets, maker });
   }
 
   async #afterEnd(tracked: Tracked, signal: AbortSignal): Promise<Next> {

@@ -6,6 +6,7 @@ import type { Meta } from './cluster.ts';
 import { factsAfter, hasEnded, type JobFacts } from './facts.ts';
 import { judge, type Judgement } from './judge.ts';
 import { WritePace } from './pace.ts';
+import { takenOverFacts } from './taken-over.ts';
 import { attemptOf, fromRanges } from '../../clients/htcjob/numbers.ts';
 import {
   finalizer,
@@ -13,6 +14,7 @@ import {
   type HtcJob,
   type HtcJobSpec,
   type HtcJobStatus,
+  isOfHtcOperator,
   jobCount,
   type SpecProblem,
 } from '../../clients/htcjob/resource.ts';
@@ -69,6 +71,8 @@ export class Tracked {
   isGone = false;
   /** The database was asked for its jobs. */
   isRestored = false;
+  /** It was seen before it had the finalizer. */
+  #wasNew = false;
   /** Why the object cannot be run as it is. */
   flaw: string | undefined;
   /** Indexes of the attempts whose end was asked for. */
@@ -86,6 +90,8 @@ export class Tracked {
   readonly attempts = new Map<number, JobFacts>();
   /** Return codes that its jobs reported, by job number. */
   readonly reports = new Map<number, number>();
+  /** False once all its jobs were asked for: the script of a retry is read anew. */
+  #needsScript = true;
   /** By job number: the index of the attempt that reported. */
   readonly #reporters = new Map<number, number>();
   /** Its requests that have no worker yet, by index. */
@@ -119,7 +125,11 @@ export class Tracked {
     if (isOlder(resourceVersion, this.meta.resourceVersion)) return false;
     const isSame = this.meta.resourceVersion === resourceVersion && this.meta !== metadata;
     this.meta = { namespace, name, uid, resourceVersion, ...(finalizers && { finalizers }) };
-    if (this.generation !== generation) this.problems = undefined;
+    this.#wasNew ||= !this.hasFinalizer;
+    if (this.generation !== generation) {
+      this.problems = undefined;
+      this.#needsScript = true;
+    }
     this.generation = generation;
     this.createdAt = Date.parse(metadata.creationTimestamp ?? '') || 0;
     this.isDeleting = metadata.deletionTimestamp !== undefined;
@@ -128,7 +138,7 @@ export class Tracked {
     if (this.flaw !== undefined) return !isSame;
     const { source } = spec.script;
     this.bytes = source.length + bytesBesideScript + jobCount(spec) * bytesOfJob;
-    this.source = this.isFinished || this.isDeleting ? undefined : source;
+    this.source = this.isFinished || this.isDeleting || !this.#needsScript ? undefined : source;
     this.spec = withoutScript(spec);
     return !isSame;
   }
@@ -152,11 +162,18 @@ export class Tracked {
     this.asked = new Map();
     this.askedAt = undefined;
     this.waiting = undefined;
-    if (forGood) this.source = undefined;
+    if (!forGood) return;
+    this.source = undefined;
+    this.#needsScript = false;
   }
 
   get hasFinalizer(): boolean {
     return this.meta.finalizers?.includes(finalizer) === true;
+  }
+
+  /** Whether htc-operator counts its jobs, which puts its finalizer first. Another writer may put counts into any status. */
+  get isOfHtcOperator(): boolean {
+    return this.hasFinalizer && !this.#wasNew && isOfHtcOperator(this.status ?? {});
   }
 
   get isFinished(): boolean {
@@ -223,17 +240,20 @@ export class Tracked {
   }
 
   judge(isExpired: boolean): Judgement {
-    const { spec, status } = this;
+    const { spec, status, attempts } = this;
     const count = jobCount(spec);
+    const completed = fromRanges(status?.completedIndexes, count);
+    const failed = fromRanges(status?.failedIndexes, count);
+    const isTakenOver = status?.takenOver === true;
     return judge({
       count,
       round: this.round,
       isSuspended: this.isSuspended,
       isExpired,
-      backoffLimit: spec.backoffLimit ?? 0,
-      attempts: this.attempts,
-      completed: fromRanges(status?.completedIndexes, count),
-      failed: fromRanges(status?.failedIndexes, count),
+      backoffLimit: isTakenOver ? 0 : (spec.backoffLimit ?? 0),
+      attempts: isTakenOver ? takenOverFacts({ count, attempts, completed, failed }) : attempts,
+      completed,
+      failed,
       retried: status?.retried ?? 0,
     });
   }

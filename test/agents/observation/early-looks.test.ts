@@ -39,7 +39,7 @@ describe('early looks', () => {
     await clock.settle();
     expect(times()).to.deep.equal([0]);
     await clock.advance(100_000);
-    expect(times()).to.deep.equal([0, 1000, 3000, 7000, 15_000]);
+    expect(times()).to.deep.equal([0, 1000, 3000, 7000, 15_000, 31_000, 63_000]);
   });
 
   it('a worker that has ended is not looked at again', async () => {

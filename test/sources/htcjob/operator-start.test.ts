@@ -1,6 +1,7 @@
 /** The operator after a start, and after the loss of its Lease: no resource and no worker may be forgotten. */
 import { expect } from 'chai';
 import type { Desk, SourceQueue, WorkerNews } from '../../../src/plugins/contracts/index.ts';
+import type { KubernetesObject } from '../../../src/clients/kubernetes/objects.ts';
 import { HtcJobOptions, type HtcJobQueueOptions } from '../../../src/clients/htcjob/options.ts';
 import type { HtcJob, HtcJobSpec } from '../../../src/clients/htcjob/resource.ts';
 import { ImageJobs } from '../../../src/sources/htcjob/job/image-jobs.ts';
@@ -13,8 +14,12 @@ import { ManualClock } from '../../support/manual-clock.ts';
 import { recordingLog, requirements } from '../../support/samples.ts';
 
 const queue: SourceQueue<HtcJobQueueOptions> = {
-  ...{ name: 'Q', requirements, own: true, options: { namespaces: [] } },
-  ...{ mapType: 'NoJob', runMode: 'self' },
+  name: 'Q',
+  requirements,
+  own: true,
+  options: { namespaces: [] },
+  mapType: 'NoJob',
+  runMode: 'self',
 };
 
 describe('the operator of HTCJobs after a start', () => {
@@ -102,6 +107,10 @@ describe('the operator of HTCJobs after a start', () => {
     const live = htcJob({}, 'live');
     const status = { uniqId: live.metadata.uid, factory: 'factory' };
     server.add({ ...live, status });
+    server.lease = {
+      metadata: { resourceVersion: '1' },
+      spec: { holderIdentity: 'factory' },
+    } as KubernetesObject;
     server.leaseDelay = Promise.withResolvers<undefined>();
     start();
     await until('they are listed', () => server.count('WATCH') === 1);
@@ -114,6 +123,15 @@ describe('the operator of HTCJobs after a start', () => {
       'uid-of-gone 3: its HTCJob is gone',
       'uid-of-over 1: HTCJob default/over has ended',
     ]);
+  });
+
+  it('ends no worker in a cluster where it has not worked before: its settings may name a wrong one', async () => {
+    living = [newsOf('uid-of-gone', 3, 'running')];
+    start();
+    const message = 'jobs run on whose HTCJobs are not in this cluster';
+    await until('it is said', () => log.lines.some((line) => line.message === message));
+    await clock.advance(60_000);
+    expect(ended).to.deep.equal([]);
   });
 
   it('tells no one that no queue takes them before the queues were asked', async () => {

@@ -2,7 +2,7 @@
 import { expect } from 'chai';
 import { SourceDesk } from '../../../src/agents/sources/desk.ts';
 import type { HtcJob } from '../../../src/clients/htcjob/resource.ts';
-import { HtcJobOptions, HtcJobQueueOptions } from '../../../src/clients/htcjob/options.ts';
+import { HtcJobOptions, type HtcJobQueueOptions } from '../../../src/clients/htcjob/options.ts';
 import type { SourceHttpAnswer, SourceQueue } from '../../../src/plugins/contracts/index.ts';
 import { ImageJobs } from '../../../src/sources/htcjob/job/image-jobs.ts';
 import { tokenOf } from '../../../src/sources/htcjob/job/token.ts';
