@@ -16,7 +16,7 @@ import {
 import { condorEnvironment, condorQueue, condorSite, shellTemplate } from '../support/htcondor-site.ts';
 import { applyCrd, HtcJobs } from '../support/htcjobs.ts';
 import { type ControlPlane, controlPlane, type Namespace } from '../support/kubernetes.ts';
-import type { Site } from '../support/site.ts';
+import type { RunningDaemon, Site } from '../support/site.ts';
 import { until } from '../support/until.ts';
 
 const { signal } = new AbortController();
@@ -41,6 +41,7 @@ describe('thresher htcjob import', function () {
   const submitted: JobId[] = [];
 
   let usual: NodeJS.ProcessEnv;
+  let daemon: RunningDaemon | undefined;
 
   before(async () => {
     [plane, pool] = await Promise.all([controlPlane(), condorPool()]);
@@ -83,6 +84,12 @@ describe('thresher htcjob import', function () {
     await clearSpaces(pool, [condor]);
     const left = submitted.map((id) => `(ClusterId == ${id.cluster} && ProcId == ${id.proc})`).join(' || ');
     if (left !== '') await clientOf(pool, 'local').act('remove', left, 'the test is over', signal);
+  });
+
+  afterEach(async () => {
+    daemon?.process.kill('SIGTERM');
+    expect(await daemon?.ended, daemon?.output()).to.be.oneOf([0, undefined]);
+    daemon = undefined;
   });
 
   /** Submits as htc-operator does: spooled, and with an end that is not that of the script. */
@@ -145,13 +152,13 @@ describe('thresher htcjob import', function () {
       rows.map((row, index) => ({ ...row, status: statuses[index] ?? 1 }));
     await create('living', 2, { active: 2, succeeded: 0, failed: 0 });
     await create('done', 2, { active: 0, succeeded: 1, failed: 1 });
-    await create('lost', 1, { active: 1, succeeded: 0, failed: 0 });
+    await create('lost', 0, { active: 1, succeeded: 0, failed: 0 });
     await create('strange', 1, { active: 1, succeeded: 0, failed: 0 });
     const stranger = { name: 'strange', jobId: living[0]?.jobId ?? '', status: 1, directory: '/elsewhere' };
     const lost = { name: 'lost', jobId: '99999999.0', status: 1, directory: '/elsewhere' };
     const table1 = [...living, ...results(done, 14, 7), ...gone, lost, stranger];
     writeTable(table1);
-    const daemon = site.start([], environment);
+    daemon = site.start([], environment);
 
     const { conditions = [] } = await jobs.until(
       'living',
@@ -160,6 +167,10 @@ describe('thresher htcjob import', function () {
     );
     expect(conditions[0]?.message).to.contain('"thresher htcjob import" takes them over');
 
+    const ofDone = `ClusterId == ${done[0]?.jobId.split('.')[0] ?? ''} && JobStatus =!= 4`;
+    await until('the jobs of one have ended', async () => {
+      return (await clientOf(pool, 'local').queue(ofDone, ['ClusterId'], signal)).length === 0;
+    });
     const dry = await imported('--dry-run');
     expect(dry.status, dry.said).to.equal(1);
     expect(dry.said).to.match(new RegExp(`${space.name}/living +2 .*taken over`));
@@ -174,6 +185,8 @@ describe('thresher htcjob import', function () {
 
     const { status, said } = await imported();
     expect(status, said).to.equal(1);
+    const isDone = (name: string) => new RegExp(`/${name} .*(taken over|nothing new)\\n`);
+    expect(said).to.match(isDone('living')).and.to.match(isDone('done'));
     expect(said).to.match(/absent .*left alone: the cluster has no HTCJob of this name; its jobs go on/);
     expect(said).to.match(/lost .*left alone: job 99999999.0 is neither in the queue nor/);
     expect(said).to.match(/strange .*left alone: job \S+ of the schedd is another one/);
@@ -205,14 +218,16 @@ describe('thresher htcjob import', function () {
     );
     expect(open).to.include({ active: 2, succeeded: 0, failed: 0 });
     writeTable(results(living, 4, 7));
-    expect((await imported()).status).to.equal(0);
+    const told = await imported();
+    expect(told.status, told.said).to.equal(0);
     expect(
       await jobs.until('living', 'is over', ({ completionTime }) => completionTime !== undefined),
     ).to.include({ active: 0, succeeded: 1, failed: 1, completedIndexes: '0', failedIndexes: '1' });
 
     const lostNow = [{ ...lost }];
     writeTable(lostNow);
-    expect((await imported('--unreported', 'failed')).status).to.equal(0);
+    const counted = await imported('--unreported', 'failed');
+    expect(counted.status, counted.said).to.equal(0);
     await jobs.until(
       'lost',
       'has failed',
@@ -227,8 +242,6 @@ describe('thresher htcjob import', function () {
     for (const name of ['living', 'done']) await jobs.untilGone(name);
     expect(await marked()).to.deep.equal([]);
     expect((await jobs.find('strange'))?.status).to.include({ reason: 'HtcjobNotImported', active: 1 });
-    daemon.process.kill('SIGTERM');
-    expect(await daemon.ended, daemon.output()).to.equal(0);
   });
 
   it('ends with the words for a file that is not its table, a queue that does not take HTCJobs, and a schedd that is away', async () => {

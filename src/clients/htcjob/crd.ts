@@ -92,7 +92,8 @@ const spec: Schema = {
   properties: {
     name: text('Name of the jobs.', { minLength: 1, maxLength: 253 }),
     script,
-    queue: count('Number of jobs.', jobNumber),
+    // htc-operator wrote it into resources that did not say it.
+    queue: count('Number of jobs; 0 counts as 1.', { ...jobNumber, minimum: 0 }),
     htcopts: text('Lines of a submit description.', { maxLength: longestOptions }),
     runtime: text('Program that runs the image.', { enum: [...runtimes] }),
     env,
