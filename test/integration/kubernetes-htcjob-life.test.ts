@@ -121,14 +121,23 @@ describe('the life of a HTCJob', function () {
 
   it('keeps a true status beside a writer that changes it all the time', async () => {
     const go = site.path('go');
-    const nonsense = { active: 7, succeeded: 5, failed: 2, reason: 'Nonsense', jobid: ['0.0'], jobIds: ['0.0'] };
+    const nonsense = {
+      active: 7,
+      succeeded: 5,
+      failed: 2,
+      reason: 'Nonsense',
+      jobid: ['0.0'],
+      jobIds: ['0.0'],
+    };
     await jobs.create('contested', `while ! [ -e ${go} ]; do sleep 0.1; done`);
     let written = 0;
     const over = new AbortController();
     const writer = async () => {
       while (!over.signal.aborted) {
         await space.client.patch(`${jobs.path('contested')}/status`, { status: nonsense });
-        await space.client.patch(jobs.path('contested'), { metadata: { labels: { written: String(written++) } } });
+        await space.client.patch(jobs.path('contested'), {
+          metadata: { labels: { written: String(written++) } },
+        });
       }
     };
     const writing = writer();

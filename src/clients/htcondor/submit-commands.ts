@@ -171,10 +171,12 @@ function valueRefusal(key: string, value: string): string | undefined {
 /** The requirements of the template stand in parentheses beside these: a text that closes its own would take their place. */
 function wholeRefusal(expression: string): string | undefined {
   const rule = 'the requirements of the queue count beside these';
-  if (expression.includes('\\"')) return `it has a backslash before a quotation mark; ${rule}, so write no such text`;
+  if (expression.includes('\\"'))
+    return `it has a backslash before a quotation mark; ${rule}, so write no such text`;
   const code = expression.replaceAll(/"[^"]*"/g, '');
   const odd = /"|'|\/\/|\/\*/.exec(code)?.[0];
-  if (odd !== undefined) return `${shown(odd)} stands alone in it; ${rule}, so it must be one whole expression`;
+  if (odd !== undefined)
+    return `${shown(odd)} stands alone in it; ${rule}, so it must be one whole expression`;
   const open: string[] = [];
   const closing: Readonly<Record<string, string>> = { ')': '(', ']': '[', '}': '{' };
   for (const [bracket] of code.matchAll(/[()[\]{}]/g)) {
@@ -184,7 +186,9 @@ function wholeRefusal(expression: string): string | undefined {
       return `"${bracket}" closes no "${opening}"; ${rule}, so it must be one whole expression`;
   }
   const [first] = open;
-  return first === undefined ? undefined : `"${first}" is not closed; ${rule}, so it must be one whole expression`;
+  return first === undefined
+    ? undefined
+    : `"${first}" is not closed; ${rule}, so it must be one whole expression`;
 }
 
 function shown(text: string): string {

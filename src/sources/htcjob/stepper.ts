@@ -29,7 +29,14 @@ export interface StepperParts {
 type Next = number | undefined;
 
 /** ms. */
-const looks = { waiting: 2000, firstReason: 1500, finalizing: 500, failed: 5000, secret: 5000, queue: 30_000 };
+const looks = {
+  waiting: 2000,
+  firstReason: 1500,
+  finalizing: 500,
+  failed: 5000,
+  secret: 5000,
+  queue: 30_000,
+};
 /** Most bytes of scripts that the requests of one resource hold at a time. */
 const mostBytes = 64 * 1024 * 1024;
 /** Longest script, by the schema of the resource. */

@@ -108,7 +108,10 @@ export class Tracked {
   get isFalsified(): boolean {
     const { active, held, succeeded, failed, completedIndexes, failedIndexes } = this.status ?? {};
     const count = jobCount(this.spec);
-    const [completed, lost] = [fromRanges(completedIndexes, count).size, fromRanges(failedIndexes, count).size];
+    const [completed, lost] = [
+      fromRanges(completedIndexes, count).size,
+      fromRanges(failedIndexes, count).size,
+    ];
     if (!this.isFinished || completed + lost !== count) return false;
     return active !== 0 || held !== 0 || succeeded !== completed || failed !== lost;
   }

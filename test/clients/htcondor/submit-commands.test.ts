@@ -34,7 +34,18 @@ describe('commands of a submit description that a third party writes', () => {
   });
 
   const forbidden: Readonly<Record<string, readonly string[]>> = {
-    'another queue': ['queue', 'Queue 3', 'qUeUe\t5', '\tqueue\t5', 'queue\u00a05', 'queue: 3', '+A = 1\rqueue 3', 'queue = 2', 'QUEUE from list.txt', 'queue arguments in (a b)'],
+    'another queue': [
+      'queue',
+      'Queue 3',
+      'qUeUe\t5',
+      '\tqueue\t5',
+      'queue\u00a05',
+      'queue: 3',
+      '+A = 1\rqueue 3',
+      'queue = 2',
+      'QUEUE from list.txt',
+      'queue arguments in (a b)',
+    ],
     'another program': ['executable = x', 'Arguments = "-c id"', 'transfer_executable = false', 'args = x'],
     'the environment of the access point': ['getenv = True', 'environment = "A=1"', 'env = A=1'],
     'files of the access point': [
