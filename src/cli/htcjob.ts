@@ -25,7 +25,7 @@ export function addHtcJob(command: Command, environment: Environment): void {
       .action(() => {
         environment.out.write(
           made()
-            .map((document) => stringify(document, { aliasDuplicateObjects: false }))
+            .map((document) => stringify(document, { aliasDuplicateObjects: false, singleQuote: true }))
             .join('---\n'),
         );
       });
