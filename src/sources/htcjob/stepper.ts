@@ -29,14 +29,9 @@ export interface StepperParts {
 type Next = number | undefined;
 
 /** ms. */
-const looks = {
-  waiting: 2000,
-  firstReason: 1500,
-  finalizing: 500,
-  failed: 5000,
-  secret: 5000,
-  queue: 30_000,
-};
+const looks = { waiting: 2000, firstReason: 1500, finalizing: 500, failed: 5000 };
+/** When it waits for another object or a setting, ms. */
+const looksFor = { secret: 5000, queue: 30_000 };
 /** Most bytes of scripts that the requests of one resource hold at a time. */
 const mostBytes = 64 * 1024 * 1024;
 /** Longest script, by the schema of the resource. */
@@ -265,7 +260,7 @@ export class Stepper {
 function nextLook({ asked, waiting }: Tracked): number {
   if (asked.size > 0) return looks.waiting;
   if (waiting === undefined) return longestLook;
-  return waiting.code === 'htcjob-secret' ? looks.secret : looks.queue;
+  return waiting.code === 'htcjob-secret' ? looksFor.secret : looksFor.queue;
 }
 
 function stoppedBy(tracked: Tracked, problems: readonly SpecProblem[], isLate: boolean) {
