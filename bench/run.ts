@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { benchCore } from './core/index.ts';
 import { benchHTCondor, parts as partsOfHTCondor } from './htcondor/index.ts';
+import { benchHtcJob, parts as partsOfHtcJob } from './htcjob/index.ts';
 import { benchKubernetes, parts as partsOfKubernetes } from './kubernetes/index.ts';
 import { benchPanda, parts as partsOfPanda } from './panda/index.ts';
 import { benchSources, parts as partsOfSources } from './sources/index.ts';
@@ -22,6 +23,7 @@ const benchmarks: Readonly<Record<string, Benchmark>> = {
   htcondor: { run: benchHTCondor, parts: partsOfHTCondor },
   sources: { run: benchSources, parts: partsOfSources },
   panda: { run: benchPanda, parts: partsOfPanda },
+  htcjob: { run: benchHtcJob, parts: partsOfHtcJob },
 };
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -33,7 +35,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 
 const usage = `usage: npm run bench -- ${Object.keys(benchmarks).join(' | ')} [--workers N] [--part PART]
 
-Of \`kubernetes\`, \`htcondor\`, \`sources\` and \`panda\`:
+Of \`kubernetes\`, \`htcondor\`, \`sources\`, \`panda\` and \`htcjob\`:
 
   --workers N  a quick try with so many live workers, 100 to 10000: less than that is not kept
   --part PART  only that; the others stay as they were measured last
@@ -41,6 +43,7 @@ Of \`kubernetes\`, \`htcondor\`, \`sources\` and \`panda\`:
                htcondor: ${partsOfHTCondor.join(', ')}
                sources: ${partsOfSources.join(', ')}
                panda: ${partsOfPanda.join(', ')}
+               htcjob: ${partsOfHtcJob.join(', ')}
 `;
 
 interface Command extends Pick<Options, 'workers' | 'part'> {

@@ -34,10 +34,10 @@ _thresher() {
       continue
     fi
     case $word in
-      '--config' | '--state-dir' | '--output' | '--for' | '--http-port' | '--queue' | '--status' | '--limit' | '--tail' | '--count' | '--file' | '--secret-file' | '--env' | '--value' | '--reason' | '--worker' | '--ncore' | '--ram' | '--disk' | '--walltime' | '--resource-type' | '--job-type' | '--pilot-type' | '--prod-source-label' | '--namespace') value=$word ;;
+      '--config' | '--state-dir' | '--output' | '--for' | '--http-port' | '--queue' | '--status' | '--limit' | '--tail' | '--count' | '--file' | '--secret-file' | '--env' | '--value' | '--reason' | '--worker' | '--ncore' | '--ram' | '--disk' | '--walltime' | '--resource-type' | '--job-type' | '--pilot-type' | '--prod-source-label' | '--namespace' | '--unreported') value=$word ;;
     esac
     case "$command $word" in
-      'thresher run' | 'thresher status' | 'thresher queues' | 'thresher workers' | 'thresher worker' | 'thresher logs' | 'thresher kill' | 'thresher submit' | 'thresher requests' | 'thresher withdraw' | 'thresher pause' | 'thresher resume' | 'thresher drain' | 'thresher sweep' | 'thresher orphans' | 'thresher credentials' | 'thresher credentials check' | 'thresher credentials renew' | 'thresher panda' | 'thresher cacher' | 'thresher cacher list' | 'thresher cacher refresh' | 'thresher check-config' | 'thresher explain' | 'thresher render' | 'thresher htcjob' | 'thresher htcjob crd' | 'thresher htcjob rbac' | 'thresher htcjob manifests' | 'thresher htcjob list' | 'thresher htcjob show' | 'thresher htcjob events' | 'thresher htcjob logs' | 'thresher db' | 'thresher db backup' | 'thresher db check' | 'thresher db prune' | 'thresher completion' | 'thresher man' | 'thresher version') command+=" $word" ;;
+      'thresher run' | 'thresher status' | 'thresher queues' | 'thresher workers' | 'thresher worker' | 'thresher logs' | 'thresher kill' | 'thresher submit' | 'thresher requests' | 'thresher withdraw' | 'thresher pause' | 'thresher resume' | 'thresher drain' | 'thresher sweep' | 'thresher orphans' | 'thresher credentials' | 'thresher credentials check' | 'thresher credentials renew' | 'thresher panda' | 'thresher cacher' | 'thresher cacher list' | 'thresher cacher refresh' | 'thresher check-config' | 'thresher explain' | 'thresher render' | 'thresher htcjob' | 'thresher htcjob crd' | 'thresher htcjob rbac' | 'thresher htcjob manifests' | 'thresher htcjob list' | 'thresher htcjob show' | 'thresher htcjob events' | 'thresher htcjob logs' | 'thresher htcjob import' | 'thresher db' | 'thresher db backup' | 'thresher db check' | 'thresher db prune' | 'thresher completion' | 'thresher man' | 'thresher version') command+=" $word" ;;
     esac
   done
   case "$command:$value" in
@@ -89,6 +89,10 @@ _thresher() {
     'thresher htcjob show:'--output) _thresher_words table json ;;
     'thresher htcjob events:'--output) _thresher_words table json ;;
     'thresher htcjob logs:'--tail) : ;;
+    'thresher htcjob import:'--queue) : ;;
+    'thresher htcjob import:'--namespace) : ;;
+    'thresher htcjob import:'--unreported) _thresher_words succeeded failed ;;
+    'thresher htcjob import:'--output) _thresher_words table json ;;
     'thresher db check:'--output) _thresher_words table json ;;
     'thresher version:'--output) _thresher_words table json ;;
     *:--config) compopt -o default ;;
@@ -121,7 +125,7 @@ _thresher() {
     'thresher check-config:') if [[ $cur == -* ]]; then _thresher_words --strict --server --output -h --help --config --state-dir; else _thresher_ask queues; fi ;;
     'thresher explain:') if [[ $cur == -* ]]; then _thresher_words --output -h --help --config --state-dir; else _thresher_ask queues; fi ;;
     'thresher render:') if [[ $cur == -* ]]; then _thresher_words --worker --ncore --ram --disk --walltime --resource-type --job-type --pilot-type --prod-source-label --output -h --help --config --state-dir; else _thresher_ask queues; fi ;;
-    'thresher htcjob:') if [[ $cur == -* ]]; then _thresher_words -h --help --config --state-dir --output; else _thresher_words crd rbac manifests list show events logs; fi ;;
+    'thresher htcjob:') if [[ $cur == -* ]]; then _thresher_words -h --help --config --state-dir --output; else _thresher_words crd rbac manifests list show events logs import; fi ;;
     'thresher htcjob crd:') if [[ $cur == -* ]]; then _thresher_words -h --help --config --state-dir --output; else :; fi ;;
     'thresher htcjob rbac:') if [[ $cur == -* ]]; then _thresher_words -h --help --config --state-dir --output; else :; fi ;;
     'thresher htcjob manifests:') if [[ $cur == -* ]]; then _thresher_words -h --help --config --state-dir --output; else :; fi ;;
@@ -129,6 +133,7 @@ _thresher() {
     'thresher htcjob show:') if [[ $cur == -* ]]; then _thresher_words --output -h --help --config --state-dir; else :; fi ;;
     'thresher htcjob events:') if [[ $cur == -* ]]; then _thresher_words --output -h --help --config --state-dir; else :; fi ;;
     'thresher htcjob logs:') if [[ $cur == -* ]]; then _thresher_words --follow --stderr --tail -h --help --config --state-dir --output; else :; fi ;;
+    'thresher htcjob import:') if [[ $cur == -* ]]; then _thresher_words --dry-run --queue --namespace --unreported --output -h --help --config --state-dir; else compopt -o default; fi ;;
     'thresher db:') if [[ $cur == -* ]]; then _thresher_words -h --help --config --state-dir --output; else _thresher_words backup check prune; fi ;;
     'thresher db backup:') if [[ $cur == -* ]]; then _thresher_words --force -h --help --config --state-dir --output; else compopt -o default; fi ;;
     'thresher db check:') if [[ $cur == -* ]]; then _thresher_words --output -h --help --config --state-dir; else compopt -o default; fi ;;

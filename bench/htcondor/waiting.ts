@@ -7,6 +7,8 @@ import { until } from '../../test/support/until.ts';
 /** Pilots that wait until they are told to end, and write down when they do. */
 export class WaitingPilots {
   readonly template: Readonly<Record<string, unknown>>;
+  /** For bash. */
+  readonly script: string;
   readonly #directory: string;
 
   /** @param directory where they may write */
@@ -14,8 +16,8 @@ export class WaitingPilots {
     this.#directory = directory;
     const [gate, end] = ['gate', 'end'].map((name) => join(directory, `${name}.$HARVESTER_WORKER_ID`));
     // A shell that waits for a named pipe costs nothing. It writes the time last, and starts no program for that.
-    const script = `mkfifo ${gate ?? ''}; read -r line < ${gate ?? ''}; echo $EPOCHREALTIME > ${end ?? ''}`;
-    this.template = shellTemplate({ directory }, script, { executable: '/bin/bash', request_cpus: 1 });
+    this.script = `mkfifo ${gate ?? ''}; read -r line < ${gate ?? ''}; echo $EPOCHREALTIME > ${end ?? ''}`;
+    this.template = shellTemplate({ directory }, this.script, { executable: '/bin/bash', request_cpus: 1 });
   }
 
   /** Waits until all of them wait. @param patience ms */

@@ -47,6 +47,8 @@ export interface FactoryEvents {
   readonly connectionOpened: { readonly connection: string };
   /** A worker with our mark was seen that is none of the living workers: a listing says whose it is. */
   readonly strangerSeen: { readonly connection: string; readonly workerId: number };
+  /** A source heard that these workers end now: their monitors need not wait for their turn. */
+  readonly endsExpected: { readonly workerIds: readonly number[] };
   /** A credential is good, or good for longer, that was not. */
   readonly credentialsImproved: { readonly manager: string };
   /** News of workers of these kinds are in the database by now. */

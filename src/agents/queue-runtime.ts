@@ -25,6 +25,8 @@ export interface QueueSource {
   readonly source: Source;
   /** Whether the queue names it as its `demand`. */
   readonly own: boolean;
+  /** Whether its workers are jobs, and no pilots. Default: no. */
+  readonly runsJobs?: boolean;
   /** `SourceQueue.options`. */
   readonly options: unknown;
 }

@@ -13,6 +13,7 @@ import {
 import { OperatorFiles } from '../util/operator-files.ts';
 import { ThresherError } from '../worker/errors.ts';
 import { type Environment, type GlobalOptions, noLog } from './environment.ts';
+import { addImport } from './htcjob-import.ts';
 import { loadSettings, withStore } from './opened.ts';
 import { type OutputFormat, outputOption, printJson, printTable } from './output.ts';
 import { countArgument } from './workers.ts';
@@ -33,6 +34,7 @@ export function addHtcJob(command: Command, environment: Environment): void {
   addShow(command, environment);
   addEvents(command, environment);
   addLogs(command, environment);
+  addImport(command, environment);
 }
 
 function addList(command: Command, environment: Environment): void {

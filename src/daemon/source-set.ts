@@ -120,6 +120,7 @@ export class SourceSet {
       kind: made.kind,
       source: made.source,
       own,
+      runsJobs: made.definition.runsJobs,
       options: optionsFor(made.definition, own ? (source?.config ?? {}) : {}),
     });
     const others = this.all.filter(({ kind, definition }) => kind !== demand && definition.everyQueue);

@@ -13,6 +13,7 @@ export interface Tables {
   counters: CountersTable;
   news: NewsTable;
   payloads: PayloadsTable;
+  payload_shares: PayloadSharesTable;
   spent_origins: SpentOriginsTable;
   requests: RequestsTable;
 }
@@ -192,12 +193,24 @@ export const payloadColumns = {
   id: generatedId,
   instance: text,
   payload_id: text,
+  /** The row with the contents that it has in common with others; null: none. */
+  share_id: textOrNull,
   /** JSON of the payload, in which secret files have no content. */
   content: text,
   /** JSON of the contents of its secret files, in their order. Null: it has none, or a backup left them out. */
   secret: textOrNull,
 } as const;
 export type PayloadsTable = TableOf<typeof payloadColumns>;
+
+/** Contents of large files that several payloads have in common. */
+export const payloadShareColumns = {
+  instance: text,
+  share_id: text,
+  /** JSON of the contents of files that are not secret, and of those that are. Null: there are none, or a backup left them out. */
+  content: text,
+  secret: textOrNull,
+} as const;
+export type PayloadSharesTable = TableOf<typeof payloadShareColumns>;
 
 /** An origin that never gets a worker again, and has no row among the workers. */
 export const spentOriginColumns = {

@@ -76,7 +76,7 @@ describe('the life of a HTCJob', function () {
     const waits = await jobs.until('nowhere', 'waits', ({ reason }) => reason === 'NoSuchQueue');
     const condition = waits.conditions?.find(({ type }) => type === 'Waiting');
     expect(condition).to.include({ status: 'True' });
-    expect(condition?.message).to.equal('there is no queue NONE; these do: Q');
+    expect(condition?.message).to.equal('there is no queue NONE; queues that take HTCJobs: Q');
     await until('an Event says so', async () => {
       return (await jobs.events('nowhere')).includes(`NoSuchQueue: ${condition?.message ?? ''}`);
     });

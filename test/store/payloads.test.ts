@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect } from 'chai';
@@ -6,6 +6,7 @@ import { copyDatabase } from '../../src/store/sqlite/backup.ts';
 import { checkDatabase } from '../../src/store/sqlite/check.ts';
 import { filesOf } from '../../src/store/sqlite/files.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
+import type { PayloadFile } from '../../src/worker/payload.ts';
 import type { WorkerStatus } from '../../src/worker/status.ts';
 import { namedWorker, secretPayload, secretText } from '../support/named-workers.ts';
 import { workerOf } from '../support/samples.ts';
@@ -71,6 +72,91 @@ describe('payloads', () => {
     expect(
       [...found.values()].filter(({ files }) => files?.[0]?.content.length === 1_400_000),
     ).to.have.length(12);
+  });
+
+  describe('that have large files in common', () => {
+    const script = {
+      name: 'script.sh',
+      mode: 0o755,
+      content: Buffer.alloc(900_000, 'ab').toString('base64'),
+    };
+    const content = Buffer.from(secretText(3000)).toString('base64');
+    const secret = { name: 'key', mode: 0o600, secret: true, content };
+    /** As the jobs of one HTCJob: they differ in their number, and in a token. */
+    const work = (number: number, files: readonly PayloadFile[] = [script, secret]) => ({
+      argv: ['./script.sh', String(number)],
+      files: [
+        ...files,
+        {
+          name: 'token',
+          mode: 0o600,
+          secret: true,
+          content: Buffer.from(`token ${number}`).toString('base64'),
+        },
+      ],
+    });
+    const idsTo = (count: number) => Array.from({ length: count }, (_, at) => at + 1);
+
+    it('keep these once, and are given back whole', async () => {
+      const ids = idsTo(100);
+      await insert(...ids.map((id) => withPayload(id, String(id), work(id))));
+      const found = await store.payloads.byIds(ids.map(String));
+      expect(ids.map((id) => found.get(String(id)))).to.deep.equal(ids.map((id) => work(id)));
+      await store.close();
+      store = await openStore(file, 'factory');
+      expect((await store.payloads.byIds(['100'])).get('100')).to.deep.equal(work(100));
+      const bytes = filesOf(file).reduce((sum, one) => sum + (existsSync(one) ? statSync(one).size : 0), 0);
+      expect(bytes, 'of a script with 1.2 MB').to.be.lessThan(5_000_000);
+    });
+
+    it('keep them apart from those of others', async () => {
+      const other = { ...script, content: script.content.replace(/^..../, 'QUJD') };
+      await insert(
+        ...[1, 2].map((id) => withPayload(id, String(id), work(id))),
+        ...[3, 4].map((id) => withPayload(id, String(id), work(id, [other, secret]))),
+        withPayload(5, '5', work(5, [script])),
+      );
+      const found = await store.payloads.byIds(['1', '2', '3', '4', '5']);
+      expect([...found.values()]).to.deep.equal([
+        ...[work(1), work(2), work(3, [other, secret]), work(4, [other, secret]), work(5, [script])],
+      ]);
+    });
+
+    it('have them until the last of them is needed no more, and leave no byte then', async () => {
+      await insert(...idsTo(3).map((id) => withPayload(id, String(id), work(id))));
+      // The row is named after the first.
+      await leave(1, '1');
+      expect([...(await store.payloads.byIds(['1', '2', '3']))]).to.deep.equal([
+        ['2', work(2)],
+        ['3', work(3)],
+      ]);
+      await leave(2, '2');
+      await leave(3, '3');
+      await store.payloads.wipeUnneeded();
+      expect(tracesIn(...filesOf(file))).to.equal(0);
+      expect(rowsOf('payload_shares')).to.equal(0);
+    });
+
+    it('are none after a backup, which has no byte of the secret', async () => {
+      await insert(...idsTo(3).map((id) => withPayload(id, String(id), work(id))));
+      const copy = join(temporaryDirectory(), 'copy.db');
+      writeFileSync(copy, '');
+      await copyDatabase(file, copy);
+      expect(tracesIn(...filesOf(copy))).to.equal(0);
+      const restored = await openStore(copy, 'factory');
+      expect([...(await restored.payloads.byIds(['1', '2', '3']))]).to.deep.equal([]);
+      expect(await restored.payloads.wipeUnneeded()).to.equal(3);
+      await restored.close();
+    });
+
+    function rowsOf(table: string): unknown {
+      const db = new Database(file, { readonly: true });
+      try {
+        return db.prepare(`SELECT count(*) FROM ${table}`).pluck().get();
+      } finally {
+        db.close();
+      }
+    }
   });
 
   it('are refused without a name, and nothing is recorded then', async () => {

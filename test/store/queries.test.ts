@@ -35,6 +35,11 @@ const named = (workerId: number): WorkerToStart => ({
   }),
   payload,
 });
+/** Workers that have a large file in common. */
+const sharing = [11, 12].map((workerId): WorkerToStart => {
+  const content = 'QUJD'.repeat(500);
+  return { ...named(workerId), payload: { files: [{ name: 'script', mode: 0o755, content }] } };
+});
 const request = (id: string) => ({ id, queue: 'Q', count: 2, by: 'http', payload }) as const;
 const orphan = { connection: 'c', place: 'p', workerId: 5, queue: 'Q', why: 'x', seenTime: 1 };
 
@@ -66,6 +71,8 @@ const calls: readonly (readonly [name: string, call: (store: Queries) => Promise
       ),
   ],
   ['workers.insert of named ones', ({ workers }) => workers.insert([named(6), named(7)], 'pending', 10, 'x')],
+  ['workers.insert of ones that share', ({ workers }) => workers.insert(sharing, 'pending', 10, 'x')],
+  ['payloads.byIds of shared ones', ({ payloads }) => payloads.byIds(['11', '12'])],
   ['workers.adopt', ({ workers }) => workers.adopt([named(8)], 'pending', 10)],
   ['workers.nextAttempt', ({ workers }) => workers.nextAttempt([1, 2], 11)],
   [

@@ -291,6 +291,7 @@ export class PandaSimulation {
         }),
       queued: async () => this.queued,
       discard: async () => 0,
+      expectEnd: () => undefined,
       detail: async () => undefined,
       logs: () => Promise.reject(new Error('none')),
       reasons: () => [],

@@ -23,7 +23,7 @@ const promises: readonly string[] = [
   'test/cli/{command-line,completion,db,hang-ups,program,smoke}.test.ts',
   'test/clients/credentials/ccache.test.ts',
   'test/daemon/{daemon,factory-file,logging,memory,sources}.test.ts',
-  'test/plugins/credentials/kerberos.test.ts',
+  'test/plugins/credentials/kerberos{,-secret}.test.ts',
   'test/plugins/documented-source.test.ts',
 ];
 

@@ -1,4 +1,4 @@
-import type { Log, Monitor, ObservationSink } from '../../plugins/contracts/index.ts';
+import type { CheckResult, Log, Monitor, ObservationSink } from '../../plugins/contracts/index.ts';
 import { ThresherError, toReason } from '../../worker/errors.ts';
 import type { Observation } from '../../worker/observation.ts';
 import type { WorkerError } from '../../worker/worker.ts';
@@ -6,11 +6,12 @@ import type { Connection } from './connection.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { Change, Ledger } from '../ledger/ledger.ts';
 import type { ObservationWriter } from './observation-writer.ts';
+import { EarlyLooks } from './early-looks.ts';
 import { goneSinceSeen, notSeenYet } from '../ledger/live-table.ts';
 import { absenceChange } from '../ledger/outcomes.ts';
 import type { PluginCalls } from '../plugin-calls.ts';
 import type { AgentStore } from '../agent-store.ts';
-import type { Emit } from '../events.ts';
+import type { Emit, Subscribe } from '../events.ts';
 
 export interface MonitorOptions {
   /** How long a worker must be missing before it is looked up by name, ms. */
@@ -23,7 +24,7 @@ export interface MonitorParts {
   readonly ledger: Ledger;
   readonly store: AgentStore;
   readonly calls: PluginCalls;
-  readonly events: Emit;
+  readonly events: Emit & Subscribe;
   readonly writer: ObservationWriter;
   /** Aborts when look-ups under way are to be given up. */
   readonly giveUp: AbortSignal;
@@ -44,21 +45,34 @@ export class MonitorAgent {
   #waiting = false;
   /** Seen without being ours to follow: told once each. */
   readonly #strangers = new Set<number>();
+  readonly #early: EarlyLooks;
 
   constructor(monitor: Monitor, connection: Connection, parts: MonitorParts, options: MonitorOptions) {
     this.#monitor = monitor;
     this.#connection = connection;
     this.#parts = parts;
     this.#options = options;
+    const { clock, giveUp, ledger } = parts;
+    this.#early = new EarlyLooks({
+      clock,
+      giveUp,
+      lives: (workerId) => ledger.live.get(workerId) !== undefined,
+      look: (workerIds) => this.#lookEarly(workerIds),
+    });
   }
 
   /** Observes until `signal` aborts. @throws when the plugin stops before; the connection then counts as unknown. */
   async pass(signal: AbortSignal): Promise<void> {
+    const unsubscribe = this.#parts.events.on('endsExpected', ({ workerIds }) => {
+      this.#expectEnd(workerIds);
+    });
     try {
       await untilAborted(this.#monitor.observe(this.#sink(), signal), signal);
     } catch (error) {
       this.#connection.troubled(toReason(error));
       throw error;
+    } finally {
+      unsubscribe();
     }
     if (signal.aborted) return;
     const error = new ThresherError(
@@ -74,6 +88,13 @@ export class MonitorAgent {
     const now = this.#parts.clock.monotonic();
     for (const workerId of workerIds) if (!this.#missing.has(workerId)) this.#missing.set(workerId, now);
     if (workerIds.length > 0) this.#lookLater();
+  }
+
+  /** These are said to end now: those that live here are looked up before their turn. */
+  #expectEnd(workerIds: readonly number[]): void {
+    if (this.#monitor.hearsAtOnce?.() === true) return;
+    const { live } = this.#parts.ledger;
+    this.#early.expect(workerIds.filter((id) => live.get(id)?.placement === this.#connection.name));
   }
 
   #sink(): ObservationSink {
@@ -195,15 +216,37 @@ export class MonitorAgent {
     }
   }
 
-  async #check(workerIds: readonly number[]): Promise<void> {
-    const { ledger, store, clock, log, calls } = this.#parts;
+  /** An absent worker waits out its grace, as one that a listing lacks: an early look concludes nothing. */
+  async #lookEarly(workerIds: readonly number[]): Promise<void> {
+    try {
+      const results = await this.#lookUp(workerIds);
+      for (const [workerId, result] of results) {
+        if (result?.kind === 'observed') this.#observe(result.observation);
+        else if (result?.kind === 'absent') this.suspect([workerId]);
+      }
+      // The next look leaves out those that have ended.
+      await this.#parts.writer.flushed();
+    } catch (error) {
+      const { name: connection } = this.#connection;
+      this.#parts.log.debug('workers could not be looked at early', { connection, ...toReason(error) });
+    }
+  }
+
+  /** By id, for each of them that has a row. @throws ThresherError, and those of the store */
+  async #lookUp(workerIds: readonly number[]): Promise<ReadonlyMap<number, CheckResult | undefined>> {
+    const { store, calls } = this.#parts;
     const records = await store.workers.byIds(workerIds);
     const what = `check of ${this.#connection.name}`;
     const results = await calls.call(what, (signal) => this.#monitor.check(records, signal));
+    return new Map(records.map(({ workerId }) => [workerId, results.get(workerId)]));
+  }
+
+  async #check(workerIds: readonly number[]): Promise<void> {
+    const { ledger, clock, log } = this.#parts;
+    const results = await this.#lookUp(workerIds);
     const absent: Change[] = [];
     const unknown: WorkerError[] = [];
-    for (const { workerId } of records) {
-      const result = results.get(workerId);
+    for (const [workerId, result] of results) {
       const worker = ledger.live.get(workerId);
       if (worker === undefined) continue;
       switch (result?.kind) {

@@ -19,7 +19,12 @@ export function madeElsewhere(
 ): number[] {
   if (before === undefined) return [];
   return listed.flatMap(({ found: { identity, place }, hasRow }) =>
-    identity !== undefined && !hasRow && identity.workerId >= idFloor && !before.has(place)
+    // The first attempt of a daemon is 1; a job that another program submitted was given its mark later.
+    identity !== undefined &&
+    identity.attempt > 0 &&
+    !hasRow &&
+    identity.workerId >= idFloor &&
+    !before.has(place)
       ? [identity.workerId]
       : [],
   );

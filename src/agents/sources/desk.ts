@@ -10,6 +10,7 @@ import type { Census, OriginFilter, OriginKey } from '../../worker/news.ts';
 import type { Reason } from '../../worker/reason.ts';
 import { isQueued } from '../../worker/status.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import type { Emit } from '../events.ts';
 import { whatIsWrongWithOrigin } from '../submission/check-wanted.ts';
 import type { WaitingBoard } from './waiting-board.ts';
 
@@ -17,6 +18,7 @@ export interface DeskParts {
   readonly clock: Pick<Clock, 'now'>;
   readonly ledger: Pick<Ledger, 'endOrigins' | 'discard'>;
   readonly waiting: Pick<WaitingBoard, 'reason'>;
+  readonly events: Emit;
   readonly store: {
     readonly origins: Pick<OriginStore, 'find' | 'living' | 'census' | 'madeSince'>;
     readonly load: Pick<LoadStore, 'alive'>;
@@ -59,6 +61,10 @@ export class SourceDesk implements Desk {
   async discard(uid: string): Promise<number> {
     requireOrigin({ uid, index: 0 });
     return this.#parts.ledger.discard(this.#kind, uid);
+  }
+
+  expectEnd(workerIds: readonly number[]): void {
+    if (workerIds.length > 0) this.#parts.events.emit('endsExpected', { workerIds });
   }
 
   /** @throws ThresherError `request-refused`, and those of the store */

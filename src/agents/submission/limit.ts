@@ -131,7 +131,7 @@ export class QueueLimits {
     return limitsOf({
       state,
       throttled: this.#throttled,
-      blackHole: { state: await this.#swallowing(state), options: this.#options.blackHole },
+      blackHole: { state: await this.#swallowing(state), options: this.#guard },
       window: this.#memory.window.limit,
       rates: this.#buckets.map(({ bucket, name }) => ({
         name,
@@ -159,6 +159,13 @@ export class QueueLimits {
     const named = namedCredentials(config);
     const wanted = { names: named ?? (await submitter.credentials?.()) ?? [], named: named !== undefined };
     return credentials.judge(wanted, credentialLifetime, clock.now());
+  }
+
+  /** A job may be short and good, so a queue of jobs has no guard. */
+  get #guard(): BlackHoleOptions {
+    const { blackHole } = this.#options;
+    const areJobs = this.#runtime.sources.some(({ own, runsJobs }) => own && runsJobs);
+    return areJobs ? { ...blackHole, lifetime: 0 } : blackHole;
   }
 
   #load(groups: readonly Group[], rows: readonly LoadRow[]): Omit<LimitState, keyof GateState> {
@@ -220,7 +227,7 @@ export class QueueLimits {
 
   /** The facts that tell whether the resource swallows workers. */
   async #swallowing({ load }: LimitState): Promise<BlackHoleState> {
-    const { blackHole: options } = this.#options;
+    const options = this.#guard;
     const { clock, store } = this.#parts;
     const { name } = this.#runtime.config;
     const now = clock.now();

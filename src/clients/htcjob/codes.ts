@@ -20,7 +20,8 @@ export const htcjobErrors = {
   },
   'htcjob-queue': {
     meaning: 'A HTCJob names a queue that takes no HTCJobs, or none where several do.',
-    remedy: 'Set `spec.queueName`, or `queue` of `sources.htcjob`, to a queue with `"demand": "htcjob"`.',
+    remedy:
+      'Set `spec.queueName`, or `queue` of `sources.htcjob`, to a queue with `"demand": "htcjob"`. The spec can change until the HTCJob has `status.uniqId`; later, create it anew.',
   },
   'htcjob-namespace': {
     meaning: 'The queue takes no HTCJobs of this namespace.',
@@ -28,8 +29,34 @@ export const htcjobErrors = {
       'Name another queue in `spec.queueName`, or add the namespace to `namespaces` in the `demand` of the queue.',
   },
   'htcjob-secret': {
-    meaning: 'A Secret that a HTCJob names, or a key of it, is not there.',
-    remedy: 'Create it, or mark it as `optional` in `spec.secrets`; the jobs are submitted then.',
+    meaning: 'A Secret that a HTCJob names, or a key of it, is not there, or the operator may not read it.',
+    remedy:
+      'Create it, or bind the ClusterRole `thresher-htcjob-secrets` to the operator in its namespace; the jobs are submitted then. Or mark it as `optional` in `spec.secrets`, as long as the HTCJob has no `status.uniqId`.',
+  },
+  'htcjob-not-imported': {
+    meaning: 'htc-operator submitted the jobs of this HTCJob: to submit them again would run them twice.',
+    remedy:
+      '`thresher htcjob import FILE`, with the table of htc-operator, takes it over. Where the table is lost, delete the HTCJob and create it anew.',
+  },
+  'htcjob-not-adopted': {
+    meaning: 'A job that htc-operator submitted has its mark, and thresher has not listed the schedd since.',
+    remedy: 'Wait for the next listing (`sweeper.listInterval`), or start thresher again.',
+  },
+  'htcjob-unreported': {
+    meaning:
+      "A job of htc-operator has ended, and its script's return code is unknown: the job ends with the exit status of the program that sends its event.",
+    remedy:
+      'Run `thresher htcjob import FILE` again when the table of htc-operator has the result; `--unreported` says how a job counts whose event was lost.',
+  },
+  'htcjob-import-file': {
+    meaning: 'The file is no SQLite database with the table of htc-operator.',
+    remedy: 'Name a copy of its `/data/sqlite/htcjobs.db`.',
+  },
+  'htcjob-import-queue': {
+    meaning:
+      'thresher cannot tell which of its queues follows the jobs of htc-operator, or the queue is none of HTCondor.',
+    remedy:
+      'Name a queue with `"demand": "htcjob"` and the HTCondorSubmitter, which leads to the schedd of htc-operator, by `--queue`.',
   },
   'htcjob-event': {
     meaning:

@@ -92,7 +92,8 @@ const spec: Schema = {
   properties: {
     name: text('A name for people. Jobs have that of the resource.', { minLength: 1, maxLength: 253 }),
     script,
-    queue: count('Number of jobs.', jobNumber),
+    // htc-operator wrote it into resources that did not say it.
+    queue: count('Number of jobs; 0 counts as 1.', { ...jobNumber, minimum: 0 }),
     htcopts: text('Lines of a submit description.', { maxLength: longestOptions }),
     runtime: text('Program that runs the image.', { enum: [...runtimes] }),
     env,
@@ -138,6 +139,7 @@ const status: Schema = {
     uniqId: text('Id of the jobs for the operator.'),
     reason: text('Why it stands as it stands, in a word.'),
     factory: text('The factory that runs it.'),
+    takenOver: { type: 'boolean', description: 'Its jobs were submitted by htc-operator.' },
     round: count('How often it was suspended.'),
     retried: count('How many failed jobs were run again.'),
     completedIndexes: { type: 'string', description: 'Numbers of the jobs that succeeded: 0-4,7.' },
@@ -210,6 +212,8 @@ export function crd(): Schema {
     metadata: { name: `${htcJobs.resource}.${htcJobs.group}` },
     spec: {
       group: htcJobs.group,
+      // A CRD that was stored as v1beta1, such as htc-operator's, has `true`, which v1 does not allow.
+      preserveUnknownFields: false,
       scope: 'Namespaced',
       names: {
         kind: htcJobKind,
@@ -248,7 +252,7 @@ export function crd(): Schema {
               'x-kubernetes-validations': [
                 {
                   rule: `!has(oldSelf.status) || !has(oldSelf.status.uniqId) || (${unchanged})`,
-                  message: `its jobs were submitted, so the spec cannot change any more, but for ${changeable.join(', ')}: delete it and create it anew, or create another one`,
+                  message: `its jobs may have been submitted, or it has ended, so the spec cannot change any more, but for ${changeable.join(', ')}: delete it and create it anew, or create another one`,
                 },
               ],
             },

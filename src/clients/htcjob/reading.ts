@@ -8,7 +8,7 @@ import { ThresherError } from '../../worker/errors.ts';
 import { clientOf } from './client.ts';
 import { type HtcJobOptions as Options, HtcJobOptions } from './options.ts';
 import { attemptOf } from './numbers.ts';
-import { type HtcJob, htcJobs } from './resource.ts';
+import { apiVersion, fieldManager, type HtcJob, htcJobKind, htcJobs, type HtcJobStatus } from './resource.ts';
 
 export interface ReaderParts {
   readonly clock: Clock;
@@ -100,6 +100,19 @@ export class HtcJobReader {
       },
     );
     return items.sort((one, other) => one.time.localeCompare(other.time));
+  }
+
+  /** @throws KubernetesError `kubernetes-conflict` where it is not as it was read any more */
+  async writeStatus({ metadata }: HtcJob, status: HtcJobStatus, signal: AbortSignal): Promise<void> {
+    const { namespace, name, uid, resourceVersion } = metadata;
+    const object = {
+      apiVersion,
+      kind: htcJobKind,
+      metadata: { name, namespace, uid, resourceVersion },
+      status,
+    };
+    const options = { kind: 'apply', fieldManager, force: true, metadataOnly: true, signal } as const;
+    await this.#client.patch(objectPath(htcJobs, namespace, name, 'status'), object, options);
   }
 
   close(): Promise<void> {

@@ -1,6 +1,6 @@
 /**
  * HTCJob as the API server keeps it: `htcjobs.htc.cern.ch`, version v1alpha1. The schema of the CRD (`crd.ts`) admits nothing
- * else, but for objects that were stored under an older schema: read a resource by `readResource`.
+ * else, but for objects that were stored under an older schema: see `flawOf`.
  */
 import type { KubernetesObject, ObjectMeta } from '../kubernetes/objects.ts';
 import type { Resource } from '../kubernetes/paths.ts';
@@ -13,6 +13,9 @@ export const htcJobKind = 'HTCJob';
 
 /** The finalizer of the resource, by the name that htc-operator gave it. */
 export const finalizer = 'finalizer.htc.cern.ch';
+
+/** Owner of the fields that thresher writes. */
+export const fieldManager = 'thresher';
 
 /** How the image of a job is run on its machine. */
 export const runtimes = ['apptainer', 'singularity', 'container', 'none'] as const;
@@ -82,8 +85,8 @@ export interface HtcJobCondition {
   readonly lastTransitionTime: string;
 }
 
-/** `Complete`: all jobs succeeded. `Failed`: it has ended, and not all did. `Waiting`: something holds jobs back. */
-export type ConditionType = 'Complete' | 'Failed' | 'Suspended' | 'Waiting' | 'Held';
+/** `Complete`: all jobs succeeded. `Failed`: it has ended, and not all did. `Waiting`: something holds jobs back. `Deleting`: something has to go first. */
+export type ConditionType = 'Complete' | 'Failed' | 'Suspended' | 'Waiting' | 'Held' | 'Deleting';
 
 export interface HtcJobStatus {
   readonly active?: number;
@@ -100,6 +103,8 @@ export interface HtcJobStatus {
   readonly conditions?: readonly HtcJobCondition[];
   /** The factory whose jobs they are: any other leaves the resource alone. */
   readonly factory?: string;
+  /** Its jobs were submitted by htc-operator, and are followed to their end. None of them is run again. */
+  readonly takenOver?: boolean;
   /** How often it was suspended: jobs of an earlier round do not count. */
   readonly round?: number;
   readonly retried?: number;
@@ -137,9 +142,29 @@ export interface HtcJob extends KubernetesObject {
   readonly status?: HtcJobStatus;
 }
 
-/** Number of jobs that a resource asks for. */
+/** Why an object is no HTCJob that could be run; undefined where it is one. An older schema may have let it through. */
+export function flawOf({ spec }: { readonly spec?: unknown }): string | undefined {
+  const { script, queue } = (spec ?? {}) as { readonly script?: unknown; readonly queue?: unknown };
+  const { source, image, command, queue: former } = (script ?? {}) as Readonly<Record<string, unknown>>;
+  if (typeof source !== 'string') return 'spec.script.source is no text; write the script there';
+  if (typeof image !== 'string') return 'spec.script.image is no text; write the name of the image there';
+  if (typeof command !== 'string' && !Array.isArray(command))
+    return 'spec.script.command is neither a text nor a list; write the program there';
+  const counts = Object.entries({ 'spec.queue': queue, 'spec.script.queue': former });
+  const isCount = (count: unknown) => count === undefined || Number.isInteger(count);
+  const wrong = counts.find(([, count]) => !isCount(count))?.[0];
+  return wrong === undefined ? undefined : `${wrong} is no whole number; write the number of jobs there`;
+}
+
+/** Number of jobs that a resource asks for. htc-operator wrote a 0 into resources that did not say it. */
 export function jobCount({ queue, script }: Pick<HtcJobSpec, 'queue' | 'script'>): number {
-  return queue ?? script.queue ?? 1;
+  return queue || script.queue || 1;
+}
+
+/** Whether htc-operator counted its jobs, and no thresher has taken it over. thresher writes its factory with each count. */
+export function isOfHtcOperator(status: HtcJobStatus): boolean {
+  const { factory, active, succeeded, failed, jobid, jobIds } = status;
+  return factory === undefined && [active, succeeded, failed, jobid, jobIds].some((one) => one !== undefined);
 }
 
 /** The contents of one Secret that the resource names, as the API has them: base64. */
@@ -153,7 +178,7 @@ export interface SpecProblem {
   readonly message: string;
 }
 
-/** What a job reported of itself by a CloudEvent whose token was right. */
+/** The report of a job on itself, by a CloudEvent whose token was right. */
 export interface JobReport {
   readonly uid: string;
   readonly index: number;

@@ -148,7 +148,7 @@ export const Settings = Type.Object(
         }),
         blackHoleLifetime: seconds(
           10,
-          'A worker that ran for fewer seconds counts as swallowed by a black hole; 0: no guard',
+          'A worker that ran for fewer seconds counts as swallowed by a black hole; 0: no guard. Queues of jobs, such as HTCJobs, have none',
           0,
         ),
         blackHoleWorkers: Type.Integer({

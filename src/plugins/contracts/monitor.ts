@@ -34,6 +34,11 @@ export interface Monitor {
   observe(sink: ObservationSink, signal: AbortSignal): Promise<void>;
   /** Looks these up by name, past every cache. A missing result counts as unknown. */
   check(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, CheckResult>>;
+  /**
+   * Whether changes reach it at once by themselves now (a watch, a log that it follows). An early look at a worker is left out then.
+   * Default: no.
+   */
+  hearsAtOnce?(): boolean;
   /** Present if the backend keeps logs. */
   readonly logs?: LogReader;
 }

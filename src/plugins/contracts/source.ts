@@ -67,6 +67,11 @@ export interface Desk {
    * @returns how many of its workers live, or have left something
    */
   discard(uid: string): Promise<number>;
+  /**
+   * These workers are said to end now: their monitors look at them before their turn, at most once a second on one connection, and a
+   * few times more until they have ended. The word itself changes nothing. A word too many costs nothing.
+   */
+  expectEnd(workerIds: readonly number[]): void;
   /** The workers of this source that are still kept, by origin. */
   find(filters: readonly OriginFilter[]): Promise<readonly WorkerNews[]>;
   /** Further facts of a worker, by the names of its backend (`HoldReason` of HTCondor); undefined where none are known. */
@@ -203,6 +208,8 @@ export interface SourceInput<Config extends TSchema, QueueConfig extends TSchema
   readonly usual?: boolean;
   /** Whether it serves such a queue before the usual source, where neither a file nor the queue's backend names a source. */
   takes?(queue: Pick<SourceQueue, 'mapType' | 'runMode'>, server: PandaServer | undefined): boolean;
+  /** Whether its workers are jobs, which may be short: queues of jobs have no guard against black holes. Default: they are pilots. */
+  readonly runsJobs?: boolean;
   /** Whether it can ask for nothing without the PanDA server of the settings. Sources of thresher alone may say so. */
   readonly needsServer?: boolean;
   /** Parts of a payload that its requests may have: `check-config` refuses its queues on a backend that lacks one. */
@@ -225,6 +232,7 @@ export interface SourceDefinition extends SectionDefinition {
   readonly queueConfig: TSchema;
   readonly everyQueue: boolean;
   readonly usual: boolean;
+  readonly runsJobs: boolean;
   readonly needsServer: boolean;
   takes(queue: Pick<SourceQueue, 'mapType' | 'runMode'>, server: PandaServer | undefined): boolean;
   stands(queue: Pick<SourceQueue, 'options' | 'mapType' | 'runMode'>): readonly Reason[];
@@ -245,7 +253,7 @@ export function defineSource<Config extends TSchema, QueueConfig extends TSchema
   input: SourceInput<Config, QueueConfig>,
 ): SourceDefinition {
   const { name, module, description = '', config, queueConfig, payload = [] } = input;
-  const { everyQueue = false, usual = false, needsServer = false } = input;
+  const { everyQueue = false, usual = false, runsJobs = false, needsServer = false } = input;
   if (!namePattern.test(name))
     throw new TypeError(
       `the source ${JSON.stringify(name)} needs a name that matches ${String(namePattern)}`,
@@ -262,6 +270,7 @@ export function defineSource<Config extends TSchema, QueueConfig extends TSchema
     queueConfig: queueConfig ?? noOptions,
     everyQueue,
     usual,
+    runsJobs,
     needsServer,
     takes: (queue, server) => input.takes?.(queue, server) ?? false,
     connections: () => [],

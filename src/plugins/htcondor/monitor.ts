@@ -82,6 +82,12 @@ export class HTCondorMonitor implements Monitor {
     }
   }
 
+  /** The log is read on all the time. Before it has proved itself, a question is better. */
+  hearsAtOnce(): boolean {
+    const { logs, jobs } = this.#parts.schedd;
+    return logs.any && jobs.logIsTrusted;
+  }
+
   async check(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, CheckResult>> {
     const { schedd, options } = this.#parts;
     const results = new Map<number, CheckResult>();

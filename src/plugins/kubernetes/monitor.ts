@@ -59,6 +59,10 @@ export class K8sMonitor implements Monitor {
     await Promise.all([jobs.run(signal), pods.run(signal), ticking()]);
   }
 
+  hearsAtOnce(): boolean {
+    return true;
+  }
+
   async check(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, CheckResult>> {
     const { namespace, options } = this.#parts;
     const results = new Map<number, CheckResult>();

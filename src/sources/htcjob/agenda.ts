@@ -1,7 +1,10 @@
 import type { Clock } from '../../util/clock.ts';
 
+/** Why a sleep was ended. */
+const over = 'the agenda is looked at again';
+
 /**
- * What has to be looked at, and when. A key is looked at by one at a time; one that is added meanwhile is looked at once more. A
+ * Keys that are to be looked at, and when. A key is looked at by one at a time; one that is added meanwhile is looked at once more. A
  * key that waits for later costs nothing until then.
  */
 export class Agenda {
@@ -23,6 +26,14 @@ export class Agenda {
     this.#wake.resolve(undefined);
   }
 
+  /** Whether no key is due now or looked at, but for one that is about to end. */
+  get isAlmostDone(): boolean {
+    if (this.#busy.size > 1) return false;
+    const now = this.#clock.monotonic();
+    for (const [key, at] of this.#due) if (at <= now && !this.#busy.has(key)) return false;
+    return true;
+  }
+
   /** Resolves when `signal` aborts and all is at rest. `look` must not throw. */
   async run(atOnce: number, look: (key: string) => Promise<void>, signal: AbortSignal): Promise<void> {
     const looks = new Set<Promise<void>>();
@@ -42,7 +53,8 @@ export class Agenda {
       const rest = AbortSignal.any([signal, woken.signal]);
       const pause = Math.min(next - this.#clock.monotonic(), 60_000);
       await Promise.race([this.#wake.promise, this.#clock.sleep(Math.max(0, pause), rest)]);
-      woken.abort();
+      // With a reason of its own no error is made for it, thousands of times.
+      woken.abort(over);
       this.#wake = Promise.withResolvers<undefined>();
     }
     await Promise.all(looks);

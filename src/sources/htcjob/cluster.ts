@@ -5,6 +5,7 @@ import { objectPath } from '../../clients/kubernetes/paths.ts';
 import { ThresherError } from '../../worker/errors.ts';
 import {
   apiVersion,
+  fieldManager,
   finalizer,
   type HtcJob,
   htcJobKind,
@@ -16,7 +17,6 @@ import {
 } from '../../clients/htcjob/resource.ts';
 
 const secrets = { group: '', version: 'v1', resource: 'secrets' };
-const fieldManager = 'thresher';
 
 export type Meta = Pick<HtcJobMeta, 'namespace' | 'name' | 'uid' | 'resourceVersion' | 'finalizers'>;
 
@@ -67,7 +67,7 @@ export class HtcJobCluster {
 
   /**
    * The contents of the Secrets that a resource names, by Secret.
-   * @throws ThresherError `htcjob-secret` where one or a key of it is missing, and those of the server
+   * @throws ThresherError `htcjob-secret` where one or a key of it is missing or must not be read, and those of the server
    */
   async secretsOf(
     namespace: string,
@@ -86,8 +86,11 @@ export class HtcJobCluster {
     signal: AbortSignal,
   ): Promise<SecretData> {
     const path = objectPath(secrets, namespace, name);
-    const secret = (await unlessGone(this.#client.get(path, { signal }))) as
-      (KubernetesObject & { readonly data?: SecretData | null }) | undefined;
+    const secret = (await unlessGone(this.#client.get(path, { signal })).catch((error: unknown) => {
+      if (!isKubernetesError(error, 'kubernetes-forbidden')) throw error;
+      const message = `Secret ${name} of namespace ${namespace} may not be read: ${error.message}`;
+      throw new ThresherError('htcjob-secret', message, {}, { cause: error });
+    })) as (KubernetesObject & { readonly data?: SecretData | null }) | undefined;
     if (secret === undefined && !optional)
       throw new ThresherError('htcjob-secret', `there is no Secret ${name} in namespace ${namespace}`);
     const data = secret?.data ?? {};

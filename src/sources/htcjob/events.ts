@@ -17,6 +17,8 @@ const kind = { group: '', version: 'v1', resource: 'events' };
 
 /** How many Events are written per second, and at once: a thousand resources that wait fill those of no cluster. */
 const rate = { perSecond: 10, burst: 100 };
+/** Pause between two lines of the log about Events that are left out, ms. */
+const leftOutEvery = 60_000;
 /** Longest name of an object that goes before the rest of an Event's, which may have 253 characters. */
 const longestName = 230;
 /** Longest message. Source: Kubernetes' validation of events. */
@@ -30,7 +32,7 @@ export interface Note {
 
 const isNormal: ReadonlySet<string> = new Set(['Complete', 'Suspended']);
 
-/** What `kubectl describe htcj` shall tell of a change of the status. */
+/** The Events by which `kubectl describe htcj` tells of a change of the status. */
 export function notesOf(before: HtcJobStatus | undefined, after: HtcJobStatus): readonly Note[] {
   const wasTrue = ({ type, reason }: HtcJobCondition) =>
     before?.conditions?.some((one) => one.type === type && one.status === 'True' && one.reason === reason);
@@ -60,6 +62,8 @@ export class EventWriter {
   readonly #parts: { readonly clock: Clock; readonly random: () => number; readonly log: Log };
   readonly #factory: string;
   readonly #bucket: TokenBucket;
+  /** Events that were left out since the log told of some, and when that was, monotonic ms. */
+  #left = { count: 0, told: -Infinity };
 
   constructor(
     client: Pick<KubernetesClient, 'create'>,
@@ -70,12 +74,17 @@ export class EventWriter {
     this.#factory = factory;
     this.#parts = parts;
     this.#bucket = new TokenBucket(rate.perSecond, rate.burst, parts.clock);
+    // Those of before a restart are no reason to hold back the first ones.
+    this.#bucket.take(-rate.burst);
   }
 
   write({ namespace, name, uid }: Meta, notes: readonly Note[], signal: AbortSignal): void {
     const { clock, random, log } = this.#parts;
     for (const { type, reason, message } of notes) {
-      if (this.#bucket.available < 1) return;
+      if (this.#bucket.available < 1) {
+        this.#leaveOut(`${namespace}/${name}`);
+        return;
+      }
       this.#bucket.take(1);
       const at = seconds(clock.now());
       const unique = Math.floor(random() * 2 ** 48).toString(16);
@@ -100,5 +109,13 @@ export class EventWriter {
           log.debug('event not written', { htcjob: `${namespace}/${name}`, ...toReason(error) });
         });
     }
+  }
+  #leaveOut(htcjob: string): void {
+    const { clock, log } = this.#parts;
+    const { count, told } = this.#left;
+    this.#left = { count: count + 1, told };
+    if (clock.monotonic() - told < leftOutEvery) return;
+    this.#left = { count: 0, told: clock.monotonic() };
+    log.warn('Events of HTCJobs are left out: there are too many', { htcjob, count: count + 1, ...rate });
   }
 }

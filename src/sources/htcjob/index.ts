@@ -14,6 +14,7 @@ export const HtcJobSource = defineSource({
   module: builtInSources,
   description:
     'Runs the jobs of HTCJobs, resources of a Kubernetes cluster, and keeps their status ([htcjob.md](htcjob.md)). A HTCJob runs on a queue with `"demand": "htcjob"` alone.',
+  runsJobs: true,
   payload: commonParts,
   config: HtcJobOptions,
   queueConfig: HtcJobQueueOptions,

@@ -29,7 +29,7 @@ export interface ToJudge {
   readonly backoffLimit: number;
   /** By index of the origin. */
   readonly attempts: ReadonlyMap<number, JobFacts>;
-  /** Numbers of the jobs that ended for good, by the resource itself: the database may have lost them. */
+  /** Numbers of the jobs that ended, by the resource itself: the database may have lost them. */
   readonly completed: ReadonlySet<number>;
   readonly failed: ReadonlySet<number>;
   /** By the resource itself. */
@@ -62,7 +62,8 @@ export function judge(resource: ToJudge): Judgement {
     const succeeded = indexes.find((index) => factsOf(index)?.status === 'finished');
     if (succeeded !== undefined) return judged('succeeded', succeeded);
     if (living.length > 0) return judged('live', living.at(-1));
-    if (failed.has(number) || isExpired) return judged('failed');
+    // Attempts that the database knows decide: `backoffLimit` may have been raised.
+    if (isExpired || (last === undefined && failed.has(number))) return judged('failed');
     if (last === undefined || attemptOf(last).round < round)
       return judged(isSuspended ? 'waits' : 'wanted', first(number));
     const { status } = factsOf(last) ?? {};

@@ -46,7 +46,11 @@ export class LeaseHolder {
   #until = -Infinity;
   #seen: { readonly version: string | undefined; readonly at: number } | undefined;
   #other: string | undefined;
+  /** Undefined until it was read. */
+  #knew: boolean | undefined;
   #trouble: string | undefined;
+  /** The last word of the log on why it is not held; undefined while it is held. */
+  #told: string | undefined;
 
   constructor(place: LeasePlace, parts: LeaseParts) {
     this.#place = place;
@@ -55,6 +59,11 @@ export class LeaseHolder {
 
   get isHeld(): boolean {
     return this.#parts.clock.monotonic() < this.#until;
+  }
+
+  /** Whether the Lease named this holder when it was read first: it has held it before. */
+  get knewHolder(): boolean {
+    return this.#knew === true;
   }
 
   /** Why it is not held, as a sentence. */
@@ -70,9 +79,9 @@ export class LeaseHolder {
   async run(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#parts;
     const ended = () => signal.aborted;
+    let wasHeld = false;
     while (!ended()) {
-      const before = this.isHeld;
-      const why = this.why;
+      const until = this.#until;
       try {
         await this.#try(signal);
         this.#trouble = undefined;
@@ -82,12 +91,22 @@ export class LeaseHolder {
         if (!isKubernetesError(error, 'kubernetes-conflict', 'kubernetes-already-exists'))
           this.#trouble = toReason(error).message;
       }
-      const isHeld: boolean = this.isHeld;
-      if (before !== isHeld) this.#parts.changed();
-      if (!isHeld && why !== this.why) log.warn('HTCJobs wait for the Lease', { why: this.why });
-      if (!before && isHeld) log.info('this daemon is the operator of HTCJobs', { ...this.#place });
-      await clock.sleep(this.isHeld ? times.renew : times.retry, signal);
+      const { isHeld } = this;
+      // It may have run out for a moment, between two looks or during one: steps of that moment were left out.
+      const ranOut = wasHeld && clock.monotonic() >= until;
+      if (wasHeld !== isHeld || ranOut) this.#parts.changed();
+      if (isHeld && (!wasHeld || ranOut))
+        log.info('this daemon is the operator of HTCJobs', { ...this.#place });
+      this.#tell(isHeld ? undefined : this.why);
+      wasHeld = isHeld;
+      await clock.sleep(isHeld ? times.renew : times.retry, signal);
     }
+  }
+
+  /** Each reason for which it is not held once, from the moment when it is not. */
+  #tell(why: string | undefined): void {
+    if (why !== undefined && why !== this.#told) this.#parts.log.warn('HTCJobs wait for the Lease', { why });
+    this.#told = why;
   }
 
   async #try(signal: AbortSignal): Promise<void> {
@@ -103,6 +122,7 @@ export class LeaseHolder {
       if (!isKubernetesError(error, 'kubernetes-not-found')) throw error;
       const metadata = { name, namespace };
       const object = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec: this.#spec(0) };
+      this.#knew ??= false;
       await client.create(collectionPath(leases, namespace), object, options);
       this.#held(begun);
       return;
@@ -111,6 +131,7 @@ export class LeaseHolder {
     const { holderIdentity, leaseTransitions, leaseDurationSeconds } = lease.spec ?? {};
     if (this.#seen?.version !== version) this.#seen = { version, at: begun };
     const isOurs = holderIdentity === holder;
+    this.#knew ??= isOurs;
     const duration = leaseDurationSeconds ? leaseDurationSeconds * 1000 : times.duration;
     const isLeft = !holderIdentity || begun - (this.#seen?.at ?? begun) > duration;
     if (!isOurs && !isLeft) {

@@ -1,22 +1,20 @@
-import type { KubernetesClient } from '../../clients/kubernetes/client.ts';
 import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
-import { collectionPath } from '../../clients/kubernetes/paths.ts';
-import { Reflector } from '../../clients/kubernetes/reflector.ts';
 import type {
   Desk,
   Request,
   Source,
-  SourceHost,
   SourceHttpAnswer,
   SourceHttpRequest,
   SourceQueue,
   Wanted,
   WorkerNews,
 } from '../../plugins/contracts/index.ts';
-import { messageOf, toReason } from '../../worker/errors.ts';
+import { toReason } from '../../worker/errors.ts';
+import type { OriginKey } from '../../worker/news.ts';
 import type { Reason } from '../../worker/reason.ts';
 import { Agenda } from './agenda.ts';
 import { HtcJobCluster } from './cluster.ts';
+import { type CollectionHandlers, Collections } from './collections.ts';
 import { EventWriter } from './events.ts';
 import { hasEnded } from './facts.ts';
 import { EventDoor, noEvents } from './job/event-door.ts';
@@ -24,11 +22,12 @@ import type { EventKey } from './job/token.ts';
 import type { JobMaker } from './job-maker.ts';
 import { LeaseHolder } from './lease.ts';
 import type { HtcJobOptions, HtcJobQueueOptions } from '../../clients/htcjob/options.ts';
-import { type HtcJob, htcJobs, type JobReport } from '../../clients/htcjob/resource.ts';
+import type { HtcJob, JobReport } from '../../clients/htcjob/resource.ts';
+import { QueueWaker } from './queue-waker.ts';
+import type { OperatorClient, OperatorHost } from './operator-host.ts';
 import { Stepper } from './stepper.ts';
+import { TakingQueues } from './taking-queues.ts';
 import { Tracked } from './tracked.ts';
-
-export type OperatorHost = Pick<SourceHost, 'factoryId' | 'clock' | 'random' | 'log'>;
 
 /** Steps under way at the same time. */
 const stepsAtOnce = 24;
@@ -36,31 +35,30 @@ const stepsAtOnce = 24;
 const pauses = { failed: 5000, conflict: 100 };
 /** Changes of one resource within this time are one status, ms. */
 const together = 200;
-/** A queue that was not asked for so long takes no HTCJobs any more, ms. */
-const queueForgotten = 600_000;
+/** On the agenda for all workers whose HTCJob is over or gone. No resource has this uid. */
+const leftovers = '';
 
 /** Runs the HTCJobs of a cluster. */
 export class HtcJobOperator implements Source<HtcJobQueueOptions> {
   readonly #options: HtcJobOptions;
   readonly #host: OperatorHost;
-  readonly #client: KubernetesClient;
+  readonly #client: OperatorClient;
   readonly #maker: JobMaker;
   /** By uid. */
   readonly #tracked = new Map<string, Tracked>();
   readonly #agenda: Agenda;
-  /** Queues that take HTCJobs, by name: when they were asked last, monotonic ms, and their options. */
-  readonly #queues = new Map<string, { readonly at: number; readonly options: HtcJobQueueOptions }>();
-  readonly #synced = new Set<string>();
+  readonly #queues: TakingQueues;
+  readonly #collections: Collections;
+  /** Uids of living jobs without a resource: told once each. */
+  readonly #strangers = new Set<string>();
   readonly #door: EventDoor | undefined;
   #lease: LeaseHolder | undefined;
   #desk: Desk | undefined;
-  /** Why a collection cannot be followed now, by its path. */
-  readonly #troubles = new Map<string, string>();
 
   /** @param eventKey absent: jobs send no events */
   constructor(
     options: HtcJobOptions,
-    client: KubernetesClient,
+    client: OperatorClient,
     maker: JobMaker,
     host: OperatorHost,
     eventKey?: EventKey,
@@ -70,22 +68,23 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
     this.#maker = maker;
     this.#host = host;
     this.#agenda = new Agenda(host.clock);
+    this.#collections = new Collections(options.namespaces, { ...host, client });
+    this.#queues = new TakingQueues(options.queue);
     if (eventKey !== undefined) this.#door = new EventDoor(eventKey, (report) => this.reported(report));
   }
 
   async wanted({ name, own, options }: SourceQueue<HtcJobQueueOptions>): Promise<Wanted> {
     if (!own) return { requests: [], groups: [], reasons: [] };
-    const isNew = !this.#queues.has(name);
-    this.#queues.set(name, { at: this.#host.clock.monotonic(), options });
-    if (isNew)
+    if (this.#queues.asked(name, options))
       for (const { uid, isFinished } of this.#tracked.values()) if (!isFinished) this.#agenda.add(uid);
     const holdUp = this.#holdUp();
-    if (holdUp !== undefined) return { requests: [], groups: [], reasons: [...this.#unsynced(), holdUp] };
+    if (holdUp !== undefined)
+      return { requests: [], groups: [], reasons: [...this.#collections.unsynced, holdUp] };
     const asking = [...this.#tracked.values()].filter((one) => one.asked.size > 0 && one.queue === name);
     const requests: Request[] = asking
       .sort((one, other) => one.createdAt - other.createdAt)
       .flatMap(({ asked }) => [...asked.values()]);
-    return { requests, groups: [], reasons: this.#unsynced() };
+    return { requests, groups: [], reasons: this.#collections.unsynced };
   }
 
   /** The resource is written later: at a start all its jobs are looked up again. */
@@ -96,20 +95,46 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
       if (tracked === undefined) strangers.push(one);
       else {
         tracked.hear(one);
+        this.#expectEnd(tracked, one.origin.index);
         this.#agenda.add(tracked.uid, together);
       }
     }
-    // The resource of a stranger may be one that is not known yet.
-    if (this.#holdUp() !== undefined || this.#paths().some((path) => !this.#synced.has(path))) return;
-    const living = strangers.filter(({ worker }) => !hasEnded(worker)).map(({ origin }) => origin);
-    await this.#desk?.end(living, 'its HTCJob is gone');
+    await this.#endStrangers(strangers);
   }
 
-  /** A job sent word of its end. It decides nothing, and is shown beside the backend's word. @returns whether it is of use */
+  /** Ends workers whose HTCJob is gone. */
+  async #endStrangers(strangers: readonly WorkerNews[]): Promise<void> {
+    // The resource of a stranger may be one that is not known yet.
+    if (this.#holdUp() !== undefined || !this.#collections.areKnown) return;
+    const living = strangers.filter(({ worker }) => !hasEnded(worker)).map(({ origin }) => origin);
+    if (this.#options.namespaces.length === 0) await this.#desk?.end(living, 'its HTCJob is gone');
+    else this.#notFollowed(living);
+  }
+
+  /**
+   * A job sent word of its end. It decides nothing: it is shown beside the backend's word, and makes the monitor look now.
+   * @returns whether it is of use
+   */
   reported({ uid, index, returnCode }: JobReport): boolean {
-    const isOfUse = this.#tracked.get(uid)?.report(index, returnCode) === true;
-    if (isOfUse) this.#agenda.add(uid, together);
-    return isOfUse;
+    const tracked = this.#tracked.get(uid);
+    if (tracked?.report(index, returnCode) !== true) return false;
+    this.#expectEnd(tracked, index);
+    this.#agenda.add(uid, together);
+    return true;
+  }
+
+  /** It may be in a namespace that was followed once: its jobs are not ended on a guess. */
+  #notFollowed(origins: readonly OriginKey[]): void {
+    for (const { uid } of origins) {
+      if (this.#strangers.has(uid)) continue;
+      this.#strangers.add(uid);
+      this.#host.log.warn('jobs of a HTCJob that is in none of the namespaces run on', { uid });
+    }
+  }
+
+  #expectEnd(tracked: Tracked, index: number): void {
+    const workerId = tracked.endingWorker(index);
+    if (workerId !== undefined) this.#desk?.expectEnd([workerId]);
   }
 
   /** Jobs send their events here. */
@@ -122,27 +147,34 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
     const { namespaces, leaseName, leaseNamespace = namespaces[0] ?? 'default' } = this.#options;
     const over = new AbortController();
     const ended = AbortSignal.any([signal, over.signal]);
+    // Finished ones, too: a deletion and the end of a life may have come meanwhile.
     const changed = () => {
-      for (const { uid, isFinished } of this.#tracked.values()) if (!isFinished) this.#agenda.add(uid);
-      for (const queue of this.#queues.keys()) desk.wake(queue);
+      for (const uid of [...this.#tracked.keys(), leftovers]) this.#agenda.add(uid);
+      for (const queue of this.#queues.names) desk.wake(queue);
     };
     const place = { namespace: leaseNamespace, name: leaseName, holder: factoryId };
     const lease = new LeaseHolder(place, { client: this.#client, clock, log, changed });
     this.#desk = desk;
     this.#lease = lease;
     try {
-      const follow = this.#collections().map((namespace) => this.#follow(namespace, changed, ended));
+      const follow = this.#collections.run(this.#handlers(changed), ended);
       const cluster = new HtcJobCluster(this.#client);
       const events = new EventWriter(this.#client, factoryId, this.#host);
-      const queueOf = (tracked: Tracked) => this.#queueOf(tracked);
-      const stepper = new Stepper({ ...this.#host, desk, cluster, events, maker: this.#maker, queueOf });
-      const step = (uid: string) => this.#step(uid, stepper, cluster, ended);
-      await Promise.all([lease.run(ended), ...follow, this.#agenda.run(stepsAtOnce, step, ended)]);
+      const queueOf = ({ spec, meta }: Tracked) => this.#queues.queueOf(spec, meta.namespace, desk);
+      const waker = new QueueWaker(clock, this.#agenda, (queue) => {
+        desk.wake(queue);
+      });
+      const parts = { ...this.#host, desk, cluster, events, maker: this.#maker, queueOf, waker };
+      const stepper = new Stepper(parts);
+      const step = async (uid: string) => {
+        await this.#step(uid, stepper, cluster, ended);
+        waker.stepped();
+      };
+      await Promise.all([lease.run(ended), follow, this.#agenda.run(stepsAtOnce, step, ended)]);
     } finally {
       over.abort();
       this.#tracked.clear();
-      this.#synced.clear();
-      this.#troubles.clear();
+      this.#collections.forget();
     }
   }
 
@@ -153,53 +185,8 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
     return { code: 'htcjob-lease', message: lease?.why ?? 'the operator has not begun' };
   }
 
-  /** Namespaces whose HTCJobs are not known, or not by now. The others go on. */
-  #unsynced(): readonly Reason[] {
-    return this.#collections().flatMap((namespace) => {
-      const path = collectionPath(htcJobs, namespace);
-      const why = this.#troubles.get(path) ?? (this.#synced.has(path) ? undefined : 'they are being listed');
-      if (why === undefined) return [];
-      const where = namespace === undefined ? 'HTCJobs' : `HTCJobs of namespace ${namespace}`;
-      return [{ code: 'htcjob-unsynced', message: `${where} cannot be followed: ${why}` }];
-    });
-  }
-
-  /** Undefined: all namespaces. */
-  #collections(): readonly (string | undefined)[] {
-    const { namespaces } = this.#options;
-    return namespaces.length === 0 ? [undefined] : [...new Set(namespaces)];
-  }
-
-  #paths(): readonly string[] {
-    return this.#collections().map((namespace) => collectionPath(htcJobs, namespace));
-  }
-
-  #queueOf({ spec, meta }: Tracked): string | Reason {
-    const { clock } = this.#host;
-    for (const [name, { at }] of this.#queues)
-      if (clock.monotonic() - at > queueForgotten) this.#queues.delete(name);
-    const known = [...this.#queues.keys()];
-    const only = known.length === 1 ? known[0] : undefined;
-    const name = spec.queueName ?? this.#options.queue ?? only;
-    const choice = known.length === 0 ? 'none does now' : `these do: ${known.join(', ')}`;
-    if (name === undefined)
-      return { code: 'htcjob-queue', message: `spec.queueName names no queue that takes HTCJobs; ${choice}` };
-    const queue = this.#queues.get(name);
-    if (queue === undefined) {
-      const isThere = this.#desk?.queues().includes(name) === true;
-      if (!isThere) return { code: 'no-such-queue', message: `there is no queue ${name}; ${choice}` };
-      return { code: 'htcjob-queue', message: `queue ${name} takes no HTCJobs; ${choice}` };
-    }
-    const { namespaces } = queue.options;
-    if (namespaces.length === 0 || namespaces.includes(meta.namespace)) return name;
-    const message = `queue ${name} takes no HTCJobs of namespace ${meta.namespace}`;
-    return { code: 'htcjob-namespace', message };
-  }
-
-  #follow(namespace: string | undefined, synced: () => void, signal: AbortSignal): Promise<void> {
-    const { clock, random, log } = this.#host;
-    const path = collectionPath(htcJobs, namespace);
-    const isOf = (tracked: Tracked) => namespace === undefined || tracked.meta.namespace === namespace;
+  /** A watch tells of the resources. */
+  #handlers(synced: () => void): CollectionHandlers {
     const upsert = (object: HtcJob) => {
       const tracked = this.#tracked.get(object.metadata.uid);
       if (tracked === undefined) this.#tracked.set(object.metadata.uid, new Tracked(object));
@@ -210,40 +197,30 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
       tracked.isGone = true;
       this.#agenda.add(tracked.uid);
     };
-    const reflector = new Reflector<HtcJob>({
-      client: this.#client,
-      path,
-      record: (object) => object as HtcJob,
-      clock,
-      random,
-      handlers: {
-        replace: (all) => {
-          const there = new Set(all.map(({ metadata }) => metadata.uid));
-          for (const tracked of this.#tracked.values())
-            if (isOf(tracked) && !there.has(tracked.uid)) gone(tracked);
-          for (const object of all) upsert(object);
-          const isFirst = !this.#synced.has(path);
-          this.#synced.add(path);
-          if (isFirst) synced();
-        },
-        upsert,
-        remove: ({ metadata }) => {
-          const tracked = this.#tracked.get(metadata.uid);
-          if (tracked !== undefined) gone(tracked);
-        },
-        changed: ({ trouble }) => {
-          if (trouble === undefined) this.#troubles.delete(path);
-          else this.#troubles.set(path, messageOf(trouble));
-          if (trouble !== undefined) log.warn('HTCJobs cannot be followed', { path, ...toReason(trouble) });
-        },
+    return {
+      synced,
+      upsert,
+      replace: (namespace, all) => {
+        const there = new Set(all.map(({ metadata }) => metadata.uid));
+        for (const tracked of this.#tracked.values()) {
+          const isOf = namespace === undefined || tracked.meta.namespace === namespace;
+          if (isOf && !there.has(tracked.uid)) gone(tracked);
+        }
+        for (const object of all) upsert(object);
       },
-    });
-    return reflector.run(signal);
+      remove: ({ metadata }) => {
+        const tracked = this.#tracked.get(metadata.uid);
+        if (tracked !== undefined) gone(tracked);
+      },
+    };
   }
 
   async #step(uid: string, stepper: Stepper, cluster: HtcJobCluster, signal: AbortSignal): Promise<void> {
+    // When the Lease is held, all come to the agenda anew.
+    if (this.#holdUp() !== undefined) return;
+    if (uid === leftovers) return this.#endLeftovers(signal);
     const tracked = this.#tracked.get(uid);
-    if (tracked === undefined || this.#holdUp() !== undefined) return;
+    if (tracked === undefined) return;
     const { log } = this.#host;
     try {
       const next = await stepper.step(tracked, signal);
@@ -256,6 +233,24 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
       if (isConflict) await this.#readAgain(tracked, cluster, signal);
       else log.warn('HTCJob not brought on', { htcjob: tracked.name, ...toReason(error) });
       this.#agenda.add(uid, isConflict ? pauses.conflict : pauses.failed);
+    }
+  }
+
+  /** Workers that live, and whose HTCJob ended or went while nobody looked after them: no news may come of them for days. */
+  async #endLeftovers(signal: AbortSignal): Promise<void> {
+    try {
+      const living = (await this.#desk?.living()) ?? [];
+      const known = living.filter(({ origin }) => this.#tracked.has(origin.uid));
+      // In a cluster where this factory has not worked yet, none of its HTCJobs can have gone.
+      const isOurs = this.#lease?.knewHolder === true;
+      await this.told(isOurs ? living : known);
+      if (isOurs || known.length === living.length) return;
+      const jobs = living.length - known.length;
+      this.#host.log.warn('jobs run on whose HTCJobs are not in this cluster', { jobs });
+    } catch (error) {
+      if (signal.aborted) return;
+      this.#host.log.warn('jobs of earlier HTCJobs not looked for', { ...toReason(error) });
+      this.#agenda.add(leftovers, pauses.failed);
     }
   }
 

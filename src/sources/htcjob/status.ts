@@ -1,12 +1,15 @@
 import type { Reason } from '../../worker/reason.ts';
+import { whyOpen } from './taken-over.ts';
 import type { JobFacts } from './facts.ts';
 import type { Judged, Judgement } from './judge.ts';
-import { toRanges } from '../../clients/htcjob/numbers.ts';
+import { attemptOf, toRanges } from '../../clients/htcjob/numbers.ts';
 import type {
   ConditionType,
   HtcJobCondition,
+  HtcJobSpec,
   HtcJobStatus,
   ReturnCode,
+  SpecProblem,
 } from '../../clients/htcjob/resource.ts';
 
 /** Most return codes in a status: a resource has at most 1.5 MB. */
@@ -18,6 +21,8 @@ export interface StatusFacts {
   readonly uid: string;
   readonly generation: number | undefined;
   readonly factory: string;
+  /** Whether its jobs may have been submitted: its spec cannot change any more then. */
+  readonly isClaimed: boolean;
   readonly round: number;
   readonly isSuspended: boolean;
   readonly judgement: Judgement;
@@ -36,7 +41,7 @@ export interface StatusFacts {
 
 /** The whole status of a resource, from all that is known of its jobs. */
 export function statusOf(facts: StatusFacts): HtcJobStatus {
-  const { uid, generation, factory, round, judgement, before, now } = facts;
+  const { uid, generation, factory, isClaimed, round, judgement, before, now } = facts;
   const { jobs, isOver, retried } = judgement;
   const numbers = (outcome: Judged['outcome']) =>
     jobs.filter((job) => job.outcome === outcome).map(({ number }) => number);
@@ -48,7 +53,7 @@ export function statusOf(facts: StatusFacts): HtcJobStatus {
   const started = before?.startTime ?? (ids.length > 0 ? seconds(earliest(jobs) ?? now) : undefined);
   const conditions = conditionsOf(facts, held[0]);
   const reason = conditions.find(({ status }) => status === 'True')?.reason ?? ordinary(jobs);
-  const failedRanges = isOver ? toRanges(failed) : before?.failedIndexes;
+  const failedRanges = toRanges(failed);
   const completedRanges = toRanges(succeeded);
   const [clusterId] = ids.find((id) => id !== '')?.split('.') ?? [];
   return {
@@ -58,12 +63,13 @@ export function statusOf(facts: StatusFacts): HtcJobStatus {
     held: held.length,
     jobid: ids,
     jobIds: ids,
-    uniqId: uid,
+    ...((isClaimed || isOver) && { uniqId: uid }),
     factory,
     reason,
     conditions,
     returnCodes: returnCodesOf(facts),
     ...(clusterId !== undefined && { clusterId }),
+    ...(before?.takenOver === true && { takenOver: true }),
     ...(round > 0 && { round }),
     ...(retried > 0 && { retried }),
     ...(completedRanges !== undefined && { completedIndexes: completedRanges }),
@@ -81,7 +87,8 @@ export function isHeld({ facts }: Pick<Judged, 'facts'>): boolean {
 /** The word for a resource that nothing holds back. */
 function ordinary(jobs: readonly Judged[]): string {
   if (jobs.some(({ facts }) => facts?.status === 'running')) return 'Running';
-  return jobs.some(({ outcome }) => outcome === 'live') ? 'Submitted' : 'Pending';
+  const isSubmitted = ({ outcome, facts }: Judged) => outcome === 'live' && facts?.status !== 'pending';
+  return jobs.some(isSubmitted) ? 'Submitted' : 'Pending';
 }
 
 /** Ids by job number, as far as the first job without one; an id that was known stays, whatever its row became. */
@@ -98,10 +105,12 @@ export function jobIdOf(facts: Pick<JobFacts, 'batchId'> | undefined): string | 
 
 function returnCodesOf({ judgement, reports, before }: StatusFacts): readonly ReturnCode[] {
   const known = new Map((before?.returnCodes ?? []).map((code) => [code.index, code]));
-  const codes = judgement.jobs.flatMap(({ number, facts }): ReturnCode[] => {
-    const exitCode = facts?.exitCode ?? known.get(number)?.exitCode;
+  const codes = judgement.jobs.flatMap(({ number, index, facts }): ReturnCode[] => {
+    // The database may have forgotten a first attempt, and an earlier status has its code.
+    const isFirst = attemptOf(index).attempt === 0;
+    const exitCode = facts?.exitCode ?? (isFirst ? known.get(number)?.exitCode : undefined);
     const reported = reports.get(number) ?? known.get(number)?.reported;
-    if (!exitCode && reported === undefined) return [];
+    if (!exitCode && (reported === undefined || (exitCode === 0 && reported === 0))) return [];
     const code: ReturnCode = { index: number };
     return [
       {
@@ -111,7 +120,25 @@ function returnCodesOf({ judgement, reports, before }: StatusFacts): readonly Re
       },
     ];
   });
-  return codes.slice(0, mostReturnCodes);
+  if (codes.length <= mostReturnCodes) return codes;
+  const isBad = ({ exitCode = 0, reported = 0 }: ReturnCode) => exitCode !== 0 || reported !== 0;
+  const first = [...codes.filter(isBad), ...codes.filter((code) => !isBad(code))].slice(0, mostReturnCodes);
+  return first.sort((one, other) => one.index - other.index);
+}
+
+/** The last status of one whose deletion waits for what its jobs left. */
+export function whileDeleting(before: HtcJobStatus, left: number, now: number): HtcJobStatus {
+  const { conditions = [] } = before;
+  const last = conditions.find(({ type }) => type === 'Deleting');
+  const condition: HtcJobCondition = {
+    type: 'Deleting',
+    status: 'True',
+    reason: 'JobsLeft',
+    message: `it goes when nothing of its jobs is left: ${left} of them live, or have left something on their backend`,
+    lastTransitionTime: last?.lastTransitionTime ?? seconds(now),
+  };
+  const others = conditions.filter(({ type }) => type !== 'Deleting');
+  return { ...before, reason: condition.reason, conditions: [...others, condition] };
 }
 
 interface Wish {
@@ -122,13 +149,17 @@ interface Wish {
 
 /** In the order in which they give the printed reason. A condition that never held is left out. */
 function conditionsOf(facts: StatusFacts, held: Judged | undefined): readonly HtcJobCondition[] {
-  const { judgement, isSuspended, waiting, stopped, before, now } = facts;
+  const { judgement, isSuspended, stopped, before, now } = facts;
   const { jobs, isOver } = judgement;
+  const waiting = facts.waiting ?? whyOpen(jobs);
   const failed = jobs.filter(({ outcome }) => outcome === 'failed');
   const wishes: readonly Wish[] = [
     {
       type: 'Failed',
-      because: isOver && failed.length > 0 ? (stopped ?? whyFailed(failed, jobs.length)) : undefined,
+      because:
+        isOver && failed.length > 0
+          ? (stopped ?? failedBefore(before) ?? whyFailed(failed, jobs.length))
+          : undefined,
     },
     {
       type: 'Complete',
@@ -166,6 +197,12 @@ function conditionsOf(facts: StatusFacts, held: Judged | undefined): readonly Ht
   });
 }
 
+/** An end has one reason for good. */
+function failedBefore(before: HtcJobStatus | undefined): HtcJobCondition | undefined {
+  if (before?.completionTime === undefined) return undefined;
+  return before.conditions?.find(({ type, status }) => type === 'Failed' && status === 'True');
+}
+
 function whyFailed(failed: readonly Judged[], count: number): { reason: string; message: string } {
   const [first] = failed;
   const { exitCode, message } = first?.facts ?? {};
@@ -201,4 +238,42 @@ function latest(jobs: readonly Judged[]): number | undefined {
 /** RFC 3339 in seconds, as Kubernetes writes times. */
 export function seconds(ms: number): string {
   return new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');
+}
+
+/** Why a resource ends before its jobs do. */
+export function stoppedBy(
+  { activeDeadlineSeconds = 0 }: Pick<HtcJobSpec, 'activeDeadlineSeconds'>,
+  problems: readonly SpecProblem[],
+  isLate: boolean,
+): StatusFacts['stopped'] {
+  if (problems.length > 0)
+    return {
+      reason: 'Invalid',
+      message: problems.map(({ at, message }) => `${at}: ${message}`).join('; '),
+    };
+  if (!isLate) return undefined;
+  return {
+    reason: 'DeadlineExceeded',
+    message: `its jobs did not end within activeDeadlineSeconds ${activeDeadlineSeconds}`,
+  };
+}
+
+/** Whether a status says the same: times of conditions follow from the rest. */
+export function isSame(before: HtcJobStatus | undefined, after: HtcJobStatus): boolean {
+  if (before === undefined) return false;
+  const keys = new Set([...Object.keys(before), ...Object.keys(after)] as (keyof HtcJobStatus)[]);
+  return [...keys].every((key) => sameValue(before[key], after[key]));
+}
+
+function sameValue(one: unknown, other: unknown): boolean {
+  if (Array.isArray(one) || Array.isArray(other))
+    return sorted((one as unknown[] | undefined) ?? []) === sorted((other as unknown[] | undefined) ?? []);
+  return one === other;
+}
+
+/** The server may give objects back with their keys in another order. */
+function sorted(list: readonly unknown[]): string {
+  return JSON.stringify(
+    list.map((one) => (typeof one === 'object' && one !== null ? Object.entries(one).sort() : one)),
+  );
 }

@@ -3,14 +3,17 @@ import type { Desk, Log, Request } from '../../plugins/contracts/index.ts';
 import type { Clock } from '../../util/clock.ts';
 import { messageOf, toReason } from '../../worker/errors.ts';
 import type { Reason } from '../../worker/reason.ts';
+import { awaitImport } from './await-import.ts';
 import type { HtcJobCluster } from './cluster.ts';
 import { type EventWriter, notesOf } from './events.ts';
+import { requestsFor } from './job-request.ts';
 import type { JobMaker } from './job-maker.ts';
 import type { Judgement } from './judge.ts';
-import { requirementsOf } from './needs.ts';
-import { attemptOf } from '../../clients/htcjob/numbers.ts';
+import { longestLook, looks, nextLook } from './looks.ts';
+import { Notices } from './notices.ts';
+import type { QueueWaker } from './queue-waker.ts';
 import type { HtcJobStatus, SpecProblem } from '../../clients/htcjob/resource.ts';
-import { isHeld, statusOf } from './status.ts';
+import { isHeld, isSame, type StatusFacts, statusOf, stoppedBy } from './status.ts';
 import type { Tracked } from './tracked.ts';
 
 export interface StepperParts {
@@ -21,77 +24,87 @@ export interface StepperParts {
   readonly cluster: HtcJobCluster;
   readonly events: Pick<EventWriter, 'write'>;
   readonly maker: JobMaker;
-  /** The queue that runs the jobs of this resource, or why there is none. */
-  readonly queueOf: (tracked: Tracked) => string | Reason;
+  /** The queue that runs the jobs of this resource, or why there is none; undefined where it is not known yet. */
+  readonly queueOf: (tracked: Tracked) => string | Reason | undefined;
+  readonly waker: Pick<QueueWaker, 'hasRequests'>;
 }
 
 /** When the resource needs the next look, ms from now; undefined: when something happens to it. */
 type Next = number | undefined;
 
-/** ms. */
-const looks = { waiting: 2000, firstReason: 1500, finalizing: 500, failed: 5000 };
-/** When it waits for another object or a setting, ms. */
-const looksFor = { secret: 5000, queue: 30_000 };
 /** Most bytes of scripts that the requests of one resource hold at a time. */
 const mostBytes = 64 * 1024 * 1024;
 /** Longest script, by the schema of the resource. */
 const mostScriptBytes = 1_000_000;
-/** Longest timer: a look too many does no harm. */
-const longestLook = 3_600_000;
-
 /**
  * Brings one resource a step on: towards its jobs, its status, or its end. A step reads all from the resource and the database, so a
  * crash at any place repeats a step and nothing more.
  */
 export class Stepper {
   readonly #parts: StepperParts;
+  readonly #notices: Notices;
 
   constructor(parts: StepperParts) {
     this.#parts = parts;
+    this.#notices = new Notices(parts);
   }
 
   /** @throws KubernetesError, and errors of the database: the step is to be repeated. */
   async step(tracked: Tracked, signal: AbortSignal): Promise<Next> {
-    const { factoryId, desk, cluster, clock } = this.#parts;
+    const { factoryId, cluster, clock } = this.#parts;
     if (tracked.isGone) return this.#endLost(tracked);
-    const owner = tracked.status?.factory;
-    if (owner !== undefined && owner !== factoryId) return undefined;
+    const { factory = factoryId, uniqId } = tracked.status ?? {};
+    if (factory !== factoryId && uniqId === tracked.uid) {
+      this.#notices.foreign(tracked, factory, signal);
+      return undefined;
+    }
+    if (tracked.isOfHtcOperator) {
+      this.#wrote(tracked, await awaitImport(tracked, this.#parts, signal));
+      return undefined;
+    }
     if (tracked.isDeleting) return this.#finalize(tracked, signal);
     if (tracked.isFinished && !tracked.isFalsified) return this.#afterEnd(tracked, signal);
+    if (tracked.flaw !== undefined) {
+      this.#notices.flawed(tracked, tracked.flaw, signal);
+      return undefined;
+    }
     if (!tracked.hasFinalizer) {
       const version = await cluster.setFinalizer(tracked.meta, true, signal);
       if (!this.#wrote(tracked, version)) return undefined;
       tracked.addFinalizer();
+      // Jobs are asked for behind the finalizer and the claim in the status: no job of it can be there.
+      if (tracked.status === undefined) tracked.isRestored = true;
     }
-    const problems = tracked.problems ?? this.#problems(tracked);
-    tracked.problems = problems;
-    // From here on its spec cannot change any more: jobs are made of the spec that users see.
-    if (tracked.status?.uniqId !== tracked.uid && problems.length === 0) {
-      if (!(await this.#write(tracked, this.#status(tracked, tracked.judge(false), undefined), signal)))
-        return undefined;
-    }
-    if (!tracked.isRestored) {
-      for (const news of await desk.find([{ uid: tracked.uid }])) tracked.hear(news);
-      tracked.isRestored = true;
-    }
+    await this.#restore(tracked);
+    // Jobs that were submitted run on, whatever a later version or other settings would say of their spec.
+    const problems = tracked.isClaimed ? [] : (tracked.problems ??= this.#problems(tracked));
     const now = clock.now();
     const isLate = tracked.deadline !== undefined && now >= tracked.deadline;
     const judgement = tracked.judge(isLate || problems.length > 0);
     const round = tracked.status?.round ?? 0;
-    // The next round is on record before the jobs of this one end.
-    if (tracked.round > round) {
+    // The next round is on record before the jobs of this one end, and the end of a suspension before new ones are asked for.
+    if (tracked.round > round || tracked.isResumed) {
       const isThere = await this.#write(tracked, this.#status(tracked, judgement, undefined), signal);
       return isThere ? 0 : undefined;
     }
-    if (judgement.toEnd.length > 0) await this.#end(tracked, judgement.toEnd, isLate);
-    await this.#ask(tracked, judgement, signal);
+    // A pass of the queue may be about to submit one that was asked for.
+    if (isLate)
+      await this.#end(tracked, tracked.open, `the activeDeadlineSeconds of HTCJob ${tracked.name} are over`);
+    else await this.#end(tracked, judgement.toEnd, `HTCJob ${tracked.name} is suspended`);
+    if (!(await this.#ask(tracked, judgement, signal))) return undefined;
     tracked.holdReason = await this.#holdReason(judgement);
-    const stopped = stoppedBy(tracked, problems, isLate);
+    const stopped = stoppedBy(tracked.spec, problems, isLate);
     const status = this.#status(tracked, judgement, stopped);
-    if (!isSame(tracked.status, status) && !(await this.#write(tracked, status, signal))) return undefined;
+    if (!isSame(tracked.status, status)) {
+      const pause = status.completionTime === undefined ? tracked.pace.pause(clock.monotonic()) : 0;
+      if (pause > 0) return pause;
+      if (!(await this.#write(tracked, status, signal))) return undefined;
+    }
     if (status.completionTime !== undefined) return this.#afterEnd(tracked, signal);
-    const untilDeadline = tracked.deadline === undefined || isLate ? longestLook : tracked.deadline - now;
-    return Math.min(nextLook(tracked), untilDeadline);
+    const untilDeadline =
+      tracked.deadline === undefined || isLate ? Infinity : Math.min(tracked.deadline - now, longestLook);
+    const next = Math.min(nextLook(tracked), untilDeadline);
+    return next === Infinity ? undefined : next;
   }
 
   #problems(tracked: Tracked): readonly SpecProblem[] {
@@ -103,11 +116,12 @@ export class Stepper {
     }
   }
 
-  #status(tracked: Tracked, judgement: Judgement, stopped: ReturnType<typeof stoppedBy>): HtcJobStatus {
+  #status(tracked: Tracked, judgement: Judgement, stopped: StatusFacts['stopped']): HtcJobStatus {
     return statusOf({
       uid: tracked.uid,
       generation: tracked.generation,
       factory: this.#parts.factoryId,
+      isClaimed: tracked.isClaimed,
       round: tracked.round,
       isSuspended: tracked.isSuspended,
       judgement,
@@ -123,6 +137,7 @@ export class Stepper {
   /** @returns false where it is gone, or is another one by now */
   async #write(tracked: Tracked, status: HtcJobStatus, signal: AbortSignal): Promise<boolean> {
     const before = tracked.status;
+    tracked.pace.wrote(tracked.bytes, this.#parts.clock.monotonic());
     const version = await this.#parts.cluster.applyStatus(tracked.meta, status, signal);
     if (!this.#wrote(tracked, version)) return false;
     tracked.status = status;
@@ -136,14 +151,21 @@ export class Stepper {
     return version !== undefined;
   }
 
-  async #end(tracked: Tracked, indexes: readonly number[], isLate: boolean): Promise<void> {
-    const why = isLate
-      ? `the activeDeadlineSeconds of HTCJob ${tracked.name} are over`
-      : `HTCJob ${tracked.name} is suspended`;
+  async #restore(tracked: Tracked): Promise<void> {
+    if (tracked.isRestored) return;
+    for (const news of await this.#parts.desk.find([{ uid: tracked.uid }])) tracked.hear(news);
+    tracked.isRestored = true;
+  }
+
+  async #end(tracked: Tracked, indexes: readonly number[], why: string): Promise<void> {
+    const { uid, ending } = tracked;
+    const fresh = indexes.filter((index) => !ending.has(index));
+    if (fresh.length === 0) return;
     await this.#parts.desk.end(
-      indexes.map((index) => ({ uid: tracked.uid, index })),
+      fresh.map((index) => ({ uid, index })),
       why,
     );
+    for (const index of fresh) ending.add(index);
   }
 
   async #holdReason({ jobs }: Judgement): Promise<string | undefined> {
@@ -153,45 +175,67 @@ export class Stepper {
     return typeof reason === 'string' ? reason : undefined;
   }
 
-  /** Decides what the queue is asked for from now on, and why it gives nothing. */
-  async #ask(tracked: Tracked, { jobs }: Judgement, signal: AbortSignal): Promise<void> {
+  /**
+   * Decides what the queue is asked for from now on, and why it gives nothing.
+   * @returns false where the resource is gone, or is another one by now
+   */
+  async #ask(tracked: Tracked, judgement: Judgement, signal: AbortSignal): Promise<boolean> {
     const { desk, clock, queueOf } = this.#parts;
+    const { jobs } = judgement;
     const wanted = jobs.filter(({ outcome }) => outcome === 'wanted');
     if (wanted.length === 0) {
       tracked.stopAsking(jobs.every(({ outcome }) => outcome !== 'waits'));
-      return;
+      return true;
     }
     tracked.askedAt ??= clock.monotonic();
     const queue = queueOf(tracked);
     if (typeof queue !== 'string') {
       tracked.asked = new Map();
       tracked.waiting = queue;
-      return;
+      return true;
     }
     const size = tracked.source?.length ?? mostScriptBytes;
     const next = wanted.slice(0, Math.max(1, Math.floor(mostBytes / Math.max(1, size))));
     const indexes = next.map(({ index }) => index);
     if (tracked.queue !== queue || indexes.some((index) => !tracked.asked.has(index))) {
+      let requests: ReadonlyMap<number, Request>;
       try {
-        tracked.asked = await this.#requests(tracked, indexes, signal);
+        requests = await this.#requests(tracked, indexes, signal);
       } catch (error) {
         if (isKubernetesError(error)) throw error;
         tracked.asked = new Map();
         tracked.waiting = toReason(error);
-        return;
+        return true;
       }
+      if (!(await this.#claim(tracked, judgement, signal))) return false;
+      tracked.ask(requests);
       tracked.queue = queue;
-      desk.wake(queue);
+      this.#parts.waker.hasRequests(queue);
     } else if (tracked.asked.size > indexes.length) {
       const isWanted = new Set(indexes);
       tracked.asked = new Map([...tracked.asked].filter(([index]) => isWanted.has(index)));
     }
     const [first] = tracked.asked.keys();
     // A pass of the queue takes a moment.
-    if (clock.monotonic() - tracked.askedAt < looks.firstReason || first === undefined) return;
+    if (clock.monotonic() - tracked.askedAt < looks.firstReason || first === undefined) return true;
     const [reason] = desk.reasons(queue, { uid: tracked.uid, index: first });
     // A message with a number in it changes all the time.
     if (reason?.code !== tracked.waiting?.code) tracked.waiting = reason;
+    return true;
+  }
+
+  /**
+   * From here on its spec cannot change any more: jobs are made of the spec that users see. Up to here it can, so that they correct it.
+   * @returns false where it is gone, or is another one by now
+   */
+  async #claim(tracked: Tracked, judgement: Judgement, signal: AbortSignal): Promise<boolean> {
+    if (tracked.status?.uniqId === tracked.uid) return true;
+    tracked.waiting = undefined;
+    return this.#write(
+      tracked,
+      { ...this.#status(tracked, judgement, undefined), uniqId: tracked.uid },
+      signal,
+    );
   }
 
   /** @throws ThresherError `htcjob-secret`, and why a payload cannot be made */
@@ -201,22 +245,18 @@ export class Stepper {
     signal: AbortSignal,
   ): Promise<ReadonlyMap<number, Request>> {
     const { cluster, maker } = this.#parts;
-    const { meta, spec, uid } = tracked;
+    const { meta, spec } = tracked;
     const source = tracked.source ?? (await cluster.read(meta, signal))?.spec.script.source;
     if (source === undefined) return new Map();
     const secrets = await cluster.secretsOf(meta.namespace, spec.secrets ?? [], signal);
     const resource = { metadata: meta, spec: { ...spec, script: { ...spec.script, source } } };
-    const requirements = requirementsOf(spec);
-    const requests = indexes.map((index): [number, Request] => {
-      const { number } = attemptOf(index);
-      const payload = maker.payload({ resource, number, index, secrets });
-      return [index, { origin: { uid, index }, groupId: uid, requirements, payload }];
-    });
-    return new Map(requests);
+    return requestsFor({ resource, indexes, secrets, maker });
   }
 
   async #afterEnd(tracked: Tracked, signal: AbortSignal): Promise<Next> {
     tracked.stopAsking(true);
+    // A pass may have submitted one after all, before a crash or while the deadline went by.
+    await this.#end(tracked, tracked.open, `HTCJob ${tracked.name} has ended`);
     const { endOfLife } = tracked;
     if (endOfLife === undefined) return undefined;
     const left = endOfLife - this.#parts.clock.now();
@@ -227,10 +267,10 @@ export class Stepper {
   /** Another client took the finalizer away: the jobs end, too. */
   async #endLost(tracked: Tracked): Promise<Next> {
     tracked.stopAsking(true);
-    const { desk, log } = this.#parts;
-    await desk.end(tracked.origins, `HTCJob ${tracked.name} is gone`);
+    await this.#restore(tracked);
+    await this.#end(tracked, tracked.open, `HTCJob ${tracked.name} is gone`);
     if (tracked.living.length > 0)
-      log.warn('jobs of a HTCJob that was removed without its finalizer were ended', {
+      this.#parts.log.warn('jobs of a HTCJob that was removed without its finalizer were ended', {
         htcjob: tracked.name,
       });
     tracked.isForgotten = true;
@@ -239,60 +279,20 @@ export class Stepper {
 
   /** Jobs, spool and files go first, and then the resource. */
   async #finalize(tracked: Tracked, signal: AbortSignal): Promise<Next> {
-    const { desk, cluster, log } = this.#parts;
+    const { desk, cluster, clock, log } = this.#parts;
     tracked.stopAsking(true);
+    await this.#restore(tracked);
+    await this.#end(tracked, tracked.open, `HTCJob ${tracked.name} was deleted`);
     if (!tracked.hasFinalizer) return undefined;
-    const wasClaimed = tracked.status?.uniqId === tracked.uid;
-    if (wasClaimed && !tracked.isEnding) {
-      await desk.end(tracked.origins, `HTCJob ${tracked.name} was deleted`);
-      tracked.isEnding = true;
+    const left = await desk.discard(tracked.uid);
+    if (left > 0) {
+      const status = this.#notices.kept(tracked, left, { now: clock.now(), monotonic: clock.monotonic() });
+      if (status !== undefined && !isSame(tracked.status, status)) await this.#write(tracked, status, signal);
+      return looks.finalizing;
     }
-    // Retries and rounds before a crash may be unknown here, and the database knows them.
-    if (wasClaimed && (await desk.discard(tracked.uid)) > 0) return looks.finalizing;
     await cluster.setFinalizer(tracked.meta, false, signal);
     log.info('HTCJob deleted', { htcjob: tracked.name });
     tracked.isForgotten = true;
     return undefined;
   }
-}
-
-/** No event tells of a Secret or a queue that has come. */
-function nextLook({ asked, waiting }: Tracked): number {
-  if (asked.size > 0) return looks.waiting;
-  if (waiting === undefined) return longestLook;
-  return waiting.code === 'htcjob-secret' ? looksFor.secret : looksFor.queue;
-}
-
-function stoppedBy(tracked: Tracked, problems: readonly SpecProblem[], isLate: boolean) {
-  if (problems.length > 0)
-    return {
-      reason: 'Invalid',
-      message: problems.map(({ at, message }) => `${at}: ${message}`).join('; '),
-    };
-  if (!isLate) return undefined;
-  const { activeDeadlineSeconds = 0 } = tracked.spec;
-  return {
-    reason: 'DeadlineExceeded',
-    message: `its jobs did not end within activeDeadlineSeconds ${activeDeadlineSeconds}`,
-  };
-}
-
-/** Whether a status says the same: times of conditions follow from the rest. */
-function isSame(before: HtcJobStatus | undefined, after: HtcJobStatus): boolean {
-  if (before === undefined) return false;
-  const keys = new Set([...Object.keys(before), ...Object.keys(after)] as (keyof HtcJobStatus)[]);
-  return [...keys].every((key) => sameValue(before[key], after[key]));
-}
-
-function sameValue(one: unknown, other: unknown): boolean {
-  if (Array.isArray(one) || Array.isArray(other))
-    return sorted((one as unknown[] | undefined) ?? []) === sorted((other as unknown[] | undefined) ?? []);
-  return one === other;
-}
-
-/** The server may give objects back with their keys in another order. */
-function sorted(list: readonly unknown[]): string {
-  return JSON.stringify(
-    list.map((one) => (typeof one === 'object' && one !== null ? Object.entries(one).sort() : one)),
-  );
 }

@@ -1,19 +1,58 @@
 import type { Request } from '../../plugins/contracts/index.ts';
 import { isOlder } from '../../clients/kubernetes/versions.ts';
-import type { OriginKey, WorkerNews } from '../../worker/news.ts';
+import type { WorkerNews } from '../../worker/news.ts';
 import type { Reason } from '../../worker/reason.ts';
 import type { Meta } from './cluster.ts';
 import { factsAfter, hasEnded, type JobFacts } from './facts.ts';
 import { judge, type Judgement } from './judge.ts';
-import { attemptOf, fromRanges, indexOf } from '../../clients/htcjob/numbers.ts';
+import { WritePace } from './pace.ts';
+import { takenOverFacts } from './taken-over.ts';
+import { attemptOf, fromRanges } from '../../clients/htcjob/numbers.ts';
 import {
   finalizer,
+  flawOf,
   type HtcJob,
   type HtcJobSpec,
   type HtcJobStatus,
+  isOfHtcOperator,
   jobCount,
   type SpecProblem,
 } from '../../clients/htcjob/resource.ts';
+
+/** Bytes of a stored object: beside its script, and its status for each job, whose id is there twice. */
+const bytesBesideScript = 2000;
+const bytesOfJob = 32;
+const emptySpec: HtcJobSpec = { name: '', script: { image: '', command: '', source: '' } };
+
+/**
+ * The parts of an object that are followed. A list holds all objects at once, and kubectl and the server keep the script, which may
+ * have 1 MB, a second and a third time in annotations and managed fields.
+ */
+export function kept({ metadata, spec, status }: HtcJob): HtcJob {
+  const { namespace, name, uid, resourceVersion, generation, finalizers } = metadata;
+  const { creationTimestamp, deletionTimestamp } = metadata;
+  const needsScript = status?.completionTime === undefined && deletionTimestamp === undefined;
+  return {
+    metadata: {
+      namespace,
+      name,
+      uid,
+      resourceVersion,
+      ...(generation !== undefined && { generation }),
+      ...(finalizers !== undefined && { finalizers }),
+      ...(creationTimestamp !== undefined && { creationTimestamp }),
+      ...(deletionTimestamp !== undefined && { deletionTimestamp }),
+    },
+    spec: needsScript ? spec : withoutScript(spec),
+    ...(status !== undefined && { status }),
+  };
+}
+
+/** Thousands of them are kept, so each is small. An object of an older schema may have no script at all. */
+function withoutScript(spec: HtcJobSpec): HtcJobSpec {
+  if (flawOf({ spec }) !== undefined) return spec;
+  return { ...spec, script: { ...spec.script, source: '' } };
+}
 
 /** A resource as the operator follows it, with all that is known of its jobs. */
 export class Tracked {
@@ -32,12 +71,29 @@ export class Tracked {
   isGone = false;
   /** The database was asked for its jobs. */
   isRestored = false;
-  /** The end of all its jobs was asked for. */
-  isEnding = false;
+  /** It was seen before it had the finalizer. */
+  #wasNew = false;
+  /** Why the object cannot be run as it is. */
+  flaw: string | undefined;
+  /** Indexes of the attempts whose end was asked for. */
+  readonly ending = new Set<number>();
+  /** Indexes that were asked for and of which nothing was heard: a pass of the queue may hold their requests in its hand. */
+  readonly #offered = new Set<number>();
+  /** The last word on why it stands still. */
+  said: string | undefined;
+  /** Monotonic ms since when its deletion waits, and when that was said last. */
+  deletion: { readonly since: number; readonly said: number | undefined } | undefined;
+  readonly pace = new WritePace();
+  /** About what one version of the object takes in the store of its server. */
+  bytes = 0;
   /** By index of the origin. */
   readonly attempts = new Map<number, JobFacts>();
   /** Return codes that its jobs reported, by job number. */
   readonly reports = new Map<number, number>();
+  /** False once all its jobs were asked for: the script of a retry is read anew. */
+  #needsScript = true;
+  /** By job number: the index of the attempt that reported. */
+  readonly #reporters = new Map<number, number>();
   /** Its requests that have no worker yet, by index. */
   asked: ReadonlyMap<number, Request> = new Map();
   /** Monotonic ms since when requests of it wait. */
@@ -58,7 +114,7 @@ export class Tracked {
     this.meta = object.metadata;
     this.createdAt = 0;
     this.isDeleting = false;
-    this.spec = object.spec;
+    this.spec = emptySpec;
     this.update(object);
   }
 
@@ -69,14 +125,21 @@ export class Tracked {
     if (isOlder(resourceVersion, this.meta.resourceVersion)) return false;
     const isSame = this.meta.resourceVersion === resourceVersion && this.meta !== metadata;
     this.meta = { namespace, name, uid, resourceVersion, ...(finalizers && { finalizers }) };
+    this.#wasNew ||= !this.hasFinalizer;
+    if (this.generation !== generation) {
+      this.problems = undefined;
+      this.#needsScript = true;
+    }
     this.generation = generation;
     this.createdAt = Date.parse(metadata.creationTimestamp ?? '') || 0;
     this.isDeleting = metadata.deletionTimestamp !== undefined;
     this.status = status;
+    this.flaw = flawOf(object);
+    if (this.flaw !== undefined) return !isSame;
     const { source } = spec.script;
-    this.source = this.isFinished || this.isDeleting ? undefined : source;
-    // What is kept of thousands of them is small.
-    this.spec = { ...spec, script: { ...spec.script, source: '' } };
+    this.bytes = source.length + bytesBesideScript + jobCount(spec) * bytesOfJob;
+    this.source = this.isFinished || this.isDeleting || !this.#needsScript ? undefined : source;
+    this.spec = withoutScript(spec);
     return !isSame;
   }
 
@@ -88,16 +151,29 @@ export class Tracked {
     this.meta = { ...this.meta, finalizers: [...(this.meta.finalizers ?? []), finalizer] };
   }
 
+  ask(requests: ReadonlyMap<number, Request>): void {
+    this.asked = requests;
+    this.waiting = undefined;
+    for (const index of requests.keys()) this.#offered.add(index);
+  }
+
   /** @param forGood its script is needed no more */
   stopAsking(forGood: boolean): void {
     this.asked = new Map();
     this.askedAt = undefined;
     this.waiting = undefined;
-    if (forGood) this.source = undefined;
+    if (!forGood) return;
+    this.source = undefined;
+    this.#needsScript = false;
   }
 
   get hasFinalizer(): boolean {
     return this.meta.finalizers?.includes(finalizer) === true;
+  }
+
+  /** Whether htc-operator counts its jobs, which puts its finalizer first. Another writer may put counts into any status. */
+  get isOfHtcOperator(): boolean {
+    return this.hasFinalizer && !this.#wasNew && isOfHtcOperator(this.status ?? {});
   }
 
   get isFinished(): boolean {
@@ -116,6 +192,11 @@ export class Tracked {
     return active !== 0 || held !== 0 || succeeded !== completed || failed !== lost;
   }
 
+  /** Whether its jobs may have been submitted. Another writer may have taken the claim out of the status. */
+  get isClaimed(): boolean {
+    return this.status?.uniqId === this.uid || this.attempts.size > 0;
+  }
+
   get isSuspended(): boolean {
     return this.spec.suspend === true;
   }
@@ -123,10 +204,17 @@ export class Tracked {
   /** A suspension ends the jobs of its round, and begins the next. */
   get round(): number {
     const before = this.status?.round ?? 0;
-    const wasSuspended = this.status?.conditions?.some(
-      ({ type, status }) => type === 'Suspended' && status === 'True',
-    );
-    return this.isSuspended && wasSuspended !== true ? before + 1 : before;
+    return this.isSuspended && !this.#wasSuspended ? before + 1 : before;
+  }
+
+  /** It was resumed, and its status does not say so yet. */
+  get isResumed(): boolean {
+    return this.#wasSuspended && !this.isSuspended;
+  }
+
+  get #wasSuspended(): boolean {
+    const { conditions = [] } = this.status ?? {};
+    return conditions.some(({ type, status }) => type === 'Suspended' && status === 'True');
   }
 
   /** When its jobs have to end, ms UTC. */
@@ -147,45 +235,56 @@ export class Tracked {
 
   hear(news: WorkerNews): void {
     const { index } = news.origin;
+    this.#offered.delete(index);
     this.attempts.set(index, factsAfter(this.attempts.get(index), news));
   }
 
   judge(isExpired: boolean): Judgement {
-    const { spec, status } = this;
+    const { spec, status, attempts } = this;
     const count = jobCount(spec);
+    const completed = fromRanges(status?.completedIndexes, count);
+    const failed = fromRanges(status?.failedIndexes, count);
+    const isTakenOver = status?.takenOver === true;
     return judge({
       count,
       round: this.round,
       isSuspended: this.isSuspended,
       isExpired,
-      backoffLimit: spec.backoffLimit ?? 0,
-      attempts: this.attempts,
-      completed: fromRanges(status?.completedIndexes, count),
-      failed: fromRanges(status?.failedIndexes, count),
+      backoffLimit: isTakenOver ? 0 : (spec.backoffLimit ?? 0),
+      attempts: isTakenOver ? takenOverFacts({ count, attempts, completed, failed }) : attempts,
+      completed,
+      failed,
       retried: status?.retried ?? 0,
     });
   }
 
-  /** Every origin that may have been asked for. */
-  get origins(): readonly OriginKey[] {
-    const indexes = new Set([...this.attempts.keys(), ...this.asked.keys()]);
-    for (let round = 0; round <= this.round; round++)
-      for (let number = 0; number < jobCount(this.spec); number++)
-        indexes.add(indexOf({ round, attempt: 0, number }));
-    return [...indexes].map((index) => ({ uid: this.uid, index }));
+  get living(): readonly number[] {
+    return [...this.attempts].filter(([, facts]) => !hasEnded(facts)).map(([index]) => index);
   }
 
-  get living(): readonly OriginKey[] {
-    return [...this.attempts]
-      .filter(([, facts]) => !hasEnded(facts))
-      .map(([index]) => ({ uid: this.uid, index }));
+  /** Attempts that live, or may come to life: a crash ends the passes, and the database knows all others. */
+  get open(): readonly number[] {
+    return [...this.living, ...this.#offered];
   }
 
-  /** A job's report counts for the number of its job, whichever attempt it was. @returns whether it is of use */
+  /**
+   * A job's report counts for the number of its job. Its backend may run one attempt twice, so the last word of the last attempt counts.
+   * @returns false for one that comes again or late, and changes nothing
+   */
   report(index: number, returnCode: number): boolean {
     const { number } = attemptOf(index);
     if (this.isFinished || number >= jobCount(this.spec)) return false;
+    const reporter = this.#reporters.get(number) ?? -1;
+    if (index < reporter || (index === reporter && this.reports.get(number) === returnCode)) return false;
+    this.#reporters.set(number, index);
     this.reports.set(number, returnCode);
     return true;
+  }
+
+  /** The worker of an attempt that has reported its end, and lives by all that is known. */
+  endingWorker(index: number): number | undefined {
+    const facts = this.attempts.get(index);
+    if (facts === undefined || hasEnded(facts)) return undefined;
+    return this.#reporters.get(attemptOf(index).number) === index ? (facts.workerId ?? undefined) : undefined;
   }
 }

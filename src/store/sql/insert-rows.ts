@@ -4,6 +4,7 @@ import {
   type Column,
   newsColumns,
   payloadColumns,
+  payloadShareColumns,
   spentOriginColumns,
   type Tables,
   transitionColumns,
@@ -15,6 +16,7 @@ const columnsOf = {
   transitions: transitionColumns,
   news: newsColumns,
   payloads: payloadColumns,
+  payload_shares: payloadShareColumns,
   spent_origins: spentOriginColumns,
 } as const;
 type BulkTable = keyof typeof columnsOf;

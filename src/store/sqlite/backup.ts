@@ -81,6 +81,7 @@ function makeRestorable(copy: string, file: string): number {
     db.transaction(() => {
       // A database of an earlier version has none of these.
       if (tables.has('payloads')) db.exec('UPDATE payloads SET secret = NULL');
+      if (tables.has('payload_shares')) db.exec('UPDATE payload_shares SET secret = NULL');
       if (tables.has('news')) {
         db.exec(
           `DELETE FROM news WHERE worker_id IN (SELECT worker_id FROM workers WHERE status = 'pending')`,

@@ -36,6 +36,11 @@ export const migrations: Readonly<Record<string, Migration>> = {
       await sql.raw('ALTER TABLE news ADD COLUMN placement TEXT').execute(db);
     },
   },
+  '0007-shared-payloads': {
+    async up(db: Kysely<unknown>): Promise<void> {
+      for (const statement of sharedPayloads) await sql.raw(statement).execute(db);
+    },
+  },
 };
 
 const core = [
@@ -285,4 +290,11 @@ const requests = [
     WHERE served_time IS NULL AND withdrawn_time IS NULL`,
   `CREATE INDEX requests_to_end ON requests (instance, withdrawn_time)
     WHERE withdrawn_time IS NOT NULL AND ended_time IS NULL`,
+];
+
+const sharedPayloads = [
+  `ALTER TABLE payloads ADD COLUMN share_id TEXT`,
+  // Tells whether shared contents are still needed.
+  `CREATE INDEX payloads_by_share ON payloads (instance, share_id) WHERE share_id IS NOT NULL`,
+  `CREATE TABLE payload_shares (instance TEXT NOT NULL, share_id TEXT NOT NULL, content TEXT NOT NULL, secret TEXT, UNIQUE (instance, share_id))`,
 ];

@@ -15,12 +15,14 @@ describe('a monitor that misses workers', () => {
   let checks: number[][];
   let agent: MonitorAgent | undefined;
   let result: (worker: Worker) => CheckResult | undefined;
+  let hearsAtOnce: boolean;
 
   beforeEach(async () => {
     parts = await AgentParts.open();
     stop = new AbortController();
     checks = [];
     result = () => absent;
+    hearsAtOnce = false;
   });
 
   afterEach(async () => {
@@ -37,6 +39,7 @@ describe('a monitor that misses workers', () => {
         told = sink;
         await new Promise(() => undefined);
       },
+      hearsAtOnce: () => hearsAtOnce,
       check: async (workers: readonly Worker[]) => {
         checks.push(workers.map(({ workerId }) => workerId));
         const results = workers.map((worker) => [worker.workerId, result(worker)] as const);
@@ -177,5 +180,78 @@ describe('a monitor that misses workers', () => {
     Object.assign(worker ?? {}, { placement: 'elsewhere' });
     list(sink, lost);
     expect(worker?.seenIn).to.equal(0);
+  });
+
+  describe('and hears that some end now', () => {
+    const expectEnd = async (...workerIds: number[]) => {
+      parts.events.emit('endsExpected', { workerIds });
+      await parts.clock.settle();
+    };
+
+    it('looks at these alone, before their turn, and writes what it sees', async () => {
+      const [ends = 0] = await parts.submitted(3);
+      result = ({ workerId }) => ({
+        kind: 'observed',
+        observation: {
+          workerId,
+          status: 'finished',
+          nativeStatus: 'done',
+          exitCode: 0,
+          endTime: 5,
+          observedAt: 5,
+        },
+      });
+      start();
+      await expectEnd(ends);
+      expect(checks).to.deep.equal([[ends]]);
+      await parts.clock.advance(100);
+      expect(await parts.statuses([1, 2, 3])).to.deep.equal({ finished: 1, submitted: 2 });
+      await parts.clock.advance(60_000);
+      expect(checks).to.have.length(1);
+    });
+
+    it('concludes nothing from a look that does not see it, before its grace is over', async () => {
+      const [lost = 0] = await parts.submitted(1);
+      start();
+      await expectEnd(lost);
+      expect(await parts.statuses([lost])).to.deep.equal({ submitted: 1 });
+      await parts.clock.advance(grace);
+      await parts.clock.settle();
+      expect(await parts.statuses([lost])).to.deep.equal({ missed: 1 });
+    });
+
+    it('goes on after a look that failed, and tries again', async () => {
+      const [ends = 0] = await parts.submitted(1);
+      result = () => {
+        throw new Error('hangs');
+      };
+      start();
+      await expectEnd(ends);
+      await parts.clock.advance(1000);
+      expect(checks).to.have.length(2);
+      expect(await parts.statuses([ends])).to.deep.equal({ submitted: 1 });
+    });
+
+    it('asks nothing where changes reach the monitor at once, nor about workers elsewhere or unknown', async () => {
+      const [here = 0, there = 0] = await parts.submitted(2);
+      start();
+      Object.assign(parts.ledger.live.get(there) ?? {}, { placement: 'elsewhere' });
+      await expectEnd(there, 99);
+      hearsAtOnce = true;
+      await expectEnd(here);
+      await parts.clock.advance(60_000);
+      expect(checks).to.deep.equal([]);
+    });
+
+    it('leaves it to its successor once it has stopped', async () => {
+      const [ends = 0] = await parts.submitted(1);
+      const first = new AbortController();
+      start(first.signal);
+      first.abort();
+      await parts.clock.settle();
+      start();
+      await expectEnd(ends);
+      expect(checks).to.deep.equal([[ends]]);
+    });
   });
 });

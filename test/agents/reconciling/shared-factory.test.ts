@@ -11,6 +11,12 @@ function listed(workerId: number, hasRow = false) {
   return { found: { place: `/pilots/${workerId}`, handle: { batchID: '1' }, identity }, hasRow };
 }
 
+/** A job that another program submitted, with the mark that an import gave it. */
+function marked(workerId: number): ReturnType<typeof listed> {
+  const { found, hasRow } = listed(workerId);
+  return { found: { ...found, identity: { ...found.identity, attempt: 0 } }, hasRow };
+}
+
 describe('another daemon with our factory id', () => {
   let shared: SharedFactory;
   const take = (...all: readonly ReturnType<typeof listed>[]) => shared.take(all, idFloor, 0);
@@ -33,6 +39,7 @@ describe('another daemon with our factory id', () => {
     ['what has a row', [listed(1002, true)]],
     ['what was given out before this daemon started, as a restored backend brings it back', [listed(999)]],
     ['what the listing before had', [listed(1001)]],
+    ['what no daemon made: an operator gave it our mark', [marked(1002)]],
   ] as const)
     it(`is not seen in ${what}`, () => {
       take(listed(1001));

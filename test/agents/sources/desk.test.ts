@@ -53,6 +53,14 @@ describe('the desk of a source', () => {
     expect(woken).to.deep.equal(['Q']);
   });
 
+  it('passes on that workers end now', () => {
+    const told: number[] = [];
+    parts.events.on('endsExpected', ({ workerIds }) => told.push(...workerIds));
+    desk.expectEnd([]);
+    desk.expectEnd([1, 2]);
+    expect(told).to.deep.equal([1, 2]);
+  });
+
   it('lets the traces of ended workers of a uid be removed, and counts those that live or left something', async () => {
     const woken: number[] = [];
     parts.events.on('killRequested', ({ workers }) => woken.push(...workers.map(({ workerId }) => workerId)));

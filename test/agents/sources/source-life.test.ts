@@ -8,6 +8,7 @@ const desk: Desk = {
   wake: () => undefined,
   end: async () => undefined,
   discard: async () => 0,
+  expectEnd: () => undefined,
   detail: async () => undefined,
   find: async () => [],
   living: async () => [],

@@ -45,13 +45,14 @@ describe('the limits of a queue at work', () => {
     await parts[Symbol.asyncDispose]();
   });
 
-  function limitsOf(config: QueueConfig, throttler?: Throttler): QueueLimits {
+  function limitsOf(config: QueueConfig, throttler?: Throttler, runsJobs = false): QueueLimits {
     const runtime = {
       config,
       configId: 1,
       current: true,
       requirements,
       throttler,
+      sources: [{ kind: 'x', own: true, runsJobs }],
       messenger: undefined,
       submitter: {},
       connected: new Map([['scripted:x', { connection } as ConnectedPlugins]]),
@@ -99,6 +100,19 @@ describe('the limits of a queue at work', () => {
     await workers('Q', 2, 'submitted', 'SCORE');
     expect((await letThrough(limits, 'SCORE', 'MCORE')).counts).to.deep.equal([2]);
     expect((await letThrough(limits, 'SCORE', 'MCORE')).codes).to.include('queue-limit-resource-type');
+  });
+
+  it('guard against black holes that swallow pilots, and take a short job for a good one', async () => {
+    await workers('Q', 20, 'running');
+    const ids = Array.from({ length: 20 }, (_, nth) => nth + 1);
+    await context.ledger.change(ids.map((workerId) => ({ workerId, to: 'finished', source: 'monitor' })));
+    const config = configOf('Q', { maxWorkers: 10 });
+    expect(await letThrough(limitsOf(config))).to.deep.equal({
+      counts: [],
+      codes: ['black-hole-pause', 'max-workers'],
+    });
+    const codes = (await letThrough(limitsOf(config, undefined, true))).codes;
+    expect(codes).to.deep.equal(['max-workers']);
   });
 
   it('begin a new cycle when the old one is over, not with every look', async () => {

@@ -48,13 +48,14 @@ describe('the manifests of the operator of HTCJobs', () => {
     const { credmanager } = parse(text) as {
       credmanager: { pluginConfigs: { module: string; name: string; configs: Record<string, object> }[] };
     };
-    const [{ module, name, configs } = { configs: {} }] = credmanager.pluginConfigs;
+    const [manager] = credmanager.pluginConfigs;
+    const { module, name, configs = {} } = manager ?? {};
     expect({ module, name }).to.deep.equal({
       module: KerberosCredManager.module,
       name: KerberosCredManager.name,
     });
     expect(await mistakes(KerberosCredManager, configs['kerberos'])).to.deep.equal([]);
-    const { secretDirectory, ccache } = configs['kerberos'] as Record<string, string>;
+    const { secretDirectory = '', ccache = '' } = configs['kerberos'] as Record<string, string>;
     const pod = JSON.stringify(deployment());
     expect(pod).to.contain(`"mountPath":"${secretDirectory}"`).and.to.contain(`"value":"FILE:${ccache}"`);
     for (const secret of ['kerberos-keytab-secret', 'kinit-secret'])

@@ -94,9 +94,9 @@ export class ImageJobs implements JobMaker {
       command: commandOf(script.command),
       variables: env.map(({ name, value }) => `${name}=${value}`),
       files: [
-        { name: 'run.sh', mode: 0o755, content: scripts.run },
+        scripts.run,
         { name: 'script.sh', mode: 0o755, content: Buffer.from(script.source).toString('base64') },
-        ...(events === undefined ? [] : [{ name: 'send-event.sh', mode: 0o755, content: scripts.sendEvent }]),
+        ...(events === undefined ? [] : [scripts.sendEvent]),
         ...secretFiles(resource, secrets),
       ],
       submit: Object.keys(submit).length > 0 ? submit : undefined,

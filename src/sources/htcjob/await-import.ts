@@ -1,0 +1,41 @@
+import type { HtcJobStatus } from '../../clients/htcjob/resource.ts';
+import type { Clock } from '../../util/clock.ts';
+import type { Reason } from '../../worker/reason.ts';
+import type { HtcJobCluster } from './cluster.ts';
+import { type EventWriter, notesOf } from './events.ts';
+import { camelCase, seconds } from './status.ts';
+import type { Tracked } from './tracked.ts';
+
+interface Parts {
+  readonly cluster: HtcJobCluster;
+  readonly clock: Clock;
+  readonly events: Pick<EventWriter, 'write'>;
+}
+
+const notImported: Reason = {
+  code: 'htcjob-not-imported',
+  message: 'htc-operator submitted its jobs: "thresher htcjob import" takes them over',
+};
+
+/**
+ * A resource of htc-operator waits for its import, and says so. Only one whose jobs have all ended may go before that.
+ * @returns its version; undefined where it is gone
+ */
+export async function awaitImport(
+  { status = {}, meta, isDeleting }: Tracked,
+  { cluster, clock, events }: Parts,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const { active, succeeded = 0, failed = 0, reason } = status;
+  if (isDeleting && active === 0 && succeeded + failed > 0) return cluster.setFinalizer(meta, false, signal);
+  if (reason !== undefined) return meta.resourceVersion;
+  const { code, message } = notImported;
+  const why = { reason: camelCase(code), message, lastTransitionTime: seconds(clock.now()) };
+  const said: HtcJobStatus = {
+    reason: why.reason,
+    conditions: [{ type: 'Waiting', status: 'True', ...why }],
+  };
+  const version = await cluster.applyStatus(meta, said, signal);
+  events.write(meta, notesOf(undefined, said), signal);
+  return version;
+}

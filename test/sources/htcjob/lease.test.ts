@@ -1,0 +1,126 @@
+import { expect } from 'chai';
+import { KubernetesError } from '../../../src/clients/kubernetes/errors.ts';
+import type { KubernetesObject } from '../../../src/clients/kubernetes/objects.ts';
+import { LeaseHolder } from '../../../src/sources/htcjob/lease.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { recordingLog } from '../../support/samples.ts';
+
+interface Lease extends KubernetesObject {
+  spec?: { holderIdentity?: string; leaseDurationSeconds?: number };
+}
+
+const away = () =>
+  new KubernetesError({ code: 'kubernetes-unreachable', message: 'refused', maybeDone: true });
+
+describe('the Lease of the operator of HTCJobs', () => {
+  let clock: ManualClock;
+  let log: ReturnType<typeof recordingLog>;
+  let lease: Lease;
+  /** How often it was said that it is held from now on, or no more. */
+  let changes: boolean[];
+  let isAway: boolean;
+  /** An answer takes so long, ms. */
+  let delay: number;
+  let holder: LeaseHolder;
+  let stop: AbortController;
+  let running: Promise<void>;
+
+  beforeEach(() => {
+    clock = new ManualClock();
+    log = recordingLog();
+    lease = { metadata: { resourceVersion: '1' }, spec: { holderIdentity: 'factory' } };
+    changes = [];
+    isAway = false;
+    delay = 0;
+    const answer = async () => {
+      if (isAway) throw away();
+      if (delay > 0) await clock.sleep(delay);
+      return lease;
+    };
+    const client = {
+      get: answer,
+      create: answer,
+      patch: async (_: string, patch: unknown) => {
+        await answer();
+        lease = { ...lease, ...(patch as Lease) };
+        return lease;
+      },
+    } as unknown as ConstructorParameters<typeof LeaseHolder>[1]['client'];
+    const changed = () => {
+      changes.push(holder.isHeld);
+    };
+    holder = new LeaseHolder(
+      { namespace: 'n', name: 'l', holder: 'factory' },
+      { client, clock, log, changed },
+    );
+    stop = new AbortController();
+    running = holder.run(stop.signal);
+  });
+  afterEach(async () => {
+    stop.abort();
+    delay = 0;
+    await clock.advance(60_000);
+    await running;
+  });
+
+  const said = () => log.lines.map(({ level, message }) => `${level}: ${message}`);
+  const held = 'info: this daemon is the operator of HTCJobs';
+  const waits = 'warn: HTCJobs wait for the Lease';
+
+  it('tells in the log that it ran out with the server away, and that it is held again', async () => {
+    await clock.advance(10_000);
+    expect([changes, said()]).to.deep.equal([[true], [held]]);
+    isAway = true;
+    await clock.advance(60_000);
+    expect([changes, said()]).to.deep.equal([
+      [true, false],
+      [held, waits],
+    ]);
+    expect(log.lines.at(-1)?.facts).to.deep.equal({
+      why: 'the Lease n/l cannot be had: refused',
+    });
+    isAway = false;
+    await clock.advance(5000);
+    expect([changes, said()]).to.deep.equal([
+      [true, false, true],
+      [held, waits, held],
+    ]);
+  });
+
+  it('says that it is held anew where it ran out while the server took its time', async () => {
+    await clock.advance(1000);
+    delay = 9000;
+    await clock.advance(25_000);
+    delay = 0;
+    await clock.advance(20_000);
+    // The second answer came after the end of the first hold, and steps in between were left out.
+    expect(changes.length).to.be.above(1);
+    expect(changes.at(-1)).to.equal(true);
+    expect(holder.isHeld).to.equal(true);
+  });
+
+  it('names the operator that holds it, once', async () => {
+    stop.abort();
+    await running;
+    lease = {
+      metadata: { resourceVersion: '2' },
+      spec: { holderIdentity: 'other', leaseDurationSeconds: 20 },
+    };
+    stop = new AbortController();
+    const client = { get: async () => lease, patch: async () => lease } as unknown as ConstructorParameters<
+      typeof LeaseHolder
+    >[1]['client'];
+    const parts = { client, clock, log, changed: () => undefined };
+    const second = new LeaseHolder({ namespace: 'n', name: 'l', holder: 'factory' }, parts);
+    log.lines.length = 0;
+    running = second.run(stop.signal);
+    await clock.advance(15_000);
+    expect(second.isHeld).to.equal(false);
+    expect(log.lines.map(({ facts }) => facts)).to.deep.equal([
+      { why: 'another operator, factory other, holds the Lease n/l' },
+    ]);
+    // Unchanged for its whole duration, it counts as left.
+    await clock.advance(10_000);
+    expect(second.isHeld).to.equal(true);
+  });
+});

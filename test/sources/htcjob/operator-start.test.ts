@@ -1,0 +1,175 @@
+/** The operator after a start, and after the loss of its Lease: no resource and no worker may be forgotten. */
+import { expect } from 'chai';
+import type { Desk, SourceQueue, WorkerNews } from '../../../src/plugins/contracts/index.ts';
+import type { KubernetesObject } from '../../../src/clients/kubernetes/objects.ts';
+import { HtcJobOptions, type HtcJobQueueOptions } from '../../../src/clients/htcjob/options.ts';
+import type { HtcJob, HtcJobSpec } from '../../../src/clients/htcjob/resource.ts';
+import { ImageJobs } from '../../../src/sources/htcjob/job/image-jobs.ts';
+import { HtcJobOperator } from '../../../src/sources/htcjob/operator.ts';
+import { defaultsOf } from '../../../src/util/schema-defaults.ts';
+import { htcJob } from '../../support/htc-jobs.ts';
+import { HtcJobServer } from '../../support/htcjob-server.ts';
+import { newsOf } from '../../support/htcjob-stepper.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { recordingLog, requirements } from '../../support/samples.ts';
+
+const queue: SourceQueue<HtcJobQueueOptions> = {
+  name: 'Q',
+  requirements,
+  own: true,
+  options: { namespaces: [] },
+  mapType: 'NoJob',
+  runMode: 'self',
+};
+
+describe('the operator of HTCJobs after a start', () => {
+  let clock: ManualClock;
+  let log: ReturnType<typeof recordingLog>;
+  let server: HtcJobServer;
+  let operator: HtcJobOperator;
+  let living: WorkerNews[];
+  let ended: string[];
+  let stop: AbortController;
+  let running: Promise<void>;
+
+  beforeEach(() => {
+    clock = new ManualClock();
+    log = recordingLog();
+    server = new HtcJobServer();
+    living = [];
+    ended = [];
+  });
+  afterEach(async () => {
+    stop.abort();
+    await running;
+  });
+
+  function start(): void {
+    const maker = new ImageJobs({ binds: [], runtime: 'none', events: undefined });
+    const host = { factoryId: 'factory', clock, random: () => 0.5, log };
+    operator = new HtcJobOperator(defaultsOf(HtcJobOptions)(), server, maker, host);
+    const desk = {
+      wake: () => undefined,
+      end: async (origins, why) => {
+        for (const { uid, index } of origins) ended.push(`${uid} ${index}: ${why}`);
+      },
+      discard: async () => 0,
+      find: async () => [],
+      living: async () => living,
+      reasons: () => [],
+      queues: () => ['Q'],
+      ownQueues: () => [queue],
+    } satisfies Partial<Desk>;
+    stop = new AbortController();
+    running = operator.run(desk as unknown as Desk, stop.signal);
+  }
+
+  async function until(what: string, holds: () => boolean): Promise<void> {
+    for (let turn = 0; turn < 1000 && !holds(); turn++) await clock.advance(20);
+    expect(holds(), what).to.equal(true);
+  }
+
+  function finished(name: string, spec: Partial<HtcJobSpec> = {}, isDeleting = false): HtcJob {
+    const job = htcJob(spec, name);
+    const metadata = {
+      ...job.metadata,
+      finalizers: ['finalizer.htc.cern.ch'],
+      ...(isDeleting && { deletionTimestamp: '2025-12-31T23:00:00Z' }),
+    };
+    const at = '2025-12-31T22:00:00Z';
+    const ended = { active: 0, succeeded: 1, failed: 0, held: 0, completedIndexes: '0' };
+    const whose = { uniqId: metadata.uid, factory: 'factory' };
+    return { ...job, metadata, status: { ...ended, ...whose, startTime: at, completionTime: at } };
+  }
+
+  it('lets go of finished ones that were deleted or outlived their time while it was down', async () => {
+    server.add(finished('deleted', {}, true));
+    server.add(finished('old', { ttlSecondsAfterFinished: 60 }));
+    server.add(finished('kept'));
+    // The list is there before the Lease.
+    server.leaseDelay = Promise.withResolvers<undefined>();
+    start();
+    await until('they are listed', () => server.count('WATCH') === 1);
+    await clock.advance(5000);
+    expect(server.asked).to.deep.equal(['LIST', 'WATCH']);
+    server.leaseDelay.resolve(undefined);
+    await until('both go', () => server.count('PATCH deleted') === 1 && server.count('DELETE old') === 1);
+    expect(server.asked.filter((one) => one.includes('kept'))).to.deep.equal([]);
+  });
+
+  it('ends workers whose HTCJob went, or ended, while it was down, and news of them came too early', async () => {
+    living = [
+      newsOf('uid-of-gone', 3, 'running'),
+      newsOf('uid-of-over', 1, 'running'),
+      newsOf('uid-of-live', 0, 'running'),
+    ];
+    server.add(finished('over'));
+    const live = htcJob({}, 'live');
+    const status = { uniqId: live.metadata.uid, factory: 'factory' };
+    server.add({ ...live, status });
+    server.lease = {
+      metadata: { resourceVersion: '1' },
+      spec: { holderIdentity: 'factory' },
+    } as KubernetesObject;
+    server.leaseDelay = Promise.withResolvers<undefined>();
+    start();
+    await until('they are listed', () => server.count('WATCH') === 1);
+    await operator.told(living);
+    expect(ended).to.deep.equal([]);
+    server.leaseDelay.resolve(undefined);
+    await until('both end', () => ended.length >= 2);
+    await clock.advance(60_000);
+    expect(ended.toSorted()).to.deep.equal([
+      'uid-of-gone 3: its HTCJob is gone',
+      'uid-of-over 1: HTCJob default/over has ended',
+    ]);
+  });
+
+  it('ends no worker in a cluster where it has not worked before: its settings may name a wrong one', async () => {
+    living = [newsOf('uid-of-gone', 3, 'running')];
+    start();
+    const message = 'jobs run on whose HTCJobs are not in this cluster';
+    await until('it is said', () => log.lines.some((line) => line.message === message));
+    await clock.advance(60_000);
+    expect(ended).to.deep.equal([]);
+  });
+
+  it('tells no one that no queue takes them before the queues were asked', async () => {
+    server.add(htcJob());
+    start();
+    await until('its status is written', () => server.count('PATCH zero/status') > 0);
+    await clock.advance(20_000);
+    expect(server.objects.get('zero')?.status).to.include({ reason: 'Pending' });
+    expect(server.count('EVENT')).to.equal(0);
+    await operator.wanted(queue);
+    let count = 0;
+    for (let turn = 0; turn < 100 && count === 0; turn++) {
+      await clock.advance(20);
+      count = (await operator.wanted(queue)).requests.length;
+    }
+    expect(count).to.equal(1);
+  });
+
+  it('looks at a waiting one at once when its queue begins to take its namespace', async () => {
+    server.add(htcJob());
+    start();
+    await operator.wanted({ ...queue, options: { namespaces: ['elsewhere'] } });
+    const reason = () => server.objects.get('zero')?.status?.reason;
+    await until('it waits', () => reason() === 'HtcjobNamespace');
+    await operator.wanted(queue);
+    await clock.advance(1000);
+    expect(reason()).to.equal('Pending');
+  });
+
+  it('goes on after an object that is no HTCJob', async () => {
+    server.add({ ...htcJob({}, 'strange'), spec: { name: 'strange' } } as unknown as HtcJob);
+    server.add(htcJob());
+    start();
+    await operator.wanted(queue);
+    await until('the other is asked for', () => server.objects.get('zero')?.status?.uniqId !== undefined);
+    const warnings = log.lines.filter(({ level }) => level === 'warn');
+    expect(warnings.map(({ facts }) => facts)).to.deep.equal([
+      { htcjob: 'default/strange', why: 'spec.script.source is no text; write the script there' },
+    ]);
+  });
+});

@@ -1,0 +1,270 @@
+/** The operator in this process, with its real database and a server that counts: promises about numbers of requests. */
+import { expect } from 'chai';
+import { SourceDesk } from '../../../src/agents/sources/desk.ts';
+import type { HtcJob } from '../../../src/clients/htcjob/resource.ts';
+import { HtcJobOptions, type HtcJobQueueOptions } from '../../../src/clients/htcjob/options.ts';
+import type { SourceHttpAnswer, SourceQueue } from '../../../src/plugins/contracts/index.ts';
+import { ImageJobs } from '../../../src/sources/htcjob/job/image-jobs.ts';
+import { tokenOf } from '../../../src/sources/htcjob/job/token.ts';
+import { HtcJobOperator } from '../../../src/sources/htcjob/operator.ts';
+import { defaultsOf } from '../../../src/util/schema-defaults.ts';
+import { isFinal, type WorkerStatus } from '../../../src/worker/status.ts';
+import { AgentParts } from '../../support/agent-context.ts';
+import { htcJob } from '../../support/htc-jobs.ts';
+import { HtcJobServer } from '../../support/htcjob-server.ts';
+import { requirements, workerOf } from '../../support/samples.ts';
+
+const key = Buffer.alloc(48, 7);
+const queue: SourceQueue<HtcJobQueueOptions> = {
+  name: 'Q',
+  requirements,
+  own: true,
+  options: { namespaces: [] },
+  mapType: 'NoJob',
+  runMode: 'self',
+};
+
+describe('the operator of HTCJobs', function () {
+  this.timeout(120_000);
+  let parts: AgentParts;
+  let server: HtcJobServer;
+  let operator: HtcJobOperator;
+  let stop: AbortController;
+  let running: Promise<void>;
+  let lastId: number;
+  /** Workers whose end a monitor is to look for. */
+  let expected: number[];
+
+  beforeEach(async () => {
+    parts = await AgentParts.open();
+    parts.store.news.listen(new Set(['htcjob']));
+    server = new HtcJobServer();
+    lastId = 0;
+    expected = [];
+    parts.events.on('endsExpected', ({ workerIds }) => expected.push(...workerIds));
+    start();
+  });
+  afterEach(async () => {
+    await end();
+    await parts[Symbol.asyncDispose]();
+  });
+
+  function start(): void {
+    const { clock, log } = parts;
+    const maker = new ImageJobs({ binds: [], runtime: 'none', events: undefined });
+    const host = { factoryId: 'factory', clock, random: () => 0.5, log };
+    operator = new HtcJobOperator(defaultsOf(HtcJobOptions)(), server, maker, host, key);
+    stop = new AbortController();
+    const desk = new SourceDesk('htcjob', {
+      ...parts.context,
+      queues: () => ['Q'],
+      queuesOf: () => [queue],
+      reasonsOf: () => [],
+      wakeSubmitter: () => undefined,
+      logsOf: () => Promise.reject(new Error('none')),
+    });
+    running = operator.run(desk, stop.signal);
+  }
+
+  async function end(): Promise<void> {
+    stop.abort();
+    await running;
+  }
+
+  /** Lets time go by in small steps until it holds. */
+  async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
+    for (let turn = 0; turn < 2000; turn++) {
+      if (await holds()) return;
+      await parts.clock.advance(50);
+    }
+    const tail = parts.log.lines.slice(-5).map(({ message, facts }) => `${message} ${JSON.stringify(facts)}`);
+    throw new Error(
+      `in vain waited for: ${what}; asked: ${server.asked.slice(-5).join()}; the log: ${tail.join('; ')}`,
+    );
+  }
+
+  /** Gives so many workers, as a queue without limits would. */
+  async function serve(count: number): Promise<void> {
+    await until(`${count} jobs are asked for`, async () => {
+      const { requests } = await operator.wanted(queue);
+      return requests.length >= count;
+    });
+    const { requests } = await operator.wanted(queue);
+    const workers = requests.map(({ origin }) =>
+      workerOf(++lastId, { origin: { kind: 'htcjob', ...origin } }),
+    );
+    await parts.ledger.intend(workers);
+    await tell();
+    await change(
+      workers.map(({ workerId }) => workerId),
+      'submitted',
+    );
+  }
+
+  async function change(workerIds: readonly number[], to: WorkerStatus): Promise<void> {
+    await parts.ledger.change(
+      workerIds.map((workerId) => ({
+        workerId,
+        to,
+        source: 'test',
+        ...(to === 'submitted' && {
+          handle: JSON.stringify({ batchID: `1.${workerId}` }),
+          batchId: `1.${workerId}`,
+        }),
+        ...(isFinal(to) && { exitCode: 0, endTime: parts.clock.now() }),
+      })),
+    );
+    await tell();
+  }
+
+  async function tell(): Promise<void> {
+    for (;;) {
+      const news = await parts.store.news.next('htcjob', 1000);
+      const last = news.at(-1);
+      if (last === undefined) return;
+      await operator.told(news);
+      await parts.store.news.taken('htcjob', last.sequence);
+    }
+  }
+
+  const statusOf = (name: string) => server.objects.get(name)?.status;
+  const untilStatus = (name: string, reason: string) =>
+    until(`${name} is ${reason}`, () => statusOf(name)?.reason === reason);
+
+  it('brings a job from its creation to its end with five changes of the resource', async () => {
+    server.add(htcJob());
+    await serve(1);
+    await untilStatus('zero', 'Submitted');
+    await change([1], 'idle');
+    await change([1], 'running');
+    await untilStatus('zero', 'Running');
+    await change([1], 'finished');
+    await untilStatus('zero', 'Succeeded');
+    await parts.clock.advance(60_000);
+    expect(server.asked.filter((one) => one.startsWith('PATCH'))).to.deep.equal([
+      'PATCH zero',
+      'PATCH zero/status',
+      'PATCH zero/status',
+      'PATCH zero/status',
+      'PATCH zero/status',
+    ]);
+    expect(statusOf('zero')).to.include({ active: 0, succeeded: 1, failed: 0 });
+  });
+
+  it('writes the changes of a thousand jobs of one resource as few statuses', async () => {
+    server.add(htcJob({ queue: 1000 }));
+    await serve(1000);
+    await untilStatus('zero', 'Submitted');
+    const before = server.count('PATCH');
+    const ids = Array.from({ length: 1000 }, (_, index) => index + 1);
+    for (let first = 0; first < 1000; first += 10) {
+      await change(ids.slice(first, first + 10), 'finished');
+      await parts.clock.advance(5);
+    }
+    await untilStatus('zero', 'Succeeded');
+    expect(server.count('PATCH') - before).to.be.at.most(5);
+    expect(statusOf('zero')).to.include({ active: 0, succeeded: 1000 });
+  });
+
+  it('starts with 5,000 resources by one list: none of them costs a request, then or later', async () => {
+    const names = Array.from({ length: 5000 }, (_, nth) => `job-${nth}`);
+    const living = names.slice(0, 100);
+    for (const name of living) server.add(htcJob({}, name));
+    await serve(living.length);
+    for (const name of living) await untilStatus(name, 'Submitted');
+    await end();
+    for (const name of names.slice(living.length)) server.add(finished(name));
+    server.asked.length = 0;
+
+    start();
+    await operator.wanted(queue);
+    await until('they are listed', async () => (await operator.wanted(queue)).reasons.length === 0);
+    await parts.clock.advance(10_000);
+    expect(server.asked).to.deep.equal(['LIST', 'WATCH']);
+    const { leaseRequests } = server;
+    await parts.clock.advance(600_000);
+    expect(server.asked).to.deep.equal(['LIST', 'WATCH']);
+    // Its Lease is read and renewed every 4 s.
+    expect(server.leaseRequests - leaseRequests).to.be.at.most(302);
+
+    await change([1, 2, 3], 'finished');
+    await untilStatus('job-2', 'Succeeded');
+    await until('all are written', () => server.count('PATCH') === 3);
+    expect(parts.log.lines.filter(({ level }) => level === 'warn' || level === 'error')).to.deep.equal([]);
+  });
+
+  function finished(name: string): HtcJob {
+    const at = '2025-12-31T23:00:00Z';
+    const conditions = [
+      { type: 'Complete', status: 'True', reason: 'Succeeded', message: '', lastTransitionTime: at },
+    ] as const;
+    const job = htcJob({}, name);
+    const ended = { active: 0, succeeded: 1, failed: 0, held: 0, completedIndexes: '0', reason: 'Succeeded' };
+    return {
+      ...job,
+      metadata: { ...job.metadata, finalizers: ['finalizer.htc.cern.ch'] },
+      status: {
+        ...ended,
+        conditions,
+        uniqId: job.metadata.uid,
+        factory: 'factory',
+        startTime: at,
+        completionTime: at,
+      },
+    };
+  }
+
+  describe('events of jobs', () => {
+    const uid = 'uid-of-zero';
+
+    async function send(retcode: string, token = tokenOf(key, { uid, index: 0 })): Promise<SourceHttpAnswer> {
+      const headers = {
+        'content-type': 'application/json',
+        'ce-specversion': '1.0',
+        'ce-type': 'htcjob.cloudevent',
+        'ce-source': 'cern.ch',
+        'ce-id': 'a',
+      };
+      const body = Buffer.from(JSON.stringify({ uid, index: 0, retcode, token }));
+      return operator.answer({ method: 'POST', path: 'cloudevents', headers, body });
+    }
+
+    beforeEach(async () => {
+      server.add(htcJob());
+      await serve(1);
+      await change([1], 'running');
+      await untilStatus('zero', 'Running');
+    });
+
+    it('make the monitor look for the end of this job, and change its state in no way', async () => {
+      expect(await send('0')).to.deep.include({ status: 200, body: '{"result":"taken"}' });
+      expect(expected).to.deep.equal([1]);
+      await until('it is shown', () => statusOf('zero')?.returnCodes?.[0]?.reported === 0);
+      expect(statusOf('zero')).to.include({ active: 1, succeeded: 0, reason: 'Running' });
+    });
+
+    it('have no effect when they are forged', async () => {
+      expect((await send('0', 'forged')).status).to.equal(401);
+      await parts.clock.advance(60_000);
+      expect(expected).to.deep.equal([]);
+      expect(statusOf('zero')?.returnCodes).to.deep.equal([]);
+    });
+
+    it('have no further effect when they come a thousand times', async () => {
+      await send('0');
+      await until('it is shown', () => statusOf('zero')?.returnCodes?.[0]?.reported === 0);
+      const before = server.asked.length;
+      for (let nth = 0; nth < 1000; nth++)
+        expect((await send('0')).body).to.equal('{"result":"without effect"}');
+      await parts.clock.advance(60_000);
+      expect(expected).to.deep.equal([1]);
+      expect(server.asked).to.have.length(before);
+    });
+
+    it('ask for no look once the job has ended', async () => {
+      await change([1], 'finished');
+      await send('0');
+      expect(expected).to.deep.equal([]);
+    });
+  });
+});

@@ -1,0 +1,278 @@
+/** The steps of one resource: what a crash, a delay or another writer must not spoil. */
+import { expect } from 'chai';
+import type { HtcJob, HtcJobStatus } from '../../../src/clients/htcjob/resource.ts';
+import { htcJob } from '../../support/htc-jobs.ts';
+import { askedOf, firstRetry, newsOf, StepperSite } from '../../support/htcjob-stepper.ts';
+
+const uid = 'uid-of-zero';
+const claimed: HtcJobStatus = { uniqId: uid, factory: 'factory', active: 1, succeeded: 0, failed: 0 };
+const deleted = { deletionTimestamp: '2026-01-01T00:00:00Z' };
+
+describe('a step of a HTCJob', () => {
+  let site: StepperSite;
+
+  beforeEach(() => {
+    site = new StepperSite();
+  });
+
+  const last = () => site.statuses.at(-1);
+
+  describe('leaves the spec to its user', () => {
+    it('until a queue takes it, and freezes it before its jobs are asked for', async () => {
+      site.queue = { code: 'no-such-queue', message: 'there is no queue NONE' };
+      const tracked = site.track(htcJob());
+      expect(await site.step(tracked)).to.equal(30_000);
+      expect(last())
+        .to.include({ reason: 'NoSuchQueue', factory: 'factory' })
+        .and.not.to.have.property('uniqId');
+      expect(askedOf(tracked)).to.deep.equal([]);
+
+      site.queue = 'Q';
+      await site.step(tracked);
+      expect(last()).to.include({ uniqId: uid, reason: 'Pending' });
+      expect(askedOf(tracked)).to.deep.equal([0]);
+    });
+
+    it('until its Secrets are there, and looks for them again soon', async () => {
+      const tracked = site.track(htcJob({ secrets: [{ name: 'login' }] }));
+      expect(await site.step(tracked)).to.equal(5000);
+      expect(last()).to.include({ reason: 'HtcjobSecret' }).and.not.to.have.property('uniqId');
+      site.secrets.set('login', { password: 'eA==' });
+      await site.step(tracked);
+      expect(last()).to.include({ uniqId: uid, reason: 'Pending' });
+      expect(askedOf(tracked)).to.deep.equal([0]);
+    });
+
+    it('while it is suspended since its creation', async () => {
+      const tracked = site.track(htcJob({ suspend: true }));
+      for (let turn = 0; turn < 3; turn++) await site.step(tracked);
+      expect(last()).to.include({ reason: 'Suspended' }).and.not.to.have.property('uniqId');
+      expect(askedOf(tracked)).to.deep.equal([]);
+    });
+
+    it('and reads it anew when it was corrected', async () => {
+      site.queue = { code: 'no-such-queue', message: 'there is no queue NONE' };
+      const tracked = site.track(htcJob());
+      await site.step(tracked);
+      const worse = htcJob({ htcopts: 'queue 5' });
+      tracked.update(site.object({ ...worse, metadata: { ...worse.metadata, generation: 2 } }, last()));
+      await site.step(tracked);
+      expect(last()).to.include({ reason: 'Invalid', failed: 1, uniqId: uid });
+    });
+
+    it('and says nothing while it is not known yet whether a queue takes it', async () => {
+      site.queue = undefined;
+      const tracked = site.track(htcJob());
+      await site.step(tracked);
+      expect(last()).to.include({ reason: 'Pending' }).and.not.to.have.property('uniqId');
+      expect(site.notes).to.deep.equal([]);
+    });
+  });
+
+  it('runs jobs on that a later version, or other settings, would refuse', async () => {
+    site.found = [newsOf(uid, 0, 'running')];
+    const tracked = site.track(htcJob({ htcopts: 'queue 5' }), claimed);
+    await site.step(tracked);
+    expect(site.ended).to.deep.equal([]);
+    expect(last()).to.include({ reason: 'Running', failed: 0 });
+  });
+
+  it('restores the claim that another writer took out of the status, and the counts with it', async () => {
+    site.found = [newsOf(uid, 0, 'running')];
+    await site.step(site.track(htcJob({ queue: 2 })));
+    expect(site.statuses[0]).to.include({ uniqId: uid, active: 1 });
+    site.ended.length = 0;
+    site.left = 1;
+    const deleting = site.track(htcJob(), undefined, deleted);
+    expect(await site.step(deleting)).to.equal(500);
+    expect(site.ended.map(([index]) => index)).to.deep.equal([0]);
+  });
+
+  describe('after activeDeadlineSeconds', () => {
+    const late: HtcJob = htcJob({ queue: 2, activeDeadlineSeconds: 60 });
+
+    it('withdraws the jobs that were asked for', async () => {
+      const tracked = site.track(late);
+      await site.step(tracked);
+      tracked.hear(newsOf(uid, 0, 'running'));
+      await site.step(tracked);
+      await site.clock.advance(61_000);
+      tracked.status = { ...tracked.status, startTime: '2026-01-01T00:00:00Z' };
+      await site.step(tracked);
+      expect(site.ended).to.deep.equal([
+        [0, 'the activeDeadlineSeconds of HTCJob default/zero are over'],
+        [1, 'the activeDeadlineSeconds of HTCJob default/zero are over'],
+      ]);
+    });
+
+    it('ends a job that starts when the HTCJob has ended', async () => {
+      site.found = [newsOf(uid, 0, 'finished', 0)];
+      const tracked = site.track(late, { ...claimed, startTime: '2025-12-31T00:00:00Z' });
+      await site.step(tracked);
+      expect(last()).to.include({ reason: 'DeadlineExceeded', failed: 1 });
+      tracked.hear(newsOf(uid, 1, 'running'));
+      await site.step(tracked);
+      tracked.hear(newsOf(uid, 1, 'running'));
+      await site.step(tracked);
+      expect(site.ended).to.deep.equal([[1, 'HTCJob default/zero has ended']]);
+    });
+  });
+
+  describe('of a deletion', () => {
+    it('ends a retry that lives since before a restart', async () => {
+      site.found = [newsOf(uid, 0, 'failed', 1), newsOf(uid, firstRetry, 'running')];
+      site.left = 2;
+      const tracked = site.track(htcJob({ backoffLimit: 2 }), { ...claimed, retried: 1 }, deleted);
+      expect(await site.step(tracked)).to.equal(500);
+      expect(site.ended).to.deep.equal([[firstRetry, 'HTCJob default/zero was deleted']]);
+      site.left = 0;
+      await site.step(tracked);
+      expect(site.asked).to.deep.equal(['finalizer']);
+      expect(tracked.isForgotten).to.equal(true);
+    });
+
+    it('withdraws a retry that a pass of the queue holds in its hand', async () => {
+      site.found = [newsOf(uid, 0, 'failed', 1)];
+      const job = htcJob({ backoffLimit: 2 });
+      const tracked = site.track(job, claimed);
+      await site.step(tracked);
+      expect(askedOf(tracked)).to.deep.equal([firstRetry]);
+      site.left = 1;
+      tracked.update(site.object(job, last(), deleted));
+      await site.step(tracked);
+      expect(site.ended.map(([index]) => index)).to.deep.equal([firstRetry]);
+    });
+
+    it('ends a worker that comes to life after its first round', async () => {
+      site.left = 1;
+      const tracked = site.track(htcJob(), claimed, deleted);
+      await site.step(tracked);
+      tracked.hear(newsOf(uid, 0, 'submitted'));
+      await site.step(tracked);
+      await site.step(tracked);
+      expect(site.ended.map(([index]) => index)).to.deep.equal([0]);
+    });
+
+    it('says why it waits when that takes long, and not each time', async () => {
+      site.left = 3;
+      const tracked = site.track(htcJob({ queue: 3 }), claimed, deleted);
+      for (let turn = 0; turn < 200; turn++) {
+        await site.step(tracked);
+        await site.clock.advance(500);
+      }
+      expect(site.asked).to.deep.equal(['status JobsLeft']);
+      const condition = last()?.conditions?.find(({ type }) => type === 'Deleting');
+      expect(condition?.message).to.contain('3 of them live, or have left something');
+      expect(site.notes.map(({ reason }) => reason)).to.deep.equal(['JobsLeft']);
+    });
+
+    it('ends the jobs of one that went without its finalizer, and none of another factory', async () => {
+      site.found = [newsOf(uid, firstRetry, 'running')];
+      const tracked = site.track(htcJob(), claimed);
+      tracked.isGone = true;
+      await site.step(tracked);
+      site.found = [];
+      const other = site.track(htcJob({ queue: 100 }), { ...claimed, factory: 'other' });
+      other.isGone = true;
+      await site.step(other);
+      expect(site.ended).to.deep.equal([[firstRetry, 'HTCJob default/zero is gone']]);
+      expect([tracked.isForgotten, other.isForgotten]).to.deep.equal([true, true]);
+    });
+  });
+
+  it('puts the end of a suspension on record before jobs are asked for', async () => {
+    const conditions = [
+      { type: 'Suspended', status: 'True', reason: 'Suspended', message: '', lastTransitionTime: '' },
+    ] as const;
+    site.found = [newsOf(uid, 0, 'cancelled')];
+    const tracked = site.track(htcJob(), { ...claimed, round: 1, conditions });
+    expect(await site.step(tracked)).to.equal(0);
+    expect(last()?.conditions?.map(({ type, status }) => `${type} ${status}`)).to.deep.equal([
+      'Suspended False',
+    ]);
+    expect(askedOf(tracked)).to.deep.equal([]);
+    await site.step(tracked);
+    expect(askedOf(tracked)).to.have.length(1);
+  });
+
+  it('of an object without a script tells it once, and asks for nothing', async () => {
+    const job = { ...htcJob(), spec: { name: 'zero' } } as unknown as HtcJob;
+    const tracked = site.track(job);
+    expect(await site.step(tracked)).to.equal(undefined);
+    tracked.update(site.object(job));
+    await site.step(tracked);
+    expect(site.asked).to.deep.equal([]);
+    expect(site.notes).to.deep.equal([
+      {
+        type: 'Warning',
+        reason: 'Invalid',
+        message: 'spec.script.source is no text; write the script there',
+      },
+    ]);
+    tracked.update(site.object(htcJob()));
+    await site.step(tracked);
+    expect(askedOf(tracked)).to.deep.equal([0]);
+  });
+
+  it('leaves a HTCJob of another factory alone, and says so', async () => {
+    const tracked = site.track(htcJob(), { ...claimed, factory: 'other' });
+    await site.step(tracked);
+    await site.step(tracked);
+    expect(site.asked).to.deep.equal([]);
+    tracked.update(site.object(htcJob(), tracked.status, deleted));
+    await site.step(tracked);
+    const about = 'its jobs are those of factory other, which alone';
+    expect(site.notes.map(({ message }) => message)).to.deep.equal([
+      `${about} brings it on; the operator now is factory factory`,
+      `${about} lets it go; the operator now is factory factory`,
+    ]);
+    expect(site.log.lines.map(({ message }) => message)).to.deep.equal([
+      'HTCJobs of another factory are left alone',
+    ]);
+  });
+
+  it('takes over a HTCJob that another factory had not submitted', async () => {
+    const tracked = site.track(htcJob(), { factory: 'other', active: 0, reason: 'NoSuchQueue' });
+    await site.step(tracked);
+    expect(last()).to.include({ uniqId: uid, factory: 'factory' });
+  });
+
+  it('writes big resources more rarely, and their end at once', async () => {
+    const source = 'x'.repeat(900_000);
+    const job = htcJob({ queue: 100, script: { image: 'centos', command: 'sh', source } });
+    const tracked = site.track(job);
+    await site.step(tracked);
+    for (let nth = 0; nth < 99; nth++) {
+      tracked.hear(newsOf(uid, nth, 'finished', 0));
+      await site.step(tracked);
+      await site.clock.advance(500);
+    }
+    // 4 MB at once, and 100 kB in each of 50 s.
+    expect(site.statuses.length).to.be.within(5, 11);
+    tracked.hear(newsOf(uid, 99, 'finished', 0));
+    await site.step(tracked);
+    expect(last()).to.include({ succeeded: 100, reason: 'Succeeded' });
+  });
+
+  it('writes the numbers of failed jobs while others run', async () => {
+    site.found = [newsOf(uid, 0, 'failed', 7), newsOf(uid, 1, 'running')];
+    await site.step(site.track(htcJob({ queue: 2 }), claimed));
+    expect(last()).to.include({ failed: 1, failedIndexes: '0', active: 1 });
+    // The database was lost: the first job does not run again.
+    site.found = [];
+    const tracked = site.track(htcJob({ queue: 2 }), last());
+    await site.step(tracked);
+    expect(askedOf(tracked)).to.deep.equal([1]);
+  });
+
+  it('shows the codes of failed jobs before those of the others', async () => {
+    const count = 300;
+    site.found = Array.from({ length: count }, (_, nth) =>
+      newsOf(uid, nth, nth === 250 ? 'failed' : 'finished', nth === 250 ? 7 : 0),
+    );
+    const tracked = site.track(htcJob({ queue: count }), claimed);
+    for (let nth = 0; nth < count; nth++) tracked.report(nth, nth === 250 ? 7 : 0);
+    await site.step(tracked);
+    expect(last()?.returnCodes).to.deep.equal([{ index: 250, exitCode: 7, reported: 7 }]);
+  });
+});

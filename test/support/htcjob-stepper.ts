@@ -1,0 +1,124 @@
+import type { Desk, Request } from '../../src/plugins/contracts/index.ts';
+import { KubernetesError } from '../../src/clients/kubernetes/errors.ts';
+import type { HtcJob, HtcJobMeta, HtcJobStatus } from '../../src/clients/htcjob/resource.ts';
+import { HtcJobCluster } from '../../src/sources/htcjob/cluster.ts';
+import type { Note } from '../../src/sources/htcjob/events.ts';
+import { ImageJobs } from '../../src/sources/htcjob/job/image-jobs.ts';
+import { Stepper } from '../../src/sources/htcjob/stepper.ts';
+import { Tracked } from '../../src/sources/htcjob/tracked.ts';
+import { indexOf } from '../../src/clients/htcjob/numbers.ts';
+import type { WorkerNews } from '../../src/worker/news.ts';
+import type { Reason } from '../../src/worker/reason.ts';
+import { isFinal, type WorkerStatus } from '../../src/worker/status.ts';
+import { ManualClock } from './manual-clock.ts';
+import { recordingLog } from './samples.ts';
+
+const never = new AbortController().signal;
+
+/** News of an attempt, as the database has it. */
+export function newsOf(uid: string, index: number, status: WorkerStatus, exitCode: number | null = null) {
+  const worker = {
+    workerId: index + 1,
+    status,
+    nativeStatus: status,
+    exitCode,
+    diagMessage: null,
+    batchId: '1.0',
+    submitTime: 1,
+    endTime: isFinal(status) ? 2 : null,
+    creationTime: 1,
+  };
+  return {
+    sequence: 1,
+    at: 0,
+    what: 'changed',
+    origin: { uid, index },
+    queue: 'Q',
+    worker,
+  } as unknown as WorkerNews;
+}
+
+/** The steps of one resource, with a server and a desk that write down what they are asked. */
+export class StepperSite {
+  readonly clock = new ManualClock();
+  readonly log = recordingLog();
+  /** The workers that the database knows. */
+  found: WorkerNews[] = [];
+  /** Origins that were ended, with the reason. */
+  readonly ended: [index: number, why: string][] = [];
+  /** Workers that live or have left something. */
+  left = 0;
+  queue: string | Reason | undefined = 'Q';
+  readonly secrets = new Map<string, Readonly<Record<string, string>>>();
+  readonly notes: Note[] = [];
+  /** "finalizer", "status REASON", "delete", in their order. */
+  readonly asked: string[] = [];
+  statuses: HtcJobStatus[] = [];
+  readonly stepper: Stepper;
+  #version = 10;
+
+  constructor() {
+    const desk: Pick<Desk, 'find' | 'end' | 'discard' | 'wake' | 'reasons' | 'detail'> = {
+      find: async () => this.found,
+      end: async (origins, why) => {
+        for (const { index } of origins) this.ended.push([index, why]);
+      },
+      discard: async () => this.left,
+      wake: () => undefined,
+      reasons: () => [],
+      detail: async () => undefined,
+    };
+    this.stepper = new Stepper({
+      factoryId: 'factory',
+      clock: this.clock,
+      log: this.log,
+      desk: desk as Desk,
+      cluster: new HtcJobCluster({
+        get: async (path: string) => {
+          const data = this.secrets.get(path.split('/').at(-1) ?? '');
+          if (data !== undefined) return { data } as object;
+          throw new KubernetesError({ code: 'kubernetes-not-found', message: path, maybeDone: false });
+        },
+        patch: async (path: string, object: unknown) => {
+          const { status } = object as { readonly status?: HtcJobStatus };
+          this.asked.push(path.endsWith('/status') ? `status ${status?.reason ?? ''}` : 'finalizer');
+          if (status !== undefined) this.statuses.push(status);
+          return { metadata: { resourceVersion: String(++this.#version) } };
+        },
+        delete: async () => {
+          this.asked.push('delete');
+        },
+      }),
+      events: { write: (_, notes) => this.notes.push(...notes) },
+      maker: new ImageJobs({ binds: [], runtime: 'none', events: undefined }),
+      queueOf: () => this.queue,
+      waker: { hasRequests: () => undefined },
+    });
+  }
+
+  /** A resource with its finalizer. */
+  track(job: HtcJob, status?: HtcJobStatus, metadata: Partial<HtcJobMeta> = {}): Tracked {
+    return new Tracked(this.object(job, status, metadata));
+  }
+
+  /** The next version of it, as a watch brings it. */
+  object(job: HtcJob, status?: HtcJobStatus, metadata: Partial<HtcJobMeta> = {}): HtcJob {
+    const meta = {
+      ...job.metadata,
+      resourceVersion: String(++this.#version),
+      finalizers: ['finalizer.htc.cern.ch'],
+    };
+    return { ...job, metadata: { ...meta, ...metadata }, ...(status && { status }) };
+  }
+
+  step(tracked: Tracked): Promise<number | undefined> {
+    return this.stepper.step(tracked, never);
+  }
+}
+
+export function askedOf({ asked }: { readonly asked: ReadonlyMap<number, Request> }): readonly number[] {
+  return [...asked.keys()];
+}
+
+/** Index of the first retry of job 0. */
+export const firstRetry = indexOf({ round: 0, attempt: 1, number: 0 });
