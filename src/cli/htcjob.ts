@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { Argument, type Command } from 'commander';
+import { Argument, type Command, InvalidArgumentError } from 'commander';
 import { stringify } from 'yaml';
 import { logReaderOf } from '../daemon/log-reader.ts';
 import {
@@ -26,7 +26,7 @@ export function addHtcJob(command: Command, environment: Environment): void {
       .action(() => {
         environment.out.write(
           made()
-            .map((document) => stringify(document, { aliasDuplicateObjects: false }))
+            .map((document) => stringify(document, { aliasDuplicateObjects: false, singleQuote: true }))
             .join('---\n'),
         );
       });
@@ -116,7 +116,7 @@ function addLogs(command: Command, environment: Environment): void {
   const logs = command.command('logs').description('print the log of a job of a HTCJob');
   logs
     .argument('<name>', 'NAMESPACE/NAME, or NAME where one namespace has it')
-    .addArgument(new Argument('[index]', 'number of the job').argParser(countArgument).default(0))
+    .addArgument(new Argument('[index]', 'number of the job, from 0').argParser(indexArgument).default(0))
     .option('--follow', 'go on until the job has ended')
     .option('--stderr', 'its standard error output instead of its standard output')
     .option('--tail <n>', 'begin with this many last lines', countArgument)
@@ -162,6 +162,11 @@ function addLogs(command: Command, environment: Environment): void {
         );
       },
     );
+}
+
+function indexArgument(text: string): number {
+  if (!/^(0|[1-9]\d{0,4})$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 0.');
+  return Number(text);
 }
 
 /** Its workers that are still known, oldest first. */

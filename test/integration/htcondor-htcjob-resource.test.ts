@@ -1,7 +1,6 @@
 import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { parse } from 'yaml';
 import type { HtcJobSpec } from '../../src/clients/htcjob/resource.ts';
 import {
   clearSpaces,
@@ -12,103 +11,72 @@ import {
   type Pool,
 } from '../support/htcondor.ts';
 import { condorEnvironment, condorQueue, condorSite, shellTemplate } from '../support/htcondor-site.ts';
-import { applyCrd, HtcJobs } from '../support/htcjobs.ts';
+import { applyCrd, example, HtcJobs, isOver } from '../support/htcjobs.ts';
 import { type ControlPlane, controlPlane, type Namespace } from '../support/kubernetes.ts';
 import type { Site } from '../support/site.ts';
 import { until } from '../support/until.ts';
 
 const { signal } = new AbortController();
 
-/** The examples of htc-operator; their image is none that this pool could have. */
-const examples = {
-  zero: `
-apiVersion: htc.cern.ch/v1alpha1
-kind: HTCJob
-metadata:
-  name: zero
-spec:
-  name: zero
-  script:
-    image: centos
-    command: bash
-    source: |
-      echo "A"
-`,
-  notzero: `
-apiVersion: htc.cern.ch/v1alpha1
-kind: HTCJob
-metadata:
-  name: notzero
-spec:
-  name: notzero
-  script:
-    image: centos
-    command: bash
-    source: |
-      exit 1
-`,
-};
+for (const kind of ['local', 'remote'] as const)
+  describe(`HTCJobs on a ${kind} schedd`, function () {
+    this.timeout(240_000);
+    let plane: ControlPlane;
+    let pool: Pool;
+    let space: CondorSpace;
+    let namespace: Namespace;
+    let jobs: HtcJobs;
+    let site: Site;
 
-const isOver = ({ completionTime }: { readonly completionTime?: string }) => completionTime !== undefined;
+    before(async () => {
+      [plane, pool] = await Promise.all([controlPlane(), condorPool()]);
+      await applyCrd(plane);
+      namespace = await plane.namespace('htcjob');
+      jobs = new HtcJobs(namespace);
+      space = condorSpace(pool);
+      const queue = { demand: 'htcjob', maxWorkers: 50, nQueueLimitWorker: 50 };
+      const htcjob = { k8s_config_file: 'kubeconfig', namespaces: [namespace.name], runtime: 'none' };
+      site = condorSite(
+        {
+          queues: { Q: condorQueue(pool, { kind, template: 'job.sub.yaml', queue }) },
+          settings: { sources: { htcjob }, master: { factoryId: space.factory } },
+        },
+        // Sizes of a template's own would win over those of the HTCJob.
+        { 'job.sub.yaml': shellTemplate(space, 'exit 99', { request_memory: undefined }) },
+      );
+      plane.writeKubeconfig(site.path('kubeconfig'));
+      // The jobs are those of the pool's user, who reads the payloads below the state directory.
+      for (const directory of [site.stateDir, site.path('logs')]) mkdirSync(directory);
+      chmodSync(site.stateDir, 0o711);
+      chownSync(site.path('logs'), pool.uid, pool.gid);
+      site.start([], condorEnvironment(pool, site.directory));
+    });
 
-describe('HTCJobs on HTCondor', function () {
-  this.timeout(240_000);
-  let plane: ControlPlane;
-  let pool: Pool;
-  let space: CondorSpace;
-  let namespace: Namespace;
-  let jobs: HtcJobs;
-  let site: Site;
-  let environment: Record<string, string>;
+    after(async () => {
+      await site.clean();
+      await jobs.letGo();
+      await namespace[Symbol.asyncDispose]();
+      await clearSpaces(pool, [space]);
+    });
 
-  before(async () => {
-    [plane, pool] = await Promise.all([controlPlane(), condorPool()]);
-    await applyCrd(plane);
-  });
+    const apply = (name: string) => namespace.client.create(jobs.path(), example(name));
+    const adsOf = (cluster: string, attributes: string[]) =>
+      clientOf(pool, kind).queue(`ClusterId == ${cluster}`, attributes, signal);
+    const payloads = () => {
+      const directory = join(site.stateDir, 'htcondor/payloads');
+      return existsSync(directory)
+        ? readdirSync(directory).flatMap((one) => readdirSync(join(directory, one)))
+        : [];
+    };
+    /** Directories of a cluster in the spool of the schedd. */
+    const spooled = (cluster: string) => {
+      const directory = join(pool.directory, kind === 'local' ? 'spool' : 'spool-remote');
+      const found = readdirSync(directory, { recursive: true, encoding: 'utf8' });
+      return found.filter((path) => path.includes(`cluster${cluster}.`));
+    };
 
-  afterEach(async () => {
-    await site.clean();
-    await jobs.letGo();
-    await namespace[Symbol.asyncDispose]();
-    await clearSpaces(pool, [space]);
-  });
-
-  async function begin(kind: 'local' | 'remote'): Promise<void> {
-    namespace = await plane.namespace('htcjob');
-    jobs = new HtcJobs(namespace);
-    space = condorSpace(pool);
-    const queue = { demand: 'htcjob', maxWorkers: 50, nQueueLimitWorker: 50 };
-    const htcjob = { k8s_config_file: 'kubeconfig', namespaces: [namespace.name], runtime: 'none' };
-    site = condorSite(
-      {
-        queues: { Q: condorQueue(pool, { kind, template: 'job.sub.yaml', queue }) },
-        settings: { sources: { htcjob }, master: { factoryId: space.factory } },
-      },
-      { 'job.sub.yaml': shellTemplate(space, 'exit 99') },
-    );
-    plane.writeKubeconfig(site.path('kubeconfig'));
-    // The jobs are those of the pool's user, who reads the payloads below the state directory.
-    for (const directory of [site.stateDir, site.path('logs')]) mkdirSync(directory);
-    chmodSync(site.stateDir, 0o711);
-    chownSync(site.path('logs'), pool.uid, pool.gid);
-    environment = condorEnvironment(pool, site.directory);
-    site.start([], environment);
-  }
-
-  const apply = (text: string) => namespace.client.create(jobs.path(), parse(text) as object);
-  const adsOf = (kind: 'local' | 'remote', attributes: string[]) =>
-    clientOf(pool, kind).queue(`${space.mine} && JobStatus =!= 3`, attributes, signal);
-  const payloads = () => {
-    const directory = join(site.stateDir, 'htcondor/payloads');
-    return existsSync(directory)
-      ? readdirSync(directory).flatMap((one) => readdirSync(join(directory, one)))
-      : [];
-  };
-
-  for (const kind of ['local', 'remote'] as const) {
-    it(`B1, B3, B7: the examples end as they should on a ${kind} schedd, with no event sent`, async () => {
-      await begin(kind);
-      await Promise.all([apply(examples.zero), apply(examples.notzero)]);
+    it('B1, B3, B7: the examples end as they should, with no event sent', async () => {
+      await Promise.all(['zero', 'notzero', 'five'].map(apply));
       const zero = await jobs.until('zero', 'has ended', isOver);
       expect(zero).to.include({ active: 0, succeeded: 1, failed: 0, reason: 'Succeeded' });
       expect(zero.jobid?.[0]).to.match(/^\d+\.0$/);
@@ -116,43 +84,60 @@ describe('HTCJobs on HTCondor', function () {
       const notzero = await jobs.until('notzero', 'has ended', isOver);
       expect(notzero).to.include({ active: 0, succeeded: 0, failed: 1, reason: 'JobsFailed' });
       expect(notzero.returnCodes).to.deep.equal([{ index: 0, exitCode: 1 }]);
+      const five = await jobs.until('five', 'has ended', isOver);
+      expect(five).to.include({ active: 0, succeeded: 5, failed: 0, reason: 'Succeeded' });
     });
 
-    it(`B2, B4, B5: a queue of 5 is one cluster with its htcopts on a ${kind} schedd, and leaves nothing`, async () => {
-      await begin(kind);
+    it('B2, B4, B5: a queue of 5 is one cluster with its htcopts, and leaves nothing', async () => {
       const more: Partial<HtcJobSpec> = {
         queue: 5,
-        htcopts: '+MaxRuntime = 10',
+        htcopts: '+MaxRuntime = 10\nrank = 5',
         requests: { memory: '96Mi' },
       };
-      await jobs.create('five', 'sleep 1000', more);
-      const active = await jobs.until('five', 'is active', ({ active }) => active === 5);
+      await jobs.create('five-more', 'sleep 1000', more);
+      const active = await jobs.until('five-more', 'is active', ({ active }) => active === 5);
       const cluster = active.clusterId ?? '';
       expect(active.jobIds).to.deep.equal([0, 1, 2, 3, 4].map((proc) => `${cluster}.${proc}`));
-      const ads = await adsOf(kind, ['ClusterId', 'ProcId', 'MaxRuntime', 'RequestMemory']);
-      expect(ads.map((ad) => [ad['ClusterId'], ad['MaxRuntime']])).to.deep.equal(
-        Array(5).fill([Number(cluster), 10]),
+      const ads = await adsOf(cluster, ['ClusterId', 'ProcId', 'MaxRuntime', 'Rank', 'RequestMemory']);
+      expect(ads.map((ad) => [ad['MaxRuntime'], Number(ad['Rank']), ad['RequestMemory']])).to.deep.equal(
+        Array(5).fill([10, 5, 96]),
       );
-      await jobs.delete('five');
-      await jobs.untilGone('five');
-      expect(await adsOf(kind, ['ClusterId'])).to.deep.equal([]);
+      if (kind === 'remote') expect(spooled(cluster)).to.not.deep.equal([]);
+      await jobs.delete('five-more');
+      await jobs.untilGone('five-more');
+      expect(await adsOf(cluster, ['ClusterId'])).to.deep.equal([]);
       expect(payloads()).to.deep.equal([]);
+      expect(spooled(cluster)).to.deep.equal([]);
     });
-  }
 
-  it('says that HTCondor holds a job, and why', async () => {
-    await begin('local');
-    await jobs.create('held', 'sleep 1000');
-    await jobs.until('held', 'runs', ({ reason }) => reason === 'Running');
-    await clientOf(pool, 'local').act('hold', space.mine, 'the test says so', signal);
-    const held = await jobs.until('held', 'is held', (status) => status.held === 1);
-    expect(held).to.include({ active: 1, reason: 'Held' });
-    const { message } = held.conditions?.find(({ type }) => type === 'Held') ?? {};
-    expect(message).to.contain('the test says so');
-    await until('an Event says so', async () =>
-      (await jobs.events('held')).some((event) => event.includes('the test says so')),
-    );
-    await clientOf(pool, 'local').act('release', space.mine, 'the test says so', signal);
-    await jobs.until('held', 'is held no more', (status) => status.held === 0);
+    if (kind === 'remote') return;
+
+    it('one with a line of htcopts that HTCondor cannot read fails alone, with the words of HTCondor', async () => {
+      await jobs.create('wrong', 'exit 0', { htcopts: '+MaxRuntime = 10\nrank = 3 +', queue: 2 });
+      const { conditions, ...wrong } = await jobs.until('wrong', 'has failed', isOver);
+      expect(wrong).to.include({ active: 0, failed: 2, reason: 'JobsFailed' });
+      const { message } = conditions?.find(({ type }) => type === 'Failed') ?? {};
+      expect(message).to.match(/Parse error in expression.*Rank = 3 \+/s);
+      // The queue does not wait for what is no fault of the schedd.
+      expect((await site.queue('Q')).reasons.map(({ code }) => code)).to.not.include('submission-backoff');
+      await jobs.create('right', 'exit 0');
+      expect(await jobs.until('right', 'has ended', isOver)).to.include({ succeeded: 1 });
+    });
+
+    it('says that HTCondor holds a job, and why', async () => {
+      await jobs.create('held', 'sleep 1000');
+      const { clusterId = '' } = await jobs.until('held', 'runs', ({ reason }) => reason === 'Running');
+      const mine = `ClusterId == ${clusterId}`;
+      await clientOf(pool, kind).act('hold', mine, 'the test says so', signal);
+      const held = await jobs.until('held', 'is held', (status) => status.held === 1);
+      expect(held).to.include({ active: 1, reason: 'Held' });
+      await jobs.until('held', 'says why', ({ conditions }) =>
+        conditions?.some(({ type, message }) => type === 'Held' && message.includes('the test says so')),
+      );
+      await until('an Event says so', async () =>
+        (await jobs.events('held')).some((event) => event.includes('the test says so')),
+      );
+      await clientOf(pool, kind).act('release', mine, 'the test says so', signal);
+      await jobs.until('held', 'is held no more', (status) => status.held === 0);
+    });
   });
-});

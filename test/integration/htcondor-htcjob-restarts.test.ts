@@ -84,7 +84,9 @@ describe('HTCJobs on HTCondor, through restarts', function () {
     await own.kill('kube-apiserver');
     go('long', 1);
     await until('the job that may end has left the queue', async () => {
-      return !(await inQueue()).some(({ ProcId, ClusterId }) => jobIds?.[1] === `${String(ClusterId)}.${String(ProcId)}`);
+      return !(await inQueue()).some(
+        ({ ProcId, ClusterId }) => jobIds?.[1] === `${String(ClusterId)}.${String(ProcId)}`,
+      );
     });
     await own.restart();
     const after = await jobs.until('long', 'has one that ended', ({ succeeded }) => succeeded === 1);
@@ -108,7 +110,10 @@ describe('HTCJobs on HTCondor, through restarts', function () {
     const { jobIds } = await jobs.until('over', 'is active', ({ active }) => active === 2);
     await jobs.until('gone', 'is active', ({ active }) => active === 2);
     const crashed = crashSchedd();
-    await Promise.all([jobs.create('meanwhile', `echo "$1" >> ${file('meanwhile')}`, { queue: 2 }), jobs.delete('gone')]);
+    await Promise.all([
+      jobs.create('meanwhile', `echo "$1" >> ${file('meanwhile')}`, { queue: 2 }),
+      jobs.delete('gone'),
+    ]);
     await crashed;
     await jobs.untilGone('gone');
     const ended = await jobs.until('meanwhile', 'has ended', isOver);
@@ -119,7 +124,11 @@ describe('HTCJobs on HTCondor, through restarts', function () {
     expect(await inQueue()).to.have.length(2);
     go('over', 0);
     go('over', 1);
-    expect(await jobs.until('over', 'has ended', isOver)).to.deep.include({ succeeded: 2, failed: 0, jobIds });
+    expect(await jobs.until('over', 'has ended', isOver)).to.deep.include({
+      succeeded: 2,
+      failed: 0,
+      jobIds,
+    });
     expect(starts('over')).to.deep.equal(['0', '1']);
     await until('nothing is in the queue', async () => (await inQueue()).length === 0);
   });

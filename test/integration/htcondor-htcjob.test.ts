@@ -14,7 +14,8 @@ import {
   type Pool,
 } from '../support/htcondor.ts';
 import { condorEnvironment, condorQueue, condorSite, shellTemplate } from '../support/htcondor-site.ts';
-import { applyCrd, HtcJobs } from '../support/htcjobs.ts';
+import { resourceStep, stateOf } from '../support/argo.ts';
+import { applyCrd, example, HtcJobs, isOver } from '../support/htcjobs.ts';
 import { type ControlPlane, controlPlane, type Namespace } from '../support/kubernetes.ts';
 import type { RunningDaemon, Site } from '../support/site.ts';
 import { until } from '../support/until.ts';
@@ -86,29 +87,66 @@ describe('HTCJobs on HTCondor', function () {
     script: { image: runtime.image, command: 'sh', source },
     runtime: 'apptainer' as const,
   });
-  const end = (name: string) =>
-    jobs.until(name, 'has ended', ({ completionTime }) => completionTime !== undefined);
+  const end = (name: string) => jobs.until(name, 'has ended', isOver);
 
   describe('whose events arrive', () => {
     before(() => begin());
     after(finish);
 
-    it('zero.yaml, notzero.yaml and a queue of 5 run in their image, one cluster each', async () => {
-      await jobs.create('zero', '', inImage('echo "A"\n'));
-      await jobs.create('notzero', '', inImage('exit 3\n'));
-      await jobs.create('five', '', { ...inImage('[ "$1" -lt 4 ]\n'), queue: 5 });
+    it('zero.yaml, notzero.yaml and a queue of 5 run in their image as they stand, one cluster each', async () => {
+      for (const name of ['zero', 'notzero', 'five'])
+        await space.client.create(jobs.path(), example(name, runtime.image));
+      await jobs.create('four', '', { ...inImage('[ "$1" -lt 4 ]\n'), queue: 5 });
       expect(await end('zero')).to.include({ active: 0, succeeded: 1, failed: 0 });
       expect(await end('notzero')).to.include({ active: 0, succeeded: 0, failed: 1 });
-      const { jobid = [], clusterId, ...five } = await end('five');
-      expect(five).to.include({ active: 0, succeeded: 4, failed: 1 });
+      expect(await end('five')).to.include({ active: 0, succeeded: 5, failed: 0 });
+      const { jobid = [], clusterId, ...four } = await end('four');
+      expect(four).to.include({ active: 0, succeeded: 4, failed: 1, failedIndexes: '4' });
       expect(jobid).to.deep.equal([0, 1, 2, 3, 4].map((proc) => `${String(clusterId)}.${proc}`));
+      // The command asks HTCondor, too.
+      const logOf = async (...args: readonly string[]) => {
+        const command = ['--config', site.config, 'htcjob', 'logs', ...args];
+        const program = site.startWith(command, condorEnvironment(pool, site.directory));
+        await program.ended;
+        return program.output();
+      };
+      const logs = await Promise.all([
+        logOf(`${space.name}/zero`),
+        logOf(`${space.name}/five`, '0'),
+        logOf('five', '3'),
+      ]);
+      expect(logs).to.deep.equal(['A\n', 'job 0 of five\n', 'job 3 of five\n']);
+    });
+
+    it('a step of an Argo Workflow ends by its conditions, with the labels of its template', async () => {
+      const [right, wrong] = ['echo "job $1"', 'exit "$1"'].map(async (source) => {
+        const step = resourceStep('workflow', 'five', { image: runtime.image, source });
+        const { metadata } = await space.client.create(jobs.path(), step.manifest);
+        const state = await until(`${metadata.name} meets a condition`, async () => {
+          const seen = stateOf(step, await jobs.find(metadata.name));
+          return seen !== 'waits' && seen;
+        });
+        return [state, (await jobs.find(metadata.name))?.metadata.labels];
+      });
+      expect(await Promise.all([right, wrong])).to.deep.equal([
+        ['succeeded', { workflow: 'five' }],
+        ['failed', { workflow: 'five' }],
+      ]);
     });
 
     it('B4: lines of htcopts are in the ad of the job; a forbidden one is refused with its line', async () => {
       await jobs.create('long', '', { ...inImage('sleep 1000'), htcopts: '+MaxRuntime=10\nrank = 5' });
-      await jobs.until('long', 'is active', ({ jobid = [] }) => jobid.some((id) => id !== ''));
-      const [ad] = await clientOf(pool, 'local').queue(condor.mine, ['MaxRuntime', 'Rank'], signal);
-      expect(ad).to.deep.include({ MaxRuntime: 10 });
+      const { clusterId = '' } = await jobs.until(
+        'long',
+        'is active',
+        (status) => status.clusterId !== undefined,
+      );
+      const [ad] = await clientOf(pool, 'local').queue(
+        `ClusterId == ${clusterId}`,
+        ['MaxRuntime', 'Rank'],
+        signal,
+      );
+      expect({ ...ad, Rank: Number(ad?.['Rank']) }).to.include({ MaxRuntime: 10, Rank: 5 });
       await jobs.create('second', '', { ...inImage('true'), htcopts: '+MaxRuntime=10\nqueue 7' });
       const { conditions = [] } = await jobs.until('second', 'is refused', (status) =>
         (status.conditions ?? []).some(({ message }) => message.includes('line 2')),

@@ -121,14 +121,23 @@ describe('the life of a HTCJob', function () {
 
   it('keeps a true status beside a writer that changes it all the time', async () => {
     const go = site.path('go');
-    const nonsense = { active: 7, succeeded: 5, failed: 2, reason: 'Nonsense', jobid: ['0.0'], jobIds: ['0.0'] };
+    const nonsense = {
+      active: 7,
+      succeeded: 5,
+      failed: 2,
+      reason: 'Nonsense',
+      jobid: ['0.0'],
+      jobIds: ['0.0'],
+    };
     await jobs.create('contested', `while ! [ -e ${go} ]; do sleep 0.1; done`);
     let written = 0;
     const over = new AbortController();
     const writer = async () => {
       while (!over.signal.aborted) {
         await space.client.patch(`${jobs.path('contested')}/status`, { status: nonsense });
-        await space.client.patch(jobs.path('contested'), { metadata: { labels: { written: String(written++) } } });
+        await space.client.patch(jobs.path('contested'), {
+          metadata: { labels: { written: String(written++) } },
+        });
       }
     };
     const writing = writer();
@@ -151,22 +160,72 @@ describe('the life of a HTCJob', function () {
     expect(await home.workersOf('contested')).to.have.length(1);
   });
 
-  it('ends with its jobs also when its finalizer is taken away by force, beside a new one of its name', async () => {
+  it('cannot be changed once its jobs may have been submitted, but for what says how long they run', async () => {
+    const script = { image: 'none', command: 'sh', source: 'exit 0' };
+    await jobs.create('fixed', 'exit 0');
+    await jobs.until('fixed', 'has ended', isOver);
+    const refused: readonly object[] = [
+      { script: { ...script, source: 'exit 1' } },
+      { script: { ...script, command: ['sh', '-e'] } },
+      { queue: 2 },
+      { env: [{ name: 'A', value: 'b' }] },
+      { htcopts: '+A = 1' },
+      { name: 'other' },
+      { runtime: null },
+      { requests: { cpus: 2 } },
+    ];
+    for (const spec of refused) {
+      const answer = await space.client.raw('PATCH', jobs.path('fixed'), JSON.stringify({ spec }), {
+        'content-type': 'application/merge-patch+json',
+      });
+      expect(answer.status, JSON.stringify(spec)).to.equal(422);
+      expect(answer.text).to.match(
+        /the spec cannot change any more, but for .*: delete it and create it anew/,
+      );
+    }
+    const changes = {
+      suspend: true,
+      ttlSecondsAfterFinished: 3600,
+      activeDeadlineSeconds: 60,
+      backoffLimit: 2,
+    };
+    expect((await jobs.change('fixed', changes)).spec).to.include(changes);
+    await space.client.patch(jobs.path('fixed'), { metadata: { labels: { a: 'b' } } });
+  });
+
+  it('has a short name, and the columns that kubectl prints', async () => {
+    const { resources } = await space.client.request<{
+      resources: { name: string; shortNames?: string[] }[];
+    }>('GET', '/apis/htc.cern.ch/v1alpha1');
+    expect(resources.find(({ name }) => name === 'htcjobs')?.shortNames).to.deep.equal(['htcj']);
+    const table = await space.client.request<{
+      columnDefinitions: { name: string }[];
+      rows: { cells: unknown[] }[];
+    }>('GET', jobs.path('fixed'), undefined, { accept: 'application/json;as=Table;g=meta.k8s.io;v=v1' });
+    const titles = table.columnDefinitions.map(({ name }) => name);
+    expect(titles).to.deep.equal(['Name', 'Active', 'Succeeded', 'Failed', 'Held', 'Age', 'Reason']);
+    const cells = table.rows[0]?.cells.filter((_, index) => titles[index] !== 'Age');
+    expect(cells).to.deep.equal(['fixed', 0, 1, 0, 0, 'Succeeded']);
+  });
+
+  it('ends its jobs also when its finalizer was taken away by force, beside a new one of its name', async () => {
+    const file = site.path('forced');
     await jobs.create('forced', `trap '' TERM; while :; do sleep 1; done`);
     await jobs.until('forced', 'runs', ({ reason }) => reason === 'Running');
     const old = await home.workersOf('forced');
     expect(home.living(old)).to.have.length(1);
+    // The operator sees neither the deletion nor the finalizer go.
+    daemon.process.kill('SIGSTOP');
     await jobs.delete('forced');
-    await space.client.patch(jobs.path('forced'), { metadata: { finalizers: null } }).catch(() => undefined);
-    const { metadata } = await until('the name is free', () =>
-      jobs.create('forced', 'exit 3').catch(() => undefined),
-    );
+    await space.client.patch(jobs.path('forced'), { metadata: { finalizers: null } });
+    await jobs.untilGone('forced');
+    const { metadata } = await jobs.create('forced', `echo x >> ${file}; exit 3`);
+    expect(home.living(old)).to.have.length(1);
+    daemon.process.kill('SIGCONT');
     const ended = await jobs.until('forced', 'has ended', isOver);
     expect(ended).to.include({ uniqId: metadata.uid, failed: 1, succeeded: 0, active: 0 });
     await until('the job of the old one has ended', () => home.living(old).length === 0);
-    const [worker, ...more] = await home.workersOf('forced');
-    expect(more).to.deep.equal([]);
-    expect(worker?.workerID).to.not.equal(old[0]?.workerID);
+    expect(readFileSync(file, 'utf8')).to.equal('x\n');
   });
 
   it('gets its jobs while those of an earlier one of its name are still being removed', async () => {

@@ -23,6 +23,8 @@ export async function apptainer(): Promise<Apptainer> {
   for (const name of ['group', 'hosts', 'localtime', 'passwd', 'resolv.conf'])
     writeFileSync(join(image, 'etc', name), '');
   cpSync(join(directory, 'usr/bin/busybox'), join(image, 'bin/busybox'));
+  // Examples of htc-operator name it.
+  writeFileSync(join(image, 'bin/bash'), '#!/bin/sh\nexec /bin/sh "$@"\n', { mode: 0o755 });
   for (const name of programs) symlinkSync('busybox', join(image, 'bin', name));
   return {
     bin: join(directory, 'usr/bin'),

@@ -61,7 +61,13 @@ export class HtcJobHome implements AsyncDisposable {
 
   /** The workers of one HTCJob, oldest first, as `thresher htcjob show` prints them. */
   async workersOf(name: string): Promise<readonly JobWorker[]> {
-    const { stdout } = await this.site.run('htcjob', 'show', `${this.space.name}/${name}`, '--output', 'json');
+    const { stdout } = await this.site.run(
+      'htcjob',
+      'show',
+      `${this.space.name}/${name}`,
+      '--output',
+      'json',
+    );
     return (JSON.parse(stdout) as [{ readonly workers: readonly JobWorker[] }])[0].workers;
   }
 

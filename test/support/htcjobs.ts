@@ -1,4 +1,6 @@
-import { stringify } from 'yaml';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse, stringify } from 'yaml';
 import { crd } from '../../src/clients/htcjob/crd.ts';
 import type { HtcJobSpec, HtcJobStatus } from '../../src/clients/htcjob/resource.ts';
 import type { ControlPlane, KubeClient, KubeObject, Namespace } from './kubernetes.ts';
@@ -14,6 +16,15 @@ export interface KubeEvent extends KubeObject {
   readonly reason: string;
   readonly message: string;
   readonly involvedObject: { readonly uid: string };
+}
+
+const examples = join(import.meta.dirname, '../../templates/kubernetes/htcjob/examples');
+
+/** An example that thresher brings: those of htc-operator as they are, and others. @param image in the place of the one it names */
+export function example(name: string, image?: string): HtcJobObject {
+  const object = parse(readFileSync(join(examples, `${name}.yaml`), 'utf8')) as HtcJobObject;
+  if (image === undefined) return object;
+  return { ...object, spec: { ...object.spec, script: { ...object.spec.script, image } } };
 }
 
 /** Whether all jobs of a HTCJob have ended. */
@@ -102,7 +113,7 @@ export class HtcJobs {
   async until(
     name: string,
     what: string,
-    condition: (status: HtcJobStatus) => boolean,
+    condition: (status: HtcJobStatus) => boolean | undefined,
   ): Promise<HtcJobStatus> {
     let last: HtcJobStatus | undefined;
     return until(

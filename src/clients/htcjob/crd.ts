@@ -90,7 +90,7 @@ const spec: Schema = {
   type: 'object',
   required: ['name', 'script'],
   properties: {
-    name: text('Name of the jobs.', { minLength: 1, maxLength: 253 }),
+    name: text('A name for people. Jobs have that of the resource.', { minLength: 1, maxLength: 253 }),
     script,
     // htc-operator wrote it into resources that did not say it.
     queue: count('Number of jobs; 0 counts as 1.', { ...jobNumber, minimum: 0 }),

@@ -28,7 +28,8 @@ export const HtcJobOptions = Type.Object({
   leaseName: Type.String({
     default: 'thresher-htcjob',
     minLength: 1,
-    description: 'Name of this Lease. Operators of other namespaces need another.',
+    description:
+      'Name of this Lease. Operators of other namespaces need another, and the Role of each (`thresher htcjob rbac`) names its own.',
   }),
   runtime: Type.Union([...runtimes.map((name) => Type.Literal(name))], {
     default: 'apptainer',

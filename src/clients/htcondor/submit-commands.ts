@@ -73,7 +73,7 @@ const attributeRules: readonly CommandRule[] = [
     why: 'HTCondor takes program, files and places of a job from it',
   },
   {
-    key: /^(jobuniverse|want(docker|container|singularity|sif|sandboximage|remote|checkpoint|parallel|claiming|resad)|parallel|container|docker|singularity|java|vm|jobvm|grid|remote|ec2|gce|azure|arc(rte|resources|application|datastaging)|hook|jobadinformation|tooldaemon|suspendjob|dropjobad|useparrot|(min|max)hosts|machinecount)/,
+    key: /^(jobuniverse|want(docker|container|singularity|sif|sandboximage|remote|delayedupdates|checkpoint|parallel|claiming|resad)|parallel|container|docker|singularity|java|vm|jobvm|grid|remote|ec2|gce|azure|arc(rte|resources|application|datastaging)|hook|jobadinformation|tooldaemon|suspendjob|dropjobad|useparrot|(min|max)hosts|machinecount)/,
     why: 'HTCondor takes from it how and where a job runs',
   },
   {
@@ -111,6 +111,8 @@ const attribute = /^(?:\+|my\.)(.*)$/is;
 export function readSubmitCommands(text: string): ReadCommands {
   const commands: Record<string, string> = {};
   const problems: LineProblem[] = [];
+  /** Where each command is, by its name as HTCondor compares it. */
+  const lines = new Map<string, number>();
   for (const [index, written] of text.split(/\r?\n/).entries()) {
     const line = written.trim();
     if (line === '' || line.startsWith('#')) continue;
@@ -124,9 +126,17 @@ export function readSubmitCommands(text: string): ReadCommands {
     else if (match === null || sign !== '=' || second === '=')
       problem('this is no command of a submit description; write NAME = VALUE');
     else {
-      const why = refusal ?? valueRefusal(key, value);
-      if (why === undefined) commands[key] = value;
-      else problem(why);
+      const name = key.toLowerCase().replace(/^my\./, '+');
+      const first = lines.get(name);
+      const why =
+        refusal ??
+        valueRefusal(key, value) ??
+        (first === undefined ? undefined : `line ${first} has this command already; keep one of them`);
+      if (why !== undefined) problem(why);
+      else {
+        commands[key] = value;
+        lines.set(name, index + 1);
+      }
     }
   }
   return { commands, problems };
@@ -171,10 +181,12 @@ function valueRefusal(key: string, value: string): string | undefined {
 /** The requirements of the template stand in parentheses beside these: a text that closes its own would take their place. */
 function wholeRefusal(expression: string): string | undefined {
   const rule = 'the requirements of the queue count beside these';
-  if (expression.includes('\\"')) return `it has a backslash before a quotation mark; ${rule}, so write no such text`;
+  if (expression.includes('\\"'))
+    return `it has a backslash before a quotation mark; ${rule}, so write no such text`;
   const code = expression.replaceAll(/"[^"]*"/g, '');
   const odd = /"|'|\/\/|\/\*/.exec(code)?.[0];
-  if (odd !== undefined) return `${shown(odd)} stands alone in it; ${rule}, so it must be one whole expression`;
+  if (odd !== undefined)
+    return `${shown(odd)} stands alone in it; ${rule}, so it must be one whole expression`;
   const open: string[] = [];
   const closing: Readonly<Record<string, string>> = { ')': '(', ']': '[', '}': '{' };
   for (const [bracket] of code.matchAll(/[()[\]{}]/g)) {
@@ -184,7 +196,9 @@ function wholeRefusal(expression: string): string | undefined {
       return `"${bracket}" closes no "${opening}"; ${rule}, so it must be one whole expression`;
   }
   const [first] = open;
-  return first === undefined ? undefined : `"${first}" is not closed; ${rule}, so it must be one whole expression`;
+  return first === undefined
+    ? undefined
+    : `"${first}" is not closed; ${rule}, so it must be one whole expression`;
 }
 
 function shown(text: string): string {

@@ -33,8 +33,28 @@ describe('commands of a submit description that a third party writes', () => {
     expect(problems[1]?.message).to.match(/^line 3, "executable = \/bin\/id": thresher writes which program/);
   });
 
+  it('are refused where a second one would win over the first without a word', () => {
+    const { commands, problems } = read('requirements = a\n+A = 1\nRequirements = b\nmy.B = 1\nMY.a = 2');
+    expect(commands).to.deep.equal({ requirements: 'a', '+A': '1', 'my.B': '1' });
+    expect(problems.map(({ message }) => message)).to.deep.equal([
+      'line 3, "Requirements = b": line 1 has this command already; keep one of them',
+      'line 5, "MY.a = 2": line 2 has this command already; keep one of them',
+    ]);
+  });
+
   const forbidden: Readonly<Record<string, readonly string[]>> = {
-    'another queue': ['queue', 'Queue 3', 'qUeUe\t5', '\tqueue\t5', 'queue\u00a05', 'queue: 3', '+A = 1\rqueue 3', 'queue = 2', 'QUEUE from list.txt', 'queue arguments in (a b)'],
+    'another queue': [
+      'queue',
+      'Queue 3',
+      'qUeUe\t5',
+      '\tqueue\t5',
+      'queue\u00a05',
+      'queue: 3',
+      '+A = 1\rqueue 3',
+      'queue = 2',
+      'QUEUE from list.txt',
+      'queue arguments in (a b)',
+    ],
     'another program': ['executable = x', 'Arguments = "-c id"', 'transfer_executable = false', 'args = x'],
     'the environment of the access point': ['getenv = True', 'environment = "A=1"', 'env = A=1'],
     'files of the access point': [

@@ -408,7 +408,13 @@ describe('the step of a reflector after a failure', () => {
   }
 
   it('asks soon again about a right that is missing after a long outage: the server has just started', () => {
-    expect(afterFailure(failure('kubernetes-forbidden', 403), 100, 1)).to.deep.equal({ relist: true, pause: 1000 });
-    expect(afterFailure(failure('kubernetes-unreachable'), 100, 1)).to.deep.equal({ relist: false, pause: 30_000 });
+    expect(afterFailure(failure('kubernetes-forbidden', 403), 100, 1)).to.deep.equal({
+      relist: true,
+      pause: 1000,
+    });
+    expect(afterFailure(failure('kubernetes-unreachable'), 100, 1)).to.deep.equal({
+      relist: false,
+      pause: 30_000,
+    });
   });
 });

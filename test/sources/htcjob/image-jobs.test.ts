@@ -86,6 +86,21 @@ describe('the payload of a job of an HTCJob', () => {
     ],
     'an empty command': [{ script: { ...script, command: ' ' } }, '/spec/script/command', /is empty/],
     'an empty list as command': [{ script: { ...script, command: [] } }, '/spec/script/command', /is empty/],
+    'a number as command': [
+      { script: { ...script, command: 5 as unknown as string } },
+      '/spec/script/command',
+      /the command is 5; it must be a text, or a list of texts/,
+    ],
+    'an object as command': [
+      { script: { ...script, command: { a: 1 } as unknown as string } },
+      '/spec/script/command',
+      /the command is \{"a":1\}; it must be/,
+    ],
+    'numbers in a command': [
+      { script: { ...script, command: ['nice', 5] as unknown as string[] } },
+      '/spec/script/command',
+      /the command is \["nice",5\]; it must be/,
+    ],
     'a command with a NUL': [{ script: { ...script, command: ['a\0'] } }, '/spec/script/command', /NUL/],
     'a second queue': [
       { htcopts: '+A=1\nqueue 3' },

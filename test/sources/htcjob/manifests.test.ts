@@ -18,7 +18,9 @@ const files = {
 
 /** Written anew with UPDATE_TEMPLATES=1. */
 function textOf(documents: readonly object[]): string {
-  return documents.map((document) => stringify(document, { aliasDuplicateObjects: false })).join('---\n');
+  return documents
+    .map((document) => stringify(document, { aliasDuplicateObjects: false, singleQuote: true }))
+    .join('---\n');
 }
 
 describe('the manifests of the operator of HTCJobs', () => {

@@ -18,6 +18,7 @@ import type { HTCondorSubmitterConfig } from '../schema.ts';
 import type { DescribedBatch } from '../template/describe.ts';
 import type { ChosenCe } from '../template/placeholders.ts';
 import { clustersOf } from './clusters.ts';
+import { isOfPayload } from './own-fault.ts';
 import type { ReadyTemplate, SubmitTexts } from './submit-texts.ts';
 
 /** Commands that one submission has under way: the schedd takes them one after the other. */
@@ -203,7 +204,8 @@ export class Submission {
         return;
       }
       const reason = toReason(error);
-      if (isHTCondorError(error) && !error.maybeDone) this.#reject(workers, reason);
+      if (isHTCondorError(error) && !error.maybeDone)
+        this.#reject(workers, reason, isOfPayload(error, description, workers));
       else
         for (const { workerId } of workers) this.#outcomes.set(workerId, { kind: 'unknown', error: reason });
     }

@@ -43,9 +43,7 @@ export class ImageJobs implements JobMaker {
     const { script, htcopts = '', env = [] } = spec;
     const found = [
       ...imageProblems(script.image),
-      ...(commandOf(script.command).length > 0
-        ? []
-        : [problem('/spec/script/command', 'the command is empty; write a program')]),
+      ...commandProblems(script.command),
       ...variableProblems(env),
       ...readSubmitCommands(htcopts).problems.map(({ message }) => problem('/spec/htcopts', message)),
     ];
@@ -117,6 +115,15 @@ function eventFile({ metadata }: Resource, index: number, key: EventKey): Payloa
 /** A list is a program with its arguments, and a text is split at blanks. */
 function commandOf(command: HtcJobSpec['script']['command']): readonly string[] {
   return typeof command === 'string' ? command.split(/\s+/).filter((word) => word !== '') : command;
+}
+
+/** The schema lets any value through: a CRD cannot say "a text or a list of texts". */
+function commandProblems(command: unknown): readonly SpecProblem[] {
+  const at = '/spec/script/command';
+  const isTexts = Array.isArray(command) && command.every((word) => typeof word === 'string');
+  if (typeof command !== 'string' && !isTexts)
+    return [problem(at, `the command is ${JSON.stringify(command)}; it must be a text, or a list of texts`)];
+  return commandOf(command).length > 0 ? [] : [problem(at, 'the command is empty; write a program')];
 }
 
 /** The image as apptainer names it: a path, an address, or the name of an image in a registry of Docker. */
