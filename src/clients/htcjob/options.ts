@@ -1,4 +1,5 @@
-import Type, { type Static } from 'typebox';
+import type { Static } from 'typebox';
+import Type from '../../util/type.ts';
 import { runtimes } from './resource.ts';
 
 const text = (description: string) => Type.String({ minLength: 1, description });
