@@ -134,7 +134,13 @@ export class Submission {
     const { bundles } = schedd;
     const bundled = batch.workers.filter(hasBundle);
     try {
-      await bundles.write(bundled, await this.#reader());
+      const reader = await this.#reader();
+      await bundles.write(bundled, reader);
+      const leaving = bundled.filter(({ payload }) => payload.output === true);
+      await schedd.outputs.make(
+        leaving.map(({ workerId }) => workerId),
+        reader,
+      );
       // The daemon may have given a worker up while it wrote.
       const left = this.#withoutFenced(batch.workers);
       const same = left.length === batch.workers.length;
