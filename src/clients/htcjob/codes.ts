@@ -31,6 +31,11 @@ export const htcjobErrors = {
     meaning: 'A Secret that a HTCJob names, or a key of it, is not there.',
     remedy: 'Create it, or mark it as `optional` in `spec.secrets`; the jobs are submitted then.',
   },
+  'htcjob-output': {
+    meaning: 'thresher cannot keep the output of a job in `outputDir` of `sources.htcjob`.',
+    remedy:
+      'See the message: make the directory, mount it, or remove what is in the way below it. thresher tries again.',
+  },
   'htcjob-event': {
     meaning:
       'thresher refused an event of a job: it is no CloudEvent of a HTCJob, or has no token of its job.',

@@ -145,7 +145,7 @@ export class HTCondorSweeper implements Sweeper {
     const gone = [...outcomes].filter(([, { kind }]) => kind === 'gone').map(([workerId]) => workerId);
     try {
       await this.#parts.schedd.bundles.dropAll(new Set(gone));
-      await this.#parts.schedd.outputs.drop(gone);
+      await this.#parts.schedd.outputs.remove(gone);
     } catch (error) {
       for (const workerId of gone) outcomes.set(workerId, { kind: 'failed', error: toReason(error) });
     }

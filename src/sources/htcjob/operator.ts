@@ -25,9 +25,12 @@ import type { JobMaker } from './job-maker.ts';
 import { LeaseHolder } from './lease.ts';
 import type { HtcJobOptions, HtcJobQueueOptions } from '../../clients/htcjob/options.ts';
 import { type HtcJob, htcJobs, type JobReport } from '../../clients/htcjob/resource.ts';
+import { type KeeperParts, OutputKeeper } from './output/keeper.ts';
+import { noOutputs } from './output/outputs.ts';
 import { Stepper } from './stepper.ts';
 import { Tracked } from './tracked.ts';
 
+export type OutputOptions = Pick<KeeperParts, 'place' | 'onFiles' | 'bounds'>;
 export type OperatorHost = Pick<SourceHost, 'factoryId' | 'clock' | 'random' | 'log'>;
 
 /** Steps under way at the same time. */
@@ -52,22 +55,28 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
   readonly #queues = new Map<string, { readonly at: number; readonly options: HtcJobQueueOptions }>();
   readonly #synced = new Set<string>();
   readonly #door: EventDoor | undefined;
+  readonly #outputs: OutputOptions | undefined;
   #lease: LeaseHolder | undefined;
   #desk: Desk | undefined;
   #trouble: string | undefined;
 
-  /** @param eventKey absent: jobs send no events */
+  /**
+   * @param eventKey absent: jobs send no events
+   * @param outputs absent: outputs of jobs are kept nowhere
+   */
   constructor(
     options: HtcJobOptions,
     client: KubernetesClient,
     maker: JobMaker,
     host: OperatorHost,
     eventKey?: EventKey,
+    outputs?: OutputOptions,
   ) {
     this.#options = options;
     this.#client = client;
     this.#maker = maker;
     this.#host = host;
+    this.#outputs = outputs;
     this.#agenda = new Agenda(host.clock);
     if (eventKey !== undefined) this.#door = new EventDoor(eventKey, (report) => this.reported(report));
   }
@@ -134,9 +143,19 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
       const cluster = new HtcJobCluster(this.#client);
       const events = new EventWriter(this.#client, factoryId, this.#host);
       const queueOf = (tracked: Tracked) => this.#queueOf(tracked);
-      const stepper = new Stepper({ ...this.#host, desk, cluster, events, maker: this.#maker, queueOf });
+      const look = (uid: string) => {
+        this.#agenda.add(uid, together);
+      };
+      const keeper =
+        this.#outputs && new OutputKeeper({ ...this.#host, ...this.#outputs, desk, changed: look });
+      const outputs = keeper ?? noOutputs;
+      const stepper = new Stepper({
+        ...this.#host,
+        ...{ desk, cluster, events, maker: this.#maker, outputs, queueOf },
+      });
       const step = (uid: string) => this.#step(uid, stepper, cluster, ended);
-      await Promise.all([lease.run(ended), ...follow, this.#agenda.run(stepsAtOnce, step, ended)]);
+      const steps = this.#agenda.run(stepsAtOnce, step, ended);
+      await Promise.all([lease.run(ended), ...follow, steps, keeper?.run(ended)]);
     } finally {
       over.abort();
       this.#tracked.clear();

@@ -6,10 +6,12 @@ import type { Reason } from '../../worker/reason.ts';
 import type { HtcJobCluster } from './cluster.ts';
 import { type EventWriter, notesOf } from './events.ts';
 import type { JobMaker } from './job-maker.ts';
+import type { Outputs } from './output/outputs.ts';
 import type { Judgement } from './judge.ts';
 import { requirementsOf } from './needs.ts';
 import { attemptOf } from '../../clients/htcjob/numbers.ts';
 import type { HtcJobStatus, SpecProblem } from '../../clients/htcjob/resource.ts';
+import { isSame } from './same-status.ts';
 import { isHeld, statusOf } from './status.ts';
 import type { Tracked } from './tracked.ts';
 
@@ -21,6 +23,7 @@ export interface StepperParts {
   readonly cluster: HtcJobCluster;
   readonly events: Pick<EventWriter, 'write'>;
   readonly maker: JobMaker;
+  readonly outputs: Outputs;
   /** The queue that runs the jobs of this resource, or why there is none. */
   readonly queueOf: (tracked: Tracked) => string | Reason;
 }
@@ -50,12 +53,15 @@ export class Stepper {
 
   /** @throws KubernetesError, and errors of the database: the step is to be repeated. */
   async step(tracked: Tracked, signal: AbortSignal): Promise<Next> {
-    const { factoryId, desk, cluster, clock } = this.#parts;
+    const { factoryId, cluster, clock } = this.#parts;
     if (tracked.isGone) return this.#endLost(tracked);
     const owner = tracked.status?.factory;
     if (owner !== undefined && owner !== factoryId) return undefined;
     if (tracked.isDeleting) return this.#finalize(tracked, signal);
-    if (tracked.isFinished) return this.#afterEnd(tracked, signal);
+    if (tracked.isFinished) {
+      const isThere = await this.#keepOutputs(tracked, signal);
+      return isThere ? this.#afterEnd(tracked, signal) : undefined;
+    }
     if (!tracked.hasFinalizer) {
       const version = await cluster.setFinalizer(tracked.meta, true, signal);
       if (!this.#wrote(tracked, version)) return undefined;
@@ -68,10 +74,7 @@ export class Stepper {
       if (!(await this.#write(tracked, this.#status(tracked, tracked.judge(false), undefined), signal)))
         return undefined;
     }
-    if (!tracked.isRestored) {
-      for (const news of await desk.find([{ uid: tracked.uid }])) tracked.hear(news);
-      tracked.isRestored = true;
-    }
+    await this.#restore(tracked);
     const now = clock.now();
     const isLate = tracked.deadline !== undefined && now >= tracked.deadline;
     const judgement = tracked.judge(isLate || problems.length > 0);
@@ -81,6 +84,7 @@ export class Stepper {
       const isThere = await this.#write(tracked, this.#status(tracked, judgement, undefined), signal);
       return isThere ? 0 : undefined;
     }
+    this.#parts.outputs.want(tracked, judgement);
     if (judgement.toEnd.length > 0) await this.#end(tracked, judgement.toEnd, isLate);
     await this.#ask(tracked, judgement, signal);
     tracked.holdReason = await this.#holdReason(judgement);
@@ -102,7 +106,7 @@ export class Stepper {
   }
 
   #status(tracked: Tracked, judgement: Judgement, stopped: ReturnType<typeof stoppedBy>): HtcJobStatus {
-    return statusOf({
+    const status = statusOf({
       uid: tracked.uid,
       generation: tracked.generation,
       factory: this.#parts.factoryId,
@@ -116,6 +120,23 @@ export class Stepper {
       before: tracked.status,
       now: this.#parts.clock.now(),
     });
+    return this.#parts.outputs.inStatus(tracked, status);
+  }
+
+  /** Outputs come after the end, too, and after a restart. @returns false where the resource is gone */
+  async #keepOutputs(tracked: Tracked, signal: AbortSignal): Promise<boolean> {
+    const { outputs } = this.#parts;
+    if (tracked.status === undefined || !outputs.isOpen(tracked)) return true;
+    await this.#restore(tracked);
+    outputs.want(tracked, tracked.judge(true));
+    const status = outputs.inStatus(tracked, tracked.status);
+    return isSame(tracked.status, status) || this.#write(tracked, status, signal);
+  }
+
+  async #restore(tracked: Tracked): Promise<void> {
+    if (tracked.isRestored) return;
+    for (const news of await this.#parts.desk.find([{ uid: tracked.uid }])) tracked.hear(news);
+    tracked.isRestored = true;
   }
 
   /** @returns false where it is gone, or is another one by now */
@@ -227,6 +248,7 @@ export class Stepper {
     tracked.stopAsking(true);
     const { desk, log } = this.#parts;
     await desk.end(tracked.origins, `HTCJob ${tracked.name} is gone`);
+    await this.#parts.outputs.remove(tracked);
     if (tracked.living.length > 0)
       log.warn('jobs of a HTCJob that was removed without its finalizer were ended', {
         htcjob: tracked.name,
@@ -245,6 +267,7 @@ export class Stepper {
       await desk.end(tracked.origins, `HTCJob ${tracked.name} was deleted`);
       tracked.isEnding = true;
     }
+    if (wasClaimed) await this.#parts.outputs.remove(tracked);
     // Retries and rounds before a crash may be unknown here, and the database knows them.
     if (wasClaimed && (await desk.discard(tracked.uid)) > 0) return looks.finalizing;
     await cluster.setFinalizer(tracked.meta, false, signal);
@@ -266,24 +289,4 @@ function stoppedBy(tracked: Tracked, problems: readonly SpecProblem[], isLate: b
     reason: 'DeadlineExceeded',
     message: `its jobs did not end within activeDeadlineSeconds ${activeDeadlineSeconds}`,
   };
-}
-
-/** Whether a status says the same: times of conditions follow from the rest. */
-function isSame(before: HtcJobStatus | undefined, after: HtcJobStatus): boolean {
-  if (before === undefined) return false;
-  const keys = new Set([...Object.keys(before), ...Object.keys(after)] as (keyof HtcJobStatus)[]);
-  return [...keys].every((key) => sameValue(before[key], after[key]));
-}
-
-function sameValue(one: unknown, other: unknown): boolean {
-  if (Array.isArray(one) || Array.isArray(other))
-    return sorted((one as unknown[] | undefined) ?? []) === sorted((other as unknown[] | undefined) ?? []);
-  return one === other;
-}
-
-/** The server may give objects back with their keys in another order. */
-function sorted(list: readonly unknown[]): string {
-  return JSON.stringify(
-    list.map((one) => (typeof one === 'object' && one !== null ? Object.entries(one).sort() : one)),
-  );
 }

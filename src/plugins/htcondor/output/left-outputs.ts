@@ -11,13 +11,22 @@ export interface Writer {
   readonly gid: number;
 }
 
+/** A worker whose source says whether it leaves an output. */
+export interface Leaving {
+  readonly workerId: number;
+  readonly leaves: boolean;
+}
+
 /** How long an output waits for its source, ms: as long as HTCondor itself keeps a spooled job that has ended. */
 const longestWait = 10 * 24 * 3_600_000;
 
+/** Ends of the names of the files with the words of a job: its output, its errors, and HTCondor's own log of it. */
+const words = ['out', 'err', 'log'] as const;
+
 /**
- * Files that the workers of one schedd left for their sources: `WORKER` below its directory. The file is there, and empty, before the
- * job is submitted: its owner can then write this file, and make no other. It goes when its source took it, so a file that is there is
- * still needed.
+ * Files of the workers of one schedd whose source says what they leave: `WORKER`, the output, and `WORKER.out`, `.err` and `.log`
+ * beside it. They are there, and empty, before the job is submitted: its owner can then write these files, and make no others. An output
+ * goes when its source took it, so one that is there is still needed; all files go with the worker.
  */
 export class LeftOutputs {
   readonly directory: string;
@@ -33,8 +42,8 @@ export class LeftOutputs {
   }
 
   /** Makes the places of workers that are about to be submitted. @throws what the file system says */
-  async make(workerIds: readonly number[], writer?: Writer): Promise<void> {
-    if (workerIds.length === 0) return;
+  async make(workers: readonly Leaving[], writer?: Writer): Promise<void> {
+    if (workers.length === 0) return;
     await this.#files.run(`making ${this.directory}`, async () => {
       await ensureDirectory(dirname(this.directory));
       await mkdir(this.directory, { mode: 0o700 }).catch((error: unknown) => {
@@ -42,15 +51,13 @@ export class LeftOutputs {
       });
       // Another user than ours may enter, and list nothing.
       if (writer !== undefined) await chmod(this.directory, 0o711);
-      for (const workerId of workerIds) {
-        const file = await open(this.pathOf(workerId), 'a', 0o600);
-        try {
-          if (writer !== undefined) await file.chown(writer.uid, writer.gid);
-        } finally {
-          await file.close();
-        }
-      }
     });
+    for (const { workerId, leaves } of workers)
+      await this.#files.run('making the places of an output', async () => {
+        const path = this.pathOf(workerId);
+        if (leaves) await touch(path, writer);
+        for (const end of words) await touch(`${path}.${end}`, writer);
+      });
   }
 
   /** Bytes of the output; 0: nothing has come; undefined: it was taken, or the worker leaves none. */
@@ -76,9 +83,19 @@ export class LeftOutputs {
     return { bytes, read: () => file.createReadStream(), [Symbol.asyncDispose]: () => file.close() };
   }
 
+  /** The output is needed no more. */
   async drop(workerIds: readonly number[]): Promise<void> {
     for (const workerId of workerIds)
       await this.#files.run('removing an output', () => rm(this.pathOf(workerId), { force: true }));
+  }
+
+  /** Removes all files of workers that go. */
+  async remove(workerIds: readonly number[]): Promise<void> {
+    await this.drop(workerIds);
+    for (const workerId of workerIds)
+      await this.#files.run('removing the logs of a job', async () => {
+        for (const end of words) await rm(`${this.pathOf(workerId)}.${end}`, { force: true });
+      });
   }
 
   async #stat(workerId: number) {
@@ -90,5 +107,14 @@ export class LeftOutputs {
         throw error;
       }
     });
+  }
+}
+
+async function touch(path: string, writer: Writer | undefined): Promise<void> {
+  const file = await open(path, 'a', 0o600);
+  try {
+    if (writer !== undefined) await file.chown(writer.uid, writer.gid);
+  } finally {
+    await file.close();
   }
 }

@@ -136,11 +136,10 @@ export class Submission {
     try {
       const reader = await this.#reader();
       await bundles.write(bundled, reader);
-      const leaving = bundled.filter(({ payload }) => payload.output === true);
-      await schedd.outputs.make(
-        leaving.map(({ workerId }) => workerId),
-        reader,
+      const leaving = bundled.flatMap(({ workerId, payload: { output: leaves } }) =>
+        leaves === undefined ? [] : [{ workerId, leaves }],
       );
+      await schedd.outputs.make(leaving, reader);
       // The daemon may have given a worker up while it wrote.
       const left = this.#withoutFenced(batch.workers);
       const same = left.length === batch.workers.length;

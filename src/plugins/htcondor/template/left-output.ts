@@ -12,21 +12,35 @@ const remaps = /^transfer_?output_?remaps$/i;
 const destination = /^output_?destination$/i;
 const when = /^when_?to_?transfer_?output$/i;
 
+/** Files of a job's own words, by the end of their names beside its output. */
+const words = [
+  { key: 'output', written: /^(output|stdout|out)$/i, end: 'out' },
+  { key: 'error', written: /^(error|stderr|err)$/i, end: 'err' },
+  { key: 'log', written: /^log$/i, end: 'log' },
+] as const;
+
 /**
- * The same statements for workers whose payload says whether they leave an output. HTCondor would bring back all files that a job
- * leaves, for each job into the same directory, where the template says nothing: a listed file keeps it from that.
+ * The same statements for workers whose payload says whether they leave an output. The words of a job lie beside its output, and go with
+ * its worker. HTCondor would bring back all files that a job leaves, those of each job into the same directory, where the template says
+ * nothing: a list of files keeps it from that.
  * @throws ThresherError `htcondor-payload` for a template that leaves no way to bring the output back
  */
 export function withLeftOutput(statements: readonly Statement[], leaves: boolean): Statement[] {
   const last = (key: RegExp) =>
     statements.findLast((one): one is Command => one.kind === 'command' && key.test(one.key));
-  const listed = last(outputs);
-  if (!leaves) return listed === undefined ? [...statements, command('transfer_output_files', () => '""')] : [...statements];
+  const [listed, renamed] = [last(outputs), last(remaps)];
+  const kept = statements.filter(
+    (one) => one.kind !== 'command' || !words.some(({ written }) => written.test(one.key)),
+  );
+  const own = words.map(({ key, end }) => command(key, (values) => `${pathIn(values)}.${end}`));
+  if (!leaves) {
+    const none = listed === undefined ? [command('transfer_output_files', () => '""')] : [];
+    return [...kept, ...own, ...none];
+  }
   refuse(statements, last);
-  const renamed = last(remaps);
-  const rest = statements.filter((one) => one !== listed && one !== renamed);
   return [
-    ...rest,
+    ...kept.filter((one) => one !== listed && one !== renamed),
+    ...own,
     command('transfer_output_files', (values) => {
       const others = listed?.render(values) ?? '';
       return others === '' || others === '""' ? outputName : `${others}, ${outputName}`;
@@ -48,7 +62,9 @@ function refuse(statements: readonly Statement[], last: (key: RegExp) => Command
     if (one.kind === 'verbatim' && /^if\b/i.test(one.text)) depth++;
     if (one.kind === 'verbatim' && /^endif\b/i.test(one.text)) depth--;
     if (one.kind === 'command' && depth > 0 && (outputs.test(one.key) || remaps.test(one.key)))
-      throw refused(`${one.key} on line ${one.line} stands between "if" and "endif": write it outside of them`);
+      throw refused(
+        `${one.key} on line ${one.line} stands between "if" and "endif": write it outside of them`,
+      );
   }
 }
 
@@ -56,7 +72,9 @@ function pathIn(values: Values): string {
   const path = inert(values[outputPath] ?? null, { name: 'the path of the output' }, 'plain');
   const [letter] = /[;=,"\\]/.exec(path) ?? [];
   if (letter === undefined) return path;
-  throw refused(`the path ${JSON.stringify(path)} has a ${letter}, at which HTCondor divides its list of output files`);
+  throw refused(
+    `the path ${JSON.stringify(path)} has a ${letter}, at which HTCondor divides its list of output files`,
+  );
 }
 
 function command(key: string, render: Command['render']): Command {
@@ -64,5 +82,8 @@ function command(key: string, render: Command['render']): Command {
 }
 
 function refused(why: string): ThresherError {
-  return new ThresherError('htcondor-payload', `the template cannot bring back the output of its workers: ${why}`);
+  return new ThresherError(
+    'htcondor-payload',
+    `the template cannot bring back the output of its workers: ${why}`,
+  );
 }
