@@ -5,6 +5,7 @@ import { readPandaServer } from '../config/settings/panda-login-files.ts';
 import type { LoadedSettings } from '../config/settings/settings.ts';
 import type { Daemon } from '../daemon/daemon.ts';
 import { DaemonMetrics } from '../daemon/metrics/daemon-metrics.ts';
+import { type HtcJobReader, htcJobReader } from '../daemon/htcjobs.ts';
 import { pandaView, readLinkStatus } from '../daemon/panda-view.ts';
 import { openBesideDaemon } from '../daemon/reader.ts';
 import { stateDirAt } from '../daemon/state-dir.ts';
@@ -42,6 +43,7 @@ export class HttpServer {
   readonly #tokens: TokenFiles;
   #app: FastifyInstance | undefined;
   #store: Store | undefined;
+  #htcJobs: HtcJobReader | undefined;
   #url: string | undefined;
 
   /** Listens nowhere yet. */
@@ -74,6 +76,9 @@ export class HttpServer {
     const name = hostname();
     const { publicUrl } = settings.values.http;
     const publicName = publicUrl === undefined ? [] : [nameInHost(new URL(publicUrl).host)];
+    // The settings of the source are read at the start, as the source itself reads them.
+    if (settings.values.sources['htcjob'] !== undefined)
+      this.#htcJobs = htcJobReader(settings, { clock, random: Math.random, files });
     // Nothing of a worker that exists is drawn by lot.
     const rendering = { settings, clock, files, random: () => 0, log };
     const served = {
@@ -94,6 +99,7 @@ export class HttpServer {
       waiting: () => daemon.waiting,
       stopping: () => daemon.isStopping,
       askSource: (kind: string, request: SourceHttpRequest) => daemon.askSource(kind, request),
+      htcJobs: this.#htcJobs,
       panda: async () => {
         const kinds = daemon.kindsOfLink;
         const { server } = await readPandaServer(settings, files);
@@ -127,6 +133,7 @@ export class HttpServer {
   async close(): Promise<void> {
     this.#url = undefined;
     await this.#app?.close();
+    await this.#htcJobs?.close();
     await this.#store?.close();
   }
 

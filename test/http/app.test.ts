@@ -40,6 +40,10 @@ const paths: Readonly<Record<string, string>> = {
   '/api/requests': '/api/requests',
   '/api/requests/{request}': '/api/requests/abc',
   '/api/panda': '/api/panda',
+  '/api/htcjobs': '/api/htcjobs',
+  '/api/htcjobs/{namespace}/{name}': '/api/htcjobs/default/zero',
+  '/api/htcjobs/{namespace}/{name}/events': '/api/htcjobs/default/zero/events',
+  '/api/htcjobs/{namespace}/{name}/logs': '/api/htcjobs/default/zero/logs',
   '/api/openapi.json': '/api/openapi.json',
 };
 /** What else than GET is answered there. */

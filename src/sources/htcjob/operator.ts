@@ -130,7 +130,8 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
     const over = new AbortController();
     const ended = AbortSignal.any([signal, over.signal]);
     const changed = () => {
-      for (const { uid, isFinished } of this.#tracked.values()) if (!isFinished) this.#agenda.add(uid);
+      // Finished ones, too: outputs, deletions and ends of life may have waited.
+      for (const uid of this.#tracked.keys()) this.#agenda.add(uid);
       for (const queue of this.#queues.keys()) desk.wake(queue);
     };
     const place = { namespace: leaseNamespace, name: leaseName, holder: factoryId };

@@ -1,5 +1,6 @@
 import { chmod, mkdir, open, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { ensureDirectory, hasCode } from '../../../util/files.ts';
 import { openPlainFile } from '../../../util/plain-file.ts';
 import type { FileLane } from '../../../util/file-lane.ts';
@@ -22,11 +23,13 @@ const longestWait = 10 * 24 * 3_600_000;
 
 /** Ends of the names of the files with the words of a job: its output, its errors, and HTCondor's own log of it. */
 const words = ['out', 'err', 'log'] as const;
+/** End of the name of the file that says that an output was taken: each fetch of a log from the spool brings the output once more. */
+const taken = 'taken';
 
 /**
  * Files of the workers of one schedd whose source says what they leave: `WORKER`, the output, and `WORKER.out`, `.err` and `.log`
  * beside it. They are there, and empty, before the job is submitted: its owner can then write these files, and make no others. An output
- * goes when its source took it, so one that is there is still needed; all files go with the worker.
+ * goes when its source took it, and all files go with the worker.
  */
 export class LeftOutputs {
   readonly directory: string;
@@ -80,33 +83,62 @@ export class LeftOutputs {
     const file = await this.#files.run('opening an output', () =>
       openPlainFile(this.pathOf(workerId), 'refuse'),
     );
-    return { bytes, read: () => file.createReadStream(), [Symbol.asyncDispose]: () => file.close() };
+    const streams: Readable[] = [];
+    const read = () => {
+      const stream = file.createReadStream({ start: 0 });
+      streams.push(stream);
+      return stream;
+    };
+    const dispose = async () => {
+      // A file that a stream still reads would not close.
+      for (const stream of streams) stream.destroy();
+      await file.close();
+    };
+    return { bytes, read, [Symbol.asyncDispose]: dispose };
   }
 
   /** The output is needed no more. */
   async drop(workerIds: readonly number[]): Promise<void> {
-    for (const workerId of workerIds)
-      await this.#files.run('removing an output', () => rm(this.pathOf(workerId), { force: true }));
+    for (const workerId of workerIds) {
+      if ((await this.#stat(workerId)) === undefined) continue;
+      await this.#files.run('removing an output', async () => {
+        const path = this.pathOf(workerId);
+        await touch(`${path}.${taken}`, undefined);
+        await rm(path, { force: true });
+      });
+    }
   }
 
   /** Removes all files of workers that go. */
   async remove(workerIds: readonly number[]): Promise<void> {
-    await this.drop(workerIds);
     for (const workerId of workerIds)
-      await this.#files.run('removing the logs of a job', async () => {
-        for (const end of words) await rm(`${this.pathOf(workerId)}.${end}`, { force: true });
+      await this.#files.run('removing the files of a job', async () => {
+        const path = this.pathOf(workerId);
+        await rm(path, { force: true });
+        for (const end of [...words, taken]) await rm(`${path}.${end}`, { force: true });
       });
   }
 
   async #stat(workerId: number) {
     return this.#files.run('a look at an output', async () => {
+      const path = this.pathOf(workerId);
       try {
-        return await stat(this.pathOf(workerId));
+        return (await isThere(`${path}.${taken}`)) ? undefined : await stat(path);
       } catch (error) {
         if (hasCode(error, 'ENOENT')) return undefined;
         throw error;
       }
     });
+  }
+}
+
+async function isThere(path: string): Promise<boolean> {
+  try {
+    await stat(path);
+    return true;
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return false;
+    throw error;
   }
 }
 
