@@ -78,7 +78,7 @@ export class HttpServer {
     const publicName = publicUrl === undefined ? [] : [nameInHost(new URL(publicUrl).host)];
     // The settings of the source are read at the start, as the source itself reads them.
     if (settings.values.sources['htcjob'] !== undefined)
-      this.#htcJobs = htcJobReader(settings, { clock, random: Math.random, files });
+      this.#htcJobs = htcJobReader(settings, { clock, random: () => 0.5, files });
     // Nothing of a worker that exists is drawn by lot.
     const rendering = { settings, clock, files, random: () => 0, log };
     const served = {

@@ -178,6 +178,7 @@ pack() {
   }
   if (cd "$packed" && ulimit -f "$HTCJOB_OUTPUT_BLOCKS" && exec tar -cf "$output.new" .) 2>"$output.why"; then
     mv -f "$output.new" "$output"
+    rm -f "$output.why"
   else
     reason=$(head -c 200 "$output.why" | head -n 1)
     rm -f "$output.new"

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Ajv2020 } from 'ajv/dist/2020.js';
@@ -49,7 +50,7 @@ describe('HTCJobs by HTTP', () => {
     served.logs = {
       async *read({ workerId }, { stream, tail, follow }, signal) {
         yield Buffer.from(`${stream} of ${workerId}, ${tail ?? 'all'}\n`);
-        if (follow && !signal.aborted) await new Promise((over) => signal.addEventListener('abort', over));
+        if (follow && !signal.aborted) await once(signal, 'abort');
       },
     };
     app = await makeApp(served);
@@ -85,7 +86,7 @@ describe('HTCJobs by HTTP', () => {
     isLike(HtcJobAnswer, shown);
     expect(shown).to.deep.include({ metadata: job.metadata, spec: job.spec });
     expect(shown.workers.map(({ workerID }) => workerID)).to.deep.equal([1, 2]);
-    const told = (await get('/default/zero/events')).json();
+    const told: unknown = (await get('/default/zero/events')).json();
     expect(told).to.deep.equal(events);
     isLike(HtcJobEventsAnswer, told);
   });

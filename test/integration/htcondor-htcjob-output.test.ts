@@ -51,7 +51,8 @@ describe('the output of HTCJobs on HTCondor', function () {
       kinds.map((kind) => [kind, condorQueue(pool, { kind, template: 'job.sub.yaml', queue })]),
     );
     // Nothing is said of the files that come back, as in the template that thresher ships.
-    const { transfer_output_files, ...template } = shellTemplate(space, 'exit 99');
+    const template: Record<string, unknown> = shellTemplate(space, 'exit 99');
+    delete template['transfer_output_files'];
     site = condorSite(
       { queues, settings: { sources: { htcjob }, master: { factoryId: space.factory } } },
       { 'job.sub.yaml': template },

@@ -26,6 +26,16 @@ export const HtcJobSource = defineSource({
   payload: commonParts,
   config: HtcJobOptions,
   queueConfig: HtcJobQueueOptions,
+  check: async ({ outputDir }, { configDir, files }) => {
+    if (outputDir === undefined) return [];
+    const root = resolve(configDir, outputDir);
+    const place = new OutputPlace(root, (what, work) => files.run(root, what, work));
+    const trouble = await place.trouble();
+    if (trouble === undefined) return [];
+    const message = `the directory ${root} of outputDir cannot be used (${trouble}): make it, or mount it`;
+    // It may be mounted later: outputs wait for it.
+    return [{ pointer: '/outputDir', severity: 'warning', code: 'file-unreadable', message }];
+  },
   create: (options, host) => {
     const { factoryId, configDir, stateDir } = host;
     const { eventsUrl: url, eventKeyFile, runtime, binds, outputDir } = options;

@@ -152,7 +152,12 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
       const outputs = keeper ?? noOutputs;
       const stepper = new Stepper({
         ...this.#host,
-        ...{ desk, cluster, events, maker: this.#maker, outputs, queueOf },
+        desk,
+        cluster,
+        events,
+        maker: this.#maker,
+        outputs,
+        queueOf,
       });
       const step = (uid: string) => this.#step(uid, stepper, cluster, ended);
       const steps = this.#agenda.run(stepsAtOnce, step, ended);

@@ -40,8 +40,8 @@ export class HTCondorOutputs implements OutputReader {
   #fetched(workerId: number, signal: AbortSignal): Promise<unknown> {
     const done = Promise.withResolvers<undefined>();
     this.#asked.push({ workerId, signal, done });
-    if (!this.#isFetching) void this.#fetchAll();
-    return done.promise;
+    const fetching = this.#isFetching ? undefined : this.#fetchAll();
+    return Promise.all([done.promise, fetching]);
   }
 
   async #fetchAll(): Promise<void> {

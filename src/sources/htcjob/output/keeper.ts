@@ -150,7 +150,7 @@ export class OutputKeeper implements Outputs {
     if (known === undefined) return;
     const { log, changed } = this.#parts;
     for (const [number, workerId] of [...known.due]) {
-      if (signal.aborted || known.isOver) return;
+      if (isOver(known, signal)) return;
       try {
         await this.#bringOne(known, number, workerId, signal);
         known.due.delete(number);
@@ -224,6 +224,11 @@ export class OutputKeeper implements Outputs {
       throw error;
     }
   }
+}
+
+/** The resource goes, or the operator stops: both may happen at any time. */
+function isOver(known: Pick<Known, 'isOver'>, signal: AbortSignal): boolean {
+  return known.isOver || signal.aborted;
 }
 
 function hasEndedForGood(outcome: Judged['outcome']): boolean {

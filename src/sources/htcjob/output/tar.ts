@@ -115,9 +115,10 @@ class Bytes {
   /** Up to `most` bytes, and at least one. */
   async some(most: number): Promise<Buffer> {
     while (this.#held.length === 0) {
-      const { done, value } = await this.#source.next();
-      if (done === true) throw new WrongArchive('its archive ends too early', true);
-      this.#held = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+      const next = await this.#source.next();
+      if (next.done === true) throw new WrongArchive('its archive ends too early', true);
+      const { buffer, byteOffset, byteLength } = next.value;
+      this.#held = Buffer.from(buffer, byteOffset, byteLength);
     }
     const piece = this.#held.subarray(0, most);
     this.#held = this.#held.subarray(piece.length);
