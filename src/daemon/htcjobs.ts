@@ -32,6 +32,20 @@ export function htcJobReader(
   return new HtcJobReader(options, { ...parts, configDir: dirname(file) });
 }
 
+/** The same for a daemon; undefined where its settings name no cluster of HTCJobs, or name it wrongly, which the source itself says. */
+export function htcJobsOf(
+  settings: Pick<LoadedSettings, 'file' | 'values'>,
+  parts: Omit<ReaderParts, 'configDir'>,
+): HtcJobReader | undefined {
+  if (settings.values.sources[htcJobSource] === undefined) return undefined;
+  try {
+    return htcJobReader(settings, parts);
+  } catch (error) {
+    if (error instanceof ThresherError) return undefined;
+    throw error;
+  }
+}
+
 /** The workers of a HTCJob that are kept, oldest first. */
 export function originsOf(store: Pick<Store, 'origins'>, uid: string): Promise<readonly WorkerNews[]> {
   return store.origins.find(htcJobSource, [{ uid }]);

@@ -5,7 +5,7 @@ import { readPandaServer } from '../config/settings/panda-login-files.ts';
 import type { LoadedSettings } from '../config/settings/settings.ts';
 import type { Daemon } from '../daemon/daemon.ts';
 import { DaemonMetrics } from '../daemon/metrics/daemon-metrics.ts';
-import { type HtcJobReader, htcJobReader } from '../daemon/htcjobs.ts';
+import { type HtcJobReader, htcJobsOf } from '../daemon/htcjobs.ts';
 import { pandaView, readLinkStatus } from '../daemon/panda-view.ts';
 import { openBesideDaemon } from '../daemon/reader.ts';
 import { stateDirAt } from '../daemon/state-dir.ts';
@@ -76,9 +76,7 @@ export class HttpServer {
     const name = hostname();
     const { publicUrl } = settings.values.http;
     const publicName = publicUrl === undefined ? [] : [nameInHost(new URL(publicUrl).host)];
-    // The settings of the source are read at the start, as the source itself reads them.
-    if (settings.values.sources['htcjob'] !== undefined)
-      this.#htcJobs = htcJobReader(settings, { clock, random: () => 0.5, files });
+    this.#htcJobs = htcJobsOf(settings, { clock, random: () => 0.5, files });
     // Nothing of a worker that exists is drawn by lot.
     const rendering = { settings, clock, files, random: () => 0, log };
     const served = {

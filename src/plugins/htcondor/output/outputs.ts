@@ -1,7 +1,6 @@
 import type { Worker } from '../../../worker/worker.ts';
 import type { LeftOutput, OutputReader } from '../../contracts/output-reader.ts';
-import type { SweeperParts } from '../sweeper.ts';
-import { fetchSpooled } from './spooled.ts';
+import { fetchSpooled, type SpoolParts } from './spooled.ts';
 
 /** Workers whose output one command brings. */
 const atOnce = 50;
@@ -14,11 +13,11 @@ interface Asked {
 
 /** Reads the outputs of jobs. Those that lie in the spool are brought together: each command is a process and a conversation. */
 export class HTCondorOutputs implements OutputReader {
-  readonly #parts: SweeperParts;
+  readonly #parts: SpoolParts;
   #asked: Asked[] = [];
   #isFetching = false;
 
-  constructor(parts: SweeperParts) {
+  constructor(parts: SpoolParts) {
     this.#parts = parts;
   }
 

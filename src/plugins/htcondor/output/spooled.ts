@@ -1,8 +1,19 @@
 import { whereJobs } from '../../../clients/htcondor/classad.ts';
 import { isFinal } from '../../../worker/status.ts';
 import { inQueue, whereWorkers } from '../look-up.ts';
-import type { SweeperParts } from '../sweeper.ts';
+import type { HTCondorSchedd } from '../schedd.ts';
+import type { HTCondorDaemon, HTCondorMonitorConfig } from '../schema.ts';
 import { stateOf } from '../state/job-state.ts';
+
+export interface SpoolParts {
+  readonly schedd: HTCondorSchedd;
+  readonly daemon: Pick<HTCondorDaemon, 'clock'>;
+  /** The monitor options of a job's queue. */
+  readonly options: (
+    queue: string | undefined,
+    configId: number | undefined,
+  ) => Pick<HTCondorMonitorConfig, 'heldTimeout'>;
+}
 
 const completed = 4;
 
@@ -12,7 +23,7 @@ const completed = 4;
  * @throws HTCondorError
  */
 export async function fetchSpooled(
-  { schedd, daemon, options }: SweeperParts,
+  { schedd, daemon, options }: SpoolParts,
   workerIds: readonly number[],
   signal: AbortSignal,
 ): Promise<void> {
