@@ -7,11 +7,10 @@ import {
   type HtcJobReader,
   htcJobDocuments,
   htcJobReader,
-  jobNumberOf,
-  originsOf,
+  workerOfJob,
+  workersOf,
 } from '../daemon/htcjobs.ts';
 import { OperatorFiles } from '../util/operator-files.ts';
-import { ThresherError } from '../worker/errors.ts';
 import { type Environment, type GlobalOptions, noLog } from './environment.ts';
 import { addImport } from './htcjob-import.ts';
 import { loadSettings, withStore } from './opened.ts';
@@ -76,7 +75,9 @@ function addShow(command: Command, environment: Environment): void {
     .addOption(outputOption())
     .action(async (name: string, { output }: { output: OutputFormat }) => {
       const job = await withReader(show, environment, (reader, signal) => reader.one(name, signal));
-      const workers = await workersOf(show, job);
+      const workers = await withStore(show.optsWithGlobals<GlobalOptions>(), 'read', ({ store }) =>
+        workersOf(store, job),
+      );
       if (output === 'json') {
         printJson(environment.out, [{ ...job, workers }]);
         return;
@@ -127,21 +128,12 @@ function addLogs(command: Command, environment: Environment): void {
         { follow, stderr, tail }: { follow?: true; stderr?: true; tail?: number },
       ) => {
         const { clock, random, out } = environment;
-        const { metadata } = await withReader(logs, environment, (reader, signal) =>
-          reader.one(name, signal),
-        );
+        const job = await withReader(logs, environment, (reader, signal) => reader.one(name, signal));
         await withStore(
           logs.optsWithGlobals<GlobalOptions>(),
           'read',
           async ({ store, settings, factoryId }) => {
-            const found = await originsOf(store, metadata.uid);
-            const last = found.findLast(({ origin, worker }) => {
-              return worker.workerId !== null && jobNumberOf(origin.index) === index;
-            });
-            const worker =
-              last?.worker.workerId == null ? undefined : await store.workers.byId(last.worker.workerId);
-            if (worker === undefined)
-              throw new ThresherError('no-such-worker', `job ${index} of HTCJob ${name} has no worker here`);
+            const worker = await workerOfJob(store, job, index);
             const files = new OperatorFiles({ clock });
             const reader = await logReaderOf(worker, store, {
               factoryId,
@@ -167,21 +159,6 @@ function addLogs(command: Command, environment: Environment): void {
 function indexArgument(text: string): number {
   if (!/^(0|[1-9]\d{0,4})$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 0.');
   return Number(text);
-}
-
-/** Its workers that are still known, oldest first. */
-async function workersOf(command: Command, { metadata }: HtcJob) {
-  return withStore(command.optsWithGlobals<GlobalOptions>(), 'read', async ({ store }) => {
-    const found = await originsOf(store, metadata.uid);
-    return found.map(({ origin, worker }) => ({
-      job: jobNumberOf(origin.index),
-      workerID: worker.workerId,
-      status: worker.status,
-      batchID: worker.batchId,
-      exitCode: worker.exitCode,
-      diagMessage: worker.diagMessage,
-    }));
-  });
 }
 
 async function withReader<T>(

@@ -48,6 +48,11 @@ export const workerErrors = {
       'The worker ended, and an earlier request to create it may still reach the backend. thresher keeps the object that rejects this request until then, even if `sweeper.keepFinished` and its like are shorter.',
     remedy: 'Nothing to do: the next sweep looks again, within a few minutes.',
   },
+  'output-awaited': {
+    meaning:
+      'The worker ended, and left an output that its source has not taken yet. thresher keeps the worker for that, for 10 days at most, even if `sweeper.keepFinished` and its like are shorter.',
+    remedy: 'See the source for the reason: `thresher htcjob show` says it for a HTCJob.',
+  },
   'worker-unreachable': {
     meaning:
       'No configuration leads to the connection of the worker any more: no queue of the file, and no earlier configuration in the database. thresher can neither see nor end the worker.',

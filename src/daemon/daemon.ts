@@ -381,6 +381,7 @@ export class Daemon {
           this.#loops.wake('submit', queue);
         },
         logsOf: (worker) => this.logsOf(worker),
+        outputsOf: async (worker) => this.#logs?.outputsOf(worker),
       });
     const sourceService: SourceService = new SourceService({
       ...parts,

@@ -3,7 +3,7 @@ import type { QueueRuntime } from '../agents/queue-runtime.ts';
 import { harvesterIdOf } from '../config/settings/machine.ts';
 import { modulesOf, type PluginCatalogue, parseSnapshot, type QueueConfig } from '../config/queues/queues.ts';
 import type { LoadedSettings } from '../config/settings/settings.ts';
-import type { Log, LogReader, Monitor } from '../plugins/contracts/index.ts';
+import type { Log, LogReader, Monitor, OutputReader } from '../plugins/contracts/index.ts';
 import type { WorkerRecord } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../util/clock.ts';
@@ -78,10 +78,19 @@ export class LogReaders {
 
   /** @throws ThresherError `no-log`, `unknown-plugin` */
   async of(worker: WorkerRecord): Promise<LogReader> {
+    return logsOf(await this.#monitorOf(worker), worker);
+  }
+
+  /** @returns undefined where workers of this backend leave no output. @throws ThresherError `no-log`, `unknown-plugin` */
+  async outputsOf(worker: WorkerRecord): Promise<OutputReader | undefined> {
+    return (await this.#monitorOf(worker))?.outputs;
+  }
+
+  async #monitorOf(worker: WorkerRecord): Promise<Monitor | undefined> {
     const { configId, placement } = worker;
     const own = this.#parts.running().filter((runtime) => runtime.configId === configId);
     const connected = own.map((runtime) => runtime.connected.get(placement)).find((one) => one !== undefined);
-    return logsOf(connected?.monitor ?? (await this.#pastMonitor(worker)), worker);
+    return connected?.monitor ?? this.#pastMonitor(worker);
   }
 
   async #pastMonitor(worker: WorkerRecord): Promise<Monitor | undefined> {

@@ -8,6 +8,7 @@ import { briefly } from './briefly.ts';
 import { boundConnections } from './connections.ts';
 import { addDoors } from './doors.ts';
 import { type Answer, answerTo } from './failures.ts';
+import { addHtcJobs } from './htcjobs.ts';
 import { LogTails } from './log-tail.ts';
 import { addPages } from './pages.ts';
 import { addRequests } from './requests.ts';
@@ -104,6 +105,7 @@ export async function makeApp(
   addApi(app, served, shared);
   addRequests(app, served, shared);
   addPages(app, served, shared);
+  addHtcJobs(app, served, shared);
   addDoors(app, served);
   addWorkerTexts(app, served, shared);
   await app.ready();

@@ -18,6 +18,7 @@ const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
   'request-key-taken': 409,
   'requests-full': 429,
   'no-such-request': 404,
+  'no-such-htcjob': 404,
   'http-write-refused': 403,
   'http-foreign-page': 403,
   'http-token-refused': 401,

@@ -2,6 +2,7 @@ import type { KnownCredential } from '../agents/credentials/credential-board.ts'
 import type { LoopHealth } from '../agents/loop.ts';
 import type { WaitingCount } from '../agents/sources/waiting-board.ts';
 import type { DaemonMetrics } from '../daemon/metrics/daemon-metrics.ts';
+import type { HtcJobReader } from '../daemon/htcjobs.ts';
 import type { PandaView } from '../daemon/panda-view.ts';
 import type { OperatorDesk } from '../daemon/requests/operator-desk.ts';
 import type { ServiceHealth } from '../daemon/services/service.ts';
@@ -9,6 +10,8 @@ import type { Log, LogReader, SourceHttpAnswer, SourceHttpRequest } from '../plu
 import type { WorkerRecord } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../util/clock.ts';
+
+export type HtcJobs = Pick<HtcJobReader, 'list' | 'one' | 'events'>;
 
 /**
  * The data that the HTTP server shows, and the one thing that it changes: requests for workers, which go through the daemon. Its
@@ -35,6 +38,8 @@ export interface Served {
   waiting(): readonly WaitingCount[];
   /** Answer of a source at its door; undefined where no such source has one. */
   askSource(kind: string, request: SourceHttpRequest): Promise<SourceHttpAnswer | undefined>;
+  /** The HTCJobs of the operator's cluster; undefined where this daemon is no operator. */
+  readonly htcJobs?: HtcJobs | undefined;
   /** The link to the PanDA server. */
   panda(): Promise<PandaView>;
   /** Whether the daemon is on its way to its end. */

@@ -5,6 +5,7 @@ import { readPandaServer } from '../config/settings/panda-login-files.ts';
 import type { LoadedSettings } from '../config/settings/settings.ts';
 import type { Daemon } from '../daemon/daemon.ts';
 import { DaemonMetrics } from '../daemon/metrics/daemon-metrics.ts';
+import { type HtcJobReader, htcJobsOf } from '../daemon/htcjobs.ts';
 import { pandaView, readLinkStatus } from '../daemon/panda-view.ts';
 import { openBesideDaemon } from '../daemon/reader.ts';
 import { stateDirAt } from '../daemon/state-dir.ts';
@@ -42,6 +43,7 @@ export class HttpServer {
   readonly #tokens: TokenFiles;
   #app: FastifyInstance | undefined;
   #store: Store | undefined;
+  #htcJobs: HtcJobReader | undefined;
   #url: string | undefined;
 
   /** Listens nowhere yet. */
@@ -74,6 +76,7 @@ export class HttpServer {
     const name = hostname();
     const { publicUrl } = settings.values.http;
     const publicName = publicUrl === undefined ? [] : [nameInHost(new URL(publicUrl).host)];
+    this.#htcJobs = htcJobsOf(settings, { clock, random: () => 0.5, files });
     // Nothing of a worker that exists is drawn by lot.
     const rendering = { settings, clock, files, random: () => 0, log };
     const served = {
@@ -94,6 +97,7 @@ export class HttpServer {
       waiting: () => daemon.waiting,
       stopping: () => daemon.isStopping,
       askSource: (kind: string, request: SourceHttpRequest) => daemon.askSource(kind, request),
+      htcJobs: this.#htcJobs,
       panda: async () => {
         const kinds = daemon.kindsOfLink;
         const { server } = await readPandaServer(settings, files);
@@ -127,6 +131,7 @@ export class HttpServer {
   async close(): Promise<void> {
     this.#url = undefined;
     await this.#app?.close();
+    await this.#htcJobs?.close();
     await this.#store?.close();
   }
 

@@ -51,6 +51,7 @@ export function payloadProblems(payload: unknown): readonly PayloadProblem[] {
     ...argvProblems(payload['argv']),
     ...envProblems(payload['env']),
     ...submitProblems(payload['submit']),
+    ...outputProblems(payload['output']),
   ];
   return problems.length > 0 ? problems : sizeProblems(payload);
 }
@@ -117,6 +118,11 @@ function submitProblems(submit: unknown): PayloadProblem[] {
   if (submit === undefined) return [];
   if (!isRecord(submit)) return [wrong('/submit', `it is ${kindOf(submit)}; it must be an object of texts`)];
   return Object.entries(submit).flatMap(([key, value]) => textProblems(`/submit/${escaped(key)}`, value));
+}
+
+function outputProblems(output: unknown): PayloadProblem[] {
+  if (output === undefined || typeof output === 'boolean') return [];
+  return [wrong('/output', `it is ${kindOf(output)}; it must be true or false`)];
 }
 
 function fileProblems(files: unknown): PayloadProblem[] {

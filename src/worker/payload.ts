@@ -26,6 +26,8 @@ export interface PayloadFile {
  * - `env` is added to the template's environment and wins over it.
  * - `submit` has commands for HTCondor's submit description, `request_cpus` or `+MaxRuntime`, which win over those of the template.
  *   Other backends cannot hand them on.
+ * - `output: true` lets the worker leave one file, at the path that `THRESHER_OUTPUT` names. The backend brings it back and keeps it
+ *   until the source took it. With `false` nothing comes back that the template does not list. On HTCondor alone.
  *
  * No shell reads any of it: each value reaches the worker as it is. A secret belongs in a file. `payload-check.ts` has the bounds.
  */
@@ -35,15 +37,18 @@ export interface Payload {
   readonly argv?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly submit?: Readonly<Record<string, string>>;
+  readonly output?: boolean;
 }
 
 /** The parts of a payload. A submitter's definition names those that its workers can get. */
-export const payloadParts = ['values', 'files', 'argv', 'env', 'submit'] as const;
+export const payloadParts = ['values', 'files', 'argv', 'env', 'submit', 'output'] as const;
 /** The parts that a worker gets on every backend. */
 export const commonParts = ['values', 'files', 'argv', 'env'] as const;
 export type PayloadPart = (typeof payloadParts)[number];
 
 /** The parts that a payload has: an empty one counts as none. */
 export function partsOf(payload: Payload): readonly PayloadPart[] {
-  return payloadParts.filter((part) => Object.keys(payload[part] ?? {}).length > 0);
+  return payloadParts.filter((part) =>
+    part === 'output' ? payload.output === true : Object.keys(payload[part] ?? {}).length > 0,
+  );
 }

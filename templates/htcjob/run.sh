@@ -26,7 +26,7 @@ shift 5
 payload=${THRESHER_PAYLOAD_DIR:-}
 [ -f "$payload/script.sh" ] || fail "THRESHER_PAYLOAD_DIR has no script.sh"
 
-# HTCondor brings back what a job leaves in its scratch directory. Elsewhere the job gets a directory for itself.
+# HTCondor gives a job a scratch directory. Elsewhere the job gets a directory for itself.
 own=
 if [ -n "${_CONDOR_SCRATCH_DIR:-}" ] && [ -w "$_CONDOR_SCRATCH_DIR" ]; then
   work=$_CONDOR_SCRATCH_DIR
@@ -34,10 +34,20 @@ else
   work=$(mktemp -d "${TMPDIR:-/tmp}/htcjob.XXXXXX") || fail "no directory for its files"
   own=$work
 fi
+# The files that were there before are not of the script's making. No name has a slash.
+output=${THRESHER_OUTPUT:-}
+packed=
+before=/
+if [ -n "$output" ]; then
+  for path in "$work"/* "$work"/.[!.]* "$work"/..?*; do
+    before=$before${path##*/}/
+  done
+fi
 cp "$payload/script.sh" "$work/script.sh" && chmod 755 "$work/script.sh" || fail "no room for its script"
 # The output that HTCondor brings back holds no script of ours, and a machine keeps no directory.
 clean() {
   rm -f "$work/script.sh"
+  [ -z "$packed" ] || rm -rf "$packed"
   [ -z "$own" ] || rm -rf "$own"
 }
 
@@ -112,6 +122,75 @@ while [ -n "$ended" ] && kill -0 "$child" 2>/dev/null; do
   code=$?
 done
 trap - TERM INT HUP
+
+# Says why there is no output: the operator shows the line in the status of the HTCJob.
+no_output() {
+  echo "thresher: $1" >&2
+  echo "thresher: $1" >"$output"
+}
+
+# Moves paths of the work directory into the directory that is packed.
+take() {
+  mv -- "$@" "$packed/" 2>/dev/null || lost=yes
+}
+
+take_listed() {
+  while IFS= read -r name; do
+    if [ ! -e "$work/$name" ] && [ ! -L "$work/$name" ]; then
+      echo "thresher: the job left no $name" >&2
+      continue
+    fi
+    mkdir -p "$packed/./$(dirname "./$name")" && mv -- "$work/$name" "$packed/$name" || lost=yes
+  done <"$payload/output-files"
+}
+
+take_all() {
+  set --
+  for path in "$work"/* "$work"/.[!.]* "$work"/..?*; do
+    name=${path##*/}
+    [ -e "$path" ] || [ -L "$path" ] || continue
+    case $before in */"$name"/*) continue ;; esac
+    case $name in script.sh | "${packed##*/}" | .update.ad* | .job.ad | .machine.ad) continue ;; esac
+    set -- "$@" "$path"
+    [ $# -lt 500 ] || { take "$@" && set --; }
+  done
+  [ $# -eq 0 ] || take "$@"
+}
+
+# Leaves an archive of the files of the job at the path that HTCondor brings back.
+pack() {
+  command -v tar >/dev/null || {
+    no_output "there is no tar on the machine of the job, or in its image"
+    return
+  }
+  lost=
+  packed=$(mktemp -d "$work/.htcjob-output.XXXXXX") && chmod 755 "$packed" || {
+    no_output "no room for the output of the job"
+    return
+  }
+  if [ -f "$payload/output-files" ]; then take_listed; else take_all; fi
+  for name in _condor_stdout _condor_stderr; do
+    [ ! -f "$work/$name" ] || cp "$work/$name" "$packed/$name" || lost=yes
+  done
+  [ -z "$lost" ] || {
+    no_output "files of the job cannot be packed: they are not its own, or there is no room"
+    return
+  }
+  if (cd "$packed" && ulimit -f "$HTCJOB_OUTPUT_BLOCKS" && exec tar -cf "$output.new" .) 2>"$output.why"; then
+    mv -f "$output.new" "$output"
+    rm -f "$output.why"
+  else
+    reason=$(head -c 200 "$output.why" | head -n 1)
+    rm -f "$output.new"
+    no_output "the output of the job cannot be packed, or is larger than $((HTCJOB_OUTPUT_BLOCKS / 2)) kB: $reason"
+  fi
+}
+
+# A job that was told to end has no time for that.
+[ -z "$output" ] || [ -n "$ended" ] || {
+  rm -f "$work/script.sh"
+  pack
+}
 clean
 
 # A job that was told to end has no time for messages.

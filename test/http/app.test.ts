@@ -3,6 +3,8 @@ import { expect } from 'chai';
 import type { FastifyInstance } from 'fastify';
 import { queueViews, workerDetails, workerView } from '../../src/daemon/view.ts';
 import { makeApp } from '../../src/http/app.ts';
+import { htcJob } from '../support/htc-jobs.ts';
+import { workerOf } from '../support/samples.ts';
 import { linkedView, loopHealth, ServedSample } from '../support/served.ts';
 
 interface Document {
@@ -40,6 +42,10 @@ const paths: Readonly<Record<string, string>> = {
   '/api/requests': '/api/requests',
   '/api/requests/{request}': '/api/requests/abc',
   '/api/panda': '/api/panda',
+  '/api/htcjobs': '/api/htcjobs',
+  '/api/htcjobs/{namespace}/{name}': '/api/htcjobs/default/zero',
+  '/api/htcjobs/{namespace}/{name}/events': '/api/htcjobs/default/zero/events',
+  '/api/htcjobs/{namespace}/{name}/logs': '/api/htcjobs/default/zero/logs',
   '/api/openapi.json': '/api/openapi.json',
 };
 /** What else than GET is answered there. */
@@ -346,6 +352,9 @@ describe('the HTTP server', () => {
     });
 
     it('the OpenAPI document describes the answers as they are', async () => {
+      served.htcJobs = { list: async () => [htcJob()], one: async () => htcJob(), events: async () => [] };
+      const origin = { kind: 'htcjob', uid: htcJob().metadata.uid, index: 0 };
+      await served.store.workers.insert([workerOf(4, { origin })], 'pending', 1, 'submitter');
       served.rendered = async () => 'universe = vanilla\n';
       const { paths: described } = await read();
       const ajv = new Ajv2020({ strict: false, allErrors: true });

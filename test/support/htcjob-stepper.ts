@@ -4,6 +4,7 @@ import type { HtcJob, HtcJobMeta, HtcJobStatus } from '../../src/clients/htcjob/
 import { HtcJobCluster } from '../../src/sources/htcjob/cluster.ts';
 import type { Note } from '../../src/sources/htcjob/events.ts';
 import { ImageJobs } from '../../src/sources/htcjob/job/image-jobs.ts';
+import { noOutputs } from '../../src/sources/htcjob/output/outputs.ts';
 import { Stepper } from '../../src/sources/htcjob/stepper.ts';
 import { Tracked } from '../../src/sources/htcjob/tracked.ts';
 import { indexOf } from '../../src/clients/htcjob/numbers.ts';
@@ -91,6 +92,7 @@ export class StepperSite {
       }),
       events: { write: (_, notes) => this.notes.push(...notes) },
       maker: new ImageJobs({ binds: [], runtime: 'none', events: undefined }),
+      outputs: noOutputs,
       queueOf: () => this.queue,
       waker: { hasRequests: () => undefined },
     });

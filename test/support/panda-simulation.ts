@@ -282,6 +282,8 @@ export class PandaSimulation {
           const living = [{ ...alike, status: 'submitted' as const, workers: this.queued }];
           return { at: this.clock.now(), upTo: this.#lastId, living };
         }),
+      output: async () => undefined,
+      dropOutputs: async () => undefined,
       madeSince: (_, { at, upTo }) =>
         effect(() => {
           const made = this.workers.filter(

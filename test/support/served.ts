@@ -40,6 +40,7 @@ export class ServedSample implements Served {
   at: ServiceHealth[] = [{ name: 'queues', state: 'up', since: 1 }];
   asked: WaitingCount[] = [];
   ended = false;
+  htcJobs: Served['htcJobs'];
   askSource: Served['askSource'] = async () => undefined;
   link: PandaView = { server: null, login: null, daemonRuns: true, link: null, outbox: null };
   logs: LogReader = {

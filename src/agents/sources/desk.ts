@@ -1,4 +1,4 @@
-import type { Desk, LogReader, WorkerNews } from '../../plugins/contracts/index.ts';
+import type { Desk, LeftOutput, LogReader, OutputReader, WorkerNews } from '../../plugins/contracts/index.ts';
 import type { LoadStore } from '../../store/load.ts';
 import type { OriginStore } from '../../store/origins.ts';
 import type { WorkerRecord } from '../../store/rows.ts';
@@ -35,6 +35,8 @@ export interface DeskParts {
   wakeSubmitter(queue: string): void;
   /** @throws ThresherError `no-log` */
   logsOf(worker: WorkerRecord): Promise<LogReader>;
+  /** @throws ThresherError `no-log` */
+  outputsOf(worker: WorkerRecord): Promise<OutputReader | undefined>;
 }
 
 /** The side of the daemon that one source works with: it sees the workers of its own kind alone. */
@@ -99,6 +101,21 @@ export class SourceDesk implements Desk {
     if (worker === undefined)
       throw new ThresherError('no-such-worker', `source ${this.#kind} has no worker ${workerId}`);
     return this.#parts.logsOf(worker);
+  }
+
+  /** @throws ThresherError `no-such-worker`, and those of the backend and of the store */
+  async output(workerId: number, signal: AbortSignal): Promise<LeftOutput | undefined> {
+    const worker = await this.#worker(workerId);
+    if (worker === undefined)
+      throw new ThresherError('no-such-worker', `source ${this.#kind} has no worker ${workerId}`);
+    return (await this.#parts.outputsOf(worker))?.open(worker, signal);
+  }
+
+  /** @throws those of the backend and of the store */
+  async dropOutputs(workerIds: readonly number[]): Promise<void> {
+    const workers = await this.#ask(({ workers }) => workers.byIds(workerIds));
+    for (const worker of workers)
+      if (worker.origin.kind === this.#kind) await (await this.#parts.outputsOf(worker))?.drop([worker]);
   }
 
   reasons(queue: string, origin?: OriginKey): readonly Reason[] {

@@ -3,6 +3,7 @@ import type { Clock } from '../../util/clock.ts';
 import type { WorkerRecord } from '../../store/rows.ts';
 import type { SweepBefore } from '../../store/workers.ts';
 import { messageOf } from '../../worker/errors.ts';
+import type { WorkerError } from '../../worker/worker.ts';
 import { absenceChange, observationChange } from '../ledger/outcomes.ts';
 import type { AgentStore } from '../agent-store.ts';
 import type { Ledger } from '../ledger/ledger.ts';
@@ -41,7 +42,7 @@ export class SweeperAgent {
   readonly #late = new Set<number>();
 
   /** Workers that the backend keeps in their place on purpose, and why. */
-  readonly #kept = new Map<number, string>();
+  readonly #kept = new Map<number, WorkerError>();
   /** Connections of workers to which this configuration does not lead: told once each. */
   readonly #beyond = new Set<string>();
 
@@ -122,7 +123,9 @@ export class SweeperAgent {
   /** Why workers whose keep time is over were kept by the last sweep; undefined where none was. */
   get kept(): string | undefined {
     const [reason] = this.#kept.values();
-    return reason && `${this.#kept.size} workers of ${this.#runtime.config.name} are kept for now: ${reason}`;
+    return (
+      reason && `${this.#kept.size} workers of ${this.#runtime.config.name} are kept for now: ${reason.message}`
+    );
   }
 
   /** Removes the traces of workers whose keep time is over; @returns how many. */
@@ -153,9 +156,10 @@ export class SweeperAgent {
       for (const { workerId } of due) if (!gone.has(workerId)) stuck.add(workerId);
       if (due.length < atOnce || stuck.size > mostStuck) break;
     }
-    const kept = [...this.#kept.keys()].filter((workerId) => !before.has(workerId));
-    if (kept.length > 0) {
-      const facts = { code: 'late-creation', workers: kept.length, workerIds: kept.slice(0, 10) };
+    const kept = [...this.#kept].filter(([workerId]) => !before.has(workerId));
+    for (const [code, some] of Map.groupBy(kept, ([, reason]) => reason.code)) {
+      const workerIds = some.slice(0, 10).map(([workerId]) => workerId);
+      const facts = { code, workers: some.length, workerIds };
       this.#parts.log.info('ended workers are kept for now', { ...facts, reason: this.kept });
     }
     return swept;
@@ -188,7 +192,7 @@ export class SweeperAgent {
     for (const { workerId } of workers) {
       const outcome = outcomes.get(workerId);
       if (outcome?.kind === 'pending' && outcome.reason !== undefined)
-        this.#kept.set(workerId, outcome.reason.message);
+        this.#kept.set(workerId, outcome.reason);
     }
   }
 

@@ -58,6 +58,11 @@ export const htcjobErrors = {
     remedy:
       'Name a queue with `"demand": "htcjob"` and the HTCondorSubmitter, which leads to the schedd of htc-operator, by `--queue`.',
   },
+  'htcjob-output': {
+    meaning: 'thresher cannot keep the output of a job in `outputDir` of `sources.htcjob`.',
+    remedy:
+      'See the message: make the directory, mount it, or remove what is in the way below it. thresher tries again.',
+  },
   'htcjob-event': {
     meaning:
       'thresher refused an event of a job: it is no CloudEvent of a HTCJob, or has no token of its job.',

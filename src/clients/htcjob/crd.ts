@@ -108,6 +108,35 @@ const spec: Schema = {
         gpus: count('GPUs.', { maximum: 1000 }),
       },
     },
+    output: {
+      type: 'object',
+      description: 'Files that the operator keeps of each job. Absent: none.',
+      properties: {
+        directory: text('Path below the directory of the namespace.', {
+          minLength: 1,
+          maxLength: 200,
+          pattern: String.raw`^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}(/[A-Za-z0-9_][A-Za-z0-9._-]{0,99})*$`,
+        }),
+        files: {
+          type: 'array',
+          minItems: 1,
+          maxItems: 100,
+          description: 'These files and directories alone, by their paths in the directory of the job.',
+          'x-kubernetes-list-type': 'set',
+          items: {
+            type: 'string',
+            minLength: 1,
+            maxLength: 1000,
+            'x-kubernetes-validations': [
+              {
+                rule: `!self.startsWith('/') && self.split('/').all(part, part != '' && part != '.' && part != '..')`,
+                message: 'a file of the output is a relative path without "..", in the directory of the job',
+              },
+            ],
+          },
+        },
+      },
+    },
     queueName: text('Queue of thresher that runs the jobs.', { minLength: 1, maxLength: 256 }),
     suspend: { type: 'boolean', description: 'While true no job runs; those that run are ended.' },
     ttlSecondsAfterFinished: count('The resource is deleted so many seconds after its end.'),
@@ -175,6 +204,12 @@ const status: Schema = {
         },
       },
     },
+    outputDirectory: {
+      type: 'string',
+      description: 'Where outputs are, below the directory of the operator.',
+    },
+    outputIndexes: { type: 'string', description: 'Numbers of the jobs whose output is kept: 0-4,7.' },
+    outputMissing: { type: 'string', description: 'Numbers of the jobs that left no output: 5.' },
     observedGeneration: { type: 'integer', format: 'int64' },
     startTime: time('When its first job was submitted.'),
     completionTime: time('When its last job ended.'),

@@ -41,6 +41,24 @@ export const HtcJobOptions = Type.Object({
     default: ['/cvmfs', '/afs', '/eos'],
     description: 'Directories that an image gets where the machine of the job has them. Absolute.',
   }),
+  outputDir: Type.Optional(
+    text(
+      'Directory in which the outputs of jobs are kept, in `NAMESPACE/NAME-UID/NUMBER`, until their HTCJob goes. A relative path counts from the queue file. It must exist. Default: a HTCJob with `spec.output` is refused.',
+    ),
+  ),
+  maxOutputMegabytes: Type.Integer({
+    default: 1000,
+    minimum: 1,
+    maximum: 1_000_000,
+    description: 'Largest output of one job, MB. thresher keeps nothing of a larger one.',
+  }),
+  maxOutputFiles: Type.Integer({
+    default: 10_000,
+    minimum: 1,
+    maximum: 1_000_000,
+    description:
+      'Most files and directories in the output of one job. thresher keeps nothing of a larger one.',
+  }),
   eventsUrl: Type.Optional(
     Type.String({
       pattern: '^https?://[^\\s]+$',

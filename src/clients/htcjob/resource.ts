@@ -55,6 +55,14 @@ export interface JobRequests {
   readonly gpus?: number;
 }
 
+/** Files that the operator keeps of each job. */
+export interface JobOutput {
+  /** Relative path below the directory of the namespace. */
+  readonly directory?: string;
+  /** Files and directories in the directory of the job. Default: all that its script left there. */
+  readonly files?: readonly string[];
+}
+
 export interface HtcJobSpec {
   readonly name: string;
   readonly script: HtcJobScript;
@@ -66,6 +74,7 @@ export interface HtcJobSpec {
   readonly env?: readonly EnvVariable[];
   readonly secrets?: readonly SecretReference[];
   readonly requests?: JobRequests;
+  readonly output?: JobOutput;
   /** The queue of thresher that runs the jobs. Default: the option `queue` of the source. */
   readonly queueName?: string;
   /** No job is submitted while true; those that were submitted are removed, and run again after. */
@@ -86,7 +95,8 @@ export interface HtcJobCondition {
 }
 
 /** `Complete`: all jobs succeeded. `Failed`: it has ended, and not all did. `Waiting`: something holds jobs back. `Deleting`: something has to go first. */
-export type ConditionType = 'Complete' | 'Failed' | 'Suspended' | 'Waiting' | 'Held' | 'Deleting';
+export type ConditionType =
+  'Complete' | 'Failed' | 'Suspended' | 'Waiting' | 'Held' | 'OutputKept' | 'Deleting';
 
 export interface HtcJobStatus {
   readonly active?: number;
@@ -113,6 +123,12 @@ export interface HtcJobStatus {
   readonly failedIndexes?: string;
   /** Return codes that are not 0, by job number: of HTCondor, and as the job itself reported. */
   readonly returnCodes?: readonly ReturnCode[];
+  /** Where outputs are kept, below the directory of the operator: each in a directory that has the number of its job. */
+  readonly outputDirectory?: string;
+  /** Numbers of the jobs whose output is kept: "0-4,7". */
+  readonly outputIndexes?: string;
+  /** Numbers of the jobs that left none. */
+  readonly outputMissing?: string;
   readonly observedGeneration?: number;
   readonly startTime?: string;
   readonly completionTime?: string;

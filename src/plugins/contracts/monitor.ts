@@ -2,6 +2,7 @@ import type { Observation } from '../../worker/observation.ts';
 import type { Reason } from '../../worker/reason.ts';
 import type { Worker, WorkerError } from '../../worker/worker.ts';
 import type { LogReader } from './log-reader.ts';
+import type { OutputReader } from './output-reader.ts';
 
 /** Takes a monitor's observations. Cheap to call: equal observations of a worker cost no SQL. */
 export interface ObservationSink {
@@ -41,4 +42,6 @@ export interface Monitor {
   hearsAtOnce?(): boolean;
   /** Present if the backend keeps logs. */
   readonly logs?: LogReader;
+  /** Present if workers can leave an output for their source. */
+  readonly outputs?: OutputReader;
 }

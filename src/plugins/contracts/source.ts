@@ -10,6 +10,7 @@ import type { CheckContext, SectionDefinition } from './definition.ts';
 import type { DefinitionProblem } from './definition-problem.ts';
 import type { Host } from './context.ts';
 import type { LogReader } from './log-reader.ts';
+import type { LeftOutput } from './output-reader.ts';
 import type { PandaServer } from './panda-server.ts';
 import type { SourceHttpAnswer, SourceHttpRequest } from './source-http.ts';
 
@@ -86,6 +87,13 @@ export interface Desk {
   queued(queue: string): Promise<number>;
   /** @throws ThresherError `no-such-worker`, `no-log` */
   logs(workerId: number): Promise<LogReader>;
+  /**
+   * The output that an ended worker left (`output` of its payload), brought from its backend; undefined: it left none.
+   * @throws ThresherError `no-such-worker`, and why it cannot be had now
+   */
+  output(workerId: number, signal: AbortSignal): Promise<LeftOutput | undefined>;
+  /** The outputs of these are needed no more. Until then, but not for ever, a sweep leaves a worker with an output. */
+  dropOutputs(workerIds: readonly number[]): Promise<void>;
   /** Why the queue gets no more workers; with an origin, why this request waits. Empty: nothing holds it back. */
   reasons(queue: string, origin?: OriginKey): readonly Reason[];
   /** Queues that run now. */

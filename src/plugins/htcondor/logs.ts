@@ -119,7 +119,8 @@ export class HTCondorLogs implements LogReader {
     }
     if (file === undefined) return undefined;
     const text = await this.#endOf(file);
-    if (text !== undefined || !spooled || !over) return text;
+    // The file may be there, and empty, before the job is submitted.
+    if ((text !== undefined && text !== '') || !spooled || !over) return text;
     // It goes to where it was submitted from, as its submit description says.
     await client.transferData(`${mine} && (${whereJobs([job])})`, signal);
     return this.#endOf(file);

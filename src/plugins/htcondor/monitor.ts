@@ -10,6 +10,7 @@ import type { CeTally } from './place/ce-tally.ts';
 import { elementOf } from './place/grid-endpoint.ts';
 import type { HTCondorSchedd } from './schedd.ts';
 import { HTCondorLogs } from './logs.ts';
+import { HTCondorOutputs } from './output/outputs.ts';
 import { byId, followed, inQueue, isHalf, jobOfWorker, lookUp, portions, wasNeverWhole } from './look-up.ts';
 import { type Job, jobOf } from './marks.ts';
 import { bundledBefore, dropLeftOver } from './payload/left-over.ts';
@@ -39,6 +40,7 @@ const defaults = defaultsOf(HTCondorMonitorConfig);
  */
 export class HTCondorMonitor implements Monitor {
   readonly logs: HTCondorLogs;
+  readonly outputs: HTCondorOutputs;
   readonly #parts: MonitorParts;
   /** When jobs were counted last, monotonic ms. */
   #countedAt = -Infinity;
@@ -46,6 +48,7 @@ export class HTCondorMonitor implements Monitor {
   constructor(parts: MonitorParts) {
     this.#parts = parts;
     this.logs = new HTCondorLogs(parts.schedd, parts.daemon.clock);
+    this.outputs = new HTCondorOutputs(parts);
   }
 
   async observe(sink: ObservationSink, signal: AbortSignal): Promise<void> {

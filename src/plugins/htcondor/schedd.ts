@@ -4,6 +4,7 @@ import { whereIs } from '../../clients/htcondor/classad.ts';
 import { HTCondorClient } from '../../clients/htcondor/client.ts';
 import type { ConnectionHost } from '../contracts/backend.ts';
 import { FileLane } from '../../util/file-lane.ts';
+import { LeftOutputs } from './output/left-outputs.ts';
 import { Bundles } from './payload/bundles.ts';
 import { EventLogs } from './following/event-logs.ts';
 import { KnownJobs } from './following/known-jobs.ts';
@@ -39,6 +40,8 @@ export class HTCondorSchedd {
   readonly submits: Submits;
   /** Payloads of its jobs. */
   readonly bundles: Bundles;
+  /** Files that its jobs left for their sources. */
+  readonly outputs: LeftOutputs;
   /** For all files of its jobs: outputs and logs, which may be on a file system that hangs. */
   readonly files: FileLane;
   /** By worker: up to which attempt nothing of it may be sent any more. */
@@ -69,6 +72,7 @@ export class HTCondorSchedd {
     this.bundles = new Bundles(join(directory, 'payloads', name));
     const lane = `${everywhere}${this.submissionHost}`;
     this.files = new FileLane({ clock, name: lane, atOnce: filesAtOnce, timeoutMs: fileTimeout });
+    this.outputs = new LeftOutputs(join(directory, 'outputs', name), this.files);
     const positionsFile = join(directory, 'positions', `${name}.json`);
     this.logs = new EventLogs({ positionsFile, clock, files: this.files });
     this.ownLog = isOfMachine(schedd, this.hostname) ? join(directory, 'events', `${name}.log`) : undefined;

@@ -2,13 +2,13 @@ import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { type JobId, jobIdText, parseJobId, whereJobs } from '../../clients/htcondor/classad.ts';
 import { toReason } from '../../worker/errors.ts';
-import { isFinal } from '../../worker/status.ts';
 import type { Worker, WorkerError } from '../../worker/worker.ts';
 import type { Found, GoneOutcome, Sweeper } from '../contracts/sweeper.ts';
 import type { HTCondorSchedd } from './schedd.ts';
 import { followed, inQueue, isHalf, whereWorkers } from './look-up.ts';
 import { type Job, marks } from './marks.ts';
 import type { OptionsOf } from './monitor.ts';
+import { fetchSpooled } from './output/spooled.ts';
 import type { HTCondorDaemon } from './schema.ts';
 import { stateOf } from './state/job-state.ts';
 
@@ -65,12 +65,15 @@ export class HTCondorSweeper implements Sweeper {
     const { schedd, daemon } = this.#parts;
     // A job submitted after the removal would run: each `condor_submit` has to have ended first.
     const unfinished = await schedd.submits.unfinished(new Set(workers.map(({ workerId }) => workerId)));
-    const over = workers.filter(({ workerId }) => !unfinished.has(workerId));
-    await this.#fetch(over, signal);
+    const ended = workers.filter(({ workerId }) => !unfinished.has(workerId));
+    const unfetched = await this.#fetch(ended, signal);
+    const awaited = await this.#awaited(ended, unfetched);
+    const over = ended.filter(({ workerId }) => !awaited.has(workerId));
     const how = { which: 'true', patience: patience.remove };
     const outcomes = new Map(await this.#removeAll(over, how, signal));
     for (const [workerId, reason] of unfinished) outcomes.set(workerId, keptOr(reason));
-    await this.#dropBundles(outcomes);
+    for (const [workerId, reason] of awaited) outcomes.set(workerId, { kind: 'pending', reason });
+    await this.#dropFiles(outcomes);
     for (const { workerId, queue, configId } of over) {
       if (outcomes.get(workerId)?.kind !== 'gone') continue;
       schedd.refused.delete(workerId);
@@ -121,11 +124,28 @@ export class HTCondorSweeper implements Sweeper {
     }
   }
 
-  /** A payload that cannot be removed keeps its worker: the next call tries again. */
-  async #dropBundles(outcomes: Map<number, GoneOutcome>): Promise<void> {
+  /** Workers that left an output which their source has not taken yet. */
+  async #awaited(
+    workers: readonly Worker[],
+    unfetched: ReadonlySet<number>,
+  ): Promise<ReadonlyMap<number, WorkerError>> {
+    const { schedd, daemon } = this.#parts;
+    const reasons = new Map<number, WorkerError>();
+    for (const { workerId, origin } of workers) {
+      const mayCome = unfetched.has(workerId);
+      if (!(await schedd.outputs.isAwaited(workerId, daemon.clock.now(), mayCome))) continue;
+      const message = `source ${origin.kind} has not taken the output of worker ${workerId} yet`;
+      reasons.set(workerId, { code: 'output-awaited', message });
+    }
+    return reasons;
+  }
+
+  /** A payload or an output that cannot be removed keeps its worker: the next call tries again. */
+  async #dropFiles(outcomes: Map<number, GoneOutcome>): Promise<void> {
     const gone = [...outcomes].filter(([, { kind }]) => kind === 'gone').map(([workerId]) => workerId);
     try {
       await this.#parts.schedd.bundles.dropAll(new Set(gone));
+      await this.#parts.schedd.outputs.remove(gone);
     } catch (error) {
       for (const workerId of gone) outcomes.set(workerId, { kind: 'failed', error: toReason(error) });
     }
@@ -184,24 +204,17 @@ export class HTCondorSweeper implements Sweeper {
     }
   }
 
-  /** The output of spooled jobs goes with them. */
-  async #fetch(workers: readonly Worker[], signal: AbortSignal): Promise<void> {
-    const { schedd, daemon, options } = this.#parts;
+  /** The output of spooled jobs goes with them. @returns workers whose output could not be fetched */
+  async #fetch(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlySet<number>> {
+    const { schedd, daemon } = this.#parts;
     const ids = workers.map(({ workerId }) => workerId);
+    const unfetched = new Set<number>();
     for (let first = 0; first < ids.length && !signal.aborted; first += fetchedAtOnce) {
-      const these = `${whereWorkers(ids.slice(first, first + fetchedAtOnce))} && JobStatus == ${completed} && StageInFinish > 0`;
+      const some = ids.slice(first, first + fetchedAtOnce);
       try {
-        const spooled = await inQueue(schedd, these, signal);
-        const over = spooled.filter(({ ad, workerId = 0, queue, configId }) => {
-          const { heldTimeout } = options(queue, configId);
-          return isFinal(
-            stateOf(workerId, ad, daemon.clock.now(), { heldTimeout })?.observation.status ?? 'idle',
-          );
-        });
-        if (over.length === 0) continue;
-        const which = whereJobs(over.map(({ id }) => id));
-        await schedd.client.transferData(`${schedd.mine} && (${which})`, signal);
+        await fetchSpooled(this.#parts, some, signal);
       } catch (error) {
+        for (const id of some) unfetched.add(id);
         // A log that cannot be had must not keep its job for ever.
         daemon.log.warn('output of spooled jobs could not be fetched', {
           schedd: schedd.submissionHost,
@@ -210,5 +223,6 @@ export class HTCondorSweeper implements Sweeper {
         });
       }
     }
+    return unfetched;
   }
 }

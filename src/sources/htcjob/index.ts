@@ -5,8 +5,17 @@ import { htcJobSource } from '../../clients/htcjob/resource.ts';
 import { clientOf } from '../../clients/htcjob/client.ts';
 import { ImageJobs } from './job/image-jobs.ts';
 import { readEventKey } from './job/token.ts';
-import { HtcJobOperator } from './operator.ts';
+import { HtcJobOperator, type OutputOptions } from './operator.ts';
+import { OutputPlace } from './output/place.ts';
+import type { OperatorFiles } from '../../util/operator-files.ts';
 import { HtcJobOptions, HtcJobQueueOptions } from '../../clients/htcjob/options.ts';
+
+function outputsIn(root: string, options: HtcJobOptions, files: OperatorFiles): OutputOptions {
+  const { maxOutputMegabytes, maxOutputFiles } = options;
+  const onFiles: OutputOptions['onFiles'] = (what, work) => files.run(root, what, work);
+  const bounds = { bytes: maxOutputMegabytes * 1e6, files: maxOutputFiles };
+  return { place: new OutputPlace(root, onFiles), onFiles, bounds };
+}
 
 /** Runs the HTCJobs of a Kubernetes cluster. */
 export const HtcJobSource = defineSource({
@@ -18,15 +27,27 @@ export const HtcJobSource = defineSource({
   payload: commonParts,
   config: HtcJobOptions,
   queueConfig: HtcJobQueueOptions,
+  check: async ({ outputDir }, { configDir, files }) => {
+    if (outputDir === undefined) return [];
+    const root = resolve(configDir, outputDir);
+    const place = new OutputPlace(root, (what, work) => files.run(root, what, work));
+    const trouble = await place.trouble();
+    if (trouble === undefined) return [];
+    const message = `the directory ${root} of outputDir cannot be used (${trouble}): make it, or mount it`;
+    // It may be mounted later: outputs wait for it.
+    return [{ pointer: '/outputDir', severity: 'warning', code: 'file-unreadable', message }];
+  },
   create: (options, host) => {
     const { factoryId, configDir, stateDir } = host;
-    const { eventsUrl: url, eventKeyFile, runtime, binds } = options;
+    const { eventsUrl: url, eventKeyFile, runtime, binds, outputDir } = options;
     const client = clientOf(options, { ...host, userAgent: `thresher/${factoryId}` });
     const keyFile =
       eventKeyFile === undefined ? join(stateDir, 'htcjob/event.key') : resolve(configDir, eventKeyFile);
     const key = url === undefined ? undefined : readEventKey(keyFile, eventKeyFile === undefined);
     const events = url === undefined || key === undefined ? undefined : { url, key };
-    const maker = new ImageJobs({ binds, runtime, events });
-    return new HtcJobOperator(options, client, maker, host, key);
+    const root = outputDir === undefined ? undefined : resolve(configDir, outputDir);
+    const outputs = root === undefined ? undefined : outputsIn(root, options, host.files);
+    const maker = new ImageJobs({ binds, runtime, events, outputBytes: outputs?.bounds.bytes });
+    return new HtcJobOperator(options, client, maker, host, key, outputs);
   },
 });

@@ -1,4 +1,5 @@
 import type { Payload } from '../../plugins/contracts/index.ts';
+import { messageOf } from '../../worker/errors.ts';
 import type { HtcJob, HtcJobSpec, SecretData, SpecProblem } from '../../clients/htcjob/resource.ts';
 
 /** One job of a resource that is to be asked for. */
@@ -18,4 +19,16 @@ export interface JobMaker {
   problems(spec: HtcJobSpec): readonly SpecProblem[];
   /** @throws an Error whose message says why it cannot be made */
   payload(job: JobToMake): Payload;
+}
+
+/** The mistakes in a resource; what keeps it from being looked at is one, too. */
+export function problemsOf(
+  { spec, source = '' }: { readonly spec: HtcJobSpec; readonly source: string | undefined },
+  maker: Pick<JobMaker, 'problems'>,
+): readonly SpecProblem[] {
+  try {
+    return maker.problems({ ...spec, script: { ...spec.script, source } });
+  } catch (error) {
+    return [{ at: '/spec', message: messageOf(error) }];
+  }
 }

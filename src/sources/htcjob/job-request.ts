@@ -2,8 +2,10 @@ import type { Payload, Request } from '../../plugins/contracts/index.ts';
 import { attemptOf } from '../../clients/htcjob/numbers.ts';
 import { jobCount } from '../../clients/htcjob/resource.ts';
 import type { OriginKey } from '../../worker/news.ts';
+import type { HtcJobCluster } from './cluster.ts';
 import type { JobMaker, JobToMake } from './job-maker.ts';
 import { requirementsOf } from './needs.ts';
+import type { Tracked } from './tracked.ts';
 
 type Common = Pick<JobRequest, 'requirements' | 'groupId'>;
 
@@ -29,14 +31,14 @@ class JobRequest implements Request {
   }
 }
 
-export interface JobsToAsk extends Pick<JobToMake, 'resource' | 'secrets'> {
+interface JobsToAsk extends Pick<JobToMake, 'resource' | 'secrets'> {
   /** Of their origins. */
   readonly indexes: readonly number[];
   readonly maker: JobMaker;
 }
 
 /** @throws ThresherError for payloads that cannot be made */
-export function requestsFor({ resource, secrets, indexes, maker }: JobsToAsk): ReadonlyMap<number, Request> {
+function requestsFor({ resource, secrets, indexes, maker }: JobsToAsk): ReadonlyMap<number, Request> {
   const { uid } = resource.metadata;
   const payloadOf = (index: number) => {
     const { number } = attemptOf(index);
@@ -51,4 +53,18 @@ export function requestsFor({ resource, secrets, indexes, maker }: JobsToAsk): R
   return new Map(
     indexes.map((index) => [index, new JobRequest({ uid, index }, common, () => payloadOf(index))]),
   );
+}
+
+/** @throws ThresherError `htcjob-secret`, those of the server, and why a payload cannot be made */
+export async function requestsOf(
+  { meta, spec, source: known }: Pick<Tracked, 'meta' | 'spec' | 'source'>,
+  indexes: readonly number[],
+  { cluster, maker }: { readonly cluster: HtcJobCluster; readonly maker: JobMaker },
+  signal: AbortSignal,
+): Promise<ReadonlyMap<number, Request>> {
+  const source = known ?? (await cluster.read(meta, signal))?.spec.script.source;
+  if (source === undefined) return new Map();
+  const secrets = await cluster.secretsOf(meta.namespace, spec.secrets ?? [], signal);
+  const resource = { metadata: meta, spec: { ...spec, script: { ...spec.script, source } } };
+  return requestsFor({ resource, indexes, secrets, maker });
 }

@@ -25,9 +25,13 @@ import type { HtcJobOptions, HtcJobQueueOptions } from '../../clients/htcjob/opt
 import type { HtcJob, JobReport } from '../../clients/htcjob/resource.ts';
 import { QueueWaker } from './queue-waker.ts';
 import type { OperatorClient, OperatorHost } from './operator-host.ts';
+import { type KeeperParts, OutputKeeper } from './output/keeper.ts';
+import { noOutputs } from './output/outputs.ts';
 import { Stepper } from './stepper.ts';
 import { TakingQueues } from './taking-queues.ts';
 import { Tracked } from './tracked.ts';
+
+export type OutputOptions = Pick<KeeperParts, 'place' | 'onFiles' | 'bounds'>;
 
 /** Steps under way at the same time. */
 const stepsAtOnce = 24;
@@ -52,21 +56,27 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
   /** Uids of living jobs without a resource: told once each. */
   readonly #strangers = new Set<string>();
   readonly #door: EventDoor | undefined;
+  readonly #outputs: OutputOptions | undefined;
   #lease: LeaseHolder | undefined;
   #desk: Desk | undefined;
 
-  /** @param eventKey absent: jobs send no events */
+  /**
+   * @param eventKey absent: jobs send no events
+   * @param outputs absent: outputs of jobs are kept nowhere
+   */
   constructor(
     options: HtcJobOptions,
     client: OperatorClient,
     maker: JobMaker,
     host: OperatorHost,
     eventKey?: EventKey,
+    outputs?: OutputOptions,
   ) {
     this.#options = options;
     this.#client = client;
     this.#maker = maker;
     this.#host = host;
+    this.#outputs = outputs;
     this.#agenda = new Agenda(host.clock);
     this.#collections = new Collections(options.namespaces, { ...host, client });
     this.#queues = new TakingQueues(options.queue);
@@ -164,13 +174,20 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
       const waker = new QueueWaker(clock, this.#agenda, (queue) => {
         desk.wake(queue);
       });
-      const parts = { ...this.#host, desk, cluster, events, maker: this.#maker, queueOf, waker };
+      const look = (uid: string) => {
+        this.#agenda.add(uid, together);
+      };
+      const keeper =
+        this.#outputs && new OutputKeeper({ ...this.#host, ...this.#outputs, desk, changed: look });
+      const outputs = keeper ?? noOutputs;
+      const parts = { ...this.#host, desk, cluster, events, maker: this.#maker, outputs, queueOf, waker };
       const stepper = new Stepper(parts);
       const step = async (uid: string) => {
         await this.#step(uid, stepper, cluster, ended);
         waker.stepped();
       };
-      await Promise.all([lease.run(ended), follow, this.#agenda.run(stepsAtOnce, step, ended)]);
+      const steps = this.#agenda.run(stepsAtOnce, step, ended);
+      await Promise.all([lease.run(ended), follow, steps, keeper?.run(ended)]);
     } finally {
       over.abort();
       this.#tracked.clear();

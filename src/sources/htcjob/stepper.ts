@@ -1,19 +1,21 @@
 import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
 import type { Desk, Log, Request } from '../../plugins/contracts/index.ts';
 import type { Clock } from '../../util/clock.ts';
-import { messageOf, toReason } from '../../worker/errors.ts';
+import { toReason } from '../../worker/errors.ts';
 import type { Reason } from '../../worker/reason.ts';
 import { awaitImport } from './await-import.ts';
 import type { HtcJobCluster } from './cluster.ts';
 import { type EventWriter, notesOf } from './events.ts';
-import { requestsFor } from './job-request.ts';
-import type { JobMaker } from './job-maker.ts';
+import { requestsOf } from './job-request.ts';
+import { type JobMaker, problemsOf } from './job-maker.ts';
+import type { Outputs } from './output/outputs.ts';
 import type { Judgement } from './judge.ts';
 import { longestLook, looks, nextLook } from './looks.ts';
 import { Notices } from './notices.ts';
 import type { QueueWaker } from './queue-waker.ts';
-import type { HtcJobStatus, SpecProblem } from '../../clients/htcjob/resource.ts';
-import { isHeld, isSame, type StatusFacts, statusOf, stoppedBy } from './status.ts';
+import type { HtcJobStatus } from '../../clients/htcjob/resource.ts';
+import { isSame } from './same-status.ts';
+import { isHeld, type StatusFacts, statusOf, stoppedBy } from './status.ts';
 import type { Tracked } from './tracked.ts';
 
 export interface StepperParts {
@@ -24,6 +26,7 @@ export interface StepperParts {
   readonly cluster: HtcJobCluster;
   readonly events: Pick<EventWriter, 'write'>;
   readonly maker: JobMaker;
+  readonly outputs: Outputs;
   /** The queue that runs the jobs of this resource, or why there is none; undefined where it is not known yet. */
   readonly queueOf: (tracked: Tracked) => string | Reason | undefined;
   readonly waker: Pick<QueueWaker, 'hasRequests'>;
@@ -63,7 +66,10 @@ export class Stepper {
       return undefined;
     }
     if (tracked.isDeleting) return this.#finalize(tracked, signal);
-    if (tracked.isFinished && !tracked.isFalsified) return this.#afterEnd(tracked, signal);
+    if (tracked.isFinished && !tracked.isFalsified) {
+      const isThere = await this.#keepOutputs(tracked, signal);
+      return isThere ? this.#afterEnd(tracked, signal) : undefined;
+    }
     if (tracked.flaw !== undefined) {
       this.#notices.flawed(tracked, tracked.flaw, signal);
       return undefined;
@@ -77,7 +83,7 @@ export class Stepper {
     }
     await this.#restore(tracked);
     // Jobs that were submitted run on, whatever a later version or other settings would say of their spec.
-    const problems = tracked.isClaimed ? [] : (tracked.problems ??= this.#problems(tracked));
+    const problems = tracked.isClaimed ? [] : (tracked.problems ??= problemsOf(tracked, this.#parts.maker));
     const now = clock.now();
     const isLate = tracked.deadline !== undefined && now >= tracked.deadline;
     const judgement = tracked.judge(isLate || problems.length > 0);
@@ -87,6 +93,7 @@ export class Stepper {
       const isThere = await this.#write(tracked, this.#status(tracked, judgement, undefined), signal);
       return isThere ? 0 : undefined;
     }
+    this.#parts.outputs.want(tracked, judgement);
     // A pass of the queue may be about to submit one that was asked for.
     if (isLate)
       await this.#end(tracked, tracked.open, `the activeDeadlineSeconds of HTCJob ${tracked.name} are over`);
@@ -107,17 +114,8 @@ export class Stepper {
     return next === Infinity ? undefined : next;
   }
 
-  #problems(tracked: Tracked): readonly SpecProblem[] {
-    try {
-      const { spec, source = '' } = tracked;
-      return this.#parts.maker.problems({ ...spec, script: { ...spec.script, source } });
-    } catch (error) {
-      return [{ at: '/spec', message: messageOf(error) }];
-    }
-  }
-
   #status(tracked: Tracked, judgement: Judgement, stopped: StatusFacts['stopped']): HtcJobStatus {
-    return statusOf({
+    const status = statusOf({
       uid: tracked.uid,
       generation: tracked.generation,
       factory: this.#parts.factoryId,
@@ -132,6 +130,17 @@ export class Stepper {
       before: tracked.status,
       now: this.#parts.clock.now(),
     });
+    return this.#parts.outputs.inStatus(tracked, status);
+  }
+
+  /** Outputs come after the end, too, and after a restart. @returns false where the resource is gone */
+  async #keepOutputs(tracked: Tracked, signal: AbortSignal): Promise<boolean> {
+    const { outputs } = this.#parts;
+    if (tracked.status === undefined || !outputs.isOpen(tracked)) return true;
+    await this.#restore(tracked);
+    outputs.want(tracked, tracked.judge(true));
+    const status = outputs.inStatus(tracked, tracked.status);
+    return isSame(tracked.status, status) || this.#write(tracked, status, signal);
   }
 
   /** @returns false where it is gone, or is another one by now */
@@ -200,7 +209,7 @@ export class Stepper {
     if (tracked.queue !== queue || indexes.some((index) => !tracked.asked.has(index))) {
       let requests: ReadonlyMap<number, Request>;
       try {
-        requests = await this.#requests(tracked, indexes, signal);
+        requests = await requestsOf(tracked, indexes, this.#parts, signal);
       } catch (error) {
         if (isKubernetesError(error)) throw error;
         tracked.asked = new Map();
@@ -238,21 +247,6 @@ export class Stepper {
     );
   }
 
-  /** @throws ThresherError `htcjob-secret`, and why a payload cannot be made */
-  async #requests(
-    tracked: Tracked,
-    indexes: readonly number[],
-    signal: AbortSignal,
-  ): Promise<ReadonlyMap<number, Request>> {
-    const { cluster, maker } = this.#parts;
-    const { meta, spec } = tracked;
-    const source = tracked.source ?? (await cluster.read(meta, signal))?.spec.script.source;
-    if (source === undefined) return new Map();
-    const secrets = await cluster.secretsOf(meta.namespace, spec.secrets ?? [], signal);
-    const resource = { metadata: meta, spec: { ...spec, script: { ...spec.script, source } } };
-    return requestsFor({ resource, indexes, secrets, maker });
-  }
-
   async #afterEnd(tracked: Tracked, signal: AbortSignal): Promise<Next> {
     tracked.stopAsking(true);
     // A pass may have submitted one after all, before a crash or while the deadline went by.
@@ -269,6 +263,7 @@ export class Stepper {
     tracked.stopAsking(true);
     await this.#restore(tracked);
     await this.#end(tracked, tracked.open, `HTCJob ${tracked.name} is gone`);
+    await this.#parts.outputs.remove(tracked);
     if (tracked.living.length > 0)
       this.#parts.log.warn('jobs of a HTCJob that was removed without its finalizer were ended', {
         htcjob: tracked.name,
@@ -290,6 +285,7 @@ export class Stepper {
       if (status !== undefined && !isSame(tracked.status, status)) await this.#write(tracked, status, signal);
       return looks.finalizing;
     }
+    if (tracked.isClaimed) await this.#parts.outputs.remove(tracked);
     await cluster.setFinalizer(tracked.meta, false, signal);
     log.info('HTCJob deleted', { htcjob: tracked.name });
     tracked.isForgotten = true;

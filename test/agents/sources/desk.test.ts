@@ -39,6 +39,7 @@ describe('the desk of a source', () => {
       reasonsOf: (queue) => (queue === 'NONE' ? undefined : [{ code: 'paused', message: queue }]),
       wakeSubmitter: (queue) => woken.push(queue),
       logsOf: async () => reader,
+      outputsOf: async () => undefined,
       ...changes,
     });
   }

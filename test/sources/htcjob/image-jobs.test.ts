@@ -17,6 +17,7 @@ describe('the payload of a job of an HTCJob', () => {
       files: ['run.sh 755', 'script.sh 755'],
       argv: ['./run.sh', 'apptainer', 'docker://centos', '2', '0', '2', '/cvmfs', '/afs', 'sh'],
       env: { JOB_NAME: 'zero' },
+      output: false,
     });
     expect(payload.files?.[1]?.content).to.equal(base64('echo "A"\n'));
     expect(payloadProblems(payload)).to.deep.equal([]);

@@ -62,6 +62,7 @@ describe('the operator of HTCJobs', function () {
       reasonsOf: () => [],
       wakeSubmitter: () => undefined,
       logsOf: () => Promise.reject(new Error('none')),
+      outputsOf: () => Promise.reject(new Error('none')),
     });
     running = operator.run(desk, stop.signal);
   }

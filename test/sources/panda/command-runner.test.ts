@@ -45,6 +45,7 @@ describe('commands of the PanDA server at work', () => {
       reasonsOf: () => [],
       wakeSubmitter: () => undefined,
       logsOf: () => Promise.reject(new Error('none')),
+      outputsOf: async () => undefined,
     });
     runner = runnerWith(memory);
     await parts.ledger.intend(

@@ -30,6 +30,7 @@ describe('the orders of the PanDA server', () => {
       reasonsOf: () => [],
       wakeSubmitter: (queue) => woken.push(queue),
       logsOf: () => Promise.reject(new Error('none')),
+      outputsOf: async () => undefined,
     });
   });
 

@@ -4,6 +4,8 @@ import type { WorkerToStart } from '../../../worker/worker.ts';
 
 /** Name of the bundle in the directory that a job starts in. */
 export const bundleName = 'thresher-payload.sh';
+/** Name of the file there that a worker leaves for its source. */
+export const outputName = 'thresher-output';
 /** Directory of the payload's files there. HTCondor brings no directory back by itself, so no secret of it returns with the output. */
 const filesName = 'thresher-payload';
 
@@ -19,8 +21,8 @@ export type BundledWorker = WorkerToStart & { readonly payload: Payload };
 export function hasBundle(worker: WorkerToStart): worker is BundledWorker {
   const { payload } = worker;
   if (payload === undefined) return false;
-  const { files = [], argv = [], env = {} } = payload;
-  return files.length > 0 || argv.length > 0 || Object.keys(env).length > 0;
+  const { files = [], argv = [], env = {}, output = false } = payload;
+  return files.length > 0 || argv.length > 0 || Object.keys(env).length > 0 || output;
 }
 
 /** Whether the payload says itself what runs, in the place of the template's program. */
@@ -39,12 +41,14 @@ export function bringsProgram(payload: Payload | undefined): boolean {
  * - The shell of each `exec` is replaced: signals of HTCondor reach the program.
  */
 export function bundleScript(payload: Payload): string {
-  const { files = [], argv = [], env = {} } = payload;
+  const { files = [], argv = [], env = {}, output = false } = payload;
   const own = bringsProgram(payload);
   const hasDirectory = own || files.length > 0;
   const variables = Object.entries(env).map(([name, value]) => quoted(`${name}=${value}`));
   return [
     ...head,
+    ...(output ? emptyOutput : []),
+    'rm -f -- "$0" || thresher_fail "the bundle cannot be removed"',
     ...(hasDirectory ? [...directory, ...files.flatMap(unpacked), 'umask "$thresher_umask"'] : []),
     // The program of the template starts where it would start without a payload.
     ...(hasDirectory && !own ? ['cd .. || thresher_fail "no way back"'] : []),
@@ -54,6 +58,7 @@ export function bundleScript(payload: Payload): string {
     [
       'exec env',
       ...(hasDirectory ? ['"THRESHER_PAYLOAD_DIR=$thresher_dir"'] : []),
+      ...(output ? ['"THRESHER_OUTPUT=$thresher_output"'] : []),
       ...variables,
       '"$@"',
     ].join(' '),
@@ -68,7 +73,12 @@ const head = [
   '  echo "thresher: the payload cannot be unpacked: $1" >&2',
   '  exit 126',
   '}',
-  'rm -f -- "$0" || thresher_fail "the bundle cannot be removed"',
+];
+
+/** HTCondor holds a job that lacks a file which it is to bring back: a program that is killed leaves an empty one. */
+const emptyOutput = [
+  `thresher_output=$(pwd)/${outputName}`,
+  ': >"$thresher_output" || thresher_fail "no room for its output"',
 ];
 
 const directory = [

@@ -14,7 +14,7 @@ export function clustersOf<W extends WorkerToStart>(workers: readonly W[]): (rea
 function clusterOf(worker: WorkerToStart): string {
   const { groupId, origin } = worker;
   const group = groupId === undefined ? '' : `${origin.kind} ${groupId}`;
-  const { submit } = worker.payload ?? {};
+  const { submit, output } = worker.payload ?? {};
   const commands = submit === undefined ? '' : JSON.stringify(submit);
-  return `${hasBundle(worker) ? 'bundle' : 'none'} ${commands} ${group}`;
+  return `${hasBundle(worker) ? 'bundle' : 'none'} ${String(output)} ${commands} ${group}`;
 }

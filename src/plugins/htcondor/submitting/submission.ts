@@ -135,7 +135,12 @@ export class Submission {
     const { bundles } = schedd;
     const bundled = batch.workers.filter(hasBundle);
     try {
-      await bundles.write(bundled, await this.#reader());
+      const reader = await this.#reader();
+      await bundles.write(bundled, reader);
+      const leaving = bundled.flatMap(({ workerId, payload: { output: leaves } }) =>
+        leaves === undefined ? [] : [{ workerId, leaves }],
+      );
+      await schedd.outputs.make(leaving, reader);
       // The daemon may have given a worker up while it wrote.
       const left = this.#withoutFenced(batch.workers);
       const same = left.length === batch.workers.length;

@@ -99,6 +99,7 @@ export class SubmitTexts {
       ...(ce && { ce }),
       ...(workers.some(hasBundle) && {
         bundleOf: (worker: WorkerToStart) => schedd.bundles.pathOf(worker),
+        outputOf: ({ workerId }: WorkerToStart) => schedd.outputs.pathOf(workerId),
       }),
     });
   }

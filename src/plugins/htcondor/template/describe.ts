@@ -9,6 +9,7 @@ import { identityText, marks } from '../marks.ts';
 import { ceName } from '../place/ce-list.ts';
 import { bundlePath, ownProgram, withBundle } from './bundled.ts';
 import { withCommands } from './commands.ts';
+import { outputPath, withLeftOutput } from './left-output.ts';
 import { type BatchFacts, logSubdirOf, type Values, valuesOf } from './placeholders.ts';
 import { hasNewLine } from '../one-line.ts';
 import { classAdText, textOf } from './quoting.ts';
@@ -34,13 +35,15 @@ export interface DescribeOptions extends BatchFacts {
   readonly configId?: number;
   /** Where the bundle of each worker lies: all of the batch have one, or none has. */
   readonly bundleOf?: (worker: WorkerToStart) => string;
+  /** The file that the output of a worker becomes. */
+  readonly outputOf?: (worker: WorkerToStart) => string;
 }
 
 /**
  * One submit description for a whole batch: `queue ... from` with a row per worker. What is the same for all workers
  * stands there once; what differs is in the rows. There is one queue statement because HTCondor 24 no longer takes several,
  * which is how Harvester submits; and so no command of one worker can be left over for the next.
- * @param workers all with the same `submit` in their payloads
+ * @param workers all with the same `submit` and `output` in their payloads
  */
 export function describeBatch(
   template: CondorTemplate,
@@ -52,7 +55,9 @@ export function describeBatch(
   let statements: readonly Statement[];
   try {
     const own = withCommands(template.statements, workers[0]?.payload?.submit);
-    const usual = [...lastOfEach(own), ...defaultsFor({ ...template, statements: own }, options)];
+    const all = [...lastOfEach(own), ...defaultsFor({ ...template, statements: own }, options)];
+    const leaves = workers[0]?.payload?.output;
+    const usual = leaves === undefined ? all : withLeftOutput(all, leaves);
     keys = payloadKeysOf(usual);
     statements =
       options.bundleOf === undefined ? usual : withBundle(usual, { spooled: options.config.useSpool });
@@ -210,9 +215,18 @@ function valuesFor(worker: WorkerToStart, template: CondorTemplate, options: Des
   };
 }
 
-function withBundleOf(worker: WorkerToStart, values: Values, { bundleOf }: DescribeOptions): Values {
+function withBundleOf(
+  worker: WorkerToStart,
+  values: Values,
+  { bundleOf, outputOf }: DescribeOptions,
+): Values {
   if (bundleOf === undefined) return values;
-  return { ...values, [bundlePath]: bundleOf(worker), [ownProgram]: bringsProgram(worker.payload) };
+  return {
+    ...values,
+    [bundlePath]: bundleOf(worker),
+    [ownProgram]: bringsProgram(worker.payload),
+    ...(outputOf !== undefined && { [outputPath]: outputOf(worker) }),
+  };
 }
 
 /** "ap1.site" of "schedd@ap1.site:9618,collector". */

@@ -4,6 +4,7 @@ import { payloadBounds, payloadProblems } from '../../../worker/payload-check.ts
 import type { Payload, PayloadFile } from '../../../worker/payload.ts';
 import type { JobMaker, JobToMake } from '../job-maker.ts';
 import type { EnvVariable, HtcJobSpec, Runtime, SpecProblem } from '../../../clients/htcjob/resource.ts';
+import { outputProblems } from '../output/place.ts';
 import { jobScripts } from './scripts.ts';
 import { type EventKey, tokenOf } from './token.ts';
 
@@ -15,6 +16,8 @@ export interface MakerContext {
   readonly runtime: Runtime;
   /** Undefined: jobs send no events. */
   readonly events: { readonly url: string; readonly key: EventKey } | undefined;
+  /** Largest output of a job, bytes; undefined: outputs are kept nowhere. */
+  readonly outputBytes?: number | undefined;
 }
 
 type Resource = JobToMake['resource'];
@@ -45,6 +48,7 @@ export class ImageJobs implements JobMaker {
       ...imageProblems(script.image),
       ...commandProblems(script.command),
       ...variableProblems(env),
+      ...outputProblems(spec, this.#context.outputBytes !== undefined),
       ...readSubmitCommands(htcopts).problems.map(({ message }) => problem('/spec/htcopts', message)),
     ];
     if (found.length > 0) return found;
@@ -56,7 +60,7 @@ export class ImageJobs implements JobMaker {
 
   /** @throws ThresherError `htcjob-secret` for a Secret or a key that is not there */
   payload({ resource, number, index, secrets }: JobToMake): Payload {
-    const { binds, events, runtime: usual } = this.#context;
+    const { binds, events, outputBytes = 0, runtime: usual } = this.#context;
     const { metadata, spec } = resource;
     const { uid, name } = metadata;
     const shared = this.#shared.get(resource) ?? this.#sharedOf(resource, secrets);
@@ -74,8 +78,11 @@ export class ImageJobs implements JobMaker {
         JOB_NAME: name,
         ...Object.fromEntries(variables.map((variable, at) => [`HTCJOB_VARIABLE_${at}`, variable])),
         ...(events !== undefined && { HTCJOB_EVENTS_URL: events.url, HTCJOB_EVENT_ID: `${uid}.${index}` }),
+        // The runner counts blocks of the disk.
+        ...(spec.output !== undefined && { HTCJOB_OUTPUT_BLOCKS: String(Math.ceil(outputBytes / 512)) }),
       },
       ...(submit !== undefined && { submit }),
+      output: spec.output !== undefined,
     };
   }
 
@@ -97,11 +104,19 @@ export class ImageJobs implements JobMaker {
         scripts.run,
         { name: 'script.sh', mode: 0o755, content: Buffer.from(script.source).toString('base64') },
         ...(events === undefined ? [] : [scripts.sendEvent]),
+        ...outputFiles(resource.spec.output?.files),
         ...secretFiles(resource, secrets),
       ],
       submit: Object.keys(submit).length > 0 ? submit : undefined,
     };
   }
+}
+
+/** Names of the files that the runner packs, one on each line. */
+function outputFiles(names: readonly string[] = []): readonly PayloadFile[] {
+  if (names.length === 0) return [];
+  const text = names.map((name) => `${name}\n`).join('');
+  return [{ name: 'output-files', mode: 0o644, content: Buffer.from(text).toString('base64') }];
 }
 
 /** The beginning of the event's JSON, to which the job adds its exit status. */

@@ -1,0 +1,152 @@
+import { chmod, mkdir, open, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { ensureDirectory, hasCode } from '../../../util/files.ts';
+import { openPlainFile } from '../../../util/plain-file.ts';
+import type { FileLane } from '../../../util/file-lane.ts';
+import type { LeftOutput } from '../../contracts/output-reader.ts';
+
+/** The user who writes the outputs: whose the jobs are. */
+export interface Writer {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/** A worker whose source says whether it leaves an output. */
+export interface Leaving {
+  readonly workerId: number;
+  readonly leaves: boolean;
+}
+
+/** How long an output waits for its source, ms: as long as HTCondor itself keeps a spooled job that has ended. */
+const longestWait = 10 * 24 * 3_600_000;
+
+/** Ends of the names of the files with the words of a job: its output, its errors, and HTCondor's own log of it. */
+const words = ['out', 'err', 'log'] as const;
+/** End of the name of the file that says that an output was taken: each fetch of a log from the spool brings the output once more. */
+const taken = 'taken';
+
+/**
+ * Files of the workers of one schedd whose source says what they leave: `WORKER`, the output, and `WORKER.out`, `.err` and `.log`
+ * beside it. They are there, and empty, before the job is submitted: its owner can then write these files, and make no others. An output
+ * goes when its source took it, and all files go with the worker.
+ */
+export class LeftOutputs {
+  readonly directory: string;
+  readonly #files: FileLane;
+
+  constructor(directory: string, files: FileLane) {
+    this.directory = directory;
+    this.#files = files;
+  }
+
+  pathOf(workerId: number): string {
+    return join(this.directory, String(workerId));
+  }
+
+  /** Makes the places of workers that are about to be submitted. @throws what the file system says */
+  async make(workers: readonly Leaving[], writer?: Writer): Promise<void> {
+    if (workers.length === 0) return;
+    await this.#files.run(`making ${this.directory}`, async () => {
+      await ensureDirectory(dirname(this.directory));
+      await mkdir(this.directory, { mode: 0o700 }).catch((error: unknown) => {
+        if (!hasCode(error, 'EEXIST')) throw error;
+      });
+      // Another user than ours may enter, and list nothing.
+      if (writer !== undefined) await chmod(this.directory, 0o711);
+    });
+    for (const { workerId, leaves } of workers)
+      await this.#files.run('making the places of an output', async () => {
+        const path = this.pathOf(workerId);
+        if (leaves) await touch(path, writer);
+        for (const end of words) await touch(`${path}.${end}`, writer);
+      });
+  }
+
+  /** Bytes of the output; 0: nothing has come; undefined: it was taken, or the worker leaves none. */
+  async bytesOf(workerId: number): Promise<number | undefined> {
+    return (await this.#stat(workerId))?.size;
+  }
+
+  /**
+   * Whether a sweep has to leave the worker for its source.
+   * @param now ms UTC
+   * @param mayCome the spool may have an output that is not here yet
+   */
+  async isAwaited(workerId: number, now: number, mayCome: boolean): Promise<boolean> {
+    const found = await this.#stat(workerId);
+    return found !== undefined && (found.size > 0 || mayCome) && now - found.mtimeMs < longestWait;
+  }
+
+  /** @throws NotPlainFile, and what the file system says */
+  async open(workerId: number, bytes: number): Promise<LeftOutput> {
+    const file = await this.#files.run('opening an output', () =>
+      openPlainFile(this.pathOf(workerId), 'refuse'),
+    );
+    const streams: Readable[] = [];
+    const read = () => {
+      const stream = file.createReadStream({ start: 0 });
+      streams.push(stream);
+      return stream;
+    };
+    const dispose = async () => {
+      // A file that a stream still reads would not close.
+      for (const stream of streams) stream.destroy();
+      await file.close();
+    };
+    return { bytes, read, [Symbol.asyncDispose]: dispose };
+  }
+
+  /** The output is needed no more. */
+  async drop(workerIds: readonly number[]): Promise<void> {
+    for (const workerId of workerIds) {
+      if ((await this.#stat(workerId)) === undefined) continue;
+      await this.#files.run('removing an output', async () => {
+        const path = this.pathOf(workerId);
+        await touch(`${path}.${taken}`, undefined);
+        await rm(path, { force: true });
+      });
+    }
+  }
+
+  /** Removes all files of workers that go. */
+  async remove(workerIds: readonly number[]): Promise<void> {
+    for (const workerId of workerIds)
+      await this.#files.run('removing the files of a job', async () => {
+        const path = this.pathOf(workerId);
+        await rm(path, { force: true });
+        for (const end of [...words, taken]) await rm(`${path}.${end}`, { force: true });
+      });
+  }
+
+  async #stat(workerId: number) {
+    return this.#files.run('a look at an output', async () => {
+      const path = this.pathOf(workerId);
+      try {
+        return (await isThere(`${path}.${taken}`)) ? undefined : await stat(path);
+      } catch (error) {
+        if (hasCode(error, 'ENOENT')) return undefined;
+        throw error;
+      }
+    });
+  }
+}
+
+async function isThere(path: string): Promise<boolean> {
+  try {
+    await stat(path);
+    return true;
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return false;
+    throw error;
+  }
+}
+
+async function touch(path: string, writer: Writer | undefined): Promise<void> {
+  const file = await open(path, 'a', 0o600);
+  try {
+    if (writer !== undefined) await file.chown(writer.uid, writer.gid);
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,64 @@
+import type { Worker } from '../../../worker/worker.ts';
+import type { LeftOutput, OutputReader } from '../../contracts/output-reader.ts';
+import { fetchSpooled, type SpoolParts } from './spooled.ts';
+
+/** Workers whose output one command brings. */
+const atOnce = 50;
+
+interface Asked {
+  readonly workerId: number;
+  readonly signal: AbortSignal;
+  readonly done: PromiseWithResolvers<undefined>;
+}
+
+/** Reads the outputs of jobs. Those that lie in the spool are brought together: each command is a process and a conversation. */
+export class HTCondorOutputs implements OutputReader {
+  readonly #parts: SpoolParts;
+  #asked: Asked[] = [];
+  #isFetching = false;
+
+  constructor(parts: SpoolParts) {
+    this.#parts = parts;
+  }
+
+  async open({ workerId }: Worker, signal: AbortSignal): Promise<LeftOutput | undefined> {
+    const { outputs } = this.#parts.schedd;
+    let bytes = await outputs.bytesOf(workerId);
+    // A job of a schedd without a spool brings it before it ends.
+    if (bytes === 0) {
+      await this.#fetched(workerId, signal);
+      bytes = await outputs.bytesOf(workerId);
+    }
+    return bytes === undefined || bytes === 0 ? undefined : outputs.open(workerId, bytes);
+  }
+
+  async drop(workers: readonly Worker[]): Promise<void> {
+    await this.#parts.schedd.outputs.drop(workers.map(({ workerId }) => workerId));
+  }
+
+  #fetched(workerId: number, signal: AbortSignal): Promise<unknown> {
+    const done = Promise.withResolvers<undefined>();
+    this.#asked.push({ workerId, signal, done });
+    const fetching = this.#isFetching ? undefined : this.#fetchAll();
+    return Promise.all([done.promise, fetching]);
+  }
+
+  async #fetchAll(): Promise<void> {
+    this.#isFetching = true;
+    // Those that ask in this moment go together.
+    await Promise.resolve();
+    for (;;) {
+      const some = this.#asked.splice(0, atOnce);
+      const [first] = some;
+      if (first === undefined) break;
+      try {
+        const ids = some.map(({ workerId }) => workerId);
+        await fetchSpooled(this.#parts, ids, first.signal);
+        for (const { done } of some) done.resolve(undefined);
+      } catch (error) {
+        for (const { done } of some) done.reject(error);
+      }
+    }
+    this.#isFetching = false;
+  }
+}

@@ -1,0 +1,39 @@
+import { whereJobs } from '../../../clients/htcondor/classad.ts';
+import { isFinal } from '../../../worker/status.ts';
+import { inQueue, whereWorkers } from '../look-up.ts';
+import type { HTCondorSchedd } from '../schedd.ts';
+import type { HTCondorDaemon, HTCondorMonitorConfig } from '../schema.ts';
+import { stateOf } from '../state/job-state.ts';
+
+export interface SpoolParts {
+  readonly schedd: HTCondorSchedd;
+  readonly daemon: Pick<HTCondorDaemon, 'clock'>;
+  /** The monitor options of a job's queue. */
+  readonly options: (
+    queue: string | undefined,
+    configId: number | undefined,
+  ) => Pick<HTCondorMonitorConfig, 'heldTimeout'>;
+}
+
+const completed = 4;
+
+/**
+ * Brings the output of spooled jobs that have ended to where it was submitted from. Others are left alone.
+ * @param workerIds few: what came before the time is over has come for good
+ * @throws HTCondorError
+ */
+export async function fetchSpooled(
+  { schedd, daemon, options }: SpoolParts,
+  workerIds: readonly number[],
+  signal: AbortSignal,
+): Promise<void> {
+  const these = `${whereWorkers(workerIds)} && JobStatus == ${completed} && StageInFinish > 0`;
+  const spooled = await inQueue(schedd, these, signal);
+  const over = spooled.filter(({ ad, workerId = 0, queue, configId }) => {
+    const { heldTimeout } = options(queue, configId);
+    return isFinal(stateOf(workerId, ad, daemon.clock.now(), { heldTimeout })?.observation.status ?? 'idle');
+  });
+  if (over.length === 0) return;
+  const which = whereJobs(over.map(({ id }) => id));
+  await schedd.client.transferData(`${schedd.mine} && (${which})`, signal);
+}

@@ -1,0 +1,248 @@
+import type { Desk, Log } from '../../../plugins/contracts/index.ts';
+import type { Clock } from '../../../util/clock.ts';
+import { messageOf, toReason } from '../../../worker/errors.ts';
+import { type HtcJobStatus, jobCount } from '../../../clients/htcjob/resource.ts';
+import { fromRanges } from '../../../clients/htcjob/numbers.ts';
+import type { Judged, Judgement } from '../judge.ts';
+import type { Tracked } from '../tracked.ts';
+import { Agenda } from '../agenda.ts';
+import { withOutputs } from './output-status.ts';
+import type { Outputs } from './outputs.ts';
+import { directoryOf, type OutputPlace } from './place.ts';
+import { type OnFiles, type OutputBounds, unpack } from './unpack.ts';
+import { WrongArchive } from './tar.ts';
+
+export interface KeeperParts {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly desk: Pick<Desk, 'output' | 'dropOutputs' | 'find'>;
+  readonly place: OutputPlace;
+  readonly onFiles: OnFiles;
+  readonly bounds: OutputBounds;
+  /** Something new is known of the outputs of this resource. */
+  readonly changed: (uid: string) => void;
+}
+
+/** Outputs that are fetched at the same time. */
+const atOnce = 4;
+/** Pause before an output that could not be kept is fetched again, ms. */
+const pauses = { first: 2000, longest: 60_000 };
+/** How the runner of a job begins the line that says why there is no archive. */
+const saidByRunner = 'thresher: ';
+/** Longest such line, bytes: an archive is longer. */
+const longestLine = 511;
+
+/** The outputs of one resource. */
+interface Known {
+  readonly parts: readonly string[];
+  readonly name: string;
+  readonly uid: string;
+  readonly due: Map<number, number | undefined>;
+  readonly kept: Set<number>;
+  /** By job number: why it has none. */
+  readonly missing: Map<number, string>;
+  /** Job and reason of the last failure. */
+  trouble: string | undefined;
+  pause: number;
+  isOver: boolean;
+}
+
+/**
+ * Brings the outputs of ended jobs into the directory of the operator, each once: an output that has its name there is whole. The
+ * steps of a resource do not wait for it.
+ */
+export class OutputKeeper implements Outputs {
+  readonly #parts: KeeperParts;
+  readonly #known = new Map<string, Known>();
+  readonly #agenda: Agenda;
+  readonly #busy = new Map<string, Promise<void>>();
+
+  constructor(parts: KeeperParts) {
+    this.#parts = parts;
+    this.#agenda = new Agenda(parts.clock);
+  }
+
+  /** Resolves when `signal` aborts and all is at rest. */
+  run(signal: AbortSignal): Promise<void> {
+    return this.#agenda.run(
+      atOnce,
+      async (uid) => {
+        const work = this.#bring(uid, signal);
+        this.#busy.set(uid, work);
+        await work;
+        this.#busy.delete(uid);
+      },
+      signal,
+    );
+  }
+
+  /** Asks for the outputs of the jobs that have ended for good. */
+  want(tracked: Tracked, { jobs }: Pick<Judgement, 'jobs'>): void {
+    if (tracked.spec.output === undefined) return;
+    const known = this.#of(tracked);
+    let isNew = false;
+    for (const { number, outcome, facts } of jobs) {
+      if (!hasEndedForGood(outcome) || known.kept.has(number) || known.missing.has(number)) continue;
+      if (known.due.has(number)) continue;
+      known.due.set(number, facts?.workerId ?? undefined);
+      isNew = true;
+    }
+    if (isNew) this.#agenda.add(tracked.uid);
+  }
+
+  inStatus(tracked: Tracked, status: HtcJobStatus): HtcJobStatus {
+    if (tracked.spec.output === undefined) return status;
+    const { parts, kept, missing, trouble } = this.#of(tracked);
+    const facts = { directory: parts.join('/'), kept, missing, trouble, count: jobCount(tracked.spec) };
+    return withOutputs(status, facts, this.#parts.clock.now());
+  }
+
+  isOpen({ uid, status, spec }: Tracked): boolean {
+    if (spec.output === undefined) return false;
+    const count = jobCount(spec);
+    const said = [status?.outputIndexes, status?.outputMissing].map((text) => fromRanges(text, count).size);
+    const isOpen = said.reduce((sum, one) => sum + one, 0) < count;
+    // Nothing of thousands that are over is kept in memory.
+    if (!isOpen) this.#known.delete(uid);
+    return isOpen;
+  }
+
+  async remove(tracked: Tracked): Promise<void> {
+    const { uid, meta, spec } = tracked;
+    if (spec.output === undefined) return;
+    this.#forget(uid);
+    await this.#busy.get(uid);
+    const { desk, place } = this.#parts;
+    // A sweep leaves workers whose output is still needed.
+    const workers = (await desk.find([{ uid }])).flatMap(({ worker }) => worker.workerId ?? []);
+    await desk.dropOutputs(workers);
+    await place.remove(directoryOf(meta, spec));
+  }
+
+  #forget(uid: string): void {
+    const known = this.#known.get(uid);
+    if (known !== undefined) known.isOver = true;
+    this.#known.delete(uid);
+  }
+
+  #of({ uid, meta, spec, status, name }: Tracked): Known {
+    const before = this.#known.get(uid);
+    if (before !== undefined) return before;
+    const count = jobCount(spec);
+    const known: Known = {
+      parts: directoryOf(meta, spec),
+      name,
+      uid,
+      due: new Map(),
+      kept: fromRanges(status?.outputIndexes, count),
+      missing: new Map([...fromRanges(status?.outputMissing, count)].map((number) => [number, ''])),
+      trouble: undefined,
+      pause: pauses.first,
+      isOver: false,
+    };
+    this.#known.set(uid, known);
+    return known;
+  }
+
+  /** Brings all outputs of a resource that are due, one after the other. */
+  async #bring(uid: string, signal: AbortSignal): Promise<void> {
+    const known = this.#known.get(uid);
+    if (known === undefined) return;
+    const { log, changed } = this.#parts;
+    for (const [number, workerId] of [...known.due]) {
+      if (isOver(known, signal)) return;
+      try {
+        await this.#bringOne(known, number, workerId, signal);
+        known.due.delete(number);
+        known.trouble = undefined;
+        known.pause = pauses.first;
+      } catch (error) {
+        if (signal.aborted) return;
+        known.trouble = `job ${number}: ${messageOf(error)}`;
+        log.warn('output of a HTCJob could not be kept', {
+          htcjob: known.name,
+          job: number,
+          ...toReason(error),
+        });
+        changed(uid);
+        this.#agenda.add(uid, known.pause);
+        known.pause = Math.min(2 * known.pause, pauses.longest);
+        return;
+      }
+    }
+    changed(uid);
+  }
+
+  async #bringOne(
+    known: Known,
+    number: number,
+    workerId: number | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { desk, place, log } = this.#parts;
+    const { parts, name } = known;
+    // A daemon that was killed after it gave the output its name.
+    if (!(await place.has(parts, String(number)))) {
+      const why =
+        workerId === undefined
+          ? 'its job never ran, or is no longer known'
+          : await this.#fetch(known, number, workerId, signal);
+      if (why !== undefined) {
+        known.missing.set(number, why);
+        log.info('a job of a HTCJob has no output', { htcjob: name, job: number, why });
+      }
+    }
+    if (!known.missing.has(number)) known.kept.add(number);
+    if (workerId !== undefined) await desk.dropOutputs([workerId]);
+  }
+
+  /** @returns why there is none, for good */
+  async #fetch(
+    known: Known,
+    number: number,
+    workerId: number,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    const { desk, place, bounds, onFiles, log } = this.#parts;
+    await using output = await desk.output(workerId, signal);
+    if (output === undefined) return 'it was ended before it could leave one, or never ran';
+    if (output.bytes <= longestLine) return saidIn(await textOf(output.read()));
+    if (output.bytes > 2 * bounds.bytes) return `it has more than the ${bounds.bytes} bytes that are kept`;
+    const fill = (directory: string) => unpack(output.read(), directory, bounds, onFiles);
+    try {
+      const { leftOut } = await place.make(known.parts, String(number), fill);
+      if (leftOut > 0)
+        log.warn('links and special files in the output of a job are not kept', {
+          htcjob: known.name,
+          job: number,
+          leftOut,
+        });
+      return undefined;
+    } catch (error) {
+      // It would be the same each time. A file that HTCondor is writing again is whole in a moment.
+      if (error instanceof WrongArchive && !error.isCut) return error.message;
+      throw error;
+    }
+  }
+}
+
+/** The resource goes, or the operator stops: both may happen at any time. */
+function isOver(known: Pick<Known, 'isOver'>, signal: AbortSignal): boolean {
+  return known.isOver || signal.aborted;
+}
+
+function hasEndedForGood(outcome: Judged['outcome']): boolean {
+  return outcome === 'succeeded' || outcome === 'failed';
+}
+
+async function textOf(bytes: AsyncIterable<Uint8Array>): Promise<string> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of bytes) pieces.push(piece);
+  return Buffer.concat(pieces).toString('utf8');
+}
+
+/** The runner says why it left no archive; nothing else is so short. */
+function saidIn(text: string): string {
+  const [line = ''] = text.split('\n');
+  return line.startsWith(saidByRunner) ? line.slice(saidByRunner.length) : 'it is no archive of tar';
+}

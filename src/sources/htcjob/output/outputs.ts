@@ -1,0 +1,23 @@
+import type { HtcJobStatus } from '../../../clients/htcjob/resource.ts';
+import type { Judgement } from '../judge.ts';
+import type { Tracked } from '../tracked.ts';
+
+/** The outputs of jobs, as the steps of a resource see them. A resource without `spec.output` has none. */
+export interface Outputs {
+  /** Asks for the outputs of the jobs that have ended for good; they are brought beside the steps. */
+  want(tracked: Tracked, judgement: Pick<Judgement, 'jobs'>): void;
+  /** The status with all that is known of the outputs. */
+  inStatus(tracked: Tracked, status: HtcJobStatus): HtcJobStatus;
+  /** Whether the status does not yet say of each job what became of its output. */
+  isOpen(tracked: Tracked): boolean;
+  /** Removes all outputs of a resource that goes. @throws what backends and the file system say */
+  remove(tracked: Tracked): Promise<void>;
+}
+
+/** An operator without a directory for them: it refuses resources with `spec.output`. */
+export const noOutputs: Outputs = {
+  want: () => undefined,
+  inStatus: (_, status) => status,
+  isOpen: () => false,
+  remove: async () => undefined,
+};

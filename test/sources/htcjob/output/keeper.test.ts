@@ -1,0 +1,209 @@
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { HtcJobStatus } from '../../../../src/clients/htcjob/resource.ts';
+import type { LeftOutput } from '../../../../src/plugins/contracts/index.ts';
+import type { JobFacts } from '../../../../src/sources/htcjob/facts.ts';
+import { OutputKeeper } from '../../../../src/sources/htcjob/output/keeper.ts';
+import { OutputPlace } from '../../../../src/sources/htcjob/output/place.ts';
+import { Tracked } from '../../../../src/sources/htcjob/tracked.ts';
+import { archiveOf, inPieces } from '../../../support/archives.ts';
+import { htcJob } from '../../../support/htc-jobs.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
+import { recordingLog } from '../../../support/samples.ts';
+import { temporaryDirectory } from '../../../support/temporary.ts';
+import { until } from '../../../support/until.ts';
+
+const archive = archiveOf('echo result > file');
+
+describe('the keeper of outputs', () => {
+  let root: string;
+  let clock: ManualClock;
+  let log: ReturnType<typeof recordingLog>;
+  let end: AbortController;
+  let over: Promise<void> | undefined;
+  /** By worker: what its backend says next. */
+  let left: Map<number, (Buffer | Error | undefined)[]>;
+  let asked: number[];
+  let dropped: number[];
+  let tracked: Tracked;
+
+  beforeEach(() => {
+    root = temporaryDirectory();
+    clock = new ManualClock();
+    log = recordingLog();
+    left = new Map();
+    asked = [];
+    dropped = [];
+    tracked = new Tracked(htcJob({ queue: 2, output: {} }));
+  });
+
+  afterEach(async () => {
+    end.abort();
+    await over;
+  });
+
+  function begin(): OutputKeeper {
+    end = new AbortController();
+    const desk = {
+      output: async (workerId: number): Promise<LeftOutput | undefined> => {
+        asked.push(workerId);
+        const answers = left.get(workerId) ?? [];
+        const answer = answers.length > 1 ? answers.shift() : answers[0];
+        if (answer instanceof Error) throw answer;
+        if (answer === undefined) return undefined;
+        return {
+          bytes: answer.length,
+          read: () => inPieces(answer),
+          [Symbol.asyncDispose]: async () => undefined,
+        };
+      },
+      dropOutputs: async (workerIds: readonly number[]) => {
+        dropped.push(...workerIds);
+      },
+      find: async () => [],
+    };
+    const onFiles = <T>(_: string, work: () => Promise<T>) => work();
+    const place = new OutputPlace(root, onFiles);
+    const bounds = { bytes: 10_000, files: 10 };
+    const keeper = new OutputKeeper({ clock, log, desk, place, onFiles, bounds, changed: () => undefined });
+    over = keeper.run(end.signal);
+    return keeper;
+  }
+
+  async function restart(): Promise<OutputKeeper> {
+    end.abort();
+    await over;
+    return begin();
+  }
+
+  /** Both jobs have ended, by these workers. */
+  function want(keeper: OutputKeeper, workers: readonly (number | undefined)[] = [1, 2]): void {
+    keeper.want(tracked, {
+      jobs: workers.map((workerId, number) => ({
+        number,
+        index: number,
+        outcome: 'succeeded',
+        facts: workerId === undefined ? undefined : ({ workerId } as JobFacts),
+      })),
+    });
+  }
+  const statusOf = (keeper: OutputKeeper): HtcJobStatus => keeper.inStatus(tracked, tracked.status ?? {});
+  const condition = (keeper: OutputKeeper) => statusOf(keeper).conditions?.[0];
+  const path = (...parts: readonly string[]) => join(root, 'default/zero-uid-of-zero', ...parts);
+
+  it('keeps each output once, and lets the backend forget it then', async () => {
+    const keeper = begin();
+    left.set(1, [archive]).set(2, [archive]);
+    want(keeper);
+    want(keeper);
+    await until('both are kept', () => statusOf(keeper).outputIndexes === '0-1');
+    expect(readFileSync(path('1', 'file'), 'utf8')).to.equal('result\n');
+    want(keeper);
+    await clock.advance(60_000);
+    expect([asked, dropped]).to.deep.equal([
+      [1, 2],
+      [1, 2],
+    ]);
+    expect(statusOf(keeper).outputDirectory).to.equal('default/zero-uid-of-zero');
+    expect(condition(keeper)).to.include({ status: 'True', reason: 'OutputKept' });
+    tracked.status = statusOf(keeper);
+    expect(keeper.isOpen(tracked)).to.equal(false);
+  });
+
+  it('asks for none where the resource wants none, or no job has ended', async () => {
+    const keeper = begin();
+    keeper.want(tracked, {
+      jobs: [{ number: 0, index: 0, outcome: 'live', facts: { workerId: 1 } as JobFacts }],
+    });
+    tracked = new Tracked(htcJob());
+    want(keeper);
+    await clock.advance(1000);
+    expect(asked).to.deep.equal([]);
+    expect(keeper.inStatus(tracked, {})).to.deep.equal({});
+    expect(keeper.isOpen(tracked)).to.equal(false);
+  });
+
+  it('knows after a crash an output that has its name, and fetches one again that has not', async () => {
+    mkdirSync(path('0'), { recursive: true });
+    mkdirSync(path('.partial-1'));
+    const keeper = begin();
+    left.set(2, [archive]);
+    want(keeper);
+    await until('both are kept', () => statusOf(keeper).outputIndexes === '0-1');
+    expect([asked, dropped]).to.deep.equal([[2], [1, 2]]);
+    expect(readdirSync(path()).sort()).to.deep.equal(['0', '1']);
+  });
+
+  for (const [what, trouble] of [
+    ['a full disk', Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' })],
+    ['a schedd that is away', new Error('the schedd does not answer')],
+    ['an archive that is not whole yet', archive.subarray(0, 700)],
+  ] as const)
+    it(`tries again after ${what}, with growing pauses, and says why meanwhile`, async () => {
+      let keeper = begin();
+      left.set(1, [trouble, trouble, archive]).set(2, [archive]);
+      want(keeper);
+      await until('it says why', () => condition(keeper)?.reason === 'OutputNotKept');
+      expect(condition(keeper)).to.include({ status: 'False' });
+      expect(condition(keeper)?.message).to.contain('keep the output of job 0: ');
+      expect(readdirSync(root).length === 0 || readdirSync(path()).length === 0).to.equal(true);
+      expect(dropped).to.deep.equal([]);
+      await clock.advance(2000);
+      await until('it was asked for again', () => asked.length === 2);
+      tracked.status = statusOf(keeper);
+      keeper = await restart();
+      want(keeper);
+      await until('both are kept', () => statusOf(keeper).outputIndexes === '0-1');
+      expect(condition(keeper)).to.include({ status: 'True', reason: 'OutputKept' });
+    });
+
+  for (const [what, answer, why] of [
+    ['left none', undefined, 'it was ended before it could leave one'],
+    ['says why', Buffer.from('thresher: there is no tar on the machine\n'), 'there is no tar on the machine'],
+    ['left something else', Buffer.from('#!/bin/sh'), 'it is no archive of tar'],
+    ['left a damaged one', Buffer.alloc(2048, 'x'), 'it is no archive of tar, or is damaged'],
+    ['left too much', archiveOf('head -c 11000 /dev/zero > a'), 'more than the 10000 bytes'],
+    [
+      'left too many files',
+      archiveOf('for i in 1 2 3 4 5 6 7 8 9 10 11; do : > $i; done'),
+      'more than the 10 files',
+    ],
+  ] as const)
+    it(`gives up, with the reason, where a job ${what}`, async () => {
+      let keeper = begin();
+      left.set(1, [archive]).set(2, [answer]);
+      want(keeper);
+      await until('both are said', () => statusOf(keeper).outputMissing === '1');
+      expect(statusOf(keeper).outputIndexes).to.equal('0');
+      expect(condition(keeper)).to.include({ status: 'False', reason: 'OutputMissing' });
+      expect(condition(keeper)?.message).to.contain(`1 of 2 jobs have no output; job 1: `).and.contain(why);
+      expect(dropped).to.deep.equal([1, 2]);
+      expect(readdirSync(path())).to.deep.equal(['0']);
+      tracked.status = statusOf(keeper);
+      keeper = await restart();
+      want(keeper);
+      // The reason is the resource's own after a restart.
+      expect(statusOf(keeper)).to.deep.equal(tracked.status);
+    });
+
+  it('says that a job without a worker has none', async () => {
+    const keeper = begin();
+    want(keeper, [undefined, undefined]);
+    await until('both are said', () => statusOf(keeper).outputMissing === '0-1');
+    expect(condition(keeper)?.message).to.contain('its job never ran');
+  });
+
+  it('removes all of a resource that goes, and brings nothing of it any more', async () => {
+    const keeper = begin();
+    const away = new Error('away');
+    left.set(1, [archive]).set(2, [away]);
+    want(keeper);
+    await until('one is kept', () => statusOf(keeper).outputIndexes === '0');
+    await keeper.remove(tracked);
+    expect(readdirSync(root)).to.deep.equal([]);
+    left.set(2, [archive]);
+    await clock.advance(120_000);
+    expect(readdirSync(root)).to.deep.equal([]);
+  });
+});
