@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { Argument, type Command } from 'commander';
+import { Argument, type Command, InvalidArgumentError } from 'commander';
 import { stringify } from 'yaml';
 import { logReaderOf } from '../daemon/log-reader.ts';
 import {
@@ -115,7 +115,7 @@ function addLogs(command: Command, environment: Environment): void {
   const logs = command.command('logs').description('print the log of a job of a HTCJob');
   logs
     .argument('<name>', 'NAMESPACE/NAME, or NAME where one namespace has it')
-    .addArgument(new Argument('[index]', 'number of the job').argParser(countArgument).default(0))
+    .addArgument(new Argument('[index]', 'number of the job').argParser(jobNumberArgument).default(0))
     .option('--follow', 'go on until the job has ended')
     .option('--stderr', 'its standard error output instead of its standard output')
     .option('--tail <n>', 'begin with this many last lines', countArgument)
@@ -166,4 +166,10 @@ async function withReader<T>(
   } finally {
     await reader.close();
   }
+}
+
+/** @throws InvalidArgumentError, which becomes a message of the command line */
+function jobNumberArgument(text: string): number {
+  if (/^\d{1,6}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It must be the number of a job, a whole number from 0.');
 }
