@@ -117,7 +117,7 @@ function addLogs(command: Command, environment: Environment): void {
   const logs = command.command('logs').description('print the log of a job of a HTCJob');
   logs
     .argument('<name>', 'NAMESPACE/NAME, or NAME where one namespace has it')
-    .addArgument(new Argument('[index]', 'number of the job, from 0').argParser(indexArgument).default(0))
+    .addArgument(new Argument('[index]', 'number of the job, from 0').argParser(jobNumberArgument).default(0))
     .option('--follow', 'go on until the job has ended')
     .option('--stderr', 'its standard error output instead of its standard output')
     .option('--tail <n>', 'begin with this many last lines', countArgument)
@@ -156,11 +156,6 @@ function addLogs(command: Command, environment: Environment): void {
     );
 }
 
-function indexArgument(text: string): number {
-  if (!/^(0|[1-9]\d{0,4})$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 0.');
-  return Number(text);
-}
-
 async function withReader<T>(
   command: Command,
   { clock, random }: Environment,
@@ -173,4 +168,10 @@ async function withReader<T>(
   } finally {
     await reader.close();
   }
+}
+
+/** @throws InvalidArgumentError, which becomes a message of the command line */
+function jobNumberArgument(text: string): number {
+  if (/^\d{1,6}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It must be the number of a job, a whole number from 0.');
 }

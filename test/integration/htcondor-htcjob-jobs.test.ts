@@ -1,5 +1,5 @@
 /** The jobs of HTCJobs on a real pool with a real apptainer, without the operator that asks for them. */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Context, WorkerToStart } from '../../src/plugins/contracts/index.ts';
@@ -70,9 +70,11 @@ describe('jobs of HTCJobs on HTCondor', () => {
     const lastOf = ({ workerId }: WorkerToStart) => seen.history.get(workerId)?.at(-1);
     await until('all have ended', () => workers.every((one) => isFinal(lastOf(one)?.status ?? 'idle')));
     if (kind === 'remote') await clientOf(pool, kind).transferData(backend.space.mine, signal);
+    const outputs = join(backend.directory, 'state/htcondor/outputs');
     const text = (name: string, { workerId }: WorkerToStart) => {
-      const path = join(backend.space.directory, `${name}.${workerId}`);
-      return existsSync(path) ? readFileSync(path, 'utf8') : undefined;
+      const paths = readdirSync(outputs).map((schedd) => join(outputs, schedd, `${workerId}.${name}`));
+      const path = paths.find((one) => existsSync(one));
+      return path === undefined ? undefined : readFileSync(path, 'utf8');
     };
     return {
       ids,

@@ -6,7 +6,9 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
+  rmSync,
   statSync,
+  writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -31,6 +33,7 @@ describe('the output of HTCJobs on HTCondor', function () {
   let jobs: HtcJobs;
   let site: Site;
   let environment: Record<string, string>;
+  const usual = new Map<string, string | undefined>();
   let daemon: ReturnType<Site['start']>;
 
   before(async () => {
@@ -63,9 +66,16 @@ describe('the output of HTCJobs on HTCondor', function () {
     chownSync(site.path('logs'), pool.uid, pool.gid);
     environment = condorEnvironment(pool, site.directory);
     daemon = site.start([], environment);
+    // The command line of this process finds the pool as the daemon does.
+    for (const name of Object.keys(environment)) usual.set(name, process.env[name]);
+    Object.assign(process.env, environment);
   });
 
   after(async () => {
+    for (const [name, value] of usual) {
+      if (value === undefined) Reflect.deleteProperty(process.env, name);
+      else process.env[name] = value;
+    }
     await site.clean();
     await jobs.letGo();
     await namespace[Symbol.asyncDispose]();
@@ -117,6 +127,33 @@ describe('the output of HTCJobs on HTCondor', function () {
       await jobs.delete(name);
       await jobs.untilGone(name);
       expect(readdirSync(site.path('outputs'))).to.deep.equal([]);
+      expect(left()).to.deep.equal([]);
+    });
+
+    it(`has logs of a ${kind} schedd, as long as the HTCJob, and no other files, where none are wanted`, async () => {
+      const name = `plain-${kind}`;
+      const script = `echo "said $1"; echo "wrong $1" >&2; echo file > file; echo "a log" > "out.$1"
+        while [ "$1" = 1 ] && ! [ -e ${space.directory}/go-${kind} ]; do sleep 0.2; done`;
+      const ids = { queueName: kind, queue: 2 };
+      await jobs.create(name, script, ids);
+      await jobs.until(name, 'has run one', (one) => one.succeeded === 1 && one.active === 1);
+      const logs = (...words: readonly string[]) =>
+        site.run('htcjob', 'logs', `${namespace.name}/${name}`, ...words);
+      const following = logs('1', '--follow');
+      expect((await logs()).stdout).to.equal('said 0\n');
+      expect((await logs('0', '--stderr')).stdout).to.contain('wrong 0');
+      const wrong = await logs('2');
+      expect(wrong.status).to.equal(1);
+      expect(wrong.stderr).to.contain('has no job 2: its jobs are 0 to 1');
+      writeFileSync(join(space.directory, `go-${kind}`), '');
+      expect((await following).stdout).to.equal('said 1\n');
+      await jobs.until(name, 'has ended', (one) => one.succeeded === 2);
+      rmSync(join(space.directory, `go-${kind}`));
+      expect((await logs('1')).stdout).to.equal('said 1\n');
+      expect(readdirSync(space.directory)).to.deep.equal([]);
+      expect(readdirSync(site.path('outputs'))).to.deep.equal([]);
+      await jobs.delete(name);
+      await jobs.untilGone(name);
       expect(left()).to.deep.equal([]);
     });
 

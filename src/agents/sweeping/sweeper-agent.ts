@@ -124,7 +124,8 @@ export class SweeperAgent {
   get kept(): string | undefined {
     const [reason] = this.#kept.values();
     return (
-      reason && `${this.#kept.size} workers of ${this.#runtime.config.name} are kept for now: ${reason.message}`
+      reason &&
+      `${this.#kept.size} workers of ${this.#runtime.config.name} are kept for now: ${reason.message}`
     );
   }
 

@@ -87,7 +87,8 @@ export class HTCondorLogs implements LogReader {
     const { JobStatus = 0 } = job.ad;
     return {
       job: job.id,
-      file: fileOf(raw, stream),
+      // The ad of a spooled job may name the file by another name.
+      file: (await this.#schedd.outputs.wordsOf(worker.workerId, stream)) ?? fileOf(raw, stream),
       runs: JobStatus === 2 && raw[`Stream${names[stream]}`] !== true,
       over: JobStatus === 3 || JobStatus === 4 || queued.length === 0,
       spooled: typeof raw['StageInFinish'] === 'number' && raw['StageInFinish'] > 0,

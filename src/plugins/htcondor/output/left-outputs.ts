@@ -1,9 +1,11 @@
 import { chmod, mkdir, open, rm, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { ensureDirectory, hasCode } from '../../../util/files.ts';
 import { openPlainFile } from '../../../util/plain-file.ts';
 import type { FileLane } from '../../../util/file-lane.ts';
+import type { LogRequest } from '../../contracts/log-reader.ts';
+import type { OutputFile } from '../output-file.ts';
 import type { LeftOutput } from '../../contracts/output-reader.ts';
 
 /** The user who writes the outputs: whose the jobs are. */
@@ -22,7 +24,8 @@ export interface Leaving {
 const longestWait = 10 * 24 * 3_600_000;
 
 /** Ends of the names of the files with the words of a job: its output, its errors, and HTCondor's own log of it. */
-const words = ['out', 'err', 'log'] as const;
+const ends = { stdout: 'out', stderr: 'err', 'job-log': 'log' } as const;
+const words = Object.values(ends);
 /** End of the name of the file that says that an output was taken: each fetch of a log from the spool brings the output once more. */
 const taken = 'taken';
 
@@ -95,6 +98,13 @@ export class LeftOutputs {
       await file.close();
     };
     return { bytes, read, [Symbol.asyncDispose]: dispose };
+  }
+
+  /** Where the words of a job are; undefined: where the template of its queue says. */
+  async wordsOf(workerId: number, stream: LogRequest['stream']): Promise<OutputFile | undefined> {
+    const path = `${this.pathOf(workerId)}.${ends[stream]}`;
+    const isOurs = await this.#files.run('a look at a log', () => isThere(path));
+    return isOurs ? { directory: this.directory, name: basename(path) } : undefined;
   }
 
   /** The output is needed no more. */
