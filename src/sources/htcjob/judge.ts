@@ -15,7 +15,7 @@ export interface Judgement {
   readonly jobs: readonly Judged[];
   /** Origins of living attempts that have to end. */
   readonly toEnd: readonly number[];
-  /** How many failed jobs were run again, or are wanted again. */
+  /** How many failed jobs were run again. Those that are only wanted again are counted once they have a worker. */
   readonly retried: number;
   readonly isOver: boolean;
 }
@@ -32,8 +32,10 @@ export interface ToJudge {
   /** Numbers of the jobs that ended, by the resource itself: the database may have lost them. */
   readonly completed: ReadonlySet<number>;
   readonly failed: ReadonlySet<number>;
-  /** By the resource itself. */
+  /** By the resource itself: the database forgets attempts in time. */
   readonly retried: number;
+  /** Attempts that were asked for and have no worker yet, by index. */
+  readonly asked: ReadonlySet<number>;
 }
 
 /** Decides what becomes of each job of a resource. A job has at most one living attempt. */
@@ -41,7 +43,10 @@ export function judge(resource: ToJudge): Judgement {
   const { count, round, isSuspended, isExpired, backoffLimit, attempts, completed, failed } = resource;
   const byNumber = Map.groupBy([...attempts.keys()], (index) => attemptOf(index).number);
   const again = [...attempts.keys()].filter((index) => attemptOf(index).attempt > 0);
-  let retried = Math.max(resource.retried, again.length);
+  const retried = Math.max(resource.retried, again.length);
+  const isAskedAgain = (index: number) => attemptOf(index).attempt > 0 && attemptOf(index).round === round;
+  // A retry that was asked for keeps its place, whichever job fails next.
+  let left = backoffLimit - retried - [...resource.asked].filter(isAskedAgain).length;
   const toEnd: number[] = [];
   const first = (number: number) => indexOf({ round, attempt: 0, number });
 
@@ -68,10 +73,12 @@ export function judge(resource: ToJudge): Judgement {
       return judged(isSuspended ? 'waits' : 'wanted', first(number));
     const { status } = factsOf(last) ?? {};
     const mayRunAgain = status === 'failed' || status === 'missed';
-    if (!mayRunAgain || retried >= backoffLimit) return judged('failed');
-    retried++;
     const { attempt } = attemptOf(last);
-    return judged(isSuspended ? 'waits' : 'wanted', indexOf({ round, attempt: attempt + 1, number }));
+    const next = indexOf({ round, attempt: attempt + 1, number });
+    const isAsked = resource.asked.has(next);
+    if (!mayRunAgain || (!isAsked && left <= 0)) return judged('failed');
+    if (!isAsked) left--;
+    return judged(isSuspended ? 'waits' : 'wanted', next);
   };
 
   const jobs = Array.from({ length: count }, (_, number) => decide(number));

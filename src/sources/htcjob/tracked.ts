@@ -255,6 +255,7 @@ export class Tracked {
       completed,
       failed,
       retried: status?.retried ?? 0,
+      asked: this.#offered,
     });
   }
 

@@ -30,6 +30,7 @@ function judged(
     completed: new Set(),
     failed: new Set(),
     retried: 0,
+    asked: new Set(),
     attempts: new Map(
       attempts.map(([round, attempt, number, status]) => [
         indexOf({ round, attempt, number }),
@@ -79,7 +80,7 @@ describe('the judgement of the jobs of a HTCJob', () => {
     ] as const;
     expect(judged(bothFailed, { backoffLimit: 1 })).to.deep.include({
       jobs: ['wanted 0.1', 'failed 0.0'],
-      retried: 1,
+      retried: 0,
       isOver: false,
     });
     expect(judged([...bothFailed, [0, 1, 0, 'running']], { backoffLimit: 1 })).to.deep.include({
@@ -91,6 +92,9 @@ describe('the judgement of the jobs of a HTCJob', () => {
       isOver: true,
     });
     expect(judged([[0, 0, 0, 'cancelled']], { backoffLimit: 5, count: 1 }).isOver).to.equal(true);
+    // Looking again does not use up the retries, and one that was asked for keeps its place.
+    const asked = new Set([indexOf({ round: 0, attempt: 1, number: 1 })]);
+    expect(judged(bothFailed, { backoffLimit: 1, asked }).jobs).to.deep.equal(['failed 0.0', 'wanted 0.1']);
     // The database forgot the retries, and the resource did not.
     expect(judged(bothFailed, { backoffLimit: 1, retried: 1 }).isOver).to.equal(true);
   });

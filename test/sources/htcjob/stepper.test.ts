@@ -254,6 +254,18 @@ describe('a step of a HTCJob', () => {
     expect(last()).to.include({ succeeded: 100, reason: 'Succeeded' });
   });
 
+  it('runs each failed job again that backoffLimit allows, however often it looks meanwhile', async () => {
+    site.found = [0, 1, 2].map((nth) => newsOf(uid, nth, 'failed', 1));
+    const tracked = site.track(htcJob({ queue: 3, backoffLimit: 3 }), claimed);
+    for (let turn = 0; turn < 5; turn++) {
+      await site.step(tracked);
+      await site.clock.advance(2000);
+      if (turn === 2) tracked.hear(newsOf(uid, firstRetry, 'running'));
+    }
+    expect(askedOf(tracked)).to.deep.equal([firstRetry + 1, firstRetry + 2]);
+    expect(last()).to.include({ failed: 0, active: 1, retried: 1 });
+  });
+
   it('writes the numbers of failed jobs while others run', async () => {
     site.found = [newsOf(uid, 0, 'failed', 7), newsOf(uid, 1, 'running')];
     await site.step(site.track(htcJob({ queue: 2 }), claimed));

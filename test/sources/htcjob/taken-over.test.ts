@@ -26,7 +26,14 @@ function judged(
   const completed = new Set(results.completed);
   const failed = new Set(results.failed);
   const known = { count: 2, attempts: new Map(attempts), completed, failed };
-  const more = { round: 0, isSuspended: false, isExpired: false, backoffLimit: 0, retried: 0 };
+  const more = {
+    round: 0,
+    isSuspended: false,
+    isExpired: false,
+    backoffLimit: 0,
+    retried: 0,
+    asked: new Set<number>(),
+  };
   return judge({ ...known, ...more, attempts: takenOverFacts(known) });
 }
 const outcomes = (...args: Parameters<typeof judged>) => judged(...args).jobs.map(({ outcome }) => outcome);
