@@ -93,7 +93,7 @@ describe('HTCJobs on HTCondor', function () {
     before(() => begin());
     after(finish);
 
-    it('zero.yaml, notzero.yaml and a queue of 5 run in their image as they stand, one cluster each', async () => {
+    it('zero.yaml, notzero.yaml and five.yaml run in their image as they stand, and a queue of 5 is one cluster', async () => {
       for (const name of ['zero', 'notzero', 'five'])
         await space.client.create(jobs.path(), example(name, runtime.image));
       await jobs.create('four', '', { ...inImage('[ "$1" -lt 4 ]\n'), queue: 5 });
