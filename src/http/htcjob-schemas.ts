@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import Type from '../util/type.ts';
 import { LogQuery } from './schemas.ts';
 
 export const HtcJobsQuery = Type.Object(
@@ -27,31 +27,25 @@ export const HtcJobLogQuery = Type.Object(
   { additionalProperties: false },
 );
 
-/** As the API server has it. */
-const HtcJobObject = Type.Object(
-  {
-    metadata: Type.Object({}, { additionalProperties: true }),
-    spec: Type.Object({}, { additionalProperties: true }),
-    status: Type.Optional(Type.Object({}, { additionalProperties: true })),
-  },
-  { additionalProperties: true, description: 'A HTCJob, as the API server of Kubernetes has it.' },
-);
-export const HtcJobsAnswer = Type.Array(HtcJobObject, { description: 'Scripts are left out.' });
-export const HtcJobAnswer = Type.Intersect([
-  HtcJobObject,
-  Type.Object({
-    workers: Type.Array(
-      Type.Object({
-        job: Type.Integer({ description: 'Number of the job.' }),
-        workerID: Type.Union([Type.Integer(), Type.Null()]),
-        status: Type.String(),
-        batchID: Type.Union([Type.String(), Type.Null()]),
-        exitCode: Type.Union([Type.Integer(), Type.Null()]),
-        diagMessage: Type.Union([Type.String(), Type.Null()]),
-      }),
-    ),
-  }),
-]);
+const object = Type.Object({}, { additionalProperties: true });
+/** As the API server of Kubernetes has it. */
+const objectFields = { metadata: object, spec: object, status: Type.Optional(object) };
+const asStored = {
+  additionalProperties: true,
+  description: 'A HTCJob, as the API server of Kubernetes has it.',
+};
+export const HtcJobsAnswer = Type.Array(Type.Object(objectFields, asStored), {
+  description: 'Scripts are left out.',
+});
+const HtcJobWorker = Type.Object({
+  job: Type.Integer({ description: 'Number of the job.' }),
+  workerID: Type.Union([Type.Integer(), Type.Null()]),
+  status: Type.String(),
+  batchID: Type.Union([Type.String(), Type.Null()]),
+  exitCode: Type.Union([Type.Integer(), Type.Null()]),
+  diagMessage: Type.Union([Type.String(), Type.Null()]),
+});
+export const HtcJobAnswer = Type.Object({ ...objectFields, workers: Type.Array(HtcJobWorker) }, asStored);
 export const HtcJobEventsAnswer = Type.Array(
   Type.Object({ time: Type.String(), type: Type.String(), reason: Type.String(), message: Type.String() }),
 );

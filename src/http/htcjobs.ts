@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import type { Static } from 'typebox';
-import Type from 'typebox';
+import Type from '../util/type.ts';
 import { workerOfJob, workersOf } from '../daemon/htcjobs.ts';
 import type { LogReader } from '../plugins/contracts/index.ts';
 import type { WorkerRecord } from '../store/rows.ts';

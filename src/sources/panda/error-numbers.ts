@@ -20,6 +20,7 @@ export const errorNumbers: Readonly<Record<string, number>> = {
   'access-point-failed': otherError,
   'late-creation': otherError,
   'worker-unreachable': otherError,
+  'output-awaited': otherError,
   'payload-lost': otherError,
   'payload-wrong': otherError,
   'payload-too-large': otherError,
