@@ -28,6 +28,7 @@ const smokes: readonly (readonly [name: string, smoke: Smoke])[] = [
   ['credentials', { args: () => ['--output', 'json'], says: /^\[\]\n$/ }],
   ['panda', { args: () => [], says: /^the settings name no PanDA server with a login/ }],
   ['cacher', { args: () => [], says: /^the settings name no file/ }],
+  ['htcjob', { args: () => ['crd'], says: /^apiVersion: apiextensions.k8s.io\/v1$/m }],
   ['check-config', { args: () => [], says: /^Q +ready/m }],
   ['explain', { args: () => ['Q'], says: /maxWorkers/ }],
   ['render', { args: () => ['Q'], says: /echo out/ }],

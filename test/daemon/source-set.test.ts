@@ -260,7 +260,7 @@ describe('sources of third parties', () => {
       );
       // The registry may have more sources.
       const plain = told.map((one) =>
-        one.map((part) => part.replace('fill, none, panda, request', 'fill, none')),
+        one.map((part) => part.replace('fill, htcjob, none, panda, request', 'fill, none')),
       );
       expect(plain).to.deep.equal(expected.map((one) => one.map(String)));
     });

@@ -167,10 +167,12 @@ describe('thresher htcjob import', function () {
     );
     expect(conditions[0]?.message).to.contain('"thresher htcjob import" takes them over');
 
-    const ofDone = `ClusterId == ${done[0]?.jobId.split('.')[0] ?? ''} && JobStatus =!= 4`;
-    await until('the jobs of one have ended', async () => {
-      return (await clientOf(pool, 'local').queue(ofDone, ['ClusterId'], signal)).length === 0;
-    });
+    const untilEnded = (rows: readonly Row[]) =>
+      until('the jobs of one have ended', async () => {
+        const open = `ClusterId == ${rows[0]?.jobId.split('.')[0] ?? ''} && JobStatus =!= 4`;
+        return (await clientOf(pool, 'local').queue(open, ['ClusterId'], signal)).length === 0;
+      });
+    await untilEnded(done);
     const dry = await imported('--dry-run');
     expect(dry.status, dry.said).to.equal(1);
     expect(dry.said).to.match(new RegExp(`${space.name}/living +2 .*taken over`));
@@ -217,6 +219,8 @@ describe('thresher htcjob import', function () {
       ({ reason }) => reason === 'HtcjobUnreported',
     );
     expect(open).to.include({ active: 2, succeeded: 0, failed: 0 });
+    // An import counts the results of ended jobs alone.
+    await untilEnded(living);
     writeTable(results(living, 4, 7));
     const told = await imported();
     expect(told.status, told.said).to.equal(0);
