@@ -32,7 +32,15 @@ export class HtcJobDaemon extends RealDaemon {
       settings: {
         master: { factoryId: factory },
         ...(site.plain !== true && {
-          sources: { htcjob: { k8s_config_file: 'kubeconfig', namespaces: [namespace], runtime: 'none' } },
+          sources: {
+            htcjob: {
+              k8s_config_file: 'kubeconfig',
+              namespaces: [namespace],
+              runtime: 'none',
+              // The brake for clusters that serve others, too, would be all that is measured.
+              requestsPerSecond: 1_000_000,
+            },
+          },
         }),
       },
       environment,
