@@ -44,7 +44,7 @@ export interface ImportParts {
   readonly files: OperatorFiles;
 }
 
-/** What was planned for a HTCJob, and why it was not done. */
+/** A plan for a HTCJob, and why it was not carried out. */
 export interface ImportResult {
   readonly plan: Plan;
   readonly trouble: Reason | undefined;

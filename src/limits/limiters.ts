@@ -62,7 +62,7 @@ const stop = (code: string, message: string): Limit => ({ atMost: 0, reason: { c
 const workingStates = ['online', 'test'];
 
 /**
- * What CRIC says of a queue that gets nothing new; it runs in every other status, `brokeroff` and `test` among them. Source:
+ * The statuses in which CRIC gives a queue nothing new; it runs in every other one, `brokeroff` and `test` among them. Source:
  * Harvester's worker_adjuster, and `get_queue_status` of its info_utils for the queue of another instance.
  */
 const closedInCric: Readonly<Record<string, string>> = {

@@ -70,7 +70,7 @@ export class CondorTools {
       ...toolEnvironment(environment),
       // Without it, and `-debug`, some say "(null)" where they were not let in.
       _CONDOR_TOOL_DEBUG: 'D_ERROR',
-      // Of the tools, those of HTCondor alone log in by it.
+      // The tools of HTCondor alone log in by it.
       ...(ticket !== undefined && { KRB5CCNAME: ticket }),
       ...(configFile !== undefined && { CONDOR_CONFIG: configFile }),
       ...(tokenDirectory !== undefined && { _CONDOR_SEC_TOKEN_DIRECTORY: tokenDirectory }),

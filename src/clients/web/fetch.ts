@@ -5,7 +5,7 @@ import type { Clock } from '../../util/clock.ts';
 import { maskText } from '../../util/secrets.ts';
 import { messageOf, ThresherError } from '../../worker/errors.ts';
 
-/** What the server said of the file that is here already, so that it need not send the same again. */
+/** Marks that the server gave the file that is here already, so that it need not send the same again. */
 export interface Validators {
   readonly etag?: string;
   readonly lastModified?: string;
@@ -18,7 +18,7 @@ export interface WebFile {
 
 export interface WebRequest {
   readonly url: string;
-  /** Of the file that is here already. */
+  /** Marks of the file that is here already. */
   readonly known?: Validators;
   /** Bytes, also after unpacking. */
   readonly largest: number;

@@ -12,7 +12,7 @@ const Fetched = Type.Object({
   fetchedAt: Type.Number(),
   /** When the server last said that it is the newest, ms UTC. */
   checkedAt: Type.Number(),
-  /** Of the content as it is kept. */
+  /** Size of the content as it is kept. */
   bytes: Type.Number(),
   /** Entries of the content, where it has any. */
   entries: Type.Optional(Type.Number()),

@@ -70,7 +70,7 @@ export interface QueueLayers {
   readonly template?: string | undefined;
   /** From the lowest to the highest: the template, the remote entry, the local one. The last is the queue's own. */
   readonly layers: readonly Layer[];
-  /** What CRIC says, given what the files say. */
+  /** Gives the values of CRIC for a queue of which the files say this. */
   readonly cric?: (values: JsonObject) => CricOptions | undefined;
 }
 

@@ -82,7 +82,7 @@ export function cacheItemsOf(
   return { items: found, problems: [...problems, ...unserved(values, found, placeOf)] };
 }
 
-/** What the settings want of the cacher and no item brings. */
+/** Names that the settings want of the cacher and no item brings. */
 function unserved(
   { qconf }: LoadedSettings['values'],
   items: readonly CacheItem[],

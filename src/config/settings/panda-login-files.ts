@@ -88,7 +88,7 @@ async function whyNot(path: string, files: OperatorFiles): Promise<string | unde
   return stats?.isDirectory() ? 'is a directory: name one file (PEM)' : undefined;
 }
 
-/** What the link looks for in each file, by the key that names it: Harvester's keys. */
+/** The content that the link looks for in each file, by the key that names it: Harvester's keys. */
 const contents: Readonly<
   Record<string, { readonly has: (text: string) => boolean; readonly lacks: string }>
 > = {

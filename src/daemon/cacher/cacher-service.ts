@@ -17,7 +17,7 @@ export interface CacherServiceParts {
   readonly loops: Pick<LoopSet, 'add'>;
   /** Between looks for files whose time has come, ms. */
   readonly sleepTime: number;
-  /** Of a pass without any progress, ms: then it is stuck. */
+  /** A pass without any progress for so long is stuck, ms. */
   readonly stuckAfter: number;
   /** After how long data count as old, ms. */
   readonly warnAge: number;

@@ -24,7 +24,7 @@ export interface CacherParts {
 /** The fate of one file, as the last try left it. Times are ms UTC. */
 export interface ItemState {
   readonly item: CacheItem;
-  /** Of the content that is here; undefined where none ever came. */
+  /** The content that is here; undefined where none ever came. */
   readonly fetched: Fetched | undefined;
   /** When it was tried last; undefined before the first try of this process. */
   readonly triedAt: number | undefined;
@@ -35,7 +35,7 @@ export interface ItemState {
 /** `new`: another content than before. `same`: it is still the newest. */
 export type Refreshed = 'new' | 'same' | 'failed';
 
-/** What a fetch brought. */
+/** The result of a fetch. */
 interface Brought {
   readonly fetched: Fetched;
   /** Why other programs did not get it. */

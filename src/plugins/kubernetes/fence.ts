@@ -69,7 +69,7 @@ export function fencedAttempt(metadata: ObjectMeta | undefined): number | undefi
 /** Which fence is meant. */
 export interface FenceAt {
   readonly uid: string;
-  /** Of one that a late request may still make a worker (payload-objects.ts): only this version of it is the fence. */
+  /** The version of an object that a late request may still make a worker (payload-objects.ts): only this one is the fence. */
   readonly version?: string | undefined;
 }
 

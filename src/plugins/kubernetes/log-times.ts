@@ -1,4 +1,4 @@
-/** What the node writes before each line: a time in nanoseconds, in UTC or in the node's own zone. */
+/** The node writes this before each line: a time in nanoseconds, in UTC or in the node's own zone. */
 const stamp = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)$/;
 const longestStamp = 'yyyy-mm-ddThh:mm:ss.nnnnnnnnn+hh:mm'.length;
 

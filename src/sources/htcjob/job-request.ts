@@ -48,7 +48,7 @@ function requestsFor({ resource, secrets, indexes, maker }: JobsToAsk): Readonly
   // A group is a submission of its own, which costs as much as a thousand jobs of one.
   const common = jobCount(resource.spec) > 1 ? { requirements, groupId: uid } : { requirements };
   const [first] = indexes;
-  // What keeps one payload from being made keeps all of them.
+  // One payload that cannot be made stands for all of them.
   if (first !== undefined) payloadOf(first);
   return new Map(
     indexes.map((index) => [index, new JobRequest({ uid, index }, common, () => payloadOf(index))]),

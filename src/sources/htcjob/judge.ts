@@ -5,7 +5,7 @@ export interface Judged {
   readonly number: number;
   /** `wanted`: to be asked for. `waits`: suspended. */
   readonly outcome: 'wanted' | 'waits' | 'live' | 'succeeded' | 'failed';
-  /** Of its last attempt, or of the one that is wanted. */
+  /** Index of its last attempt, or of the one that is wanted. */
   readonly index: number;
   readonly facts: JobFacts | undefined;
 }

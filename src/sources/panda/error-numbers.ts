@@ -8,7 +8,7 @@ export const otherError = 9000;
  * Source: Harvester's `harvestercore/worker_errors.py`.
  */
 export const errorNumbers: Readonly<Record<string, number>> = {
-  // Of any backend.
+  // Errors of any backend.
   'exit-status': 3831,
   'exit-status-lost': 3841,
   killed: 8971,

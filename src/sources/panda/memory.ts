@@ -25,9 +25,9 @@ const KeptOrder = Type.Object({
   createdAt: Type.Number(),
   /** ms UTC by our clock. */
   takenAt: Type.Number(),
-  /** What the server said, by resource type. */
+  /** The numbers that the server said, by resource type. */
   said: Type.Record(Type.String(), Type.Number()),
-  /** What was left of it without the workers that the server had not heard of. */
+  /** The rest of it without the workers that the server had not heard of. */
   wanted: Type.Record(Type.String(), Type.Number()),
   /** The workers of `wanted` by their names. */
   runs: Type.Array(Run),

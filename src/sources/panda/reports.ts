@@ -22,7 +22,7 @@ const words: Readonly<Record<Exclude<WorkerStatus, 'pending'>, string>> = {
 };
 
 export interface ReportFacts {
-  /** Of this machine. */
+  /** Name of this machine. */
   readonly host: string;
   readonly queue: string;
   /** Absent where nothing serves the logs to others. */

@@ -16,7 +16,7 @@ export class OperatorSource implements Source {
   readonly #known = new Map<string, Set<number>>();
   /** How many workers each request wants that the last passes asked for. */
   readonly #counts = new Map<string, number>();
-  /** What a request asks for: a pass that sees the same objects again need not judge them again. */
+  /** The workers of a request: a pass that sees the same objects again need not judge them again. */
   readonly #wants = new WeakMap<OperatorRequest, readonly Request[]>();
 
   constructor(requests: OperatorRequests) {

@@ -211,7 +211,7 @@ async function spentOf(rows: FactoryRows, kind: string, origins: readonly Origin
   }));
 }
 
-/** Of a deleted row only the end is kept. */
+/** A deleted row leaves only its end. */
 function spentWorker({ worker_id, status, end_time }: SpentOriginsTable): KnownWorker {
   return {
     workerId: worker_id,

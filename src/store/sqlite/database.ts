@@ -68,7 +68,7 @@ function keepFromOthers(file: string): void {
       if ((mode & 0o077) !== 0) chmodSync(one, mode & 0o700);
     }
   } catch {
-    // Of a file of another user, that user decides.
+    // Another user decides about his own file.
   }
 }
 

@@ -83,12 +83,12 @@ const core = [
     kill_reason TEXT,
     swept_time INTEGER
   )`,
-  // What asked for a worker never gets two.
+  // A request for a worker never gets two.
   `CREATE UNIQUE INDEX workers_by_origin ON workers (instance, origin_kind, origin_uid, origin_index)`,
   // Counting the living of a queue reads this index alone; ended workers, the great majority, are not in it.
   `CREATE INDEX workers_alive ON workers (instance, queue, status, n_core, min_ram_count)
     WHERE status IN ('pending', 'submitted', 'idle', 'ready', 'running')`,
-  // What a sweeper has to do: ended, and still there.
+  // The work of a sweeper: ended, and still there.
   `CREATE INDEX workers_unswept ON workers (instance, queue, status, end_time)
     WHERE swept_time IS NULL AND status NOT IN ('pending', 'submitted', 'idle', 'ready', 'running')`,
   `CREATE INDEX workers_to_kill ON workers (instance, queue)
@@ -166,7 +166,7 @@ const retention = [
     WHERE status NOT IN ('pending', 'submitted', 'idle', 'ready', 'running')`,
   // The newest of a queue, for lists and for who asks when the last was made.
   `CREATE INDEX workers_by_queue ON workers (instance, queue, worker_id)`,
-  // What may be deleted: ended, and nothing of it left.
+  // Rows that may be deleted: ended, and nothing of them left.
   `CREATE INDEX workers_swept ON workers (instance, status, coalesce(end_time, modification_time), swept_time)
     WHERE swept_time IS NOT NULL`,
   `CREATE INDEX workers_missed_by_site
@@ -178,7 +178,7 @@ const retention = [
   // When a daemon last took it up: one that came back after a day must not be deleted as old.
   `ALTER TABLE configs ADD COLUMN used_time INTEGER NOT NULL DEFAULT 0`,
   `UPDATE configs SET used_time = creation_time`,
-  // Whoever follows the transitions remembers the last id: with the last rows deleted it must not come again.
+  // A reader that follows the transitions remembers the last id: with the last rows deleted it must not come again.
   `ALTER TABLE transitions RENAME TO transitions_before`,
   `CREATE TABLE transitions (
     id INTEGER PRIMARY KEY AUTOINCREMENT,

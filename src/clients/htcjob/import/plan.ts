@@ -46,7 +46,7 @@ export interface PlannedJob {
   readonly toMark: SeenJob | undefined;
 }
 
-/** What is to be done for one HTCJob. */
+/** The steps for one HTCJob. */
 export interface Plan {
   /** NAME, or NAMESPACE/NAME where the resource is known. */
   readonly name: string;

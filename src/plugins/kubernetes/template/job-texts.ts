@@ -27,7 +27,7 @@ export class JobTexts {
     this.#factoryId = factoryId;
   }
 
-  /** What `fill` gives, as JSON. */
+  /** The result of `fill`, as JSON. */
   of(worker: WorkerToStart): string {
     if (!isCountedAlone(worker, this.#factoryId)) return this.#filled(worker);
     const kind = kindOf(worker);

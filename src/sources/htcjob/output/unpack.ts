@@ -9,7 +9,7 @@ export interface OutputBounds {
   readonly files: number;
 }
 
-/** What became of an archive. */
+/** The files that an archive gave. */
 export interface Unpacked {
   readonly files: number;
   /** Entries that are no files and no directories: links, pipes, devices. They are left out. */
