@@ -1,18 +1,13 @@
 import { makeWorker, requirementsOf } from '../agents/submission/worker-maker.ts';
-import {
-  type OldJob,
-  type Plan,
-  planImport,
-  type PlannedJob,
-  type SeenJob,
-} from '../clients/htcjob/import/plan.ts';
+import { type OldJob, type Plan, planImport, type PlannedJob } from '../clients/htcjob/import/plan.ts';
+import type { ForeignJob } from '../clients/htcondor/foreign-job.ts';
 import { htcJobSource, type HtcJob } from '../clients/htcjob/resource.ts';
 import type { HtcJobReader } from '../clients/htcjob/reading.ts';
 import { isKubernetesError } from '../clients/kubernetes/errors.ts';
 import { readQueueFile, type QueueConfig } from '../config/queues/queues.ts';
 import { harvesterIdOf } from '../config/settings/machine.ts';
 import { isError, type LoadedSettings } from '../config/settings/settings.ts';
-import { OldJobs } from '../plugins/htcondor/old-jobs.ts';
+import { ForeignJobs } from '../plugins/htcondor/foreign-jobs.ts';
 import { readHtcOperator } from '../store/sqlite/htc-operator.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../util/clock.ts';
@@ -67,9 +62,9 @@ export async function importHtcJobs(
   const rows: readonly OldJob[] = readHtcOperator(options.file);
   const config = await queueOf(options.queue, parts);
   const where = (config.plugins.submitter?.config ?? {}) as unknown as ConstructorParameters<
-    typeof OldJobs
+    typeof ForeignJobs
   >[0];
-  const jobs = new OldJobs(where, config.configDir, parts.clock);
+  const jobs = new ForeignJobs(where, config.configDir, parts.clock);
   const seen = await jobs.look(
     rows.map(({ jobId }) => jobId),
     signal,
@@ -78,7 +73,7 @@ export async function importHtcJobs(
   const plans = planImport(rows, await reader.list(undefined, signal), seen, choices);
   if (options.dryRun) return plans.map((plan) => ({ plan, trouble: undefined }));
   const harvesterId = harvesterIdOf(settings.values.master);
-  const mark = async ({ metadata }: HtcJob, job: PlannedJob, seenJob: SeenJob) => {
+  const mark = async ({ metadata }: HtcJob, job: PlannedJob, seenJob: ForeignJob) => {
     const worker = await workerFor(config, { ...parts, harvesterId }, metadata.uid, job.number, seenJob);
     await jobs.mark(seenJob, worker, { factoryId, harvesterId }, signal);
   };
@@ -103,7 +98,7 @@ export async function importHtcJobs(
 
 interface Steps {
   readonly reader: HtcJobReader;
-  readonly mark: (resource: HtcJob, job: PlannedJob, seen: SeenJob) => Promise<void>;
+  readonly mark: (resource: HtcJob, job: PlannedJob, seen: ForeignJob) => Promise<void>;
   readonly again: (resource: HtcJob, plan: Plan) => Plan | undefined;
 }
 
@@ -135,7 +130,7 @@ async function workerFor(
   }: Pick<ImportParts, 'factoryId' | 'store'> & { readonly harvesterId: string },
   uid: string,
   index: number,
-  { connection }: SeenJob,
+  { connection }: ForeignJob,
 ): Promise<Worker> {
   const request = { origin: { uid, index }, groupId: uid };
   const worker = makeWorker(await store.ids.take(1), {

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { HtcJobStatus } from '../../clients/htcjob/resource.ts';
 
 /** Whether a status says the same: times of conditions follow from the rest. */
@@ -7,15 +8,8 @@ export function isSame(before: HtcJobStatus | undefined, after: HtcJobStatus): b
   return [...keys].every((key) => sameValue(before[key], after[key]));
 }
 
+/** The server leaves out empty lists, and may give objects back with their keys in another order. */
 function sameValue(one: unknown, other: unknown): boolean {
-  if (Array.isArray(one) || Array.isArray(other))
-    return sorted((one as unknown[] | undefined) ?? []) === sorted((other as unknown[] | undefined) ?? []);
+  if (Array.isArray(one) || Array.isArray(other)) return isDeepStrictEqual(one ?? [], other ?? []);
   return one === other;
-}
-
-/** The server may give objects back with their keys in another order. */
-function sorted(list: readonly unknown[]): string {
-  return JSON.stringify(
-    list.map((one) => (typeof one === 'object' && one !== null ? Object.entries(one).sort() : one)),
-  );
 }

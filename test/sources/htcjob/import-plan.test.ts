@@ -5,8 +5,8 @@ import {
   type Plan,
   planImport,
   type PlanOptions,
-  type SeenJob,
 } from '../../../src/clients/htcjob/import/plan.ts';
+import type { ForeignJob } from '../../../src/clients/htcondor/foreign-job.ts';
 import { type HtcJob, isOfHtcOperator, jobCount } from '../../../src/clients/htcjob/resource.ts';
 import { htcJob } from '../../support/htc-jobs.ts';
 
@@ -21,7 +21,7 @@ const row = (change: Partial<OldJob> = {}): OldJob => ({
   ...change,
 });
 
-const seen = (change: Partial<SeenJob> = {}): SeenJob => ({
+const seen = (change: Partial<ForeignJob> = {}): ForeignJob => ({
   id: { cluster: 7, proc: 0 },
   connection: 'htcondor:LOCAL',
   isQueued: true,
@@ -46,7 +46,7 @@ function resource(change: Partial<HtcJob> = {}, queue = 1): HtcJob {
 
 const one = (
   rows: readonly OldJob[],
-  jobs: readonly SeenJob[],
+  jobs: readonly ForeignJob[],
   resources: readonly HtcJob[] = [resource()],
   change: Partial<PlanOptions> = {},
 ): Plan => {
@@ -60,7 +60,7 @@ describe('the plan of an import from htc-operator', () => {
   const history = { isQueued: false, status: 4, endedWell: true };
   const fates: readonly (readonly [
     what: string,
-    job: Partial<SeenJob> | undefined,
+    job: Partial<ForeignJob> | undefined,
     status: number,
     is: Fate,
   ])[] = [

@@ -1,4 +1,5 @@
-import { type JobId, jobIdText, parseJobId } from '../../htcondor/classad.ts';
+import { jobIdText, parseJobId } from '../../htcondor/classad.ts';
+import type { ForeignJob } from '../../htcondor/foreign-job.ts';
 import { fromRanges, toRanges } from '../numbers.ts';
 import { type HtcJob, type HtcJobStatus, jobCount } from '../resource.ts';
 
@@ -9,25 +10,6 @@ export interface OldJob {
   readonly status: number;
   readonly directory: string;
   readonly submission: string;
-}
-
-/** A job as a schedd has it in its queue or its history. */
-export interface SeenJob {
-  readonly id: JobId;
-  /** The schedd. */
-  readonly connection: string;
-  readonly isQueued: boolean;
-  readonly status: number | undefined;
-  /** It ended by itself, with exit status 0. */
-  readonly endedWell: boolean;
-  /** Its variables, as the ad has them: "A=1 B=2", or "A=1;B=2". */
-  readonly environment: string;
-  /** The directory from which it was submitted. */
-  readonly directory: string;
-  /** s, UTC */
-  readonly queuedAt: number | undefined;
-  /** The factory whose mark it has. */
-  readonly factory: string | undefined;
 }
 
 /**
@@ -43,7 +25,7 @@ export interface PlannedJob {
   readonly jobId: string;
   readonly fate: Fate;
   /** It gets the mark of this factory. */
-  readonly toMark: SeenJob | undefined;
+  readonly toMark: ForeignJob | undefined;
 }
 
 /** The steps for one HTCJob. */
@@ -73,7 +55,7 @@ const completed = 4;
 export function planImport(
   rows: readonly OldJob[],
   resources: readonly HtcJob[],
-  seen: readonly SeenJob[],
+  seen: readonly ForeignJob[],
   options: PlanOptions,
 ): readonly Plan[] {
   const byId = Map.groupBy(seen, ({ id }) => jobIdText(id));
@@ -91,7 +73,7 @@ function planOne(
   name: string,
   rows: readonly OldJob[],
   resources: readonly HtcJob[],
-  byId: ReadonlyMap<string, readonly SeenJob[]>,
+  byId: ReadonlyMap<string, readonly ForeignJob[]>,
   options: PlanOptions,
 ): Plan {
   const [resource, another] = resources;
@@ -178,7 +160,7 @@ function whyWrong(rows: readonly OldJob[], resource: HtcJob): string | undefined
 }
 
 /** A job of the same number on another schedd, or after a new start of the schedd's numbers, is a stranger. */
-function isOf({ name, directory }: OldJob, job: SeenJob): boolean {
+function isOf({ name, directory }: OldJob, job: ForeignJob): boolean {
   const variables = job.environment.split(/[\s;]+/);
   return (directory !== '' && job.directory === directory) || variables.includes(`JOB_NAME=${name}`);
 }
@@ -187,7 +169,7 @@ function isOf({ name, directory }: OldJob, job: SeenJob): boolean {
  * HTCondor's word decides how a job ended that did not end well. Its word for a good end is not enough: such a job ends with the exit
  * status of the program that sends the event, whatever the script's was.
  */
-function fateOf({ status }: OldJob, job: SeenJob | undefined, { unreported }: PlanOptions): Fate {
+function fateOf({ status }: OldJob, job: ForeignJob | undefined, { unreported }: PlanOptions): Fate {
   if (job?.isQueued === true && job.status !== completed) return 'living';
   if (job !== undefined && (job.status === removed || (job.status === completed && !job.endedWell)))
     return 'failed';

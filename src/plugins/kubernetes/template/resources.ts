@@ -1,5 +1,5 @@
 import type { Requirements } from '../../../worker/worker.ts';
-import { cores, mebibytes, quantityOf } from './quantity.ts';
+import { cores, mebibytes, quantityOf } from '../../../clients/kubernetes/quantity.ts';
 import type { K8sSubmitterConfig } from '../schema.ts';
 import type { ContainerShape } from './template-shape.ts';
 

@@ -4,7 +4,7 @@ import { unknownInTemplate } from '../../contracts/placeholders.ts';
 import { identityNames, knownNames, knownPlaceholders, referenceIn } from './environment.ts';
 import { factoryLabel, isLabelValue, queueLabel, workerIdLabel } from '../marks.ts';
 import { payloadDirectory, payloadVolumeName } from './payload.ts';
-import { quantityOf } from './quantity.ts';
+import { quantityOf } from '../../../clients/kubernetes/quantity.ts';
 import { executableDirectory, namesStarter, starterOf } from './starter.ts';
 import type { ContainerShape, JobShape } from './template-shape.ts';
 

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { type FillOptions, placeholdersOf } from '../../../../src/plugins/kubernetes/template/environment.ts';
 import { type FilledJob, fill } from '../../../../src/plugins/kubernetes/template/fill.ts';
 import { identityOf, isLabelValue } from '../../../../src/plugins/kubernetes/marks.ts';
-import { quantityOf } from '../../../../src/plugins/kubernetes/template/quantity.ts';
+import { quantityOf } from '../../../../src/clients/kubernetes/quantity.ts';
 import { K8sSubmitterConfig } from '../../../../src/plugins/kubernetes/schema.ts';
 import type { EnvEntry } from '../../../../src/plugins/kubernetes/template/template-shape.ts';
 import {

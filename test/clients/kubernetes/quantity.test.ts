@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { cores, mebibytes, quantityOf } from '../../../../src/plugins/kubernetes/template/quantity.ts';
+import { cores, mebibytes, quantityOf } from '../../../src/clients/kubernetes/quantity.ts';
 
 describe('a Kubernetes quantity', () => {
   for (const [written, value] of [

@@ -1,11 +1,6 @@
-import {
-  classAdString,
-  type JobId,
-  jobIdText,
-  parseJobId,
-  whereJobs,
-} from '../../clients/htcondor/classad.ts';
+import { classAdString, jobIdText, parseJobId, whereJobs } from '../../clients/htcondor/classad.ts';
 import { HTCondorClient } from '../../clients/htcondor/client.ts';
+import type { ForeignJob } from '../../clients/htcondor/foreign-job.ts';
 import type { Ad } from '../../clients/htcondor/json-objects.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { Worker } from '../../worker/worker.ts';
@@ -14,29 +9,13 @@ import { identityText, jobOf, marks } from './marks.ts';
 import type { Where } from './schema.ts';
 import { connections, scheddOfConnection } from './where.ts';
 
-/** A job that another program submitted. */
-export interface OldJob {
-  readonly id: JobId;
-  readonly connection: string;
-  readonly isQueued: boolean;
-  readonly status: number | undefined;
-  /** It ended by itself, with exit status 0. */
-  readonly endedWell: boolean;
-  readonly environment: string;
-  readonly directory: string;
-  /** s, UTC */
-  readonly queuedAt: number | undefined;
-  /** The factory whose mark it has. */
-  readonly factory: string | undefined;
-}
-
 const attributes = [
   ...['ClusterId', 'ProcId', 'JobStatus', 'ExitCode', 'ExitBySignal', 'QDate', 'Environment', 'Env'],
   ...['Iwd', 'SUBMIT_Iwd', marks.factory, marks.worker],
 ];
 
 /** Jobs on the schedds of a queue that thresher did not submit. With marks they become workers, at the next listing. */
-export class OldJobs {
+export class ForeignJobs {
   readonly #clients: ReadonlyMap<string, HTCondorClient>;
 
   /** @param where the options of the queue's submitter */
@@ -50,9 +29,9 @@ export class OldJobs {
   }
 
   /** All jobs of these ids in queue and history of each schedd. @throws HTCondorError where not all of it can be said */
-  async look(ids: readonly string[], signal: AbortSignal): Promise<readonly OldJob[]> {
+  async look(ids: readonly string[], signal: AbortSignal): Promise<readonly ForeignJob[]> {
     const wanted = ids.flatMap((id) => parseJobId(id) ?? []);
-    const found: OldJob[] = [];
+    const found: ForeignJob[] = [];
     for (const [connection, client] of this.#clients)
       for (const some of portions(wanted)) {
         const queued = await client.queue(whereJobs(some), attributes, signal);
@@ -68,7 +47,7 @@ export class OldJobs {
 
   /** A job that has a mark by now keeps that. @throws HTCondorError `condor-no-job` where it is gone */
   async mark(
-    { id, connection }: Pick<OldJob, 'id' | 'connection'>,
+    { id, connection }: Pick<ForeignJob, 'id' | 'connection'>,
     worker: Worker,
     { factoryId, harvesterId }: { readonly factoryId: string; readonly harvesterId: string },
     signal: AbortSignal,
@@ -85,7 +64,7 @@ export class OldJobs {
   }
 }
 
-function oldJobOf(ad: Ad, connection: string, isQueued: boolean): OldJob | undefined {
+function oldJobOf(ad: Ad, connection: string, isQueued: boolean): ForeignJob | undefined {
   const job = jobOf(ad, isQueued);
   if (job === undefined) return undefined;
   const text = (key: string) => (typeof ad[key] === 'string' ? ad[key] : '');
