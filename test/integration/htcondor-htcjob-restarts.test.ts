@@ -12,7 +12,7 @@ import { until } from '../support/until.ts';
 
 const { signal } = new AbortController();
 
-describe('HTCJobs on HTCondor, through restarts', function () {
+describe('HTCJobs on HTCondor', function () {
   this.timeout(240_000);
   let own: OwnControlPlane;
   let pool: Awaited<ReturnType<typeof ownPool>>;
@@ -74,7 +74,7 @@ describe('HTCJobs on HTCondor, through restarts', function () {
     await until('the next schedd runs', () => scheddPid(pool, 'local') !== before, 60_000);
   }
 
-  it('of the API server: each job once, and a true status right after', async () => {
+  it('run each job once through a restart of the API server, with a true status right after', async () => {
     const names = ['a', 'b', 'c', 'd', 'e', 'f'];
     await jobs.create('long', waiting('long'), { queue: 3 });
     await begun('long', 3);
@@ -103,7 +103,7 @@ describe('HTCJobs on HTCondor, through restarts', function () {
     expect(starts('long')).to.deep.equal(['0', '1', '2']);
   });
 
-  it('of the schedd: each job once, those that it runs go on, and a deletion waits for it', async () => {
+  it('run each job once through a crash of the schedd: its running jobs go on, and a deletion waits for it', async () => {
     await jobs.create('over', waiting('over'), { queue: 2 });
     await jobs.create('gone', waiting('gone'), { queue: 2 });
     await Promise.all([begun('over', 2), begun('gone', 2)]);
@@ -133,7 +133,7 @@ describe('HTCJobs on HTCondor, through restarts', function () {
     await until('nothing is in the queue', async () => (await inQueue()).length === 0);
   });
 
-  it('of the operator itself, whose Events were written with the printed rights', async () => {
+  it('have Events written with the printed rights, and their operator ends in order at SIGTERM', async () => {
     const told = (await jobs.events('over')).map((event) => event.split(':')[0]);
     expect(told).to.include.members(['Submitted', 'Succeeded']);
     daemon.process.kill('SIGTERM');

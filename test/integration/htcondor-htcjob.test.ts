@@ -1,4 +1,4 @@
-/** The seeds' resources from the real API server to the real pool and back, in images, with events. */
+/** htc-operator's examples from the real API server to the real pool and back, in images, with events. */
 import { chmodSync, chownSync, mkdirSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { Pool as Connections } from 'undici';

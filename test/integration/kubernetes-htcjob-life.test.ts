@@ -242,7 +242,7 @@ describe('the life of a HTCJob', function () {
     expect(readFileSync(file, 'utf8')).to.equal('old\nold\nnew\n');
   });
 
-  it('is itself with the longest names and any text as the name of its jobs', async () => {
+  it('runs with the longest names, and with any text in spec.name and its variables, which no shell reads', async () => {
     const names = ['a'.repeat(253), `${'b'.repeat(229)}.${'c'.repeat(20)}`];
     const text = `"a' b\n$(touch ${site.path('trap')}) \`id\` \${HOME} \\ ü\u{1F41F} ../..`;
     const show = `printf '%s|%s' "$JOB_NAME" "$V" > ${site.directory}/shown.$1.$(printf %s "$JOB_NAME" | wc -c)`;
@@ -271,7 +271,7 @@ describe('the life of a HTCJob', function () {
     expect(readFileSync(site.path('copy'), 'utf8') === source).to.equal(true);
   });
 
-  it('is gone with the owner that a workflow is for it, keeps its labels, and its jobs end', async () => {
+  it('keeps its labels, and goes with its owner, and its jobs end', async () => {
     const owner = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'workflow' } };
     const { metadata } = await space.client.create(space.core('configmaps'), owner);
     const { apiVersion, kind } = owner;

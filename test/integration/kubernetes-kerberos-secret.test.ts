@@ -32,7 +32,7 @@ function processOf(seconds: string): number | undefined {
 describe('B9: the Secret of the operator on a real node', function () {
   this.timeout(300_000);
 
-  it('is mounted beside one that is missing, and gives a ticket without a remark', async () => {
+  it('is mounted though the other form is missing, and gives a ticket without a warning', async () => {
     const plane = await realNode();
     await using space = await plane.namespace('kerberos');
     const kdc = await ownKdc();

@@ -2,9 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import type { HtcJobScript } from '../../src/clients/htcjob/resource.ts';
-import type { HtcJobObject } from './htcjobs.ts';
-
-const examples = join(import.meta.dirname, '../../templates/kubernetes/htcjob/examples');
+import { examples, type HtcJobObject } from './htcjobs.ts';
 
 /** A step of a Workflow that makes a resource and waits for it. */
 export interface ResourceStep {
@@ -33,7 +31,7 @@ export function resourceStep(file: string, name: string, script: Partial<HtcJobS
 }
 
 /**
- * What Argo concludes from a resource: one failure condition that holds is a failure, and all success conditions together are a success.
+ * Judges a resource as Argo does: a step fails when one failure condition holds, and succeeds when all success conditions hold.
  * Source: Argo Workflows' executor, which reads the conditions as selectors of labels whose keys are paths in the object.
  */
 export function stateOf(step: ResourceStep, object: object | undefined): 'succeeded' | 'failed' | 'waits' {

@@ -20,7 +20,7 @@ export class HtcJobServer implements OperatorClient {
   leaseDelay: PromiseWithResolvers<undefined> | undefined;
   lease: KubernetesObject | undefined;
   #version = 1;
-  /** Of all time, oldest first. */
+  /** All events since the start, oldest first. */
   readonly #events: (WatchEvent & { readonly version: number })[] = [];
   #more = Promise.withResolvers<undefined>();
 

@@ -18,7 +18,7 @@ export interface KubeEvent extends KubeObject {
   readonly involvedObject: { readonly uid: string };
 }
 
-const examples = join(import.meta.dirname, '../../templates/kubernetes/htcjob/examples');
+export const examples = join(import.meta.dirname, '../../templates/kubernetes/htcjob/examples');
 
 /** An example that thresher brings: those of htc-operator as they are, and others. @param image in the place of the one it names */
 export function example(name: string, image?: string): HtcJobObject {
@@ -32,11 +32,15 @@ export function isOver({ completionTime }: HtcJobStatus): boolean {
   return completionTime !== undefined;
 }
 
+function apply(client: ControlPlane['client'], path: string, object: object): Promise<unknown> {
+  const type = { 'content-type': 'application/apply-patch+yaml' };
+  return client.request('PATCH', `${path}?fieldManager=tests&force=true`, stringify(object), type);
+}
+
 /** Applies the CustomResourceDefinition as it is now, and waits until the server serves it. */
 export async function applyCrd({ client }: Pick<ControlPlane, 'client'>): Promise<void> {
   const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/htcjobs.htc.cern.ch';
-  const type = { 'content-type': 'application/apply-patch+yaml' };
-  await client.request('PATCH', `${path}?fieldManager=tests&force=true`, stringify(crd()), type);
+  await apply(client, path, crd());
   await until('the server serves HTCJobs', async () => {
     const { status } = await client.raw('GET', '/apis/htc.cern.ch/v1alpha1/htcjobs?limit=1');
     return status === 200;
@@ -53,8 +57,7 @@ export async function applyRights(
     const group = apiVersion === 'v1' ? '/api/v1' : `/apis/${apiVersion}`;
     const within = metadata.namespace === undefined ? '' : `/namespaces/${metadata.namespace}`;
     const path = `${group}${within}/${kind.toLowerCase()}s/${metadata.name}`;
-    const type = { 'content-type': 'application/apply-patch+yaml' };
-    await client.request('PATCH', `${path}?fieldManager=tests&force=true`, stringify(object), type);
+    await apply(client, path, object);
   }
 }
 

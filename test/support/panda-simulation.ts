@@ -69,7 +69,7 @@ export class PandaSimulation {
   #lastId = 0;
   /** What the server was told last. */
   #queued: number | undefined;
-  /** What the server was told when it read the statistics for its next order. */
+  /** Queued workers in the statistics that the server read for its next order. */
   #read: number | undefined;
   #commands: PandaCommand[] = [];
   #commandId = 0;

@@ -103,7 +103,7 @@ export interface HtcJobStatus {
   readonly succeeded?: number;
   readonly failed?: number;
   readonly held?: number;
-  /** "CLUSTER.PROC", in the order of the job numbers. The same in both: the seeds have either name. */
+  /** "CLUSTER.PROC", in the order of the job numbers. The same in both: htc-operator's resource and its documents have either name. */
   readonly jobid?: readonly string[];
   readonly jobIds?: readonly string[];
   readonly clusterId?: string;

@@ -9,7 +9,7 @@ const script = { image: 'centos', command: 'bash', source: 'echo "A"\n' };
 const problemsOf = (spec: Partial<HtcJobSpec>): readonly SpecProblem[] => maker.problems(htcJob(spec).spec);
 
 describe('the payload of a job of an HTCJob', () => {
-  it("is that of the seed's zero.yaml", () => {
+  it("is that of htc-operator's zero.yaml", () => {
     const payload = payloadOf(htcJob(), 2, { runtime: 'apptainer', binds: ['/cvmfs', '/afs'] });
     const files = payload.files?.map(({ name, mode }) => `${name} ${mode.toString(8)}`);
     expect({ ...payload, files }).to.deep.equal({

@@ -163,7 +163,7 @@ for (const shell of ['dash', 'busybox sh'])
     });
 
     for (const runtime of ['apptainer', 'singularity'] as const)
-      it(`calls ${runtime} as the seeds do, with the directories that exist`, async () => {
+      it(`calls ${runtime} as htc-operator does, with the directories that exist`, async () => {
         const PATH = fakeApptainer(runtime);
         const binds = ['/cvmfs-that-is-not-there', directory];
         const script = { image: 'registry.site/a:1', command: 'bash -x', source: '' };
