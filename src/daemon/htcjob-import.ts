@@ -18,8 +18,6 @@ import type { Reason } from '../worker/reason.ts';
 import type { Worker } from '../worker/worker.ts';
 import { readConfiguration } from './configuration.ts';
 
-export { type Plan };
-
 export interface ImportOptions {
   /** The table of htc-operator. */
   readonly file: string;

@@ -47,7 +47,7 @@ export function htcJobsOf(
 }
 
 /** The workers of a HTCJob that are kept, oldest first. */
-export function originsOf(store: Pick<Store, 'origins'>, uid: string): Promise<readonly WorkerNews[]> {
+function originsOf(store: Pick<Store, 'origins'>, uid: string): Promise<readonly WorkerNews[]> {
   return store.origins.find(htcJobSource, [{ uid }]);
 }
 

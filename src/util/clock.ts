@@ -48,3 +48,8 @@ export function nextTurn(): Promise<void> {
 export function isoTime(ms: number): string {
   return new Date(ms).toISOString();
 }
+
+/** RFC 3339 in UTC with seconds, as Kubernetes writes times. @param ms UTC */
+export function isoSeconds(ms: number): string {
+  return new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');
+}

@@ -8,7 +8,7 @@ import type { Resource } from '../kubernetes/paths.ts';
 export const htcJobs: Resource = { group: 'htc.cern.ch', version: 'v1alpha1', resource: 'htcjobs' };
 /** Name of the source, and `kind` of the origins of its workers. */
 export const htcJobSource = 'htcjob';
-export const apiVersion = 'htc.cern.ch/v1alpha1';
+export const apiVersion = `${htcJobs.group}/${htcJobs.version}`;
 export const htcJobKind = 'HTCJob';
 
 /** The finalizer of the resource, by the name that htc-operator gave it. */

@@ -2,6 +2,7 @@ import { toReason } from '../../worker/errors.ts';
 import { collectionPath } from '../../clients/kubernetes/paths.ts';
 import type { Host } from '../contracts/context.ts';
 import type { K8sNamespace } from './namespace.ts';
+import { isoSeconds } from '../../util/clock.ts';
 
 const kind = { group: '', version: 'v1', resource: 'events' };
 
@@ -27,7 +28,7 @@ export function tell(
   const { client, factoryId } = namespace;
   if (namespace.events.available < 1) return;
   namespace.events.take(1);
-  const at = new Date(clock.now()).toISOString().replace(/\.\d+Z$/, 'Z');
+  const at = isoSeconds(clock.now());
   const unique = Math.floor(random() * 2 ** 48).toString(16);
   const { name, uid } = job;
   const event = {

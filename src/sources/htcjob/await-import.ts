@@ -1,9 +1,9 @@
 import type { HtcJobStatus } from '../../clients/htcjob/resource.ts';
-import type { Clock } from '../../util/clock.ts';
+import { type Clock, isoSeconds } from '../../util/clock.ts';
 import type { Reason } from '../../worker/reason.ts';
 import type { HtcJobCluster } from './cluster.ts';
 import { type EventWriter, notesOf } from './events.ts';
-import { camelCase, seconds } from './status.ts';
+import { camelCase } from './status.ts';
 import type { Tracked } from './tracked.ts';
 
 interface Parts {
@@ -30,7 +30,7 @@ export async function awaitImport(
   if (isDeleting && active === 0 && succeeded + failed > 0) return cluster.setFinalizer(meta, false, signal);
   if (reason !== undefined) return meta.resourceVersion;
   const { code, message } = notImported;
-  const why = { reason: camelCase(code), message, lastTransitionTime: seconds(clock.now()) };
+  const why = { reason: camelCase(code), message, lastTransitionTime: isoSeconds(clock.now()) };
   const said: HtcJobStatus = {
     reason: why.reason,
     conditions: [{ type: 'Waiting', status: 'True', ...why }],

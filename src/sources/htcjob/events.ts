@@ -1,7 +1,7 @@
 import type { KubernetesClient } from '../../clients/kubernetes/client.ts';
 import { collectionPath } from '../../clients/kubernetes/paths.ts';
 import type { Log } from '../../plugins/contracts/index.ts';
-import type { Clock } from '../../util/clock.ts';
+import { type Clock, isoSeconds } from '../../util/clock.ts';
 import { TokenBucket } from '../../util/token-bucket.ts';
 import { toReason } from '../../worker/errors.ts';
 import type { Meta } from './cluster.ts';
@@ -11,7 +11,6 @@ import {
   htcJobKind,
   type HtcJobStatus,
 } from '../../clients/htcjob/resource.ts';
-import { seconds } from './status.ts';
 
 const kind = { group: '', version: 'v1', resource: 'events' };
 
@@ -86,7 +85,7 @@ export class EventWriter {
         return;
       }
       this.#bucket.take(1);
-      const at = seconds(clock.now());
+      const at = isoSeconds(clock.now());
       const unique = Math.floor(random() * 2 ** 48).toString(16);
       const event = {
         apiVersion: 'v1',

@@ -7,7 +7,7 @@ export interface JobToMake {
   readonly resource: Pick<HtcJob, 'metadata' | 'spec'>;
   /** Its number, from 0 on: the script's argument. */
   readonly number: number;
-  /** Of its origin. */
+  /** Index of its origin. */
   readonly index: number;
   /** Contents of the Secrets that the resource names, by Secret. */
   readonly secrets: ReadonlyMap<string, SecretData>;

@@ -32,7 +32,7 @@ class JobRequest implements Request {
 }
 
 interface JobsToAsk extends Pick<JobToMake, 'resource' | 'secrets'> {
-  /** Of their origins. */
+  /** Indexes of the origins of the jobs. */
   readonly indexes: readonly number[];
   readonly maker: JobMaker;
 }

@@ -82,6 +82,11 @@ export function judge(resource: ToJudge): Judgement {
   };
 
   const jobs = Array.from({ length: count }, (_, number) => decide(number));
-  const isOver = jobs.every(({ outcome }) => outcome === 'succeeded' || outcome === 'failed');
+  const isOver = jobs.every(hasEndedForGood);
   return { jobs, toEnd, retried, isOver };
+}
+
+/** No further attempt at the job follows. */
+export function hasEndedForGood({ outcome }: Pick<Judged, 'outcome'>): boolean {
+  return outcome === 'succeeded' || outcome === 'failed';
 }

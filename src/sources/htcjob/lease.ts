@@ -5,6 +5,7 @@ import { collectionPath, objectPath } from '../../clients/kubernetes/paths.ts';
 import type { Log } from '../../plugins/contracts/index.ts';
 import type { Clock } from '../../util/clock.ts';
 import { toReason } from '../../worker/errors.ts';
+import { fieldManager } from '../../clients/htcjob/resource.ts';
 
 const leases = { group: 'coordination.k8s.io', version: 'v1', resource: 'leases' };
 
@@ -141,7 +142,7 @@ export class LeaseHolder {
     }
     const spec = this.#spec((leaseTransitions ?? 0) + (isOurs ? 0 : 1));
     const patch = { metadata: { ...(version !== undefined && { resourceVersion: version }) }, spec };
-    await client.patch(path, patch, { ...options, kind: 'merge', fieldManager: 'thresher' });
+    await client.patch(path, patch, { ...options, kind: 'merge', fieldManager });
     this.#held(begun);
   }
 

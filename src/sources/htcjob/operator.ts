@@ -53,7 +53,7 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
   readonly #agenda: Agenda;
   readonly #queues: TakingQueues;
   readonly #collections: Collections;
-  /** Uids of living jobs without a resource: told once each. */
+  /** Uids of HTCJobs in none of the namespaces whose jobs live: the log tells of each once. */
   readonly #strangers = new Set<string>();
   readonly #door: EventDoor | undefined;
   readonly #outputs: OutputOptions | undefined;

@@ -11,11 +11,12 @@ import type {
   ReturnCode,
   SpecProblem,
 } from '../../clients/htcjob/resource.ts';
+import { isoSeconds } from '../../util/clock.ts';
 
 /** Most return codes in a status: a resource has at most 1.5 MB. */
 const mostReturnCodes = 200;
 /** Longest message of a condition, characters. */
-const longestMessage = 4000;
+export const longestMessage = 4000;
 
 export interface StatusFacts {
   readonly uid: string;
@@ -50,7 +51,7 @@ export function statusOf(facts: StatusFacts): HtcJobStatus {
   const submitted = live.filter(({ facts }) => facts !== undefined && facts.status !== 'pending');
   const held = live.filter(isHeld);
   const ids = idsOf(jobs, before?.jobIds ?? []);
-  const started = before?.startTime ?? (ids.length > 0 ? seconds(earliest(jobs) ?? now) : undefined);
+  const started = before?.startTime ?? (ids.length > 0 ? isoSeconds(earliest(jobs) ?? now) : undefined);
   const conditions = conditionsOf(facts, held[0]);
   const reason = conditions.find(({ status }) => status === 'True')?.reason ?? ordinary(jobs);
   const failedRanges = toRanges(failed);
@@ -76,7 +77,7 @@ export function statusOf(facts: StatusFacts): HtcJobStatus {
     ...(failedRanges !== undefined && { failedIndexes: failedRanges }),
     ...(generation !== undefined && { observedGeneration: generation }),
     ...(started !== undefined && { startTime: started }),
-    ...(isOver && { completionTime: before?.completionTime ?? seconds(latest(jobs) ?? now) }),
+    ...(isOver && { completionTime: before?.completionTime ?? isoSeconds(latest(jobs) ?? now) }),
   };
 }
 
@@ -98,7 +99,7 @@ function idsOf(jobs: readonly Judged[], before: readonly string[]): readonly str
 }
 
 /** "CLUSTER.PROC" of HTCondor's id, which may name the schedd before it; ids of other backends as they are. */
-export function jobIdOf(facts: Pick<JobFacts, 'batchId'> | undefined): string | undefined {
+function jobIdOf(facts: Pick<JobFacts, 'batchId'> | undefined): string | undefined {
   const id = facts?.batchId ?? undefined;
   return id === undefined ? undefined : (/(\d+\.\d+)$/.exec(id)?.[1] ?? id);
 }
@@ -135,7 +136,7 @@ export function whileDeleting(before: HtcJobStatus, left: number, now: number): 
     status: 'True',
     reason: 'JobsLeft',
     message: `it goes when nothing of its jobs is left: ${left} of them live, or have left something on their backend`,
-    lastTransitionTime: last?.lastTransitionTime ?? seconds(now),
+    lastTransitionTime: last?.lastTransitionTime ?? isoSeconds(now),
   };
   const others = conditions.filter(({ type }) => type !== 'Deleting');
   return { ...before, reason: condition.reason, conditions: [...others, condition] };
@@ -192,7 +193,7 @@ function conditionsOf(facts: StatusFacts, held: Judged | undefined): readonly Ht
     if (because === undefined && last === undefined) return [];
     const status = because === undefined ? 'False' : 'True';
     const { reason, message } = because ?? { reason: 'Over', message: '' };
-    const lastTransitionTime = last?.status === status ? last.lastTransitionTime : seconds(now);
+    const lastTransitionTime = last?.status === status ? last.lastTransitionTime : isoSeconds(now);
     return [{ type, status, reason, message: message.slice(0, longestMessage), lastTransitionTime }];
   });
 }
@@ -233,11 +234,6 @@ function earliest(jobs: readonly Judged[]): number | undefined {
 function latest(jobs: readonly Judged[]): number | undefined {
   const all = times(jobs, ({ endTime }) => endTime);
   return all.length === 0 ? undefined : Math.max(...all);
-}
-
-/** RFC 3339 in seconds, as Kubernetes writes times. */
-export function seconds(ms: number): string {
-  return new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');
 }
 
 /** Why a resource ends before its jobs do. */

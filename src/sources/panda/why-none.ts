@@ -1,6 +1,7 @@
 import type { Reason } from '../../plugins/contracts/index.ts';
 import type { PandaCallFailure, PandaOrder } from '../../plugins/contracts/panda-status.ts';
 import type { JobCount } from './jobs.ts';
+import { isoSeconds } from '../../util/clock.ts';
 
 /** Facts of the link that say why a queue gets no workers, or fewer than an operator may expect. Times are ms UTC. */
 export interface LinkFacts {
@@ -34,16 +35,16 @@ export function whyNoOrder(
   const { now, startedAt, harvesterId } = facts;
   if (order === undefined || now - Math.max(order.takenAt, startedAt) > orderedWithin) {
     const minutes = Math.max(0, Math.floor((now - startedAt) / 60_000));
-    const since = order === undefined ? `in ${minutes} min` : `since ${time(order.takenAt)}`;
+    const since = order === undefined ? `in ${minutes} min` : `since ${isoSeconds(order.takenAt)}`;
     const reported =
       statisticsAt === undefined
         ? 'the server has not taken statistics yet'
-        : `statistics were taken last at ${time(statisticsAt)}`;
+        : `statistics were taken last at ${isoSeconds(statisticsAt)}`;
     const message = `the PanDA server has given no order for ${site} ${since} (${reported}): is harvester of the queue in CRIC ${harvesterId}?`;
     return [...failing, { code: 'panda-no-order', message }];
   }
   const total = Object.values(order.said).reduce((sum, count) => sum + count, 0);
-  const at = time(order.createdAt);
+  const at = isoSeconds(order.createdAt);
   const reason: Reason =
     total === 0
       ? { code: 'panda-order-zero', message: `the order of the PanDA server of ${at} asks for 0 new workers` }
@@ -68,16 +69,12 @@ export function whyNoJobs(
   }
   if (count > 0) return [];
   const { activated, at } = jobs;
-  const message = `${site} had ${activated} activated jobs at ${time(at)}, and as many workers are queued as these need`;
+  const message = `${site} had ${activated} activated jobs at ${isoSeconds(at)}, and as many workers are queued as these need`;
   return [...failing, { code: 'panda-jobs-served', message }];
 }
 
 function whyFailing({ failure }: LinkFacts): Reason[] {
   if (failure === undefined) return [];
   const { code, since, call, message } = failure;
-  return [{ code, message: `the PanDA server fails since ${time(since)} (${call}): ${message}` }];
-}
-
-function time(at: number): string {
-  return new Date(at).toISOString().replace(/\.\d+Z$/, 'Z');
+  return [{ code, message: `the PanDA server fails since ${isoSeconds(since)} (${call}): ${message}` }];
 }

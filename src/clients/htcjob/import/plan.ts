@@ -2,6 +2,7 @@ import { jobIdText, parseJobId } from '../../htcondor/classad.ts';
 import type { ForeignJob } from '../../htcondor/foreign-job.ts';
 import { fromRanges, toRanges } from '../numbers.ts';
 import { type HtcJob, type HtcJobStatus, jobCount } from '../resource.ts';
+import { isoSeconds } from '../../../util/clock.ts';
 
 /** A job by the table of htc-operator. */
 export interface OldJob {
@@ -221,7 +222,7 @@ function statusOf(
     factory,
     takenOver: true,
     reason: 'Submitted',
-    startTime: new Date(startedAt * 1000).toISOString().replace(/\.\d+Z$/, 'Z'),
+    startTime: isoSeconds(startedAt * 1000),
     ...results,
   };
 }

@@ -1,4 +1,5 @@
 import type { SourceHttpRequest } from '../../../plugins/contracts/index.ts';
+import { isObject } from '../../../util/json.ts';
 
 /** A CloudEvent as far as thresher needs it. Source: CloudEvents 1.0.2, HTTP protocol binding. */
 export interface CloudEvent {
@@ -38,7 +39,7 @@ export function readCloudEvent({ headers, body }: Pick<SourceHttpRequest, 'heade
 
 function structured(body: Uint8Array): ReadEvent {
   const read = jsonOf(body);
-  if (!read.ok || !isRecord(read.value)) return refuse('the body is no JSON object');
+  if (!read.ok || !isObject(read.value)) return refuse('the body is no JSON object');
   const event = read.value;
   const encoded = event['data_base64'];
   if (encoded === undefined) return eventOf((name) => event[name], event['data']);
@@ -67,8 +68,4 @@ function jsonOf(body: Uint8Array): { readonly ok: true; readonly value: unknown 
 
 function shown(value: unknown): string {
   return value === undefined ? 'undefined' : JSON.stringify(value).slice(0, 80);
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -4,9 +4,9 @@ import { readCloudEvent } from './cloud-event.ts';
 import { type EventKey, isTokenOf } from './token.ts';
 
 /** The event that htc-operator's jobs send when they end. */
-export const eventType = 'htcjob.cloudevent';
+const eventType = 'htcjob.cloudevent';
 /** Where it is sent to, below the door of the source. */
-export const eventPath = 'cloudevents';
+const eventPath = 'cloudevents';
 
 /**
  * Takes the events of jobs. An event proves with its token which job it is of, and changes nothing but what is shown of this job: a

@@ -3,7 +3,7 @@ import type { Clock } from '../../../util/clock.ts';
 import { messageOf, toReason } from '../../../worker/errors.ts';
 import { type HtcJobStatus, jobCount } from '../../../clients/htcjob/resource.ts';
 import { fromRanges } from '../../../clients/htcjob/numbers.ts';
-import type { Judged, Judgement } from '../judge.ts';
+import { hasEndedForGood, type Judgement } from '../judge.ts';
 import type { Tracked } from '../tracked.ts';
 import { Agenda } from '../agenda.ts';
 import { withOutputs } from './output-status.ts';
@@ -36,7 +36,6 @@ const longestLine = 511;
 interface Known {
   readonly parts: readonly string[];
   readonly name: string;
-  readonly uid: string;
   readonly due: Map<number, number | undefined>;
   readonly kept: Set<number>;
   /** By job number: why it has none. */
@@ -82,7 +81,7 @@ export class OutputKeeper implements Outputs {
     const known = this.#of(tracked);
     let isNew = false;
     for (const { number, outcome, facts } of jobs) {
-      if (!hasEndedForGood(outcome) || known.kept.has(number) || known.missing.has(number)) continue;
+      if (!hasEndedForGood({ outcome }) || known.kept.has(number) || known.missing.has(number)) continue;
       if (known.due.has(number)) continue;
       known.due.set(number, facts?.workerId ?? undefined);
       isNew = true;
@@ -132,7 +131,6 @@ export class OutputKeeper implements Outputs {
     const known: Known = {
       parts: directoryOf(meta, spec),
       name,
-      uid,
       due: new Map(),
       kept: fromRanges(status?.outputIndexes, count),
       missing: new Map([...fromRanges(status?.outputMissing, count)].map((number) => [number, ''])),
@@ -229,10 +227,6 @@ export class OutputKeeper implements Outputs {
 /** The resource goes, or the operator stops: both may happen at any time. */
 function isOver(known: Pick<Known, 'isOver'>, signal: AbortSignal): boolean {
   return known.isOver || signal.aborted;
-}
-
-function hasEndedForGood(outcome: Judged['outcome']): boolean {
-  return outcome === 'succeeded' || outcome === 'failed';
 }
 
 async function textOf(bytes: AsyncIterable<Uint8Array>): Promise<string> {

@@ -1,6 +1,7 @@
 import { toRanges } from '../../../clients/htcjob/numbers.ts';
 import type { HtcJobCondition, HtcJobStatus } from '../../../clients/htcjob/resource.ts';
-import { seconds } from '../status.ts';
+import { longestMessage } from '../status.ts';
+import { isoSeconds } from '../../../util/clock.ts';
 
 /** Facts about the outputs of the jobs of one resource. */
 export interface OutputFacts {
@@ -15,9 +16,6 @@ export interface OutputFacts {
   /** Why an output cannot be kept now. */
   readonly trouble: string | undefined;
 }
-
-/** Longest message of the condition, characters. */
-const longestMessage = 4000;
 
 /** A status with the facts about the outputs of the jobs. @param now ms UTC */
 export function withOutputs(status: HtcJobStatus, facts: OutputFacts, now: number): HtcJobStatus {
@@ -43,7 +41,7 @@ function conditionOf(
   const said = sayingOf(facts, before);
   if (said === undefined) return before;
   const { status, reason, message } = said;
-  const lastTransitionTime = before?.status === status ? before.lastTransitionTime : seconds(now);
+  const lastTransitionTime = before?.status === status ? before.lastTransitionTime : isoSeconds(now);
   return {
     type: 'OutputKept',
     status,
