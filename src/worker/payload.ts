@@ -40,10 +40,10 @@ export interface Payload {
   readonly output?: boolean;
 }
 
-/** The parts of a payload. A submitter's definition names those that its workers can get. */
-export const payloadParts = ['values', 'files', 'argv', 'env', 'submit', 'output'] as const;
 /** The parts that a worker gets on every backend. */
 export const commonParts = ['values', 'files', 'argv', 'env'] as const;
+/** The parts of a payload. A submitter's definition names those that its workers can get. */
+export const payloadParts = [...commonParts, 'submit', 'output'] as const;
 export type PayloadPart = (typeof payloadParts)[number];
 
 /** The parts that a payload has: an empty one counts as none. */

@@ -97,17 +97,13 @@ export class SourceDesk implements Desk {
 
   /** @throws ThresherError `no-such-worker`, `no-log`, `unknown-plugin`, and those of the store */
   async logs(workerId: number): Promise<LogReader> {
-    const worker = await this.#worker(workerId);
-    if (worker === undefined)
-      throw new ThresherError('no-such-worker', `source ${this.#kind} has no worker ${workerId}`);
+    const worker = await this.#ownWorker(workerId);
     return this.#parts.logsOf(worker);
   }
 
   /** @throws ThresherError `no-such-worker`, and those of the backend and of the store */
   async output(workerId: number, signal: AbortSignal): Promise<LeftOutput | undefined> {
-    const worker = await this.#worker(workerId);
-    if (worker === undefined)
-      throw new ThresherError('no-such-worker', `source ${this.#kind} has no worker ${workerId}`);
+    const worker = await this.#ownWorker(workerId);
     return (await this.#parts.outputsOf(worker))?.open(worker, signal);
   }
 
@@ -159,6 +155,13 @@ export class SourceDesk implements Desk {
     } catch (error) {
       throw store.errorOf(error);
     }
+  }
+
+  /** @throws ThresherError `no-such-worker`, and those of the store */
+  async #ownWorker(workerId: number): Promise<WorkerRecord> {
+    const worker = await this.#worker(workerId);
+    if (worker !== undefined) return worker;
+    throw new ThresherError('no-such-worker', `source ${this.#kind} has no worker ${workerId}`);
   }
 
   async #worker(workerId: number): Promise<WorkerRecord | undefined> {

@@ -167,7 +167,7 @@ export interface LoggedTrouble {
   readonly facts: string;
   /** How many lines. */
   readonly count: number;
-  /** Of the last line, ms UTC. */
+  /** The time of the last line, ms UTC. */
   readonly at: number;
 }
 

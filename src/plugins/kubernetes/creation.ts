@@ -8,7 +8,7 @@ import { type PayloadObject, payloadObjectOf } from './template/payload.ts';
 export interface Creation {
   /** JSON. */
   readonly text: string;
-  /** Of a worker with files, which that Job alone does not begin. */
+  /** Present for a worker with files, which that Job alone does not begin. */
   readonly beginning?: { readonly job: FilledJob; readonly payload: PayloadObject };
 }
 

@@ -12,9 +12,7 @@ export function clustersOf<W extends WorkerToStart>(workers: readonly W[]): (rea
 
 /** Each source has groups of its own. */
 function clusterOf(worker: WorkerToStart): string {
-  const { groupId, origin } = worker;
-  const group = groupId === undefined ? '' : `${origin.kind} ${groupId}`;
-  const { submit, output } = worker.payload ?? {};
-  const commands = submit === undefined ? '' : JSON.stringify(submit);
-  return `${hasBundle(worker) ? 'bundle' : 'none'} ${String(output)} ${commands} ${group}`;
+  const { groupId, origin, payload } = worker;
+  const group = groupId === undefined ? null : [origin.kind, groupId];
+  return JSON.stringify([hasBundle(worker), payload?.output, payload?.submit, group]);
 }
