@@ -18,6 +18,9 @@ import type { Limits } from '../../limits/limits.ts';
 import { type ChosenDemand, type ChosenSource, coresOf, type PluginCatalogue } from './queue-config.ts';
 import type { QueueOptions, WorkerOptions } from './queue-schema.ts';
 
+/** Why the queues of the server stand still. */
+export const linkOff = 'the link to the PanDA server is off: see the problem of pandacon';
+
 /**
  * The queue's own value comes first, then the daemon's, then the default of its backend, then a source that takes such queues, then
  * the usual one. A backend's default gives way to a source that takes the queue where it would never ask for anything on it, and
@@ -56,9 +59,7 @@ export function demandOf(
   const usual = catalogue.sources.find((source) => source.usual);
   return {
     demand: usual?.name ?? '',
-    why: lacksLink
-      ? 'the link to the PanDA server is off: see the problem of pandacon'
-      : 'neither the queue (demand) nor submitter.defaultDemand says otherwise',
+    why: lacksLink ? linkOff : 'neither the queue (demand) nor submitter.defaultDemand says otherwise',
   };
 }
 

@@ -11,7 +11,7 @@ import { type ChosenPlugin, type ChosenPlugins, unsharedConnections } from './co
 import { type HarvesterKind, kindOf } from '../harvester/plugins.ts';
 import { doubtfulLabelWeights, doubtfulStatus } from './doubtful-values.ts';
 import { clampLimits } from './limits.ts';
-import { demandOf, lackedParts, whyStanding } from './demand.ts';
+import { demandOf, lackedParts, linkOff, whyStanding } from './demand.ts';
 import { findSource, moduleFrom, type SourceModules } from './named-source.ts';
 import { type SourcesOfSettings, withoutSettings } from './sources.ts';
 import { isObject, type JsonObject } from '../../util/json.ts';
@@ -214,7 +214,7 @@ export class QueueReader {
     }
     if (definition.needsServer && sources?.pandaServer === undefined) {
       const why = sources?.linkIsOff
-        ? 'the link to the PanDA server is off: see the problem of pandacon'
+        ? linkOff
         : 'the settings name no PanDA server with a login: see pandacon there';
       const message = `demand is ${name}, and ${why}`;
       this.#problem('/demand', 'panda-server-off', message);
