@@ -18,8 +18,11 @@ const layers = {
   cli: ['http', 'daemon', 'agents', 'plugins/contracts', 'store', 'config', 'util', 'worker', 'codes'],
 };
 
-/** Beside whole layers: the catalogue of all codes takes up those of the sources. */
-const files = { daemon: ['^src/sources/[^/]+/codes\\.ts$'] };
+/**
+ * Beside whole layers: the catalogue of all codes takes up those of the sources, and `thresher pool unservable` explains the demand
+ * of a pool without a daemon.
+ */
+const files = { daemon: ['^src/sources/[^/]+/codes\\.ts$', '^src/sources/htcondor-idle/explain\\.ts$'] };
 
 const within = (layer) =>
   layer === 'plugins/contracts' ? '^src/plugins/contracts(/|\\.ts$)' : `^src/${layer}/`;

@@ -34,10 +34,10 @@ _thresher() {
       continue
     fi
     case $word in
-      '--config' | '--state-dir' | '--output' | '--for' | '--http-port' | '--queue' | '--status' | '--limit' | '--tail' | '--count' | '--file' | '--secret-file' | '--env' | '--value' | '--reason' | '--worker' | '--ncore' | '--ram' | '--disk' | '--walltime' | '--resource-type' | '--job-type' | '--pilot-type' | '--prod-source-label' | '--namespace' | '--unreported') value=$word ;;
+      '--config' | '--state-dir' | '--output' | '--for' | '--http-port' | '--queue' | '--status' | '--limit' | '--tail' | '--count' | '--shape' | '--file' | '--secret-file' | '--env' | '--value' | '--reason' | '--worker' | '--ncore' | '--ram' | '--disk' | '--walltime' | '--resource-type' | '--job-type' | '--pilot-type' | '--prod-source-label' | '--namespace' | '--unreported' | '--schedd-host' | '--schedd-name' | '--collector-host' | '--condor-config' | '--auth-method' | '--proxy' | '--cadir' | '--certfile' | '--keyfile' | '--debug' | '--port' | '--host' | '--socket' | '--sidecar-config' | '--kubeconfig' | '--context' | '--directory' | '--trust-domain' | '--lifetime' | '--name' | '--image' | '--security' | '--workers' | '--worker-cpus' | '--worker-memory' | '--storage-class' | '--spool-size' | '--clients' | '--worker-egress' | '--key' | '--key-name' | '--authorization' | '--out' | '--condor-pool' | '--token-directory' | '--deployment' | '--timeout' | '--startd' | '--from' | '--to') value=$word ;;
     esac
     case "$command $word" in
-      'thresher run' | 'thresher status' | 'thresher queues' | 'thresher workers' | 'thresher worker' | 'thresher logs' | 'thresher kill' | 'thresher submit' | 'thresher requests' | 'thresher withdraw' | 'thresher pause' | 'thresher resume' | 'thresher drain' | 'thresher sweep' | 'thresher orphans' | 'thresher credentials' | 'thresher credentials check' | 'thresher credentials renew' | 'thresher panda' | 'thresher cacher' | 'thresher cacher list' | 'thresher cacher refresh' | 'thresher check-config' | 'thresher explain' | 'thresher render' | 'thresher htcjob' | 'thresher htcjob crd' | 'thresher htcjob rbac' | 'thresher htcjob manifests' | 'thresher htcjob list' | 'thresher htcjob show' | 'thresher htcjob events' | 'thresher htcjob logs' | 'thresher htcjob import' | 'thresher db' | 'thresher db backup' | 'thresher db check' | 'thresher db prune' | 'thresher completion' | 'thresher man' | 'thresher version') command+=" $word" ;;
+      'thresher run' | 'thresher status' | 'thresher queues' | 'thresher workers' | 'thresher worker' | 'thresher logs' | 'thresher kill' | 'thresher submit' | 'thresher requests' | 'thresher withdraw' | 'thresher pause' | 'thresher resume' | 'thresher drain' | 'thresher sweep' | 'thresher orphans' | 'thresher credentials' | 'thresher credentials check' | 'thresher credentials renew' | 'thresher panda' | 'thresher cacher' | 'thresher cacher list' | 'thresher cacher refresh' | 'thresher check-config' | 'thresher explain' | 'thresher render' | 'thresher htcjob' | 'thresher htcjob crd' | 'thresher htcjob rbac' | 'thresher htcjob manifests' | 'thresher htcjob list' | 'thresher htcjob show' | 'thresher htcjob events' | 'thresher htcjob logs' | 'thresher htcjob import' | 'thresher interlink' | 'thresher pool' | 'thresher pool init' | 'thresher pool manifests' | 'thresher pool token' | 'thresher pool status' | 'thresher pool scale' | 'thresher pool learn' | 'thresher pool unservable' | 'thresher db' | 'thresher db backup' | 'thresher db check' | 'thresher db copy' | 'thresher db prune' | 'thresher completion' | 'thresher man' | 'thresher version') command+=" $word" ;;
     esac
   done
   case "$command:$value" in
@@ -54,6 +54,7 @@ _thresher() {
     'thresher kill:'--queue) _thresher_ask queues ;;
     'thresher kill:'--status) _thresher_list pending submitted idle ready running finished failed cancelled missed ;;
     'thresher submit:'--count) : ;;
+    'thresher submit:'--shape) : ;;
     'thresher submit:'--file) compopt -o default ;;
     'thresher submit:'--secret-file) compopt -o default ;;
     'thresher submit:'--env) : ;;
@@ -93,13 +94,75 @@ _thresher() {
     'thresher htcjob import:'--namespace) : ;;
     'thresher htcjob import:'--unreported) _thresher_words succeeded failed ;;
     'thresher htcjob import:'--output) _thresher_words table json ;;
+    'thresher interlink:'--schedd-host) : ;;
+    'thresher interlink:'--schedd-name) : ;;
+    'thresher interlink:'--collector-host) : ;;
+    'thresher interlink:'--condor-config) compopt -o default ;;
+    'thresher interlink:'--auth-method) : ;;
+    'thresher interlink:'--proxy) compopt -o default ;;
+    'thresher interlink:'--cadir) : ;;
+    'thresher interlink:'--certfile) compopt -o default ;;
+    'thresher interlink:'--keyfile) compopt -o default ;;
+    'thresher interlink:'--debug) : ;;
+    'thresher interlink:'--port) : ;;
+    'thresher interlink:'--host) : ;;
+    'thresher interlink:'--socket) : ;;
+    'thresher interlink:'--sidecar-config) compopt -o default ;;
+    'thresher pool init:'--kubeconfig) compopt -o default ;;
+    'thresher pool init:'--context) : ;;
+    'thresher pool init:'--namespace) : ;;
+    'thresher pool init:'--directory) compopt -o dirnames ;;
+    'thresher pool init:'--trust-domain) : ;;
+    'thresher pool init:'--lifetime) : ;;
+    'thresher pool init:'--name) : ;;
+    'thresher pool manifests:'--name) : ;;
+    'thresher pool manifests:'--image) : ;;
+    'thresher pool manifests:'--security) _thresher_words tokens password ;;
+    'thresher pool manifests:'--trust-domain) : ;;
+    'thresher pool manifests:'--workers) : ;;
+    'thresher pool manifests:'--worker-cpus) : ;;
+    'thresher pool manifests:'--worker-memory) : ;;
+    'thresher pool manifests:'--storage-class) : ;;
+    'thresher pool manifests:'--spool-size) : ;;
+    'thresher pool manifests:'--clients) : ;;
+    'thresher pool manifests:'--worker-egress) : ;;
+    'thresher pool manifests:'--kubeconfig) compopt -o default ;;
+    'thresher pool manifests:'--context) : ;;
+    'thresher pool manifests:'--namespace) : ;;
+    'thresher pool token:'--directory) compopt -o dirnames ;;
+    'thresher pool token:'--key) compopt -o default ;;
+    'thresher pool token:'--key-name) : ;;
+    'thresher pool token:'--trust-domain) : ;;
+    'thresher pool token:'--authorization) : ;;
+    'thresher pool token:'--lifetime) : ;;
+    'thresher pool token:'--out) compopt -o default ;;
+    'thresher pool status:'--condor-pool) : ;;
+    'thresher pool status:'--condor-config) compopt -o default ;;
+    'thresher pool status:'--token-directory) compopt -o dirnames ;;
+    'thresher pool status:'--output) _thresher_words table json ;;
+    'thresher pool scale:'--deployment) : ;;
+    'thresher pool scale:'--timeout) : ;;
+    'thresher pool scale:'--kubeconfig) compopt -o default ;;
+    'thresher pool scale:'--context) : ;;
+    'thresher pool scale:'--namespace) : ;;
+    'thresher pool scale:'--condor-pool) : ;;
+    'thresher pool scale:'--condor-config) compopt -o default ;;
+    'thresher pool scale:'--token-directory) compopt -o dirnames ;;
+    'thresher pool learn:'--condor-pool) : ;;
+    'thresher pool learn:'--condor-config) compopt -o default ;;
+    'thresher pool learn:'--token-directory) compopt -o dirnames ;;
+    'thresher pool learn:'--startd) : ;;
+    'thresher pool learn:'--out) compopt -o default ;;
+    'thresher pool unservable:'--output) _thresher_words table json ;;
     'thresher db check:'--output) _thresher_words table json ;;
+    'thresher db copy:'--from) _thresher_words sqlite postgresql ;;
+    'thresher db copy:'--to) _thresher_words sqlite postgresql ;;
     'thresher version:'--output) _thresher_words table json ;;
     *:--config) compopt -o default ;;
     *:--state-dir) compopt -o dirnames ;;
     *:--output) : ;;
     *:-*) ;;
-    'thresher:') if [[ $cur == -* ]]; then _thresher_words --config --state-dir --output -h --help; else _thresher_words run status queues workers worker logs kill submit requests withdraw pause resume drain sweep orphans credentials panda cacher check-config explain render htcjob db completion man version; fi ;;
+    'thresher:') if [[ $cur == -* ]]; then _thresher_words --config --state-dir --output -h --help; else _thresher_words run status queues workers worker logs kill submit requests withdraw pause resume drain sweep orphans credentials panda cacher check-config explain render htcjob interlink pool db completion man version; fi ;;
     'thresher run:') if [[ $cur == -* ]]; then _thresher_words --for --live --http-port -h --help --config --state-dir --output; else :; fi ;;
     'thresher status:') if [[ $cur == -* ]]; then _thresher_words --output -h --help --config --state-dir; else :; fi ;;
     'thresher queues:') if [[ $cur == -* ]]; then _thresher_words --output -h --help --config --state-dir; else :; fi ;;
@@ -107,7 +170,7 @@ _thresher() {
     'thresher worker:') if [[ $cur == -* ]]; then _thresher_words --output -h --help --config --state-dir; else _thresher_ask workers; fi ;;
     'thresher logs:') if [[ $cur == -* ]]; then _thresher_words --follow --stderr --job-log --tail -h --help --config --state-dir --output; else _thresher_ask workers; fi ;;
     'thresher kill:') if [[ $cur == -* ]]; then _thresher_words --queue --status -h --help --config --state-dir --output; else _thresher_ask workers; fi ;;
-    'thresher submit:') if [[ $cur == -* ]]; then _thresher_words --count --file --secret-file --env --value --wait --follow --output -h --help --config --state-dir; else _thresher_ask queues; fi ;;
+    'thresher submit:') if [[ $cur == -* ]]; then _thresher_words --count --shape --file --secret-file --env --value --wait --follow --output -h --help --config --state-dir; else _thresher_ask queues; fi ;;
     'thresher requests:') if [[ $cur == -* ]]; then _thresher_words --queue --waiting --limit --output -h --help --config --state-dir; else _thresher_ask requests; fi ;;
     'thresher withdraw:') if [[ $cur == -* ]]; then _thresher_words --reason -h --help --config --state-dir --output; else _thresher_ask requests; fi ;;
     'thresher pause:') if [[ $cur == -* ]]; then _thresher_words --reason -h --help --config --state-dir --output; else _thresher_ask queues; fi ;;
@@ -134,9 +197,19 @@ _thresher() {
     'thresher htcjob events:') if [[ $cur == -* ]]; then _thresher_words --output -h --help --config --state-dir; else :; fi ;;
     'thresher htcjob logs:') if [[ $cur == -* ]]; then _thresher_words --follow --stderr --tail -h --help --config --state-dir --output; else :; fi ;;
     'thresher htcjob import:') if [[ $cur == -* ]]; then _thresher_words --dry-run --queue --namespace --unreported --output -h --help --config --state-dir; else compopt -o default; fi ;;
-    'thresher db:') if [[ $cur == -* ]]; then _thresher_words -h --help --config --state-dir --output; else _thresher_words backup check prune; fi ;;
+    'thresher interlink:') if [[ $cur == -* ]]; then _thresher_words --schedd-host --schedd-name --collector-host --condor-config --auth-method --proxy --cadir --certfile --keyfile --debug --dummy-job --port --host --socket --others-may-reach-it --sidecar-config -h --help --config --state-dir --output; else :; fi ;;
+    'thresher pool:') if [[ $cur == -* ]]; then _thresher_words -h --help --config --state-dir --output; else _thresher_words init manifests token status scale learn unservable; fi ;;
+    'thresher pool init:') if [[ $cur == -* ]]; then _thresher_words --kubeconfig --context --namespace --directory --pool-password --trust-domain --lifetime --renew --force --name --apply --dry-run --force-conflicts --print-secrets -h --help --config --state-dir --output; else :; fi ;;
+    'thresher pool manifests:') if [[ $cur == -* ]]; then _thresher_words --name --image --security --trust-domain --workers --worker-cpus --worker-memory --storage-class --spool-size --clients --worker-egress --kubeconfig --context --namespace --worker-template --apply --dry-run --force-conflicts -h --help --config --state-dir --output; else :; fi ;;
+    'thresher pool token:') if [[ $cur == -* ]]; then _thresher_words --directory --key --key-name --trust-domain --authorization --lifetime --out --force --print -h --help --config --state-dir --output; else :; fi ;;
+    'thresher pool status:') if [[ $cur == -* ]]; then _thresher_words --condor-pool --condor-config --token-directory --output -h --help --config --state-dir; else :; fi ;;
+    'thresher pool scale:') if [[ $cur == -* ]]; then _thresher_words --deployment --timeout --kubeconfig --context --namespace --condor-pool --condor-config --token-directory -h --help --config --state-dir --output; else :; fi ;;
+    'thresher pool learn:') if [[ $cur == -* ]]; then _thresher_words --condor-pool --condor-config --token-directory --startd --out -h --help --config --state-dir --output; else _thresher_ask queues; fi ;;
+    'thresher pool unservable:') if [[ $cur == -* ]]; then _thresher_words --output -h --help --config --state-dir; else :; fi ;;
+    'thresher db:') if [[ $cur == -* ]]; then _thresher_words -h --help --config --state-dir --output; else _thresher_words backup check copy prune; fi ;;
     'thresher db backup:') if [[ $cur == -* ]]; then _thresher_words --force -h --help --config --state-dir --output; else compopt -o default; fi ;;
     'thresher db check:') if [[ $cur == -* ]]; then _thresher_words --output -h --help --config --state-dir; else compopt -o default; fi ;;
+    'thresher db copy:') if [[ $cur == -* ]]; then _thresher_words --from --to -h --help --config --state-dir --output; else :; fi ;;
     'thresher db prune:') if [[ $cur == -* ]]; then _thresher_words --dry-run --vacuum -h --help --config --state-dir --output; else :; fi ;;
     'thresher completion:') if [[ $cur == -* ]]; then _thresher_words -h --help --config --state-dir --output; else _thresher_words bash; fi ;;
     'thresher man:') if [[ $cur == -* ]]; then _thresher_words -h --help --config --state-dir --output; else :; fi ;;

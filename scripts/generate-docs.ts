@@ -31,6 +31,8 @@ import { credentialErrors } from '../src/clients/credentials/codes.ts';
 import { daemonErrors } from '../src/codes/daemon.ts';
 import type { Explanation } from '../src/codes/explanation.ts';
 import { htcjobErrors } from '../src/clients/htcjob/codes.ts';
+import { idleReasons } from '../src/sources/htcondor-idle/codes.ts';
+import { interlinkErrors } from '../src/sources/interlink/codes.ts';
 import { htcondorErrors } from '../src/clients/htcondor/codes.ts';
 import { httpErrors } from '../src/codes/http.ts';
 import { htcondorMistakes, htcondorWorkerErrors } from '../src/plugins/htcondor/codes.ts';
@@ -39,6 +41,7 @@ import { kubernetesErrors } from '../src/clients/kubernetes/codes.ts';
 import { pandaErrors } from '../src/clients/panda/codes.ts';
 import { pandaReasons } from '../src/sources/panda/codes.ts';
 import { localWorkerErrors } from '../src/plugins/local/codes.ts';
+import { poolErrors } from '../src/codes/pool.ts';
 import { reasons } from '../src/codes/reasons.ts';
 import { serviceErrors } from '../src/codes/services.ts';
 import { storeErrors } from '../src/codes/store.ts';
@@ -153,6 +156,17 @@ function errorsPage(): string {
       'Why the operator of HTCJobs waits or refuses one ([htcjob.md](htcjob.md)).',
       htcjobErrors,
     ),
+    ...section(
+      'interLink',
+      'Faults of the sidecar for interLink ([interlink.md](interlink.md)).',
+      interlinkErrors,
+    ),
+    ...section(
+      'Demand of a pool',
+      'Why a queue gets machines of a HTCondor pool, or none ([pool.md](pool.md)).',
+      idleReasons,
+    ),
+    ...section('Pools', 'Faults of `thresher pool` ([pool.md](pool.md)).', poolErrors),
     ...section(
       'Local workers',
       'Faults of the work directory, the slots and the PID namespaces of local workers.',

@@ -3,6 +3,8 @@
 
 missing=()
 packages=()
+# What shows that each of the missing is there.
+proofs=()
 
 fail() {
   echo "$(basename "$0"): $1" >&2
@@ -10,14 +12,19 @@ fail() {
 }
 
 # need COMMAND PACKAGE: a command or path, and the Debian package that has it. `bring_in` names all that is missing at once.
-need() {
-  # Users other than root have no sbin in their PATH.
-  PATH=$PATH:/usr/sbin:/sbin command -v "$1" >/dev/null 2>&1 && return
-  lack "$1" "$2"
-}
+need() { has_command "$1" || lack "$1" "$2"; }
+
+# Users other than root have no sbin in their PATH.
+has_command() { PATH=$PATH:/usr/sbin:/sbin command -v "$1" >/dev/null 2>&1; }
+
+# need_that PROOF WHAT PACKAGE: what no path names. The function PROOF tells whether it is there.
+need_that() { "$1" || lack "$2" "$3" "$1"; }
 
 lack() {
-  [[ " ${missing[*]} " = *" $1 "* ]] || missing+=("$1")
+  if [[ " ${missing[*]} " != *" $1 "* ]]; then
+    missing+=("$1")
+    proofs+=("${3:-has_command $1}")
+  fi
   [[ " ${packages[*]} " = *" $2 "* ]] || packages+=("$2")
 }
 
@@ -34,6 +41,12 @@ need_for_node() {
   need openssl openssl
   # The image of the tests' Pods holds nothing else: a busybox that loads libraries would not start there.
   if [ ! -x /bin/busybox ] || ldd /bin/busybox >/dev/null 2>&1; then lack /bin/busybox busybox-static; fi
+}
+
+# The image of an HTCondor pool is made from Debian packages, without a registry and its tools.
+need_for_image() {
+  [ "$(id -u)" = 0 ] || fail "the image of a pool needs root: its files have several owners"
+  need mmdebstrap mmdebstrap
 }
 
 # What makes real proxies, tokens and tickets for the tests of credentials. `bring_in` asks no questions, so krb5-kdc and its
@@ -59,16 +72,31 @@ need_for_htcondor() {
   need setpriv util-linux
 }
 
-# The server itself comes from PyPI into an environment of its own. The package's database is not used, only its programs.
-need_for_panda() {
-  need python3 python3
-  if ! python3 -c 'import venv, ensurepip' 2>/dev/null; then lack 'venv of python3' python3-venv; fi
-  need openssl openssl
-  need curl curl
+# The package's own database is not used, only its programs.
+need_for_postgresql() {
   need psql postgresql-client
   need setpriv util-linux
-  if ! compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null; then lack 'initdb of PostgreSQL' postgresql; fi
+  need_that has_initdb 'initdb of PostgreSQL' postgresql
 }
+has_initdb() { compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null; }
+
+# A pooler before PostgreSQL, and machines whose clocks are wrong. The package's own PgBouncer is not used, only its program.
+need_for_failover() {
+  need_for_postgresql
+  need pgbouncer pgbouncer
+  need_that has_libfaketime libfaketime libfaketime
+}
+has_libfaketime() { compgen -G '/usr/lib/*/faketime/libfaketimeMT.so.1' >/dev/null; }
+
+# The server itself comes from PyPI into an environment of its own.
+need_for_panda() {
+  need python3 python3
+  need_that has_venv 'venv of python3' python3-venv
+  need openssl openssl
+  need curl curl
+  need_for_postgresql
+}
+has_venv() { python3 -c 'import venv, ensurepip' 2>/dev/null; }
 
 # Ends the script unless all that was needed is there. THRESHER_INSTALL=apt, as .ci/run sets it, installs what is missing;
 # without it nothing outside of this checkout and of caches is changed.
@@ -88,12 +116,13 @@ bring_in() {
   apt-get "${options[@]}" update >&2 || echo "$(basename "$0"): apt-get update failed, see above; going on" >&2
   apt-get "${options[@]}" install --yes --no-install-recommends "${packages[@]}" >&2 || fail "$what, and this failed, see above: $remedy"
   hash -r
-  local one
-  for one in "${missing[@]}"; do
-    PATH=$PATH:/usr/sbin:/sbin command -v "$one" >/dev/null || fail "$what, though these packages are installed: ${packages[*]}"
+  local proof
+  for proof in "${proofs[@]}"; do
+    $proof || fail "$what, though these packages are installed: ${packages[*]}"
   done
   missing=()
   packages=()
+  proofs=()
 }
 
 # Sees to it that `go` is 1.26 or newer, where there is any. An older one fetches it as Go does by itself since 1.21 where

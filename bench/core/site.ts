@@ -20,14 +20,20 @@ export const paths = (directory: string) => ({
   backend: join(directory, 'backend.json'),
 });
 
-/**
- * Ten queues on two connections. Limits leave one more worker per queue than the benchmark's number, so that a daemon that
- * may submit does so as soon as the backend has room.
- */
-export function writeSite(directory: string): void {
+export interface SiteOptions {
+  /** Of each queue. Default: one more than the benchmark's number, so that a daemon that may submit does so as soon as the backend has room. */
+  readonly maxWorkers?: number;
+  /** The factory that several sites share. Default: each is a factory of its own. */
+  readonly factoryId?: string;
+}
+
+/** Ten queues on two connections. */
+export function writeSite(directory: string, databaseUrl?: string, options: SiteOptions = {}): void {
+  const { maxWorkers = workersPerQueue + 1, factoryId } = options;
   const { config, queueFile } = paths(directory);
   const settings = {
-    master: { stateDir: 'state', harvester_id: 'bench' },
+    master: { stateDir: 'state', harvester_id: 'bench', ...(factoryId !== undefined && { factoryId }) },
+    ...(databaseUrl !== undefined && { database: { url: databaseUrl, sslmode: 'disable' } }),
     // Passes of submitters come every second; they are part of every figure. The rest is as delivered, but for
     // listings and the age of statuses: the benchmark says when something is shown.
     submitter: { sleepTime: 1 },
@@ -49,7 +55,7 @@ export function writeSite(directory: string): void {
       queueStatus: 'online',
       mapType: 'NoJob',
       demand: 'fill',
-      maxWorkers: workersPerQueue + 1,
+      maxWorkers,
     },
   ]);
   writeFileSync(queueFile, JSON.stringify(Object.fromEntries(all), null, 2));
@@ -61,8 +67,12 @@ export interface RunningDaemon {
   readonly complaints: readonly string[];
 }
 
-/** Starts the daemon of this site in this process. */
-export async function startDaemon(directory: string, clock: Clock = systemClock): Promise<RunningDaemon> {
+/** Starts the daemon of this site in this process. @param waiting hears again and again that another daemon has the factory */
+export async function startDaemon(
+  directory: string,
+  clock: Clock = systemClock,
+  waiting?: () => void,
+): Promise<RunningDaemon> {
   const read = readSettings(paths(directory).config);
   if (!read.ok) throw new Error(JSON.stringify(read.problems));
   const complaints: string[] = [];
@@ -75,6 +85,7 @@ export async function startDaemon(directory: string, clock: Clock = systemClock)
     clock,
     random: Math.random,
     log,
+    ...(waiting && { waiting }),
   });
   saveMemory(daemon, clock);
   return { daemon, complaints };

@@ -1,4 +1,4 @@
-/** `node --import count-programs.ts ...`: writes the name of every program that the process starts into a file, `BENCH_PROGRAMS`. */
+/** `node --import count-programs.ts ...`: writes every program that the process starts into a file, `BENCH_PROGRAMS`: its name, and the time in ms UTC. */
 import { appendFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { onProgram } from './programs.ts';
@@ -6,5 +6,5 @@ import { onProgram } from './programs.ts';
 const { BENCH_PROGRAMS: file } = process.env;
 if (file !== undefined)
   onProgram((name) => {
-    appendFileSync(file, `${basename(name)}\n`);
+    appendFileSync(file, `${basename(name)} ${Date.now()}\n`);
   });

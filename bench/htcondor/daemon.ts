@@ -1,11 +1,10 @@
-import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import type { Pool } from '../../test/support/htcondor.ts';
 import { condorQueue } from '../../test/support/htcondor-site.ts';
 import { RealDaemon } from '../shared/daemon.ts';
-
-const counter = join(import.meta.dirname, 'count-programs.ts');
+import { countingPrograms, countsOf, startedPrograms } from './programs.ts';
 
 /** How often each program was started, by its name. */
 export type Programs = Readonly<Record<string, number>>;
@@ -32,9 +31,7 @@ export class CondorDaemon extends RealDaemon {
       settings: { master: { factoryId: factory } },
       environment: {
         ...environment,
-        // In its own process, so that nothing stands between it and HTCondor.
-        NODE_OPTIONS: `--import=${counter}`,
-        BENCH_PROGRAMS: programs,
+        ...countingPrograms(programs),
       },
     });
     chmodSync(directory, 0o755);
@@ -57,11 +54,7 @@ export class CondorDaemon extends RealDaemon {
 
   /** Counts of all programs that it started. */
   programs(): Programs {
-    const counts: Record<string, number> = {};
-    if (!existsSync(this.#programs)) return counts;
-    for (const name of readFileSync(this.#programs, 'utf8').split('\n').filter(Boolean))
-      counts[name] = (counts[name] ?? 0) + 1;
-    return counts;
+    return countsOf(startedPrograms(this.#programs));
   }
 
   /** That workers are adopted is on purpose here, and the log of a new pool begins with the first job. */

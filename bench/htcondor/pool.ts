@@ -30,9 +30,9 @@ export interface BenchPool {
   readonly stop: () => Promise<void>;
 }
 
-/** A pool that nobody else talks to. */
-export async function startBenchPool(): Promise<BenchPool> {
-  const pool = await ownPool(settings);
+/** A pool that nobody else talks to. @param more lines of its configuration */
+export async function startBenchPool(more: readonly string[] = []): Promise<BenchPool> {
+  const pool = await ownPool([...settings, ...more]);
   const stopNow = () => {
     execFileSync(process.execPath, [join(import.meta.dirname, 'stop-pool.ts'), dirname(pool.directory)]);
   };

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 const longest = 600_000;
 
 /** The flags with which bin/thresher starts Node. */
-function flagsOfTheProgram(): string[] {
+export function flagsOfTheProgram(): string[] {
   const script = readFileSync(join(import.meta.dirname, '../../bin/thresher'), 'utf8');
   return [...script.matchAll(/(?<=^exec .*)--[a-z][-\w=]*/gm)].map(([flag]) => flag);
 }

@@ -24,6 +24,8 @@ export interface RealDaemonOptions {
   /** Sections of its settings, beside those that every benchmark has. */
   readonly settings?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   readonly environment?: Readonly<Record<string, string>>;
+  /** The user that it runs as. Default: that of the benchmark. */
+  readonly user?: { readonly uid: number; readonly gid: number };
 }
 
 /** The real program with one queue, BENCH, followed through /proc. */
@@ -32,15 +34,17 @@ export class RealDaemon {
   readonly database: string;
   readonly #config: string;
   readonly #environment: Readonly<Record<string, string>>;
+  readonly #user: RealDaemonOptions['user'];
   #child: ChildProcess | undefined;
   #ended: Promise<unknown> | undefined;
 
-  constructor(directory: string, { settings = {}, environment = {} }: RealDaemonOptions = {}) {
+  constructor(directory: string, { settings = {}, environment = {}, user }: RealDaemonOptions = {}) {
     mkdirSync(directory, { recursive: true });
     this.directory = directory;
     this.database = join(directory, 'state', 'thresher.db');
     this.#config = join(directory, 'thresher.yaml');
     this.#environment = environment;
+    this.#user = user;
     const all = {
       ...settings,
       master: { stateDir: 'state', harvester_id: 'bench', ...settings.master },
@@ -82,6 +86,7 @@ export class RealDaemon {
       stdio: ['ignore', 'ignore', 'pipe'],
       cwd: this.directory,
       env,
+      ...this.#user,
     });
     child.stderr.pipe(createWriteStream(join(this.directory, 'daemon.log'), { flags: 'a' }));
     const withParent = () => child.kill('SIGKILL');

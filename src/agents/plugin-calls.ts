@@ -1,9 +1,12 @@
 import type { Clock } from '../util/clock.ts';
+import { requireLease } from './lease.ts';
 import { type Deadline, withDeadline } from '../util/deadline.ts';
 import type { Progress } from './loop.ts';
 
 export interface PluginCallOptions {
   readonly clock: Clock;
+  /** Whether the daemon may act now. Default: always. */
+  readonly mayAct?: () => boolean;
   /** For one call, ms. */
   readonly pluginTimeout: number;
   /** Aborts when calls under way are to be given up: later than the loops' own stop. */
@@ -23,10 +26,11 @@ export class PluginCalls {
     this.#options = options;
   }
 
-  /** @throws ThresherError `plugin-timeout`, or what the plugin threw */
-  call<T>(what: string, call: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const { clock, pluginTimeout, giveUp, progress } = this.#options;
+  /** @throws ThresherError `plugin-timeout`, `lease-expired`: nothing was called; or what the plugin threw */
+  async call<T>(what: string, call: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const { clock, pluginTimeout, giveUp, progress, mayAct } = this.#options;
+    requireLease(mayAct);
     const deadline: Deadline = { clock, what, timeoutMs: pluginTimeout, graceMs: bringIn, signal: giveUp };
-    return withDeadline(deadline, call).finally(() => progress?.made());
+    return await withDeadline(deadline, call).finally(() => progress?.made());
   }
 }

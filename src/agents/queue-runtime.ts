@@ -37,6 +37,11 @@ export interface QueueRuntime {
   readonly configId: number;
   /** Whether new workers may be made of it. */
   readonly current: boolean;
+  /**
+   * Set once the queue runs by another configuration, or not at all: a pass under way records no further intent, since its limits are no
+   * longer those of the queue.
+   */
+  replaced?: boolean;
   readonly requirements: Requirements;
   readonly submitter: Submitter;
   /** The sources that are asked about it now, in the order in which they are served. None of an older configuration. */
@@ -61,4 +66,9 @@ export type Step =
   | 'sweep:before-remove'
   | 'sweep:after-remove'
   | 'sweep:after-access-point'
-  | 'sweep:after-mark';
+  | 'sweep:after-mark'
+  | 'share:before-take'
+  | 'share:after-take'
+  | 'share:before-work'
+  | 'share:before-give'
+  | 'share:after-give';

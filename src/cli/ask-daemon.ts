@@ -1,4 +1,4 @@
-import { runningDaemon } from '../daemon/lock.ts';
+import { daemonOn } from '../daemon/reader.ts';
 import type { StateDir } from '../daemon/state-dir.ts';
 import type { Command } from '../store/commands.ts';
 import type { Store } from '../store/store.ts';
@@ -24,7 +24,7 @@ export async function askDaemon(
   await withStore(options, 'write', async ({ store, dir }) => {
     await check(store);
     const id = await leave(store, command, environment.clock.now());
-    if (runningDaemon(dir) === undefined) {
+    if ((await daemonOn(store, dir)) === undefined) {
       out.write('no daemon is running: this will be done when it starts\n');
       return;
     }
@@ -47,7 +47,7 @@ async function leave(store: Store, command: Command, at: number): Promise<number
 
 async function answer(store: Store, dir: StateDir, id: number, { clock }: Environment) {
   const deadline = clock.monotonic() + patience;
-  while (clock.monotonic() < deadline && runningDaemon(dir) !== undefined) {
+  while (clock.monotonic() < deadline && (await daemonOn(store, dir)) !== undefined) {
     const result = await store.commands.result(id);
     if (result !== undefined) return result;
     await clock.sleep(pollInterval);

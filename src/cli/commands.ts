@@ -143,6 +143,17 @@ export const subcommands: readonly Subcommand[] = [
     load: async () => (await import('./htcjob.ts')).addHtcJob,
   },
   {
+    name: 'interlink',
+    summary: 'run Kubernetes Pods that interLink sends as jobs of HTCondor: a daemon with this one queue',
+    load: async () => (await import('./interlink.ts')).addInterlink,
+  },
+  {
+    name: 'pool',
+    takes: '[command]',
+    summary: 'make and look after a HTCondor pool on Kubernetes',
+    load: async () => (await import('./pool.ts')).addPool,
+  },
+  {
     name: 'db',
     takes: '[command]',
     summary: 'back up, check or prune the database',

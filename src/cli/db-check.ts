@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { stateDirAt } from '../daemon/state-dir.ts';
-import { checkDatabase } from '../store/sqlite/check.ts';
+import { databaseOf } from '../daemon/database-place.ts';
+import { checkDatabase, placeName } from '../store/store.ts';
 import { ThresherError } from '../worker/errors.ts';
 import type { Environment, GlobalOptions } from './environment.ts';
 import { loadSettings } from './opened.ts';
@@ -11,11 +11,11 @@ export function addDbCheck(db: Command, environment: Environment): void {
     .description('look for damage and contradictions in the database, also while the daemon runs')
     .argument('[file]', 'a backup, instead of the database of the daemon')
     .addOption(outputOption())
-    .action((given: string | undefined, { output }: { output: OutputFormat }, command: Command) => {
+    .action(async (given: string | undefined, { output }: { output: OutputFormat }, command: Command) => {
       const { out } = environment;
-      const file =
-        given ?? stateDirAt(loadSettings(command.optsWithGlobals<GlobalOptions>()).stateDir).database;
-      const { findings, counts } = checkDatabase(file);
+      const place = given ?? databaseOf(loadSettings(command.optsWithGlobals<GlobalOptions>()));
+      const file = placeName(place);
+      const { findings, counts } = await checkDatabase(place);
       const ok = findings.length === 0;
       if (output === 'json') printJson(out, [{ file, ok, counts, findings }]);
       else if (ok) out.write('ok\n');

@@ -1,7 +1,8 @@
 import { hostname } from 'node:os';
 import type { Command } from 'commander';
+import { daemonOn } from '../daemon/reader.ts';
 import { retentionAt } from '../agents/sweeping/pruner-agent.ts';
-import { runningDaemon, takeLock } from '../daemon/lock.ts';
+import { takeLock } from '../daemon/lock.ts';
 import type { StateDir } from '../daemon/state-dir.ts';
 import { readVersion } from '../util/version.ts';
 import type { Pruned } from '../store/retention.ts';
@@ -38,7 +39,8 @@ async function prune(global: GlobalOptions, { dryRun, vacuum }: PruneOptions, en
     try {
       // Only a running daemon knows which configurations it uses, so the pruner leaves them to it. A daemon that starts
       // meanwhile records its own again, and those are not old.
-      const current = lock === undefined && runningDaemon(dir) !== undefined ? undefined : new Set<number>();
+      const current =
+        lock === undefined && (await daemonOn(store, dir)) !== undefined ? undefined : new Set<number>();
       const retention = retentionAt(clock.now(), settings.values, current);
       if (dryRun) {
         out.write(`would be deleted: ${describe(await store.retention.due(retention))}\n`);

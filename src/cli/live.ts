@@ -5,7 +5,7 @@ import type { Store } from '../store/store.ts';
 import { isoTime } from '../util/clock.ts';
 import type { Environment } from './environment.ts';
 import { formatTable } from './output.ts';
-import { queueColumns } from './queues.ts';
+import { columnsFor } from './queues.ts';
 import { workerColumns } from './workers.ts';
 
 /** How often the view is brought up to date, ms. */
@@ -55,7 +55,7 @@ class RefreshedTable {
       `thresher  ${isoTime(clock.now())}  Ctrl-C stops the daemon; its workers go on`,
       ...(url === undefined ? [] : [`status page: ${url}`]),
       '',
-      ...formatTable(queueColumns, queues),
+      ...formatTable(columnsFor(queues), queues),
       '',
       ...formatTable(workerColumns, workers),
     ];

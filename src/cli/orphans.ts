@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { runningDaemon } from '../daemon/lock.ts';
+import { daemonOn } from '../daemon/reader.ts';
 import { queueViews } from '../daemon/view.ts';
 import { isoTime } from '../util/clock.ts';
 import { askDaemon } from './ask-daemon.ts';
@@ -19,7 +19,7 @@ export function addOrphans(command: Command, environment: Environment): void {
       }
       const { orphans, notes } = await withStore(options, 'read', async ({ store, dir }) => ({
         orphans: await store.orphans.all(),
-        notes: (await queueViews(store, runningDaemon(dir)))
+        notes: (await queueViews(store, await daemonOn(store, dir)))
           .flatMap(({ reasons }) => reasons)
           .filter(({ code }) => code === 'factory-shared')
           .map(({ message }) => message),

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { runningDaemon } from '../daemon/lock.ts';
+import { daemonOn } from '../daemon/reader.ts';
 import { type QueueView, queueViews } from '../daemon/view.ts';
 import { isNote, isTrouble } from '../daemon/every-code.ts';
 import type { Reason } from '../worker/reason.ts';
@@ -21,6 +21,17 @@ export const queueColumns: readonly Column<QueueView>[] = [
   { title: 'LIMITS', value: ({ limits }) => describeLimits(limits) },
   { title: 'WHY NO MORE', value: whyNoMore },
 ];
+
+/** @returns the columns for these: daemons that share a factory have a column of their own */
+export function columnsFor(views: readonly QueueView[]): readonly Column<QueueView>[] {
+  if (views.every(({ member }) => member === undefined)) return queueColumns;
+  const [name, ...others] = queueColumns;
+  return [
+    ...(name === undefined ? [] : [name]),
+    { title: 'MEMBER', value: ({ member }) => member ?? null },
+    ...others,
+  ];
+}
 
 /** The missing daemon must not hide a reason that keeps a queue from running even with a daemon. */
 export function whyNoMore({ reasons: [first, ...others] }: Pick<QueueView, 'reasons'>): string | null {
@@ -51,8 +62,10 @@ function describeLimits({
 export function addQueues(command: Command, environment: Environment): void {
   command.addOption(outputOption()).action(async ({ output }: { output: OutputFormat }) => {
     const options = command.optsWithGlobals<GlobalOptions>();
-    const views = await withStore(options, 'read', ({ store, dir }) => queueViews(store, runningDaemon(dir)));
+    const views = await withStore(options, 'read', async ({ store, dir }) =>
+      queueViews(store, await daemonOn(store, dir)),
+    );
     if (output === 'json') printJson(environment.out, views);
-    else printTable(environment.out, queueColumns, views);
+    else printTable(environment.out, columnsFor(views), views);
   });
 }

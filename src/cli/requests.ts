@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { runningDaemon } from '../daemon/lock.ts';
+import { daemonOn } from '../daemon/reader.ts';
 import { readRequestReasons, type WhyWaiting } from '../daemon/requests/request-file.ts';
 import { type RequestView, requestView, whyRequestWaits } from '../daemon/requests/request-view.ts';
 import { daemonDown, workerView } from '../daemon/view.ts';
@@ -56,7 +56,7 @@ export function addRequests(command: Command, environment: Environment): void {
             ? await store.requests.list({ queue, open: waiting, limit })
             : [await findRequest(store, id)];
         const known = {
-          isRunning: runningDaemon(dir) !== undefined,
+          isRunning: (await daemonOn(store, dir)) !== undefined,
           queues: await store.queues.all(),
           own: readRequestReasons(dir),
         };

@@ -10,11 +10,14 @@ import { Notifier, systemdNotify, takeServiceManager } from '../daemon/supervisi
 import { logProblem } from '../daemon/reports/problem-log.ts';
 import { openBesideDaemon } from '../daemon/reader.ts';
 import { watchOver } from '../daemon/supervision/watchdog.ts';
+import type { LeaseHolder } from '../store/lease-holder.ts';
+import { Standing } from './standing.ts';
 import type { HttpOptions, HttpServer } from '../http/server.ts';
 import type { Log } from '../plugins/contracts/index.ts';
 import { parseDuration } from '../util/duration.ts';
 import { OperatorFiles } from '../util/operator-files.ts';
 import { endByForceAfter } from './end.ts';
+import type { ThresherError } from '../worker/errors.ts';
 import type { Environment, GlobalOptions } from './environment.ts';
 import { loadSettingsWithProblems } from './opened.ts';
 import { showLive } from './live.ts';
@@ -37,7 +40,7 @@ function durationArgument(text: string): number {
   return duration;
 }
 
-function portArgument(text: string): number {
+export function portArgument(text: string): number {
   if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535)
     throw new InvalidArgumentError('It must be a port: a whole number from 0 to 65535.');
   return Number(text);
@@ -53,7 +56,12 @@ export function addRun(command: Command, environment: Environment): void {
     });
 }
 
-async function run(global: GlobalOptions, options: RunOptions, environment: Environment): Promise<void> {
+/** Runs the daemon until it is told to stop. */
+export async function run(
+  global: GlobalOptions,
+  options: RunOptions,
+  environment: Environment,
+): Promise<void> {
   const { out, hangUps } = environment;
   hangUps.hold();
   const { settings: written, problems } = loadSettingsWithProblems(global);
@@ -95,7 +103,25 @@ async function startAndStop(
   const http = await httpServer({ settings, clock, files, log });
   const { socket, watchdog } = takeServiceManager(process.env, process.pid);
   const notifier = new Notifier(socket === undefined ? undefined : systemdNotify(socket), { clock, log });
-  const daemon = await notifier.whileStarting(startDaemon({ settings, clock, random, files, log }, http));
+  let whyNot: ThresherError | undefined;
+  const mustEnd = (error: ThresherError) => {
+    whyNot = error;
+    stopping.abort();
+  };
+  const standing = new Standing({ settings, clock, random, log, http, notifier });
+  const waiting = (holder: LeaseHolder, factoryId: string) => {
+    standing.by(holder, factoryId);
+  };
+  const parts = { settings, clock, random, files, log, mustEnd, waiting, signal: stop };
+  const daemon = await notifier.whileStarting(startDaemon(parts, http)).catch(async (error: unknown) => {
+    await standing.over();
+    await http?.close();
+    // A standby that is told to stop has nothing to hand over.
+    if (!stop.aborted || error !== stop.reason) throw error;
+    return undefined;
+  });
+  await standing.over();
+  if (daemon === undefined) return;
   watchOver(daemon, { clock, log, notifier, interval: watchdog });
   saveMemory(daemon, clock);
   notifier.ready();
@@ -119,6 +145,8 @@ async function startAndStop(
     await daemon.stop();
     await notifier.flushed();
   }
+  // The service manager starts another one.
+  if (whyNot !== undefined) throw whyNot;
 }
 
 async function reload(daemon: Daemon, notifier: Notifier): Promise<void> {

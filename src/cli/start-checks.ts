@@ -21,8 +21,10 @@ export async function wouldNotStart(settings: LoadedSettings, files: OperatorFil
     const message = `the state directory ${stateDir} cannot be used: ${noState}`;
     found('/master/stateDir', 'state-dir-unusable', message);
   }
-  const factory = factoryMistake(settings);
-  if (factory !== undefined) found('/master/stateDir', factory.code, factory.message);
+  const factory = await factoryMistake(settings);
+  const isOfDatabase = factory?.code.startsWith('store-') === true;
+  if (factory !== undefined)
+    found(isOfDatabase ? '/database/url' : '/master/stateDir', factory.code, factory.message);
   const noLog = logFile === undefined ? undefined : whyNoFile(logFile);
   if (noLog !== undefined)
     found('/log/file', 'log-file-unusable', `the log ${logFile ?? ''} cannot be opened: ${noLog}`);

@@ -7,9 +7,10 @@ import {
 import { type Configuration, readConfiguration } from '../daemon/configuration.ts';
 import { isTrouble } from '../daemon/every-code.ts';
 import { type Holder, runningDaemon } from '../daemon/lock.ts';
-import { openBesideDaemon } from '../daemon/reader.ts';
+import { daemonOn, openBesideDaemon } from '../daemon/reader.ts';
 import { readServices } from '../daemon/services/service-file.ts';
-import { stateDirAt } from '../daemon/state-dir.ts';
+import { type MemberView, membersView } from '../daemon/sharing/members-view.ts';
+import { type StateDir, stateDirAt } from '../daemon/state-dir.ts';
 import { type QueueView, queueViews } from '../daemon/view.ts';
 import { sourcesOf } from '../config/queues/sources.ts';
 import { isError } from '../config/settings/settings.ts';
@@ -45,6 +46,10 @@ interface Status {
     readonly version: string | null;
     readonly since: string | null;
     readonly stateDir: string;
+    /** Who has the factory where a database tells: host and process. */
+    readonly leader?: string | null;
+    /** The daemons that share the factory. */
+    readonly members?: readonly MemberView[];
   };
   readonly queues: readonly QueueView[];
   readonly services: readonly ServiceView[];
@@ -78,7 +83,7 @@ async function statusOf(
   const { clock, random } = environment;
   const dir = stateDirAt(settings.stateDir);
   const holder = runningDaemon(dir);
-  const stored = await whatIsStored({ settings, queueFile }, holder);
+  const stored = await whatIsStored({ settings, queueFile }, dir);
   const services = holder === undefined ? [] : readServices(dir);
   const { signal } = new AbortController();
   const asked = { settings, queueFile, clock, random, log: noLog, signal };
@@ -105,7 +110,7 @@ async function statusOf(
     ...credentials.filter(({ state }) => state !== 'good').map(troubleOf),
   ];
   return {
-    daemon: daemonOf(holder, stored.hasRun, settings.stateDir),
+    daemon: { ...daemonOf(holder, stored.hasRun, settings.stateDir), ...stored.leads },
     queues: stored.queues,
     services: services.map(({ name, state, since, reason }) => ({
       name,
@@ -124,6 +129,7 @@ interface Stored {
   readonly queues: readonly QueueView[];
   readonly waitingRequests: number;
   readonly troubles: readonly Trouble[];
+  readonly leads: Pick<Status['daemon'], 'leader' | 'members'>;
 }
 
 function troubleOf({ name, state, message, expires }: CredentialView): Trouble {
@@ -144,14 +150,18 @@ async function credentialsOf(asked: CredentialViewOptions) {
 }
 
 /** A database that cannot be read is one of the troubles. */
-async function whatIsStored({ settings }: Readable, holder: Holder | 'unknown' | undefined): Promise<Stored> {
-  const nothing = { hasRun: false, queues: [], waitingRequests: 0, troubles: [] };
+async function whatIsStored({ settings }: Readable, dir: StateDir): Promise<Stored> {
+  const nothing = { hasRun: false, queues: [], waitingRequests: 0, troubles: [], leads: {} };
   try {
     const { store } = await openBesideDaemon(settings, 'read');
     try {
       const waitingRequests = await store.requests.countOpen();
-      const queues = await queueViews(store, holder);
-      return { hasRun: true, queues, waitingRequests, troubles: [] };
+      const queues = await queueViews(store, await daemonOn(store, dir));
+      const members = membersView((await store.sharedOut?.()) ?? { members: [], shares: [] });
+      const leader = store.leader && ((await store.leader())?.holder ?? null);
+      const alone = leader === undefined ? {} : { leader };
+      const leads = members.some(({ state }) => state === 'up') ? { members } : alone;
+      return { hasRun: true, queues, waitingRequests, troubles: [], leads };
     } finally {
       await store.close();
     }
@@ -181,6 +191,13 @@ const serviceColumns: readonly Column<ServiceView>[] = [
   { title: 'WHY', value: ({ reason }) => reason },
 ];
 
+const memberColumns: readonly Column<MemberView>[] = [
+  { title: 'MEMBER', value: ({ name }) => name },
+  { title: 'STATE', value: ({ state }) => state },
+  { title: 'DAEMON', value: ({ holder }) => holder },
+  { title: 'HAS', value: ({ queues, others }) => [...others, ...queues.toSorted()].join(', ') },
+];
+
 const credentialColumns: readonly Column<Status['credentials'][number]>[] = [
   { title: 'CREDENTIAL', value: ({ name }) => name },
   { title: 'STATE', value: ({ state }) => state },
@@ -192,16 +209,20 @@ const shortQueueColumns = queueColumns.slice(0, -1);
 
 function textOf(status: Status): string[] {
   const { daemon, queues, services, credentials, waitingRequests, troubles } = status;
-  const { state, pid, version, since, stateDir } = daemon;
+  const { state, pid, version, since, stateDir, leader, members = [] } = daemon;
   const about = pid === null ? '' : `, pid ${pid}, version ${version ?? '?'}, since ${since ?? '?'}`;
   const section = (lines: readonly string[], rows: number) => (rows === 0 ? [] : ['', ...lines]);
   return [
     oneLine(`daemon ${state}${about}, on ${stateDir}`),
+    ...(leader === undefined
+      ? []
+      : [leader === null ? 'no daemon has the factory' : oneLine(`leader ${leader}`)]),
     ...(waitingRequests === 0
       ? []
       : [
           `${waitingRequests} ${waitingRequests === 1 ? 'request waits' : 'requests wait'}: thresher requests --waiting`,
         ]),
+    ...section(formatTable(memberColumns, members), members.length),
     ...section(formatTable(shortQueueColumns, queues), queues.length),
     ...section(formatTable(serviceColumns, services), services.length),
     ...section(formatTable(credentialColumns, credentials), credentials.length),

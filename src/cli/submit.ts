@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { runningDaemon } from '../daemon/lock.ts';
+import { daemonOn } from '../daemon/reader.ts';
+import { shapeNamed } from '../daemon/pool/shape.ts';
 import { newRequest } from '../daemon/requests/new-request.ts';
 import { requestView } from '../daemon/requests/request-view.ts';
 import { workerView } from '../daemon/view.ts';
@@ -7,14 +8,18 @@ import type { WorkerRecord } from '../store/rows.ts';
 import { OperatorFiles } from '../util/operator-files.ts';
 import { ThresherError } from '../worker/errors.ts';
 import { mostWorkers } from '../worker/operator-request.ts';
+import type { Payload } from '../worker/payload.ts';
+import type { Requirements } from '../worker/worker.ts';
 import { type Environment, ExitStatus, type GlobalOptions } from './environment.ts';
-import { withStore } from './opened.ts';
+import { settingsFile, withStore } from './opened.ts';
 import { oneLine, type OutputFormat, outputOption, printJson } from './output.ts';
+import { MistakesInFiles } from './problems.ts';
 import { payloadOf, type PayloadOptions } from './request-payload.ts';
 import { exitStatusOf, followRequest, noExitStatus, type Opened, untilEnded } from './wait-for-request.ts';
 
 interface SubmitOptions extends PayloadOptions {
   readonly count: number;
+  readonly shape?: string;
   readonly wait?: true;
   readonly follow?: true;
   readonly output: OutputFormat;
@@ -37,6 +42,7 @@ export function addSubmit(command: Command, environment: Environment): void {
     .argument('<queue>', 'name of a queue')
     .argument('[arg...]', "after --: program and arguments, in the place of the template's own")
     .option('--count <n>', 'so many workers', countArgument, 1)
+    .option('--shape <name>', 'of this size, one of the shapes of a queue with the demand htcondor-idle')
     .option('--file <path[:name]>', 'a file that each worker gets, with its permissions', collect)
     .option('--secret-file <path[:name]>', 'a file that only the worker may read', collect)
     .option('--env <name=value>', "a variable beside the template's own", collect)
@@ -51,17 +57,35 @@ export function addSubmit(command: Command, environment: Environment): void {
       if (options.follow === true && options.output === 'json')
         throw new ThresherError('usage', '--follow prints logs, and --output json does not go with it');
       const files = new OperatorFiles({ clock: environment.clock });
-      const payload = await payloadOf(options, argv, files);
-      await withStore(command.optsWithGlobals<GlobalOptions>(), 'write', async (opened) => {
+      const given = await payloadOf(options, argv, files);
+      const globals = command.optsWithGlobals<GlobalOptions>();
+      const { requirements, payload } = await shaped(queue, options.shape, given, globals, files);
+      await withStore(globals, 'write', async (opened) => {
         const { store, dir } = opened;
         const { clock, random } = environment;
-        const isRunning = runningDaemon(dir) !== undefined;
-        const input = { queue, count: options.count, payload };
+        const isRunning = (await daemonOn(store, dir)) !== undefined;
+        const input = { queue, count: options.count, requirements, payload };
         const request = newRequest(input, 'command-line', await store.queues.all(), random, isRunning);
         await store.requests.add(request, clock.now());
         await tell(request.id, opened, options, environment);
       });
     });
+}
+
+/** @param given variables and values of the command line, which win over those of the shape */
+async function shaped(
+  queue: string,
+  name: string | undefined,
+  given: Payload,
+  { config, stateDir }: GlobalOptions,
+  files: OperatorFiles,
+): Promise<{ readonly requirements: Partial<Requirements>; readonly payload: Payload }> {
+  if (name === undefined) return { requirements: {}, payload: given };
+  const answer = await shapeNamed({ queue, name }, settingsFile({ config }), stateDir, files);
+  if (!answer.ok) throw new MistakesInFiles(answer.problems);
+  const { requirements, env, values } = answer.shape;
+  const payload = { ...given, env: { ...env, ...given.env }, values: { ...values, ...given.values } };
+  return { requirements, payload };
 }
 
 async function tell(
@@ -78,7 +102,9 @@ async function tell(
   if (record === undefined) throw new ThresherError('no-such-request', `there is no request ${id}`);
   const workers = `${record.count} ${record.count === 1 ? 'worker' : 'workers'} of ${record.queue}`;
   const later =
-    runningDaemon(dir) === undefined ? '; no daemon is running: it is taken up when one starts' : '';
+    (await daemonOn(store, dir)) === undefined
+      ? '; no daemon is running: it is taken up when one starts'
+      : '';
   // The log of a worker is alone on the standard output.
   if (isJson && !isWaiting) printJson(out, [requestView(record)]);
   else (isWaiting ? err : out).write(`request ${id}: ${oneLine(workers)}${later}\n`);

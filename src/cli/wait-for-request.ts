@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { runningDaemon } from '../daemon/lock.ts';
+import { daemonOn } from '../daemon/reader.ts';
 import { logReaderOf } from '../daemon/log-reader.ts';
 import { readRequestReasons } from '../daemon/requests/request-file.ts';
 import { isComplete, livingOf, whyRequestWaits } from '../daemon/requests/request-view.ts';
@@ -129,7 +129,8 @@ function teller({ store, dir }: Opened, { err }: Environment): (request: Request
 }
 
 async function whyWaiting(request: RequestRecord, store: Store, dir: StateDir): Promise<string> {
-  if (runningDaemon(dir) === undefined) return 'no daemon is running: this will be done when it starts';
+  if ((await daemonOn(store, dir)) === undefined)
+    return 'no daemon is running: this will be done when it starts';
   const queue = (await store.queues.all()).find((report) => report.queue === request.queue);
   return weightiest(whyRequestWaits(request, queue, readRequestReasons(dir)(request)));
 }

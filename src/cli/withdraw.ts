@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { runningDaemon } from '../daemon/lock.ts';
+import { daemonOn } from '../daemon/reader.ts';
 import { livingOf } from '../daemon/requests/request-view.ts';
 import type { Environment, GlobalOptions } from './environment.ts';
 import { withStore } from './opened.ts';
@@ -17,7 +17,9 @@ export function addWithdraw(command: Command, environment: Environment): void {
         const living = livingOf(record);
         const ends = living === 0 ? 'it has no living workers' : `${living} of its workers are being ended`;
         const later =
-          living > 0 && runningDaemon(dir) === undefined ? ' when a daemon starts: none is running' : '';
+          living > 0 && (await daemonOn(store, dir)) === undefined
+            ? ' when a daemon starts: none is running'
+            : '';
         const before =
           record.withdrawnTime === null ? 'is over: it has had its workers' : 'was withdrawn before';
         environment.out.write(`request ${id} ${done ? `is withdrawn: ${ends}${later}` : before}\n`);

@@ -21,6 +21,8 @@ export interface ProgramCall {
    * kept.
    */
   readonly outputLimit: number;
+  /** `latin1`: each character of its standard output is one byte. Default: text in UTF-8. */
+  readonly encoding?: 'latin1';
   /** Takes the standard output piece by piece. An error that it throws ends the program. */
   readonly onOutput?: (text: string) => void;
   /** Is told as soon as it runs: it leads a process group of its own, and outlives a daemon that is killed. */
@@ -106,13 +108,13 @@ interface Followed extends ProgramEnd {
   readonly thrown?: { readonly error: unknown };
 }
 
-function follow(child: Child, { input, outputLimit, onOutput }: ProgramCall): Promise<Followed> {
+function follow(child: Child, { input, outputLimit, encoding, onOutput }: ProgramCall): Promise<Followed> {
   return new Promise((resolve) => {
     let overflow = false;
     let thrown: { error: unknown } | undefined;
     let stdout = '';
     let stderr = '';
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    child.stdout.setEncoding(encoding ?? 'utf8').on('data', (text: string) => {
       if (overflow || thrown !== undefined) return;
       if (onOutput !== undefined) {
         try {

@@ -3,6 +3,7 @@ import type { configurationErrors } from './configuration.ts';
 import type { daemonErrors } from './daemon.ts';
 import type { Explanation } from './explanation.ts';
 import type { httpErrors } from './http.ts';
+import type { poolErrors } from './pool.ts';
 import type { reasons } from './reasons.ts';
 import type { serviceErrors } from './services.ts';
 import type { storeErrors } from './store.ts';
@@ -20,6 +21,7 @@ export interface Codes
     Table<typeof daemonErrors>,
     Table<typeof httpErrors>,
     Table<typeof commandLineErrors>,
+    Table<typeof poolErrors>,
     Table<typeof reasons>,
     Table<typeof serviceErrors>,
     Table<typeof workerErrors> {}

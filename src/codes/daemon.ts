@@ -3,8 +3,10 @@ import type { Explanation } from './explanation.ts';
 /** Errors that keep a daemon from starting. */
 export const daemonErrors = {
   'already-running': {
-    meaning: 'Another daemon works on this state directory.',
-    remedy: 'Stop that daemon, or give this one another `--state-dir`.',
+    meaning:
+      'Another daemon works on this state directory, or has the factory in PostgreSQL while a command needs it for itself.',
+    remedy:
+      'Stop that daemon, or give this one another `--state-dir`. A second daemon on the same PostgreSQL database needs a state directory of its own.',
   },
   'log-file-unusable': {
     meaning: 'The daemon cannot write to `log.file`, so its log would be lost.',

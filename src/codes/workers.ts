@@ -50,8 +50,13 @@ export const workerErrors = {
   },
   'output-awaited': {
     meaning:
-      'The worker ended, and left an output that its source has not taken yet. thresher keeps the worker for that, for 10 days at most, even if `sweeper.keepFinished` and its like are shorter.',
-    remedy: 'See the source for the reason: `thresher htcjob show` says it for a HTCJob.',
+      'The worker ended, and left an output that its source has not taken yet, or that cannot be fetched from its schedd yet. thresher keeps the worker for that, for 10 days at most, even if `sweeper.keepFinished` and its like are shorter.',
+    remedy:
+      'The message has the words of `condor_transfer_data` where a fetch failed: a full disk, a directory that is not there, a token that has expired. Otherwise see the source for the reason: `thresher htcjob show` says it for a HTCJob. Each sweep tries again.',
+  },
+  'sweep-awaited': {
+    meaning: 'The worker ended, its source needs nothing more of it, and no sweep has come to it yet.',
+    remedy: 'Nothing to do: the next sweep of its queue removes it, if the queue is in the queue file.',
   },
   'worker-unreachable': {
     meaning:

@@ -41,7 +41,8 @@ export function contextFor(
   context: AgentContext,
   progress?: Progress,
 ): AgentContext & { calls: PluginCalls } {
-  const { clock, pluginTimeout, giveUp } = context;
-  const calls = new PluginCalls({ clock, pluginTimeout, giveUp, ...(progress && { progress }) });
+  const { clock, pluginTimeout, giveUp, store } = context;
+  const mayAct = () => store.mayAct();
+  const calls = new PluginCalls({ clock, pluginTimeout, giveUp, mayAct, ...(progress && { progress }) });
   return { ...context, calls };
 }

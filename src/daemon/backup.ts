@@ -2,12 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, lstatSync, realpathSync, statSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
+import type { LoadedSettings } from '../config/settings/settings.ts';
 import { copyDatabase } from '../store/sqlite/backup.ts';
+import { copyToFile } from '../store/store.ts';
 import { isDamage } from '../store/sqlite/errors.ts';
 import { filesOf, isDatabase } from '../store/sqlite/files.ts';
 import { syncToDisk } from '../util/files.ts';
 import { messageOf, ThresherError } from '../worker/errors.ts';
-import type { StateDir } from './state-dir.ts';
+import { type StateDir, stateDirAt } from './state-dir.ts';
 
 export interface Backup {
   readonly file: string;
@@ -19,15 +21,19 @@ export interface Backup {
  * Writes a backup of the database to `path`, as a whole or not at all, readable by its owner only.
  * @throws ThresherError `backup-target`, `backup-failed`, and for the database itself as `copyDatabase` says
  */
-export async function backUp(dir: StateDir, path: string, force: boolean): Promise<Backup> {
-  if (!existsSync(dir.database)) {
+export async function backUp(settings: LoadedSettings, path: string, force: boolean): Promise<Backup> {
+  const dir = stateDirAt(settings.stateDir);
+  const { postgresql } = settings;
+  if (postgresql === undefined && !existsSync(dir.database)) {
     throw new ThresherError('store-missing', `there is no database ${dir.database}`, { file: dir.database });
   }
   const target = backupTarget(dir, path, force);
   const temporary = `${target}.${randomUUID()}.tmp`;
   await makeEmpty(temporary, target);
+  const copied = `${temporary}.copy`;
   try {
-    const workers = await copyDatabase(dir.database, temporary);
+    if (postgresql !== undefined) await copyToFile(postgresql, copied);
+    const workers = await copyDatabase(postgresql === undefined ? dir.database : copied, temporary);
     await syncToDisk(temporary);
     const bytes = statSync(temporary).size;
     await rename(temporary, target);
@@ -47,7 +53,7 @@ export async function backUp(dir: StateDir, path: string, force: boolean): Promi
     const message = `the backup ${target} could not be written: ${messageOf(error)}; nothing was left of it`;
     throw new ThresherError('backup-failed', message, { target }, { cause: error });
   } finally {
-    for (const file of filesOf(temporary)) await rm(file, { force: true });
+    for (const file of [temporary, copied].flatMap(filesOf)) await rm(file, { force: true });
   }
 }
 

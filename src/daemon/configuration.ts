@@ -83,6 +83,21 @@ export async function readForRun(
   return { queueFile: await readQueueFile(file, catalogue, options), catalogue, sources, inUse, places };
 }
 
+/** Of all that was read, what is about these queues: other daemons have the rest. */
+export function partOf(read: RunConfiguration, queues: ReadonlySet<string>): RunConfiguration {
+  const { queueFile, inUse, places } = read;
+  return {
+    ...read,
+    queueFile: {
+      ...queueFile,
+      queues: queueFile.queues.filter(({ name }) => queues.has(name)),
+      verdicts: queueFile.verdicts.filter(({ name, state }) => state !== 'ready' || queues.has(name)),
+    },
+    inUse: inUse.filter(({ config }) => queues.has(config.name)),
+    places: places.filter(({ queue }) => queues.has(queue)),
+  };
+}
+
 async function readable(
   settings: LoadedSettings,
   more: readonly string[],

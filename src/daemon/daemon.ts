@@ -15,7 +15,13 @@ import { ObservationWriter } from '../agents/observation/observation-writer.ts';
 import { logServerOf } from '../config/settings/log-server.ts';
 import { modulesOf } from '../config/queues/queues.ts';
 import { sourceModulesOf } from '../config/queues/sources.ts';
-import type { Desk, LogReader, SourceHttpAnswer, SourceHttpRequest } from '../plugins/contracts/index.ts';
+import type {
+  Desk,
+  LogReader,
+  SourceGauge,
+  SourceHttpAnswer,
+  SourceHttpRequest,
+} from '../plugins/contracts/index.ts';
 import type { WorkerRecord } from '../store/rows.ts';
 import { openStore, type Store } from '../store/store.ts';
 import type { Events } from '../util/events.ts';
@@ -23,9 +29,11 @@ import { OperatorFiles } from '../util/operator-files.ts';
 import { within } from '../util/within.ts';
 import { workerIdFloor } from '../worker/identity.ts';
 import { operatorKind } from '../worker/operator-request.ts';
-import { Assembly } from './assembly.ts';
+import { RunningQueues } from './running-queues.ts';
 import { stuckAfter } from './queue-loops.ts';
 import { cacheReaderOf, readForRun } from './configuration.ts';
+import { OwnPart } from './sharing/own-part.ts';
+import { sourceMemories } from './source-memory.ts';
 import { Credentials } from './credentials/credentials.ts';
 import { OperatorDesk } from './requests/operator-desk.ts';
 import { RequestFile } from './requests/request-file.ts';
@@ -38,9 +46,11 @@ import { type Lock, takeLock } from './lock.ts';
 import { LogReaders } from './log-reader.ts';
 import { logUrlsBy } from './log-urls.ts';
 import { LoopSet } from './loop-set.ts';
+import { gaugesOf } from './metrics/source-gauges.ts';
 import { kindsOfLink } from './panda-view.ts';
 import { loadPlugins } from './plugins.ts';
 import { logProblem, logProblems, logReload, logStart } from './reports/problem-log.ts';
+import { databaseOf } from './database-place.ts';
 import { factoryIdAtStart, writeFactoryId } from './factory-file.ts';
 import { servicesOf } from './services.ts';
 import type { Service, ServiceHealth } from './services/service.ts';
@@ -52,7 +62,7 @@ import { prepareStateDir, type StateDir } from './state-dir.ts';
 import { readVersion } from '../util/version.ts';
 import { wakeLoops } from './wake-loops.ts';
 import { WarningBoard } from './warning-board.ts';
-import { Wiring } from './wiring.ts';
+import { PluginFactory } from './plugin-factory.ts';
 
 export interface DaemonOptions extends DaemonParts {
   /** Services beside the daemon's own, such as HTTP. They begin once everything is ready and nothing runs yet. */
@@ -73,6 +83,8 @@ const lastWait = 2000;
 const serviceInterval = 5000;
 /** How long a changed file must stay as it is before it is read, ms: half of it may still be on its way. */
 const settleTime = 500;
+/** Daemons that share a factory look so often who is there and who has what, ms. */
+const shareInterval = 1000;
 
 /** The running factory: everything wired together, started, and stopped in bounded time. */
 export class Daemon {
@@ -94,8 +106,11 @@ export class Daemon {
   readonly #watch: FileWatch;
   readonly #cacheWatch: CacheWatch;
   #watching: Loop | undefined;
-  #assembly: Assembly | undefined;
-  #wiring: Wiring | undefined;
+  #runningQueues: RunningQueues | undefined;
+  #sourceService: SourceService | undefined;
+  /** The part of this daemon, where several share the factory. */
+  #part: OwnPart | undefined;
+  #plugins: PluginFactory | undefined;
   #services: ServiceSet | undefined;
   readonly #serviceFile: ServiceFile;
   readonly #requestFile: RequestFile;
@@ -112,7 +127,7 @@ export class Daemon {
   static async start(given: DaemonOptions): Promise<Daemon> {
     const warnings = new WarningBoard(given.clock);
     const options = { ...given, log: warnings.hearing(given.log) };
-    const { settings, clock, random } = options;
+    const { settings, clock, random, log, mustEnd = () => undefined, waiting = () => undefined } = options;
     const dir = prepareStateDir(settings.stateDir);
     const lock = takeLock(dir, {
       pid: process.pid,
@@ -122,13 +137,28 @@ export class Daemon {
     });
     let store: Store | undefined;
     try {
-      const { id, isWritten } = factoryIdAtStart(dir, settings.values.master.factoryId, random);
-      store = await openStore(dir.database, id);
+      const { id, isWritten } = await factoryIdAtStart(settings, random);
+      let writing: Promise<void> | undefined = isWritten ? Promise.resolve() : undefined;
+      // Last: where the database cannot be used, the directory gets no id that its workers do not have.
+      const write = () => (writing ??= writeFactoryId(dir, id));
+      store = await openStore(databaseOf(settings), id, {
+        mustEnd(error) {
+          log.error('the daemon must start anew', { ...toReason(error) });
+          mustEnd(error);
+        },
+        waiting: (holder) => {
+          // Commands on this machine need it.
+          write().catch((error: unknown) => {
+            log.error('the id of the factory cannot be written', { ...toReason(error) });
+          });
+          waiting(holder, id);
+        },
+        signal: options.signal,
+      });
       // Also of a database that was there: restored from a backup, it does not know the ids given out since.
       const idFloor = workerIdFloor(clock.now());
       await store.ids.raise(idFloor);
-      // Last: where the database cannot be used, the directory gets no id that its workers do not have.
-      if (!isWritten) await writeFactoryId(dir, id);
+      await write();
       const daemon = new Daemon(options, { dir, lock, store, warnings }, id);
       await daemon.#run(id, idFloor);
       return daemon;
@@ -160,7 +190,13 @@ export class Daemon {
     this.#lock = lock;
     this.#store = store;
     this.#warnings = warnings;
-    this.#loops = new LoopSet({ clock, random, log, events: this.events });
+    this.#loops = new LoopSet({
+      clock,
+      random,
+      log,
+      events: this.events,
+      mayAct: () => store.mayAct(),
+    });
     wakeLoops(this.events, this.#loops);
     this.operatorDesk = new OperatorDesk({
       store: store.requests,
@@ -208,7 +244,7 @@ export class Daemon {
 
   /** Kinds of news that wait for the PanDA server of the settings. */
   get kindsOfLink(): ReadonlySet<string> {
-    return kindsOfLink(this.#wiring?.sources.all.map(({ definition }) => definition) ?? []);
+    return kindsOfLink(this.#plugins?.sources.all.map(({ definition }) => definition) ?? []);
   }
 
   /** How many requests of which source wait at which queue. */
@@ -216,10 +252,16 @@ export class Daemon {
     return this.#waiting.counts;
   }
 
+  /** Numbers that sources show in the metrics. */
+  get gauges(): readonly SourceGauge[] {
+    return gaugesOf(this.#plugins?.sources.all ?? []);
+  }
+
   /** Answer of a source at its door; undefined where no such source has one. @throws what `answerOfSource` throws */
   async askSource(kind: string, request: SourceHttpRequest): Promise<SourceHttpAnswer | undefined> {
+    if (this.#part !== undefined && this.#sourceService?.livesHere(kind) !== true) return undefined;
     const parts = { clock: this.#options.clock, signal: this.#giveUp.signal };
-    return await answerOfSource(this.#wiring?.sources.all ?? [], kind, request, parts);
+    return await answerOfSource(this.#plugins?.sources.all ?? [], kind, request, parts);
   }
 
   /** Whether it is on its way to its end. */
@@ -234,7 +276,7 @@ export class Daemon {
 
   /** Whether each connection was listed, and has shown its workers or said why it cannot. */
   get heard(): boolean {
-    return this.#wiring?.heard ?? false;
+    return this.#plugins?.heard ?? false;
   }
 
   /** How many living workers are followed. */
@@ -254,6 +296,7 @@ export class Daemon {
     const { shutdownTimeout } = settings.values.master;
     log.info('stopping');
     this.#stopping = true;
+    this.#part?.runs(undefined);
     await this.#cron?.stop();
     const end = clock.monotonic() + shutdownTimeout * 1000;
     await within(clock, shutdownTimeout * 1000, this.#reloads);
@@ -293,27 +336,27 @@ export class Daemon {
   }
 
   async #reload(cause: string): Promise<void> {
-    if (this.#assembly === undefined || this.#wiring === undefined || this.#stopping) return;
+    if (this.#runningQueues === undefined || this.#plugins === undefined || this.#stopping) return;
     await this.#watch.use();
     try {
-      await this.#takeUp(this.#wiring, cause);
+      await this.#takeUp(this.#plugins, cause);
     } catch (error) {
       // It is still to be taken up: the next look finds it changed.
       this.#watch.forget();
-      this.#assembly.notReloaded(toReason(error));
+      this.#runningQueues.notReloaded(toReason(error));
       throw error;
     }
   }
 
-  async #takeUp(wiring: Wiring, cause: string): Promise<void> {
+  async #takeUp(plugins: PluginFactory, cause: string): Promise<void> {
     const { settings, log } = this.#options;
     const read = await readForRun(settings, this.#store, this.#files);
     const { queueFile, catalogue, sources } = read;
     this.#cacheWatch.use(queueFile.taken);
     logProblems(log, queueFile);
     for (const problem of sources.problems) logProblem(log, problem);
-    wiring.use(catalogue, { ...sources, modules: sourceModulesOf(settings) });
-    await this.#services?.reload(read);
+    plugins.use(catalogue, { ...sources, modules: sourceModulesOf(settings) });
+    await this.#services?.reload(this.#part?.of(read) ?? read);
     logReload(log, queueFile, cause);
   }
 
@@ -326,15 +369,18 @@ export class Daemon {
   }
 
   async #lookAtCache(): Promise<void> {
-    if ((await this.#cacheWatch.look()) === 'changed') await this.#oneReload('fetched data changed');
+    // Two may have seen the same change: the second looks once the first has taken it up.
+    await this.#inTurn(async () => {
+      if ((await this.#cacheWatch.look()) === 'changed') await this.#reload('fetched data changed');
+    });
   }
 
   async #run(id: string, idFloor: number): Promise<void> {
     const { settings, clock, random, log, step } = this.#options;
     const { master, monitor, submitter, sweeper, qconf, credmanager } = settings.values;
     await this.#watch.use();
-    const read = await readForRun(settings, this.#store, this.#files);
-    const { queueFile, catalogue, sources } = read;
+    const whole = await readForRun(settings, this.#store, this.#files);
+    const { queueFile, catalogue, sources } = whole;
     this.#cacheWatch.use(queueFile.taken);
     logProblems(log, queueFile);
     for (const problem of [...sources.problems, ...cacheItemsOf(settings).problems]) logProblem(log, problem);
@@ -356,8 +402,9 @@ export class Daemon {
       step: step ?? (() => undefined),
     };
     const maxStatusAge = monitor.maxStatusAge * 1000;
-    this.#wiring = new Wiring(catalogue, {
+    this.#plugins = new PluginFactory(catalogue, {
       requests: this.operatorDesk,
+      memoryOf: sourceMemories(settings.stateDir, this.#store, settings.postgresql !== undefined),
       ownServices: {
         logUrls: logUrlsBy(settings.values.http),
         takeWarnings: (most) => this.#warnings.take(most),
@@ -370,13 +417,31 @@ export class Daemon {
       sources: { ...sources, modules: sourceModulesOf(settings) },
       configDir: dirname(settings.queueFile),
     });
-    const parts = { settings: settings.values, context, writer: this.#writer, wiring: this.#wiring };
+    const plugins = this.#plugins;
+    const { shares } = this.#store;
+    const part = shares && new OwnPart({ settings, store: shares, clock, log, plugins, step: context.step });
+    this.#part = part;
+    const sharing = part?.sharing;
+    let read = whole;
+    if (part !== undefined) {
+      part.of(whole);
+      await part.sharing.begin();
+      // Again: a daemon that is gone may have written until its queues were taken.
+      read = part.of(await readForRun(settings, this.#store, this.#files));
+    }
+    const parts = {
+      settings: settings.values,
+      context,
+      writer: this.#writer,
+      plugins,
+      sharing,
+    };
     const desk = (kind: string): Desk =>
       new SourceDesk(kind, {
         ...context,
-        queues: () => assembly.queues,
-        queuesOf: (source) => assembly.queuesOf(source),
-        reasonsOf: (queue) => assembly.reasonsOf(queue),
+        queues: () => runningQueues.names,
+        queuesOf: (source) => runningQueues.queuesOf(source),
+        reasonsOf: (queue) => runningQueues.reasonsOf(queue),
         wakeSubmitter: (queue) => {
           this.#loops.wake('submit', queue);
         },
@@ -386,16 +451,20 @@ export class Daemon {
     const sourceService: SourceService = new SourceService({
       ...parts,
       loops: this.#loops,
-      sources: this.#wiring.sources,
+      sources: this.#plugins.sources,
       deskFor: desk,
       changed: () => {
         this.#services?.changed();
       },
     });
-    const assembly: Assembly = new Assembly({
+    this.#sourceService = sourceService;
+    const runningQueues: RunningQueues = new RunningQueues({
       ...parts,
       loops: this.#loops,
-      places: () => this.#store.workers.configsInUse(),
+      places: async () => {
+        const places = await this.#store.workers.configsInUse();
+        return sharing === undefined ? places : places.filter(({ queue }) => sharing.queues.has(queue));
+      },
       betweenReloads: (work) => this.#inTurn(work),
       dropOldNews: () => sourceService.dropOldNews(),
       notesOn: (queue) => cacher.notesOn(queue),
@@ -411,17 +480,24 @@ export class Daemon {
       renewed: () => this.#lookAtCache(),
       changed: () => this.#services?.changed(),
     });
-    this.#assembly = assembly;
+    this.#runningQueues = runningQueues;
     this.#logs = new LogReaders({
       store: this.#store,
-      wiring: this.#wiring,
-      running: () => assembly.running,
+      plugins: this.#plugins,
+      running: () => runningQueues.runtimes,
       cataloguePastOf: (config) => loadPlugins(modulesOf(config), dirname(settings.queueFile), files),
+    });
+    const credentials = new Credentials({ ...parts, files, loops: this.#loops }, this.#board);
+    part?.runs({
+      runningQueues,
+      credentials,
+      sourceService,
+      takeUp: (cause) => this.#takeUp(plugins, cause),
     });
     const services = servicesOf({
       settings,
-      credentials: new Credentials({ ...parts, files, loops: this.#loops }, this.#board),
-      queues: { clock, log, assembly, loops: this.#loops, giveUp: this.#giveUp, read },
+      credentials,
+      queues: { clock, log, runningQueues, loops: this.#loops, giveUp: this.#giveUp, read },
       beside: this.#options.services?.(this) ?? [],
       sources: sourceService,
       cacher,
@@ -434,6 +510,14 @@ export class Daemon {
       },
     });
     await this.#services.begin();
+    if (sharing !== undefined)
+      this.#loops.add({
+        name: 'share',
+        interval: shareInterval,
+        stuckAfter: 2 * stuckAfter(parts),
+        longestPause: shareInterval,
+        pass: () => this.#inTurn(() => sharing.pass()),
+      });
     if (qconf.checkInterval > 0) {
       const interval = qconf.checkInterval * 1000;
       const pass = () => this.#lookForChange();

@@ -9,6 +9,7 @@ import { configurationErrors } from '../codes/configuration.ts';
 import { daemonErrors } from '../codes/daemon.ts';
 import type { Explanation } from '../codes/explanation.ts';
 import { httpErrors } from '../codes/http.ts';
+import { poolErrors } from '../codes/pool.ts';
 import { reasons } from '../codes/reasons.ts';
 import { serviceErrors } from '../codes/services.ts';
 import { storeErrors } from '../codes/store.ts';
@@ -17,6 +18,8 @@ import { htcondorMistakes, htcondorWorkerErrors } from '../plugins/htcondor/code
 import { kubernetesWorkerErrors } from '../plugins/kubernetes/codes.ts';
 import { localWorkerErrors } from '../plugins/local/codes.ts';
 import { htcjobErrors } from '../clients/htcjob/codes.ts';
+import { idleReasons } from '../sources/htcondor-idle/codes.ts';
+import { interlinkErrors } from '../sources/interlink/codes.ts';
 import { pandaReasons } from '../sources/panda/codes.ts';
 import type { Reason } from '../worker/reason.ts';
 
@@ -27,6 +30,7 @@ export const everyCode = {
   ...daemonErrors,
   ...httpErrors,
   ...commandLineErrors,
+  ...poolErrors,
   ...reasons,
   ...serviceErrors,
   ...workerErrors,
@@ -41,6 +45,8 @@ export const everyCode = {
   ...htcondorMistakes,
   ...credentialErrors,
   ...htcjobErrors,
+  ...interlinkErrors,
+  ...idleReasons,
 } satisfies Codes;
 
 /** Whether a reason is a fault that an operator has to fix. A code of a third-party plugin may be one. */

@@ -1,5 +1,7 @@
 import type { LoadedSettings } from '../config/settings/settings.ts';
 import { type Instance, instancesIn } from '../store/sqlite/instances.ts';
+import { instancesAt, placeName } from '../store/store.ts';
+import { databaseOf } from './database-place.ts';
 import { hasCode, writeFileAtomically } from '../util/files.ts';
 import { NotPlainFile, readPlainFileSync } from '../util/plain-file.ts';
 import { messageOf, ThresherError } from '../worker/errors.ts';
@@ -63,34 +65,54 @@ export function agreedId(
   throw changed(message, { configured, known });
 }
 
-/** The id for a command that only reads; undefined where no daemon ever ran. @throws as `agreedId` */
-export function readFactoryId(dir: StateDir): string | undefined {
+/**
+ * The id for a command that only reads; undefined where no daemon ever ran. A command does not ask a server for it.
+ * @throws as `agreedId`
+ */
+export function readFactoryId(settings: LoadedSettings): string | undefined {
+  const dir = stateDirAt(settings.stateDir);
   const file = readFactoryFile(dir.factory);
-  return agreedId({ file, instances: readableInstances(dir, file) }, dir);
+  const instances = settings.postgresql === undefined ? readableInstances(dir, file) : [];
+  return agreedId({ file, instances }, namesOf(settings, dir));
 }
 
-/** Why a daemon with these settings would not start for the sake of its id. What this user may not look at counts as right. */
-export function factoryMistake({ stateDir, values }: LoadedSettings): ThresherError | undefined {
-  const dir = stateDirAt(stateDir);
+/**
+ * Why a daemon with these settings would not start for the sake of its id, or of its PostgreSQL server. What this user may not
+ * look at counts as right.
+ */
+export async function factoryMistake(settings: LoadedSettings): Promise<ThresherError | undefined> {
+  const dir = stateDirAt(settings.stateDir);
   try {
     const file = readFactoryFile(dir.factory);
-    agreedId({ file, instances: instancesIn(dir.database), configured: values.master.factoryId }, dir);
+    const instances = await instancesAt(databaseOf(settings));
+    agreedId({ file, instances, configured: settings.values.master.factoryId }, namesOf(settings, dir));
     return undefined;
   } catch (error) {
     if (!(error instanceof ThresherError)) throw error;
-    return error.code.startsWith('factory-') ? error : undefined;
+    const isOfServer = settings.postgresql !== undefined && error.code.startsWith('store-');
+    return error.code.startsWith('factory-') || isOfServer ? error : undefined;
   }
 }
 
 /** The id of a daemon that starts, and whether the file is still to be written. @throws as `agreedId` */
-export function factoryIdAtStart(
-  dir: StateDir,
-  configured: string | undefined,
+export async function factoryIdAtStart(
+  settings: LoadedSettings,
   random: () => number,
-): { readonly id: string; readonly isWritten: boolean } {
+): Promise<{ readonly id: string; readonly isWritten: boolean }> {
+  const dir = stateDirAt(settings.stateDir);
   const file = readFactoryFile(dir.factory);
-  const agreed = agreedId({ file, instances: instancesIn(dir.database), configured }, dir);
+  const instances = await instancesAt(databaseOf(settings));
+  const configured = settings.values.master.factoryId;
+  const agreed = agreedId({ file, instances, configured }, namesOf(settings, dir));
   return { id: agreed ?? newFactoryId(random), isWritten: file.kind === 'id' };
+}
+
+/** The file and the database as messages name them. */
+function namesOf(
+  settings: LoadedSettings,
+  { factory }: Pick<StateDir, 'factory'>,
+): Pick<StateDir, 'factory' | 'database'> {
+  return { factory, database: placeName(databaseOf(settings)) };
 }
 
 /** @throws ThresherError `state-dir-unusable` */

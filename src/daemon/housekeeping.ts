@@ -5,12 +5,15 @@ import type { ReconcilerAgent } from '../agents/reconciling/reconciler-agent.ts'
 import type { SweeperAgent } from '../agents/sweeping/sweeper-agent.ts';
 import { hour } from '../util/duration.ts';
 import { messageOf } from '../worker/errors.ts';
+import type { Sharing } from './sharing/sharing.ts';
 import { type LoopParts, stuckAfter, watched } from './queue-loops.ts';
 
 /** The agents and queues that commands act on, as they are when a command comes. */
 export interface Housekept extends Pick<CommandTargets, 'queues' | 'leads'> {
   sweepers(): readonly SweeperAgent[];
   reconcilers(): readonly ReconcilerAgent[];
+  /** The part of this daemon, where several share the factory. */
+  readonly sharing?: Pick<Sharing, 'holdsFactory' | 'queuesElsewhere'> | undefined;
 }
 
 /** How often thresher looks whether an operator left something, ms: the look costs microseconds, and no query. */
@@ -21,8 +24,12 @@ const keyTime = 7 * 24 * hour;
 /** Makes the loop that carries out what operators ask. */
 export function makeCommandLoop(parts: LoopParts, kept: Housekept): CommandAgent {
   const { context, loops } = parts;
+  const { sharing } = kept;
+  const alone = (result: SweepResult): SweepResult =>
+    sharing === undefined ? result : { ...result, kept: [...result.kept, ...whoElse(sharing)] };
   const commands = new CommandAgent(context, {
-    queues: () => kept.queues(),
+    queues: () =>
+      sharing === undefined ? kept.queues() : new Set([...kept.queues(), ...sharing.queuesElsewhere]),
     leads: (worker) => kept.leads(worker),
     wakeSubmitter: (queue) => {
       loops.wake('submit', queue);
@@ -30,9 +37,18 @@ export function makeCommandLoop(parts: LoopParts, kept: Housekept): CommandAgent
     sweepNow: async () => {
       const sweepers = kept.sweepers();
       const result = await all(sweepers, (sweeper) => sweeper.sweep());
-      return { ...result, kept: sweepers.flatMap((sweeper) => sweeper.kept ?? []) };
+      return alone({ ...result, kept: sweepers.flatMap((sweeper) => sweeper.kept ?? []) });
     },
-    removeOrphans: () => all(kept.reconcilers(), (reconciler) => reconciler.removeOrphans()),
+    removeOrphans: async () =>
+      alone(await all(kept.reconcilers(), (reconciler) => reconciler.removeOrphans())),
+    ...(sharing && {
+      shared: {
+        isInCharge: () => sharing.holdsFactory,
+        steeredElsewhere: () => {
+          loops.wakeAll('submit');
+        },
+      },
+    }),
   });
   loops.add({
     name: 'commands',
@@ -47,8 +63,10 @@ export function makeCommandLoop(parts: LoopParts, kept: Housekept): CommandAgent
 
 /** The prune loop asks here which configurations stay, and ends those that are over. */
 export interface Pruning {
-  /** The configurations that run or are followed. */
-  currentConfigs(): ReadonlySet<number>;
+  /** The configurations that run or are followed; undefined: none may be deleted. */
+  currentConfigs(): ReadonlySet<number> | undefined;
+  /** Whether rows are deleted here, and not by another daemon of the factory. */
+  isHere(): boolean;
   /** Ends the loops of configurations that are over. */
   endUnused(): Promise<void>;
   /** Drops news that no source took for too long: rows of their workers wait for it. */
@@ -67,6 +85,7 @@ export function makePruneLoop(parts: LoopParts, pruning: Pruning): void {
     interval: settings.sweeper.pruneInterval * 1000,
     pass: async (signal) => {
       await pruning.endUnused();
+      if (!pruning.isHere()) return;
       await pruning.dropOldNews();
       progress.made();
       await pruner.pass(signal);
@@ -75,6 +94,12 @@ export function makePruneLoop(parts: LoopParts, pruning: Pruning): void {
       await context.store.requests.prune(now - settings.sweeper.keepRows * hour, now - keyTime);
     },
   });
+}
+
+/** The daemon that carries out a command reaches its own queues alone. */
+function whoElse({ queuesElsewhere }: Pick<Sharing, 'queuesElsewhere'>): string[] {
+  const { size } = queuesElsewhere;
+  return size === 0 ? [] : [`${size} queues are with other daemons, which sweep them in their own time`];
 }
 
 /** Side by side: a dead backend delays and fails only its own part. */

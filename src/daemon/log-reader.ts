@@ -10,7 +10,7 @@ import type { Clock } from '../util/clock.ts';
 import type { OperatorFiles } from '../util/operator-files.ts';
 import { ThresherError } from '../worker/errors.ts';
 import { loadPlugins } from './plugins.ts';
-import { Wiring } from './wiring.ts';
+import { PluginFactory } from './plugin-factory.ts';
 
 export interface ReaderOptions {
   readonly factoryId: string;
@@ -32,7 +32,7 @@ export async function logReaderOf(
   const { settings, clock, files, random, log, factoryId } = options;
   const config = await configOf(worker, store);
   const catalogue = await loadPlugins(modulesOf(config), dirname(settings.queueFile), files);
-  const wiring = new Wiring(catalogue, {
+  const plugins = new PluginFactory(catalogue, {
     clock,
     files,
     random,
@@ -42,12 +42,12 @@ export async function logReaderOf(
     stateDir: settings.stateDir,
     maxStatusAge: 0,
   });
-  return logsOf(wiring.monitorAt(config, worker.placement), worker);
+  return logsOf(plugins.monitorAt(config, worker.placement), worker);
 }
 
 export interface LogReadersParts {
   readonly store: Snapshots;
-  readonly wiring: Pick<Wiring, 'monitorAt'>;
+  readonly plugins: Pick<PluginFactory, 'monitorAt'>;
   /** The configurations that the daemon runs or follows. */
   running(): readonly QueueRuntime[];
   /** The plugins of a configuration that does not run any more. */
@@ -69,7 +69,7 @@ const mostPast = 32;
  */
 export class LogReaders {
   readonly #parts: LogReadersParts;
-  /** By configuration, the last used last. Never a monitor: it goes with its connection, which the wiring makes anew. */
+  /** By configuration, the last used last. Never a monitor: it goes with its connection, which the plugins makes anew. */
   readonly #past = new Map<number, PastConfig>();
 
   constructor(parts: LogReadersParts) {
@@ -95,7 +95,7 @@ export class LogReaders {
 
   async #pastMonitor(worker: WorkerRecord): Promise<Monitor | undefined> {
     const { config, catalogue } = await this.#pastConfig(worker);
-    return this.#parts.wiring.monitorAt(config, worker.placement, catalogue);
+    return this.#parts.plugins.monitorAt(config, worker.placement, catalogue);
   }
 
   async #pastConfig(worker: WorkerRecord): Promise<PastConfig> {

@@ -1,3 +1,4 @@
+import { requireLease } from '../agents/lease.ts';
 import { Loop, type LoopHealth, type LoopOptions } from '../agents/loop.ts';
 
 export type QueueLoopKind = 'submit' | 'sweep';
@@ -5,9 +6,15 @@ export type QueueLoopKind = 'submit' | 'sweep';
 /** The parts that all loops of a daemon share. */
 type Shared = Pick<LoopOptions, 'clock' | 'random' | 'log' | 'events'>;
 
+export interface LoopSetParts extends Shared {
+  /** Whether the daemon may act now: passes that would begin meanwhile fail. Default: always. */
+  readonly mayAct?: () => boolean;
+}
+
 /** All loops of a daemon, and which to wake for which queue. */
 export class LoopSet {
   readonly #shared: Shared;
+  readonly #mayAct: (() => boolean) | undefined;
   readonly #loops = new Set<Loop>();
   /** Loops that were taken out and have a pass under way. */
   readonly #ending = new Set<Promise<void>>();
@@ -17,12 +24,17 @@ export class LoopSet {
   #stopped = false;
   readonly #byQueue: Record<QueueLoopKind, Map<string, Loop[]>> = { submit: new Map(), sweep: new Map() };
 
-  constructor(shared: Shared) {
+  constructor({ mayAct, ...shared }: LoopSetParts) {
     this.#shared = shared;
+    this.#mayAct = mayAct;
   }
 
   add(options: Omit<LoopOptions, keyof Shared>): Loop {
-    const loop = new Loop({ ...this.#shared, ...options });
+    const pass: LoopOptions['pass'] = async (signal) => {
+      requireLease(this.#mayAct);
+      await options.pass(signal);
+    };
+    const loop = new Loop({ ...this.#shared, ...options, pass });
     this.#loops.add(loop);
     return loop;
   }
@@ -76,6 +88,11 @@ export class LoopSet {
       () => undefined,
     );
     this.startAfter(ended, incoming);
+  }
+
+  /** Comes when no loop that was taken out of this slot has a pass under way. */
+  async ended(slot: string): Promise<void> {
+    await this.#slots.get(slot);
   }
 
   /** Whether loops that were taken out of this slot have a pass under way. */

@@ -86,7 +86,7 @@ export interface PandaSiteView {
 export interface PandaViewParts {
   readonly server: PandaServer | undefined;
   readonly status: PandaLinkStatus | undefined;
-  /** Of the source that uses the server; undefined where no database is there. */
+  /** The news that wait for the source that uses the server; undefined where no database is there. */
   readonly backlog: readonly NewsBacklog[] | undefined;
   readonly daemonRuns: boolean;
   /** ms UTC */

@@ -1,8 +1,19 @@
 import type { LoadedSettings } from '../config/settings/settings.ts';
 import { openStoreBeside, type Store } from '../store/store.ts';
 import { ThresherError } from '../worker/errors.ts';
+import { databaseOf } from './database-place.ts';
+import { type Holder, runningDaemon } from './lock.ts';
 import { readFactoryId } from './factory-file.ts';
 import { type StateDir, stateDirAt } from './state-dir.ts';
+
+/** The daemon that has the factory now. On PostgreSQL it may run on another machine, and the one here may be a standby. */
+export async function daemonOn(
+  store: Pick<Store, 'leader'>,
+  dir: StateDir,
+): Promise<Holder | 'unknown' | undefined> {
+  if (store.leader === undefined) return runningDaemon(dir);
+  return (await store.leader()) === undefined ? undefined : 'unknown';
+}
 
 /**
  * Opens what a daemon keeps, whether it runs or not.
@@ -15,11 +26,11 @@ export async function openBesideDaemon(
   known?: string,
 ): Promise<{ dir: StateDir; factoryId: string; store: Store }> {
   const dir = stateDirAt(settings.stateDir);
-  const factoryId = known ?? readFactoryId(dir);
+  const factoryId = known ?? readFactoryId(settings);
   if (factoryId === undefined) {
     throw new ThresherError('store-missing', `no daemon ever ran on the state directory ${dir.path}`, {
       path: dir.path,
     });
   }
-  return { dir, factoryId, store: await openStoreBeside(dir.database, factoryId, access) };
+  return { dir, factoryId, store: await openStoreBeside(databaseOf(settings), factoryId, access) };
 }

@@ -11,8 +11,7 @@ import { type Problem, toPointer } from '../util/located.ts';
 import type { OperatorFiles } from '../util/operator-files.ts';
 import { messageOf } from '../worker/errors.ts';
 import { readFactoryId } from './factory-file.ts';
-import { stateDirAt } from './state-dir.ts';
-import { Wiring } from './wiring.ts';
+import { PluginFactory } from './plugin-factory.ts';
 
 export interface RehearsalOptions {
   readonly settings: LoadedSettings;
@@ -40,11 +39,11 @@ export async function rehearse(
 ): Promise<ReadonlyMap<string, readonly Problem[]>> {
   const { settings, catalogue, clock, files, random, log } = options;
   const { stateDir, values } = settings;
-  const factoryId = readFactoryId(stateDirAt(stateDir)) ?? values.master.factoryId ?? 'thresher-rehearsal';
+  const factoryId = readFactoryId(settings) ?? values.master.factoryId ?? 'thresher-rehearsal';
   const harvesterId = harvesterIdOf(values.master);
   const parts = { factoryId, harvesterId, stateDir, maxStatusAge: 0, clock, files, random, log };
   const logServer = logServerOf(values);
-  const wiring = new Wiring(catalogue, { ...parts, logServer });
+  const plugins = new PluginFactory(catalogue, { ...parts, logServer });
   const told = new Map<string, readonly Problem[]>();
   const failed = (config: QueueConfig, error: unknown) => {
     const problem = { pointer: '', code: 'server-unknown', message: messageOf(error) } as const;
@@ -52,14 +51,14 @@ export async function rehearse(
   };
   const runtimes = configs.flatMap((config) => {
     try {
-      return [wiring.runtime(config, 0, true)];
+      return [plugins.runtime(config, 0, true)];
     } catch (error) {
       failed(config, error);
       return [];
     }
   });
   // Each connection keeps to what all of its queues say, such as a rate of requests.
-  wiring.run(runtimes);
+  plugins.run(runtimes);
   await pMap(
     runtimes,
     async ({ config, submitter, messenger, requirements, connected }) => {

@@ -14,8 +14,7 @@ import { ThresherError } from '../worker/errors.ts';
 import type { Requirements, Worker } from '../worker/worker.ts';
 import { loadPlugins } from './plugins.ts';
 import { readFactoryId } from './factory-file.ts';
-import { stateDirAt } from './state-dir.ts';
-import { Wiring } from './wiring.ts';
+import { PluginFactory } from './plugin-factory.ts';
 
 export interface RenderingOptions {
   readonly settings: LoadedSettings;
@@ -39,14 +38,14 @@ export async function renderNew(
   catalogue: PluginCatalogue,
   options: RenderingOptions,
 ): Promise<RenderedWorker> {
-  const wiring = wiringOf(catalogue, options);
+  const plugins = factoryOf(catalogue, options);
   const { factoryId, harvesterId } = namesOf(options);
-  const runtime = wiring.runtime(config, 0, true);
+  const runtime = plugins.runtime(config, 0, true);
   const [placement = ''] = runtime.connected.keys();
   const requirements = { ...requirementsOf(config), ...changes };
   const make = { factoryId, harvesterId, config, configId: 0, placement, originKind: config.demand };
   const worker = makeWorker(renderedId, { ...make, requirements, messenger: runtime.messenger });
-  return rendered(wiring, config, 0, worker);
+  return rendered(plugins, config, 0, worker);
 }
 
 /** A worker that there is, by the configuration it was made with. @throws ThresherError `no-render` */
@@ -62,16 +61,16 @@ export async function renderExisting(
   }
   const config = parseSnapshot(row.snapshot);
   const catalogue = await loadPlugins(modulesOf(config), dirname(options.settings.queueFile), options.files);
-  return rendered(wiringOf(catalogue, options), config, record.configId, workerIn(record));
+  return rendered(factoryOf(catalogue, options), config, record.configId, workerIn(record));
 }
 
 async function rendered(
-  wiring: Wiring,
+  plugins: PluginFactory,
   config: QueueConfig,
   configId: number,
   worker: Worker,
 ): Promise<RenderedWorker> {
-  const { submitter } = wiring.runtime(config, configId, true);
+  const { submitter } = plugins.runtime(config, configId, true);
   if (submitter.render === undefined) {
     const { name = '', module = '' } = config.plugins.submitter ?? {};
     const message = `${name} of ${module} does not show what it would send: it has no method render`;
@@ -100,13 +99,13 @@ function workerIn(record: WorkerRecord): Worker {
 
 function namesOf({ settings }: Pick<RenderingOptions, 'settings'>) {
   const { master } = settings.values;
-  const factoryId = readFactoryId(stateDirAt(settings.stateDir)) ?? master.factoryId ?? 'thresher-rendered';
+  const factoryId = readFactoryId(settings) ?? master.factoryId ?? 'thresher-rendered';
   return { factoryId, harvesterId: harvesterIdOf(master) };
 }
 
-function wiringOf(catalogue: PluginCatalogue, options: RenderingOptions): Wiring {
+function factoryOf(catalogue: PluginCatalogue, options: RenderingOptions): PluginFactory {
   const { settings, clock, files, random, log } = options;
   const shared = { ...namesOf(options), stateDir: settings.stateDir, maxStatusAge: 0 };
   const logServer = logServerOf(settings.values);
-  return new Wiring(catalogue, { ...shared, logServer, clock, files, random, log });
+  return new PluginFactory(catalogue, { ...shared, logServer, clock, files, random, log });
 }

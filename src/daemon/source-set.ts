@@ -9,6 +9,7 @@ import type {
   PandaServer,
   Source,
   SourceDefinition,
+  SourceMemory,
   Wanted,
 } from '../plugins/contracts/index.ts';
 import { builtInSources, defineSource, noOptions } from '../plugins/contracts/source.ts';
@@ -39,6 +40,7 @@ export interface SettingsSources {
 export interface SourceSetParts {
   readonly host: Host;
   readonly requests: OperatorRequests;
+  readonly memoryOf: (kind: string) => SourceMemory;
   /** For thresher's own sources. */
   readonly ownServices?: OwnServices;
   /** Directory of the queue file: from there count the paths in options of sources that the settings do not name. */
@@ -89,6 +91,11 @@ export class SourceSet {
   use(catalogue: PluginCatalogue, settings = this.#settings): void {
     this.#catalogue = catalogue;
     this.#settings = settings;
+  }
+
+  /** A source of this kind that ran here before is made anew by the next `run`: meanwhile another daemon had it. */
+  forget(kind: string): void {
+    this.#made.delete(kind);
   }
 
   /** Those that run, the ones asked about every queue first. */
@@ -180,7 +187,7 @@ export class SourceSet {
     const key = JSON.stringify([definition.module, config, configDir, wrong, server]);
     const made = this.#made.get(kind);
     if (made?.key === key) return made;
-    const { host, requests, ownServices } = this.#parts;
+    const { host, requests, memoryOf, ownServices } = this.#parts;
     const idle = (message: string): Made => {
       const problem = {
         code: 'source-not-made' as const,
@@ -194,7 +201,7 @@ export class SourceSet {
     try {
       return {
         kind,
-        source: definition.create(config, { ...host, ...own, kind, configDir }),
+        source: definition.create(config, { ...host, ...own, memory: memoryOf(kind), kind, configDir }),
         definition,
         key,
       };

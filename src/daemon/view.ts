@@ -1,8 +1,9 @@
-import type { QueueReport } from '../store/queues.ts';
+import { isConfigured, type QueueReport } from '../store/queues.ts';
 import type { WorkerRecord } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import { isoTime } from '../util/clock.ts';
 import type { Reason } from '../worker/reason.ts';
+import { queueItem } from './sharing/item-names.ts';
 import { isFinal, type WorkerStatus, workerStatuses } from '../worker/status.ts';
 import type { Holder } from './lock.ts';
 
@@ -88,6 +89,8 @@ export async function workerDetails(store: Store, record: WorkerRecord) {
 export interface QueueView {
   readonly name: string;
   readonly queueStatus: string;
+  /** The daemon that has the queue, where several share the factory; absent where none has it, or none shares. */
+  readonly member?: string;
   /** running, stopped (no daemon), paused, draining, drained, incomplete, refused, removed, or a `queueStatus` that is not online. */
   readonly state: string;
   readonly counts: Readonly<Partial<Record<WorkerStatus, number>>>;
@@ -106,12 +109,16 @@ export async function queueViews(store: Store, holder: Holder | 'unknown' | unde
   for (const { queue, status, workers } of await store.workers.countAll()) {
     counts.set(queue, { ...counts.get(queue), [status]: workers });
   }
+  const { shares = [] } = (await store.sharedOut?.()) ?? {};
+  const members = new Map(shares.map(({ item, member }) => [item, member]));
   return (await store.queues.all()).map((report) => {
+    const member = members.get(queueItem(report.queue));
     const own = counts.get(report.queue) ?? {};
     const running = holder !== undefined;
     return {
       name: report.queue,
       queueStatus: report.queueStatus,
+      ...(member !== undefined && { member }),
       state: stateOf(report, own, running),
       counts: Object.fromEntries(
         workerStatuses.flatMap((status) => (own[status] ? [[status, own[status]]] : [])),
@@ -127,7 +134,7 @@ function stateOf(
   counts: Partial<Record<WorkerStatus, number>>,
   running: boolean,
 ): string {
-  if (['incomplete', 'refused', 'removed'].includes(report.queueStatus)) return report.queueStatus;
+  if (!isConfigured(report)) return report.queueStatus;
   if (!running) return 'stopped';
   if (report.control?.mode === 'paused') return 'paused';
   if (report.control?.mode === 'draining') {

@@ -1,10 +1,11 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { isIP, isIPv4 } from 'node:net';
+import { isIP } from 'node:net';
+import { isLoopbackAddress } from '../util/loopback.ts';
 
 /** Whether only this machine can reach this address. An unusual address counts as reachable from elsewhere. */
 export function isLoopback(host: string): boolean {
   const name = host.toLowerCase();
-  return name === 'localhost' || name === '::1' || (isIPv4(name) && name.startsWith('127.'));
+  return name === 'localhost' || isLoopbackAddress(name);
 }
 
 /** The name in a Host header, without port and brackets. Brackets stand around the whole name, or are part of a strange one. */

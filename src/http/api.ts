@@ -145,6 +145,10 @@ function addChecks(app: FastifyInstance, served: Served): void {
     (_, reply) => {
       const { ready, waiting } = judgeReadiness(served.health());
       const stopping = served.stopping();
+      const leader = served.leader();
+      // It answers what the database knows: a service may lead readers there.
+      if (leader !== undefined)
+        return reply.code(200).send({ status: 'standby', leader: leader.holder, waiting: [] });
       const status = stopping ? 'stopping' : ready ? 'ready' : 'starting';
       return reply.code(status === 'ready' ? 200 : 503).send({ status, waiting });
     },
@@ -164,8 +168,9 @@ function addChecks(app: FastifyInstance, served: Served): void {
     async (_, reply) => {
       const { metrics, store, factoryId, version } = served;
       const [health, credentials] = [served.health(), served.credentials()];
-      const [services, waiting] = [served.services(), served.waiting()];
-      const sources = { store, factoryId, version, health, credentials, services, waiting };
+      const [services, waiting, gauges] = [served.services(), served.waiting(), served.gauges()];
+      const leads = served.leader() === undefined;
+      const sources = { store, factoryId, version, leads, health, credentials, services, waiting, gauges };
       const text = await metrics.text(sources);
       return reply.type('text/plain; version=0.0.4; charset=utf-8').send(text);
     },

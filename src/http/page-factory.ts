@@ -1,7 +1,9 @@
 import type { PandaView } from '../daemon/panda-view.ts';
+import type { MemberView } from '../daemon/sharing/members-view.ts';
 import type { ServiceHealth } from '../daemon/services/service.ts';
 import type { Health } from '../daemon/supervision/health.ts';
 import type { QueueView, WorkerView } from '../daemon/view.ts';
+import type { LeaseHolder } from '../store/lease-holder.ts';
 import { isoTime } from '../util/clock.ts';
 import type { Reason } from '../worker/reason.ts';
 import { isFinal, workerStatuses } from '../worker/status.ts';
@@ -12,6 +14,10 @@ import { pandaPart } from './page-panda.ts';
 export interface FactoryFacts {
   readonly factoryId: string;
   readonly version: string;
+  /** Who has the factory, where this daemon is a standby. */
+  readonly leader: LeaseHolder | undefined;
+  /** The daemons that share the factory; empty where one daemon has all of it. */
+  readonly members: readonly MemberView[];
   readonly now: number;
   /** The queue whose workers are shown; undefined: all queues. */
   readonly queue: string | undefined;
@@ -34,6 +40,7 @@ export function factoryPage(facts: FactoryFacts): Html {
       <p class="dim">
         factory ${factoryId} · version ${version} · ${isoTime(now).slice(0, 19).replace('T', ' ')} UTC
       </p>
+      ${standing(facts.leader)} ${sharedOut(facts.members)}
       <p>${summary(queues)}</p>
       <p class="dim">${facts.services.map(({ name, state }) => `${name} ${state}`).join(' · ')}</p>
       ${troubles(facts)} ${pandaPart(facts.panda, now)}
@@ -49,6 +56,25 @@ export function factoryPage(facts: FactoryFacts): Html {
       </p>
     </main>`;
   return layout(`thresher: ${factoryId}`, body);
+}
+
+function standing(leader: LeaseHolder | undefined): Html {
+  if (leader === undefined) return empty;
+  return html`<p>This daemon is a standby: ${leader.holder} has the factory, since ${leader.since}.</p>`;
+}
+
+function sharedOut(members: readonly MemberView[]): Html {
+  if (members.length === 0) return empty;
+  const lines = members.map(
+    ({ name, holder, state, queues, others }) =>
+      html`<li class="${state === 'up' ? 'dim' : 'bad'}">
+        ${name} (${holder}) ${state === 'up' ? 'has' : 'is gone and had'}
+        ${[...others, ...queues.toSorted()].join(', ') || 'nothing'}
+      </li>`,
+  );
+  return html`<ul class="why">
+    ${lines}
+  </ul>`;
 }
 
 function summary(queues: readonly QueueView[]): string {

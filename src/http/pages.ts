@@ -1,3 +1,4 @@
+import { membersView } from '../daemon/sharing/members-view.ts';
 import type { FastifyInstance } from 'fastify';
 import type { Static } from 'typebox';
 import { judgeHealth } from '../daemon/supervision/health.ts';
@@ -41,8 +42,9 @@ export function addPages(app: FastifyInstance, served: Served, { queues: allQueu
       const orphans = await store.figures.orphans();
       const services = served.services();
       const panda = await served.panda();
-      const of = { factoryId, version, now: clock.now(), queue };
-      const facts = { ...of, queues, workers, stuck, services, orphans, panda };
+      const members = membersView((await store.sharedOut?.()) ?? { members: [], shares: [] });
+      const of = { factoryId, version, now: clock.now(), queue, leader: served.leader() };
+      const facts = { ...of, members, queues, workers, stuck, services, orphans, panda };
       return reply.type('text/html; charset=utf-8').send(factoryPage(facts).html);
     },
   );

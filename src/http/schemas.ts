@@ -92,7 +92,15 @@ export const HealthAnswer = Type.Object(
 
 export const ReadyAnswer = Type.Object(
   {
-    status: Type.Union([Type.Literal('ready'), Type.Literal('starting'), Type.Literal('stopping')]),
+    status: Type.Union([
+      Type.Literal('ready'),
+      Type.Literal('standby'),
+      Type.Literal('starting'),
+      Type.Literal('stopping'),
+    ]),
+    leader: Type.Optional(
+      Type.String({ description: 'Host and process of the daemon that has the factory, at a standby.' }),
+    ),
     waiting: Type.Array(Type.String(), {
       description: 'Connections of which the first listing is under way.',
     }),

@@ -6,7 +6,14 @@ import type { HtcJobReader } from '../daemon/htcjobs.ts';
 import type { PandaView } from '../daemon/panda-view.ts';
 import type { OperatorDesk } from '../daemon/requests/operator-desk.ts';
 import type { ServiceHealth } from '../daemon/services/service.ts';
-import type { Log, LogReader, SourceHttpAnswer, SourceHttpRequest } from '../plugins/contracts/index.ts';
+import type {
+  Log,
+  LogReader,
+  SourceGauge,
+  SourceHttpAnswer,
+  SourceHttpRequest,
+} from '../plugins/contracts/index.ts';
+import type { LeaseHolder } from '../store/lease-holder.ts';
 import type { WorkerRecord } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../util/clock.ts';
@@ -36,12 +43,16 @@ export interface Served {
   services(): readonly ServiceHealth[];
   /** How many requests of which source wait at which queue. */
   waiting(): readonly WaitingCount[];
+  /** Numbers that sources show. */
+  gauges(): readonly SourceGauge[];
   /** Answer of a source at its door; undefined where no such source has one. */
   askSource(kind: string, request: SourceHttpRequest): Promise<SourceHttpAnswer | undefined>;
   /** The HTCJobs of the operator's cluster; undefined where this daemon is no operator. */
   readonly htcJobs?: HtcJobs | undefined;
   /** The link to the PanDA server. */
   panda(): Promise<PandaView>;
+  /** Who has the factory, while this daemon waits for it. */
+  leader(): LeaseHolder | undefined;
   /** Whether the daemon is on its way to its end. */
   stopping(): boolean;
 }

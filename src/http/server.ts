@@ -3,7 +3,6 @@ import { hostname } from 'node:os';
 import type { FastifyInstance } from 'fastify';
 import { readPandaServer } from '../config/settings/panda-login-files.ts';
 import type { LoadedSettings } from '../config/settings/settings.ts';
-import type { Daemon } from '../daemon/daemon.ts';
 import { DaemonMetrics } from '../daemon/metrics/daemon-metrics.ts';
 import { type HtcJobReader, htcJobsOf } from '../daemon/htcjobs.ts';
 import { pandaView, readLinkStatus } from '../daemon/panda-view.ts';
@@ -12,6 +11,7 @@ import { stateDirAt } from '../daemon/state-dir.ts';
 import type { Service } from '../daemon/services/service.ts';
 import { renderedText } from '../daemon/rendered-text.ts';
 import { renderExisting } from '../daemon/rendering.ts';
+import type { DaemonFace } from '../daemon/standby.ts';
 import { readVersion } from '../util/version.ts';
 import type { Log, SourceHttpRequest } from '../plugins/contracts/index.ts';
 import type { WorkerRecord } from '../store/rows.ts';
@@ -22,6 +22,7 @@ import type { OperatorFiles } from '../util/operator-files.ts';
 import { messageOf, ThresherError } from '../worker/errors.ts';
 import { isLoopback, nameInHost } from './access.ts';
 import { makeApp } from './app.ts';
+import type { Served } from './served.ts';
 import { TokenFile, type TokenFiles, writeTokenOf } from './token-file.ts';
 
 export interface HttpOptions {
@@ -41,6 +42,7 @@ export class HttpServer {
   readonly metrics: DaemonMetrics;
   readonly #options: HttpOptions;
   readonly #tokens: TokenFiles;
+  #daemon: DaemonFace | undefined;
   #app: FastifyInstance | undefined;
   #store: Store | undefined;
   #htcJobs: HtcJobReader | undefined;
@@ -68,9 +70,13 @@ export class HttpServer {
   }
 
   /** @throws ThresherError `http-port-in-use`, `http-address` */
-  async open(daemon: Daemon): Promise<void> {
+  async open(daemon: DaemonFace): Promise<void> {
+    this.#daemon = daemon;
+    // A standby that takes over goes on at the same address.
+    if (this.#app !== undefined) return;
     const { settings, clock, files, log } = this.#options;
     const { factoryId } = daemon;
+    const now = () => this.#daemon ?? daemon;
     const { store } = await openBesideDaemon(settings, 'read', factoryId);
     this.#store = store;
     const name = hostname();
@@ -86,20 +92,28 @@ export class HttpServer {
       ownNames: [hostOf(settings), name, name.split('.')[0] ?? name, ...publicName],
       metrics: this.metrics,
       factoryId,
-      requests: daemon.operatorDesk,
+      requests: {
+        ask: (...asked: Parameters<Served['requests']['ask']>) => now().operatorDesk.ask(...asked),
+        withdraw: (...asked: Parameters<Served['requests']['withdraw']>) =>
+          now().operatorDesk.withdraw(...asked),
+        reasonsOf: (...asked: Parameters<Served['requests']['reasonsOf']>) =>
+          now().operatorDesk.reasonsOf(...asked),
+      },
+      leader: () => now().leader,
       version: readVersion(),
-      logsOf: (worker: WorkerRecord) => daemon.logsOf(worker),
+      logsOf: (worker: WorkerRecord) => now().logsOf(worker),
       renderedOf: async (worker: WorkerRecord) =>
         renderedText(await renderExisting(worker, store, rendering)),
-      health: () => daemon.health,
-      credentials: () => daemon.credentials,
-      services: () => daemon.services,
-      waiting: () => daemon.waiting,
-      stopping: () => daemon.isStopping,
-      askSource: (kind: string, request: SourceHttpRequest) => daemon.askSource(kind, request),
+      health: () => now().health,
+      credentials: () => now().credentials,
+      services: () => now().services,
+      waiting: () => now().waiting,
+      gauges: () => now().gauges,
+      stopping: () => now().isStopping,
+      askSource: (kind: string, request: SourceHttpRequest) => now().askSource(kind, request),
       htcJobs: this.#htcJobs,
       panda: async () => {
-        const kinds = daemon.kindsOfLink;
+        const kinds = now().kindsOfLink;
         const { server } = await readPandaServer(settings, files);
         return pandaView({
           server,
@@ -116,7 +130,7 @@ export class HttpServer {
   }
 
   /** As a service of the daemon. It answers until all others have stopped: `/readyz` says that the daemon stops. */
-  serving(daemon: Daemon): Service {
+  serving(daemon: DaemonFace): Service {
     const name = 'http';
     return {
       name,

@@ -5,6 +5,8 @@ import type { Limit } from './limiters.ts';
 export interface BlackHoleOptions {
   /** Workers that ran for less were swallowed, ms; 0: no guard. */
   readonly lifetime: number;
+  /** Workers that failed sooner were swallowed, and running ones have proven nothing before, ms. Default, and least: `lifetime`. */
+  readonly provenAfter?: number;
   /** How many of the last ones are looked at. */
   readonly workers: number;
   /** While all were swallowed one is tried in each such time, ms. */
@@ -21,7 +23,7 @@ export interface EndedWorker {
 export interface BlackHoleState {
   /** The last ended workers, newest first: as many as `workers` at most. */
   readonly ended: readonly EndedWorker[];
-  /** Running ones that are over `lifetime` already: they prove that the resource works. */
+  /** Running ones that are over `provenAfter` already: they prove that the resource works. */
   readonly proven: number;
   /** Living ones that have not proven anything yet. */
   readonly unproven: number;
@@ -33,11 +35,24 @@ export interface BlackHoleState {
 /** So few are too few to judge by. */
 const fewest = 5;
 
-/** Whether a worker was swallowed: it ended by itself, and at once. An end on request says nothing about the resource. */
-export function swallowed({ status, startTime, endTime }: EndedWorker, lifetime: number): boolean {
+/** How long a worker has to live to prove anything by its life alone, ms. */
+export function provenAfter({ lifetime, provenAfter: own = 0 }: BlackHoleOptions): number {
+  return Math.max(lifetime, own);
+}
+
+/**
+ * Whether a worker was swallowed: it ended by itself, and at once. An end on request says nothing about the resource. A failure may come
+ * later: a worker that never joined its pool has to wait before it gives up.
+ */
+export function swallowed(
+  { status, startTime, endTime }: EndedWorker,
+  lifetime: number,
+  failedWithin = lifetime,
+): boolean {
   if (status !== 'finished' && status !== 'failed') return false;
   if (endTime === null) return false;
-  return startTime === null ? status === 'failed' : endTime - startTime < lifetime;
+  const within = status === 'failed' ? failedWithin : lifetime;
+  return startTime === null ? status === 'failed' : endTime - startTime < within;
 }
 
 /**
@@ -47,10 +62,12 @@ export function swallowed({ status, startTime, endTime }: EndedWorker, lifetime:
  */
 export function blackHole(state: BlackHoleState, options: BlackHoleOptions): Limit | undefined {
   const { lifetime, workers, pause } = options;
-  const bad = state.ended.filter((ended) => swallowed(ended, lifetime)).length;
+  const failedWithin = provenAfter(options);
+  const bad = state.ended.filter((ended) => swallowed(ended, lifetime, failedWithin)).length;
   const good = state.ended.length - bad + state.proven;
   if (lifetime === 0 || bad < fewest || bad < good) return undefined;
-  const what = `${bad} of the last ${state.ended.length} workers ended within ${lifetime / 1000} s`;
+  const failed = failedWithin > lifetime ? `, or failed within ${failedWithin / 1000} s` : '';
+  const what = `${bad} of the last ${state.ended.length} workers ended within ${lifetime / 1000} s${failed}`;
   if (good === 0 && bad >= workers) {
     const next = (state.lastMade ?? 0) + pause;
     const due = state.now >= next && state.unproven === 0;

@@ -21,6 +21,8 @@ import { localBackend } from './local/index.ts';
 import { SharedFileMessenger } from './messengers/shared-file/index.ts';
 import { FillSource } from '../sources/fill/index.ts';
 import { HtcJobSource } from '../sources/htcjob/index.ts';
+import { HTCondorIdleSource } from '../sources/htcondor-idle/index.ts';
+import { InterlinkSource } from '../sources/interlink/index.ts';
 import { NoneSource } from '../sources/none/index.ts';
 import { PandaSource } from '../sources/panda/index.ts';
 import { RequestSource } from '../sources/request/index.ts';
@@ -42,6 +44,8 @@ export const builtInPlugins: readonly AnyDefinition[] = [
   NoVomsCredManager,
   FillSource,
   HtcJobSource,
+  HTCondorIdleSource,
+  InterlinkSource,
   NoneSource,
   PandaSource,
   RequestSource,

@@ -8,6 +8,13 @@ export interface NewsBacklog {
   readonly oldest: number;
 }
 
+/** The news that one daemon takes, where several share a factory. */
+export interface NewsPart {
+  readonly queues: ReadonlySet<string>;
+  /** Also those of origins that had no worker, and so no queue. */
+  readonly ofNoQueue: boolean;
+}
+
 /**
  * News of workers, for the sources that asked for them. The transactions that write workers write them, so a change without its
  * news cannot be. They wait here until their source took them.
@@ -18,9 +25,9 @@ export interface NewsStore {
   /** Kinds of which news were committed since the last call: nearly free. */
   written(): ReadonlySet<string>;
   /** The oldest of this kind, in order. */
-  next(kind: string, limit: number): Promise<WorkerNews[]>;
+  next(kind: string, limit: number, part?: NewsPart): Promise<WorkerNews[]>;
   /** The source took all up to this sequence: they go. */
-  taken(kind: string, upTo: number): Promise<void>;
+  taken(kind: string, upTo: number, part?: NewsPart): Promise<void>;
   backlog(): Promise<NewsBacklog[]>;
   /** Drops what came before this time, ms UTC, and all but the newest `most` of a kind. @returns how many, by kind. */
   drop(before: number, most: number): Promise<ReadonlyMap<string, number>>;

@@ -7,14 +7,23 @@ export interface Control {
   readonly since: number;
 }
 
+/** States of a queue in which it has no configuration to make workers of. */
+export const unconfiguredStates = ['refused', 'incomplete', 'removed'] as const;
+
 /** The last state of a queue that the daemon wrote down. */
 export interface QueueReport {
   readonly queue: string;
+  /** The `queueStatus` that counts; for a queue without a configuration, one of `unconfiguredStates`. */
   readonly queueStatus: string;
   readonly limits: Readonly<Record<string, number | null>>;
   readonly reasons: readonly Reason[];
   readonly reportTime: number | null;
   readonly control?: Control;
+}
+
+/** Whether workers could be made of the configuration of this queue. */
+export function isConfigured({ queueStatus }: Pick<QueueReport, 'queueStatus'>): boolean {
+  return !unconfiguredStates.some((state) => state === queueStatus);
 }
 
 /** Queues as operators steer them, their last report, and the configurations workers were submitted with. */

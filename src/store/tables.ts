@@ -16,10 +16,11 @@ export interface Tables {
   payload_shares: PayloadSharesTable;
   spent_origins: SpentOriginsTable;
   requests: RequestsTable;
+  source_memories: SourceMemoriesTable;
 }
 
-/** How a database keeps a value. */
-export type ColumnType = 'integer' | 'text';
+/** How a database keeps a value. A `number` may have a fraction. */
+export type ColumnType = 'integer' | 'number' | 'text';
 
 /** A column of a table that is written in bulk: the statement has to name its type. `value` is there for the compiler alone. */
 export interface Column<Value> {
@@ -32,8 +33,10 @@ type TableOf<Columns> = {
 };
 
 const integer: Column<number> = { type: 'integer' };
+const number: Column<number> = { type: 'number' };
 const text: Column<string> = { type: 'text' };
 const integerOrNull: Column<number | null> = { type: 'integer' };
+const numberOrNull: Column<number | null> = { type: 'number' };
 const textOrNull: Column<string | null> = { type: 'text' };
 const status: Column<WorkerStatus> = { type: 'text' };
 const statusOrNull: Column<WorkerStatus | null> = { type: 'text' };
@@ -56,10 +59,10 @@ export const workerColumns = {
   attempt: integer,
   batch_id: textOrNull,
   handle: textOrNull,
-  n_core: integer,
-  min_ram_count: integer,
-  max_disk_count: integer,
-  max_walltime: integer,
+  n_core: number,
+  min_ram_count: number,
+  max_disk_count: number,
+  max_walltime: number,
   resource_type: text,
   job_type: text,
   pilot_type: text,
@@ -171,8 +174,8 @@ export const newsColumns = {
   computing_site: textOrNull,
   resource_type: textOrNull,
   job_type: textOrNull,
-  n_core: integerOrNull,
-  min_ram_count: integerOrNull,
+  n_core: numberOrNull,
+  min_ram_count: numberOrNull,
   batch_id: textOrNull,
   native_status: textOrNull,
   native_exit_code: integerOrNull,
@@ -252,4 +255,12 @@ export interface RequestsTable {
   ended_time: number | null;
   /** When all its workers had rows. */
   served_time: number | null;
+}
+
+/** What a source must still know after a crash. */
+export interface SourceMemoriesTable {
+  instance: string;
+  source: string;
+  name: string;
+  content: string;
 }

@@ -99,10 +99,14 @@ export interface WorkerStore {
   moveConfig(from: ConfigPlace, to: number): Promise<number[]>;
 
   byId(workerId: number): Promise<WorkerRecord | undefined>;
+  /** The oldest first. */
   byIds(workerIds: readonly number[]): Promise<WorkerRecord[]>;
   /** The newest first. */
   list(filter: WorkerFilter): Promise<WorkerRecord[]>;
-  liveRows(): Promise<LiveRow[]>;
+  /** @param queues only the workers of these */
+  liveRows(queues?: ReadonlySet<string>): Promise<LiveRow[]>;
+  /** The living workers whose end was asked for. */
+  asked(): Promise<{ workerId: number; queue: string }[]>;
   /** The status of these workers, and whether they are swept. Few columns: whole listings are compared with them. */
   fates(workerIds: readonly number[]): Promise<Map<number, Fate>>;
   /** Living workers of this configuration for which an end was asked. */

@@ -15,6 +15,7 @@ type Builders = Pick<
   | 'String'
   | 'Union'
   | 'Unknown'
+  | 'Unsafe'
 >;
 
 type Options = Readonly<Record<string, unknown>>;
@@ -22,6 +23,7 @@ type Options = Readonly<Record<string, unknown>>;
 /** TypeBox's own marks cannot be seen: they are no keywords of JSON Schema. */
 const kind = '~kind';
 const optional = '~optional';
+const unsafe = '~unsafe';
 /** The keys of a record whose keys are any strings. */
 const anyKey = '^.*$';
 
@@ -52,6 +54,8 @@ const builders = {
   String: plain('String', 'string'),
   Union: (anyOf: readonly object[], options?: Options) => made('Union', { anyOf }, options),
   Unknown: (options?: Options) => made('Unknown', {}, options),
+  Unsafe: (schema: object) =>
+    Object.defineProperty({ ...schema }, unsafe, { value: null, configurable: true, writable: true }),
 };
 
 /**

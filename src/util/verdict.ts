@@ -64,6 +64,10 @@ function sentence(error: ErrorObject): string {
     case 'maximum':
     case 'exclusiveMinimum':
       return `${is}; it must be ${String(params.comparison)} ${String(params.limit)}`;
+    case 'minLength':
+      return `${is}; it must have ${atLeast(Number(params.limit), 'character')}`;
+    case 'minItems':
+      return `${is}; it must have ${atLeast(Number(params.limit), 'item')}`;
     case 'pattern':
       return `${is}; it must match ${String(params.pattern)}`;
     case 'anyOf': {
@@ -74,6 +78,8 @@ function sentence(error: ErrorObject): string {
       return `${is}: ${error.message ?? 'it is not allowed'}`;
   }
 }
+
+const atLeast = (count: number, what: string) => `at least ${count} ${what}${count === 1 ? '' : 's'}`;
 
 /** An item of a list, or a part of an object, is as secret as all of it. */
 function shownAt(path: readonly string[], data: unknown): unknown {

@@ -121,8 +121,8 @@ function submitProblems(submit: unknown): PayloadProblem[] {
 }
 
 function outputProblems(output: unknown): PayloadProblem[] {
-  if (output === undefined || typeof output === 'boolean') return [];
-  return [wrong('/output', `it is ${kindOf(output)}; it must be true or false`)];
+  if (output === undefined || typeof output === 'boolean' || output === 'template') return [];
+  return [wrong('/output', `it is ${kindOf(output)}; it must be true, false or "template"`)];
 }
 
 function fileProblems(files: unknown): PayloadProblem[] {

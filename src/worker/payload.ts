@@ -27,7 +27,8 @@ export interface PayloadFile {
  * - `submit` has commands for HTCondor's submit description, `request_cpus` or `+MaxRuntime`, which win over those of the template.
  *   Other backends cannot hand them on.
  * - `output: true` lets the worker leave one file, at the path that `THRESHER_OUTPUT` names. The backend brings it back and keeps it
- *   until the source took it. With `false` nothing comes back that the template does not list. On HTCondor alone.
+ *   until the source took it. With `false` nothing comes back that the template does not list. On HTCondor alone. `output: 'template'`
+ *   says that the source needs what the template brings back: HTCondor keeps the job until that has come, for 10 days at most.
  *
  * No shell reads any of it: each value reaches the worker as it is. A secret belongs in a file. `payload-check.ts` has the bounds.
  */
@@ -37,7 +38,7 @@ export interface Payload {
   readonly argv?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly submit?: Readonly<Record<string, string>>;
-  readonly output?: boolean;
+  readonly output?: boolean | 'template';
 }
 
 /** The parts that a worker gets on every backend. */

@@ -28,6 +28,18 @@ export interface Requirements {
   readonly prodSourceLabel: string;
 }
 
+/** Of one core, and nothing else said: for what no worker is made from. */
+export const noRequirements: Requirements = {
+  nCore: 1,
+  minRamCount: 0,
+  maxDiskCount: 0,
+  maxWalltime: 0,
+  resourceType: '',
+  jobType: '',
+  pilotType: '',
+  prodSourceLabel: '',
+};
+
 /** The backend's name for the worker. `batchID` is the name that an operator would look for there. */
 export interface Handle {
   readonly batchID: string;

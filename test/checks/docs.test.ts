@@ -18,8 +18,25 @@ const pages = [
     'docs/decisions.md',
   ],
   ...['docs/operation.md', 'docs/http.md', 'docs/htcondor.md', 'docs/payload.md'],
-  ...['docs/kubernetes.md', 'docs/credentials.md', 'docs/from-harvester.md'],
+  ...[
+    'docs/kubernetes.md',
+    'docs/credentials.md',
+    'docs/from-harvester.md',
+    'docs/interlink.md',
+    'docs/pool.md',
+    'docs/scale-out.md',
+    'docs/shared-queues.md',
+    'docs/thresher-on-kubernetes.md',
+  ],
 ];
+
+const kubeconfig = `apiVersion: v1
+kind: Config
+current-context: pool
+clusters: [{ name: pool, cluster: { server: 'https://127.0.0.1:6443' } }]
+users: [{ name: pool, user: { token: secret } }]
+contexts: [{ name: pool, context: { cluster: pool, user: pool } }]
+`;
 
 describe('documents', () => {
   for (const [name, text] of Object.entries(generatePages())) {
@@ -57,6 +74,44 @@ describe('documents', () => {
     const { status, stdout } = await runHere('--config', settings, 'check-config', '--strict');
     expect(status, stdout).to.equal(0);
     expect(stdout).to.match(/MY_SITE +ready/);
+  });
+
+  it('the settings and both demands of docs/pool.md are taken as they stand, and lack no more than what is learnt later', async () => {
+    const text = readFileSync(join(root, 'docs/pool.md'), 'utf8');
+    const [, sources = ''] = /```yaml\n([^]*?)```/.exec(text) ?? [];
+    const demands = [...text.matchAll(/```json\n([^]*?)```/g)].map(
+      ([, block = '']) => JSON.parse(block) as object,
+    );
+    expect(demands).to.have.length(2);
+    const files = join(root, 'templates/kubernetes/htcondor-pool');
+    const { HTCONDOR: queue } = JSON.parse(readFileSync(join(files, 'panda_queueconfig.json'), 'utf8')) as {
+      readonly HTCONDOR: { readonly common: object };
+    };
+    const directory = temporaryDirectory();
+    await runHere('pool', 'init', '--directory', join(directory, 'htcondor-pool'));
+    writeFileSync(join(directory, 'worker.yaml'), readFileSync(join(files, 'worker.yaml'), 'utf8'));
+    writeFileSync(join(directory, 'kubeconfig'), kubeconfig);
+    const settings = join(directory, 'thresher.yaml');
+    writeFileSync(
+      settings,
+      `master: { stateDir: state }\nqconf: { configFile: panda_queueconfig.json }\n${sources}`,
+    );
+    for (const [demand, missing] of [
+      [demands[0], ['htcondor.ad']],
+      [demands[1], ['small.ad', 'big.ad']],
+    ] as const) {
+      const common = { ...queue.common, k8s_config_file: 'kubeconfig' };
+      writeFileSync(
+        join(directory, 'panda_queueconfig.json'),
+        JSON.stringify({ HTCONDOR: { ...queue, common, ...demand } }),
+      );
+      const { status, stdout } = await runHere('--config', settings, 'check-config');
+      expect(status, stdout).to.equal(0);
+      expect(stdout).to.match(/HTCONDOR +ready/);
+      for (const file of missing) expect(stdout).to.include(file);
+      const warnings = stdout.split('\n').filter((line) => line.includes(': warning: '));
+      expect(warnings, stdout).to.have.length(missing.length);
+    }
   });
 
   it('docs/architecture.md names only files and folders that exist', () => {

@@ -36,7 +36,10 @@ describe('scripts/test', () => {
     expect([...steps().keys()]).to.deep.equal(['lint', 'format', 'types', 'layers', 'build', 'tests']);
   });
 
-  const starts = ['htcondor start', 'kubernetes build', 'kubernetes start', 'panda start', 'panda pilot'];
+  const starts = [
+    ...['htcondor start', 'kubernetes build', 'kubernetes start', 'kubernetes image'],
+    ...['panda start', 'panda pilot'],
+  ];
   const stops = ['kubernetes stop', 'htcondor stop', 'panda stop'];
 
   /** The scripts alone, with stand-ins for all that they call. */

@@ -83,6 +83,21 @@ describe('what the scripts need of a machine', () => {
     expect(status).to.equal(1);
   });
 
+  it('is there once it is found, also where no path names it', async () => {
+    const lines =
+      'has_it() { [ -e it ]; }; need_that has_it "part of it" its-package; bring_in; echo went on';
+    const tree = machine({ ...asRoot, 'apt-get': shell('touch it') });
+    const { status, output } = await script(tree, `THRESHER_INSTALL=apt; ${lines}`);
+    expect({ status, output }).to.deep.equal({
+      status: 0,
+      output: 'installing Debian packages: its-package\nwent on\n',
+    });
+    const vain = machine({ ...asRoot, 'apt-get': shell('exit 0') });
+    expect((await script(vain, `THRESHER_INSTALL=apt; ${lines}`)).output).to.contain(
+      "'part of it' missing, though these packages are installed: its-package\n",
+    );
+  });
+
   it('is left to root', async () => {
     const tree = machine({ ...asUser, 'apt-get': shell('echo "$*" >>called') });
     const { status, output } = await script(tree, `THRESHER_INSTALL=apt; ${needs}`);

@@ -32,6 +32,7 @@ describe('the tiers of the suite', () => {
   const starters: readonly [module: string, tier: Tier][] = [
     ['test/support/site.ts', 'promises'],
     ['test/support/kdc.ts', 'promises'],
+    ['test/support/postgresql.ts', 'promises'],
     ['test/support/kubernetes.ts', 'systems'],
     ['test/support/htcondor.ts', 'systems'],
   ];

@@ -2,6 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { readSidecarConfig } from '../../src/daemon/interlink/sidecar-config.ts';
 import { Settings } from '../../src/config/settings/settings-schema.ts';
 import { check } from '../../src/util/schema.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
@@ -12,10 +13,10 @@ const unit = read('thresher.service');
 const value = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(unit)?.[1];
 
 /** What `systemd-analyze verify` says of the unit as it is installed, with the program of this checkout. */
-function verify(text: string, dropIns: Readonly<Record<string, string>> = {}) {
+function verify(text: string, dropIns: Readonly<Record<string, string>> = {}, name = 'thresher.service') {
   const directory = temporaryDirectory();
-  const file = join(directory, 'thresher.service');
-  writeFileSync(file, text.replace('/usr/local/bin/thresher', join(root, 'bin/thresher')));
+  const file = join(directory, name);
+  writeFileSync(file, text.replaceAll('/usr/local/bin/thresher', join(root, 'bin/thresher')));
   mkdirSync(`${file}.d`);
   for (const [name, content] of Object.entries(dropIns)) writeFileSync(join(`${file}.d`, name), content);
   // The manual page is not installed here.
@@ -60,6 +61,24 @@ describe('etc/thresher.service', () => {
     const defaults = check(Settings, {});
     if (!defaults.ok) throw new Error('the defaults are refused');
     expect(Number(value('TimeoutStopSec'))).to.be.greaterThan(defaults.value.master.shutdownTimeout + 10);
+  });
+});
+
+describe('etc/thresher-interlink.service', () => {
+  const name = 'thresher-interlink.service';
+
+  it('is accepted by systemd without a word', () => {
+    expect(verify(read(name), {}, name)).to.deep.equal({ status: 0, says: '' });
+  });
+
+  it('meets the schedd of this machine in the common /tmp, and finds proxies there', () => {
+    expect(read(name)).not.to.match(/^PrivateTmp/m);
+  });
+
+  it('may write what its example of a SidecarConfig.yaml names, and reads it without a warning', () => {
+    const { dataRoot, warnings } = readSidecarConfig(read('SidecarConfig.yaml'), 'SidecarConfig.yaml');
+    expect(warnings).to.deep.equal([]);
+    expect(read(name)).to.include(`StateDirectory=${dataRoot.replace('/var/lib/', '')}`);
   });
 });
 

@@ -609,7 +609,7 @@ describe('check-config', () => {
     const { status, stdout } = await check();
     expect(status).to.equal(1);
     expect(stdout).to.match(
-      /thresher\.yaml:1 \/qconfig: error: "qconfig" is not a known setting here; there are master, qconf, .* \[unknown-setting\]\nno queue could be read; 1 error, /,
+      /thresher\.yaml:1 \/qconfig: error: "qconfig" is not a known setting here; there are master, database, qconf, .* \[unknown-setting\]\nno queue could be read; 1 error, /,
     );
     const json = JSON.parse((await check('--output', 'json')).stdout) as Json[];
     expect(json.map(({ queue, state }) => [queue, state])).to.deep.equal([[null, null]]);

@@ -29,6 +29,9 @@ const smokes: readonly (readonly [name: string, smoke: Smoke])[] = [
   ['panda', { args: () => [], says: /^the settings name no PanDA server with a login/ }],
   ['cacher', { args: () => [], says: /^the settings name no file/ }],
   ['htcjob', { args: () => ['crd'], says: /^apiVersion: apiextensions.k8s.io\/v1$/m }],
+  ['pool', { args: () => ['manifests'], says: /^kind: StatefulSet$/m }],
+  // It runs until it is ended: htcondor-interlink-command.test.ts starts it.
+  ['interlink', { args: () => ['--help'], says: /--schedd-host <host>/ }],
   ['check-config', { args: () => [], says: /^Q +ready/m }],
   ['explain', { args: () => ['Q'], says: /maxWorkers/ }],
   ['render', { args: () => ['Q'], says: /echo out/ }],

@@ -88,6 +88,74 @@ describe('thresher submit', () => {
     expect(await firstRequest()).to.deep.include({ id: view?.id, count: 1 });
   });
 
+  describe('--shape', () => {
+    beforeEach(async () => {
+      const report = { limits: {}, reportTime: 1, queueStatus: 'online', reasons: [] } as const;
+      for (const queue of ['POOL', 'ONE', 'PLAIN']) await store.queues.report({ ...report, queue });
+      const common = {
+        mapType: 'NoJob',
+        maxWorkers: 5,
+        nQueueLimitWorker: 5,
+        submitter: { name: 'LocalSubmitter', module: 'thresher/local', templateFile: 'pilot.yaml' },
+        monitor: { name: 'LocalMonitor', module: 'thresher/local' },
+        sweeper: { name: 'LocalSweeper', module: 'thresher/local' },
+      };
+      const shapes = [
+        { name: 'small', slotAd: 'small.ad' },
+        { name: 'big', slotAd: 'big.ad', nCore: 16, minRamCount: 64_000, values: { zone: 'b', disk: 'ssd' } },
+      ];
+      const queues = {
+        POOL: { ...common, demand: { name: 'htcondor-idle', shapes } },
+        ONE: { ...common, demand: { name: 'htcondor-idle', slotAd: 'one.ad' } },
+        PLAIN: { ...common, demand: 'none' },
+      };
+      writeFileSync(join(directory, 'queues.json'), JSON.stringify(queues));
+      writeFileSync(join(directory, 'pilot.yaml'), 'command: exit 0\n');
+      const settings =
+        'master: { stateDir: state, factoryId: factory }\nqconf: { configFile: queues.json }\nsources: { htcondor-idle: {} }\n';
+      writeFileSync(join(directory, 'thresher.yaml'), settings);
+    });
+
+    it('asks for a worker of the size and with the mark of the shape, before there is any slot ad', async () => {
+      const { status, stderr } = await run('submit', 'POOL', '--shape', 'big', '--value', 'zone=mine');
+      expect([status, stderr]).to.deep.equal([0, '']);
+      const request = await firstRequest();
+      expect(request?.requirements).to.deep.equal({ nCore: 16, minRamCount: 64_000 });
+      expect(request?.payload).to.deep.include({
+        env: { POOL_SHAPE: 'big' },
+        values: { zone: 'mine', disk: 'ssd' },
+      });
+    });
+
+    it('takes a queue with one size for the shape of its own name', async () => {
+      expect((await run('submit', 'ONE', '--shape', 'ONE')).status).to.equal(0);
+      expect((await firstRequest())?.payload).to.deep.include({ env: { POOL_SHAPE: 'ONE' } });
+    });
+
+    const refused: readonly (readonly [string, string, string, RegExp])[] = [
+      [
+        'a misspelt shape',
+        'POOL',
+        'bigg',
+        /the queue POOL has no shape bigg; it has small, big \[request-wrong\]/,
+      ],
+      [
+        'a queue without shapes',
+        'PLAIN',
+        'big',
+        /the queue PLAIN of \S+ has no shapes: its demand is not htcondor-idle/,
+      ],
+      ['a queue that is not in the file', 'PLAN', 'big', /queues\.json has no queue PLAN \[request-wrong\]/],
+    ];
+    for (const [what, queue, shape, says] of refused)
+      it(`refuses ${what} in one sentence, and stores nothing`, async () => {
+        const { status, stderr } = await run('submit', queue, '--shape', shape);
+        expect(status).to.equal(1);
+        expect(stderr).to.match(says);
+        expect(await firstRequest()).to.equal(undefined);
+      });
+  });
+
   const wrong: readonly (readonly [string, string[], number, string])[] = [
     [
       'a misspelt queue',

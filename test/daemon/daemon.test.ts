@@ -60,6 +60,19 @@ describe('daemon', () => {
     expect(await third.ended, third.output()).to.equal(0);
   });
 
+  it('never shares a state directory among containers, in each of which the daemon is PID 1', async () => {
+    site = new Site({ queues: {} });
+    const first = site.startAsFirst();
+    await untilSaid(first, /started/);
+    const second = site.startAsFirst();
+    expect(await second.ended).to.equal(1);
+    expect(second.output()).to.match(/^thresher: the daemon with pid 1 on \S+, .* \[already-running\]\n$/);
+    first.process.kill('SIGKILL');
+    await first.ended;
+    const third = site.startAsFirst(['--for', '0.2s']);
+    expect(await third.ended, third.output()).to.equal(0);
+  });
+
   it('starts the sound queues of a file and refuses the others with file and line', async () => {
     site = new Site({
       queues: { Q: one, BAD: { maxWorkers: '10' }, ODD: { submitter: { name: 'X', module: 'y' } } },

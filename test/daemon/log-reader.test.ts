@@ -21,7 +21,7 @@ describe('the logs that a daemon reads', () => {
   let made: string[];
   /** The configurations that were read from the database. */
   let taken: number[];
-  /** By configuration and placement, as the wiring keeps them while their connections are there. */
+  /** By configuration and placement, as the plugins keeps them while their connections are there. */
   let there: Map<string, Monitor>;
   let readers: LogReaders;
 
@@ -43,7 +43,7 @@ describe('the logs that a daemon reads', () => {
     readers = new LogReaders({
       store: { queues: { snapshot } } as unknown as Pick<Store, 'queues'>,
       running: () => running,
-      wiring: {
+      plugins: {
         monitorAt: ({ name }: QueueConfig, placement: string) => {
           const key = `${name} ${placement}`;
           const known =

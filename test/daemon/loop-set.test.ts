@@ -46,6 +46,19 @@ describe('a set of loops', () => {
     expect(loops.health.map(({ name }) => name)).to.deep.equal(['a', 'b']);
   });
 
+  it('begins no pass while the daemon may not act, and goes on once it may', async () => {
+    let mayAct = false;
+    loops = new LoopSet({ clock, random: () => 0.5, log: recordingLog(), mayAct: () => mayAct });
+    loops.add(lasting('a', 0));
+    loops.start();
+    await clock.settle();
+    expect(passes).to.deep.equal([]);
+    expect(loops.health[0]?.lastError?.code).to.equal('lease-expired');
+    mayAct = true;
+    await clock.advance(60_000);
+    expect(passes).to.include('a');
+  });
+
   it('wakes all loops of a queue and of a kind, and nobody else', async () => {
     forQueue('Q', 'one');
     forQueue('Q', 'two');

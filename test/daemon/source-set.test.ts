@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { readConfiguration } from '../../src/daemon/configuration.ts';
 import { noRequests, SourceSet } from '../../src/daemon/source-set.ts';
+import { inFiles } from '../../src/daemon/source-memory.ts';
 import { sourceModulesOf } from '../../src/config/queues/sources.ts';
 import {
   parseSnapshot,
@@ -79,7 +80,7 @@ async function readAll(...args: Parameters<typeof write>) {
   const set = new SourceSet(
     catalogue,
     { ...ofSettings, modules },
-    { host, requests: noRequests, configDir: join(directory, 'queues') },
+    { host, requests: noRequests, memoryOf: inFiles(directory), configDir: join(directory, 'queues') },
   );
   return { ...result, ofSettings, modules, set, catalogue };
 }
@@ -260,7 +261,9 @@ describe('sources of third parties', () => {
       );
       // The registry may have more sources.
       const plain = told.map((one) =>
-        one.map((part) => part.replace('fill, htcjob, none, panda, request', 'fill, none')),
+        one.map((part) =>
+          part.replace('fill, htcjob, htcondor-idle, interlink, none, panda, request', 'fill, none'),
+        ),
       );
       expect(plain).to.deep.equal(expected.map((one) => one.map(String)));
     });
@@ -614,7 +617,7 @@ describe('the sources of a daemon', () => {
       const set = new SourceSet(
         wide,
         { sources: [], modules: new Map(), refused: new Map(), pandaServer: server },
-        { host: pluginContext(), requests: noRequests, configDir: directory },
+        { host: pluginContext(), requests: noRequests, memoryOf: inFiles(directory), configDir: directory },
       );
       return { set, wide };
     };

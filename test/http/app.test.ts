@@ -289,6 +289,15 @@ describe('the HTTP server', () => {
     expect(await get('/readyz')).to.include({ status: 503, body: '{"status":"stopping","waiting":[]}' });
   });
 
+  it('a standby is ready for readers, and names the leader', async () => {
+    served.loops = [];
+    served.holder = { holder: 'ce02 pid 812', since: '2026-11-23T10:00:00Z' };
+    expect(await get('/readyz')).to.include({
+      status: 200,
+      body: '{"status":"standby","leader":"ce02 pid 812","waiting":[]}',
+    });
+  });
+
   it('the HTTP server is not ready before its loops began', async () => {
     served.loops = [loopHealth('commands', { startedAt: undefined, endedAt: undefined })];
     expect((await get('/readyz')).status).to.equal(503);

@@ -44,6 +44,14 @@ describe('the pages', () => {
     expect(body).to.match(/2 of &lt;maxWorkers&gt; are alive[^]*paused &amp; so on/);
   });
 
+  it('of a standby say who has the factory', async () => {
+    expect(await page('/')).not.to.contain('standby');
+    served.holder = { holder: 'ce02 pid 812', since: '2026-11-23T10:00:00Z' };
+    expect(await page('/')).to.contain(
+      'This daemon is a standby: ce02 pid 812 has the factory, since 2026-11-23T10:00:00Z.',
+    );
+  });
+
   it('name each service, and say why one fails', async () => {
     const reason = { code: 'source-failed', message: 'no route to <its> server' };
     served.at = [

@@ -120,7 +120,8 @@ describe('a daemon whose queues are in CRIC', () => {
 
   it('keeps the last good file while the URL is gone, rubbish, half, empty, a list, an error or huge', async () => {
     server.serveJson(cric, { MINE: entry() });
-    const at = siteWith({ 'production.pull': template });
+    // A busy machine takes its time for the huge one.
+    const at = siteWith({ 'production.pull': template }, { cacher: { timeout: 60 } });
     const daemon = at.start();
     await has(at, 'MINE', 1);
     const content = readFileSync(at.path('state/cache/panda_queues.json'), 'utf8');

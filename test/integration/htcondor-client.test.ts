@@ -406,7 +406,15 @@ describe('the client of HTCondor', function () {
       const toolDirectory = temporaryDirectory();
       const marks = join(toolDirectory, 'running');
       mkdirSync(marks);
-      const script = `#!/bin/sh\ntouch ${marks}/$$; ls ${marks} | wc -l >> ${toolDirectory}/counts; sleep 0.1; rm ${marks}/$$\n`;
+      // The first four wait for each other, so that a busy machine does not part them.
+      const script = `#!/bin/sh
+touch ${marks}/$$
+until count=$(ls ${marks} | wc -l); [ $count -ge 4 ] || [ -e ${toolDirectory}/met ]; do sleep 0.02; done
+touch ${toolDirectory}/met
+echo $count >> ${toolDirectory}/counts
+sleep 0.1
+rm ${marks}/$$
+`;
       writeFileSync(join(toolDirectory, 'condor_q'), script, { mode: 0o755 });
       const client = clientOf(own, 'local', { toolDirectory });
       await Promise.all(Array.from({ length: 12 }, () => client.queue('true', [], signal)));

@@ -122,6 +122,30 @@ describe('on Kubernetes a submission whose answer is lost', () => {
     expect(await history.twice()).to.deep.equal([]);
   });
 
+  it('starts no Pod when the monitor sees the end of its killed worker before the kill is done', async () => {
+    const release = Promise.withResolvers<undefined>();
+    proxy.inject({ ...creations, times: wanted, fault: { kind: 'late', until: release.promise } });
+    makeSite({ master: { pluginTimeout: 1 }, sweeper: { keepCancelled: 0 } });
+    site.start();
+    const ids = await running(site, wanted);
+    const pods = (await space.client.list(space.core('pods'), 'thresher/factory')).map(({ metadata }) =>
+      space.core('pods', metadata.name),
+    );
+    for (const pod of pods) await space.client.patch(pod, { metadata: { finalizers: ['test/stays'] } });
+    await site.run('pause', 'Q', '--reason', 'test');
+    await site.run('kill', ...ids.map(String));
+    await until('their Jobs are deleted', async () => (await workerJobs(space)).length === 0);
+    for (const pod of pods) await space.client.patch(`${pod}/status`, { status: { phase: 'Failed' } });
+    await until('both are cancelled', async () => (await site.workers({ status: 'cancelled' })).length === 2);
+    for (const pod of pods) await space.client.patch(pod, { metadata: { finalizers: null } });
+    await site.run('sweep');
+    release.resolve(undefined);
+    const late = () => proxy.requests.filter(({ fault }) => fault === 'late');
+    await until('the server has answered', () => late().every(({ status }) => status !== undefined));
+    expect(late().map(({ status }) => status)).to.deep.equal([409, 409]);
+    expect(await history.twice()).to.deep.equal([]);
+  });
+
   it('adds nothing when it is carried out after the next attempt', async () => {
     const release = Promise.withResolvers<undefined>();
     proxy.inject({ ...creations, times: wanted, fault: { kind: 'late', until: release.promise } });

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { container, type ControlPlane, type Pod, realNode } from '../support/kubernetes.ts';
+import { container, type ControlPlane, type KubeObject, type Pod, realNode } from '../support/kubernetes.ts';
 import { until } from '../support/until.ts';
 
 const over = ({ status }: Pod) => ['Succeeded', 'Failed'].includes(status.phase);
@@ -64,6 +64,26 @@ describe('the real node of the test environment', function () {
         status.containerStatuses?.[0]?.state.waiting?.reason ?? '',
       ),
     );
+  });
+
+  it('leads the address of a Service to its Pod, for Pods on the same node too', async () => {
+    await using space = await plane.namespace();
+    const service = await space.client.create<KubeObject & { spec: { clusterIP: string } }>(
+      space.core('services'),
+      {
+        apiVersion: 'v1',
+        kind: 'Service',
+        metadata: { name: 'web' },
+        spec: { selector: { app: 'web' }, ports: [{ port: 80, targetPort: 8080 }] },
+      },
+    );
+    const { podSpec: web } = shell('mkdir /w; echo here >/w/index.html; exec httpd -f -p 8080 -h /w');
+    await space.createJob({ labels: { app: 'web' }, podSpec: { ...web, terminationGracePeriodSeconds: 1 } });
+    // Linked statically, busybox's wget ends with a signal.
+    const get = String.raw`printf 'GET / HTTP/1.0\r\n\r\n' | nc -w 2 ${service.spec.clusterIP} 80`;
+    const ask = `until ${get} | grep here; do sleep 0.2; done`;
+    const job = await space.createJob(shell(ask));
+    await space.untilPod(job, 'it got an answer', ({ status }) => status.phase === 'Succeeded');
   });
 
   it('ends a Pod that is deleted', async () => {

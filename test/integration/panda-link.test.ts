@@ -9,8 +9,11 @@ describe('the link to a real PanDA server', () => {
   let daemon: RunningDaemon;
 
   before(async () => {
+    // A queue that is its own master keeps one worker queued without any job. Here each starts at once, so there would be no end of them.
+    const demand = { name: 'panda', noPilotsWhenNoActiveJobs: true };
     panda = await PandaSite.start({
-      queues: { Q: {}, OTHER: {}, SELF: { runMode: 'self', demand: 'panda', nQueueLimitWorker: 2 } },
+      queues: { Q: {}, OTHER: {}, SELF: { runMode: 'self', demand, nQueueLimitWorker: 2 } },
+      link: { jobsInterval: 1 },
     });
     daemon = panda.site.start();
   });

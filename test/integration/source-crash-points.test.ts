@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { onPostgresql } from '../support/postgresql.ts';
 import { countStarts, Site } from '../support/site.ts';
 import {
   expectPayloads,
@@ -16,16 +17,18 @@ describe('a source of a third party that names three workers', () => {
   afterEach(() => site.clean());
 
   for (const [description, step] of toySteps) {
-    for (const database of ['kept', 'removed']) {
+    const others = step.startsWith('news:') ? ['one of PostgreSQL'] : [];
+    for (const database of ['kept', 'removed', ...others]) {
       it(`gets each once, and hears of it, through SIGKILL ${description}, the database ${database}`, async () => {
         const pilot = `${countStarts} ${showPayload('$SITE_DIR')} exec sleep 1000`;
-        site = new Site({ pilot, queues: { Q: toyQueue }, settings: toySettings });
+        const where = database === 'one of PostgreSQL' ? await onPostgresql() : {};
+        site = new Site({ pilot, queues: { Q: toyQueue }, settings: { ...toySettings, ...where } });
         const crashed = site.startCrashingAt(step);
         expect(await crashed.ended, crashed.output()).to.equal('SIGKILL');
         if (database === 'removed') site.removeDatabase();
 
         const restarted = site.start();
-        const ids = await expectToys(site, restarted, database);
+        const ids = await expectToys(site, restarted, database === 'removed' ? 'removed' : 'kept');
         await expectPayloads(site.directory);
         // Each living row has exactly one process, and each process its row: none twice, none forgotten.
         expect([...site.liveShims().keys()].sort()).to.deep.equal(ids);

@@ -1,17 +1,16 @@
-import { join } from 'node:path';
 import { expect } from 'chai';
-import { openStore, type Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/store/store.ts';
 import type { WorkerChange } from '../../src/store/worker-changes.ts';
 import type { WorkerStatus } from '../../src/worker/status.ts';
+import { onEachDatabase } from '../support/each-database.ts';
 import { requirements, workerOf } from '../support/samples.ts';
-import { temporaryDirectory } from '../support/temporary.ts';
 
-describe('what limits count in the database', () => {
+onEachDatabase('what limits count in the database', (database) => {
   let store: Store;
   let nextId: number;
 
   beforeEach(async () => {
-    store = await openStore(':memory:', 'factory');
+    store = await database.openNew();
     nextId = 1;
   });
 
@@ -101,10 +100,10 @@ describe('what limits count in the database', () => {
   });
 });
 
-describe('what limits count where two factories share a database', () => {
+onEachDatabase('what limits count where two factories share a database', (database) => {
   it("is each one's own", async () => {
-    const file = join(temporaryDirectory(), 'thresher.db');
-    const stores = [await openStore(file, 'one'), await openStore(file, 'other')];
+    const shared = await database.fresh();
+    const stores = [await shared.open('one'), await shared.open('other')];
     try {
       for (const [index, store] of stores.entries()) {
         const workers = [1, 2, 3].slice(index).map((id) => workerOf(id + index * 10));

@@ -1,13 +1,11 @@
-import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { openStore, type Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/store/store.ts';
 import type { WorkerChange } from '../../src/store/worker-changes.ts';
 import type { WorkerNews } from '../../src/worker/news.ts';
+import { onEachDatabase, type TestDatabase } from '../support/each-database.ts';
 import { namedWorker } from '../support/named-workers.ts';
 import { workerOf } from '../support/samples.ts';
-import { temporaryDirectory } from '../support/temporary.ts';
 
 const toy = new Set(['toy']);
 const always = {
@@ -26,13 +24,13 @@ const step = (workerId: number, from: WorkerChange['from'], to: WorkerChange['to
 const brief = (news: readonly WorkerNews[]) =>
   news.map(({ what, worker }) => `${what} ${String(worker.workerId)} ${worker.status}`);
 
-describe('the news of a source', () => {
-  let file: string;
+onEachDatabase('the news of a source', (database) => {
+  let beside: TestDatabase;
   let store: Store;
 
   beforeEach(async () => {
-    file = join(temporaryDirectory(), 'thresher.db');
-    store = await openStore(file, 'factory');
+    beside = await database.fresh();
+    store = await beside.open();
     store.news.listen(toy);
   });
   afterEach(() => store.close());
@@ -40,14 +38,8 @@ describe('the news of a source', () => {
   const insert = (...workers: readonly ReturnType<typeof namedWorker>[]) =>
     store.workers.insert(workers, 'pending', 10, 'submitter');
   const next = (limit = 100) => store.news.next('toy', limit);
-  const rows = () => {
-    const db = new Database(file, { readonly: true });
-    try {
-      return db.prepare('SELECT count(*) FROM news').pluck().get();
-    } finally {
-      db.close();
-    }
-  };
+  const rows = async () =>
+    (await beside.rows<{ count: number }>('SELECT count(*) AS count FROM news'))[0]?.count;
 
   it('tell every change of a worker in order, with all that is known after it', async () => {
     await insert(namedWorker(1, 'a'));
@@ -113,7 +105,7 @@ describe('the news of a source', () => {
     expect(brief(await next(2))).to.deep.equal(['added 1 pending', 'added 2 pending']);
     await store.news.taken('toy', 2);
     await store.close();
-    store = await openStore(file, 'factory');
+    store = await beside.open();
     store.news.listen(toy);
     expect(brief(await next())).to.deep.equal(['added 3 pending']);
     await store.news.taken('toy', 3);
@@ -127,12 +119,12 @@ describe('the news of a source', () => {
     await insert(namedWorker(1, 'a'), other, workerOf(3));
     await store.workers.apply([1, 2, 3].map((id) => step(id, 'pending', 'finished')));
     await store.workers.markSwept([1, 2, 3], 30);
-    expect(rows()).to.equal(3);
+    expect(await rows()).to.equal(3);
     expect(brief(await next())).to.deep.equal(['added 1 pending', 'changed 1 finished', 'swept 1 finished']);
     expect(await store.news.next('other', 5)).to.deep.equal([]);
     store.news.listen(new Set());
     await insert(namedWorker(4, 'd'));
-    expect(rows()).to.equal(3);
+    expect(await rows()).to.equal(3);
   });
 
   it('are not written of changes that were refused, nor of origins that had their worker', async () => {
@@ -144,9 +136,7 @@ describe('the news of a source', () => {
 
   it('are written with their change or not at all', async () => {
     await insert(namedWorker(1, 'a'));
-    const db = new Database(file);
-    db.exec(`CREATE TRIGGER broken BEFORE INSERT ON news BEGIN SELECT RAISE(ABORT, 'broken'); END`);
-    db.close();
+    await beside.refuseInserts('news');
     let failed = 0;
     const count = () => {
       failed++;
@@ -212,7 +202,7 @@ describe('the news of a source', () => {
         }
         await store.news.taken('toy', told.at(-1)?.sequence ?? 0);
       }),
-      { numRuns: 30 },
+      { numRuns: database.runs(30) },
     );
   });
 

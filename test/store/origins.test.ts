@@ -1,11 +1,9 @@
-import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { expect } from 'chai';
-import { openStore, type Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/store/store.ts';
 import type { WorkerNews } from '../../src/worker/news.ts';
+import { onEachDatabase } from '../support/each-database.ts';
 import { namedWorker } from '../support/named-workers.ts';
 import { workerOf } from '../support/samples.ts';
-import { temporaryDirectory } from '../support/temporary.ts';
 
 const keep = async () => true;
 const always = {
@@ -24,11 +22,11 @@ const brief = (news: readonly WorkerNews[]) =>
     worker.status,
   ]);
 
-describe('an origin that a source named', () => {
+onEachDatabase('an origin that a source named', (database) => {
   let store: Store;
 
   beforeEach(async () => {
-    store = await openStore(':memory:', 'factory');
+    store = await database.openNew();
   });
   afterEach(() => store.close());
 
@@ -79,19 +77,15 @@ describe('an origin that a source named', () => {
   });
 
   it('is kept in the transaction that deletes its worker, or both stay', async () => {
-    const file = join(temporaryDirectory(), 'thresher.db');
+    const beside = await database.fresh();
     await store.close();
-    store = await openStore(file, 'factory');
+    store = await beside.open();
     await insert(namedWorker(1, 'a'));
     await finish(1);
-    const other = new Database(file);
-    other.exec(
-      `CREATE TRIGGER broken BEFORE INSERT ON spent_origins BEGIN SELECT RAISE(ABORT, 'broken'); END`,
-    );
+    const mend = await beside.refuseInserts('spent_origins');
     expect(await prune().catch(() => 'failed')).to.equal('failed');
     expect((await store.workers.byId(1))?.status).to.equal('finished');
-    other.exec('DROP TRIGGER broken');
-    other.close();
+    await mend();
     expect(await prune()).to.equal(1);
     expect(await insert(namedWorker(2, 'a'))).to.deep.equal([]);
   });
@@ -238,11 +232,11 @@ describe('an origin that a source named', () => {
   });
 });
 
-describe('two factories in one database', () => {
+onEachDatabase('two factories in one database', (database) => {
   it('have origins of their own', async () => {
-    const file = join(temporaryDirectory(), 'thresher.db');
-    const one = await openStore(file, 'one');
-    const other = await openStore(file, 'other');
+    const shared = await database.fresh();
+    const one = await shared.open('one');
+    const other = await shared.open('other');
     try {
       await one.workers.insert([namedWorker(1, 'a')], 'pending', 1, 'x');
       await one.origins.end('toy', [key('b')], 'x', 2);

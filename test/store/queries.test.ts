@@ -43,6 +43,8 @@ const sharing = [11, 12].map((workerId): WorkerToStart => {
 const request = (id: string) => ({ id, queue: 'Q', count: 2, by: 'http', payload }) as const;
 const orphan = { connection: 'c', place: 'p', workerId: 5, queue: 'Q', why: 'x', seenTime: 1 };
 
+const part = { queues: new Set(['Q']), ofNoQueue: true };
+
 /** One call of everything that asks the database, and variants where these have a text of their own; in this order. */
 const calls: readonly (readonly [name: string, call: (store: Queries) => Promise<unknown>])[] = [
   ['ids.raise', ({ ids }) => ids.raise(100)],
@@ -84,6 +86,8 @@ const calls: readonly (readonly [name: string, call: (store: Queries) => Promise
       ]),
   ],
   ['workers.liveRows', ({ workers }) => workers.liveRows()],
+  ['workers.liveRows of some queues', ({ workers }) => workers.liveRows(new Set(['Q']))],
+  ['workers.asked', ({ workers }) => workers.asked()],
   ['workers.byId', ({ workers }) => workers.byId(1)],
   ['workers.byIds', ({ workers }) => workers.byIds([1, 2])],
   ['workers.fates', ({ workers }) => workers.fates([1, 2])],
@@ -158,8 +162,10 @@ const calls: readonly (readonly [name: string, call: (store: Queries) => Promise
   ['origins.census', ({ origins }) => origins.census('toy', 30)],
   ['origins.madeSince', ({ origins }) => origins.madeSince('toy', 'CERN', { at: 5, upTo: 6 })],
   ['news.next', ({ news }) => news.next('toy', 5)],
+  ['news.next of some queues', ({ news }) => news.next('toy', 5, part)],
   ['news.backlog', ({ news }) => news.backlog()],
   ['news.drop', ({ news }) => news.drop(5, 5)],
+  ['news.taken of some queues', ({ news }) => news.taken('toy', 1, part)],
   ['news.taken', ({ news }) => news.taken('toy', 1)],
   ['requests.add', ({ requests }) => requests.add(request('r1'), 1)],
   ['requests.add with a key', ({ requests }) => requests.add({ ...request('r2'), key: 'k' }, 2)],
@@ -176,6 +182,9 @@ const calls: readonly (readonly [name: string, call: (store: Queries) => Promise
   ['requests.toEnd', ({ requests }) => requests.toEnd()],
   ['requests.ended', ({ requests }) => requests.ended(['r2'], 6)],
   ['requests.prune', ({ requests }) => requests.prune(10, 10)],
+  ['sourceMemories.write', ({ sourceMemories }) => sourceMemories.write('toy', 'm', '{}')],
+  ['sourceMemories.read', ({ sourceMemories }) => sourceMemories.read('toy', 'm')],
+  ['sourceMemories.remove', ({ sourceMemories }) => sourceMemories.remove('toy', 'm')],
   [
     'retention.prune of named ones',
     async ({ news, retention: prune }) => {
@@ -219,6 +228,11 @@ async function textsOfOther(): Promise<Map<string, string[]>> {
     db,
     dialect: otherDialect,
     changedElsewhere: () => false,
+    mayAct: () => true,
+    bytes: async () => 0,
+    snapshot: async <T>(work: (one: Kysely<Tables>) => Promise<T>) => work(db),
+    lastIds: async () => new Map(),
+    setLastIds: async () => undefined,
     vacuum: async () => undefined,
     emptyLog: async () => true,
     errorOf: (error: unknown) => new ThresherError('store-failed', String(error)),

@@ -1,11 +1,12 @@
 import { expect } from 'chai';
-import { openStore, type Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/store/store.ts';
+import { onEachDatabase } from '../support/each-database.ts';
 
-describe('the store of queues', () => {
+onEachDatabase('the store of queues', (database) => {
   let store: Store;
 
   beforeEach(async () => {
-    store = await openStore(':memory:', 'factory');
+    store = await database.openNew();
   });
 
   afterEach(async () => {
@@ -66,9 +67,9 @@ describe('the store of queues', () => {
   });
 });
 
-describe('the store of commands', () => {
+onEachDatabase('the store of commands', (database) => {
   it('shows a command until it has its result, also when a daemon took it up and died', async () => {
-    const store = await openStore(':memory:', 'factory');
+    const store = await database.openNew();
     const pause = { kind: 'pause', queue: 'Q', reason: 'x' } as const;
     const kill = { kind: 'kill', ids: [1, 2] } as const;
     const first = await store.commands.add(pause, 1);
@@ -86,9 +87,9 @@ describe('the store of commands', () => {
   });
 });
 
-describe('the store of orphans', () => {
+onEachDatabase('the store of orphans', (database) => {
   it('has what the last listing of each connection found', async () => {
-    const store = await openStore(':memory:', 'factory');
+    const store = await database.openNew();
     const orphan = (connection: string, place: string) => ({
       connection,
       place,

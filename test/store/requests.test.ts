@@ -5,8 +5,9 @@ import Database from 'better-sqlite3';
 import { expect } from 'chai';
 import { copyDatabase } from '../../src/store/sqlite/backup.ts';
 import type { NewRequest } from '../../src/store/requests.ts';
-import { openStore, openStoreBeside, type Store } from '../../src/store/store.ts';
+import { openStoreBeside, type Store } from '../../src/store/store.ts';
 import { ThresherError } from '../../src/worker/errors.ts';
+import { fileOf, onEachDatabase, type TestDatabase } from '../support/each-database.ts';
 import { workerOf } from '../support/samples.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
@@ -21,13 +22,14 @@ const requestOf = (id: string, changes: Partial<NewRequest> = {}): NewRequest =>
   ...changes,
 });
 
-describe('requests of operators in the database', () => {
-  let file: string;
+onEachDatabase('requests of operators in the database', (database) => {
+  let beside: TestDatabase;
+  const isFile = database.name === 'SQLite';
   let store: Store;
 
   beforeEach(async () => {
-    file = join(temporaryDirectory(), 'thresher.db');
-    store = await openStore(file, 'factory');
+    beside = await database.fresh();
+    store = await beside.open();
   });
   afterEach(() => store.close());
 
@@ -98,51 +100,58 @@ describe('requests of operators in the database', () => {
     await store.requests.served(['a'], 2);
     await store.requests.withdraw('b', 'x', 2);
     await store.close();
-    expect(readFileSync(file, 'latin1')).to.not.contain(secret.content);
-    store = await openStore(file, 'factory');
+    if (isFile) expect(readFileSync(fileOf(beside), 'latin1')).to.not.contain(secret.content);
+    store = await beside.open();
     expect((await store.requests.list({ limit: 9 })).map(({ parts }) => parts)).to.deep.equal([
       ['files', 'argv'],
       ['files', 'argv'],
     ]);
   });
 
-  it('that are open are not in a backup: their workers may be over when it is restored', async () => {
-    await store.requests.add(requestOf('open'), 1);
-    await store.requests.add(requestOf('served'), 1);
-    await store.requests.served(['served'], 2);
-    await store.requests.add(requestOf('withdrawn'), 1);
-    await store.requests.withdraw('withdrawn', 'a mistake', 2);
-    const copy = join(temporaryDirectory(), 'copy.db');
-    new Database(copy).close();
-    const killed = spawnSync('true').pid;
-    writeFileSync(`${file}.backup.${killed}.x`, 'what a backup that was killed left');
-    writeFileSync(`${file}.backup.${process.pid}.x`, 'of one that runs');
-    await copyDatabase(file, copy);
-    expect(readdirSync(dirname(copy))).to.deep.equal(['copy.db']);
-    const beside = readdirSync(dirname(file)).filter((name) => name.includes('.backup.'));
-    expect(beside).to.deep.equal([`thresher.db.backup.${process.pid}.x`]);
-    expect(readFileSync(copy, 'latin1')).to.not.contain(secret.content);
-    const restored = await openStoreBeside(copy, 'factory', 'read');
-    const kept = (await restored.requests.list({ limit: 9 })).map(({ id }) => id);
-    expect(kept).to.have.members(['served', 'withdrawn']);
-    expect(await restored.requests.toEnd(), 'their workers are still to be ended').to.deep.equal([
-      { id: 'withdrawn', count: 2, reason: 'a mistake' },
-    ]);
-    await restored.close();
-  });
+  if (isFile)
+    it('that are open are not in a backup: their workers may be over when it is restored', async () => {
+      await store.requests.add(requestOf('open'), 1);
+      await store.requests.add(requestOf('served'), 1);
+      await store.requests.served(['served'], 2);
+      await store.requests.add(requestOf('withdrawn'), 1);
+      await store.requests.withdraw('withdrawn', 'a mistake', 2);
+      const copy = join(temporaryDirectory(), 'copy.db');
+      new Database(copy).close();
+      const file = fileOf(beside);
+      const killed = spawnSync('true').pid;
+      writeFileSync(`${file}.backup.${killed}.x`, 'what a backup that was killed left');
+      writeFileSync(`${file}.backup.${process.pid}.x`, 'of one that runs');
+      await copyDatabase(file, copy);
+      expect(readdirSync(dirname(copy))).to.deep.equal(['copy.db']);
+      const left = readdirSync(dirname(file)).filter((name) => name.includes('.backup.'));
+      expect(left).to.deep.equal([`thresher.db.backup.${process.pid}.x`]);
+      expect(readFileSync(copy, 'latin1')).to.not.contain(secret.content);
+      const restored = await openStoreBeside(copy, 'factory', 'read');
+      const kept = (await restored.requests.list({ limit: 9 })).map(({ id }) => id);
+      expect(kept).to.have.members(['served', 'withdrawn']);
+      expect(await restored.requests.toEnd(), 'their workers are still to be ended').to.deep.equal([
+        { id: 'withdrawn', count: 2, reason: 'a mistake' },
+      ]);
+      await restored.close();
+    });
 
   for (const [what, count, content] of [
-    ['10,000', 10_000, `''`],
-    ['128 MiB of payloads', 2, 'hex(zeroblob(33554432))'],
+    ['10,000', 10_000, { SQLite: `''`, PostgreSQL: `''` }],
+    [
+      '128 MiB of payloads',
+      2,
+      {
+        SQLite: 'hex(zeroblob(33554432)) || hex(zeroblob(33554432))',
+        PostgreSQL: `repeat('0', 134217728)`,
+      },
+    ],
   ] as const)
     it(`that would make more than ${what} wait are refused, and those that are there already are not`, async () => {
       await store.requests.add(requestOf('first', { key: 'k' }), 1);
-      const db = new Database(file);
-      db.exec(`WITH RECURSIVE n (at) AS (SELECT 2 UNION ALL SELECT at + 1 FROM n WHERE at < ${count})
+      await beside.execute(`WITH RECURSIVE n (at) AS (SELECT 2 UNION ALL SELECT at + 1 FROM n WHERE at < ${count})
         INSERT INTO requests (id, instance, queue, count, requirements, content, parts, asked_by, creation_time)
-        SELECT 'r' || at, instance, queue, count, requirements, ${content} || ${content}, parts, asked_by, 1
+        SELECT 'r' || at, instance, queue, count, requirements, ${content[database.name]}, parts, asked_by, 1
         FROM requests, n`);
-      db.close();
       const add = (changes: Partial<NewRequest>) =>
         store.requests.add(requestOf('more', changes), 2).then(
           ({ isNew }) => isNew,
@@ -194,11 +203,11 @@ describe('requests of operators in the database', () => {
   it('stay untouched where they belong to another factory in the same database', async () => {
     await store.requests.add(requestOf('a', { key: 'k' }), 1);
     await store.close();
-    store = await openStore(file, 'other');
+    store = await beside.open('other');
     expect((await store.requests.add(requestOf('a', { key: 'k', count: 1 }), 1)).isNew).to.equal(true);
     await store.requests.served(['a'], 2);
     await store.close();
-    store = await openStore(file, 'factory');
+    store = await beside.open();
     expect(await openIds()).to.deep.equal(['a']);
   });
 });

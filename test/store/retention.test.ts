@@ -7,6 +7,7 @@ import type { Retention } from '../../src/store/retention.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { nextTurn } from '../../src/util/clock.ts';
 import { type FinalStatus, finalStatuses, workerStatuses } from '../../src/worker/status.ts';
+import { onEachDatabase } from '../support/each-database.ts';
 import { insertEnded } from '../support/ended-workers.ts';
 import { workerOf } from '../support/samples.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
@@ -22,6 +23,59 @@ const goOn = async () => true;
 const none = all(0);
 const idsIn = async (store: Store) =>
   (await store.workers.list({})).map(({ workerId }) => workerId).sort((a, b) => a - b);
+
+onEachDatabase('retention of workers', (database) => {
+  it('deletes whom it may, and nobody else, whatever the times are', async () => {
+    const time = fc.integer({ min: 0, max: 20 });
+    const row = fc.record({
+      status: fc.constantFrom(...workerStatuses),
+      endTime: fc.option(time),
+      sweptTime: fc.option(time),
+      own: fc.boolean(),
+    });
+    const before = fc.record({ finished: time, failed: time, cancelled: time, missed: time });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(row, { maxLength: 40 }),
+        before,
+        time,
+        async (rows, endedBefore, sweptBefore) => {
+          const beside = await database.fresh();
+          const fresh = await beside.open();
+          const other = await beside.open('other');
+          for (const [at, { own }] of rows.entries())
+            await (own ? fresh : other).workers.insert([workerOf(at + 1)], 'pending', 10, 'x');
+          // Also what no agent writes: a living worker that has an end.
+          for (const [at, { status, endTime, sweptTime }] of rows.entries())
+            await beside.execute(
+              `UPDATE workers SET status = '${status}', end_time = ${String(endTime)}, swept_time = ${String(sweptTime)} WHERE worker_id = ${at + 1}`,
+            );
+          const retention = { endedBefore, sweptBefore, unusedBefore: 0, currentConfigs: undefined };
+          const expected = rows.map(({ status, endTime, sweptTime, own }) => {
+            const final = finalStatuses.find((one) => one === status);
+            if (final === undefined || sweptTime === null) return false;
+            return own && (endTime ?? 10) < endedBefore[final] && sweptTime < sweptBefore;
+          });
+          const due = await fresh.retention.due(retention);
+          const pruned = await fresh.retention.prune(retention, goOn);
+          expect(pruned).to.deep.equal(due);
+          const idsOf = async (table: string) =>
+            (
+              await beside.rows<{ worker_id: number }>(
+                `SELECT DISTINCT worker_id FROM ${table} ORDER BY worker_id`,
+              )
+            ).map(({ worker_id }) => worker_id);
+          const left = rows.flatMap((_, at) => (expected[at] ? [] : [at + 1]));
+          expect(await idsOf('workers')).to.deep.equal(left);
+          expect(await idsOf('transitions')).to.deep.equal(left);
+          await fresh.close();
+          await other.close();
+        },
+      ),
+      { numRuns: database.runs(60) },
+    );
+  });
+});
 
 describe('retention', () => {
   let file: string;
@@ -42,57 +96,6 @@ describe('retention', () => {
     db.exec(statements);
     db.close();
   };
-
-  it('deletes whom it may, and nobody else, whatever the times are', async () => {
-    const time = fc.integer({ min: 0, max: 20 });
-    const row = fc.record({
-      status: fc.constantFrom(...workerStatuses),
-      endTime: fc.option(time),
-      sweptTime: fc.option(time),
-      own: fc.boolean(),
-    });
-    const before = fc.record({ finished: time, failed: time, cancelled: time, missed: time });
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(row, { maxLength: 40 }),
-        before,
-        time,
-        async (rows, endedBefore, sweptBefore) => {
-          const dir = temporaryDirectory();
-          const fresh = await openStore(join(dir, 'db'), 'factory');
-          const other = await openStore(join(dir, 'db'), 'other');
-          for (const [at, { own }] of rows.entries())
-            await (own ? fresh : other).workers.insert([workerOf(at + 1)], 'pending', 10, 'x');
-          const db = new Database(join(dir, 'db'));
-          const update = db.prepare(
-            `UPDATE workers SET status = ?, end_time = ?, swept_time = ? WHERE worker_id = ?`,
-          );
-          // Also what no agent writes: a living worker that has an end.
-          for (const [at, { status, endTime, sweptTime }] of rows.entries())
-            update.run(status, endTime, sweptTime, at + 1);
-          const retention = { endedBefore, sweptBefore, unusedBefore: 0, currentConfigs: undefined };
-          const expected = rows.map(({ status, endTime, sweptTime, own }) => {
-            const final = finalStatuses.find((one) => one === status);
-            if (final === undefined || sweptTime === null) return false;
-            return own && (endTime ?? 10) < endedBefore[final] && sweptTime < sweptBefore;
-          });
-          const due = await fresh.retention.due(retention);
-          const pruned = await fresh.retention.prune(retention, goOn);
-          expect(pruned).to.deep.equal(due);
-          const left = db.prepare('SELECT worker_id FROM workers ORDER BY worker_id').pluck().all();
-          expect(left).to.deep.equal(rows.flatMap((_, at) => (expected[at] ? [] : [at + 1])));
-          const histories = db
-            .prepare('SELECT DISTINCT worker_id FROM transitions ORDER BY worker_id')
-            .pluck();
-          expect(histories.all()).to.deep.equal(left);
-          db.close();
-          await fresh.close();
-          await other.close();
-        },
-      ),
-      { numRuns: 60 },
-    );
-  });
 
   it('leaves whom a listing calls an orphan: without the row it would be adopted as somebody new', async () => {
     const db = new Database(file);

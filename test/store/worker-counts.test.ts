@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { openStore, type Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/store/store.ts';
 import { finalStatuses, type WorkerStatus, workerStatuses } from '../../src/worker/status.ts';
+import { onEachDatabase } from '../support/each-database.ts';
 import { workerOf } from '../support/samples.ts';
 import { type Queries, recordingStore } from '../support/recording-store.ts';
 
@@ -37,14 +38,14 @@ async function fill(store: Store, rows: readonly Row[]): Promise<void> {
 
 const isEnd = (status: WorkerStatus) => (finalStatuses as readonly WorkerStatus[]).includes(status);
 
-describe('counts of workers', () => {
+onEachDatabase('counts of workers', (database) => {
   it('are those of the rows, whatever they are', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(row, { maxLength: 40 }),
         fc.integer({ min: 0, max: 31 }),
         async (rows, since) => {
-          const store = await openStore(':memory:', 'factory');
+          const store = await database.openNew();
           await fill(store, rows);
           const counted = await store.workers.countAll();
           const expected = Map.groupBy(rows, ({ queue, status }) => `${queue} ${status}`);
@@ -69,12 +70,12 @@ describe('counts of workers', () => {
           await store.close();
         },
       ),
-      { numRuns: 40 },
+      { numRuns: database.runs(40) },
     );
   });
 
   it('of the missed are also by computing element', async () => {
-    const store = await openStore(':memory:', 'factory');
+    const store = await database.openNew();
     const ids = [1, 2, 3, 4, 5, 6];
     await store.workers.insert(
       ids.map((id) => workerOf(id)),
@@ -96,7 +97,7 @@ describe('counts of workers', () => {
   });
 
   it('of the missed leave out those of which nothing says when they ended', async () => {
-    const store = await openStore(':memory:', 'factory');
+    const store = await database.openNew();
     const ids = [1, 2, 3];
     await store.workers.insert(
       ids.map((id) => workerOf(id, { queue: 'Q', computingSite: 'S' })),
@@ -118,7 +119,7 @@ describe('counts of workers', () => {
   });
 
   it('say of the last ends what the times were, newest first', async () => {
-    const store = await openStore(':memory:', 'factory');
+    const store = await database.openNew();
     await store.workers.insert([workerOf(1), workerOf(2)], 'pending', 1, 'x');
     const end = { from: 'pending', to: 'failed', at: 40, source: 'x' } as const;
     await store.workers.apply([

@@ -1,10 +1,9 @@
-import { join } from 'node:path';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { openStore, type Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/store/store.ts';
 import type { WorkerChange } from '../../src/store/worker-changes.ts';
+import { onEachDatabase } from '../support/each-database.ts';
 import { workerOf } from '../support/samples.ts';
-import { temporaryDirectory } from '../support/temporary.ts';
 
 const change = (
   workerId: number,
@@ -26,11 +25,11 @@ const thrownBy = async (work: Promise<unknown>): Promise<unknown> =>
 const ids = (workers: readonly { readonly workerId: number }[]) =>
   workers.map(({ workerId }) => workerId).sort((a, b) => a - b);
 
-describe('the store of workers', () => {
+onEachDatabase('the store of workers', (database) => {
   let store: Store;
 
   beforeEach(async () => {
-    store = await openStore(':memory:', 'factory');
+    store = await database.openNew();
   });
 
   afterEach(async () => {
@@ -79,8 +78,13 @@ describe('the store of workers', () => {
       async (queue, accessPoint, { nCore, minRamCount }) => {
         const requirements = { ...workerOf(1).requirements, nCore, minRamCount };
         const worker = workerOf(++workerId, { queue, accessPoint, requirements });
+        const [keptQueue, origin] = [database.kept(queue), { ...worker.origin, uid: database.kept(queue) }];
+        const kept = { ...worker, queue: keptQueue, computingSite: keptQueue, origin };
         await store.workers.insert([worker], 'pending', 1, 'submitter');
-        expect(await store.workers.byId(workerId)).to.deep.include({ ...worker, accessPoint });
+        expect(await store.workers.byId(workerId)).to.deep.include({
+          ...kept,
+          accessPoint: database.kept(accessPoint),
+        });
       },
     );
     await fc.assert(property);
@@ -95,7 +99,7 @@ describe('the store of workers', () => {
   it('never gives the same id to two workers, and records none of the batch then', async () => {
     await insert(1);
     const error = await thrownBy(store.workers.insert([workerOf(2), workerOf(1)], 'pending', 1, 'submitter'));
-    expect(error).to.have.property('code', 'SQLITE_CONSTRAINT_PRIMARYKEY');
+    expect(error).to.have.property('code', database.codes.duplicate);
     expect(ids(await store.workers.list({}))).to.deep.equal([1]);
     expect(await store.workers.history(2)).to.deep.equal([]);
   });
@@ -180,7 +184,7 @@ describe('the store of workers', () => {
     await insert(1, 2);
     const impossible = { ...change(2, 'pending', 'running'), source: null as unknown as string };
     const error = await thrownBy(store.workers.apply([change(1, 'pending', 'running'), impossible]));
-    expect(error).to.have.property('code', 'SQLITE_CONSTRAINT_NOTNULL');
+    expect(error).to.have.property('code', database.codes.missing);
     expect((await store.workers.list({})).map(({ status }) => status)).to.deep.equal(['pending', 'pending']);
     expect(await store.workers.history(1)).to.have.length(1);
   });
@@ -277,7 +281,7 @@ describe('the store of workers', () => {
     );
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 20 }), async (steps) => {
-        const fresh = await openStore(':memory:', 'factory');
+        const fresh = await database.openNew();
         await fresh.ids.raise(1);
         let above = 1;
         for (const one of steps) {
@@ -292,16 +296,16 @@ describe('the store of workers', () => {
         }
         await fresh.close();
       }),
-      { numRuns: 25 },
+      { numRuns: database.runs(25) },
     );
   });
 });
 
-describe('two factories in one database', () => {
+onEachDatabase('two factories in one database', (database) => {
   it('see, count and end only their own workers', async () => {
-    const file = join(temporaryDirectory(), 'thresher.db');
-    const one = await openStore(file, 'one');
-    const two = await openStore(file, 'two');
+    const shared = await database.fresh();
+    const one = await shared.open('one');
+    const two = await shared.open('two');
     await one.workers.insert([workerOf(1)], 'pending', 1, 'x');
     expect(await two.workers.byId(1)).to.equal(undefined);
     expect(await two.workers.list({})).to.deep.equal([]);

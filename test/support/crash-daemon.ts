@@ -23,9 +23,15 @@ const { Daemon } = (await load('daemon/daemon')) as typeof daemon;
 const { createLog } = (await load('daemon/logging')) as typeof logging;
 const { systemClock } = (await load('util/clock')) as typeof clock;
 
+// SIGSTOP, instead: whoever goes on after a SIGCONT does so as if nothing had been.
+const signal = process.env['THRESHER_TEST_SIGNAL'] ?? 'SIGKILL';
+let isDone = false;
 const die = () => {
-  process.kill(process.pid, 'SIGKILL');
+  if (isDone) return;
+  isDone = true;
+  process.kill(process.pid, signal);
 };
+const over = Promise.withResolvers<Error>();
 const [, moment, file, text = ''] = /^(before|after) (\S+) (.+)$/.exec(at) ?? [];
 if (moment !== undefined) {
   const { rename } = promises;
@@ -40,12 +46,18 @@ if (moment !== undefined) {
 
 const result = readSettings(config);
 if (!result.ok) throw new Error(JSON.stringify(result.problems));
-await Daemon.start({
+const running = await Daemon.start({
   settings: result.settings,
   clock: systemClock,
   random: Math.random,
   log: createLog({ level: 'info', format: 'plain' }),
+  mustEnd: (error) => {
+    over.resolve(error);
+  },
   step: (step) => {
     if (step === at) die();
   },
 });
+console.log(String(await over.promise));
+await running.stop();
+process.exit(1);

@@ -21,6 +21,8 @@ export class Factory {
   readonly site: Site;
   readonly backends: Record<string, ScriptedBackend> = {};
   readonly log: LogLine[] = [];
+  /** Why the daemon asked to be started anew. */
+  mustEnd: string | undefined;
   #daemon: Daemon | undefined;
 
   /** `queues`: options of each queue; each gets a backend of its own. */
@@ -61,11 +63,15 @@ export class Factory {
         this.log.push({ level, message, facts });
       };
     const log = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
+    this.mustEnd = undefined;
     this.#daemon = await Daemon.start({
       settings: result.settings,
       clock: systemClock,
       random: Math.random,
       log,
+      mustEnd: ({ code }) => {
+        this.mustEnd = code;
+      },
     });
   }
 

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Job, KubeObject, Namespace } from './kubernetes.ts';
 import { until } from './until.ts';
 
@@ -17,9 +18,10 @@ export interface MadeOf {
   readonly pods: number;
 }
 
-const workerIdOf = ({ metadata }: KubeObject) => Number(metadata.labels?.['thresher/worker-id'] ?? 0);
+export const workerIdOf = ({ metadata }: KubeObject) => Number(metadata.labels?.['thresher/worker-id'] ?? 0);
 /** A Job that starts no Pod: it rules out a late submission. */
-const isFence = ({ metadata }: KubeObject) => metadata.annotations?.['thresher/fenced-attempt'] !== undefined;
+export const isFence = ({ metadata }: KubeObject) =>
+  metadata.annotations?.['thresher/fenced-attempt'] !== undefined;
 
 /** Jobs of workers of any factory in a namespace, without fences. */
 export async function workerJobs(space: Namespace): Promise<readonly Job[]> {
@@ -38,7 +40,7 @@ export async function livingPods(space: Namespace): Promise<number> {
 
 /**
  * Everything that was ever made in a namespace since a moment, by the server's own word: also what is gone again, and lived
- * only for a moment. The server looks back a minute and more; a test that may be longer calls `made` in between.
+ * only for a moment.
  */
 export class History {
   readonly #jobs: Additions;
@@ -76,6 +78,12 @@ export class History {
   }
 }
 
+/**
+ * s that a reading beside the test lasts, and ms between two: the server looks back little more than a minute. Only towards its end says
+ * a watch how far it has come where nothing happened.
+ */
+const beside = { lasts: 10, every: 10_000 };
+
 const uidOf = ({ metadata }: KubeObject) => metadata.uid ?? '';
 const list = (space: Namespace, path: string) => space.client.request<List>('GET', path);
 
@@ -93,26 +101,42 @@ class Additions {
     this.#path = path;
     this.#earlier = new Set(items.map(uidOf));
     this.#version = metadata.resourceVersion;
+    this.#follow(space.gone).catch(() => undefined);
+  }
+
+  async #follow(signal: AbortSignal): Promise<void> {
+    for (;;) {
+      await sleep(beside.every, undefined, { signal, ref: false });
+      // What fails here fails again in `all`, which says so.
+      await this.#read(beside.lasts).catch(() => undefined);
+    }
   }
 
   async all(): Promise<readonly KubeObject[]> {
     const { items } = await list(this.#space, this.#path);
     // A server that is busy may end a watch before it has told everything.
     await until(`the server tells of all that is at ${this.#path}`, async () => {
-      await this.#readOn();
+      await this.#read(1);
       return items.map(uidOf).every((uid) => this.#earlier.has(uid) || this.#known.has(uid));
     });
     return [...this.#known.values()];
   }
 
-  async #readOn(): Promise<void> {
-    const query = new URLSearchParams({ watch: '1', timeoutSeconds: '1', resourceVersion: this.#version });
+  /** Several may be under way. @param lasts s */
+  async #read(lasts: number): Promise<void> {
+    const query = new URLSearchParams({
+      watch: '1',
+      allowWatchBookmarks: 'true',
+      timeoutSeconds: String(lasts),
+      resourceVersion: this.#version,
+    });
     const { text } = await this.#space.client.raw('GET', `${this.#path}?${query.toString()}`);
     for (const line of text.split('\n').filter((one) => one !== '')) {
       const { type, object } = JSON.parse(line) as Event;
       if (type === 'ERROR') throw new Error(`no history of ${this.#path}: ${line}`);
       if (type === 'ADDED') this.#known.set(uidOf(object), object);
-      this.#version = object.metadata.resourceVersion ?? this.#version;
+      const { resourceVersion = this.#version } = object.metadata;
+      if (BigInt(resourceVersion) > BigInt(this.#version)) this.#version = resourceVersion;
     }
   }
 }

@@ -180,10 +180,16 @@ export const container = (name: string): object => ({
 export class Namespace implements AsyncDisposable {
   readonly name: string;
   readonly client: KubeClient;
+  readonly #gone = new AbortController();
 
   constructor(name: string, client: KubeClient) {
     this.name = name;
     this.client = client;
+  }
+
+  /** Aborted once the test no longer needs the namespace. */
+  get gone(): AbortSignal {
+    return this.#gone.signal;
   }
 
   jobs(name?: string): string {
@@ -251,6 +257,7 @@ export class Namespace implements AsyncDisposable {
 
   /** Not waited for: the namespace controller takes seconds, and nobody uses the name again. */
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#gone.abort();
     await this.client.delete(`/api/v1/namespaces/${this.name}`, {});
   }
 }

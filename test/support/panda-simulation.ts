@@ -14,7 +14,8 @@ import { linkOptions, type PandaQueueOptions } from '../../src/sources/panda/opt
 import type { StatusFile } from '../../src/sources/panda/status-file.ts';
 import { isFinal } from '../../src/worker/status.ts';
 import { ManualClock } from './manual-clock.ts';
-import { recordingLog, requirements } from './samples.ts';
+import { recordingLog, requirements, ownQueue } from './samples.ts';
+import { memoryFor } from './source-memory.ts';
 
 const period = 300;
 
@@ -88,13 +89,16 @@ export class PandaSimulation {
     const generation = ++this.#generation;
     this.#stop = new AbortController();
     this.deathAt = undefined;
-    const memory = new LinkMemory('', (text) =>
-      this.#effect(generation, () => {
-        this.#memory = text;
-        this.#given = [];
-      }),
+    const memory = new LinkMemory(
+      memoryFor(
+        (text) =>
+          this.#effect(generation, () => {
+            this.#memory = text;
+            this.#given = [];
+          }),
+        () => (this.#memory === '' ? undefined : this.#memory),
+      ),
     );
-    memory.load = async () => (this.#memory === '' ? undefined : memory.take(this.#memory));
     const nothing = { kind: 'ok', data: null } as const;
     const call = <Data>(data: () => Data) =>
       this.#effect(generation, () => ({ kind: 'ok', data: data() }) as const);
@@ -292,13 +296,16 @@ export class PandaSimulation {
           return new Map([['SCORE', made.length]]);
         }),
       queued: async () => this.queued,
+      alive: async () => new Set(),
       discard: async () => 0,
+      whyLeft: () => undefined,
       expectEnd: () => undefined,
       detail: async () => undefined,
       logs: () => Promise.reject(new Error('none')),
+      peek: async () => undefined,
       reasons: () => [],
       queues: () => ['Q'],
-      ownQueues: () => [{ name: 'Q', mapType: 'NoJob', runMode: 'slave' }],
+      ownQueues: () => [ownQueue('Q', { runMode: 'slave' })],
       keepIdsAbove: async () => undefined,
     };
   }

@@ -22,6 +22,7 @@ export const parts = [
   'origins',
   'payloads',
   'requests',
+  'sourceMemories',
 ] as const;
 export type Queries = Pick<Store, (typeof parts)[number]>;
 
@@ -50,6 +51,11 @@ export async function recordingStore(): Promise<RecordingStore> {
     db,
     dialect: sqliteDialect,
     changedElsewhere: () => false,
+    mayAct: () => true,
+    bytes: async () => 0,
+    snapshot: (work) => work(db),
+    lastIds: async () => new Map(),
+    setLastIds: async () => undefined,
     vacuum: async () => undefined,
     emptyLog: async () => true,
     errorOf: (error) => storeError(error, file),

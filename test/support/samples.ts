@@ -2,7 +2,7 @@ import { clampLimits } from '../../src/config/queues/limits.ts';
 import { QueueOptions } from '../../src/config/queues/queue-schema.ts';
 import type { QueueConfig } from '../../src/config/queues/queues.ts';
 import { check } from '../../src/util/schema.ts';
-import type { Log } from '../../src/plugins/contracts/index.ts';
+import type { Log, OwnQueue } from '../../src/plugins/contracts/index.ts';
 import type { Requirements, Worker } from '../../src/worker/worker.ts';
 
 export const requirements: Requirements = {
@@ -31,6 +31,11 @@ export function workerOf(workerId: number, changes: Partial<Worker> = {}): Worke
     attempt: 1,
     ...changes,
   };
+}
+
+/** A queue as its own source sees it. */
+export function ownQueue(name: string, changes: Partial<OwnQueue> = {}): OwnQueue {
+  return { name, mapType: 'NoJob', runMode: 'self', requirements, options: {}, configDir: '/', ...changes };
 }
 
 export interface RecordedLine {

@@ -7,7 +7,8 @@ import { DaemonMetrics } from '../../src/daemon/metrics/daemon-metrics.ts';
 import type { PandaView } from '../../src/daemon/panda-view.ts';
 import { OperatorDesk } from '../../src/daemon/requests/operator-desk.ts';
 import type { Served } from '../../src/http/served.ts';
-import type { LogReader } from '../../src/plugins/contracts/index.ts';
+import type { LogReader, SourceGauge } from '../../src/plugins/contracts/index.ts';
+import type { LeaseHolder } from '../../src/store/lease-holder.ts';
 import type { WorkerRecord } from '../../src/store/rows.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { ThresherError } from '../../src/worker/errors.ts';
@@ -39,7 +40,9 @@ export class ServedSample implements Served {
   known: KnownCredential[] = [];
   at: ServiceHealth[] = [{ name: 'queues', state: 'up', since: 1 }];
   asked: WaitingCount[] = [];
+  shown: SourceGauge[] = [];
   ended = false;
+  holder: LeaseHolder | undefined;
   htcJobs: Served['htcJobs'];
   askSource: Served['askSource'] = async () => undefined;
   link: PandaView = { server: null, login: null, daemonRuns: true, link: null, outbox: null };
@@ -97,8 +100,16 @@ export class ServedSample implements Served {
     return this.asked;
   }
 
+  gauges(): SourceGauge[] {
+    return this.shown;
+  }
+
   async panda(): Promise<PandaView> {
     return this.link;
+  }
+
+  leader(): LeaseHolder | undefined {
+    return this.holder;
   }
 
   stopping(): boolean {

@@ -55,6 +55,7 @@ export class Site {
       http: { enabled: false, ...settings.http },
       monitor: { ...settings.monitor },
       sweeper: { sleepTime: 0.3, ...settings.sweeper },
+      ...(settings.database && { database: settings.database }),
       ...(settings.qconf && { qconf: settings.qconf }),
       ...(settings.log && { log: settings.log }),
       ...(settings.cacher && { cacher: settings.cacher }),
@@ -94,8 +95,8 @@ export class Site {
   }
 
   /** Starts the real program with a command line of its own, followed and ended as a daemon is. */
-  startWith(args: string[], env: Record<string, string> = {}): RunningDaemon {
-    return this.#spawn(program(), args, env);
+  startWith(args: string[], env: Record<string, string> = {}, directory?: string): RunningDaemon {
+    return this.#spawn(program(), args, env, directory);
   }
 
   /**
@@ -135,10 +136,26 @@ export class Site {
     return this.#spawn('setsid', ['unshare', ...fence, ...inside], {});
   }
 
+  /** Starts the real daemon as PID 1 of a PID namespace of its own, as in a container. A SIGKILL of its process ends it, too. */
+  startAsFirst(args: string[] = []): RunningDaemon {
+    const own = process.getuid?.() === 0 ? [] : ['--user', '--map-current-user'];
+    const inside = [program(), '--config', this.config, 'run', ...args];
+    return this.#spawn(
+      'unshare',
+      [...own, '--pid', '--fork', '--kill-child', '--mount-proc', '--', ...inside],
+      {},
+    );
+  }
+
   /** Starts a daemon that kills itself with SIGKILL at a step. */
   startCrashingAt(step: string, env: Record<string, string> = {}): RunningDaemon {
     const { directory, extension } = modules();
     return this.#spawn(process.execPath, [crashDaemon, this.config, step, directory, extension], env);
+  }
+
+  /** Starts a daemon that stands still by SIGSTOP at a step, once. After a SIGCONT it goes on, and ends as the program does. */
+  startPausingAt(step: string): RunningDaemon {
+    return this.startCrashingAt(step, { THRESHER_TEST_SIGNAL: 'SIGSTOP' });
   }
 
   /**
@@ -150,17 +167,25 @@ export class Site {
     return run('--config', this.config, ...args);
   }
 
+  /**
+   * The first run of a command in this process loads the program, which takes seconds on a busy machine. A proxy of the test stands
+   * still meanwhile, and a daemon behind it loses its lease: so this comes before such a daemon starts.
+   */
+  async loadCommands(): Promise<void> {
+    for (const command of [['status'], ['queues'], ['pause', 'Q'], ['kill', '1']]) await this.run(...command);
+  }
+
   /** The workers as the command line prints them, newest first. Read in this process: polling by a program is dear. */
   async workers(filter: { queue?: string; status?: WorkerStatus } = {}): Promise<WorkerView[]> {
     const { queue, status } = filter;
-    return this.#read(async ({ store }) => {
+    return this.read(async ({ store }) => {
       const records = await store.workers.list({ queue, statuses: status && [status] });
       return records.map(workerView);
     });
   }
 
   async queues(): Promise<QueueView[]> {
-    return this.#read(({ store, dir }) => queueViews(store, runningDaemon(dir)));
+    return this.read(({ store, dir }) => queueViews(store, runningDaemon(dir)));
   }
 
   async queue(name: string): Promise<QueueView> {
@@ -227,7 +252,8 @@ export class Site {
     });
   }
 
-  async #read<T>(use: (opened: { store: Store; dir: StateDir }) => Promise<T>): Promise<T> {
+  /** Reads the records of thresher, beside a daemon that may run. */
+  async read<T>(use: (opened: { store: Store; dir: StateDir }) => Promise<T>): Promise<T> {
     const result = readSettings(this.config);
     if (!result.ok) throw new Error(JSON.stringify(result.problems));
     const opened = await openBesideDaemon(result.settings, 'read');
@@ -238,8 +264,9 @@ export class Site {
     }
   }
 
-  #spawn(command: string, args: string[], env: Record<string, string>): RunningDaemon {
+  #spawn(command: string, args: string[], env: Record<string, string>, cwd?: string): RunningDaemon {
     const child = spawn(command, args, {
+      ...(cwd !== undefined && { cwd }),
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, ...env },
     });

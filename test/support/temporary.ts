@@ -11,6 +11,13 @@ export function temporaryDirectory(): string {
   return directory;
 }
 
+const endings: (() => Promise<void>)[] = [];
+
+/** Does this at the end of the file of tests, before its temporary directories go: a process runs several files, one after the other. */
+export function atEndOfFile(ending: () => Promise<void>): void {
+  endings.push(ending);
+}
+
 export const mochaHooks = {
   beforeAll() {
     if (process.env.NODE_V8_COVERAGE === undefined) return;
@@ -19,7 +26,8 @@ export const mochaHooks = {
     // Mocha gives its workers a second to end, and then this signal. One of them may need longer to write its coverage.
     process.on('SIGTERM', () => undefined);
   },
-  afterAll() {
+  async afterAll() {
+    for (const ending of endings.splice(0)) await ending();
     for (const directory of made) rmSync(directory, { recursive: true, force: true });
   },
 };

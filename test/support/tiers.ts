@@ -16,7 +16,7 @@ const systems: readonly string[] = [
   'test/support/fault-proxy.test.ts',
 ];
 
-/** Tests that start the program, a Kerberos realm or the tools of scripts/test. */
+/** Tests that start the program, a Kerberos realm, a PostgreSQL server or the tools of scripts/test. */
 const promises: readonly string[] = [
   'test/integration/*.test.ts',
   'test/checks/{planted-violations,scripts,units}.test.ts',
@@ -25,6 +25,7 @@ const promises: readonly string[] = [
   'test/daemon/{daemon,factory-file,logging,memory,sources}.test.ts',
   'test/plugins/credentials/kerberos{,-secret}.test.ts',
   'test/plugins/documented-source.test.ts',
+  'test/store/{load,news,origins,payloads,queues,requests,retention,source-memory,worker-counts,workers}.test.ts',
 ];
 
 /** Each file belongs to the first tier that names it, and all that no tier names are unit tests. */

@@ -16,6 +16,7 @@ const all = (builders: typeof Type) => {
     builders.Literal('a', { description: 'A letter.' }),
     builders.Literal(1),
     builders.Literal(true),
+    builders.Unsafe({ type: 'string', nullable: true }),
   ];
   const union = builders.Union(plain, { default: 1 });
   return [

@@ -29,6 +29,15 @@ export interface CommandTargets {
   sweepNow(): Promise<SweepResult>;
   /** Removes what the last listings called orphans; @returns how many are gone. */
   removeOrphans(): Promise<SweepResult>;
+  /** Where several daemons share the factory. Absent: there is no other. */
+  readonly shared?: SharedCommands;
+}
+
+/** One of the daemons that share a factory carries out commands. The others heed what it wrote down of their queues. */
+export interface SharedCommands {
+  isInCharge(): boolean;
+  /** Another daemon may have steered queues that this one has. */
+  steeredElsewhere(): void;
 }
 
 export interface CommandParts {
@@ -45,6 +54,7 @@ export class CommandAgent {
   readonly #targets: CommandTargets;
   /** Whether commands may be open without a sign of it: at the start, and after a failed pass. */
   #lookAnyway = true;
+  #wasInCharge = true;
   /** Sweeps under way, by their command. */
   readonly #sweeping = new Set<number>();
 
@@ -55,6 +65,7 @@ export class CommandAgent {
 
   /** Only what steers queues, before anything runs: the rest needs running agents. */
   async carryOutControls(): Promise<void> {
+    if (this.#targets.shared?.isInCharge() === false) return;
     for (const open of await this.#parts.store.commands.open()) {
       if (['pause', 'drain', 'resume'].includes(open.command.kind)) await this.#finish(open);
     }
@@ -63,10 +74,23 @@ export class CommandAgent {
   async pass(): Promise<void> {
     const { store, events } = this.#parts;
     // Another process writes here only to leave a command.
+    const { shared } = this.#targets;
+    const isInCharge = shared?.isInCharge() ?? true;
+    // A daemon that comes to be in charge looks for what its predecessor left.
+    if (isInCharge && !this.#wasInCharge) this.#lookAnyway = true;
+    this.#wasInCharge = isInCharge;
     if (!store.changedElsewhere() && !this.#lookAnyway) return;
     this.#lookAnyway = true;
     const commands = await store.commands.open();
     events.emit('writtenElsewhere', { commands: commands.length });
+    if (shared !== undefined) {
+      await this.#parts.ledger.heedKills();
+      shared.steeredElsewhere();
+    }
+    if (!isInCharge) {
+      this.#lookAnyway = false;
+      return;
+    }
     for (const open of commands) {
       // A sweep waits for backends, some of which may be dead: no other command waits for it.
       if (open.command.kind === 'sweep') this.#sweepBeside(open);

@@ -1,10 +1,12 @@
 import type { Log } from '../../plugins/contracts/index.ts';
 import type { ConfigPlace } from '../../store/config-places.ts';
 import type { Store } from '../../store/store.ts';
+import type { WorkerRecord } from '../../store/rows.ts';
 import type { WorkerChange } from '../../store/worker-changes.ts';
 import type { Adopted, WorkerFilter } from '../../store/workers.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { OriginKey } from '../../worker/news.ts';
+import type { Reason } from '../../worker/reason.ts';
 import { mayBecome, type WorkerStatus } from '../../worker/status.ts';
 import type { Worker, WorkerToStart } from '../../worker/worker.ts';
 import type { Emit, WorkerChanged } from '../events.ts';
@@ -13,21 +15,28 @@ import { LiveTable } from './live-table.ts';
 
 export type Change = Omit<WorkerChange, 'from' | 'at'>;
 
+export type NotedWorker = Pick<WorkerRecord, 'workerId' | 'status' | 'detail' | 'modificationTime'>;
+
+const notSweptYet: Reason = { code: 'sweep-awaited', message: 'no sweep has come to its worker yet' };
+
 /**
  * Every write to a worker's row goes through here. A change of status asks the transition table, then writes the database, and
- * only then the live table, and tells those who listen. Four rules keep the three in step:
+ * only then the live table, and tells those who listen. Five rules keep the three in step:
  *
  * 1. Changes of status run one after the other: each is judged by the status that the one before it left.
  * 2. New rows (`intend`, `adopt`) need no turn: no change can name a worker before its row is there.
  * 3. Further attempts, requests to end, withdrawn origins and moves to another configuration need none either: the database checks their
  *    condition in the statement itself. A sweep's mark is for ended workers, whose status changes no more.
- * 4. Nothing else writes these rows, except that the pruner and `thresher db prune` delete those of swept workers.
+ * 4. Details of ended workers need none: no status goes with them.
+ * 5. Nothing else writes these rows, except that the pruner and `thresher db prune` delete those of swept workers.
  */
 export class Ledger {
   readonly live = new LiveTable();
   readonly inFlight = new InFlight();
   /** Ended workers whose traces are to be removed before their keep time is over. A restart forgets them: their sources ask again. */
   readonly discarded = new Set<number>();
+  /** Why some of these are not gone yet. */
+  readonly whyLeft = new Map<number, Reason>();
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #log: Log;
@@ -44,8 +53,22 @@ export class Ledger {
     this.#events = events;
   }
 
-  async load(): Promise<void> {
-    this.live.load(await this.#store.workers.liveRows());
+  /** Takes up the living workers; where daemons share a factory, those of these queues. */
+  async load(queues?: ReadonlySet<string>): Promise<void> {
+    this.live.load(await this.#store.workers.liveRows(queues));
+  }
+
+  /** Leaves these queues to another daemon, once everything that was asked for is written. */
+  async leave(queues: ReadonlySet<string>): Promise<void> {
+    await Promise.allSettled([this.#queue, ...this.#additions]);
+    this.live.forget(queues);
+  }
+
+  /** Takes up ends of workers that other daemons of the factory asked for. */
+  async heedKills(): Promise<void> {
+    const asked = await this.#guard(this.#store.workers.asked());
+    const fresh = asked.filter(({ workerId }) => this.live.get(workerId)?.killed === false);
+    if (fresh.length > 0) await this.#killed(fresh);
   }
 
   /**
@@ -126,6 +149,20 @@ export class Ledger {
     return this.#guard(this.#store.workers.nextAttempt(workerIds, this.#clock.now()));
   }
 
+  /** Notes further facts of these ended workers, for operators. The time of their last change stays: it may be that of their end. */
+  async noteDetails(workers: readonly NotedWorker[]): Promise<void> {
+    const changes = workers.map(({ workerId, status, detail, modificationTime: at }) => ({
+      workerId,
+      from: status,
+      to: status,
+      at,
+      source: 'sweeper',
+      detail: JSON.stringify(detail),
+    }));
+    await this.#guard(this.#store.workers.apply(changes));
+    this.#tellNews();
+  }
+
   /** Notes that nothing of these ended workers is left on a backend. */
   async markSwept(workerIds: readonly number[]): Promise<void> {
     await this.#guard(this.#store.workers.markSwept(workerIds, this.#clock.now()));
@@ -167,7 +204,10 @@ export class Ledger {
   async discard(kind: string, uid: string): Promise<number> {
     const left = await this.#guard(this.#store.origins.unswept(kind, uid));
     const fresh = left.filter(({ workerId, hasEnded }) => hasEnded && !this.discarded.has(workerId));
-    for (const { workerId } of fresh) this.discarded.add(workerId);
+    for (const { workerId } of fresh) {
+      this.discarded.add(workerId);
+      this.whyLeft.set(workerId, notSweptYet);
+    }
     if (fresh.length > 0) this.#events.emit('killRequested', { workers: fresh });
     return left.length;
   }

@@ -64,6 +64,17 @@ export class LiveTable {
     if (!confirmed) this.#unconfirmed.add(worker.workerId);
   }
 
+  /** Forgets the workers of these queues: another daemon has them. */
+  forget(queues: ReadonlySet<string>): void {
+    for (const { workerId, queue } of this.#workers.values()) {
+      if (!queues.has(queue)) continue;
+      this.#workers.delete(workerId);
+      this.#unconfirmed.delete(workerId);
+      this.#unanswered.delete(workerId);
+      this.#payloads.delete(workerId);
+    }
+  }
+
   /** Follows a change that is in the database; a worker that ended is forgotten. */
   update(workerId: number, status: WorkerStatus, confirmed: boolean): void {
     if (confirmed || isFinal(status)) {

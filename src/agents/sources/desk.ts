@@ -1,4 +1,11 @@
-import type { Desk, LeftOutput, LogReader, OutputReader, WorkerNews } from '../../plugins/contracts/index.ts';
+import type {
+  Desk,
+  LeftOutput,
+  LogReader,
+  OutputReader,
+  PeekRequest,
+  WorkerNews,
+} from '../../plugins/contracts/index.ts';
 import type { LoadStore } from '../../store/load.ts';
 import type { OriginStore } from '../../store/origins.ts';
 import type { WorkerRecord } from '../../store/rows.ts';
@@ -8,7 +15,7 @@ import type { Clock } from '../../util/clock.ts';
 import { ThresherError } from '../../worker/errors.ts';
 import type { Census, OriginFilter, OriginKey } from '../../worker/news.ts';
 import type { Reason } from '../../worker/reason.ts';
-import { isQueued } from '../../worker/status.ts';
+import { isFinal, isQueued } from '../../worker/status.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Emit } from '../events.ts';
 import { whatIsWrongWithOrigin } from '../submission/check-wanted.ts';
@@ -16,13 +23,13 @@ import type { WaitingBoard } from './waiting-board.ts';
 
 export interface DeskParts {
   readonly clock: Pick<Clock, 'now'>;
-  readonly ledger: Pick<Ledger, 'endOrigins' | 'discard'>;
+  readonly ledger: Pick<Ledger, 'endOrigins' | 'discard' | 'whyLeft'>;
   readonly waiting: Pick<WaitingBoard, 'reason'>;
   readonly events: Emit;
   readonly store: {
     readonly origins: Pick<OriginStore, 'find' | 'living' | 'census' | 'madeSince'>;
     readonly load: Pick<LoadStore, 'alive'>;
-    readonly workers: Pick<WorkerStore, 'byIds'>;
+    readonly workers: Pick<WorkerStore, 'byIds' | 'fates'>;
     readonly ids: Pick<WorkerIds, 'raise'>;
     errorOf(error: unknown): ThresherError;
   };
@@ -65,6 +72,10 @@ export class SourceDesk implements Desk {
     return this.#parts.ledger.discard(this.#kind, uid);
   }
 
+  whyLeft(workerId: number): Reason | undefined {
+    return this.#parts.ledger.whyLeft.get(workerId);
+  }
+
   expectEnd(workerIds: readonly number[]): void {
     if (workerIds.length > 0) this.#parts.events.emit('endsExpected', { workerIds });
   }
@@ -78,6 +89,13 @@ export class SourceDesk implements Desk {
   /** @throws ThresherError, those of the store */
   living(): Promise<readonly WorkerNews[]> {
     return this.#ask(({ origins }) => origins.living(this.#kind));
+  }
+
+  /** @throws ThresherError, those of the store */
+  async alive(workerIds: readonly number[]): Promise<ReadonlySet<number>> {
+    if (workerIds.length === 0) return new Set();
+    const fates = await this.#ask(({ workers }) => workers.fates(workerIds));
+    return new Set([...fates].flatMap(([workerId, { status }]) => (isFinal(status) ? [] : [workerId])));
   }
 
   /** @throws ThresherError, those of the store */
@@ -99,6 +117,15 @@ export class SourceDesk implements Desk {
   async logs(workerId: number): Promise<LogReader> {
     const worker = await this.#ownWorker(workerId);
     return this.#parts.logsOf(worker);
+  }
+
+  /** @throws ThresherError `no-such-worker`, `no-log`, `unknown-plugin`, and those of the backend and of the store */
+  async peek(workerId: number, request: PeekRequest, signal: AbortSignal): Promise<Uint8Array | undefined> {
+    const worker = await this.#ownWorker(workerId);
+    const reader = await this.#parts.logsOf(worker);
+    if (reader.peek !== undefined) return reader.peek(worker, request, signal);
+    const message = `the backend of worker ${workerId} shows no files of running workers`;
+    throw new ThresherError('no-log', message);
   }
 
   /** @throws ThresherError `no-such-worker`, and those of the backend and of the store */

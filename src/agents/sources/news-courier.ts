@@ -1,5 +1,5 @@
 import type { Log, Source, WorkerNews } from '../../plugins/contracts/index.ts';
-import type { NewsStore } from '../../store/news.ts';
+import type { NewsPart, NewsStore } from '../../store/news.ts';
 import type { OriginStore } from '../../store/origins.ts';
 import { nextTurn } from '../../util/clock.ts';
 import type { OriginKey } from '../../worker/news.ts';
@@ -14,6 +14,8 @@ export interface CourierParts {
     readonly news: Pick<NewsStore, 'next' | 'taken'>;
     readonly origins: Pick<OriginStore, 'known'>;
   };
+  /** The news that are this daemon's, where several share a factory. Default: all. */
+  readonly part?: () => NewsPart | undefined;
   /** Does nothing outside of tests. */
   readonly step: (step: Step) => void;
 }
@@ -52,7 +54,9 @@ export class NewsCourier {
       const atOnce = this.#atOnce;
       const asked = [...this.#askedAgain].slice(0, atOnce);
       const answers = asked.length === 0 ? [] : await this.#answers(asked);
-      const news = await store.news.next(this.#kind, atOnce);
+      // A queue that leaves meanwhile is another daemon's: what is told of it here is told there once more.
+      const part = this.#parts.part?.();
+      const news = await store.news.next(this.#kind, atOnce, part);
       // An answer tells how it is now: news from before must not come after it.
       const batch = news.length < atOnce ? withAnswers(news, answers) : news;
       if (batch.length === 0) return;
@@ -62,7 +66,7 @@ export class NewsCourier {
       this.#atOnce = Math.min(mostAtOnce, atOnce * 2);
       step('news:before-taken');
       const last = news.at(-1);
-      if (last !== undefined) await store.news.taken(this.#kind, last.sequence);
+      if (last !== undefined) await store.news.taken(this.#kind, last.sequence, part);
       if (news.length < atOnce) for (const [key] of asked) this.#askedAgain.delete(key);
       await nextTurn();
     }

@@ -1,7 +1,12 @@
 import type { FamilyPart, Group, ThrottleFacts } from '../../plugins/contracts/index.ts';
 import { namedCredentials } from '../../config/queues/credential-managers.ts';
 import { siteFamilyOf } from '../../config/queues/queues.ts';
-import { blackHole, type BlackHoleOptions, type BlackHoleState } from '../../limits/black-hole.ts';
+import {
+  blackHole,
+  type BlackHoleOptions,
+  type BlackHoleState,
+  provenAfter,
+} from '../../limits/black-hole.ts';
 import { cycleAt } from '../../limits/cycle.ts';
 import { queueLoad } from '../../limits/formulas.ts';
 import { gates, type GateState, type Limit, type LimitState } from '../../limits/limiters.ts';
@@ -164,8 +169,10 @@ export class QueueLimits {
   /** A job may be short and good, so a queue of jobs has no guard. */
   get #guard(): BlackHoleOptions {
     const { blackHole } = this.#options;
-    const areJobs = this.#runtime.sources.some(({ own, runsJobs }) => own && runsJobs);
-    return areJobs ? { ...blackHole, lifetime: 0 } : blackHole;
+    const own = this.#runtime.sources.find((one) => one.own);
+    if (own?.runsJobs === true) return { ...blackHole, lifetime: 0 };
+    const after = own?.source.provenAfter;
+    return after === undefined ? blackHole : { ...blackHole, provenAfter: after };
   }
 
   #load(groups: readonly Group[], rows: readonly LoadRow[]): Omit<LimitState, keyof GateState> {
@@ -236,7 +243,7 @@ export class QueueLimits {
     const alone = { ended, proven: 0, unproven: load.alive.workers, lastMade: undefined, now };
     // Most queues swallow nothing by this much alone: the rest is asked of the database only where it counts.
     if (blackHole(alone, options) === undefined) return alone;
-    const proven = await store.load.runningSince(name, now - options.lifetime);
+    const proven = await store.load.runningSince(name, now - provenAfter(options));
     const lastMade = await store.load.lastMade(name);
     return { ...alone, proven, unproven: load.alive.workers - proven, lastMade };
   }

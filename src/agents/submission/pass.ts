@@ -12,6 +12,8 @@ import type { Wanted } from './source-asker.ts';
  * 4. The backend's preflight says what would stop a submission, and how much room there is.
  * 5. `final`: the limits are looked at again, right before the intents are recorded. The calls may have taken long: an operator's
  *    word and the workers of other queues count as they are by then. Where queues share a limit, one at a time looks and records.
+ *    A queue that has another configuration by then gets none, and neither does a request of a source that was made anew meanwhile: it
+ *    does not know of them.
  * 6. The operator's control is read a last time, between the intents and their submission.
  * 7. `closing`: after the submission the limits say what holds back the next worker. Requests that were served wait no more.
  *
@@ -34,7 +36,8 @@ export interface Conclusion {
 
 /**
  * Concludes a pass. If a rate cut deepest, the next pass is due as soon as the rate lets one more worker through (`rateNextIn`,
- * ms). If another limit cut deeper, that limit would hold this worker back, and pass would follow pass without a pause.
+ * ms). If another limit cut deeper, that limit would hold this worker back, and pass would follow pass without a pause. If the
+ * rate cut before the submission and not after it, the time for the next worker came meanwhile: the next pass is due at once.
  * @param notes stand beside the reasons
  */
 export function concludePass(
@@ -45,7 +48,9 @@ export function concludePass(
   // After a submission the queue is described as it is now; its sources spoke of it as it was before.
   const limits = closing?.reasons ?? [...(final?.reasons ?? []), ...first.reasons];
   const asking = closing === undefined ? wanted.reasons : [];
-  const byRate = limits[0]?.code === 'submission-rate' ? (rateNextIn ?? 0) : undefined;
+  const cuts = (reasons: readonly Reason[]) => reasons[0]?.code === 'submission-rate';
+  const cameMeanwhile = closing !== undefined && cuts([...(final?.reasons ?? []), ...first.reasons]);
+  const byRate = cuts(limits) ? (rateNextIn ?? 0) : cameMeanwhile ? 0 : undefined;
   // Such requests are left out of the next pass, so that it cannot go on like this.
   const nextIn = wanted.again || conflicts.length > 0 ? 0 : byRate;
   return { reasons: [...limits, ...asking, ...wanted.standing, ...notes], nextIn };

@@ -1,5 +1,5 @@
 import { applyLimits, backendLimiter, total } from '../../limits/limiters.ts';
-import type { Preflight } from '../../plugins/contracts/index.ts';
+import type { Preflight, Source } from '../../plugins/contracts/index.ts';
 import { toReason } from '../../worker/errors.ts';
 import type { Reason } from '../../worker/reason.ts';
 import type { Origin } from '../../worker/worker.ts';
@@ -72,6 +72,7 @@ export class SubmitterAgent {
     if (unknown === undefined) await this.#settler.settle();
     if (!this.#runtime.current) return { reasons: [onlyFollowed], nextIn: undefined };
 
+    const asked = this.#sources();
     const wanted = await this.#asker.ask();
     if (wanted.entries.length === 0) return this.#wantNothing(wanted, closed);
     const first = applyLimits(wanted.entries, await this.#limits.look(wanted.entries));
@@ -80,8 +81,11 @@ export class SubmitterAgent {
     const preflight = await this.#askBackend();
     const { final, recorded } = await this.#limits.exclusively(async () => {
       const limits = [...(await this.#limits.lookAgain(wanted.entries)), backendLimiter(preflight)];
-      const final = applyLimits(first.groups, limits);
-      if (total(final.groups) === 0) return { final, recorded: nothing };
+      // A source that was made anew meanwhile has not counted these: it would ask for others in their place, and both would come.
+      const now = this.#sources();
+      const standing = first.groups.filter(({ kind }) => now.get(kind) === asked.get(kind));
+      const final = applyLimits(standing, limits);
+      if (total(final.groups) === 0 || this.#runtime.replaced === true) return { final, recorded: nothing };
       const recorded = await this.#recorder.record(final.groups);
       this.#limits.intentsRecorded(recorded.workers.length);
       return { final, recorded };
@@ -96,6 +100,11 @@ export class SubmitterAgent {
     const rest = withoutOrigins(wanted.entries, served);
     const closing = applyLimits(rest, await this.#limits.look(rest));
     return this.#conclude({ wanted, first, final, closing, conflicts }, served);
+  }
+
+  /** Those that run now, by kind. */
+  #sources(): ReadonlyMap<string, Source> {
+    return new Map(this.#runtime.sources.map(({ kind, source }) => [kind, source]));
   }
 
   /** The queue's own state comes first in any case. */

@@ -2,7 +2,9 @@ import type { GoneOutcome, Log } from '../../plugins/contracts/index.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { WorkerRecord } from '../../store/rows.ts';
 import type { SweepBefore } from '../../store/workers.ts';
-import { messageOf } from '../../worker/errors.ts';
+import { messageOf, toReason } from '../../worker/errors.ts';
+import type { Reason } from '../../worker/reason.ts';
+import { isObject } from '../../util/json.ts';
 import type { WorkerError } from '../../worker/worker.ts';
 import { absenceChange, observationChange } from '../ledger/outcomes.ts';
 import type { AgentStore } from '../agent-store.ts';
@@ -175,26 +177,45 @@ export class SweeperAgent {
     for (let start = 0; start < wanted.length; start += atOnce) {
       const asked = wanted.slice(start, start + atOnce);
       const found = new Map((await store.workers.byIds(asked)).map((worker) => [worker.workerId, worker]));
-      for (const workerId of asked)
-        if (found.get(workerId)?.sweptTime !== null) ledger.discarded.delete(workerId);
+      for (const workerId of asked) if (found.get(workerId)?.sweptTime !== null) this.#forget(workerId);
       const due = [...found.values()].filter(
         ({ workerId, queue, configId: its, sweptTime }) =>
           queue === config.name && its === configId && sweptTime === null && !ledger.inFlight.has(workerId),
       );
       const gone = due.length === 0 ? [] : await this.#remove(due);
-      for (const workerId of gone) ledger.discarded.delete(workerId);
+      for (const workerId of gone) this.#forget(workerId);
       swept += gone.length;
     }
     return swept;
   }
 
-  /** Keeps in mind what stays on purpose. */
-  #keep(workers: readonly WorkerRecord[], outcomes: ReadonlyMap<number, GoneOutcome>): void {
-    for (const { workerId } of workers) {
+  /** A discarded worker is gone. */
+  #forget(workerId: number): void {
+    const { ledger } = this.#parts;
+    ledger.discarded.delete(workerId);
+    ledger.whyLeft.delete(workerId);
+  }
+
+  /** Keeps in mind what stays on purpose, and notes it for operators. */
+  async #keep(workers: readonly WorkerRecord[], outcomes: ReadonlyMap<number, GoneOutcome>): Promise<void> {
+    const notes: WorkerRecord[] = [];
+    for (const worker of workers) {
+      const { workerId } = worker;
       const outcome = outcomes.get(workerId);
-      if (outcome?.kind === 'pending' && outcome.reason !== undefined)
-        this.#kept.set(workerId, outcome.reason);
+      const kept = outcome?.kind === 'pending' ? outcome.reason : undefined;
+      if (kept !== undefined) this.#kept.set(workerId, kept);
+      this.#tellWhy(workerId, outcome?.kind === 'failed' ? outcome.error : kept);
+      const detail = withKeptReason(worker.detail, kept?.message);
+      if (detail !== undefined) notes.push({ ...worker, detail });
     }
+    if (notes.length > 0) await this.#parts.ledger.noteDetails(notes);
+  }
+
+  /** Sources ask for discarded workers alone. */
+  #tellWhy(workerId: number, reason: Reason | undefined): void {
+    const { whyLeft, discarded } = this.#parts.ledger;
+    if (reason !== undefined && discarded.has(workerId)) whyLeft.set(workerId, reason);
+    else whyLeft.delete(workerId);
   }
 
   /** @returns ids of those of which nothing is left. */
@@ -204,12 +225,15 @@ export class SweeperAgent {
     const removed: number[] = [];
     for (const [{ sweeper }, workers] of this.#byConnection(due)) {
       step('sweep:before-remove');
-      const outcomes = await calls.call(`remove of ${config.name}`, (signal) =>
-        sweeper.remove(workers, signal),
-      );
+      const outcomes = await calls
+        .call(`remove of ${config.name}`, (signal) => sweeper.remove(workers, signal))
+        .catch((error: unknown) => {
+          for (const { workerId } of workers) this.#tellWhy(workerId, toReason(error));
+          throw error;
+        });
       step('sweep:after-remove');
       this.#tell('workers could not be removed', workers, outcomes);
-      this.#keep(workers, outcomes);
+      await this.#keep(workers, outcomes);
       const swept: number[] = [];
       for (const { workerId, accessPoint } of workers) {
         if (outcomes.get(workerId)?.kind !== 'gone') continue;
@@ -243,4 +267,11 @@ export class SweeperAgent {
     }
     return Map.groupBy(known, ({ placement }) => connected.get(placement) as ConnectedPlugins);
   }
+}
+
+/** The details of a worker with the reason for which it is kept, or without one; undefined: they have it right. */
+function withKeptReason(detail: unknown, message: string | undefined): object | undefined {
+  const { keptReason, ...others } = isObject(detail) ? detail : {};
+  if (keptReason === message) return undefined;
+  return message === undefined ? others : { ...others, keptReason: message };
 }

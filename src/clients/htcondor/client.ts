@@ -1,4 +1,5 @@
-import type { ProgramEnd } from '../program.ts';
+import { type AdText, AdTexts, Lines } from './ad-text.ts';
+import { type ActionCounts, actionCounts, plainReason, submittedJobs } from './tool-texts.ts';
 import { classAdName, type JobId, jobIdText } from './classad.ts';
 import { HTCondorError } from './errors.ts';
 import { type Ad, JsonObjects } from './json-objects.ts';
@@ -23,18 +24,9 @@ export interface SubmitOptions {
   readonly onStart?: (pid: number) => void;
 }
 
-export type JobAction = 'remove' | 'hold' | 'release';
+export type { ActionCounts } from './tool-texts.ts';
 
-/** The results of an action, as numbers of jobs. */
-export interface ActionCounts {
-  readonly succeeded: number;
-  readonly failed: number;
-  readonly notFound: number;
-  /** Jobs in a status that the action does not fit: only a held job can be released. */
-  readonly badStatus: number;
-  readonly alreadyDone: number;
-  readonly denied: number;
-}
+export type JobAction = 'remove' | 'hold' | 'release';
 
 const commands = { remove: 'condor_rm', hold: 'condor_hold', release: 'condor_release' } as const;
 
@@ -67,7 +59,7 @@ export class HTCondorClient {
       ...(environment && { environment }),
       ...(onStart && { onStart }),
     };
-    const { stdout } = await this.#succeed(tool, signal);
+    const { stdout } = await this.#tools.succeed(tool, signal);
     const jobs = submittedJobs(stdout);
     if (jobs !== undefined) return jobs;
     throw this.#unreadable(tool, stdout);
@@ -90,7 +82,7 @@ export class HTCondorClient {
       input: text,
       ...options,
     };
-    const { stderr } = await this.#succeed(tool, signal);
+    const { stderr } = await this.#tools.succeed(tool, signal);
     return stderr.split('\n').flatMap((line) => /^WARNING: *(.+)$/.exec(line)?.[1] ?? []);
   }
 
@@ -100,7 +92,7 @@ export class HTCondorClient {
     await this.queue('false', ['ClusterId'], signal);
     const args = ['-type', 'SCHEDD', 'WRITE'];
     const tool: Tool = { command: 'condor_ping', args, changes: false, timeLimit: this.#limits.ask };
-    await this.#succeed(tool, signal);
+    await this.#tools.succeed(tool, signal);
   }
 
   /** Jobs in the queue, whosever they are. @param attributes all if empty */
@@ -118,6 +110,45 @@ export class HTCondorClient {
     const args = ['-allusers', '-json', ...projection(attributes), '-constraint', constraint];
     const tool: Tool = { command: 'condor_q', args, changes: false, timeLimit: this.#limits.ask };
     return this.#ads(read, tool, signal);
+  }
+
+  /**
+   * Jobs in the queue as lines of values: a third of the time that JSON takes, and no list of them is held.
+   * @param attributes at least one
+   * @param onJob gets the values as the schedd has them, unevaluated: strings in quotes, `undefined` for what a job lacks
+   */
+  async queueLines(
+    constraint: string,
+    attributes: readonly string[],
+    onJob: (values: readonly string[]) => void,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const fields = attributes.map(classAdName);
+    const args = ['-allusers', '-constraint', constraint, '-af:rt', ...fields];
+    const tool: Tool = { command: 'condor_q', args, changes: false, timeLimit: this.#limits.ask };
+    const lines = new Lines();
+    const onOutput = (text: string) => {
+      for (const line of lines.push(text)) {
+        const values = line.split('\t');
+        // A value cannot hold a tab or the end of a line: HTCondor escapes both.
+        if (values.length !== fields.length) throw new SyntaxError(`"${line.slice(0, 100)}" is no job`);
+        onJob(values);
+      }
+    };
+    await this.#tools.succeed({ ...tool, onOutput }, signal);
+    if (!lines.complete) throw this.#unreadable(tool, 'a line without end');
+  }
+
+  /** Whole ads of jobs, as they are: expressions unevaluated. For few jobs: each is thousands of characters. */
+  async queueAds(constraint: string, signal: AbortSignal): Promise<AdText[]> {
+    const args = ['-allusers', '-long', '-constraint', constraint];
+    const tool: Tool = { command: 'condor_q', args, changes: false, timeLimit: this.#limits.ask };
+    const ads = new AdTexts();
+    const found: AdText[] = [];
+    await this.#tools.succeed({ ...tool, onOutput: (text) => found.push(...ads.push(text)) }, signal);
+    // An ad ends with an empty line, also the last one: without it something is missing.
+    if (!ads.complete) throw this.#unreadable(tool, 'an ad without end');
+    return found;
   }
 
   /**
@@ -165,7 +196,7 @@ export class HTCondorClient {
   async transferData(constraint: string, signal: AbortSignal): Promise<void> {
     const args = ['-constraint', constraint];
     const timeLimit = this.#limits.transfer;
-    await this.#succeed({ command: 'condor_transfer_data', args, changes: true, timeLimit }, signal);
+    await this.#tools.succeed({ command: 'condor_transfer_data', args, changes: true, timeLimit }, signal);
   }
 
   /** The end of what a running job wrote. @throws HTCondorError `condor-no-job` if it does not run */
@@ -179,7 +210,28 @@ export class HTCondorClient {
     const timeLimit = this.#limits.ask;
     const outputLimit = maxBytes + 1024;
     const tool: Tool = { command: 'condor_tail', args, changes: false, timeLimit, outputLimit };
-    return (await this.#succeed(tool, signal)).stdout;
+    return (await this.#tools.succeed(tool, signal)).stdout;
+  }
+
+  /**
+   * The end of a file in the directory of a running job, byte for byte. HTCondor gives out only files that `transfer_output_files`
+   * of the job names.
+   * @throws HTCondorError `condor-not-listed` for another file, `condor-no-job` if the job does not run
+   */
+  async tailFile(
+    job: JobId,
+    { file, maxBytes }: { readonly file: string; readonly maxBytes: number },
+    signal: AbortSignal,
+  ): Promise<Buffer> {
+    const tool: Tool = {
+      command: 'condor_tail',
+      args: ['-no-stdout', '-maxbytes', `${maxBytes}`, jobIdText(job), file],
+      changes: false,
+      timeLimit: this.#limits.ask,
+      outputLimit: maxBytes,
+      encoding: 'latin1',
+    };
+    return Buffer.from((await this.#tools.succeed(tool, signal)).stdout, 'latin1');
   }
 
   /**
@@ -195,16 +247,10 @@ export class HTCondorClient {
     // In one argument: -1 in one of its own would be an option.
     const edits = Object.entries(values).map(([name, value]) => `${classAdName(name)}=${value}`);
     const args = ['-constraint', constraint, ...edits];
-    await this.#succeed(
+    await this.#tools.succeed(
       { command: 'condor_qedit', args, changes: true, timeLimit: this.#limits.change },
       signal,
     );
-  }
-
-  async #succeed(tool: Tool, signal: AbortSignal): Promise<ProgramEnd> {
-    const end = await this.#tools.run(tool, signal);
-    if (end.status !== 0) throw this.#tools.failure(tool, end);
-    return end;
   }
 
   async #ads<T>(read: (ad: Ad) => T | undefined, tool: Tool, signal: AbortSignal): Promise<T[]> {
@@ -216,7 +262,7 @@ export class HTCondorClient {
         if (one !== undefined) ads.push(one);
       }
     };
-    await this.#succeed({ ...tool, onOutput }, signal);
+    await this.#tools.succeed({ ...tool, onOutput }, signal);
     // A list that is cut off would make the jobs at its end look gone.
     if (!objects.complete) throw this.#unreadable(tool, 'a list without end');
     return ads;
@@ -230,38 +276,6 @@ export class HTCondorClient {
   }
 }
 
-/** A reason with a quote in it puts a job on hold without any (23.9), and one of two lines is cut. */
-function plainReason(reason: string): string {
-  return reason
-    .replaceAll('"', "'")
-    .replaceAll('\\', '/')
-    .replaceAll(/[\s\0]+/g, ' ');
-}
-
 function projection(attributes: readonly string[]): string[] {
   return attributes.length === 0 ? [] : ['-attributes', attributes.map(classAdName).join(',')];
-}
-
-/** `-terse` writes one line for each cluster: "1.0 - 1.9". @returns undefined for any other text */
-function submittedJobs(stdout: string): JobId[] | undefined {
-  const jobs: JobId[] = [];
-  for (const line of stdout.split('\n').filter((line) => line.trim() !== '')) {
-    const [, cluster, first, last, lastProc] = /^(\d+)\.(\d+) - (\d+)\.(\d+)\s*$/.exec(line) ?? [];
-    if (cluster === undefined || cluster !== last) return undefined;
-    for (let proc = Number(first); proc <= Number(lastProc); proc++)
-      jobs.push({ cluster: Number(cluster), proc });
-  }
-  return jobs.length === 0 ? undefined : jobs;
-}
-
-function actionCounts(text: string): ActionCounts | undefined {
-  const found =
-    /^(\d+) Succeeded, (\d+) Failed, (\d+) Not Found, (\d+) Bad Status, (\d+) Already Done, (\d+) Permission Denied/m.exec(
-      text,
-    );
-  if (found === null) return undefined;
-  const [succeeded = 0, failed = 0, notFound = 0, badStatus = 0, alreadyDone = 0, denied = 0] = found
-    .slice(1)
-    .map(Number);
-  return { succeeded, failed, notFound, badStatus, alreadyDone, denied };
 }

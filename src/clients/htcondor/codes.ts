@@ -52,6 +52,10 @@ export const htcondorErrors = {
     meaning: 'The job is not in the queue of the schedd, or does not run.',
     remedy: 'None needed if thresher was about to remove the job; otherwise it has ended.',
   },
+  'condor-not-listed': {
+    meaning: 'HTCondor shows a file of a running job only if `transfer_output_files` of the job names it.',
+    remedy: 'Name the file there, in the template of the queue.',
+  },
   'condor-failed': {
     meaning: 'A command of HTCondor failed for another reason.',
     remedy: 'See its own words in the message.',

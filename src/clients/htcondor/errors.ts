@@ -60,6 +60,12 @@ interface Rule {
  */
 const rules: readonly Rule[] = [
   {
+    command: /tail/,
+    says: /requested but not authorized to be sent/,
+    code: 'condor-not-listed',
+    maybeDone: false,
+  },
+  {
     says: /would exceed (MAX_JOBS_\w+|-maxjobs)|MAX_JOBS_\w+ exceeded|SUBMIT_MAX_PROCS/,
     code: 'condor-limit',
     maybeDone: false,
@@ -70,7 +76,7 @@ const rules: readonly Rule[] = [
     maybeDone: false,
   },
   {
-    says: /AUTHENTICATE:|required authentication|Failed to authenticate|PERMISSION[ _]DENIED|not authorized|authorization|Cannot allocate a cluster id/i,
+    says: /AUTHENTICATE:|required authentication|Failed to authenticate|security policy is invalid|PERMISSION[ _]DENIED|not authorized|authorization|Cannot allocate a cluster id/i,
     code: 'condor-auth',
     maybeDone: false,
   },
@@ -138,6 +144,11 @@ export function failureOf(called: Called, stderr: string, status: string): HTCon
 
 const shortened = (text: string) => (text.length > shownLength ? `${text.slice(0, shownLength)}...` : text);
 
+/** The category of a line, where `_CONDOR_TOOL_DEBUG` asks for it. D_FULLDEBUG is D_ALWAYS of level 2. */
+const category = /^\((D_\w+(?::\d)?)(?:\|\w+)*\) /;
+const talk = '\0';
+const telling = new Set(['D_ALWAYS', 'D_ERROR', 'D_STATUS']);
+
 /** Lines that do not tell the cause: advice that is the same for all errors, and warnings. */
 const noise = /^(Extra Info:|WARNING:|Fetching data files|Submitting job|-+ ?TOOL_DEBUG)/;
 
@@ -150,8 +161,10 @@ function wordsOf(stderr: string): string[] {
     const line = paragraph
       // The time of a debug line.
       .replace(/^\d\d\/\d\d\/\d\d(\d\d)? \d\d:\d\d:\d\d(\.\d+)? (\(pid:\d+\) )?/, '')
+      .replace(category, (_, name: string) => (telling.has(name) ? '' : talk))
       .replace(/^-- /, '')
       .trim();
+    if (line.startsWith(talk)) continue;
     if (line !== '' && !noise.test(line) && !words.includes(line)) words.push(line);
   }
   return words;

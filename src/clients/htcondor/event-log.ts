@@ -146,7 +146,7 @@ function recordIn(
 ): { readonly from: number; readonly event: JobEvent | undefined } {
   if (format === undefined) return { from: end, event: undefined };
   if (format !== 'json') {
-    const from = lastHead(text, at, end, format);
+    const from = format === 'xml' ? ownTag(text, at, end) : lastHead(text, at, end);
     return { from, event: read(from, format) };
   }
   // An ad in an ad looks like a record, and a record behind a torn `"Key": ` like an ad in one. Only from the record's own
@@ -159,10 +159,26 @@ function recordIn(
   return { from: at, event: undefined };
 }
 
-/** Offset of the last record of a piece, `at` if there is but one. */
-function lastHead(text: string, at: number, end: number, format: Format): number {
+/** Offset of the last record of a piece in text, `at` if there is but one. */
+function lastHead(text: string, at: number, end: number): number {
   const piece = text.slice(at, end);
-  return at + (Array.from(piece.matchAll(heads[format]), ({ index }) => index).at(-1) ?? 0);
+  return at + (Array.from(piece.matchAll(heads.text), ({ index }) => index).at(-1) ?? 0);
+}
+
+/** Strings are escaped in XML, so that a tag is a tag wherever it stands. */
+const tags = /<(\/?)c>/g;
+
+/**
+ * Offset of the tag that the last one of an XML piece closes, `at` if there is none. A record behind a torn `<a n="Key">`
+ * looks like an ad in an ad: only the tags tell.
+ */
+function ownTag(text: string, at: number, end: number): number {
+  let open = 0;
+  for (const { index, 1: slash } of [...text.slice(at, end).matchAll(tags)].reverse()) {
+    open += slash === '/' ? 1 : -1;
+    if (open <= 0) return at + index;
+  }
+  return at;
 }
 
 function eventFrom(format: Format, record: string, now: number): JobEvent | undefined {

@@ -28,11 +28,18 @@ export interface ToolsOptions {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Commands at once. Default 4: a schedd answers one after the other anyway. */
   readonly atOnce?: number;
+  /** Hears all that the commands wrote to their standard error, if the environment asks for more than errors by `_CONDOR_TOOL_DEBUG`. */
+  readonly onDebug?: (command: string, said: string) => void;
 }
 
 export interface Tool {
   readonly command: `condor_${string}`;
   readonly args: readonly string[];
+  /**
+   * Its target: the schedd of the place; the pool, so that it gets `-pool` alone; or nothing but files and addresses in its own arguments.
+   * Default: the schedd.
+   */
+  readonly target?: 'schedd' | 'pool' | 'files';
   /** Whether it changes anything: what is killed may have done so. */
   readonly changes: boolean;
   /** ms, from the moment it runs. */
@@ -43,15 +50,25 @@ export interface Tool {
   readonly environment?: Readonly<Record<string, string>>;
   /** Bytes; default 1 MB. */
   readonly outputLimit?: number;
+  /** `latin1`: each character of the output is one byte. Default: text in UTF-8. */
+  readonly encoding?: 'latin1';
   readonly onOutput?: (text: string) => void;
   readonly onStart?: (pid: number) => void;
 }
 
 /** "schedd a@b of pool c" */
-export function placeText({ name, pool }: ScheddPlace): string {
+function placeText({ name, pool }: ScheddPlace): string {
   const schedd = name === undefined ? 'the local schedd' : `schedd ${name}`;
   return pool === undefined ? schedd : `${schedd} of pool ${pool}`;
 }
+
+/** "pool c", for a command that asks the collector. */
+function poolText({ pool }: ScheddPlace): string {
+  return pool === undefined ? 'the pool of this machine' : `pool ${pool}`;
+}
+
+/** HTCondor then writes the category of each line, by which errors are told from the rest. */
+const withCategories = 'D_CAT';
 
 /** Runs the commands of HTCondor for one schedd, so many at once. */
 export class CondorTools {
@@ -59,17 +76,19 @@ export class CondorTools {
   readonly #clock: Clock;
   readonly #environment: Readonly<Record<string, string>>;
   readonly #turns: Turns;
+  readonly #onDebug: ToolsOptions['onDebug'];
 
-  constructor({ place, clock, environment, atOnce = 4 }: ToolsOptions) {
+  constructor({ place, clock, environment, atOnce = 4, onDebug }: ToolsOptions) {
     this.#place = place;
     this.#clock = clock;
     this.#turns = new Turns(atOnce);
     const { configFile, tokenDirectory, proxyFile } = place;
-    const { KRB5CCNAME: ticket } = environment;
+    const { KRB5CCNAME: ticket, _CONDOR_TOOL_DEBUG: debug = '' } = environment;
+    this.#onDebug = debug === '' ? undefined : onDebug;
     this.#environment = {
       ...toolEnvironment(environment),
       // Without it, and `-debug`, some say "(null)" where they were not let in.
-      _CONDOR_TOOL_DEBUG: 'D_ERROR',
+      _CONDOR_TOOL_DEBUG: debug === '' ? 'D_ERROR' : `${debug} ${withCategories}`,
       // The tools of HTCondor alone log in by it.
       ...(ticket !== undefined && { KRB5CCNAME: ticket }),
       ...(configFile !== undefined && { CONDOR_CONFIG: configFile }),
@@ -94,6 +113,7 @@ export class CondorTools {
     }
     try {
       const end = await this.#started(tool, signal);
+      if (this.#onDebug !== undefined && end.stderr !== '') this.#onDebug(called.command, end.stderr);
       this.#checkEnd(what, tool, end);
       return end;
     } catch (error) {
@@ -112,27 +132,37 @@ export class CondorTools {
     }
   }
 
+  /**
+   * Runs a command whose status other than 0 is a failure.
+   * @throws HTCondorError
+   */
+  async succeed(tool: Tool, signal: AbortSignal): Promise<ProgramEnd> {
+    const end = await this.run(tool, signal);
+    if (end.status !== 0) throw this.failure(tool, end);
+    return end;
+  }
+
   /** The failure of a command that ended with another status than 0. */
   failure(tool: Tool, { stderr, status }: ProgramEnd): HTCondorError {
     return failureOf(this.called(tool), stderr, `exit status ${status ?? '?'}`);
   }
 
-  called({ command, changes, input }: Tool): Called {
-    const place = placeText(this.#place);
+  called({ command, changes, input, target = 'schedd' }: Tool): Called {
+    const place = target === 'schedd' ? placeText(this.#place) : poolText(this.#place);
     return { command, place, changes, ...(command === 'condor_submit' && { submitted: input ?? '' }) };
   }
 
   #started(tool: Tool, signal: AbortSignal): Promise<ProgramEnd> {
     const { name, pool, toolDirectory } = this.#place;
+    const { command, args, outputLimit = 1024 * 1024, environment, target = 'schedd', ...more } = tool;
     const place = [
-      ...(name === undefined ? [] : ['-name', name]),
-      ...(pool === undefined ? [] : ['-pool', pool]),
+      ...(name === undefined || target !== 'schedd' ? [] : ['-name', name]),
+      ...(pool === undefined || target === 'files' ? [] : ['-pool', pool]),
     ];
-    const { command, args, outputLimit = 1024 * 1024, environment, ...more } = tool;
     return runProgram({
       ...more,
       command: toolDirectory === undefined ? command : join(toolDirectory, command),
-      args: ['-debug', ...place, ...args],
+      args: target === 'files' ? args : ['-debug', ...place, ...args],
       environment: { ...environment, ...this.#environment },
       outputLimit,
       clock: this.#clock,

@@ -1,78 +1,22 @@
 import { continueIn, noApi, parse, warningsOf, withoutPodTemplate } from './answers.ts';
+import type {
+  AnswerOptions,
+  CallOptions,
+  DeleteOptions,
+  Listed,
+  ListOptions,
+  LogOptions,
+  PatchOptions,
+  Selection,
+  WatchOptions,
+} from './call-options.ts';
 import { isKubernetesError, statusFailure } from './errors.ts';
 import { linesOf } from './lines.ts';
 import type { ApiStatus, KubernetesObject, ListPage, WatchEvent } from './objects.ts';
 import { isObjectPath, type Query } from './paths.ts';
 import { type Request, Requests, type RequestsOptions } from './requests.ts';
 
-export interface CallOptions {
-  readonly signal: AbortSignal;
-  /** Longest wait for an answer, ms; default: the client's. */
-  readonly timeout?: number;
-  /** A call that is not worth a second try: a 429 of the server then delays no other caller. */
-  readonly once?: boolean;
-}
-
-export interface AnswerOptions extends CallOptions {
-  /** The answer is to have `metadata` alone: a Job is 5 kB, and most of it was just sent. */
-  readonly metadataOnly?: boolean;
-}
-
-export interface Selection {
-  readonly labelSelector?: string;
-  readonly fieldSelector?: string;
-}
-
-export interface ListOptions extends Selection, AnswerOptions {
-  /** Objects per page. Default 250: while one is read, the next is on its way. */
-  readonly limit?: number;
-}
-
-export interface Listed<T> {
-  readonly items: T[];
-  /** From which a watch goes on. */
-  readonly resourceVersion: string;
-}
-
-export interface DeleteOptions extends CallOptions {
-  /** Another object of the same name is left alone: that is a `kubernetes-conflict`. */
-  readonly uid?: string;
-  /** One that changed since this version is left alone, in the same way. */
-  readonly resourceVersion?: string;
-  readonly propagationPolicy?: 'Background' | 'Foreground' | 'Orphan';
-  readonly gracePeriodSeconds?: number;
-}
-
-export interface PatchOptions extends AnswerOptions {
-  readonly kind: 'apply' | 'merge' | 'strategic' | 'json';
-  /** Owner of the fields; `apply` requires it. */
-  readonly fieldManager?: string;
-  /** Takes fields from other managers. */
-  readonly force?: boolean;
-}
-
-export interface LogOptions extends CallOptions {
-  readonly container?: string;
-  readonly follow?: boolean;
-  readonly tailLines?: number;
-  /** ms UTC; the server takes whole seconds. */
-  readonly sinceTime?: number;
-  /** Each line begins with its time and a space. */
-  readonly timestamps?: boolean;
-  /** The log of the container before its restart. */
-  readonly previous?: boolean;
-  readonly limitBytes?: number;
-}
-
-export interface WatchOptions extends Selection, CallOptions {
-  readonly resourceVersion: string;
-  /** After so many seconds the server ends it. */
-  readonly timeoutSeconds: number;
-  /** Longest time without a byte, ms. The server sends a bookmark a minute. */
-  readonly silence: number;
-  /** For Jobs: the template of their Pods, which is most of a Job, may be missing. */
-  readonly noTemplate?: boolean | undefined;
-}
+export type * from './call-options.ts';
 
 type WatchLine = WatchEvent | { readonly type: 'ERROR'; readonly object: ApiStatus };
 
@@ -81,6 +25,9 @@ const metadataTypes = {
   object: 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json',
   list: 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json',
 } as const;
+
+/** A request that changes nothing and takes no unknown field. */
+const rehearsed = { dryRun: 'All', fieldValidation: 'Strict' } as const;
 
 /** Number of times that a list begins again after it outlived its version. */
 const listAttempts = 3;
@@ -129,8 +76,7 @@ export class KubernetesClient {
     object: T,
     options: CallOptions,
   ): Promise<{ readonly object: T; readonly warnings: readonly string[] }> {
-    const query = { dryRun: 'All', fieldValidation: 'Strict' };
-    const asked = { ...request('POST', path, options, query), content: json(object) };
+    const asked = { ...request('POST', path, options, rehearsed), content: json(object) };
     const answer = await this.#requests.send(asked);
     return { object: parse(answer.body, this.#requests.asked(asked)) as T, warnings: warningsOf(answer) };
   }
@@ -160,11 +106,12 @@ export class KubernetesClient {
 
   /** @throws TypeError for an `apply` without `fieldManager`. */
   async patch(path: string, patch: unknown, options: PatchOptions): Promise<KubernetesObject> {
-    const { kind, fieldManager, force, metadataOnly } = options;
+    const { kind, fieldManager, force, metadataOnly, dryRun } = options;
     const accept = metadataOnly ? metadataTypes.object : undefined;
     if (kind === 'apply' && !fieldManager) throw new TypeError('a server-side apply needs a fieldManager');
     const content = { type: contentTypes[kind], text: JSON.stringify(patch) };
-    const asked = { ...request('PATCH', path, options, { fieldManager, force }), accept, content };
+    const query = { fieldManager, force, ...(dryRun && rehearsed) };
+    const asked = { ...request('PATCH', path, options, query), accept, content };
     return this.#call(asked);
   }
 

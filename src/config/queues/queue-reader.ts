@@ -193,6 +193,14 @@ export class QueueReader {
     await this.#judgeSource(definition);
     const config = this.#sourceOptions(definition, section);
     if (config === undefined) return chosen;
+    for (const problem of await definition.checkQueue(config, this.context)) {
+      const { code, severity, file, line = 0, pointer, message } = problem;
+      if (file === undefined) this.#problem(`/demand${pointer}`, code, message, severity);
+      else {
+        const about = { severity: severity ?? 'error', code, message, queue: this.#queue.name } as const;
+        this.#problems.push({ file, pointer, line, ...about });
+      }
+    }
     if (submitter !== undefined) {
       const lacked = lackedParts(definition, submitter);
       const message = `${definition.name} may give its workers ${lacked.join(', ')}, which ${submitter.name} cannot pass on to them`;

@@ -2,6 +2,7 @@ import type { Static } from 'typebox';
 import Type from '../../util/type.ts';
 import { factoryIdPattern } from '../../worker/identity.ts';
 import { CacherSettings } from './cacher-schema.ts';
+import { DatabaseSettings } from './database-schema.ts';
 import { CommandmanagerSettings, PandaconSettings, PropagatorSettings } from './panda-schema.ts';
 import { closed, mostHours, seconds } from './schema-parts.ts';
 
@@ -54,6 +55,7 @@ export const Settings = Type.Object(
       },
       closed,
     ),
+    database: DatabaseSettings,
     qconf: Type.Object(
       {
         configFile: Type.String({

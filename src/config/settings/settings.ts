@@ -1,6 +1,7 @@
 import { dirname, extname, resolve } from 'node:path';
 import type { ValidateFunction } from 'ajv';
 import { validate as isCron } from 'node-cron';
+import { parseAddress, type PostgresqlOptions } from '../../util/postgresql-options.ts';
 import type { Located, Problem } from '../../util/located.ts';
 import { readLocatedSync } from '../../util/located-file.ts';
 import { verdict } from '../../util/verdict.ts';
@@ -17,6 +18,8 @@ export interface LoadedSettings {
   readonly values: Settings;
   readonly stateDir: string;
   readonly queueFile: string;
+  /** Where the database is, if it is none of SQLite. */
+  readonly postgresql?: PostgresqlOptions;
   readonly logFile?: string;
   readonly tokenFile?: string;
   readonly writeTokenFile?: string;
@@ -70,6 +73,24 @@ export function readSettings(
     const message = `publicUrl is "${publicUrl}"; it must be an address such as "https://factory.example.org"`;
     return { ok: false, problems: [...found, wrong('/http/publicUrl', 'wrong-type', message)] };
   }
+  const { url, sslmode, sslrootcert, passwordFile, leaseDuration, shareQueues, member } = values.database;
+  const address = url === undefined ? undefined : parseAddress(url);
+  if (address !== undefined && 'wrong' in address)
+    return { ok: false, problems: [...found, wrong('/database/url', 'wrong-type', `url: ${address.wrong}`)] };
+  if (shareQueues) {
+    const refuse = (pointer: string, message: string) =>
+      ({ ok: false, problems: [...found, wrong(pointer, 'wrong-type', message)] }) as const;
+    if (address === undefined)
+      return refuse(
+        '/database/shareQueues',
+        'shareQueues is true, but there is no url: only daemons on a PostgreSQL database can share queues',
+      );
+    if (values.submitter.submissionRate !== undefined)
+      return refuse(
+        '/submitter/submissionRate',
+        'submissionRate bounds all queues together, and each daemon that shares them would count for itself: set submissionRate in the queues, or shareQueues to false',
+      );
+  }
   const { configFile } = values.qconf;
   const queueFile = harvesters
     ? findQueueFile(configFile, base, machine)
@@ -80,6 +101,17 @@ export function readSettings(
     stateDir:
       stateDir === undefined ? resolve(base, values.master.stateDir ?? defaultStateDir) : resolve(stateDir),
     queueFile: queueFile.file,
+    ...(address !== undefined && {
+      postgresql: {
+        kind: 'postgresql' as const,
+        ...address,
+        sslmode,
+        leaseDuration: leaseDuration * 1000,
+        ...(shareQueues && { member: member ?? machine.hostname }),
+        ...(sslrootcert !== undefined && { sslrootcert: resolve(base, sslrootcert) }),
+        ...(passwordFile !== undefined && { passwordFile: resolve(base, passwordFile) }),
+      },
+    }),
     ...(values.log.file !== undefined && { logFile: resolve(base, values.log.file) }),
     ...(values.http.tokenFile !== undefined && { tokenFile: resolve(base, values.http.tokenFile) }),
     ...(values.http.writeTokenFile !== undefined && {

@@ -11,8 +11,7 @@ import { messageOf, ThresherError } from '../../worker/errors.ts';
 import type { Readable } from '../configuration.ts';
 import { namedManagers, patienceOf } from './credentials.ts';
 import { readFactoryId } from '../factory-file.ts';
-import { stateDirAt } from '../state-dir.ts';
-import { Wiring } from '../wiring.ts';
+import { PluginFactory } from '../plugin-factory.ts';
 
 export interface CredentialViewOptions {
   readonly settings: LoadedSettings;
@@ -56,15 +55,15 @@ export async function makeManagers({
   const { file, catalogue, options } = queueFile;
   const { queues } = await readQueueFile(file, catalogue, options);
   const { files } = options;
-  const factoryId = readFactoryId(stateDirAt(settings.stateDir)) ?? 'thresher';
+  const factoryId = readFactoryId(settings) ?? 'thresher';
   const harvesterId = harvesterIdOf(settings.values.master);
   const { stateDir } = settings;
   const shared = { factoryId, harvesterId, stateDir, maxStatusAge: 0, clock, files, random, log };
-  const wiring = new Wiring(catalogue, shared);
+  const plugins = new PluginFactory(catalogue, shared);
   const choices = allManagers((await managersOf(settings, catalogue, files)).choices, queues);
   return namedManagers(choices).map(({ name, choice }) => ({
     name,
-    manager: wiring.credentialManager(choice),
+    manager: plugins.credentialManager(choice),
     patience: patienceOf(choice, settings.values.master.pluginTimeout),
   }));
 }

@@ -18,12 +18,12 @@ import type { LoopSet } from '../loop-set.ts';
 import { logProblem } from '../reports/problem-log.ts';
 import { stuckGrace } from '../queue-loops.ts';
 import { placed } from '../reports/queue-reports.ts';
-import type { Wiring } from '../wiring.ts';
+import type { PluginFactory } from '../plugin-factory.ts';
 
 export interface CredentialParts {
   readonly settings: Settings;
   readonly context: AgentContext;
-  readonly wiring: Wiring;
+  readonly plugins: PluginFactory;
   readonly files: OperatorFiles;
   readonly loops: LoopSet;
 }
@@ -131,11 +131,11 @@ export class Credentials {
   }
 
   #start(name: string, choice: CredentialManagerChoice): Loop | undefined {
-    const { settings, context, wiring, loops } = this.#parts;
+    const { settings, context, plugins, loops } = this.#parts;
     const { clock, log, giveUp, events } = context;
     let manager: CredentialManager;
     try {
-      manager = wiring.credentialManager(choice);
+      manager = plugins.credentialManager(choice);
     } catch (error) {
       const reason = toReason(error);
       log.error('credential manager cannot be made', { manager: name, ...reason });

@@ -1,4 +1,3 @@
-import { statSync } from 'node:fs';
 import { judgeOne, type KnownCredential } from '../../agents/credentials/credential-board.ts';
 import type { LoopHealth } from '../../agents/loop.ts';
 import type { FactoryEvents, PassEnded, Subscribe, WorkerChanged } from '../../agents/events.ts';
@@ -6,6 +5,7 @@ import type { WaitingCount } from '../../agents/sources/waiting-board.ts';
 import type { NewsBacklog } from '../../store/news.ts';
 import type { QueueReport } from '../../store/queues.ts';
 import type { AliveCount } from '../../store/figures.ts';
+import type { SourceGauge } from '../../plugins/contracts/index.ts';
 import type { Store } from '../../store/store.ts';
 import type { Clock } from '../../util/clock.ts';
 import { finalStatuses, isFinal, workerStatuses } from '../../worker/status.ts';
@@ -13,16 +13,20 @@ import type { ServiceHealth } from '../services/service.ts';
 import { type Families, makeFamilies } from './metric-families.ts';
 import { codeLabels, type LoopLabels, loopLabels } from './metric-labels.ts';
 import { processMetrics } from './process-metrics.ts';
+import { gaugesText } from './source-gauges.ts';
 
 /** The sources of all values that a scrape reads, because nothing counts them. */
 export interface MetricSources {
   readonly store: Store;
   readonly factoryId: string;
   readonly version: string;
+  /** Whether this daemon has the factory. */
+  readonly leads: boolean;
   readonly health: readonly LoopHealth[];
   readonly credentials: readonly KnownCredential[];
   readonly services: readonly ServiceHealth[];
   readonly waiting: readonly WaitingCount[];
+  readonly gauges: readonly SourceGauge[];
 }
 
 const outcomes = ['accepted', 'rejected', 'unknown'] as const;
@@ -100,19 +104,21 @@ export class DaemonMetrics {
 
   /** Everything, as Prometheus reads it. @throws ThresherError when the database cannot be read. */
   async text(sources: MetricSources): Promise<string> {
-    const { store, factoryId, version, health, credentials, services, waiting } = sources;
-    const [reports, alive, atElements, orphans, backlog] = await Promise.all([
+    const { store, factoryId, version, leads, health, credentials, services, waiting, gauges } = sources;
+    const [reports, alive, atElements, orphans, backlog, bytes] = await Promise.all([
       store.queues.all(),
       store.figures.alive(),
       store.figures.aliveAtElements(),
       store.figures.orphans(),
       store.news.backlog(),
+      store.bytes(),
     ]);
     const { info, databaseBytes, registry, workersAtElements } = this.#families;
     info.reset();
     info.set({ version, factory: factoryId }, 1);
+    this.#families.leader.set(leads ? 1 : 0);
     this.#families.orphans.set(orphans);
-    databaseBytes.set(databaseSize(store.file));
+    databaseBytes.set(bytes);
     this.#fillQueues(reports, alive);
     workersAtElements.reset();
     for (const { queue, computingElement, status, workers } of atElements)
@@ -120,7 +126,9 @@ export class DaemonMetrics {
     this.#fillLoops(health);
     this.#fillCredentials(credentials);
     this.#fillServices(services, waiting, backlog);
-    return `${await registry.metrics()}\n${await processMetrics().metrics()}`;
+    const own = registry.getMetricsAsArray().map(({ name }) => name);
+    const ofSources = gaugesText(gauges, new Set(own));
+    return `${await registry.metrics()}\n${ofSources}${await processMetrics().metrics()}`;
   }
 
   #of(queue: string): QueueCounts {
@@ -219,12 +227,4 @@ export class DaemonMetrics {
 
 function count(counts: Map<string, number>, key: string): void {
   counts.set(key, (counts.get(key) ?? 0) + 1);
-}
-
-/** Bytes of the database and of what is still in its write-ahead log. */
-function databaseSize(file: string): number {
-  return [file, `${file}-wal`].reduce(
-    (sum, path) => sum + (statSync(path, { throwIfNoEntry: false })?.size ?? 0),
-    0,
-  );
 }

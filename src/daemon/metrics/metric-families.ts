@@ -22,6 +22,7 @@ export function makeFamilies() {
   return {
     registry,
     info: gauge('thresher_info', 'The running program; always 1.', 'version', 'factory'),
+    leader: gauge('thresher_leader', '1 while this daemon has the factory, 0 while it is a standby.'),
     workers: gauge('thresher_workers', 'Living workers by status.', 'queue', 'status'),
     workersAtElements: gauge(
       'thresher_workers_at_computing_element',
@@ -101,7 +102,10 @@ export function makeFamilies() {
       'source',
     ),
     orphans: gauge('thresher_orphans', 'Objects with our mark that belong to no worker.'),
-    databaseBytes: gauge('thresher_database_bytes', 'Size of the database with its write-ahead log.'),
+    databaseBytes: gauge(
+      'thresher_database_bytes',
+      'Size of the database; on SQLite with its write-ahead log.',
+    ),
   };
 }
 

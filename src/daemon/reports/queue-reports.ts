@@ -34,13 +34,18 @@ export class QueueReports {
 
   /**
    * Brings the rows in line with the files. `begun` are the configurations that are starting and will report by themselves,
-   * `known` the queues that do so already.
+   * `known` the queues that do so already, `elsewhere` those that other daemons have.
    */
-  async begin(begun: readonly QueueConfig[], known: readonly string[], file: QueueFileResult): Promise<void> {
+  async begin(
+    begun: readonly QueueConfig[],
+    known: readonly string[],
+    file: QueueFileResult,
+    elsewhere: ReadonlySet<string> = new Set(),
+  ): Promise<void> {
     const starting = { code: 'not-listed', message: 'the queue is being started' };
     // One that reports already knows better.
     for (const config of begun) if (!this.#written.has(config.name)) await this.report(config, [starting]);
-    const spokenFor = new Set([...known, ...begun.map(({ name }) => name)]);
+    const spokenFor = new Set([...known, ...elsewhere, ...begun.map(({ name }) => name)]);
     for (const verdict of file.verdicts) {
       if (verdict.state === 'ready' || spokenFor.has(verdict.name)) continue;
       await this.#refuse(verdict.name, whyNot(verdict), verdict.state);
@@ -59,6 +64,11 @@ export class QueueReports {
     const ended = new Set(queues);
     for (const { queue, control } of await this.#store.all())
       if (ended.has(queue)) await this.#remove(queue, control);
+  }
+
+  /** Other daemons have reported on these queues, or will: nothing is known of what they wrote. */
+  leave(queues: ReadonlySet<string>): void {
+    for (const queue of queues) this.#written.delete(queue);
   }
 
   async report(config: QueueConfig, reasons: readonly Reason[]): Promise<void> {

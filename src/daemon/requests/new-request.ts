@@ -1,12 +1,11 @@
 import type { AskedBy, NewRequest } from '../../store/requests.ts';
-import type { QueueReport } from '../../store/queues.ts';
+import { isConfigured, type QueueReport } from '../../store/queues.ts';
 import { similar } from '../../util/nearest.ts';
 import { ThresherError } from '../../worker/errors.ts';
 import { mostWorkers } from '../../worker/operator-request.ts';
 import { requirePayload } from '../../worker/payload-check.ts';
 import { partsOf } from '../../worker/payload.ts';
 import type { Requirements } from '../../worker/worker.ts';
-import { withoutConfig } from './request-view.ts';
 
 /** A request as somebody typed or sent it. */
 export interface RequestInput {
@@ -58,7 +57,7 @@ function requireQueueToAsk(queue: string, reports: readonly Report[], isRunning:
     throw new ThresherError('no-such-queue', `there is no queue ${queue}${asOf}; ${hint}`);
   }
   const { queueStatus, reasons } = report;
-  if (!withoutConfig.includes(queueStatus)) return;
+  if (isConfigured(report)) return;
   const why = reasons[0] === undefined ? '' : `: ${reasons[0].message}`;
   throw new ThresherError('request-wrong', `the queue ${queue} is ${queueStatus}${asOf}${why}`);
 }

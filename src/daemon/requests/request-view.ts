@@ -1,4 +1,5 @@
 import type { RequestRecord } from '../../store/requests.ts';
+import { isConfigured } from '../../store/queues.ts';
 import { isoTime } from '../../util/clock.ts';
 import type { PayloadPart } from '../../worker/payload.ts';
 import type { Reason } from '../../worker/reason.ts';
@@ -75,9 +76,6 @@ interface AskedQueue {
   readonly reasons: readonly Reason[];
 }
 
-/** States of a queue in which it has no configuration to make workers of. */
-export const withoutConfig = ['refused', 'incomplete', 'removed'];
-
 /**
  * Why a request waits: the reasons of its queue where no pass of that looks at requests, and otherwise its own. A queue has other
  * reasons, too: of its own source, and of other requests.
@@ -89,7 +87,7 @@ export function whyRequestWaits(
 ): readonly Reason[] {
   if (stateOf(record) !== 'waiting') return [];
   if (queue === undefined) return [{ code: 'no-such-queue', message: `there is no queue ${record.queue}` }];
-  const { queueStatus, reasons } = queue;
-  const isRun = !withoutConfig.includes(queueStatus) && !reasons.some(({ code }) => code === 'queue-removed');
+  const { reasons } = queue;
+  const isRun = isConfigured(queue) && !reasons.some(({ code }) => code === 'queue-removed');
   return isRun ? own : reasons;
 }

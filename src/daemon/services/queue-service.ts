@@ -2,7 +2,7 @@ import type { LoopHealth } from '../../agents/loop.ts';
 import type { Log } from '../../plugins/contracts/index.ts';
 import type { Clock } from '../../util/clock.ts';
 import { within } from '../../util/within.ts';
-import type { Assembly } from '../assembly.ts';
+import type { RunningQueues } from '../running-queues.ts';
 import type { RunConfiguration } from '../configuration.ts';
 import { judgeHealth } from '../supervision/health.ts';
 import type { Service, ServicePart } from './service.ts';
@@ -10,7 +10,7 @@ import type { Service, ServicePart } from './service.ts';
 export interface QueueServiceParts {
   readonly clock: Clock;
   readonly log: Log;
-  readonly assembly: Assembly;
+  readonly runningQueues: RunningQueues;
   readonly loops: { stop(): Promise<void>; readonly health: readonly LoopHealth[] };
   /** Gives up all calls of plugins under way. */
   readonly giveUp: AbortController;
@@ -32,11 +32,11 @@ export class QueueService implements Service {
   }
 
   begin(): Promise<void> {
-    return this.#parts.assembly.begin(this.#parts.read);
+    return this.#parts.runningQueues.begin(this.#parts.read);
   }
 
   reload(read: RunConfiguration): Promise<void> {
-    return this.#parts.assembly.reload(read);
+    return this.#parts.runningQueues.reload(read);
   }
 
   async stop(end: number): Promise<void> {

@@ -2,17 +2,21 @@ import type { Loop } from '../../agents/loop.ts';
 import { Progress } from '../../agents/loop.ts';
 import { NewsCourier } from '../../agents/sources/news-courier.ts';
 import { SourceLife } from '../../agents/sources/source-life.ts';
+import type { NewsPart } from '../../store/news.ts';
 import type { Desk, Source } from '../../plugins/contracts/index.ts';
 import { within } from '../../util/within.ts';
 import type { Reason } from '../../worker/reason.ts';
 import { contextFor } from '../agent-context.ts';
 import { type LoopParts, watched } from '../queue-loops.ts';
 import type { RunningSource, SourceSet } from '../source-set.ts';
+import type { Sharing } from '../sharing/sharing.ts';
 import type { Service, ServicePart } from './service.ts';
 
 export interface SourceServiceParts extends LoopParts {
   readonly sources: Pick<SourceSet, 'all' | 'onChange'>;
   readonly deskFor: (kind: string) => Desk;
+  /** The part of this daemon, where several share a factory. */
+  readonly sharing?: Pick<Sharing, 'holdsSource' | 'queues'> | undefined;
   /** Called when the health of a source may have changed. */
   readonly changed: () => void;
 }
@@ -23,6 +27,8 @@ const patience = 5000;
 /** A source at work. */
 interface AtWork {
   readonly source: Source;
+  /** Whether its life was here when this was made. */
+  readonly isHere: boolean;
   readonly problem: Reason | undefined;
   readonly life: SourceLife | undefined;
   readonly courier: NewsCourier | undefined;
@@ -39,6 +45,8 @@ export class SourceService implements Service {
   readonly #atWork = new Map<string, AtWork>();
   /** By kind, the ends of earlier lives. */
   readonly #endings = new Map<string, Promise<void>>();
+  /** By kind, lives that go on although they were told to end. */
+  readonly #hanging = new Map<string, Set<SourceLife>>();
   /** By kind, how many news were dropped before the source took them. */
   readonly #dropped = new Map<string, number>();
   #stopped = false;
@@ -87,6 +95,38 @@ export class SourceService implements Service {
     });
   }
 
+  /**
+   * Lives begin and end with what this daemon has now. Comes when those that ended are over. @returns the kinds for which one that was
+   * told to end still goes on, or news are still being brought
+   */
+  async sharesChanged(): Promise<ReadonlySet<string>> {
+    const { sources, loops, context } = this.#parts;
+    this.#use(sources.all);
+    await Promise.all(this.#endings.values());
+    const kinds = [...this.#atWork.keys()];
+    const brought = Promise.all(kinds.map((kind) => loops.ended(newsLoop(kind)))).then(() => undefined);
+    await within(context.clock, patience, brought);
+    for (const { loop } of this.#atWork.values()) loop?.wake();
+    return new Set(kinds.filter((kind) => this.#hanging.has(kind) || loops.isEnding(newsLoop(kind))));
+  }
+
+  /** Whether a source lives here, and not at another daemon. */
+  livesHere(kind: string): boolean {
+    const running = this.#parts.sources.all.find((one) => one.kind === kind);
+    return running !== undefined && this.#isHere(running);
+  }
+
+  /** A source whose queues may be anywhere hears of those that are here; another one of all, where it lives. */
+  #partOf(running: RunningSource, { queues }: Pick<Sharing, 'queues'>): NewsPart | undefined {
+    const isHere = this.#isHere(running);
+    if (running.definition.perQueue) return { queues, ofNoQueue: isHere };
+    return isHere ? undefined : { queues: new Set(), ofNoQueue: false };
+  }
+
+  #isHere({ kind, definition }: Pick<RunningSource, 'kind' | 'definition'>): boolean {
+    return this.#parts.sharing?.holdsSource(kind, definition.perQueue) ?? true;
+  }
+
   /** Drops news that no source took for too long, and all but the newest of them where there are too many. */
   async dropOldNews(): Promise<void> {
     const { context, settings } = this.#parts;
@@ -119,7 +159,8 @@ export class SourceService implements Service {
       const { kind, source } = running;
       const former = before.get(kind);
       before.delete(kind);
-      const next = former?.source === source ? former : this.#make(running);
+      const isSame = former?.source === source && former.isHere === this.#isHere(running);
+      const next = isSame ? former : this.#make(running);
       this.#atWork.set(kind, next);
       if (next !== former) this.#exchange(kind, former, next);
     }
@@ -127,16 +168,23 @@ export class SourceService implements Service {
     changed();
   }
 
-  #make({ kind, source, problem }: RunningSource): AtWork {
-    const { context, deskFor, changed } = this.#parts;
+  #make(running: RunningSource): AtWork {
+    const { kind, source, problem } = running;
+    const { context, deskFor, changed, sharing } = this.#parts;
     const { clock, log } = context;
+    const isHere = this.#isHere(running);
     const life =
-      source.run === undefined
+      source.run === undefined || !isHere
         ? undefined
         : new SourceLife(kind, source, deskFor(kind), { clock, log, changed });
-    if (source.told === undefined) return { source, problem, life, courier: undefined, loop: undefined };
+    if (source.told === undefined)
+      return { source, isHere, problem, life, courier: undefined, loop: undefined };
     const progress = new Progress(clock);
-    const courier = new NewsCourier(kind, source, contextFor(context, progress));
+    const part = sharing && (() => this.#partOf(running, sharing));
+    const courier = new NewsCourier(kind, source, {
+      ...contextFor(context, progress),
+      ...(part && { part }),
+    });
     const loop = this.#parts.loops.add({
       ...watched(this.#parts, progress),
       name: newsLoop(kind),
@@ -146,7 +194,7 @@ export class SourceService implements Service {
       longestPause: 60_000,
       pass: (signal) => courier.pass(signal),
     });
-    return { source, problem, life, courier, loop };
+    return { source, isHere, problem, life, courier, loop };
   }
 
   #exchange(kind: string, former: AtWork | undefined, next: AtWork | undefined): void {
@@ -162,8 +210,18 @@ export class SourceService implements Service {
 
   async #end(kind: string, life: SourceLife, time: number): Promise<void> {
     const { clock, log } = this.#parts.context;
-    if (!(await within(clock, time, life.stop())))
-      log.warn('a source does not end; it is left alone', { source: kind, waited: time / 1000 });
+    const over = life.stop();
+    if (await within(clock, time, over)) return;
+    log.warn('a source does not end; it is left alone', { source: kind, waited: time / 1000 });
+    const hanging = this.#hanging.get(kind) ?? new Set();
+    this.#hanging.set(kind, hanging.add(life));
+    over.then(
+      () => {
+        hanging.delete(life);
+        if (hanging.size === 0) this.#hanging.delete(kind);
+      },
+      () => undefined,
+    );
   }
 }
 

@@ -144,7 +144,7 @@ export class Notifier {
     const { clock } = this.#options;
     for (let asked = 0; asked < extension.atMost; asked += extension.every) {
       await clock.sleep(extension.every, over);
-      if (over.aborted) return;
+      if (over.aborted || this.#state !== 'starting') return;
       this.#join({ EXTEND_TIMEOUT_USEC: String(extension.by * 1000), STATUS: 'starting' });
     }
   }

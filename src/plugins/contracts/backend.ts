@@ -94,6 +94,11 @@ export interface BackendSection<Config extends TSchema> {
    */
   connections(config: Static<Config>, context: CheckContext): readonly string[];
   /**
+   * What its connections have in common with others, as the rate of one cluster: daemons that share a factory leave queues with one
+   * of these in common together. Default: nothing beside the connections themselves.
+   */
+  common?(config: Static<Config>, context: CheckContext): readonly string[];
+  /**
    * The options with what other files say of where workers go, as it is now. That is kept with the configuration: so a file
    * that changes makes another configuration, and the workers of this one are followed where they are. Called after a `check`
    * without errors.
@@ -112,6 +117,8 @@ export interface SubmitterFacts {
   readonly defaultDemand?: string;
   /** The parts of a payload that its workers can get. Default: none. */
   readonly payload?: readonly PayloadPart[];
+  /** Whether its workers belong to the machine of their daemon: a daemon elsewhere can neither see nor end them. Default: no. */
+  readonly onThisMachine?: boolean;
 }
 
 /**
@@ -146,6 +153,8 @@ export interface AnyBackend {
 export interface BackendDefinition extends SectionDefinition {
   readonly kind: BackendKind;
   readonly backend: AnyBackend;
+  readonly onThisMachine: boolean;
+  common(config: unknown, context: CheckContext): readonly string[];
 }
 
 /** A definition whose types are forgotten, as the registry keeps them. */
@@ -183,7 +192,9 @@ export function defineBackend<
         aliases: section.aliases ?? [],
         defaultDemand: section.defaultDemand,
         payload: section.payload ?? [],
+        onThisMachine: section.onThisMachine ?? false,
         config: section.config,
+        common: (config, context) => section.common?.(config as Static<Config>, context) ?? [],
         connections: (config, context) => section.connections(config as Static<Config>, context),
         check: (config, context) =>
           problemsOf(`${name}${titles[kind]}`, () => section.check?.(config as Static<Config>, context)),

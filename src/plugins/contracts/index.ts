@@ -33,16 +33,18 @@ export {
   type LoggedTrouble,
   type LogUrls,
   type OperatorRequests,
+  type OwnQueue,
   type OwnServices,
   type Request,
   type Source,
   type SourceDefinition,
   type SourceHost,
+  type SourceMemory,
   type SourceInput,
   type SourceQueue,
   type Wanted,
 } from './source.ts';
-export type { LogReader, LogRequest } from './log-reader.ts';
+export type { LogReader, LogRequest, PeekRequest } from './log-reader.ts';
 export type { PandaLinkSettings, PandaServer, PandaServerLogin } from './panda-server.ts';
 export { accessPointPlaceholders, type AccessPointValues, type Messenger } from './messenger.ts';
 export type { CheckResult, Monitor, ObservationSink } from './monitor.ts';
@@ -62,6 +64,7 @@ export type { Rendered, RenderedFile } from './rendered.ts';
 export type { LeftOutput, OutputReader } from './output-reader.ts';
 export type { FindOutcome, Preflight, SubmitOutcome, Submitter } from './submitter.ts';
 export type { Found, GoneOutcome, Sweeper } from './sweeper.ts';
+export type { SourceGauge } from './source-gauge.ts';
 export { longestSourceBody, type SourceHttpAnswer, type SourceHttpRequest } from './source-http.ts';
 export type { Observation } from '../../worker/observation.ts';
 export type { Reason } from '../../worker/reason.ts';

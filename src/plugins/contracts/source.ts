@@ -9,9 +9,10 @@ import { problemsOf } from './checks.ts';
 import type { CheckContext, SectionDefinition } from './definition.ts';
 import type { DefinitionProblem } from './definition-problem.ts';
 import type { Host } from './context.ts';
-import type { LogReader } from './log-reader.ts';
+import type { LogReader, PeekRequest } from './log-reader.ts';
 import type { LeftOutput } from './output-reader.ts';
 import type { PandaServer } from './panda-server.ts';
+import type { SourceGauge } from './source-gauge.ts';
 import type { SourceHttpAnswer, SourceHttpRequest } from './source-http.ts';
 
 /** One worker that a source asks for by name. It gets this worker once, however often it asks. */
@@ -53,6 +54,15 @@ export interface SourceQueue<Options = unknown> {
   readonly runMode: string;
 }
 
+/** A queue whose own source this is, as it runs now. */
+export interface OwnQueue<Options = unknown> extends Pick<
+  SourceQueue<Options>,
+  'name' | 'requirements' | 'options' | 'mapType' | 'runMode'
+> {
+  /** Relative paths in its options count from here. Absolute. */
+  readonly configDir: string;
+}
+
 /** The side of the daemon that a source with a life of its own works with. */
 export interface Desk {
   /** Asks for a pass of this queue now: its sources are asked what they want. */
@@ -68,6 +78,8 @@ export interface Desk {
    * @returns how many of its workers live, or have left something
    */
   discard(uid: string): Promise<number>;
+  /** Why something of a discarded worker is left, as the last sweep has it; undefined: nothing stands against its removal. */
+  whyLeft(workerId: number): Reason | undefined;
   /**
    * These workers are said to end now: their monitors look at them before their turn, at most once a second on one connection, and a
    * few times more until they have ended. The word itself changes nothing. A word too many costs nothing.
@@ -79,6 +91,8 @@ export interface Desk {
   detail(workerId: number): Promise<unknown>;
   /** The living workers of this source, by what is recorded now: news that it has not heard yet are in it. Oldest first. */
   living(): Promise<readonly WorkerNews[]>;
+  /** Those among these workers of the factory that live, whichever source asked for them. */
+  alive(workerIds: readonly number[]): Promise<ReadonlySet<number>>;
   /** Counts the workers of this source in one look. */
   census(): Promise<Census>;
   /** How many workers of this source a site got after a census, by resource type: also those that have ended since. */
@@ -87,6 +101,12 @@ export interface Desk {
   queued(queue: string): Promise<number>;
   /** @throws ThresherError `no-such-worker`, `no-log` */
   logs(workerId: number): Promise<LogReader>;
+  /**
+   * The end of a file of a running worker, byte for byte, through its backend: for workers that share no file system with the daemon.
+   * @returns undefined while the worker does not run, or has no such file yet
+   * @throws ThresherError `no-such-worker`, `no-log` if the backend never gives it out, and why the backend gave no answer
+   */
+  peek(workerId: number, request: PeekRequest, signal: AbortSignal): Promise<Uint8Array | undefined>;
   /**
    * The output that an ended worker left (`output` of its payload), brought from its backend; undefined: it left none.
    * @throws ThresherError `no-such-worker`, and why it cannot be had now
@@ -99,7 +119,7 @@ export interface Desk {
   /** Queues that run now. */
   queues(): readonly string[];
   /** Those among them whose own source this is. */
-  ownQueues(): readonly Pick<SourceQueue, 'name' | 'mapType' | 'runMode'>[];
+  ownQueues(): readonly OwnQueue[];
   /** Workers made from now on have ids above this one, also after a crash: somebody else has given out ids up to it. */
   keepIdsAbove(workerId: number): Promise<void>;
 }
@@ -111,6 +131,11 @@ export interface Desk {
  * A source that throws or hangs costs its own requests alone: the pass goes on with what the other sources of the queue want.
  */
 export interface Source<QueueOptions = unknown> {
+  /**
+   * For the guard against black holes: a worker that fails sooner than this, ms, was swallowed, and one that runs has proven nothing
+   * before. Default: `submitter.blackHoleLifetime`, which is the least in any case.
+   */
+  readonly provenAfter?: number;
   /**
    * The workers that are wanted now on this queue, before any limit. Asked in each pass of the queue, so it answers from
    * memory. It may go on to ask for what it has got: an origin gets one worker, and the source hears of it by news.
@@ -133,6 +158,8 @@ export interface Source<QueueOptions = unknown> {
    * reaches it may ask: the source checks for itself who does. Many requests may be under way at once; one is given up after 10 s.
    */
   answer?(request: SourceHttpRequest, signal: AbortSignal): Promise<SourceHttpAnswer>;
+  /** Numbers for the metrics of the daemon, from memory. */
+  gauges?(): readonly SourceGauge[];
 }
 
 /** Requests that operators left. A source takes them up; the store keeps them. */
@@ -187,8 +214,24 @@ export interface OwnServices {
   readonly credentials?: () => readonly HeldCredential[];
 }
 
+/**
+ * Texts that a source must still know after a crash, by name. They are files `KIND/NAME` of the state directory, or rows where the
+ * daemon has a PostgreSQL database: there they come along when another daemon takes the source over. A source may write them in `run`
+ * and `told`, which come on one machine at a time.
+ */
+export interface SourceMemory {
+  /** Where it is, for messages. */
+  placeOf(name: string): string;
+  /** undefined: there is none of this name. @throws Error where it cannot be read */
+  read(name: string): Promise<string | undefined>;
+  /** Replaces it as a whole. When this returns it survives a crash. @throws Error */
+  write(name: string, text: string): Promise<void>;
+}
+
 /** Services of the daemon for a source. */
 export interface SourceHost extends Host, OwnServices {
+  /** What it must still know after a crash. */
+  readonly memory: SourceMemory;
   /** `kind` of the origins of its workers. */
   readonly kind: string;
   /** For sources of thresher alone: requests of operators may hold secret files. */
@@ -218,6 +261,11 @@ export interface SourceInput<Config extends TSchema, QueueConfig extends TSchema
   takes?(queue: Pick<SourceQueue, 'mapType' | 'runMode'>, server: PandaServer | undefined): boolean;
   /** Whether its workers are jobs, which may be short: queues of jobs have no guard against black holes. Default: they are pilots. */
   readonly runsJobs?: boolean;
+  /**
+   * Whether its queues may be asked on different machines: it has no life of its own but for requests that any of them may end, and
+   * needs to know nothing of one queue for another. Default: all its queues stay on one machine, where its life is.
+   */
+  readonly perQueue?: boolean;
   /** Whether it can ask for nothing without the PanDA server of the settings. Sources of thresher alone may say so. */
   readonly needsServer?: boolean;
   /** Parts of a payload that its requests may have: `check-config` refuses its queues on a backend that lacks one. */
@@ -230,6 +278,11 @@ export interface SourceInput<Config extends TSchema, QueueConfig extends TSchema
     config: Static<Config>,
     context: Pick<CheckContext, 'configDir' | 'files'>,
   ): readonly DefinitionProblem[] | Promise<readonly DefinitionProblem[]>;
+  /** Mistakes in the options of one queue that its schema does not find; pointers count from its `demand`. */
+  checkQueue?(
+    config: Static<QueueConfig>,
+    context: Pick<CheckContext, 'queue' | 'configDir' | 'files'>,
+  ): readonly DefinitionProblem[] | Promise<readonly DefinitionProblem[]>;
   create(config: Static<Config>, host: SourceHost): Source<Static<QueueConfig>>;
 }
 
@@ -241,9 +294,11 @@ export interface SourceDefinition extends SectionDefinition {
   readonly everyQueue: boolean;
   readonly usual: boolean;
   readonly runsJobs: boolean;
+  readonly perQueue: boolean;
   readonly needsServer: boolean;
   takes(queue: Pick<SourceQueue, 'mapType' | 'runMode'>, server: PandaServer | undefined): boolean;
   stands(queue: Pick<SourceQueue, 'options' | 'mapType' | 'runMode'>): readonly Reason[];
+  checkQueue(config: unknown, context: CheckContext): Promise<readonly DefinitionProblem[]>;
   create(config: unknown, host: SourceHost): Source;
 }
 
@@ -261,7 +316,8 @@ export function defineSource<Config extends TSchema, QueueConfig extends TSchema
   input: SourceInput<Config, QueueConfig>,
 ): SourceDefinition {
   const { name, module, description = '', config, queueConfig, payload = [] } = input;
-  const { everyQueue = false, usual = false, runsJobs = false, needsServer = false } = input;
+  const { everyQueue = false, usual = false, runsJobs = false } = input;
+  const { perQueue = false, needsServer = false } = input;
   if (!namePattern.test(name))
     throw new TypeError(
       `the source ${JSON.stringify(name)} needs a name that matches ${String(namePattern)}`,
@@ -279,11 +335,14 @@ export function defineSource<Config extends TSchema, QueueConfig extends TSchema
     everyQueue,
     usual,
     runsJobs,
+    perQueue,
     needsServer,
     takes: (queue, server) => input.takes?.(queue, server) ?? false,
     connections: () => [],
     check: (options, context) => problemsOf(name, () => input.check?.(options as Static<Config>, context)),
     withFiles: async (options) => options,
+    checkQueue: (options, context) =>
+      problemsOf(name, () => input.checkQueue?.(options as Static<QueueConfig>, context)),
     stands: (queue) => {
       try {
         return input.stands?.({ ...queue, options: queue.options as Static<QueueConfig> }) ?? [];

@@ -6,7 +6,7 @@ import { checkSubmitter } from './check.ts';
 import { HTCondorConnection } from './connection.ts';
 import { hostConfigOf, readHostConfig } from './place/schedds.ts';
 import { HTCondorMonitorConfig, HTCondorSubmitterConfig, HTCondorSweeperConfig } from './schema.ts';
-import { connections, everywhere } from './where.ts';
+import { called, connections, everywhere } from './where.ts';
 
 /** Harvester's sections of monitor and sweeper name no schedd: they look where the workers are. */
 const wherever = () => [`${everywhere}*`];
@@ -18,6 +18,7 @@ export const htcondorBackend = defineBackend({
     aliases: [['pandaharvester.harvestersubmitter.htcondor_submitter', 'HTCondorSubmitter']],
     config: HTCondorSubmitterConfig,
     connections,
+    common: called,
     check: checkSubmitter,
     withFiles: withSchedds,
     payload: payloadParts,

@@ -1,11 +1,11 @@
 import { basename, dirname, isAbsolute, resolve } from 'node:path';
-import { type JobId, jobIdText, whereJobs } from '../../clients/htcondor/classad.ts';
+import { type JobId, jobIdText, parseJobId, whereJobs } from '../../clients/htcondor/classad.ts';
 import { isHTCondorError } from '../../clients/htcondor/errors.ts';
 import type { Ad } from '../../clients/htcondor/json-objects.ts';
 import type { Clock } from '../../util/clock.ts';
 import { ThresherError } from '../../worker/errors.ts';
 import type { Worker } from '../../worker/worker.ts';
-import type { LogReader, LogRequest } from '../contracts/log-reader.ts';
+import type { LogReader, LogRequest, PeekRequest } from '../contracts/log-reader.ts';
 import type { HTCondorSchedd } from './schedd.ts';
 import { jobOfWorker, whereWorkers } from './look-up.ts';
 import { jobOf } from './marks.ts';
@@ -28,8 +28,9 @@ interface Source {
 const mostRead = 4 * 2 ** 20;
 /** Between two looks at a running job, ms: each is a process that speaks to its machine. */
 const followInterval = 2000;
-/** How long `condor_tail` may take, ms. */
-const tailWait = 10_000;
+/** How long `condor_tail` may take, ms; for many bytes. */
+const [tailWait, longTailWait] = [10_000, 60_000];
+const manyBytes = 2 ** 20;
 
 const attributes = [
   ...['ClusterId', 'ProcId', 'JobStatus', 'HoldReasonCode', 'JobStartDate', 'RemoveReason'],
@@ -63,6 +64,33 @@ export class HTCondorLogs implements LogReader {
       }
       if (!follow || source.over) return;
       await this.#clock.sleep(followInterval, signal);
+    }
+  }
+
+  /** Straight from the machine of the job: the queue is not asked whether the job runs. */
+  async peek(
+    { workerId, handle }: Worker,
+    { file, mostBytes }: PeekRequest,
+    signal: AbortSignal,
+  ): Promise<Uint8Array | undefined> {
+    const job = handle && parseJobId(handle.batchID);
+    if (job === undefined) return undefined;
+    const { client } = this.#schedd;
+    const wait = mostBytes > manyBytes ? longTailWait : tailWait;
+    try {
+      return await this.#within(wait, signal, (either) =>
+        client.tailFile(job, { file, maxBytes: mostBytes }, either),
+      );
+    } catch (error) {
+      if (signal.aborted) throw error;
+      if (isHTCondorError(error, 'condor-not-listed')) {
+        const message = `HTCondor shows no ${file} of worker ${workerId} while it runs: transfer_output_files of its template does not name it`;
+        throw new ThresherError('no-log', message, {}, { cause: error });
+      }
+      // It ended in this moment, or has no such file yet: the starter of the job has the last word, and says no more than that it failed.
+      // A command that was given up has no word of the starter.
+      if (isHTCondorError(error, 'condor-no-job', 'condor-failed')) return undefined;
+      throw error;
     }
   }
 
@@ -133,14 +161,20 @@ export class HTCondorLogs implements LogReader {
   }
 
   /** `condor_tail` may hang if the job ends meanwhile: on its machine no process answers any more. */
-  async #tail(job: JobId, stream: 'stdout' | 'stderr', signal: AbortSignal): Promise<string> {
+  #tail(job: JobId, stream: 'stdout' | 'stderr', signal: AbortSignal): Promise<string> {
+    const { client } = this.#schedd;
+    return this.#within(tailWait, signal, (either) =>
+      client.tail(job, { stream, maxBytes: mostRead }, either),
+    );
+  }
+
+  async #within<T>(ms: number, signal: AbortSignal, work: (either: AbortSignal) => Promise<T>): Promise<T> {
     const [patience, over] = [new AbortController(), new AbortController()];
-    const waiting = this.#clock.sleep(tailWait, AbortSignal.any([signal, over.signal])).then(() => {
+    const waiting = this.#clock.sleep(ms, AbortSignal.any([signal, over.signal])).then(() => {
       patience.abort();
     });
-    const either = AbortSignal.any([signal, patience.signal]);
     try {
-      return await this.#schedd.client.tail(job, { stream, maxBytes: mostRead }, either);
+      return await work(AbortSignal.any([signal, patience.signal]));
     } finally {
       over.abort();
       await waiting;

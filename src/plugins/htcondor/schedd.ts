@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { whereIs } from '../../clients/htcondor/classad.ts';
 import { HTCondorClient } from '../../clients/htcondor/client.ts';
+import { debugLog } from '../../clients/htcondor/debug-log.ts';
 import type { ConnectionHost } from '../contracts/backend.ts';
 import { FileLane } from '../../util/file-lane.ts';
 import { LeftOutputs } from './output/left-outputs.ts';
@@ -25,7 +26,7 @@ export interface QueueLog {
   readonly spooled: boolean;
 }
 
-type ScheddHost = Pick<ConnectionHost, 'factoryId' | 'stateDir' | 'clock' | 'share'>;
+type ScheddHost = Pick<ConnectionHost, 'factoryId' | 'stateDir' | 'clock' | 'share' | 'log'>;
 
 /** State that the submitter, monitor and sweeper of all queues on one schedd share. */
 export class HTCondorSchedd {
@@ -59,8 +60,9 @@ export class HTCondorSchedd {
   /** By queue: how many of its jobs were held when the monitor last looked. */
   held: ReadonlyMap<string, number> = new Map();
 
-  constructor(schedd: Pick<Schedd, 'name' | 'pool'>, { factoryId, stateDir, clock, share }: ScheddHost) {
-    this.client = new HTCondorClient({ place: schedd, clock, environment: process.env });
+  constructor(schedd: Pick<Schedd, 'name' | 'pool'>, { factoryId, stateDir, clock, share, log }: ScheddHost) {
+    const onDebug = debugLog(log);
+    this.client = new HTCondorClient({ place: schedd, clock, environment: process.env, onDebug });
     this.submissionHost = submissionHostOf(schedd);
     this.factoryId = factoryId;
     this.mine = whereIs(marks.factory, factoryId);

@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { type JobId, jobIdText, parseJobId, whereJobs } from '../../clients/htcondor/classad.ts';
+import { isHTCondorError } from '../../clients/htcondor/errors.ts';
 import { toReason } from '../../worker/errors.ts';
 import type { Worker, WorkerError } from '../../worker/worker.ts';
 import type { Found, GoneOutcome, Sweeper } from '../contracts/sweeper.ts';
@@ -26,9 +27,16 @@ const pauses = { first: 200, longest: 2000 };
 const atOnce = 500;
 /** Jobs whose output is fetched by one command: few, so that what came before time was over has come for good. */
 const fetchedAtOnce = 50;
+/** Failures of single jobs after which the files of all jobs are the matter, such as a full disk. */
+const mostAlone = 5;
 
 const removed = 3;
 const completed = 4;
+
+/** Whether the schedd answered, and the files of some job were the matter. */
+function isOfFiles(error: unknown): boolean {
+  return isHTCondorError(error, 'condor-failed', 'condor-disk-full');
+}
 
 /** The sweeper waits for an end that comes by itself; one that an operator has to see to is a failure. */
 function keptOr(reason: WorkerError): GoneOutcome {
@@ -38,6 +46,8 @@ function keptOr(reason: WorkerError): GoneOutcome {
 /** Removes jobs many at once by their marks, and says gone when the queue has them no more. */
 export class HTCondorSweeper implements Sweeper {
   readonly #parts: SweeperParts;
+  /** Workers whose output could not be fetched by a command of its own: their turn is last. */
+  readonly #unfetchable = new Set<number>();
 
   constructor(parts: SweeperParts) {
     this.#parts = parts;
@@ -77,6 +87,7 @@ export class HTCondorSweeper implements Sweeper {
     for (const { workerId, queue, configId } of over) {
       if (outcomes.get(workerId)?.kind !== 'gone') continue;
       schedd.refused.delete(workerId);
+      this.#unfetchable.delete(workerId);
       const { configDir = '', sweeper } = daemon.queue(queue, configId) ?? {};
       if (sweeper?.preparatorBasePath === undefined) continue;
       const directory = join(resolve(configDir, sweeper.preparatorBasePath), String(workerId));
@@ -127,14 +138,18 @@ export class HTCondorSweeper implements Sweeper {
   /** Workers that left an output which their source has not taken yet. */
   async #awaited(
     workers: readonly Worker[],
-    unfetched: ReadonlySet<number>,
+    unfetched: ReadonlyMap<number, WorkerError>,
   ): Promise<ReadonlyMap<number, WorkerError>> {
     const { schedd, daemon } = this.#parts;
     const reasons = new Map<number, WorkerError>();
     for (const { workerId, origin } of workers) {
-      const mayCome = unfetched.has(workerId);
+      const failure = unfetched.get(workerId);
+      const mayCome = failure !== undefined;
       if (!(await schedd.outputs.isAwaited(workerId, daemon.clock.now(), mayCome))) continue;
-      const message = `source ${origin.kind} has not taken the output of worker ${workerId} yet`;
+      const message =
+        failure === undefined
+          ? `source ${origin.kind} has not taken the output of worker ${workerId} yet`
+          : `the output of worker ${workerId} cannot be fetched yet: ${failure.message}`;
       reasons.set(workerId, { code: 'output-awaited', message });
     }
     return reasons;
@@ -204,24 +219,47 @@ export class HTCondorSweeper implements Sweeper {
     }
   }
 
-  /** The output of spooled jobs goes with them. @returns workers whose output could not be fetched */
-  async #fetch(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlySet<number>> {
+  /** The output of spooled jobs goes with them. @returns workers whose output could not be fetched, and why */
+  async #fetch(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, WorkerError>> {
     const { schedd, daemon } = this.#parts;
-    const ids = workers.map(({ workerId }) => workerId);
-    const unfetched = new Set<number>();
-    for (let first = 0; first < ids.length && !signal.aborted; first += fetchedAtOnce) {
-      const some = ids.slice(first, first + fetchedAtOnce);
+    const unfetched = new Map<number, WorkerError>();
+    let alone = 0;
+    const all = workers
+      .map(({ workerId }) => workerId)
+      .toSorted((a, b) => Number(this.#unfetchable.has(a)) - Number(this.#unfetchable.has(b)));
+    const left = Array.from({ length: Math.ceil(all.length / fetchedAtOnce) }, (_, at) =>
+      all.slice(at * fetchedAtOnce, (at + 1) * fetchedAtOnce),
+    );
+    for (let ids = left.shift(); ids !== undefined; ids = left.shift()) {
       try {
-        await fetchSpooled(this.#parts, some, signal);
+        signal.throwIfAborted();
+        await fetchSpooled(this.#parts, ids, signal);
       } catch (error) {
-        for (const id of some) unfetched.add(id);
-        // A log that cannot be had must not keep its job for ever.
-        daemon.log.warn('output of spooled jobs could not be fetched', {
-          schedd: schedd.submissionHost,
-          workers: ids.length,
-          ...toReason(error),
-        });
+        const reason = toReason(error);
+        if (ids.length > 1 && isOfFiles(error) && alone < mostAlone) {
+          // The command ends at the first file that it cannot write: the others must not wait for that one.
+          const half = Math.ceil(ids.length / 2);
+          left.unshift(ids.slice(0, half), ids.slice(half));
+          continue;
+        }
+        if (ids.length === 1) alone++;
+        for (const id of ids) {
+          unfetched.set(id, reason);
+          if (ids.length === 1) this.#unfetchable.add(id);
+        }
       }
+    }
+    for (const id of all) if (!unfetched.has(id)) this.#unfetchable.delete(id);
+    // A log that cannot be had must not keep its job for ever: only what a source awaits does.
+    for (const [code, some] of Map.groupBy(unfetched, ([, reason]) => reason.code)) {
+      const workerIds = some.slice(0, 10).map(([workerId]) => workerId);
+      daemon.log.warn('output of spooled jobs could not be fetched', {
+        schedd: schedd.submissionHost,
+        workers: some.length,
+        workerIds,
+        code,
+        message: some[0]?.[1].message,
+      });
     }
     return unfetched;
   }

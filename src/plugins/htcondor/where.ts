@@ -38,6 +38,12 @@ export function schedds(
   return scheddsIn(condorHostConfig);
 }
 
+/** All schedds that a queue may call: also those to which it submits nothing any more. */
+export function called(config: Where, context: Pick<CheckContext, 'configDir'>): string[] {
+  const read = schedds(config, context);
+  return read.ok ? read.schedds.map(connectionName) : [];
+}
+
 /** None where the file of schedds cannot be read: that is said by `check`. */
 export function connections(config: Where, context: Pick<CheckContext, 'configDir'>): string[] {
   const read = schedds(config, context);

@@ -1,3 +1,4 @@
+import { clusterName } from '../../clients/kubernetes/place.ts';
 import { commonParts } from '../../worker/payload.ts';
 import { defineBackend } from '../contracts/backend.ts';
 import type { CheckContext } from '../contracts/definition.ts';
@@ -15,6 +16,7 @@ export const kubernetesBackend = defineBackend({
     payload: commonParts,
     config: K8sSubmitterConfig,
     connections,
+    common: (config, { configDir }) => [clusterName(config, configDir)],
     check: checkSubmitter,
   },
   monitor: {

@@ -15,7 +15,7 @@ export class LogTimes {
   #skip = 0;
   /** The beginning of a line, as long as it may be a time; undefined within a line. */
   #start: string | undefined = '';
-  /** Of lines of the newest time, in this stream. */
+  /** Lines of the newest time, in this stream. */
   #repeated = 0;
   #isNewest = false;
 

@@ -67,22 +67,27 @@ export class K8sSweeper implements Sweeper {
       const known = job?.uid ?? handle?.uid;
       const uid =
         known ?? (pods.length > 0 ? undefined : (await fence(namespace, worker, makeJob, signal))?.uid);
-      if (typeof uid !== 'string' || job?.leaving === true) return undefined;
-      const message = `worker ${workerId} of ${worker.queue} was ended by thresher`;
-      if (await this.#deleteJob({ name, uid }, signal))
+      if (job?.leaving === true) return undefined;
+      if (typeof uid === 'string' && (await this.#deleteJob({ name, uid }, signal))) {
+        const message = `worker ${workerId} of ${worker.queue} was ended by thresher`;
         tell(namespace, daemon, { job: { name, uid }, reason: 'Killed', message }, signal);
+      }
+      // Before its Pods are gone: the monitor may see the end of the worker earlier than this call, and nobody asks again.
+      await this.#fenceEarlier([worker], makeJob, signal);
       return undefined;
     };
     const ending = workers.filter(({ workerId }) => !over.has(workerId));
     const graces = new Map(ending.map((worker) => [worker.workerId, this.#optionsOf(worker).killGrace]));
     const graceOf: GraceOf = (workerId) => graces.get(workerId);
     const outcomes = await this.#end(ending, ask, { wait: patience.kill, graceOf }, signal);
-    const fences = await this.#fenceEarlier(ending, outcomes, makeJob, signal);
-    return new Map([
-      ...outcomes,
-      ...fences,
-      ...[...over].map((workerId) => [workerId, { kind: 'gone' } as const] as const),
-    ]);
+    const ended = [...over].map((workerId) => [workerId, { kind: 'gone' } as const] as const);
+    // Again for those whose Job took its time, and for those whose Job a call deleted that died before its fence.
+    const withoutJob = workers.filter(({ workerId }) =>
+      over.has(workerId)
+        ? found.objectsOf(workerId).job === undefined
+        : outcomes.get(workerId)?.kind === 'gone',
+    );
+    return new Map([...outcomes, ...ended, ...(await this.#fenceEarlier(withoutJob, makeJob, signal))]);
   }
 
   async remove(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, GoneOutcome>> {
@@ -148,18 +153,18 @@ export class K8sSweeper implements Sweeper {
     }
   }
 
-  /** The Job of a later attempt kept creations of earlier ones out: a fence takes its place. @returns what failed */
+  /**
+   * The Job of a later attempt kept creations of earlier ones out: a fence takes its place.
+   * @returns what is not fenced
+   */
   async #fenceEarlier(
     workers: readonly Worker[],
-    outcomes: ReadonlyMap<number, GoneOutcome>,
     makeJob: JobMaker,
     signal: AbortSignal,
   ): Promise<ReadonlyMap<number, GoneOutcome>> {
     const { namespace } = this.#parts;
     const failures = new Map<number, GoneOutcome>();
-    const due = workers.filter(
-      ({ workerId, attempt }) => attempt > 1 && outcomes.get(workerId)?.kind === 'gone',
-    );
+    const due = workers.filter(({ attempt }) => attempt > 1);
     const fenceOne = async (worker: Worker) => {
       try {
         const late = await fence(namespace, worker, makeJob, signal);

@@ -29,6 +29,7 @@ export const localBackend = defineBackend({
     ),
     // Pilots that start on this machine harm no other user.
     defaultDemand: 'fill',
+    onThisMachine: true,
     payload: commonParts,
     config: LocalSubmitterConfig,
     connections,

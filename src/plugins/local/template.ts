@@ -81,9 +81,9 @@ export interface FillContext {
   readonly factoryId: string;
   readonly harvesterId: string;
   readonly hostname: string;
-  /** Of the worker. */
+  /** The directory of the worker. */
   readonly directory: string;
-  /** Of the files of its payload, where it has files or arguments. */
+  /** The directory of the files of its payload, where it has files or arguments. */
   readonly payloadDirectory?: string | undefined;
 }
 

@@ -8,6 +8,7 @@ export const FillSource = defineSource({
   module: builtInSources,
   description:
     'Asks for as many workers as the limits of the queue let through: up to `nQueueLimitWorker` queued ones and `maxWorkers` living ones. The default of queues on the local backend.',
+  perQueue: true,
   config: Type.Object({}),
   stands: whyNotCounted,
   create: () => ({

@@ -18,7 +18,7 @@ import { type CollectionHandlers, Collections } from './collections.ts';
 import { EventWriter } from './events.ts';
 import { hasEnded } from './facts.ts';
 import { EventDoor, noEvents } from './job/event-door.ts';
-import type { EventKey } from './job/token.ts';
+import type { JobKey } from '../job-key.ts';
 import type { JobMaker } from './job-maker.ts';
 import { LeaseHolder } from './lease.ts';
 import type { HtcJobOptions, HtcJobQueueOptions } from '../../clients/htcjob/options.ts';
@@ -69,7 +69,7 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
     client: OperatorClient,
     maker: JobMaker,
     host: OperatorHost,
-    eventKey?: EventKey,
+    eventKey?: JobKey,
     outputs?: OutputOptions,
   ) {
     this.#options = options;

@@ -10,6 +10,7 @@ export const NoneSource = defineSource({
   description:
     'Asks for no workers. The default of queues on Kubernetes and HTCondor. Other sources, such as `request`, may still ask for workers of the queue.',
   usual: true,
+  perQueue: true,
   config: Type.Object({}),
   stands: whyNone,
   create: () => ({

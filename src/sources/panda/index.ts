@@ -54,8 +54,8 @@ function linkTo(server: PandaServer, options: PandaOptions, host: SourceHost): P
   return makeLink({
     api,
     serverAhead: () => client.serverAhead,
-    memory: new LinkMemory(directory),
-    refused: new RefusedReports(directory),
+    memory: new LinkMemory(host.memory),
+    refused: new RefusedReports(host.memory),
     status: new StatusFile(directory, { clock, log }),
     options: settings,
     logUrls: host.logUrls,

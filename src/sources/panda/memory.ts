@@ -1,8 +1,6 @@
-import { join } from 'node:path';
-import { readFile } from 'node:fs/promises';
 import type { Static } from 'typebox';
+import type { SourceMemory } from '../../plugins/contracts/index.ts';
 import { check } from '../../util/schema.ts';
-import { ensureDirectory, hasCode, writeFileAtomically } from '../../util/files.ts';
 import Type from '../../util/type.ts';
 import type { StatisticsReport } from './orders.ts';
 
@@ -66,50 +64,42 @@ export type Kept = Static<typeof Kept>;
 
 const nothing: Kept = { commands: [], orders: {}, reports: {}, types: [] };
 
+/** Under this name the link keeps what it knows. */
+const name = 'link.json';
+
 /**
- * The link's memory of what the server said and heard, in one file that is replaced as a whole. It must survive a crash: a command is
+ * The link's memory of what the server said and heard, in one text that is replaced as a whole. It must survive a crash: a command is
  * given once, and an order is reckoned against the reports before it.
  */
 export class LinkMemory {
-  readonly #directory: string;
-  readonly #file: string;
-  readonly #write: (text: string) => Promise<void>;
+  readonly #at: SourceMemory;
   #kept = nothing;
   #writing: Promise<void> = Promise.resolve();
   #isStored = true;
 
-  /** @param write for tests: replaces the file */
-  constructor(directory: string, write?: (text: string) => Promise<void>) {
-    this.#directory = directory;
-    this.#file = join(directory, 'link.json');
-    this.#write = write ?? ((text) => writeFileAtomically(this.#file, text, 0o600));
+  constructor(at: SourceMemory) {
+    this.#at = at;
   }
 
   /** @returns why what was kept cannot be used, if so: the link begins anew then. @throws Error where the file cannot be read */
   async load(): Promise<string | undefined> {
-    await ensureDirectory(this.#directory);
-    let text: string;
-    try {
-      text = await readFile(this.#file, 'utf8');
-    } catch (error) {
-      if (hasCode(error, 'ENOENT')) return undefined;
-      throw error;
-    }
-    return this.take(text);
+    const text = await this.#at.read(name);
+    return text === undefined ? undefined : this.take(text);
   }
 
   /** Takes up what was kept. @returns as `load` */
   take(text: string): string | undefined {
+    const place = this.#at.placeOf(name);
     let value: unknown;
     try {
       value = JSON.parse(text);
     } catch {
-      return `${this.#file} is no JSON`;
+      return `${place} is no JSON`;
     }
     const checked = check(Kept, value);
     if (!checked.ok) {
       const [first] = checked.problems;
-      return `${this.#file} has another form than expected: ${first?.pointer ?? ''} ${first?.message ?? ''}`;
+      return `${place} has another form than expected: ${first?.pointer ?? ''} ${first?.message ?? ''}`;
     }
     this.#kept = checked.value;
     return undefined;
@@ -152,7 +142,7 @@ export class LinkMemory {
     const text = JSON.stringify(this.#kept);
     const written = this.#writing.then(async () => {
       this.#isStored = false;
-      await this.#write(text);
+      await this.#at.write(name, text);
       this.#isStored = true;
     });
     this.#writing = written.catch(() => undefined);

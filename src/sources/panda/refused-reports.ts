@@ -1,6 +1,4 @@
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { ensureDirectory, hasCode, writeFileAtomically } from '../../util/files.ts';
+import type { SourceMemory } from '../../plugins/contracts/index.ts';
 import { check } from '../../util/schema.ts';
 import Type from '../../util/type.ts';
 import type { Row } from './report-sender.ts';
@@ -21,26 +19,28 @@ const Kept = Type.Array(
   }),
 );
 
+/** Under this name they are kept. */
+const name = 'refused.json';
+
 /**
- * Final reports that the server refuses, without their texts, in one file that is replaced as a whole. The news of these workers count
+ * Final reports that the server refuses, without their texts, in one text that is replaced as a whole. The news of these workers count
  * as told, so that a restart would forget them otherwise.
  */
 export class RefusedReports {
-  readonly #directory: string;
-  readonly #file: string;
+  readonly #at: SourceMemory;
 
-  constructor(directory: string) {
-    this.#directory = directory;
-    this.#file = join(directory, 'refused.json');
+  constructor(at: SourceMemory) {
+    this.#at = at;
   }
 
-  /** @returns undefined where the file holds something else. @throws Error where it cannot be read */
+  /** @returns undefined where the text is something else. @throws Error where it cannot be read */
   async load(): Promise<readonly Row[] | undefined> {
+    const text = await this.#at.read(name);
+    if (text === undefined) return [];
     let value: unknown;
     try {
-      value = JSON.parse(await readFile(this.#file, 'utf8'));
+      value = JSON.parse(text);
     } catch (error) {
-      if (hasCode(error, 'ENOENT')) return [];
       if (error instanceof SyntaxError) return undefined;
       throw error;
     }
@@ -56,7 +56,6 @@ export class RefusedReports {
     const kept = rows.map(({ sequence, report }) => {
       return { sequence, report: bareReport(report) };
     });
-    await ensureDirectory(this.#directory);
-    await writeFileAtomically(this.#file, JSON.stringify(kept), 0o600);
+    await this.#at.write(name, JSON.stringify(kept));
   }
 }

@@ -1,8 +1,8 @@
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Log } from '../../plugins/contracts/index.ts';
 import type { PandaLinkStatus } from '../../plugins/contracts/panda-status.ts';
 import type { Clock } from '../../util/clock.ts';
-import { writeFileAtomically } from '../../util/files.ts';
+import { ensureDirectory, writeFileAtomically } from '../../util/files.ts';
 import { messageOf } from '../../worker/errors.ts';
 
 /** The shortest time between two writes, ms. */
@@ -36,6 +36,7 @@ export class StatusFile {
     this.#writtenAt = this.#clock.monotonic();
     const whole: PandaLinkStatus = { writtenAt: this.#clock.now(), ...status };
     try {
+      await ensureDirectory(dirname(this.#file));
       await writeFileAtomically(this.#file, JSON.stringify(whole), 0o644);
       this.#written = text;
       this.#failed = false;

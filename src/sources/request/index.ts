@@ -11,6 +11,7 @@ export const RequestSource = defineSource({
   description:
     'Asks for the workers that operators want, by `thresher submit` and `POST /api/requests`, before the own source of the queue. A queue with `"demand": "request"` gets these workers alone.',
   everyQueue: true,
+  perQueue: true,
   payload: commonParts,
   config: Type.Object({}),
   create: (_, { requests }) => {

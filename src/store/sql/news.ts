@@ -1,17 +1,20 @@
 import { type Kysely, sql } from 'kysely';
 import type { KnownWorker, WorkerNews } from '../../worker/news.ts';
-import type { NewsBacklog, NewsStore } from '../news.ts';
+import type { Dialect } from '../dialect.ts';
+import type { NewsBacklog, NewsPart, NewsStore } from '../news.ts';
 import type { NewsTable, Tables } from '../tables.ts';
 import { knownColumns, type NewsWriter } from './news-writer.ts';
 import type { FactoryRows } from './open-database.ts';
 
 export class SqlNewsStore implements NewsStore {
   readonly #db: Kysely<Tables>;
+  readonly #dialect: Dialect;
   readonly #instance: string;
   readonly #writer: NewsWriter;
 
-  constructor({ db, instance }: FactoryRows, writer: NewsWriter) {
+  constructor({ db, dialect, instance }: FactoryRows, writer: NewsWriter) {
     this.#db = db;
+    this.#dialect = dialect;
     this.#instance = instance;
     this.#writer = writer;
   }
@@ -24,25 +27,32 @@ export class SqlNewsStore implements NewsStore {
     return this.#writer.takeCommitted();
   }
 
-  async next(kind: string, limit: number): Promise<WorkerNews[]> {
+  async next(kind: string, limit: number, part?: NewsPart): Promise<WorkerNews[]> {
     const rows = await this.#db
       .selectFrom('news')
       .selectAll()
       .where('instance', '=', this.#instance)
       .where('origin_kind', '=', kind)
+      .$if(part !== undefined, (query) => query.where(this.#isIn(part)))
       .orderBy('id')
       .limit(limit)
       .execute();
     return rows.map((row) => newsOf(row, row.id));
   }
 
-  async taken(kind: string, upTo: number): Promise<void> {
+  async taken(kind: string, upTo: number, part?: NewsPart): Promise<void> {
     await this.#db
       .deleteFrom('news')
       .where('instance', '=', this.#instance)
       .where('origin_kind', '=', kind)
       .where('id', '<=', upTo)
+      .$if(part !== undefined, (query) => query.where(this.#isIn(part)))
       .execute();
+  }
+
+  #isIn({ queues, ofNoQueue }: NewsPart = { queues: new Set(), ofNoQueue: false }) {
+    const names = [...queues, ...(ofNoQueue ? [''] : [])];
+    return sql<boolean>`queue IN (${this.#dialect.values(names, 'text')})`;
   }
 
   async backlog(): Promise<NewsBacklog[]> {

@@ -10,7 +10,10 @@ export function inTransaction<T>(db: Kysely<Tables>, work: (tx: Kysely<Tables>) 
     await sql`BEGIN`.execute(tx);
     try {
       const result = await work(tx);
-      await sql`COMMIT`.execute(tx);
+      const committed = await sql<{ command?: string }>`COMMIT`.execute(tx);
+      // PostgreSQL answers so where a statement failed and `work` went on all the same.
+      if (committed.rows[0]?.command === 'ROLLBACK')
+        throw new Error('the database took the transaction back');
       return result;
     } catch (error) {
       await sql`ROLLBACK`.execute(tx).catch(() => undefined);

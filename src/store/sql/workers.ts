@@ -123,13 +123,26 @@ export class SqlWorkerStore implements WorkerStore {
     return missedSince(this.#rows, scope, since);
   }
 
-  async liveRows(): Promise<LiveRow[]> {
+  async asked(): Promise<{ workerId: number; queue: string }[]> {
+    return this.#db
+      .selectFrom('workers')
+      .select(['worker_id as workerId', 'queue'])
+      .where('instance', '=', this.#instance)
+      .where('kill_time', 'is not', null)
+      .where(sql<boolean>`${alive}`)
+      .execute();
+  }
+
+  async liveRows(queues?: ReadonlySet<string>): Promise<LiveRow[]> {
     const rows = await this.#db
       .selectFrom('workers')
       .select(['worker_id', 'queue', 'placement', 'config_id', 'status', 'attempt', 'kill_time', 'batch_id'])
       .select(['native_status', 'node_id', 'computing_element', 'start_time', 'payload_id'])
       .where('instance', '=', this.#instance)
       .where(sql<boolean>`${alive}`)
+      .$if(queues !== undefined, (query) =>
+        query.where(sql<boolean>`queue IN (${this.#dialect.values([...(queues ?? [])], 'text')})`),
+      )
       .execute();
     return rows.map((row) => ({
       workerId: row.worker_id,
@@ -158,6 +171,7 @@ export class SqlWorkerStore implements WorkerStore {
       .selectAll()
       .where('instance', '=', this.#instance)
       .where(isIn(this.#dialect, workerIds))
+      .orderBy('worker_id')
       .execute();
     return rows.map(toRecord);
   }

@@ -9,6 +9,7 @@ import { sqliteDialect } from './dialect.ts';
 import { storeError } from './errors.ts';
 import { filesOf } from './files.ts';
 import { migrations } from './migrations.ts';
+import { lastIds, setLastIds } from './last-ids.ts';
 import { KeptStatements } from './statements.ts';
 
 /** Pages that SQLite keeps, KiB. better-sqlite3 would have it keep 16 MiB; the kernel has them all anyway. */
@@ -102,6 +103,12 @@ function connect(file: string, options: Database.Options): OpenDatabase {
       version = now;
       return changed;
     },
+    // The lock of the state directory ends with the process.
+    mayAct: () => true,
+    bytes: async () => sizeOf(file),
+    snapshot: (work) => inTransaction(db, work),
+    lastIds: () => lastIds(db),
+    setLastIds,
     async vacuum() {
       await sql`VACUUM`.execute(db);
     },
@@ -109,6 +116,14 @@ function connect(file: string, options: Database.Options): OpenDatabase {
     errorOf: (error) => storeError(error, file),
     close: () => db.destroy(),
   };
+}
+
+/** Bytes of the database and of what is still in its write-ahead log. */
+function sizeOf(file: string): number {
+  return [file, `${file}-wal`].reduce(
+    (sum, path) => sum + (statSync(path, { throwIfNoEntry: false })?.size ?? 0),
+    0,
+  );
 }
 
 /** The log keeps pages as they were until others are written over them, which may take long. */

@@ -15,10 +15,10 @@ export interface Instance {
 /** Counts the living alone: a factory may have millions of ended workers. */
 export const instancesQuery = `
   SELECT instance AS id, count(worker_id) AS living
-  FROM (SELECT DISTINCT instance FROM counters)
+  FROM (SELECT DISTINCT instance FROM counters) AS known
   LEFT JOIN (
     SELECT instance, worker_id FROM workers WHERE ${aliveWords}
-  ) USING (instance)
+  ) AS alive USING (instance)
   GROUP BY instance ORDER BY instance`;
 
 /**

@@ -1,48 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
-/**
- * Each migration is one step that was once released and is never edited again; the key orders them. All that are due
- * run in one transaction. A database with a key that is not in this list was written by a newer version.
- */
-export const migrations: Readonly<Record<string, Migration>> = {
-  '0001-core': {
-    async up(db: Kysely<unknown>): Promise<void> {
-      for (const statement of core) await sql.raw(statement).execute(db);
-    },
-  },
-  '0002-retention': {
-    async up(db: Kysely<unknown>): Promise<void> {
-      for (const statement of retention) await sql.raw(statement).execute(db);
-    },
-  },
-  '0003-computing-element': {
-    async up(db: Kysely<unknown>): Promise<void> {
-      for (const statement of computingElement) await sql.raw(statement).execute(db);
-    },
-  },
-  '0004-sources': {
-    async up(db: Kysely<unknown>): Promise<void> {
-      for (const statement of sources) await sql.raw(statement).execute(db);
-    },
-  },
-  '0005-requests': {
-    async up(db: Kysely<unknown>): Promise<void> {
-      for (const statement of requests) await sql.raw(statement).execute(db);
-    },
-  },
-  '0006-placement-in-news': {
-    async up(db: Kysely<unknown>): Promise<void> {
-      await sql.raw('ALTER TABLE news ADD COLUMN placement TEXT').execute(db);
-    },
-  },
-  '0007-shared-payloads': {
-    async up(db: Kysely<unknown>): Promise<void> {
-      for (const statement of sharedPayloads) await sql.raw(statement).execute(db);
-    },
-  },
-};
-
 const core = [
   `CREATE TABLE workers (
     worker_id INTEGER PRIMARY KEY,
@@ -298,3 +256,37 @@ const sharedPayloads = [
   `CREATE INDEX payloads_by_share ON payloads (instance, share_id) WHERE share_id IS NOT NULL`,
   `CREATE TABLE payload_shares (instance TEXT NOT NULL, share_id TEXT NOT NULL, content TEXT NOT NULL, secret TEXT, UNIQUE (instance, share_id))`,
 ];
+
+const sourceMemories = [
+  `CREATE TABLE source_memories (
+    instance TEXT NOT NULL,
+    source TEXT NOT NULL,
+    name TEXT NOT NULL,
+    content TEXT NOT NULL,
+    PRIMARY KEY (instance, source, name)
+  ) WITHOUT ROWID`,
+];
+
+/**
+ * The statements of each migration, which is one step that was once released and is never edited again; the key orders them.
+ * Another database runs the same steps in its own words.
+ */
+export const steps: Readonly<Record<string, readonly string[]>> = {
+  '0001-core': core,
+  '0002-retention': retention,
+  '0003-computing-element': computingElement,
+  '0004-sources': sources,
+  '0005-requests': requests,
+  '0006-placement-in-news': ['ALTER TABLE news ADD COLUMN placement TEXT'],
+  '0007-shared-payloads': sharedPayloads,
+  '0008-source-memories': sourceMemories,
+};
+
+/** All that are due run in one transaction. A database with a key that is not in this list was written by a newer version. */
+export const migrations: Readonly<Record<string, Migration>> = Object.fromEntries(
+  Object.entries(steps).map(([name, statements]) => [name, { up: (db) => runAll(db, statements) }]),
+);
+
+async function runAll(db: Kysely<unknown>, statements: readonly string[]): Promise<void> {
+  for (const statement of statements) await sql.raw(statement).execute(db);
+}

@@ -4,7 +4,7 @@ import type { LogReader } from '../../../src/plugins/contracts/index.ts';
 import { ThresherError } from '../../../src/worker/errors.ts';
 import type { OriginKey } from '../../../src/worker/news.ts';
 import { AgentParts } from '../../support/agent-context.ts';
-import { workerOf } from '../../support/samples.ts';
+import { workerOf, ownQueue } from '../../support/samples.ts';
 
 const reader: LogReader = {
   async *read() {
@@ -35,7 +35,7 @@ describe('the desk of a source', () => {
     return new SourceDesk(kind, {
       ...parts.context,
       queues: () => ['Q'],
-      queuesOf: (source) => [{ name: source, mapType: 'NoJob', runMode: 'self' }],
+      queuesOf: (source) => [ownQueue(source)],
       reasonsOf: (queue) => (queue === 'NONE' ? undefined : [{ code: 'paused', message: queue }]),
       wakeSubmitter: (queue) => woken.push(queue),
       logsOf: async () => reader,
@@ -73,6 +73,14 @@ describe('the desk of a source', () => {
     expect(await desk.discard('job')).to.equal(1);
     expect(await desk.discard('other')).to.equal(0);
     expect(await codeOf(desk.discard(''))).to.equal('request-refused');
+  });
+
+  it('says why a discarded worker is not gone, and of no other', async () => {
+    await parts.ledger.change([{ workerId: 1, to: 'failed', source: 'test' }]);
+    expect(desk.whyLeft(1)).to.equal(undefined);
+    await desk.discard('job');
+    expect(desk.whyLeft(1)).to.have.property('code', 'sweep-awaited');
+    expect(desk.whyLeft(2)).to.equal(undefined);
   });
 
   it('ends a worker that lives, and withdraws an origin that has none: it never gets one', async () => {
@@ -120,6 +128,12 @@ describe('the desk of a source', () => {
     expect(living[0]).to.deep.include({ what: 'known', queue: 'Q', origin: { uid: 'job', index: 0 } });
   });
 
+  it('tells which workers of the factory live, those of other sources among them', async () => {
+    await parts.ledger.change([{ workerId: 2, to: 'missed', source: 'test' }]);
+    expect([...(await desk.alive([1, 2, 3, 99]))].toSorted()).to.deep.equal([1, 3]);
+    expect([...(await desk.alive([]))]).to.deep.equal([]);
+  });
+
   it('counts its workers, and those that a site got after a count', async () => {
     await parts.ledger.change([{ workerId: 2, to: 'missed', source: 'test' }]);
     const census = await desk.census();
@@ -152,7 +166,7 @@ describe('the desk of a source', () => {
   });
 
   it('names the queues whose own source it is', () => {
-    expect(desk.ownQueues()).to.deep.equal([{ name: 'toy', mapType: 'NoJob', runMode: 'self' }]);
+    expect(desk.ownQueues()).to.deep.equal([ownQueue('toy')]);
   });
 
   it('reads the log of its own worker, and of no other', async () => {

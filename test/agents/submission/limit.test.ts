@@ -52,7 +52,7 @@ describe('the limits of a queue at work', () => {
       current: true,
       requirements,
       throttler,
-      sources: [{ kind: 'x', own: true, runsJobs }],
+      sources: [{ kind: 'x', own: true, runsJobs, source: {} }],
       messenger: undefined,
       submitter: {},
       connected: new Map([['scripted:x', { connection } as ConnectedPlugins]]),

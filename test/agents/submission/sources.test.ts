@@ -137,6 +137,22 @@ describe('sources of a queue', () => {
     expect(codes()).to.deep.equal(['demand-none']);
   });
 
+  it('get no worker for what a source asked for that was made anew during the pass: the next may ask for the same', async () => {
+    const sources = [queueSource('toy', wanting(requests(2, {}, 'former')), true)];
+    sources.push(queueSource('other', wanting(requests(1))));
+    const agent = agentOf(sources);
+    queue.preflight = async () => {
+      sources[0] = queueSource('toy', wanting(requests(2, {}, 'next')), true);
+      return { problems: [] };
+    };
+    await agent.pass();
+    expect(origins()).to.deep.equal(['other job 0']);
+    sources[0] = queueSource('toy', wanting(requests(2, {}, 'next')), true);
+    queue.preflight = async () => ({ problems: [] });
+    await agent.pass();
+    expect(origins()).to.deep.equal(['other job 0', 'toy next 0', 'toy next 1']);
+  });
+
   it('get no more than the limits let through, and each request that waits has its reason', async () => {
     const agent = agentOf([queueSource('toy', wanting(requests(5)))], { maxWorkers: 2 });
     await agent.pass();

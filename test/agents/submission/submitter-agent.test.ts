@@ -123,6 +123,15 @@ describe('a pass of the submitter', () => {
     expect(codes()?.[0]).to.equal('paused');
   });
 
+  it('records nothing when its queue gets another configuration during its preflight: a limit may be lower there', async () => {
+    queue.preflight = async () => {
+      queue.runtime.replaced = true;
+      return { problems: [] };
+    };
+    await agentOf().pass();
+    expect(queue.taken()).to.deep.equal(['demand', 'look', 'preflight', 'look', 'report']);
+  });
+
   it('takes back intents when an operator pauses the queue after they were recorded', async () => {
     let paused: Promise<unknown> | undefined;
     at['submit:after-intent'] = () => {

@@ -114,6 +114,30 @@ describe('the sweeper of a queue', () => {
     expect(agent.kept).to.equal(undefined);
   });
 
+  it('tells the source of a discarded worker, and operators, why it is left, until it is gone', async () => {
+    const [first = 0, other = 0] = await ended(2);
+    const { discarded, whyLeft } = parts.ledger;
+    discarded.add(first);
+    const reason = { code: 'output-awaited', message: 'no directory' };
+    outcome = () => ({ kind: 'pending', reason });
+    await agent.sweep();
+    expect([...whyLeft]).to.deep.equal([[first, reason]]);
+    const detailOf = async (id: number) => (await parts.store.workers.byId(id))?.detail;
+    expect(await detailOf(other)).to.deep.equal({ keptReason: 'no directory' });
+    outcome = () => failed;
+    await agent.sweep();
+    expect(whyLeft.get(first)).to.deep.equal({ code: 'kubernetes-server-error', message: 'broken' });
+    outcome = () => {
+      throw new Error('the plugin is broken');
+    };
+    await agent.sweep().catch(() => undefined);
+    expect(whyLeft.get(first)).to.deep.equal({ code: 'plugin-failed', message: 'the plugin is broken' });
+    outcome = () => gone;
+    expect(await agent.sweep()).to.equal(2);
+    expect([whyLeft.size, discarded.size]).to.deep.equal([0, 0]);
+    expect(await detailOf(other)).to.deep.equal({});
+  });
+
   it('removes nothing of a worker whose submission is under way, though it has ended', async () => {
     const [first = 0, second = 0] = await ended(2);
     parts.ledger.inFlight.hold([{ workerId: first }]);

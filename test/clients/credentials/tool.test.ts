@@ -157,6 +157,7 @@ describe('the environment of such a program', () => {
       NODE_OPTIONS: '-x',
       _CONDOR_COLLECTOR_HOST: 'pool',
       _CONDOR_SEC_PASSWORD_FILE: '/x',
+      _CONDOR_SCITOKENS_FILE: '/t',
       KRB5CCNAME: '/x',
     };
     expect(toolEnvironment(own)).to.deep.equal({
@@ -166,6 +167,7 @@ describe('the environment of such a program', () => {
       KRB5_CONFIG: '/k',
       LC_ALL: 'C',
       _CONDOR_COLLECTOR_HOST: 'pool',
+      _CONDOR_SCITOKENS_FILE: '/t',
     });
   });
 });

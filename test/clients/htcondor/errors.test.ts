@@ -38,11 +38,30 @@ describe('errors of the commands of HTCondor', () => {
     expect(failure('condor_submit', said)).to.include({ code: 'condor-auth', maybeDone: false });
   });
 
+  it('may be refused by the tool itself, which has neither a token nor a key to log in with', () => {
+    const said =
+      'SECMAN: ERROR: The security policy is invalid.; DCSchedd::actOnJobs: Failed to send command (ACT_ON_JOBS) to the schedd';
+    expect(failure('condor_rm', said)).to.include({ code: 'condor-auth', maybeDone: false });
+  });
+
   it('may be a lost answer: then the jobs may be there', () => {
     for (const said of ['ERROR: Failed to commit job submission into the queue.', 'Segmentation fault', '']) {
       expect(failure('condor_submit', said), said).to.include({ maybeDone: true });
       expect(failure('condor_q', said), said).to.include({ maybeDone: false });
     }
+  });
+
+  it('is told from what the commands say besides, where `_CONDOR_TOOL_DEBUG` asks for it', () => {
+    const stderr = [
+      '11/21/26 19:42:39 (D_SECURITY) AUTHENTICATE: no authorization for FS',
+      '11/21/26 19:42:39 (D_ALWAYS:2) Trying to query collector',
+      '11/21/26 19:42:39 (D_ALWAYS) ERROR: No such schedd',
+    ].join('\n');
+    expect(failure('condor_q', stderr)).to.deep.equal({
+      code: 'condor-schedd-unknown',
+      maybeDone: false,
+      message: 'condor_q for schedd a of pool b: ERROR: No such schedd (exit status 1)',
+    });
   });
 
   it('is shown without advice, dates and repetitions, and not at any length', () => {

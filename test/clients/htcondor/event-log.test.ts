@@ -278,6 +278,24 @@ describe('event logs of HTCondor', () => {
     expect(garbage).to.have.length(1);
   });
 
+  const xml = (inside: string) =>
+    `<c>\n    <a n="EventTypeNumber"><i>11</i></a>\n    <a n="Cluster"><i>12</i></a>\n    <a n="Proc"><i>3</i></a>\n${inside}</c>\n`;
+  const nested =
+    '    <a n="A"><c>\n        <a n="B"><c>\n        <a n="C"><i>1</i></a>\n        </c></a>\n    </c></a>\n';
+  for (const [where, torn] of [
+    ['a torn key', '    <a n="Cluster">'],
+    ['a whole ad in a torn one', `${nested}    <a n=`],
+    ['a torn ad in a torn one', nested.slice(0, 30)],
+  ] as const) {
+    it(`lose no XML record that follows ${where}`, () => {
+      const after = xml(nested);
+      const { events, garbage } = read(`${xml('').slice(0, -5)}${torn}${after}`);
+      expect(events).to.deep.equal(read(after).events);
+      expect(events).to.have.length(1);
+      expect(garbage).to.have.length(1);
+    });
+  }
+
   it('lose nothing to garbage between records, and never fail by it', () => {
     const junk = fc.oneof(
       fc.string(),

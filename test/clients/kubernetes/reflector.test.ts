@@ -165,7 +165,11 @@ describe('a reflector', () => {
     follow();
     await passPause(0).catch(() => undefined);
     await until('it listed three times', () => told.filter((one) => one.startsWith('=')).length >= 2);
-    await clock.advance(2000);
+    // Its pause begins only once the refusal has come.
+    await until('it listed once more', async () => {
+      await clock.advance(2000);
+      return told.includes('=e');
+    });
     await seen('=a,b', '+c', '=b,d', '=e');
     expect(versions()).to.deep.equal([null, '5', null, '50', null, '90']);
   });

@@ -185,7 +185,8 @@ const mistakes: readonly Mistake[] = [
     pointer: '/BAD/demand',
     at: '"all"',
     code: 'unknown-source',
-    message: 'demand is "all", which is no source; there are fill, htcjob, none, panda, request',
+    message:
+      'demand is "all", which is no source; there are fill, htcjob, htcondor-idle, interlink, none, panda, request',
   },
   {
     what: 'a misspelt demand',
@@ -193,7 +194,8 @@ const mistakes: readonly Mistake[] = [
     pointer: '/BAD/demand',
     at: '"fil"',
     code: 'unknown-source',
-    message: 'demand is "fil", which is no source; there are fill, htcjob, none, panda, request',
+    message:
+      'demand is "fil", which is no source; there are fill, htcjob, htcondor-idle, interlink, none, panda, request',
   },
   {
     what: 'a demand that is neither a name nor a section',

@@ -39,6 +39,40 @@ describe('the settings of the daemon', () => {
     file = join(directory, 'thresher.yaml');
   });
 
+  it('name a database of PostgreSQL, with files beside the settings', () => {
+    const { postgresql } = settingsOf(
+      'database: { url: "postgresql://u@db.example.org/d", passwordFile: pw, sslrootcert: /etc/ca.pem }',
+    );
+    expect(postgresql).to.deep.equal({
+      kind: 'postgresql',
+      leaseDuration: 15_000,
+      host: 'db.example.org',
+      port: 5432,
+      user: 'u',
+      database: 'd',
+      sslmode: 'verify-full',
+      passwordFile: join(directory, 'pw'),
+      sslrootcert: '/etc/ca.pem',
+    });
+  });
+
+  for (const [text, code, why] of [
+    ['url: "postgresql://u:geheim@h/d"', 'wrong-type', 'the address holds a password'],
+    ['url: "mysql://u@h/d"', 'wrong-type', 'none of PostgreSQL'],
+    ['url: "postgresql://u@h/d", sslmode: prefer', 'wrong-type', 'prefer'],
+    ['url: 5', 'wrong-type', 'url'],
+    ['password: geheim', 'unknown-setting', 'password'],
+  ] as const)
+    it(`refuse a database that is none, and tell no password: ${text}`, () => {
+      writeFileSync(file, `database: { ${text} }`);
+      const result = readSettings(file);
+      expect(result.ok).to.equal(false);
+      const [problem] = result.problems;
+      expect(problem?.pointer).to.match(/^\/database/);
+      expect(problem?.code).to.equal(code);
+      expect(problem?.message).to.contain(why).and.to.not.contain('geheim');
+    });
+
   it('have a default for everything, so that an empty file is enough', () => {
     const { placeOf, ...settings } = settingsOf('');
     expect(placeOf('/http/port')).to.deep.equal({ file, pointer: '/http/port', line: 1 });
@@ -48,6 +82,7 @@ describe('the settings of the daemon', () => {
       queueFile: join(directory, 'panda_queueconfig.json'),
       values: {
         master: { shutdownTimeout: 20, pluginTimeout: 60 },
+        database: { leaseDuration: 15, shareQueues: false, sslmode: 'verify-full' },
         qconf: {
           configFile: 'panda_queueconfig.json',
           configFromCacher: false,

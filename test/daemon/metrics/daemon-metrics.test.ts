@@ -23,8 +23,9 @@ describe('metrics', () => {
   async function lines(): Promise<string[]> {
     const { metrics, store, factoryId, version } = served;
     const [health, credentials] = [served.health(), served.credentials()];
-    const [services, waiting] = [served.services(), served.waiting()];
-    const sources = { store, factoryId, version, health, credentials, services, waiting };
+    const [services, waiting, gauges] = [served.services(), served.waiting(), served.gauges()];
+    const leads = served.leader() === undefined;
+    const sources = { store, factoryId, version, leads, health, credentials, services, waiting, gauges };
     const text = await metrics.text(sources);
     return text.split('\n').filter((line) => line.startsWith('thresher_'));
   }
@@ -39,6 +40,12 @@ describe('metrics', () => {
   const observation = (observedAt: number) => ({
     ...({ workerId: 1, status: 'running', nativeStatus: 'running' } as const),
     observedAt,
+  });
+
+  it('say whether this daemon leads', async () => {
+    expect(await lines()).to.include('thresher_leader 1');
+    served.holder = { holder: 'ce02 pid 812', since: '2026-11-23T10:00:00Z' };
+    expect(await lines()).to.include('thresher_leader 0');
   });
 
   it('show living workers as the database has them, and 0 where there are none', async () => {

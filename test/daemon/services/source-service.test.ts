@@ -39,12 +39,15 @@ describe('sources at work', () => {
   let service: SourceService;
   let heard: string[];
   let desks: string[];
+  /** The sources that other daemons have. */
+  let elsewhere: Set<string>;
 
   beforeEach(async () => {
     parts = await AgentParts.open();
     running = new Running();
     heard = [];
     desks = [];
+    elsewhere = new Set();
     const { clock, log, events } = parts;
     loops = new LoopSet({ clock, random: () => 0.5, log, events });
     const settings = check(Settings, { sweeper: { keepNews: 24, mostNews: 1000 } });
@@ -54,6 +57,7 @@ describe('sources at work', () => {
       context: parts.context,
       loops,
       sources: running,
+      sharing: { queues: new Set(['Q']), holdsSource: (kind) => !elsewhere.has(kind) },
       deskFor: (kind) => {
         desks.push(kind);
         return { queues: () => [kind] } as unknown as Desk;
@@ -217,6 +221,49 @@ describe('sources at work', () => {
     expect(parts.log.lines.map(({ message }) => message)).to.include(
       'a source does not end; it is left alone',
     );
+  });
+
+  it('that are to live elsewhere end here, and one that does not end is named until it has ended', async () => {
+    const lives: string[] = [];
+    let end = () => {};
+    const hanging = () =>
+      new Promise<void>((resolve) => {
+        end = resolve;
+      });
+    const well = async (desk: Desk, signal: AbortSignal) => {
+      lives.push('begun');
+      await untilAborted(desk, signal);
+      lives.push('ended');
+    };
+    await begin({ slow: { wanted, run: hanging }, toy: { wanted, run: well } });
+    await settled();
+    elsewhere = new Set(['slow', 'toy']);
+    const changed = service.sharesChanged();
+    await parts.clock.advance(5000);
+    expect([...(await changed)]).to.deep.equal(['slow']);
+    expect(lives).to.deep.equal(['begun', 'ended']);
+    end();
+    await settled();
+    expect([...(await service.sharesChanged())]).to.deep.equal([]);
+  });
+
+  it('that are still told of news here are not over', async () => {
+    let take = () => {};
+    const told = () =>
+      new Promise<void>((resolve) => {
+        take = resolve;
+      });
+    await begin({ toy: { wanted, told, run: untilAborted } });
+    await intend(1);
+    await settled();
+    elsewhere = new Set(['toy']);
+    const changed = service.sharesChanged();
+    await settled();
+    await parts.clock.advance(5000);
+    expect([...(await changed)]).to.deep.equal(['toy']);
+    take();
+    await settled();
+    expect([...(await service.sharesChanged())]).to.deep.equal([]);
   });
 
   it('that hang at the stop of the daemon cost five seconds, and no more', async () => {

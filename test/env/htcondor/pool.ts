@@ -119,7 +119,7 @@ export async function startPool(
     mkdirSync(join(directory, name), { mode: name === 'keys' || name === 'tokens' ? 0o700 : 0o755 });
     chownSync(join(directory, name), uid, gid);
   }
-  mkdirSync(join(directory, 'remote'));
+  for (const name of ['remote', 'no-keys']) mkdirSync(join(directory, name));
   writeFileSync(join(places.keys, 'POOL'), randomBytes(48).toString('base64'), { mode: 0o600 });
   chownSync(join(places.keys, 'POOL'), uid, gid);
   writeFileSync(places.config, poolConfiguration(settings));

@@ -110,8 +110,9 @@ export function clientConfiguration(kind: 'local' | 'remote', settings: PoolSett
   const tokens = 'SEC_CLIENT_AUTHENTICATION_METHODS = IDTOKENS';
   // Whoever the tests run as, jobs are those of the token: root may not submit as itself.
   if (kind === 'local') {
-    // Who can read the key of the pool would be its own issuer.
-    const keys = ['SEC_TOKEN_POOL_SIGNING_KEY_FILE =', `SEC_PASSWORD_DIRECTORY = ${directory}/remote`];
+    // Who can read the key of the pool would be its own issuer. Nothing writes to this directory: HTCondor takes each file there for a
+    // key, and refuses one that others can read, as the `known_hosts` is that it makes in LOCAL_DIR.
+    const keys = ['SEC_TOKEN_POOL_SIGNING_KEY_FILE =', `SEC_PASSWORD_DIRECTORY = ${directory}/no-keys`];
     return `${[`include : ${directory}/condor_config`, tokens, ...keys].join('\n')}\n`;
   }
   return `${[

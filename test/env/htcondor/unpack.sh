@@ -22,16 +22,7 @@ for tool in apt-get dpkg-deb patchelf tar awk; do
 done
 [ "$(uname -m)" = x86_64 ] || fail "$main is unpacked for x86_64 only, and this machine is $(uname -m)"
 
-# The mirror that apt already uses, whichever way its sources are written.
-mirror() {
-  local found
-  found=$(apt-get indextargets --format '$(ORIGIN)|$(REPO_URI)' 'Created-By: Packages' 2>/dev/null |
-    awk -F'|' '$1 == "Debian" && $2 !~ /security/ {print $2; exit}' || true)
-  [ -n "$found" ] ||
-    found=$(grep -hoE 'https?://[^ ]+/debian/?( |$)' /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | head -1 | tr -d ' ' || true)
-  [ -n "$found" ] || fail "apt knows no mirror of Debian: run apt-get update, or name one in THRESHER_DEBIAN_MIRROR"
-  echo "${found%/}"
-}
+. "$(dirname "$0")/../debian-mirror.sh"
 
 # Two environments may share the directory.
 exec 9>>"$destination.lock"
@@ -41,7 +32,7 @@ rm -rf "$work" "$destination"
 mkdir -p "$work"/{lists/partial,cache/archives/partial,packages}
 # A world of apt's own, in which nothing is installed: so that every library counts as missing.
 : >"$work/status"
-echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] ${THRESHER_DEBIAN_MIRROR:-$(mirror)} $suite main" >"$work/sources.list"
+echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $(mirror) $suite main" >"$work/sources.list"
 apt=(apt-get -q
   -o "Dir::Etc::sourcelist=$work/sources.list" -o Dir::Etc::sourceparts=/dev/null
   -o Dir::Etc::preferences=/dev/null -o Dir::Etc::preferencesparts=/dev/null

@@ -17,8 +17,8 @@ interface Source {
   readonly versionVariable?: string;
 }
 
-const kubernetes = (program: string): Source => ({
-  module: 'control-plane',
+const kubernetes = (program: string, module = 'control-plane'): Source => ({
+  module,
   package: `k8s.io/kubernetes/cmd/${program}`,
   versioned: 'k8s.io/kubernetes',
   versionVariable: 'k8s.io/component-base/version.gitVersion',
@@ -36,6 +36,13 @@ const sources = {
     versionVariable: 'sigs.k8s.io/kwok/pkg/consts.Version',
   },
   kubelet: kubernetes('kubelet'),
+  'kube-proxy': kubernetes('kube-proxy', 'kube-proxy'),
+  kustomize: {
+    module: 'kustomize',
+    package: 'sigs.k8s.io/kustomize/kustomize/v5',
+    versioned: 'sigs.k8s.io/kustomize/kustomize/v5',
+  },
+  helm: { module: 'helm', package: 'helm.sh/helm/v4/cmd/helm', versioned: 'helm.sh/helm/v4' },
 } as const satisfies Record<string, Source>;
 
 export type Program = keyof typeof sources;
@@ -48,6 +55,12 @@ export const programs = [
   'kube-scheduler',
   'kwok',
 ] as const satisfies readonly Program[];
+
+/** What a real node needs beside a control plane. */
+export const nodePrograms = ['kubelet', 'kube-proxy'] as const satisfies readonly Program[];
+
+/** Programs that make objects of templates; no environment runs them. */
+export const manifestPrograms = ['kustomize', 'helm'] as const satisfies readonly Program[];
 
 export interface Binary {
   readonly path: string;
@@ -82,8 +95,7 @@ export function requireBinary(directory: string, program: Program): string {
 }
 
 /** Builds what is missing. From nothing that takes minutes, so it says what it does. */
-export async function buildBinaries(directory: string, withNode: boolean): Promise<void> {
-  const wanted: readonly Program[] = withNode ? [...programs, 'kubelet'] : programs;
+export async function buildBinaries(directory: string, wanted: readonly Program[]): Promise<void> {
   const missing = wanted.filter((program) => findBinary(directory, program) === undefined);
   if (missing.length === 0) return;
   await checkGo(missing);

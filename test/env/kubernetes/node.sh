@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# One real Kubernetes node (kubelet, containerd, runc, CNI bridge) with its own small control plane. Called by node.ts, which
+# One real Kubernetes node (kubelet, kube-proxy, containerd, runc, CNI bridge) with its own small control plane. Called by node.ts, which
 # says where everything is: STATE, KBIN, PORT, EPORT, NETID.
 #   node.sh start|purge|ctr ...
 # containerd, kubelet, shims and containers run in private mount+pid+net namespaces whose init is one
@@ -8,7 +8,7 @@
 set -euo pipefail
 export PATH=$PATH:/usr/sbin:/sbin
 STATE=${STATE:?directory of its own, absolute, not below /run, /var/lib or /var/log}
-KBIN=${KBIN:?directory with kube-apiserver kube-controller-manager kube-scheduler kubelet etcd}
+KBIN=${KBIN:?directory with kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy etcd}
 CTDBIN=${CTDBIN:-/usr/bin}                 # containerd containerd-shim-runc-v2 ctr
 CNIBIN=${CNIBIN:-/usr/lib/cni}
 PORT=${PORT:?port of the API server} EPORT=${EPORT:?port of etcd} EPEERS=${EPEERS:?port of its peers} NETID=${NETID:?second number of its network, 10.NETID.0.0}
@@ -46,6 +46,7 @@ mkkubeconfig() { # file server user
 
 control_plane() {
   mkpki; mkkubeconfig $S/kubeconfig https://127.0.0.1:$PORT admin; mkkubeconfig $S/node.kubeconfig https://$HOSTIP:$PORT node
+  mkkubeconfig $S/proxy.kubeconfig https://$HOSTIP:$PORT admin
   alive etcd || spawn etcd $KBIN/etcd --data-dir $S/etcd --listen-client-urls http://127.0.0.1:$EPORT --advertise-client-urls http://127.0.0.1:$EPORT --listen-peer-urls http://127.0.0.1:$EPEERS --initial-advertise-peer-urls http://127.0.0.1:$EPEERS --initial-cluster default=http://127.0.0.1:$EPEERS --unsafe-no-fsync
   # 0.0.0.0 so that the kubelet's network namespace reaches it at $HOSTIP over the veth
   alive apiserver || spawn apiserver $KBIN/kube-apiserver --etcd-servers=http://127.0.0.1:$EPORT --secure-port=$PORT --bind-address=0.0.0.0 --advertise-address=$HOSTIP --cert-dir=$S/pki \
@@ -155,6 +156,18 @@ serializeImagePulls: false
 nodeStatusUpdateFrequency: 5s
 syncFrequency: 10s
 E
+  # Pods share a bridge: an answer that went straight back to a Pod would come from another address than the Service's. So all
+  # goes by way of the gateway, whether the host has br_netfilter or not.
+  # The limits of conntrack are the host's: they stay what they are.
+  cat >$S/proxy.yaml <<E
+apiVersion: kubeproxy.config.k8s.io/v1alpha1
+kind: KubeProxyConfiguration
+mode: iptables
+hostnameOverride: $NODE
+clientConnection: {kubeconfig: $S/proxy.kubeconfig}
+conntrack: {maxPerCore: 0, min: 0, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeout: 0s}
+iptables: {masqueradeAll: true}
+E
   echo "nameserver $HOSTIP" >$S/resolv.conf
   echo "nameserver 127.0.0.1" >$S/fake/resolv.conf; echo 1 >$S/fake/overcommit_memory; echo 10 >$S/fake/panic; echo 1 >$S/fake/panic_on_oops
   # init of the namespaces; runs as pid 1 in there
@@ -170,13 +183,15 @@ mount --bind $S/fake/panic /proc/sys/kernel/panic; mount --bind $S/fake/panic_on
 ip link set lo up
 for i in \$(seq 100); do ip addr show dev $VN 2>/dev/null | grep -q $NODEIP && break; sleep .05; done
 echo 1 >/proc/sys/net/ipv4/ip_forward
+for i in /proc/sys/net/bridge/bridge-nf-call-iptables; do [ ! -e \$i ] || echo 0 >\$i; done
 $CTDBIN/containerd -c $S/containerd.toml >>$S/log/containerd.log 2>&1 & C=\$!
 for i in \$(seq 200); do $CTRS version >/dev/null 2>&1 && break; sleep .1; done
 for i in pause busybox; do $CTRS images import $S/images/\$i.tar >>$S/log/import.log 2>&1; done
 $CTRS images label localhost/pause:1 io.cri-containerd.pinned=pinned >/dev/null 2>&1
 $KBIN/kubelet --config=$S/kubelet.yaml --kubeconfig=$S/node.kubeconfig --node-ip=$NODEIP --hostname-override=$NODE --root-dir=$S/kubelet --cert-dir=$S/kubelet/pki >>$S/log/kubelet.log 2>&1 & K=\$!
-trap 'kill \$K \$C; wait \$K \$C; exit 0' TERM INT
-while :; do wait -n \$K \$C; kill -0 \$K 2>/dev/null && kill -0 \$C 2>/dev/null || { echo "kubelet or containerd ended"; exit 1; }; done
+$KBIN/kube-proxy --config $S/proxy.yaml >>$S/log/kube-proxy.log 2>&1 & P=\$!
+trap 'kill \$K \$C \$P; wait \$K \$C \$P; exit 0' TERM INT
+while :; do wait -n \$K \$C \$P; kill -0 \$K 2>/dev/null && kill -0 \$C 2>/dev/null && kill -0 \$P 2>/dev/null || { echo "kubelet, containerd or kube-proxy ended"; exit 1; }; done
 E
   chmod +x $S/super.sh
 }
@@ -206,8 +221,8 @@ start() {
     ip route replace $PODNET via $NODEIP
   fi
   # through the apiserver to the kubelet (client cert, serving cert, webhook authz), not the maybe stale Ready condition alone
-  for _ in $(seq 300); do [ "$(get /api/v1/nodes/$NODE/proxy/healthz)" = ok ] && break; alive super || die "the node ended" super containerd kubelet; sleep .1; done
-  for _ in $(seq 600); do ready && break; alive super || die "the node ended" super containerd kubelet; sleep .1; done
+  for _ in $(seq 300); do [ "$(get /api/v1/nodes/$NODE/proxy/healthz)" = ok ] && break; alive super || die "the node ended" super containerd kubelet kube-proxy; sleep .1; done
+  for _ in $(seq 600); do ready && break; alive super || die "the node ended" super containerd kubelet kube-proxy; sleep .1; done
   ready || die "the node does not get ready" super containerd kubelet
   for _ in $(seq 100); do get /api/v1/namespaces/default/serviceaccounts/default >/dev/null && break; sleep .1; done
 }

@@ -1,9 +1,10 @@
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
 import { Failure } from '../failure.ts';
-import { type Program, requireBinary } from './binaries.ts';
+import { nodePrograms, type Program, requireBinary } from './binaries.ts';
 import { freePort } from './ports.ts';
 import { isAlive } from './processes.ts';
 
@@ -39,7 +40,7 @@ const needed: readonly Program[] = [
   'kube-apiserver',
   'kube-controller-manager',
   'kube-scheduler',
-  'kubelet',
+  ...nodePrograms,
 ];
 
 /** Processes of node.sh whose pid files stand in `run`. */
@@ -52,6 +53,7 @@ const processes = ['etcd', 'apiserver', 'kcm', 'sched', 'super'];
 export async function startNode(directory: string): Promise<NodeStatus> {
   const root = join(directory, 'node');
   if (readSettings(directory) === undefined) await makeSettings(root, directory);
+  else linkPrograms(root, directory);
   await call('start', directory);
   const status = nodeStatus(directory);
   if (status === undefined) throw new Failure(`the node has left no trace in ${root}`);
@@ -80,6 +82,21 @@ export function nodeStatus(directory: string): NodeStatus | undefined {
   };
 }
 
+/**
+ * Runs a command of `ctr` for the images and containers of the kubelet.
+ * @returns what it printed.
+ * @throws Failure with what it said.
+ */
+export async function inContainerd(directory: string, args: readonly string[]): Promise<string> {
+  const env = { ...process.env, ...readSettings(directory) };
+  try {
+    return (await promisify(execFile)('bash', [script, 'ctr', ...args], { env })).stdout;
+  } catch (error) {
+    const said = error instanceof Error && 'stderr' in error ? String(error.stderr).trim() : '';
+    throw new Failure(`ctr ${args.join(' ')}: ${said || String(error)}`);
+  }
+}
+
 async function makeSettings(root: string, directory: string): Promise<void> {
   for (const place of ['/run', '/var/lib', '/var/log']) {
     if (resolve(root).startsWith(`${place}/`)) {
@@ -88,12 +105,9 @@ async function makeSettings(root: string, directory: string): Promise<void> {
       );
     }
   }
-  const programs = join(root, 'programs');
-  mkdirSync(programs, { recursive: true, mode: 0o700 });
-  for (const program of needed) symlinkSync(requireBinary(directory, program), join(programs, program));
   const settings: Settings = {
     STATE: root,
-    KBIN: programs,
+    KBIN: linkPrograms(root, directory),
     PORT: String(await freePort(36443)),
     EPORT: String(await freePort(13379)),
     EPEERS: String(await freePort(13380)),
@@ -101,6 +115,18 @@ async function makeSettings(root: string, directory: string): Promise<void> {
     NODE: nodeName,
   };
   writeFileSync(join(root, 'settings.json'), JSON.stringify(settings));
+}
+
+/** A node that was made before a program was needed gets it with its next start. */
+function linkPrograms(root: string, directory: string): string {
+  const programs = join(root, 'programs');
+  mkdirSync(programs, { recursive: true, mode: 0o700 });
+  for (const program of needed) {
+    const link = join(programs, program);
+    rmSync(link, { force: true });
+    symlinkSync(requireBinary(directory, program), link);
+  }
+  return programs;
 }
 
 /** Two environments on a machine have networks of their own: 10.198.0.0, 10.199.0.0 ... */

@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { HTCondorError } from '../../../src/clients/htcondor/errors.ts';
 import type { HTCondorSchedd } from '../../../src/plugins/htcondor/schedd.ts';
 import { LeftOutputs } from '../../../src/plugins/htcondor/output/left-outputs.ts';
 import { Bundles } from '../../../src/plugins/htcondor/payload/bundles.ts';
@@ -76,6 +77,162 @@ describe('the sweeper of HTCondor', () => {
     const written = JSON.parse(readFileSync(join(directory, file), 'utf8')) as Record<string, unknown>;
     writeFileSync(join(directory, file), JSON.stringify({ ...written, host: 'elsewhere' }));
     expect((await remove(1)).get(1)).to.have.nested.property('error.code', 'htcondor-submit-elsewhere');
+  });
+
+  describe('and what a source needs of the output of a template', () => {
+    /** A schedd with the jobs of these workers in its spool. */
+    function spool(count: number) {
+      let jobs = Array.from({ length: count }, (_, index) => index + 3);
+      /** Workers whose files cannot be written; undefined: the schedd does not answer. */
+      let bad: ReadonlySet<number> | undefined = new Set();
+      const commands: number[][] = [];
+      const of = (constraint: string) => {
+        const [, list] = /member\(\w+, \{([^}]*)\}\)/.exec(constraint) ?? [];
+        const named = /ClusterId == (\d+)/.test(constraint)
+          ? [...constraint.matchAll(/ClusterId == (\d+)/g)].map(([, id]) => Number(id))
+          : (list ?? '').split(',').map((id) => Number(id.slice(1, -1)));
+        return jobs.filter((id) => named.includes(id));
+      };
+      const client = {
+        queueAs: async (read: (ad: object) => unknown, constraint: string) => {
+          if (bad === undefined)
+            throw new HTCondorError({ code: 'condor-unreachable', message: 'away', maybeDone: false });
+          return of(constraint).map((id) =>
+            read({
+              ClusterId: id,
+              ProcId: 0,
+              JobStatus: 4,
+              StageInFinish: 1,
+              ExitCode: 0,
+              CompletionDate: 1,
+              JobStartDate: 1,
+              harvesterWorkerID: `${id}`,
+              thresherQueue: 'Q',
+              thresherConfig: 1,
+            }),
+          );
+        },
+        transferData: async (constraint: string) => {
+          const ids = of(constraint);
+          commands.push(ids);
+          if (ids.some((id) => bad?.has(id) === true))
+            throw new HTCondorError({ code: 'condor-failed', message: 'no directory', maybeDone: true });
+        },
+        act: async (_action: string, constraint: string) => {
+          const gone = of(constraint);
+          jobs = jobs.filter((id) => !gone.includes(id));
+        },
+      };
+      const schedd = {
+        submits,
+        outputs,
+        refused: new Map(),
+        mine: 'true',
+        submissionHost: 'LOCAL',
+        client,
+        bundles: new Bundles(join(directory, 'payloads')),
+      } as unknown as HTCondorSchedd;
+      const daemon = { ...pluginContext(), queue: () => undefined };
+      const sweeper = new HTCondorSweeper({ schedd, daemon, options: () => ({ heldTimeout: 60 }) } as never);
+      const remove = async () => {
+        commands.length = 0;
+        const outcomes = await sweeper.remove(
+          jobs.map((id) => workerOf(id)),
+          signal,
+        );
+        return new Map([...outcomes].map(([id, { kind }]) => [id, kind]));
+      };
+      return {
+        commands,
+        sweeper,
+        remove,
+        fail: (which: Iterable<number> | undefined) => {
+          bad = which && new Set(which);
+        },
+        left: () => jobs,
+      };
+    }
+    const awaiting = (...ids: readonly number[]) =>
+      outputs.make(ids.map((workerId) => ({ workerId, leaves: 'template' as const })));
+    const marks = () => readdirSync(join(directory, 'outputs/schedd'));
+
+    it('keeps the job whose files cannot be fetched, says why, and fetches those of all others', async () => {
+      const jobs = spool(40);
+      await awaiting(...jobs.left());
+      jobs.fail([20]);
+      const outcome = (
+        await jobs.sweeper.remove(
+          jobs.left().map((id) => workerOf(id)),
+          signal,
+        )
+      ).get(20);
+      expect(outcome).to.deep.equal({
+        kind: 'pending',
+        reason: {
+          code: 'output-awaited',
+          message: 'the output of worker 20 cannot be fetched yet: no directory',
+        },
+      });
+      expect(jobs.left()).to.deep.equal([20]);
+      expect(jobs.commands.length, 'commands').to.be.lessThan(15);
+      jobs.fail([]);
+      expect(await jobs.remove()).to.deep.equal(new Map([[20, 'gone']]));
+      expect(marks()).to.deep.equal([]);
+    });
+
+    it('fetches those that can be fetched in the end, however many cannot', async () => {
+      const jobs = spool(60);
+      await awaiting(...jobs.left());
+      const bad = jobs.left().slice(0, 50);
+      jobs.fail(bad);
+      for (let pass = 0; pass < 12; pass++) {
+        await jobs.remove();
+        expect(jobs.commands.length, 'commands of a pass').to.be.lessThan(40);
+      }
+      expect(jobs.left()).to.deep.equal(bad);
+    });
+
+    it('lets a job go whose output is not awaited: a log must not keep it', async () => {
+      const jobs = spool(1);
+      jobs.fail([3]);
+      expect(await jobs.remove()).to.deep.equal(new Map([[3, 'gone']]));
+    });
+
+    it('keeps all that is awaited while the schedd does not answer', async () => {
+      const jobs = spool(2);
+      await awaiting(3);
+      jobs.fail(undefined);
+      expect(await jobs.remove()).to.deep.equal(
+        new Map([
+          [4, 'failed'],
+          [3, 'pending'],
+        ]),
+      );
+      expect(jobs.left()).to.deep.equal([3, 4]);
+    });
+
+    it('waits for ten days since the first fetch that failed, and for nothing that its source needs no more', async () => {
+      const jobs = spool(2);
+      await awaiting(3, 4);
+      const mark = outputs.pathOf(3) + '.awaited';
+      utimesSync(mark, 0, 0);
+      jobs.fail([3, 4]);
+      expect((await jobs.remove()).get(3), 'a job that ran for years').to.equal('pending');
+      const since = (days: number) => {
+        writeFileSync(mark, String(Date.now() - days * 24 * 3_600_000));
+      };
+      since(9.9);
+      expect((await jobs.remove()).get(3)).to.equal('pending');
+      since(10.1);
+      await outputs.drop([4]);
+      expect(await jobs.remove()).to.deep.equal(
+        new Map([
+          [3, 'gone'],
+          [4, 'gone'],
+        ]),
+      );
+      expect(marks()).to.deep.equal([]);
+    });
   });
 
   describe('and the output that a worker left', () => {

@@ -11,7 +11,7 @@ import { htcJob } from '../../support/htc-jobs.ts';
 import { HtcJobServer } from '../../support/htcjob-server.ts';
 import { newsOf } from '../../support/htcjob-stepper.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import { recordingLog, requirements } from '../../support/samples.ts';
+import { recordingLog, requirements, ownQueue } from '../../support/samples.ts';
 
 const queue: SourceQueue<HtcJobQueueOptions> = {
   name: 'Q',
@@ -58,7 +58,7 @@ describe('the operator of HTCJobs after a start', () => {
       living: async () => living,
       reasons: () => [],
       queues: () => ['Q'],
-      ownQueues: () => [queue],
+      ownQueues: () => [ownQueue('Q', queue)],
     } satisfies Partial<Desk>;
     stop = new AbortController();
     running = operator.run(desk as unknown as Desk, stop.signal);

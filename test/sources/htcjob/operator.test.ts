@@ -12,7 +12,7 @@ import { isFinal, type WorkerStatus } from '../../../src/worker/status.ts';
 import { AgentParts } from '../../support/agent-context.ts';
 import { htcJob } from '../../support/htc-jobs.ts';
 import { HtcJobServer } from '../../support/htcjob-server.ts';
-import { requirements, workerOf } from '../../support/samples.ts';
+import { requirements, workerOf, ownQueue } from '../../support/samples.ts';
 
 const key = Buffer.alloc(48, 7);
 const queue: SourceQueue<HtcJobQueueOptions> = {
@@ -58,7 +58,7 @@ describe('the operator of HTCJobs', function () {
     const desk = new SourceDesk('htcjob', {
       ...parts.context,
       queues: () => ['Q'],
-      queuesOf: () => [queue],
+      queuesOf: () => [ownQueue('Q', queue)],
       reasonsOf: () => [],
       wakeSubmitter: () => undefined,
       logsOf: () => Promise.reject(new Error('none')),

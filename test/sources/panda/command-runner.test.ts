@@ -7,7 +7,8 @@ import { LinkMemory } from '../../../src/sources/panda/memory.ts';
 import { OrderBook } from '../../../src/sources/panda/order-book.ts';
 import { ServerHealth } from '../../../src/sources/panda/server-health.ts';
 import { AgentParts } from '../../support/agent-context.ts';
-import { workerOf } from '../../support/samples.ts';
+import { workerOf, ownQueue } from '../../support/samples.ts';
+import { memoryFor } from '../../support/source-memory.ts';
 
 const { signal } = new AbortController();
 const down = { kind: 'failed', code: 'panda-unreachable', message: 'm', maybeDone: false } as const;
@@ -34,14 +35,16 @@ describe('commands of the PanDA server at work', () => {
     acknowledging = { kind: 'ok', data: null };
     written = '';
     [reportsFail, isDiskFull] = [false, false];
-    memory = new LinkMemory('', async (text) => {
-      if (isDiskFull) throw new Error('ENOSPC');
-      written = text;
-    });
+    memory = new LinkMemory(
+      memoryFor(async (text) => {
+        if (isDiskFull) throw new Error('ENOSPC');
+        written = text;
+      }),
+    );
     desk = new SourceDesk('panda', {
       ...parts.context,
       queues: () => ['S'],
-      queuesOf: () => [{ name: 'S', mapType: 'NoJob', runMode: 'slave' }],
+      queuesOf: () => [ownQueue('S', { runMode: 'slave' })],
       reasonsOf: () => [],
       wakeSubmitter: () => undefined,
       logsOf: () => Promise.reject(new Error('none')),

@@ -10,6 +10,7 @@ import { Statistician } from '../../../src/sources/panda/statistician.ts';
 import { whyNoJobs, whyNoOrder, whyStarting } from '../../../src/sources/panda/why-none.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { recordingLog } from '../../support/samples.ts';
+import { memoryFor } from '../../support/source-memory.ts';
 
 const { signal } = new AbortController();
 const fail = (code: 'panda-database' | 'panda-unreachable' | 'panda-busy') =>
@@ -32,7 +33,7 @@ describe('the link', () => {
     clock = new ManualClock();
     log = recordingLog();
     health = new ServerHealth({ clock, log });
-    memory = new LinkMemory('', async () => undefined);
+    memory = new LinkMemory(memoryFor());
     queues = ['A'];
     runMode = 'slave';
     floor = -1;
@@ -190,7 +191,7 @@ describe('the link', () => {
     });
 
     it('goes on, and says so, where its memory cannot be written', async () => {
-      const full = new LinkMemory('', () => Promise.reject(new Error('ENOSPC')));
+      const full = new LinkMemory(memoryFor(() => Promise.reject(new Error('ENOSPC'))));
       statistician = new Statistician({
         api: { reportStatistics: async () => ok },
         memory: full,

@@ -3,7 +3,8 @@ import { SourceDesk } from '../../../src/agents/sources/desk.ts';
 import { LinkMemory } from '../../../src/sources/panda/memory.ts';
 import { OrderBook } from '../../../src/sources/panda/order-book.ts';
 import { AgentParts } from '../../support/agent-context.ts';
-import { requirements, workerOf } from '../../support/samples.ts';
+import { requirements, workerOf, ownQueue } from '../../support/samples.ts';
+import { memoryFor } from '../../support/source-memory.ts';
 
 describe('the orders of the PanDA server', () => {
   let parts: AgentParts;
@@ -26,7 +27,7 @@ describe('the orders of the PanDA server', () => {
     desk = new SourceDesk('panda', {
       ...parts.context,
       queues: () => queues,
-      queuesOf: () => queues.map((name) => ({ name, mapType: 'NoJob', runMode: 'slave' })),
+      queuesOf: () => queues.map((name) => ownQueue(name, { runMode: 'slave' })),
       reasonsOf: () => [],
       wakeSubmitter: (queue) => woken.push(queue),
       logsOf: () => Promise.reject(new Error('none')),
@@ -37,9 +38,11 @@ describe('the orders of the PanDA server', () => {
   afterEach(() => parts[Symbol.asyncDispose]());
 
   function memoryWith(text: string): LinkMemory {
-    const made = new LinkMemory('', async (now) => {
-      written = now;
-    });
+    const made = new LinkMemory(
+      memoryFor(async (now) => {
+        written = now;
+      }),
+    );
     if (text !== '') made.take(text);
     return made;
   }

@@ -7,6 +7,7 @@ import type { WorkerNews } from '../../../src/worker/news.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { PandaTable, workerNews } from '../../support/panda-table.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
+import { inFiles } from '../../../src/daemon/source-memory.ts';
 
 const signal = new AbortController().signal;
 const minute = 60_000;
@@ -153,17 +154,17 @@ describe('reports to the PanDA server', () => {
     it('of an ended worker are kept over a restart, and forgotten once the server takes them', async () => {
       const directory = join(temporaryDirectory(), 'panda');
       table.refuses = ({ workerID }) => workerID === 2;
-      reporter = make({ kept: new RefusedReports(directory) });
+      reporter = make({ kept: new RefusedReports(inFiles(directory)('panda')) });
       await reporter.report(
         [workerNews(1, 1), workerNews(2, 2, { status: 'failed', errorCode: 'lost' })],
         signal,
       );
       table.refuses = () => false;
-      reporter = make({ kept: new RefusedReports(directory) });
+      reporter = make({ kept: new RefusedReports(inFiles(directory)('panda')) });
       await reporter.repeat(new Map(), signal);
       expect(statuses()).to.deep.equal({ 1: 'running', 2: 'failed' });
       table.calls.length = 0;
-      reporter = make({ kept: new RefusedReports(directory) });
+      reporter = make({ kept: new RefusedReports(inFiles(directory)('panda')) });
       await reporter.repeat(new Map(), signal);
       expect(table.calls).to.deep.equal([]);
     });

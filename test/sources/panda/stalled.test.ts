@@ -7,6 +7,7 @@ import { linkOptions } from '../../../src/sources/panda/options.ts';
 import type { StatusFile } from '../../../src/sources/panda/status-file.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { recordingLog } from '../../support/samples.ts';
+import { memoryFor } from '../../support/source-memory.ts';
 
 describe('the shown state of the link', () => {
   it('has the answers before a call on which the server stalls', async () => {
@@ -25,8 +26,7 @@ describe('the shown state of the link', () => {
           reject(new Error('stopped'));
         });
       });
-    const memory = new LinkMemory('', async () => undefined);
-    memory.load = async () => undefined;
+    const memory = new LinkMemory(memoryFor());
     const link = makeLink({
       api: {
         heartbeat: async () => ok,

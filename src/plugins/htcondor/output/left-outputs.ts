@@ -1,4 +1,4 @@
-import { chmod, mkdir, open, rm, stat } from 'node:fs/promises';
+import { chmod, mkdir, open, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { ensureDirectory, hasCode } from '../../../util/files.ts';
@@ -14,10 +14,10 @@ export interface Writer {
   readonly gid: number;
 }
 
-/** A worker whose source says whether it leaves an output. */
+/** A worker whose source says whether it leaves an output, or that it needs what its template brings back. */
 export interface Leaving {
   readonly workerId: number;
-  readonly leaves: boolean;
+  readonly leaves: boolean | 'template';
 }
 
 /** How long an output waits for its source, ms: as long as HTCondor itself keeps a spooled job that has ended. */
@@ -28,11 +28,13 @@ const ends = { stdout: 'out', stderr: 'err', 'job-log': 'log' } as const;
 const words = Object.values(ends);
 /** End of the name of the file that says that an output was taken: each fetch of a log from the spool brings the output once more. */
 const taken = 'taken';
+/** End of the name of the file that says that the template's output is awaited; it has the time of the first fetch that failed, ms UTC. */
+const awaited = 'awaited';
 
 /**
  * Files of the workers of one schedd whose source says what they leave: `WORKER`, the output, and `WORKER.out`, `.err` and `.log`
  * beside it. They are there, and empty, before the job is submitted: its owner can then write these files, and make no others. An output
- * goes when its source took it, and all files go with the worker.
+ * goes when its source took it, and all files go with the worker. `WORKER.awaited` stands for an output that lies where the template says.
  */
 export class LeftOutputs {
   readonly directory: string;
@@ -61,6 +63,10 @@ export class LeftOutputs {
     for (const { workerId, leaves } of workers)
       await this.#files.run('making the places of an output', async () => {
         const path = this.pathOf(workerId);
+        if (leaves === 'template') {
+          await touch(`${path}.${awaited}`, undefined);
+          return;
+        }
         if (leaves) await touch(path, writer);
         for (const end of words) await touch(`${path}.${end}`, writer);
       });
@@ -78,7 +84,25 @@ export class LeftOutputs {
    */
   async isAwaited(workerId: number, now: number, mayCome: boolean): Promise<boolean> {
     const found = await this.#stat(workerId);
-    return found !== undefined && (found.size > 0 || mayCome) && now - found.mtimeMs < longestWait;
+    if (found !== undefined) return (found.size > 0 || mayCome) && now - found.mtimeMs < longestWait;
+    return mayCome && now - ((await this.#missedSince(workerId, now)) ?? -Infinity) < longestWait;
+  }
+
+  /** Since when an output that lies where the template says cannot be fetched, ms UTC; undefined: none is awaited. */
+  async #missedSince(workerId: number, now: number): Promise<number | undefined> {
+    return this.#files.run('a look at an awaited output', async () => {
+      const path = `${this.pathOf(workerId)}.${awaited}`;
+      try {
+        const first = Number(await readFile(path, 'utf8'));
+        if (first > 0) return first;
+        // On a full disk the next look counts as the first one.
+        await writeFile(path, String(now), { flag: 'r+' }).catch(() => undefined);
+        return now;
+      } catch (error) {
+        if (hasCode(error, 'ENOENT')) return undefined;
+        throw error;
+      }
+    });
   }
 
   /** @throws NotPlainFile, and what the file system says */
@@ -110,6 +134,9 @@ export class LeftOutputs {
   /** The output is needed no more. */
   async drop(workerIds: readonly number[]): Promise<void> {
     for (const workerId of workerIds) {
+      await this.#files.run('removing a mark of an output', () =>
+        rm(`${this.pathOf(workerId)}.${awaited}`, { force: true }),
+      );
       if ((await this.#stat(workerId)) === undefined) continue;
       await this.#files.run('removing an output', async () => {
         const path = this.pathOf(workerId);
@@ -125,7 +152,7 @@ export class LeftOutputs {
       await this.#files.run('removing the files of a job', async () => {
         const path = this.pathOf(workerId);
         await rm(path, { force: true });
-        for (const end of [...words, taken]) await rm(`${path}.${end}`, { force: true });
+        for (const end of [...words, taken, awaited]) await rm(`${path}.${end}`, { force: true });
       });
   }
 

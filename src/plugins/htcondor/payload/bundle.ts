@@ -21,8 +21,8 @@ export type BundledWorker = WorkerToStart & { readonly payload: Payload };
 export function hasBundle(worker: WorkerToStart): worker is BundledWorker {
   const { payload } = worker;
   if (payload === undefined) return false;
-  const { files = [], argv = [], env = {}, output = false } = payload;
-  return files.length > 0 || argv.length > 0 || Object.keys(env).length > 0 || output;
+  const { files = [], argv = [], env = {}, output } = payload;
+  return files.length > 0 || argv.length > 0 || Object.keys(env).length > 0 || output === true;
 }
 
 /** Whether the payload says itself what runs, in the place of the template's program. */
@@ -41,7 +41,8 @@ export function bringsProgram(payload: Payload | undefined): boolean {
  * - The shell of each `exec` is replaced: signals of HTCondor reach the program.
  */
 export function bundleScript(payload: Payload): string {
-  const { files = [], argv = [], env = {}, output = false } = payload;
+  const { files = [], argv = [], env = {} } = payload;
+  const output = payload.output === true;
   const own = bringsProgram(payload);
   const hasDirectory = own || files.length > 0;
   const variables = Object.entries(env).map(([name, value]) => quoted(`${name}=${value}`));

@@ -1,5 +1,6 @@
 import type { WorkerToStart } from '../../../worker/worker.ts';
 import { hasBundle } from '../payload/bundle.ts';
+import { isOwnNumber } from '../template/commands.ts';
 
 /**
  * The workers of each `condor_submit`, in their order. Each group has one of its own, so that its workers are the processes of
@@ -14,5 +15,7 @@ export function clustersOf<W extends WorkerToStart>(workers: readonly W[]): (rea
 function clusterOf(worker: WorkerToStart): string {
   const { groupId, origin, payload } = worker;
   const group = groupId === undefined ? null : [origin.kind, groupId];
-  return JSON.stringify([hasBundle(worker), payload?.output, payload?.submit, group]);
+  const commands = Object.entries(payload?.submit ?? {});
+  const shared = commands.map(([key, value]) => (isOwnNumber(key, value) ? [key] : [key, value]));
+  return JSON.stringify([hasBundle(worker), payload?.output, shared, group]);
 }

@@ -124,21 +124,21 @@ export class Submission {
       if (error !== undefined) this.#reject([worker], error, true);
     }
     if (batch.workers.length === 0) return;
-    if (batch.workers.some(hasBundle)) await this.#sendWithBundles(batch, to);
+    if (batch.workers.some(hasFiles)) await this.#sendWithFiles(batch, to);
     else await this.#send(batch, to);
     if (ce !== undefined) this.#countAt(ce, batch.workers);
   }
 
   /** A bundle stays as long as its job may read it. A schedd that spools has a copy when `condor_submit` ends. */
-  async #sendWithBundles(batch: DescribedBatch, to: Target): Promise<void> {
+  async #sendWithFiles(batch: DescribedBatch, to: Target): Promise<void> {
     const { schedd, config, texts } = this.#parts;
     const { bundles } = schedd;
     const bundled = batch.workers.filter(hasBundle);
     try {
       const reader = await this.#reader();
       await bundles.write(bundled, reader);
-      const leaving = bundled.flatMap(({ workerId, payload: { output: leaves } }) =>
-        leaves === undefined ? [] : [{ workerId, leaves }],
+      const leaving = batch.workers.flatMap(({ workerId, payload }) =>
+        payload?.output === undefined ? [] : [{ workerId, leaves: payload.output }],
       );
       await schedd.outputs.make(leaving, reader);
       // The daemon may have given a worker up while it wrote.
@@ -269,4 +269,9 @@ export class Submission {
     const byCe = Map.groupBy(pairs, ({ ce }) => ce);
     return new Map([...byCe].map(([ce, some]) => [ce, some.map(({ worker }) => worker)]));
   }
+}
+
+/** Whether files of a worker have to be there before its job: its bundle, or those for the words of the job. */
+function hasFiles(worker: WorkerToStart): boolean {
+  return hasBundle(worker) || worker.payload?.output !== undefined;
 }

@@ -99,8 +99,8 @@ export class SubmitTexts {
       ...(ce && { ce }),
       ...(workers.some(hasBundle) && {
         bundleOf: (worker: WorkerToStart) => schedd.bundles.pathOf(worker),
-        outputOf: ({ workerId }: WorkerToStart) => schedd.outputs.pathOf(workerId),
       }),
+      outputOf: ({ workerId }: WorkerToStart) => schedd.outputs.pathOf(workerId),
     });
   }
 

@@ -8,7 +8,7 @@ import { bringsProgram } from '../payload/bundle.ts';
 import { identityText, marks } from '../marks.ts';
 import { ceName } from '../place/ce-list.ts';
 import { bundlePath, ownProgram, withBundle } from './bundled.ts';
-import { withCommands } from './commands.ts';
+import { ownNumbersOf, withCommands } from './commands.ts';
 import { outputPath, withLeftOutput } from './left-output.ts';
 import { type BatchFacts, logSubdirOf, type Values, valuesOf } from './placeholders.ts';
 import { hasNewLine } from '../one-line.ts';
@@ -43,7 +43,7 @@ export interface DescribeOptions extends BatchFacts {
  * One submit description for a whole batch: `queue ... from` with a row per worker. What is the same for all workers
  * stands there once; what differs is in the rows. There is one queue statement because HTCondor 24 no longer takes several,
  * which is how Harvester submits; and so no command of one worker can be left over for the next.
- * @param workers all with the same `submit` and `output` in their payloads
+ * @param workers all with the same `output` in their payloads, and the same `submit` but for its numbers (`isOwnNumber`)
  */
 export function describeBatch(
   template: CondorTemplate,
@@ -57,7 +57,7 @@ export function describeBatch(
     const own = withCommands(template.statements, workers[0]?.payload?.submit);
     const all = [...lastOfEach(own), ...defaultsFor({ ...template, statements: own }, options)];
     const leaves = workers[0]?.payload?.output;
-    const usual = leaves === undefined ? all : withLeftOutput(all, leaves);
+    const usual = typeof leaves === 'boolean' ? withLeftOutput(all, leaves) : all;
     keys = payloadKeysOf(usual);
     statements =
       options.bundleOf === undefined ? usual : withBundle(usual, { spooled: options.config.useSpool });
@@ -199,7 +199,8 @@ function plain(text: string): string {
 
 /** `gtag` is the address of the job's output, and so depends on what the template calls it. Source: Harvester's make_a_jdl. */
 function valuesFor(worker: WorkerToStart, template: CondorTemplate, options: DescribeOptions): Values {
-  const values = withBundleOf(worker, valuesOf(worker, options), options);
+  const known = { ...valuesOf(worker, options), ...ownNumbersOf(worker.payload?.submit) };
+  const values = withBundleOf(worker, known, options);
   const { logBaseURL } = options.config;
   const output = template.statements.findLast(
     (one): one is Command => one.kind === 'command' && one.key.toLowerCase() === 'output',
@@ -220,11 +221,12 @@ function withBundleOf(
   values: Values,
   { bundleOf, outputOf }: DescribeOptions,
 ): Values {
-  if (bundleOf === undefined) return values;
   return {
     ...values,
-    [bundlePath]: bundleOf(worker),
-    [ownProgram]: bringsProgram(worker.payload),
+    ...(bundleOf !== undefined && {
+      [bundlePath]: bundleOf(worker),
+      [ownProgram]: bringsProgram(worker.payload),
+    }),
     ...(outputOf !== undefined && { [outputPath]: outputOf(worker) }),
   };
 }

@@ -228,7 +228,9 @@ export function stateOf(
     ...(startTime !== undefined && { startTime }),
   };
   const exitCode = facts.exit?.exitCode ?? undefined;
-  const endTime = endOf(facts, now);
+  const ended = endOf(facts, now);
+  // containerd notes a start only once it has returned, so that a container which ends at once ended a moment before it.
+  const endTime = ended !== undefined && startTime !== undefined ? Math.max(ended, startTime) : ended;
   const observation: Observation = {
     ...common,
     status,

@@ -1,7 +1,8 @@
 import type { SourceHttpAnswer, SourceHttpRequest } from '../../../plugins/contracts/index.ts';
 import type { JobReport } from '../../../clients/htcjob/resource.ts';
 import { readCloudEvent } from './cloud-event.ts';
-import { type EventKey, isTokenOf } from './token.ts';
+import type { JobKey } from '../../job-key.ts';
+import { isTokenOf } from './token.ts';
 
 /** The event that htc-operator's jobs send when they end. */
 const eventType = 'htcjob.cloudevent';
@@ -13,11 +14,11 @@ const eventPath = 'cloudevents';
  * forged or a foreign one is refused before anything is looked up, and a repeated or a late one has no effect.
  */
 export class EventDoor {
-  readonly #key: EventKey;
+  readonly #key: JobKey;
   readonly #take: (report: JobReport) => boolean;
 
   /** @param take hears of a job's end; returns whether this told it anything */
-  constructor(key: EventKey, take: (report: JobReport) => boolean) {
+  constructor(key: JobKey, take: (report: JobReport) => boolean) {
     this.#key = key;
     this.#take = take;
   }

@@ -6,7 +6,8 @@ import type { JobMaker, JobToMake } from '../job-maker.ts';
 import type { EnvVariable, HtcJobSpec, Runtime, SpecProblem } from '../../../clients/htcjob/resource.ts';
 import { outputProblems } from '../output/place.ts';
 import { jobScripts } from './scripts.ts';
-import { type EventKey, tokenOf } from './token.ts';
+import type { JobKey } from '../../job-key.ts';
+import { tokenOf } from './token.ts';
 
 /** Facts beside the resource that its jobs are made of. */
 export interface MakerContext {
@@ -15,7 +16,7 @@ export interface MakerContext {
   /** How an image is run where the resource does not say. */
   readonly runtime: Runtime;
   /** Undefined: jobs send no events. */
-  readonly events: { readonly url: string; readonly key: EventKey } | undefined;
+  readonly events: { readonly url: string; readonly key: JobKey } | undefined;
   /** Largest output of a job, bytes; undefined: outputs are kept nowhere. */
   readonly outputBytes?: number | undefined;
 }
@@ -120,7 +121,7 @@ function outputFiles(names: readonly string[] = []): readonly PayloadFile[] {
 }
 
 /** The beginning of the event's JSON, to which the job adds its exit status. */
-function eventFile({ metadata }: Resource, index: number, key: EventKey): PayloadFile {
+function eventFile({ metadata }: Resource, index: number, key: JobKey): PayloadFile {
   const { name, namespace, uid } = metadata;
   const token = tokenOf(key, { uid, index });
   const text = JSON.stringify({ name, namespace, uid, index, token }).slice(0, -1);

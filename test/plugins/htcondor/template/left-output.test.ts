@@ -46,6 +46,18 @@ describe('a submit description of a worker that says what it leaves', () => {
       expect(commands(usual, output, 'log')).to.deep.equal(['/state/outputs/7.log']);
     });
 
+  it('has them also where nothing else is in the payload, so that its job needs no bundle', () => {
+    const config = submitterConfig({ logDir: '/logs' });
+    const worker: WorkerToStart = { ...workerOf(7), payload: { output: false } };
+    const { description } = describeBatch(templateOf(usual, undefined, config), [worker], {
+      ...batchOptions('/logs', { config }),
+      outputOf: () => '/state/outputs/7',
+    });
+    expect(description).to.contain('output = /state/outputs/7.out\n');
+    expect(description).to.contain('log = /state/outputs/7.log\n');
+    expect(description).to.contain('executable = /bin/true\n');
+  });
+
   for (const [what, more, files, remaps] of [
     ['nothing', '', 'thresher-output', 'thresher-output=/state/outputs/7'],
     ['no files', 'transfer_output_files = ""\n', 'thresher-output', 'thresher-output=/state/outputs/7'],

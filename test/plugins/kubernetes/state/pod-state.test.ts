@@ -451,6 +451,13 @@ describe('the state of a Job and its Pods', () => {
     expect(ends).to.deep.equal([ms(120), ms(130)]);
   });
 
+  it('has no end before its start, as containerd notes it of a container that ends at once', () => {
+    const terminated = { exitCode: 0, startedAt: at(71), finishedAt: at(70), reason: 'Completed' };
+    const done = pod('Succeeded', { containers: [{ name: 'pilot', state: { terminated } }] });
+    const { startTime, endTime } = look(job(), [done]).observation;
+    expect({ startTime, endTime }).to.deep.equal({ startTime: ms(71), endTime: ms(71) });
+  });
+
   it('has no start where the kubelet writes 1970, as for a command that does not exist', () => {
     const never = {
       startedAt: '1970-01-01T00:00:00Z',

@@ -1,0 +1,3 @@
+import { progressOf } from '../shared/progress.ts';
+
+export const progress = progressOf('pools');

@@ -1,0 +1,174 @@
+/**
+ * An ad in the text that HTCondor itself writes (`-long`, old ClassAds): values and expressions by lower-case name. thresher hands them
+ * on to HTCondor as they are, and evaluates none.
+ */
+export type AdText = ReadonlyMap<string, string>;
+
+/** Cuts a text that arrives in pieces into lines. */
+export class Lines {
+  #rest = '';
+
+  /** @returns the lines that are whole now, without their ends */
+  push(text: string): string[] {
+    const lines = (this.#rest + text).split('\n');
+    this.#rest = lines.pop() ?? '';
+    return lines;
+  }
+
+  /** Whether the last line has ended. */
+  get complete(): boolean {
+    return this.#rest === '';
+  }
+}
+
+/** Reads ads as they arrive: each ends with an empty line. */
+export class AdTexts {
+  readonly #lines = new Lines();
+  #ad = new Map<string, string>();
+
+  /** @returns the ads that are whole now */
+  push(text: string): AdText[] {
+    const found: AdText[] = [];
+    for (const line of this.#lines.push(text)) {
+      const [, name, value] = /^\s*([A-Za-z_]\w*)\s*=(?!=)\s*(.*?)\s*$/.exec(line) ?? [];
+      if (name !== undefined && value !== undefined) this.#ad.set(name.toLowerCase(), value);
+      else if (line.trim() === '' && this.#ad.size > 0) {
+        found.push(this.#ad);
+        this.#ad = new Map();
+      }
+    }
+    return found;
+  }
+
+  /** Whether nothing of a further ad has come. */
+  get complete(): boolean {
+    return this.#ad.size === 0 && this.#lines.complete;
+  }
+}
+
+/** All ads of a text; the last one may lack the empty line after it. */
+export function parseAds(text: string): AdText[] {
+  return new AdTexts().push(`${text}\n\n`);
+}
+
+/** The text of an ad, as `-jobads` and `-slotads` read it. */
+export function adText(ad: AdText): string {
+  // A value that has a line of its own would be an attribute of its own.
+  const lines = [...ad].flatMap(([name, value]) => (/[\n\r]/.test(value) ? [] : [`${name} = ${value}`]));
+  return `${lines.join('\n')}\n\n`;
+}
+
+/** @returns the string that an attribute is; undefined for an expression and for what there is none of */
+export function stringIn(ad: AdText, name: string): string | undefined {
+  return literalString(ad.get(name));
+}
+
+/** @returns the string that a value is; undefined for other values */
+export function literalString(value: string | undefined): string | undefined {
+  const [, inside] = /^"((?:[^"\\]|\\.)*)"$/.exec(value ?? '') ?? [];
+  // In old ClassAds a backslash stands for itself unless a quote follows; tools write it twice.
+  return inside?.replaceAll(/\\(["\\])/g, '$1');
+}
+
+/** @returns the number that an attribute is; undefined for an expression and for what there is none of */
+export function numberIn(ad: AdText, name: string): number | undefined {
+  return literalNumber(ad.get(name));
+}
+
+/** @returns the number that a value is; undefined for other values */
+export function literalNumber(value: string | undefined): number | undefined {
+  return value === undefined || !/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(value)
+    ? undefined
+    : Number(value);
+}
+
+/** Whether an attribute is the literal `true`. */
+export function isTrue(ad: AdText, name: string): boolean {
+  return isLiteralTrue(ad.get(name));
+}
+
+export function isLiteralTrue(value: string | undefined): boolean {
+  return value?.toLowerCase() === 'true';
+}
+
+const words = new Set(['true', 'false', 'undefined', 'error', 'is', 'isnt', 'my', 'target', 'parent']);
+
+/** Names that an expression mentions, in lower case. */
+export interface References {
+  /** Behind `TARGET.`: attributes of the other side alone. */
+  readonly target: ReadonlySet<string>;
+  /** Behind `MY.`, or without a scope: of its own ad, and of the other side where that has none. */
+  readonly own: ReadonlySet<string>;
+  /** It computes names (`eval`), so that it may mention any. */
+  readonly any: boolean;
+}
+
+const known = new Map<string, References>();
+
+/** The names in an expression. Texts repeat, so that the last thousands of answers are kept. */
+export function referencesIn(expression: string): References {
+  let found = known.get(expression);
+  if (found === undefined) {
+    found = readReferences(expression);
+    if (known.size >= 5000) known.clear();
+    known.set(expression, found);
+  }
+  return found;
+}
+
+function readReferences(expression: string): References {
+  const target = new Set<string>();
+  const own = new Set<string>();
+  let any = false;
+  const withoutStrings = expression.replaceAll(/"(?:[^"\\]|\\.)*"/g, '""');
+  for (const [, scope = '', quoted, plain, call] of withoutStrings.matchAll(
+    /(?:\b(my|target)\s*\.\s*)?(?:'([^']+)'|([A-Za-z_]\w*)\s*(\()?)/gi,
+  )) {
+    const name = (quoted ?? plain ?? '').toLowerCase();
+    if (call !== undefined) {
+      if (name === 'eval' || name === 'unresolved') any = true;
+      // A name in front of a bracket is a function, but `is (`, `isnt (` are operators.
+      continue;
+    }
+    if (words.has(name) || /^e\d+$/.test(name)) continue;
+    if (scope.toLowerCase() === 'target') target.add(name);
+    else own.add(name);
+  }
+  return { target, own, any };
+}
+
+/** What the condition of an ad rests on, followed through its own attributes. */
+export interface Closure {
+  /** Names of its own ad. */
+  readonly own: ReadonlySet<string>;
+  /** Names that it looks for at the other side. */
+  readonly other: ReadonlySet<string>;
+  /** It may rest on anything. */
+  readonly any: boolean;
+}
+
+/** @param start attributes from which to follow @param without attributes that are not followed */
+export function closureOf(
+  ad: AdText,
+  start: readonly string[],
+  without: ReadonlySet<string> = new Set(),
+): Closure {
+  const own = new Set<string>();
+  const other = new Set<string>();
+  let any = false;
+  const open = [...start];
+  for (let name = open.pop(); name !== undefined; name = open.pop()) {
+    if (own.has(name) || without.has(name)) continue;
+    const value = ad.get(name);
+    if (value === undefined) {
+      other.add(name);
+      continue;
+    }
+    own.add(name);
+    const references = referencesIn(value);
+    any ||= references.any;
+    for (const one of references.target) other.add(one);
+    open.push(...references.own);
+  }
+  return { own, other, any };
+}

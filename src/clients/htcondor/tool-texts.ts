@@ -1,0 +1,44 @@
+import type { JobId } from './classad.ts';
+
+/** The results of an action, as numbers of jobs. */
+export interface ActionCounts {
+  readonly succeeded: number;
+  readonly failed: number;
+  readonly notFound: number;
+  /** Jobs in a status that the action does not fit: only a held job can be released. */
+  readonly badStatus: number;
+  readonly alreadyDone: number;
+  readonly denied: number;
+}
+
+/** A reason with a quote in it puts a job on hold without any (23.9), and one of two lines is cut. */
+export function plainReason(reason: string): string {
+  return reason
+    .replaceAll('"', "'")
+    .replaceAll('\\', '/')
+    .replaceAll(/[\s\0]+/g, ' ');
+}
+
+/** `-terse` writes one line for each cluster: "1.0 - 1.9". @returns undefined for any other text */
+export function submittedJobs(stdout: string): JobId[] | undefined {
+  const jobs: JobId[] = [];
+  for (const line of stdout.split('\n').filter((line) => line.trim() !== '')) {
+    const [, cluster, first, last, lastProc] = /^(\d+)\.(\d+) - (\d+)\.(\d+)\s*$/.exec(line) ?? [];
+    if (cluster === undefined || cluster !== last) return undefined;
+    for (let proc = Number(first); proc <= Number(lastProc); proc++)
+      jobs.push({ cluster: Number(cluster), proc });
+  }
+  return jobs.length === 0 ? undefined : jobs;
+}
+
+export function actionCounts(text: string): ActionCounts | undefined {
+  const found =
+    /^(\d+) Succeeded, (\d+) Failed, (\d+) Not Found, (\d+) Bad Status, (\d+) Already Done, (\d+) Permission Denied/m.exec(
+      text,
+    );
+  if (found === null) return undefined;
+  const [succeeded = 0, failed = 0, notFound = 0, badStatus = 0, alreadyDone = 0, denied = 0] = found
+    .slice(1)
+    .map(Number);
+  return { succeeded, failed, notFound, badStatus, alreadyDone, denied };
+}

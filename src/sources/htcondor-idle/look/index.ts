@@ -1,0 +1,1 @@
+export { PoolLooker, type PoolLookerParts } from './looker.ts';

@@ -1,0 +1,22 @@
+/**
+ * The bounds of all that interLink and the jobs send. The payload of a job has bounds of its own, which all backends share
+ * (`payloadBounds`), and so has a request at the door of a source (`longestSourceBody`): a longer report comes back with its job.
+ */
+export const bounds = {
+  /** Bytes of a request. Kubernetes takes at most 3 MiB in one, and base64 makes ConfigMaps and Secrets longer. */
+  bodyBytes: 16 * 1024 * 1024,
+  /** Commas between the values of a request: 500 Pods have half of them. Each value may be a mistake, which costs memory. */
+  bodyValues: 250_000,
+  /** Objects and lists within each other. A Pod has 15. */
+  bodyDepth: 100,
+  /** Bytes of all headers of a request. */
+  headerBytes: 16 * 1024,
+  /** interLink holds one for each /create that waits for its job. One more is closed without an answer, and its Pod fails. */
+  connections: 4000,
+  /** Each holds a connection and a file. */
+  followedLogs: 1000,
+  /** Characters of an answer that is no success: it becomes the message of a Pod. */
+  sentence: 2000,
+  /** Bytes of the report of a job: a job of a stranger may leave any. */
+  reportBytes: 256 * 1024,
+} as const;

@@ -1,0 +1,44 @@
+import type { Table } from '../../codes/codes.ts';
+import type { Explanation } from '../../codes/explanation.ts';
+
+/** Codes of the sidecar for interLink. */
+export const interlinkErrors = {
+  'interlink-files': {
+    meaning: 'The sidecar for interLink cannot read or write its files below `dataRoot`.',
+    remedy: 'See the message: mostly a full disk, or a directory that belongs to another user.',
+  },
+  'interlink-lost': {
+    meaning:
+      'Jobs of Pods live, and `dataRoot` of the sidecar for interLink has no file of any Pod. It ends no job and answers nothing, since the directory is probably not mounted.',
+    remedy:
+      'Mount or restore `dataRoot`: the sidecar looks again by itself. If the files are lost for good, end the jobs with `thresher kill`.',
+  },
+  'interlink-listen': {
+    meaning: 'The sidecar for interLink cannot listen at the address that its options name.',
+    remedy: 'See the message: choose another port or socket, or end the program that has it.',
+  },
+  'interlink-open': {
+    meaning:
+      'The sidecar for interLink would listen where other machines reach it, and interLink sends it no token: each of them could run jobs as the user of the daemon.',
+    remedy:
+      'Listen on 127.0.0.1 or on a unix socket. If a proxy or a firewall lets interLink alone in, say so with `othersMayReachIt: true`, or `--others-may-reach-it`.',
+  },
+  'interlink-queue': {
+    meaning: 'No queue, or more than one, takes the Pods of interLink.',
+    remedy: 'Set `queue` of `sources.interlink` to a queue with `"demand": "interlink"`.',
+  },
+  'interlink-report': {
+    meaning:
+      'thresher refused the report of a job of interLink: it is no report, or has no token of its Pod.',
+    remedy:
+      'See the message. Nothing is to be done where a stranger sent it; if all reports are refused, the key of the tokens has changed.',
+  },
+  'interlink-config': {
+    meaning: 'A `SidecarConfig.yaml` cannot be read, or one of its keys has a wrong form.',
+    remedy: 'See the message, which names the key.',
+  },
+} satisfies Record<string, Explanation>;
+
+declare module '../../codes/codes.ts' {
+  interface Codes extends Table<typeof interlinkErrors> {}
+}

@@ -1,0 +1,185 @@
+import type { Container, PodSpec } from '../../../clients/interlink/wire.ts';
+import type { PodAnnotations } from './annotations.ts';
+import { expanded } from './environment.ts';
+import type { PodImage } from './images.ts';
+import { fieldsOf, isText, lineOf } from './lines.ts';
+import { securityOptions } from './options.ts';
+import { actionLines } from './probes.ts';
+import { type Findings, problem, shown } from './problem.ts';
+import { gpuOptions } from './resources.ts';
+import { type PodVolume, isBelow, isRelative } from './volumes.ts';
+
+export interface ContainerContext {
+  readonly at: string;
+  /** Whether it has probes and hooks: init containers have none. */
+  readonly hasActions: boolean;
+  readonly variables: ReadonlyMap<string, string>;
+  readonly volumes: ReadonlyMap<string, PodVolume>;
+  readonly annotations: PodAnnotations;
+  /** The operator's, for apptainer. */
+  readonly options: readonly string[];
+  readonly readOnlyImages: boolean;
+  readonly pod: PodSpec;
+}
+
+/** Text of the file by which the runner starts a container. Options and mounts stand before words, as apptainer wants them. */
+export function containerText(
+  container: Container,
+  image: PodImage | undefined,
+  given: ContainerContext,
+  findings: Findings,
+): string {
+  const { at, variables } = given;
+  const command = (container.command ?? []).map((word) => expanded(word, variables));
+  const args = (container.args ?? []).map((word) => expanded(word, variables));
+  if (![...command, ...args].every(isText))
+    findings.problems.push(
+      problem(at, `a word of the command of ${container.name} has a NUL or half of a character`),
+    );
+  if (command[0] === '') findings.problems.push(problem(`${at}/command/0`, 'the program is empty'));
+  if (image?.kind === 'host' && command.length + args.length === 0)
+    findings.problems.push(problem(at, `container ${container.name} runs on the machine and has no command`));
+  warnOfRelative([...command, ...args], container, image, findings);
+  const lines = [
+    // An image's own program gets the arguments when the Pod gives no other.
+    fieldsOf('run', image?.kind === 'host' ? 'host' : command.length > 0 ? 'exec' : 'run'),
+    ...directoryLines(container, at, findings),
+    ...(image?.kind === 'host'
+      ? onMachine(container, findings)
+      : [
+          ...optionsOf(container, given, findings).map((word) => lineOf('option', word)),
+          ...mountLines(container, given, findings),
+          ...lastWords(container, findings),
+        ]),
+    ...[...command, ...args].map((word) => lineOf('word', word)),
+    ...(given.hasActions ? actionLines(container, at, variables, findings) : []),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+/** A command of the machine has the machine's files, and no option of apptainer. */
+function onMachine({ name, volumeMounts }: Container, { warnings }: Findings): readonly string[] {
+  const mounts = volumeMounts ?? [];
+  if (mounts.length > 0)
+    warnings.push(
+      `container ${name} runs on the machine, without its volumes: ${mounts.map((mount) => mount.name).join(', ')}`,
+    );
+  return [];
+}
+
+function optionsOf(container: Container, given: ContainerContext, findings: Findings): readonly string[] {
+  const { annotations, options, pod, variables } = given;
+  return [
+    ...options,
+    ...gpuOptions(container),
+    ...securityOptions(pod.securityContext, container.securityContext, container.name, findings),
+    ...writableOptions(container, given),
+    ...annotations.options,
+    ...homeOptions(container, variables, findings),
+  ];
+}
+
+const file = /^[\w.][\w./-]*\.(?:c?js|jar|json|mjs|php|pl|py|R|rb|sh|toml|ts|ya?ml)$/;
+
+/** apptainer keeps no working directory of an image: programs and files that are named from it are not found. */
+function warnOfRelative(
+  words: readonly string[],
+  { name, workingDir }: Container,
+  image: PodImage | undefined,
+  { warnings }: Findings,
+): void {
+  // A file of apptainer says what the registry said of the image.
+  if ((workingDir ?? '') !== '' || image?.kind !== 'path' || image.path.endsWith('.sif')) return;
+  const found = words.find((word, index) => file.test(word) || (index === 0 && /^[^/]+\//.test(word)));
+  if (found !== undefined)
+    warnings.push(
+      `container ${name} starts in "/", whatever directory its image names: if ${shown(found)} is not there, set workingDir`,
+    );
+}
+
+/** In Kubernetes a root file system can be written unless its container says otherwise. */
+function writableOptions(
+  { securityContext }: Container,
+  { options, readOnlyImages }: ContainerContext,
+): readonly string[] {
+  const isReadOnly = securityContext?.readOnlyRootFilesystem ?? readOnlyImages;
+  const isSaid = options.some((word) => /^--(writable|overlay)\b/.test(word) || word === '-w');
+  return isReadOnly || isSaid ? [] : ['--writable-tmpfs'];
+}
+
+/** apptainer lets no variable replace HOME, but takes it as an option. Without `--no-home` it would mount a directory there. */
+function homeOptions(
+  { name }: Container,
+  variables: ReadonlyMap<string, string>,
+  { warnings }: Findings,
+): readonly string[] {
+  const home = variables.get('HOME');
+  if (home === undefined) return [];
+  if (isPlace(home)) return ['--no-home', '--home', home];
+  warnings.push(`container ${name}: its HOME ${shown(home)} is no absolute path that apptainer can take`);
+  return [];
+}
+
+/** Line `says PATH` for its terminationMessagePath, and `says-log` if its log counts when it said nothing there. */
+function lastWords(container: Container, { warnings }: Findings): readonly string[] {
+  const { name, terminationMessagePath: path = '', terminationMessagePolicy, volumeMounts } = container;
+  const log = terminationMessagePolicy === 'FallbackToLogsOnError' ? [fieldsOf('says-log', 'yes')] : [];
+  // apptainer mounts nothing in its own /dev, where Kubernetes' default is.
+  if (path === '' || path.startsWith('/dev/')) return log;
+  const mounts = (volumeMounts ?? []).map(({ mountPath }) => mountPath);
+  if (isPlace(path) && !mounts.some((mount) => isBelow(path, [mount]))) return [lineOf('says', path), ...log];
+  warnings.push(
+    `container ${name}: its terminationMessagePath ${shown(path)} is in a volume, or no path that apptainer can take: its message is left out`,
+  );
+  return log;
+}
+
+/** Without a line, the container starts in the directory that its image names. */
+function directoryLines({ workingDir }: Container, at: string, { problems }: Findings): readonly string[] {
+  if (workingDir === undefined || workingDir === '') return [];
+  if (isPlace(workingDir)) return [lineOf('cwd', workingDir)];
+  problems.push(
+    problem(`${at}/workingDir`, `${shown(workingDir)} is no absolute path that apptainer can take`),
+  );
+  return [];
+}
+
+/** Lines `bind ro|rw volume|host SOURCE TARGET`. */
+function mountLines(
+  container: Container,
+  { at, volumes, variables }: ContainerContext,
+  { problems, warnings }: Findings,
+): readonly string[] {
+  return (container.volumeMounts ?? []).flatMap((mount, index) => {
+    const place = `${at}/volumeMounts/${index}`;
+    const volume = volumes.get(mount.name);
+    const wrong = (message: string) => {
+      problems.push(problem(place, message));
+      return [];
+    };
+    if (volume === undefined) return wrong(`the Pod has no volume ${shown(mount.name)}`);
+    if (!isPlace(mount.mountPath))
+      return wrong(`${shown(mount.mountPath)} is no absolute path that apptainer can take`);
+    const expression = mount.subPathExpr ?? '';
+    const subPath = expression === '' ? (mount.subPath ?? '') : expanded(expression, variables);
+    if (subPath !== '' && (!isRelative(subPath) || /[,:\\]/.test(subPath)))
+      return wrong(`${shown(subPath)} is no path below the volume ${mount.name}`);
+    if (volume.kind === 'left-out') return [];
+    if (volume.kind === 'host') {
+      if (subPath !== '')
+        warnings.push(`the directory ${subPath} of volume ${mount.name} must be on the machine`);
+      const source = subPath === '' ? volume.path : `${volume.path}/${subPath}`;
+      if (!isPlace(source)) return wrong(`${shown(source)} is no path that apptainer can take`);
+      return [fieldsOf('bind', mount.readOnly === true ? 'ro' : 'rw', 'host', source, mount.mountPath)];
+    }
+    // Kubernetes mounts ConfigMaps, Secrets and projected volumes for reading only.
+    const readOnly = mount.readOnly === true || volume.kind === 'files';
+    const source = subPath === '' ? mount.name : `${mount.name}/${subPath}`;
+    return [fieldsOf('bind', readOnly ? 'ro' : 'rw', 'volume', source, mount.mountPath)];
+  });
+}
+
+/** apptainer ends the path of a bind at a comma or colon, and takes a backslash for an escape. */
+function isPlace(path: string): boolean {
+  return path.startsWith('/') && isText(path) && !/[,:\\\n\r]/.test(path) && !path.split('/').includes('..');
+}

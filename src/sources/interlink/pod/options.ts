@@ -1,0 +1,117 @@
+import type { SecurityContext } from '../../../clients/interlink/wire.ts';
+import { isBelow } from './volumes.ts';
+import { type Findings, problem, shown } from './problem.ts';
+
+/** Options of apptainer that a Pod may give. Absent: refused. */
+const taken: Readonly<Record<string, 'flag' | 'value' | 'bind' | 'always'>> = {
+  '--nv': 'flag',
+  '--nvccli': 'flag',
+  '--rocm': 'flag',
+  '--writable-tmpfs': 'flag',
+  '--no-home': 'flag',
+  '--no-privs': 'flag',
+  '--no-init': 'flag',
+  '--no-umask': 'flag',
+  '--fakeroot': 'flag',
+  '-f': 'flag',
+  '--userns': 'flag',
+  '-u': 'flag',
+  '--uts': 'flag',
+  '--unsquash': 'flag',
+  '--disable-cache': 'flag',
+  '--no-mount': 'value',
+  '--hostname': 'value',
+  '--bind': 'bind',
+  '-B': 'bind',
+  // The runner always does what these do, but by means of its own: the container's variables would be lost with them.
+  '--cleanenv': 'always',
+  '-e': 'always',
+  '--contain': 'always',
+  '-c': 'always',
+  '--containall': 'always',
+  '-C': 'always',
+  '--no-eval': 'always',
+  '--ipc': 'always',
+  '-i': 'always',
+  '--pid': 'always',
+  '-p': 'always',
+};
+
+/** Words of an annotation such as "--nv --bind /cvmfs:/cvmfs". A directory that it binds must be one that a Pod may mount. */
+export function containerOptions(
+  text: string,
+  at: string,
+  hostPaths: readonly string[],
+  { problems }: Findings,
+): readonly string[] {
+  const words = text.split(/\s+/).filter((word) => word !== '');
+  const options: string[] = [];
+  for (let index = 0; index < words.length; index++) {
+    const [name, inline] = splitOnce(words[index] ?? '');
+    const kind = taken[name];
+    if (kind === undefined) {
+      problems.push(
+        problem(at, `the option ${shown(name)} is not taken; it may be ${Object.keys(taken).join(', ')}`),
+      );
+      return [];
+    }
+    if (kind === 'always') continue;
+    if (kind === 'flag') {
+      options.push(name);
+      continue;
+    }
+    const value = inline ?? words[++index];
+    if (value === undefined || value === '' || (inline === undefined && value.startsWith('-'))) {
+      problems.push(problem(at, `the option ${name} has no value`));
+      return [];
+    }
+    const refused =
+      kind === 'bind'
+        ? value.split(',').find((one) => !isBelow(one.split(':')[0] ?? '', hostPaths))
+        : undefined;
+    if (refused !== undefined)
+      problems.push(
+        problem(at, `the option ${name} names ${shown(refused)}, which the operator does not allow to mount`),
+      );
+    else options.push(name, value);
+  }
+  return options;
+}
+
+function splitOnce(word: string): readonly [string, string | undefined] {
+  const equals = word.indexOf('=');
+  return equals < 0 ? [word, undefined] : [word.slice(0, equals), word.slice(equals + 1)];
+}
+
+/** The options that a security context means to apptainer. The rest is named in warnings: a job runs as HTCondor's user for it. */
+export function securityOptions(
+  pod: SecurityContext | null | undefined,
+  container: SecurityContext | null | undefined,
+  name: string,
+  { warnings }: Findings,
+): readonly string[] {
+  const both: SecurityContext = { ...(pod ?? {}), ...(container ?? {}) };
+  const without: string[] = [];
+  if (both.privileged === true) without.push('privileged');
+  if (typeof both.runAsUser === 'number') without.push('runAsUser');
+  if (typeof both.runAsGroup === 'number') without.push('runAsGroup');
+  if (typeof both.fsGroup === 'number') without.push('fsGroup');
+  if ((both.supplementalGroups ?? []).length > 0) without.push('supplementalGroups');
+  if ((both.capabilities?.add ?? []).length > 0) without.push('capabilities.add');
+  for (const key of [
+    'seLinuxOptions',
+    'seccompProfile',
+    'appArmorProfile',
+    'windowsOptions',
+    'sysctls',
+    'procMount',
+  ])
+    if (both[key] !== undefined && both[key] !== null) without.push(key);
+  if (without.length > 0)
+    warnings.push(
+      `container ${name} runs as the user of the job: apptainer has no ${without.join(', ')} of its securityContext`,
+    );
+  const unprivileged =
+    both.allowPrivilegeEscalation === false || (both.capabilities?.drop ?? []).includes('ALL');
+  return unprivileged ? ['--no-privs'] : [];
+}

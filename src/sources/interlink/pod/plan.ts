@@ -1,0 +1,264 @@
+import type { Container, RetrievedPodData } from '../../../clients/interlink/wire.ts';
+import type { Payload, Requirements } from '../../../plugins/contracts/index.ts';
+import { annotationsOf } from './annotations.ts';
+import { containerText, type ContainerContext } from './container.ts';
+import { isDisabled } from './disabled.ts';
+import { environmentText, variablesOf } from './environment.ts';
+import { imageOf, loginsOf, type PodImage } from './images.ts';
+import { optionsOf } from './job-config.ts';
+import { fieldsOf, lineOf } from './lines.ts';
+import { nameProblems } from './names.ts';
+import { type Findings, type PodProblem, problem } from './problem.ts';
+import { type PodNeeds, needsOf, unknownResources } from './resources.ts';
+import { startsOnce } from './once.ts';
+import { podScripts } from './runner.ts';
+import { payloadProblems } from './too-much.ts';
+import { leftOutOf } from './left-out.ts';
+import { packedVolumes, volumesOf } from './volumes.ts';
+
+export type { PodProblem } from './problem.ts';
+
+/** The operator's part in how Pods become jobs. */
+export interface PlanContext {
+  /** apptainer, singularity or the path of either: SingularityPath. */
+  readonly runtime: string;
+  /** Options of it for each container. The operator's word: unchecked. */
+  readonly options: readonly string[];
+  /** Directories of the machine that a Pod may mount. */
+  readonly hostPaths: readonly string[];
+  /** Directories of the machine that have images. */
+  readonly imagePaths: readonly string[];
+  /** A directory that the jobs' machines share, for images that were pulled. */
+  readonly imageCache?: string;
+  /** Containers that do not say whether their root file system is read-only have one that is. */
+  readonly readOnlyImages: boolean;
+  /** The image "host" runs a command on the machine itself. */
+  readonly host: boolean;
+  /** Pods may have commands that run on the machine before their containers. */
+  readonly preExec: boolean;
+  /** A script of interLink's script builder takes the place of the containers. */
+  readonly jobScript: boolean;
+  /** Shell text of the operator: CommandPrefix. */
+  readonly commandPrefix: string;
+  readonly exportPodData: boolean;
+  /** Commands of a submit description that Pods may give. */
+  readonly submitCommands: readonly string[];
+  /** Bytes of the log of one container. A longer log loses its begin. */
+  readonly logBytes: number;
+  /** Where the job sends its report while it runs, with its token. Absent: the report comes back with the job alone. */
+  readonly reportTo?: (uid: string) => { readonly url: string; readonly token: string };
+}
+
+/** A Pod as one job. */
+export interface PodPlan {
+  readonly payload: Payload;
+  readonly requirements: Partial<Requirements>;
+  /** Names of all containers of the job: init containers come first. */
+  readonly containers: readonly string[];
+  /** Whole sentences: parts of the Pod that the job does not have. */
+  readonly warnings: readonly string[];
+}
+
+/** Kubernetes' own default, seconds. */
+const defaultGrace = 30;
+
+/** Pure: the same Pod always becomes the same job. */
+export function planOf(data: RetrievedPodData, context: PlanContext): PodPlan | readonly PodProblem[] {
+  const { pod } = data;
+  const named = nameProblems(pod);
+  if (named.length > 0) return named;
+  const findings: Findings = { problems: [], warnings: [] };
+  const { spec } = pod;
+  const listed = jobContainers(pod, findings);
+  const needs = needsOf(listed, findings);
+  const annotations = annotationsOf(pod, context, findings);
+  const volumes = volumesOf(data, mountedBy(listed), context, findings);
+  const pullSecrets = (spec.imagePullSecrets ?? []).map(({ name }) => name);
+  const secrets = context.exportPodData ? (data.container ?? []).flatMap((one) => one.secrets ?? []) : [];
+  const logins = loginsOf(secrets.filter(({ metadata }) => pullSecrets.includes(metadata?.name)));
+  const script = data.jobScript ?? '';
+  if (script !== '' && !context.jobScript)
+    findings.problems.push(
+      problem('/jobScript', 'the script would run on the machine itself, which the operator does not allow'),
+    );
+
+  const options = [...context.options, ...optionsOf(data.jobConfig, context.runtime, findings)];
+  const images: PodImage[] = [];
+  const containerFiles = listed.flatMap(({ container, at, isInit }, index) => {
+    const variables = variablesOf(container, at, findings);
+    const ip = annotations.podIp;
+    if (ip !== undefined && !variables.has('POD_IP')) variables.set('POD_IP', ip);
+    const image =
+      script === ''
+        ? imageOf(container, `${at}/image`, { root: annotations.imageRoot, logins }, context)
+        : ({ kind: 'host' } as const);
+    if ('message' in image) findings.problems.push(image);
+    else images.push(image);
+    if (isInit && container.restartPolicy === 'Always')
+      findings.problems.push(
+        problem(
+          `${at}/restartPolicy`,
+          `the init container ${container.name} is a sidecar, which a job does not have: make it a container`,
+        ),
+      );
+    for (const name of unknownResources(container))
+      findings.warnings.push(`container ${container.name}: HTCondor is not asked for the resource ${name}`);
+    const hasActions = !isInit && script === '';
+    const { readOnlyImages } = context;
+    const given: ContainerContext = {
+      at,
+      hasActions,
+      variables,
+      volumes,
+      annotations,
+      options,
+      readOnlyImages,
+      pod: spec,
+    };
+    return [
+      file(
+        `c${index}`,
+        containerText(container, 'message' in image || script !== '' ? undefined : image, given, findings),
+      ),
+      file(`e${index}`, environmentText(variables)),
+    ];
+  });
+  if (spec.restartPolicy === 'Always' || spec.restartPolicy === 'OnFailure')
+    findings.warnings.push(`restartPolicy is ${spec.restartPolicy}: a job runs each container once`);
+  findings.warnings.push(...leftOutOf(spec));
+  const payload = payloadOf();
+  const problems = [...findings.problems, ...(findings.problems.length > 0 ? [] : payloadProblems(payload))];
+  if (problems.length > 0) return problems;
+  return {
+    payload,
+    requirements: requirementsOf(needs, spec.activeDeadlineSeconds ?? 0),
+    containers: listed.map(({ container }) => container.name),
+    warnings: [...new Set(findings.warnings)],
+  };
+
+  function payloadOf(): Payload {
+    const packed = packedVolumes(volumes);
+    const grace = graceOf(spec.terminationGracePeriodSeconds);
+    const lines = [
+      fieldsOf('version', 1),
+      lineOf('runtime', context.runtime),
+      fieldsOf('grace', grace),
+      fieldsOf('log-bytes', context.logBytes),
+      fieldsOf('deadline', Math.max(0, spec.activeDeadlineSeconds ?? 0)),
+      ...[...volumes]
+        .filter(([, { kind }]) => kind === 'files' || kind === 'empty')
+        .map(([name]) => fieldsOf('volume', name)),
+      ...packed.lines,
+      ...listed.map(({ container, isInit }) =>
+        fieldsOf('container', container.name, isInit ? 'init' : 'main'),
+      ),
+      ...images.map((image, index) => imageLine(image, index, images)),
+    ];
+    return {
+      argv: ['./run.sh'],
+      files: [
+        ...podScripts().runner,
+        file('pod', `${lines.join('\n')}\n`),
+        ...containerFiles,
+        ...images.flatMap((image, index) =>
+          image.kind === 'remote' && image.login !== undefined
+            ? [
+                file(
+                  `l${index}`,
+                  `${lineOf('user', image.login.username)}\n${lineOf('password', image.login.password)}\n`,
+                ),
+              ]
+            : [],
+        ),
+        ...(packed.lines.length === 0
+          ? []
+          : [{ name: 'volumes', mode: 0o600, content: packed.content, secret: true }]),
+        ...(context.commandPrefix === '' ? [] : [file('prefix', `${context.commandPrefix}\n`)]),
+        ...(annotations.preExec === '' ? [] : [file('pre-exec', annotations.preExec)]),
+        ...(script === '' ? [] : [file('job-script', script)]),
+        ...reportFiles(context.reportTo?.(pod.metadata.uid ?? '')),
+      ],
+      ...(annotations.podIp === undefined ? {} : { env: { POD_IP: annotations.podIp } }),
+      submit: {
+        ...requests(needs),
+        job_max_vacate_time: String(grace + 15),
+        ...startsOnce(annotations.submit),
+      },
+    };
+  }
+}
+
+interface JobContainer {
+  readonly container: Container;
+  readonly at: string;
+  readonly isInit: boolean;
+}
+
+/** Init containers come first. */
+function jobContainers(pod: RetrievedPodData['pod'], { problems }: Findings): readonly JobContainer[] {
+  const of = (key: 'initContainers' | 'containers') =>
+    (pod.spec[key] ?? []).flatMap((container, index) =>
+      isDisabled(pod, key, container)
+        ? []
+        : [{ container, at: `/pod/spec/${key}/${index}`, isInit: key === 'initContainers' }],
+    );
+  const containers = of('containers');
+  if (containers.length === 0)
+    problems.push(problem('/pod/spec/containers', 'the Pod has no container for a job'));
+  return [...of('initContainers'), ...containers];
+}
+
+/** interLink sends the data of a volume only if a container of the job mounts it. */
+function mountedBy(listed: readonly JobContainer[]): ReadonlySet<string> {
+  return new Set(listed.flatMap(({ container }) => (container.volumeMounts ?? []).map(({ name }) => name)));
+}
+
+/** Seconds; a job is never without an end. */
+function graceOf(seconds: number | null | undefined): number {
+  return Math.min(Math.max(0, seconds ?? defaultGrace), 86_400);
+}
+
+/** All that comes from a Pod is for the job's user alone: any of it may hold a secret. */
+function file(name: string, text: string) {
+  return { name, mode: 0o600, content: Buffer.from(text).toString('base64'), secret: true };
+}
+
+function reportFiles(to: { readonly url: string; readonly token: string } | undefined) {
+  if (to === undefined) return [];
+  return [podScripts().sendReport, file('report-to', `${to.url}\n${to.token}\n`)];
+}
+
+function imageLine(image: PodImage, index: number, images: readonly PodImage[]): string {
+  const first = images.findIndex((one) => JSON.stringify(one) === JSON.stringify(image));
+  if (image.kind === 'remote' && first < index) return fieldsOf('image', index, 'same', first, '-');
+  switch (image.kind) {
+    case 'host':
+      return fieldsOf('image', index, 'host', '-', '-');
+    case 'path':
+      return fieldsOf('image', index, 'path', image.path, '-');
+    case 'remote':
+      return fieldsOf('image', index, 'remote', image.uri, image.cache ?? '-');
+  }
+}
+
+function requests({ cpus, memory, disk, gpus }: PodNeeds): Record<string, string> {
+  return {
+    ...(cpus === undefined ? {} : { request_cpus: String(cpus) }),
+    ...(memory === undefined ? {} : { request_memory: String(memory) }),
+    ...(disk === undefined ? {} : { request_disk: String(disk) }),
+    ...(gpus === undefined ? {} : { request_gpus: String(gpus) }),
+  };
+}
+
+function requirementsOf({ cpus, memory, disk }: PodNeeds, deadline: number): Partial<Requirements> {
+  return {
+    ...(cpus === undefined ? {} : { nCore: cpus }),
+    ...(memory === undefined ? {} : { minRamCount: memory }),
+    ...(disk === undefined ? {} : { maxDiskCount: Math.ceil(disk / 1024) }),
+    ...(deadline > 0 ? { maxWalltime: deadline } : {}),
+  };
+}
+
+export function isPlan(plan: PodPlan | readonly PodProblem[]): plan is PodPlan {
+  return !Array.isArray(plan);
+}

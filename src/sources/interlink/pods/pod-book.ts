@@ -1,0 +1,252 @@
+import type { Desk, Log } from '../../../plugins/contracts/index.ts';
+import type { Clock } from '../../../util/clock.ts';
+import type { WorkerNews } from '../../../worker/news.ts';
+import { type PodReport, readReport } from '../pod/report.ts';
+import { hasEnded, type PodFacts } from './facts.ts';
+import type { PodIdentity } from '../identity.ts';
+import { isSameVersion, type PodFiles, type ReportVersion } from './pod-files.ts';
+import type { PodRecord } from './pod-record.ts';
+import { waitAfter } from './wait.ts';
+import { deletedRecord, endedRecord, TrackedPod } from './tracked-pod.ts';
+
+/**
+ * How long files of a job are waited for once its end was heard of, ms: where nothing stands against their coming, and where something
+ * does. A schedd keeps a spooled job for ten days.
+ */
+const patience = { quiet: 120_000, known: 10 * 86_400_000 };
+
+/** Times of news, and of the wait for files. */
+type Times = Pick<Clock, 'now' | 'monotonic'>;
+
+/** Origins that are looked up at once. */
+const atOnce = 500;
+
+/** All Pods that were accepted and not removed, each with its file. */
+export class PodBook {
+  readonly files: PodFiles;
+  readonly #log: Log;
+  /** By UID. */
+  readonly #pods = new Map<string, TrackedPod>();
+  #loaded: Promise<void> | undefined;
+  /** UIDs of Pods whose files cannot be read. */
+  #damaged = new Set<string>();
+
+  constructor(files: PodFiles, log: Log) {
+    this.files = files;
+    this.#log = log;
+  }
+
+  get(uid: string): TrackedPod | undefined {
+    return this.#pods.get(uid);
+  }
+
+  get all(): readonly TrackedPod[] {
+    return [...this.#pods.values()];
+  }
+
+  /** Whether no file of any Pod was there. */
+  get isEmpty(): boolean {
+    return this.#pods.size === 0 && this.#damaged.size === 0;
+  }
+
+  /** Whether the file of this Pod is there, and cannot be read. */
+  isDamaged(uid: string): boolean {
+    return this.#damaged.has(uid) && !this.#pods.has(uid);
+  }
+
+  /** Reads the files once. @throws ThresherError `interlink-files`: the next call reads them again */
+  load(): Promise<void> {
+    this.#loaded ??= this.files.load().then(
+      ({ records, damaged }) => {
+        for (const record of records) this.#pods.set(record.uid, new TrackedPod(record));
+        this.#damaged = new Set(damaged);
+      },
+      (error: unknown) => {
+        this.#loaded = undefined;
+        throw error;
+      },
+    );
+    return this.#loaded;
+  }
+
+  /** An empty directory may be one that is not mounted: the next call of `load` looks again. */
+  unload(): void {
+    if (this.isEmpty) this.#loaded = undefined;
+  }
+
+  /** Makes what Pods and their jobs need on the disk. @throws ThresherError `interlink-files` */
+  async prepare(): Promise<void> {
+    const open = this.all.filter((pod) => !pod.hasEnded && !pod.isDeleted);
+    await this.files.prepare(open.map(({ record }) => record.uid));
+  }
+
+  /** News that were heard before a crash do not come again: the store says what became of the jobs. */
+  async catchUp(desk: Pick<Desk, 'find'>, clock: Times): Promise<void> {
+    const open = this.all.filter((pod) => !pod.hasEnded);
+    for (let from = 0; from < open.length; from += atOnce) {
+      const found = await desk.find(open.slice(from, from + atOnce).map(({ origin }) => origin));
+      for (const news of found) {
+        const pod = this.get(news.origin.uid);
+        if (pod !== undefined) await this.hear(pod, news, clock);
+      }
+    }
+  }
+
+  /**
+   * Takes news of a job. The end of one that ran is shown only when its files are there: a schedd that spools gives them out later.
+   * @throws ThresherError `interlink-files`: the same news are to come again
+   */
+  async hear(pod: TrackedPod, news: Pick<WorkerNews, 'worker'>, clock: Times): Promise<void> {
+    // The same news may come again: they know less than the end that was written down.
+    if (pod.hasEnded) return;
+    const facts = pod.after(news);
+    if (!hasEnded(facts)) {
+      if (pod.ending === undefined) pod.take(facts);
+      pod.wait = waitAfter(pod.wait, facts, news.worker, clock.now());
+      return;
+    }
+    await this.#readReport(pod);
+    if (facts.startTime === null) await this.#settle(pod, facts);
+    else {
+      pod.ending ??= { facts, since: clock.monotonic() };
+      // A daemon that has just begun knows no earlier facts of the job.
+      if (pod.facts === undefined) pod.take({ ...facts, status: 'running', message: null, endTime: null });
+    }
+  }
+
+  /**
+   * Has the files of a job that ended fetched, and shows its end when they are there, or when it is too late for them.
+   * @param now monotonic ms
+   */
+  async finish(pod: TrackedPod, desk: Pick<Desk, 'discard' | 'whyLeft'>, now: number): Promise<void> {
+    const { ending } = pod;
+    if (ending === undefined) return;
+    // A sweep fetches what the backend has of the worker, and removes it there then.
+    const left = await desk.discard(pod.record.uid);
+    await this.#readReport(pod);
+    const { facts, since } = ending;
+    const why = facts.workerId === null ? undefined : desk.whyLeft(facts.workerId);
+    const waited = now - since;
+    if (left === 0 || waited > (why === undefined ? patience.quiet : patience.known))
+      await this.#settle(pod, facts);
+    // A sweep that comes in a moment is no news.
+    else if (why?.code !== 'sweep-awaited' || waited > patience.quiet) pod.unfetched = why?.message;
+  }
+
+  async #readReport(pod: TrackedPod): Promise<void> {
+    // The last report of a job is read again in any case: on some file systems it may look like the one before it.
+    const report = await this.#reportSince(pod, undefined);
+    if (report !== undefined) pod.takeReport(report);
+  }
+
+  async #settle(pod: TrackedPod, told: PodFacts): Promise<void> {
+    // HTCondor says only that thresher removed the job.
+    const wasEnded = told.status === 'cancelled' || told.status === 'withdrawn';
+    const heard = wasEnded && pod.endReason !== undefined ? { ...told, message: pod.endReason } : told;
+    const facts = pod.report === undefined ? await this.#withLastWords(pod, heard) : heard;
+    await this.files.wipe(pod.record.uid);
+    await pod.change(
+      (record) => endedRecord(record, facts, pod.report),
+      // Another file of a deleted Pod might come after the last one was removed.
+      async (record) => {
+        if (record.deleted !== true) await this.files.save(record);
+      },
+    );
+    pod.take(facts);
+    pod.wait = undefined;
+    pod.unfetched = undefined;
+    pod.ending = undefined;
+  }
+
+  /** A job that left no report may have said why. */
+  async #withLastWords({ record: { uid } }: TrackedPod, facts: PodFacts): Promise<PodFacts> {
+    const words = await this.files.lastWords(uid);
+    if (words === undefined) return facts;
+    const message = facts.message === null ? words : `${facts.message}; the job's last words: ${words}`;
+    return { ...facts, message };
+  }
+
+  /** The report that the job left since the last look. */
+  newReport(pod: TrackedPod): Promise<PodReport | undefined> {
+    return this.#reportSince(pod, pod.seenReport);
+  }
+
+  /** A damaged report counts for nothing. */
+  async #reportSince(pod: TrackedPod, seen: ReportVersion | undefined): Promise<PodReport | undefined> {
+    const { uid } = pod.record;
+    const found = await this.files.reportSince(uid, seen);
+    if (found === undefined) return undefined;
+    const isTold = isSameVersion(found.version, pod.seenReport);
+    pod.seenReport = found.version;
+    // The runner has begun, and has told nothing yet.
+    if (found.text === '') return undefined;
+    const report = readReport(found.text);
+    if (typeof report === 'object') return report;
+    if (!isTold) this.#log.warn('the report of a Pod is none', { pod: uid, why: report });
+    return undefined;
+  }
+
+  /** When this returns, the Pod survives a crash. Requests that come meanwhile find it, and wait with it. */
+  async accept(record: PodRecord): Promise<TrackedPod> {
+    const { data, ...empty } = record;
+    const pod = new TrackedPod(empty);
+    this.#pods.set(record.uid, pod);
+    try {
+      // Nothing is awaited before: every later change of the Pod stands behind this one.
+      await pod.change(
+        (now) => ({ ...now, ...(data !== undefined && { data }) }),
+        (next) => this.files.add(next),
+      );
+      return pod;
+    } catch (error) {
+      pod.fail(error);
+      await this.#removeFiles(pod).catch(() => undefined);
+      // A request that comes until now shares the failure, so that its file is not the one that goes.
+      this.#pods.delete(record.uid);
+      throw error;
+    }
+  }
+
+  /** When this returns, a crash does not bring the Pod back. */
+  async forget(pod: TrackedPod): Promise<void> {
+    if (!pod.isDeleted) await pod.change(deletedRecord, (record) => this.files.save(record));
+  }
+
+  /** Takes up a deleted Pod whose file is not there, though it has a job: what is left of it is to be removed. */
+  async bury(identity: PodIdentity, acceptedAt: number): Promise<TrackedPod> {
+    const pod = new TrackedPod({ version: 1, ...identity, containers: [], initContainers: [], acceptedAt });
+    this.#pods.set(identity.uid, pod);
+    try {
+      await this.forget(pod);
+    } catch (error) {
+      this.#pods.delete(identity.uid);
+      throw error;
+    }
+    return pod;
+  }
+
+  /** Removes what is left of a deleted Pod, once nothing of its job is left. @returns whether it is done */
+  async clear(pod: TrackedPod, desk: Pick<Desk, 'discard' | 'dropOutputs' | 'find'>): Promise<boolean> {
+    const { uid } = pod.record;
+    if (!pod.isLetGo) {
+      const facts = pod.ending?.facts ?? pod.facts ?? (await desk.find([pod.origin]))[0]?.worker;
+      // The job must not wait for a directory that may be gone.
+      if (typeof facts?.workerId === 'number') await desk.dropOutputs([facts.workerId]);
+      pod.isLetGo = true;
+    }
+    if ((await desk.discard(uid)) > 0) return false;
+    await this.#removeFiles(pod);
+    this.#pods.delete(uid);
+    this.#log.info('Pod removed', { pod: uid });
+    return true;
+  }
+
+  /** Stands behind the changes that are under way. */
+  async #removeFiles(pod: TrackedPod): Promise<void> {
+    await pod.change(
+      (record) => record,
+      ({ uid }) => this.files.remove(uid),
+    );
+    this.#damaged.delete(pod.record.uid);
+  }
+}

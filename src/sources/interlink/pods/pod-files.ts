@@ -1,0 +1,255 @@
+import type { Stats } from 'node:fs';
+import { chmod, chown, lstat, mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Log } from '../../../plugins/contracts/index.ts';
+import { hasCode, syncToDisk, writeFileAtomically } from '../../../util/files.ts';
+import { oneLine } from '../../../util/one-line.ts';
+import { openPlainFile } from '../../../util/plain-file.ts';
+import { messageOf, ThresherError } from '../../../worker/errors.ts';
+import { isContainerName, isPodUid } from '../pod/names.ts';
+import { bounds } from '../bounds.ts';
+import { privateDirectory, reportFile } from '../pod/report.ts';
+import { parseRecord, type PodRecord } from './pod-record.ts';
+
+/** The records of a directory. */
+export interface LoadedRecords {
+  /** In the order of their acceptance. */
+  readonly records: readonly PodRecord[];
+  /** UIDs of the Pods whose files are there, and cannot be read. */
+  readonly damaged: readonly string[];
+}
+
+/** One version of a report, as its file shows it. */
+export interface ReportVersion {
+  /** ms: some file systems have whole seconds. */
+  readonly time: number;
+  readonly inode: number;
+  readonly size: number;
+}
+
+/** Standard error of the job, by the template of the queue. */
+const errorFile = 'job.err';
+/** Bytes at its end among which the last line is looked for. */
+const mostWords = 2000;
+
+/**
+ * The files of Pods below one directory: `pods/UID.json` for what was accepted, `output/UID/` for what a job leaves. Secrets are in
+ * the former, so no other user reads them.
+ */
+export class PodFiles {
+  readonly #root: string;
+  readonly #pods: string;
+  readonly #output: string;
+  readonly #log: Log;
+  /** User of the jobs, if it is another one: a daemon of root gives `output` the owner that jobs have. */
+  #writer: Pick<Stats, 'uid' | 'gid'> | undefined;
+
+  constructor(root: string, log: Log) {
+    this.#root = root;
+    this.#pods = join(root, 'pods');
+    this.#output = join(root, 'output');
+    this.#log = log;
+  }
+
+  /** Changes nothing, since the directory may be one that is not mounted yet. @throws ThresherError `interlink-files` */
+  async load(): Promise<LoadedRecords> {
+    try {
+      const names = await readdir(this.#pods).catch((error: unknown) => {
+        if (hasCode(error, 'ENOENT')) return [];
+        throw error;
+      });
+      const read: (PodRecord | string | undefined)[] = [];
+      for (const name of names) read.push(await this.#read(name));
+      const records = read.filter((one) => typeof one === 'object');
+      return {
+        records: records.sort((one, other) => one.acceptedAt - other.acceptedAt),
+        damaged: read.filter((one) => typeof one === 'string'),
+      };
+    } catch (error) {
+      throw unusable(this.#pods, error);
+    }
+  }
+
+  /** Makes what is missing, also what a crash kept from being made for these Pods. @throws ThresherError `interlink-files` */
+  async prepare(uids: readonly string[]): Promise<void> {
+    try {
+      for (const directory of [this.#pods, this.#output])
+        await mkdir(directory, { recursive: true, mode: 0o700 });
+      const { uid, gid } = await stat(this.#output);
+      this.#writer = process.geteuid?.() === 0 && uid !== 0 ? { uid, gid } : undefined;
+      // The other user has to come through to its own directories.
+      if (this.#writer !== undefined) await chmod(this.#root, 0o711);
+    } catch (error) {
+      throw unusable(this.#root, error);
+    }
+    for (const uid of uids) await this.#makeOutput(uid);
+  }
+
+  /** Keeps a new Pod. When this returns, it survives a crash, and its job finds its directory. @throws ThresherError `interlink-files` */
+  async add(record: PodRecord): Promise<void> {
+    await this.save(record);
+    await this.#makeOutput(record.uid);
+  }
+
+  /** When this returns, the file survives a crash. @throws ThresherError `interlink-files` */
+  async save(record: PodRecord): Promise<void> {
+    const file = this.#fileOf(record.uid);
+    try {
+      await writeFileAtomically(file, JSON.stringify(record), 0o600);
+    } catch (error) {
+      throw unusable(file, error);
+    }
+  }
+
+  /** The directory of the records. */
+  get place(): string {
+    return this.#pods;
+  }
+
+  outputOf(uid: string): string {
+    return join(this.#output, requireUid(uid));
+  }
+
+  /** A container's log, whether or not it is there. */
+  logOf(uid: string, container: string): string {
+    if (!isContainerName(container))
+      throw new TypeError(`no name of a container: ${JSON.stringify(container)}`);
+    return join(this.outputOf(uid), `${container}.log`);
+  }
+
+  /** The job's report; undefined where its file is still this version, and while there is none. */
+  async reportSince(
+    uid: string,
+    seen?: ReportVersion,
+  ): Promise<{ readonly text: string; readonly version: ReportVersion } | undefined> {
+    const file = join(this.outputOf(uid), reportFile);
+    try {
+      const now = await lstat(file);
+      if (!now.isFile() || isSameVersion(versionOf(now), seen)) return undefined;
+      await using opened = await openPlainFile(file, 'refuse');
+      const version = versionOf(await opened.stat());
+      if (version.size > bounds.reportBytes) return undefined;
+      return { text: await opened.readFile('utf8'), version };
+    } catch (error) {
+      if (!hasCode(error, 'ENOENT', 'ENOTDIR'))
+        this.#log.warn('the report of a Pod cannot be read', { pod: uid, error: messageOf(error) });
+      return undefined;
+    }
+  }
+
+  /** The last line that the job itself wrote to its standard error; undefined: there is none. */
+  async lastWords(uid: string): Promise<string | undefined> {
+    try {
+      await using opened = await openPlainFile(join(this.outputOf(uid), errorFile), 'refuse');
+      const { size } = await opened.stat();
+      const bytes = Buffer.alloc(Math.min(size, mostWords));
+      const { bytesRead } = await opened.read(bytes, 0, bytes.length, size - bytes.length);
+      const lines = bytes.toString('utf8', 0, bytesRead).split('\n');
+      return lines.map(oneLine).findLast((line) => line.trim() !== '');
+    } catch (error) {
+      if (!hasCode(error, 'ENOENT', 'ENOTDIR'))
+        this.#log.warn('the last words of a job cannot be read', { pod: uid, error: messageOf(error) });
+      return undefined;
+    }
+  }
+
+  /** Removes what a job has left of its Pod's Secrets. Its runner does so itself, unless it was killed. */
+  async wipe(uid: string): Promise<void> {
+    const directory = join(this.outputOf(uid), privateDirectory);
+    try {
+      await removeAll(directory);
+    } catch (error) {
+      this.#log.error('files of a Pod that may hold Secrets cannot be removed', {
+        directory,
+        error: messageOf(error),
+      });
+    }
+  }
+
+  /** Removes all that is left of a Pod: the record goes last, so that a crash forgets no file. */
+  async remove(uid: string): Promise<void> {
+    const file = this.#fileOf(uid);
+    try {
+      await removeAll(this.outputOf(uid));
+      await rm(file, { force: true });
+      await syncToDisk(this.#pods);
+    } catch (error) {
+      throw unusable(file, error);
+    }
+  }
+
+  async #makeOutput(uid: string): Promise<void> {
+    const directory = this.outputOf(uid);
+    try {
+      await mkdir(directory, { recursive: true, mode: 0o700 });
+      const { uid: user, gid } = this.#writer ?? {};
+      if (user !== undefined && gid !== undefined) await chown(directory, user, gid);
+    } catch (error) {
+      throw unusable(directory, error);
+    }
+  }
+
+  #fileOf(uid: string): string {
+    return join(this.#pods, `${requireUid(uid)}.json`);
+  }
+
+  /**
+   * A file that a crash left half-written goes; a damaged one stays, and costs its own Pod alone.
+   * @returns the UID of a damaged one: it is the name of the file
+   */
+  async #read(name: string): Promise<PodRecord | string | undefined> {
+    const file = join(this.#pods, name);
+    if (name.endsWith('.tmp')) {
+      await rm(file, { force: true });
+      return undefined;
+    }
+    const uid = name.replace(/\.json$/, '');
+    if (uid === name || !isPodUid(uid)) return undefined;
+    try {
+      return parseRecord(await readFile(file, 'utf8'), uid);
+    } catch (error) {
+      this.#log.error('the file of a Pod is damaged, and its job is left alone', {
+        pod: uid,
+        file,
+        error: messageOf(error),
+      });
+      return uid;
+    }
+  }
+}
+
+export function isSameVersion(one: ReportVersion, other: ReportVersion | undefined): boolean {
+  return one.time === other?.time && one.inode === other.inode && one.size === other.size;
+}
+
+function versionOf({ mtimeMs: time, ino: inode, size }: Stats): ReportVersion {
+  return { time, inode, size };
+}
+
+/** A job may leave directories that their owner cannot enter. */
+async function removeAll(directory: string): Promise<void> {
+  try {
+    await rm(directory, { recursive: true, force: true });
+  } catch (error) {
+    if (!hasCode(error, 'EACCES', 'EPERM', 'ENOTEMPTY')) throw error;
+    await openUp(directory);
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+async function openUp(directory: string): Promise<void> {
+  await chmod(directory, 0o700);
+  for (const one of await readdir(directory, { withFileTypes: true }))
+    if (one.isDirectory()) await openUp(join(directory, one.name));
+}
+
+/** The last guard: requests are checked before. */
+function requireUid(uid: string): string {
+  if (!isPodUid(uid)) throw new TypeError(`no UID of a Pod: ${JSON.stringify(uid)}`);
+  return uid;
+}
+
+function unusable(file: string, cause: unknown): ThresherError {
+  const message = `${file} cannot be used: ${messageOf(cause)}`;
+  return new ThresherError('interlink-files', message, { file }, { cause });
+}

@@ -1,0 +1,119 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import {
+  readCreate,
+  readLogRequest,
+  readPod,
+  readPods,
+  type Read,
+} from '../../../clients/interlink/schemas.ts';
+import type { PingResponse } from '../../../clients/interlink/wire.ts';
+import type { Clock } from '../../../util/clock.ts';
+import type { Log } from '../../../plugins/contracts/index.ts';
+import type { PodService } from '../pod-service.ts';
+import { Refusal } from '../refusal.ts';
+import { jsonOf } from './body.ts';
+import type { LogStreams } from './log-streams.ts';
+
+/** Header with the name by which interLink's own log calls a request. */
+export const sessionHeader = 'interlink-http-session';
+
+export interface ServedBackend {
+  /** The answer to the ping while the backend is there. */
+  ping(): PingResponse;
+  state(): {
+    /** Why the resources of the node were not learned last time. */
+    readonly trouble: string | undefined;
+    /** Those of the whole pool in HTCondor's own words. */
+    readonly totals: string | undefined;
+    readonly isHtcondor: boolean;
+  };
+}
+
+export interface ServedPods {
+  readonly service: PodService;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly backend: ServedBackend;
+  readonly version: string;
+  /** Others may reach the sidecar, by whatever name they have for it. */
+  readonly isOpen?: boolean;
+}
+
+/** The answer to /create. @throws Refusal */
+export async function answerCreate(
+  { service }: ServedPods,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<unknown> {
+  return service.create(wellFormed(readCreate(jsonOf(request.body))), goneOf(reply));
+}
+
+/** Whatever is known of the Pod, the answer is that it is gone: nothing else ends the question. @throws Refusal */
+export async function answerDelete({ service }: ServedPods, request: FastifyRequest): Promise<unknown> {
+  const pod = wellFormed(readPod(jsonOf(request.body)));
+  await service.remove(pod);
+  return { message: 'the Pod is deleted', podUID: pod.metadata.uid, podName: pod.metadata.name };
+}
+
+/** @throws Refusal */
+export function answerStatus(served: ServedPods, request: FastifyRequest): unknown {
+  const pods = wellFormed(readPods(jsonOf(request.body)));
+  if (pods.length > 0) return served.service.status(pods);
+  // A probe of the health of the sidecar asks the same, and knows nothing of Pods.
+  if (isOfInterlink(request)) served.service.heardPing();
+  const { trouble } = served.service;
+  if (trouble !== undefined) throw new Refusal(503, trouble);
+  return served.backend.ping();
+}
+
+/** interLink gives each of its requests a session. */
+function isOfInterlink({ headers }: FastifyRequest): boolean {
+  return headers[sessionHeader] !== undefined;
+}
+
+export function answerSystemInfo(served: ServedPods): unknown {
+  const { service, clock, version, backend } = served;
+  const { totals, isHtcondor, ...state } = backend.state();
+  const trouble = service.trouble ?? state.trouble;
+  const connected = trouble === undefined;
+  const { resources, taints } = backend.ping();
+  return {
+    status: connected ? 'ok' : 'warning',
+    timestamp: new Date(clock.now()).toISOString(),
+    backend_connected: connected,
+    // The names of interLink's HTCondor plugin.
+    ...(isHtcondor && { htcondor_connected: connected }),
+    ...(totals !== undefined && { condor_status_output: totals }),
+    ...(trouble !== undefined && { message: trouble }),
+    version,
+    ...service.counts,
+    ...(resources && { resources }),
+    ...(taints && { taints }),
+  };
+}
+
+/** @throws Refusal */
+export async function answerLogs(
+  { service }: ServedPods,
+  streams: LogStreams,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  await streams.send(wellFormed(readLogRequest(jsonOf(request.body))), service, reply, goneOf(reply));
+}
+
+/** Aborts when the answer has gone out, or its caller has gone. */
+function goneOf({ raw }: FastifyReply): AbortSignal {
+  const gone = new AbortController();
+  raw.once('close', () => {
+    gone.abort();
+  });
+  return gone.signal;
+}
+
+/** @throws Refusal */
+function wellFormed<T>(read: Read<T>): T {
+  if (read.ok) return read.value;
+  const more = read.problems.length > 5 ? [`${read.problems.length - 5} further mistakes`] : [];
+  throw new Refusal(400, [...read.problems.slice(0, 5), ...more].join('; '));
+}

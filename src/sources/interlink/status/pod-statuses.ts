@@ -1,0 +1,93 @@
+import type { NamedPod } from '../../../clients/interlink/schemas.ts';
+import type { PodStatus } from '../../../clients/interlink/wire.ts';
+import type { Clock } from '../../../util/clock.ts';
+import { identityOf } from '../identity.ts';
+import type { PodBook } from '../pods/pod-book.ts';
+import type { TrackedPod } from '../pods/tracked-pod.ts';
+import { waitText } from '../pods/wait.ts';
+import { Refusal } from '../refusal.ts';
+import { shownPod } from './shown-pod.ts';
+import { statusOf, vanished } from './status.ts';
+import { UnknownPods } from './unknown-pods.ts';
+
+interface StatusParts {
+  readonly book: Pick<PodBook, 'get' | 'isDamaged'>;
+  readonly clock: Pick<Clock, 'monotonic'>;
+  /** Why the job of a Pod has not begun to be submitted. */
+  readonly whyPending: (pod: TrackedPod) => string | undefined;
+}
+
+/** The statuses of Pods that interLink asks for, from memory alone. */
+export class PodStatuses {
+  readonly #parts: StatusParts;
+  readonly #unknown = new UnknownPods();
+
+  constructor(parts: StatusParts) {
+    this.#parts = parts;
+  }
+
+  /** A Pod that cannot be answered costs the others nothing. @throws Refusal where none can */
+  of(named: readonly NamedPod[]): readonly PodStatus[] {
+    const answers = named.map((one) => this.#statusOrRefusal(one));
+    const statuses = answers.filter((one): one is PodStatus => !(one instanceof Refusal));
+    const [refusal] = answers.filter((one) => one instanceof Refusal);
+    if (refusal !== undefined && statuses.length === 0) throw refusal;
+    return statuses;
+  }
+
+  /** Its /create has come. */
+  created(uid: string): void {
+    this.#unknown.forget(uid);
+  }
+
+  #statusOrRefusal(named: NamedPod): PodStatus | Refusal {
+    const identity = identityOf(named);
+    if (typeof identity === 'string') return new Refusal(400, identity);
+    const { book, clock } = this.#parts;
+    const pod = book.get(identity.uid);
+    if (pod !== undefined) {
+      pod.silentFor = 0;
+      pod.isAnswered = true;
+    }
+    // The file of a Pod may have been lost before it was deleted.
+    if (pod !== undefined && pod.record.containers.length > 0) {
+      const { record, report, facts, unfetched } = pod;
+      return statusOf(shownPod(record, named), report, facts, this.#whyWaits(pod), unfetched);
+    }
+    // Its job may run on: any state would be a wrong one.
+    if (book.isDamaged(identity.uid))
+      return new Refusal(500, `the file of the Pod ${identity.uid} is damaged, and its job is left alone`);
+    const { containers, initContainers } = named.spec ?? {};
+    const unknown = {
+      ...identity,
+      containers: imagesOf(containers),
+      initContainers: imagesOf(initContainers),
+    };
+    if (unknown.containers.length === 0)
+      return new Refusal(
+        404,
+        `no Pod with the UID ${identity.uid} is known, and the request lists no container`,
+      );
+    // The virtual kubelet writes this annotation once /create has answered: a Pod without it is not accepted yet.
+    const jid = named.metadata.annotations?.['JobID'];
+    if (typeof jid === 'string') return vanished(unknown, jid, 'thresher knows no job of this Pod any more');
+    if (this.#unknown.mayCome(identity.uid, clock.monotonic()))
+      return statusOf(unknown, undefined, undefined, 'thresher was not asked to create this Pod yet');
+    return vanished(unknown, '', 'thresher was never asked to create this Pod, or has lost it');
+  }
+
+  #whyWaits(pod: TrackedPod): string | undefined {
+    const { facts, endReason, holdReason, wait } = pod;
+    const known = endReason ?? holdReason;
+    if (known !== undefined) return known;
+    if (wait !== undefined && typeof facts?.batchId === 'string') return waitText(wait, facts.batchId);
+    if (facts !== undefined && facts.status !== 'pending') return undefined;
+    return this.#parts.whyPending(pod);
+  }
+}
+
+function imagesOf(
+  containers: readonly { readonly name: string; readonly image?: string }[] | null | undefined,
+) {
+  return (containers ?? []).map(({ name, image = '' }) => ({ name, image }));
+}

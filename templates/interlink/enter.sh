@@ -1,0 +1,95 @@
+# shellcheck shell=sh
+# Part of the runner of a Pod (run.sh): probes and hooks inside of a container that runs, among its processes.
+#
+# An apptainer without setuid makes a user namespace, which its user may enter: nsenter does it in milliseconds, with the environment and the
+# directory of the container's program. Elsewhere a probe is a second container of the same image (container.sh), with the same /tmp and volumes.
+
+# find_program NUMBER: gives il_program the first process of the container's program. 1: there is no way in; 2: not yet.
+find_program() {
+  il_nsenter=$(command -v nsenter) || return 1
+  get "$pod/s/$1/pid"
+  [ -n "$got" ] || return 2
+  if ! is_starter "$got"; then
+    # It is a process of this script at first. Another program in the place of apptainer has its own ways.
+    case $(tr '\000' ' ' 2>/dev/null <"/proc/$got/cmdline") in *run.sh*) return 2 ;; esac
+    return 1
+  fi
+  first_child "$got" || return 2
+  case $(readlink "/proc/$il_child/ns/mnt") in '' | "$(readlink /proc/self/ns/mnt)") return 2 ;; esac
+  [ "$(readlink "/proc/$il_child/ns/user")" != "$(readlink /proc/self/ns/user)" ] || return 1
+  if is_starter "$il_child"; then first_child "$il_child" || return 2; fi
+  ! is_starter "$il_child" || return 2
+  il_program=$il_child
+  "$il_nsenter" -t "$il_program" --user --preserve-credentials true 2>/dev/null || return 1
+}
+
+first_child() {
+  il_child=
+  # It has no end of a line.
+  { read -r il_child _ <"/proc/$1/task/$1/children"; } 2>/dev/null
+  [ -n "$il_child" ]
+}
+
+# Is it a process of apptainer itself?
+is_starter() {
+  il_comm=
+  { read -r il_comm <"/proc/$1/comm"; } 2>/dev/null
+  case $il_comm in appinit | sinit | starter | starter-suid | apptainer | singularity) return 0 ;; esac
+  return 1
+}
+
+# Waits until there is a way into container $1, or surely none, and gives il_program.
+way_in() {
+  il_tries=0
+  while runs "$1"; do
+    find_program "$1"
+    case $? in
+      0) return 0 ;;
+      1) return 1 ;;
+    esac
+    il_tries=$((il_tries + 1))
+    [ "$il_tries" -lt 100 ] || return 1
+    sleep 0.1
+  done
+  return 1
+}
+
+# enter NUMBER ACTION LIMIT: becomes the command of the action, inside of process il_program, with an end after LIMIT seconds.
+enter() {
+  il_want=word-$2
+  set -- "$1" "$(command -v timeout)" -s KILL "$3" "$il_nsenter" -t "$il_program" --user --preserve-credentials --mount --pid --ipc --root --wd --
+  il_environ=$pod/work/$1.$il_want.environ
+  il_words=$payload/c$1
+  shift
+  while IFS= read -r il_line; do
+    case $il_line in
+      "$il_want "*)
+        decode "${il_line#* }"
+        set -- "$@" "$il_decoded"
+        ;;
+    esac
+  done <"$il_words"
+  # A file, since the variables are for this shell.
+  tr '\n\000' '\001\n' <"/proc/$il_program/environ" >"$il_environ" || return 125
+  il_newline=$(printf '\001')
+  il_env=$(command -v env)
+  il_odd=
+  while IFS= read -r il_line; do
+    case $il_line in
+      *"$il_newline"*)
+        il_line=$(printf '%s.' "$il_line" | tr '\001' '\n')
+        il_line=${il_line%.}
+        ;;
+    esac
+    case ${il_line%%=*} in
+      *%%) ;;
+      '' | *[!A-Za-z0-9_]* | [0-9]* | il_* | UID | EUID | GID | PPID | BASH* | SHELLOPTS | IFS | OPT* | _ | RANDOM | SECONDS | GROUPS)
+        il_odd=yes
+        set -- "$il_line" "$@"
+        ;;
+      *) export "$il_line" ;;
+    esac
+  done <"$il_environ"
+  [ -z "$il_odd" ] || set -- "$il_env" "$@"
+  exec "$@"
+}

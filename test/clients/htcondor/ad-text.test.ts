@@ -1,0 +1,80 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import {
+  adText,
+  AdTexts,
+  closureOf,
+  isTrue,
+  numberIn,
+  parseAds,
+  referencesIn,
+  stringIn,
+} from '../../../src/clients/htcondor/ad-text.ts';
+
+const text = 'Cpus = 4\nName = "slot1@a \\"b\\" \\\\c"\nStart = Owner == "x = y"\n\nCpus = 5\n\n';
+
+describe('ads in the text of HTCondor', () => {
+  it('the ads are the same wherever their text is cut', () => {
+    const whole = parseAds(text);
+    expect(whole).to.have.length(2);
+    fc.assert(
+      fc.property(fc.nat(text.length), fc.nat(text.length), (one, other) => {
+        const [first, second] = [Math.min(one, other), Math.max(one, other)];
+        const reader = new AdTexts();
+        const pieces = [text.slice(0, first), text.slice(first, second), text.slice(second)];
+        expect(pieces.flatMap((piece) => reader.push(piece))).to.deep.equal(whole);
+        expect(reader.complete).to.equal(true);
+      }),
+    );
+  });
+
+  it('an ad without the empty line after it is not complete', () => {
+    for (let length = 1; length < text.length - 1; length++) {
+      const reader = new AdTexts();
+      const found = reader.push(text.slice(0, length));
+      expect(reader.complete && found.length === 2, `${length}`).to.equal(false);
+    }
+  });
+
+  it('what is read is written as it was', () => {
+    expect(parseAds(parseAds(text).map(adText).join(''))).to.deep.equal(parseAds(text));
+  });
+
+  it('a value with the end of a line writes no attribute of its own', () => {
+    const hostile = new Map([
+      ['a', '1\nRequirements = true'],
+      ['b', '2'],
+    ]);
+    expect(parseAds(adText(hostile))).to.deep.equal([new Map([['b', '2']])]);
+  });
+
+  it('literals are read, and expressions are not', () => {
+    const [ad = new Map<string, string>()] = parseAds(
+      'a = "x\\"y"\nb = -1.5E3\nc = 10 * 60\nd = TRUE\ne = strcat("a", "b")\n',
+    );
+    expect([stringIn(ad, 'a'), numberIn(ad, 'b'), isTrue(ad, 'd')]).to.deep.equal(['x"y', -1500, true]);
+    expect([numberIn(ad, 'c'), stringIn(ad, 'e'), stringIn(ad, 'missing')]).to.deep.equal([
+      undefined,
+      undefined,
+      undefined,
+    ]);
+  });
+
+  it('names are told from functions, strings, numbers and words', () => {
+    const { own, target } = referencesIn(
+      'TARGET.Memory >= RequestMemory && MY.Wants is true && regexp("OpSys", Arch) && 1e5 > ifThenElse(isUndefined(X), 2, y)',
+    );
+    expect([...own].toSorted()).to.deep.equal(['arch', 'requestmemory', 'wants', 'x', 'y']);
+    expect([...target]).to.deep.equal(['memory']);
+    expect(referencesIn('eval("Cp" + "us") > 2').any).to.equal(true);
+  });
+
+  it('a condition is followed through the attributes of its own ad, in circles too', () => {
+    const [ad = new Map<string, string>()] = parseAds(
+      'Start = Loop || WantIt\nLoop = Start && TARGET.Owner == Who\nWho = "me"\n',
+    );
+    const { own, other } = closureOf(ad, ['start']);
+    expect([...own].toSorted()).to.deep.equal(['loop', 'start', 'who']);
+    expect([...other].toSorted()).to.deep.equal(['owner', 'wantit']);
+  });
+});

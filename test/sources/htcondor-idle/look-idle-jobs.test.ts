@@ -1,0 +1,74 @@
+import { expect } from 'chai';
+import { askIdleJobs, whereAmong } from '../../../src/sources/htcondor-idle/look/idle-jobs.ts';
+
+const { signal } = new AbortController();
+const cycle = 1000;
+
+/** A schedd that answers with these lines. */
+const answering = (...lines: readonly (readonly string[])[]) => ({
+  queueLines: (
+    _constraint: string,
+    _attributes: readonly string[],
+    onJob: (values: readonly string[]) => void,
+  ): Promise<void> => {
+    for (const line of lines) onJob(line);
+    return Promise.resolve();
+  },
+});
+
+/** @param since when it became idle @param matched when it was matched last */
+const job = (
+  proc: number,
+  autocluster: string,
+  since = 900,
+  matched = 'undefined',
+  ...more: readonly string[]
+) => [...['7', `${proc}`, autocluster, `${since}`, matched, '"a \\"b\\""'], ...more];
+
+const ask = (client: ReturnType<typeof answering>, signature?: readonly string[]) =>
+  askIdleJobs(client, { cycle, extra: [], signature, known: () => undefined }, signal);
+
+describe('idle jobs of a schedd', () => {
+  it('a job counts that was idle before the last cycle began, and in no other second', async () => {
+    const { groups, fresh } = await ask(answering(job(0, '1', 999), job(1, '1', 1000), job(2, '1', 1001)));
+    expect([groups.get('1')?.count, fresh]).to.deep.equal([1, 2]);
+  });
+
+  it('a job that the last cycle has matched is about to run', async () => {
+    const { groups, fresh } = await ask(answering(job(0, '1', 900, '1000'), job(1, '1', 900, '999')));
+    expect([groups.get('1')?.count, fresh]).to.deep.equal([1, 1]);
+  });
+
+  it('a job without a time does not count', async () => {
+    const { groups, fresh } = await ask(answering(['7', '0', '1', 'undefined', 'undefined', '"a"']));
+    expect([groups.size, fresh]).to.deep.equal([0, 1]);
+  });
+
+  it('an owner may have quotes and blanks in the name', async () => {
+    const { groups } = await ask(answering(job(0, '1')));
+    expect([...(groups.get('1')?.owners ?? [])]).to.deep.equal([['a "b"', 1]]);
+  });
+
+  it('the last job of an autocluster stands for it', async () => {
+    const { groups } = await ask(answering(job(0, '1'), job(1, '1'), job(2, '2')));
+    expect(groups.get('1')?.last).to.deep.equal({ cluster: 7, proc: 1 });
+  });
+
+  it('jobs without an autocluster are told apart by their attributes', async () => {
+    const lines = [job(0, 'undefined', 900, 'undefined', '1'), job(1, 'undefined', 900, 'undefined', '2')];
+    expect((await ask(answering(...lines))).groups.size).to.equal(0);
+    const { groups, loose } = await ask(answering(...lines), ['RequestCpus']);
+    expect([groups.size, loose]).to.deep.equal([2, 2]);
+  });
+
+  it('jobs of too many kinds are dropped, and counted', async () => {
+    const lines = Array.from({ length: 5003 }, (_, index) => job(index, `${index}`));
+    const { groups, dropped } = await ask(answering(...lines));
+    expect([groups.size, dropped]).to.deep.equal([5000, 3]);
+  });
+
+  it('a question for as many ads as one has is shorter than an argument may be', () => {
+    const jobs = Array.from({ length: 500 }, (_, index) => ({ cluster: 999_999_000 + index, proc: 999_999 }));
+    expect(whereAmong(jobs).length).to.be.below(128 * 1024 - 1);
+  });
+});

@@ -1,0 +1,93 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { Desk } from '../../../src/plugins/contracts/index.ts';
+import { explainDemand } from '../../../src/sources/htcondor-idle/explain.ts';
+import { PoolLooker } from '../../../src/sources/htcondor-idle/look/index.ts';
+import { IdleSource } from '../../../src/sources/htcondor-idle/source.ts';
+import { OperatorFiles } from '../../../src/util/operator-files.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { ownQueue, recordingLog, requirements } from '../../support/samples.ts';
+import {
+  type Failing,
+  type PoolPart,
+  poolParts,
+  scriptedPool,
+  silent,
+  takenForNone,
+} from '../../support/scripted-pool.ts';
+import { until } from '../../support/until.ts';
+
+/** Workers that may be asked for although this part gives no answer: for jobs of which all is known. */
+const known: Partial<Record<PoolPart, number>> = { 'queue s1': 3 };
+const options = { slotAd: 'q.ad', nonePending: false };
+
+/** What thresher does and says of a pool of which one part fails. */
+async function seen(failing: PoolPart | undefined, failed: Failing) {
+  const directory = mkdtempSync(join(tmpdir(), 'thresher-test-'));
+  const ad = 'MyType = "Machine"\nPartitionableSlot = true\nCpus = 4\nMemory = 4000\nDisk = 1000000\n';
+  writeFileSync(join(directory, 'q.ad'), ad);
+  const clock = new ManualClock();
+  const files = new OperatorFiles({ clock });
+  const looker = new PoolLooker({ pool: scriptedPool(failing, failed), clock, factoryId: 'f1' });
+  const drainer = { shrink: async () => ({ drained: [], refused: [], failed: [] }) };
+  const times = { interval: 60, joinTimeout: 300 };
+  const source = new IdleSource({ options: times, looker, drainer, clock, log: recordingLog(), files });
+  const queue = ownQueue('Q', { options, configDir: directory });
+  const desk = {
+    ownQueues: () => [queue],
+    queues: () => ['Q'],
+    living: async () => [],
+    alive: async () => new Set<number>(),
+    reasons: () => [],
+    wake: () => undefined,
+  } satisfies Partial<Desk>;
+  const stop = new AbortController();
+  const running = source.run(desk as unknown as Desk, stop.signal);
+  await until('it has decided', () => source.gauges().length > 0);
+  const asked = { name: 'Q', own: true, options, requirements, mapType: 'NoJob', runMode: 'self' };
+  const { requests, reasons } = await source.wanted(asked);
+  const { signal } = stop;
+  const explained = await explainDemand({}, [queue], { clock, files, configDir: directory, looker }, signal);
+  stop.abort();
+  await running;
+  rmSync(directory, { recursive: true });
+  return { requests: requests.length, codes: reasons.map(({ code }) => code), explained };
+}
+
+/** The promises that are broken while one part of the pool fails. */
+async function broken(failing: PoolPart, failed: Failing): Promise<string[]> {
+  const { requests, codes, explained } = await seen(failing, failed);
+  const rules: readonly [boolean, string][] = [
+    [requests > (known[failing] ?? 0), `asks for ${requests} workers`],
+    [!codes.some((code) => unheard.has(code)), 'does not say in the queue what it does not know'],
+    [explained.unservable.length > 0, 'calls jobs unservable'],
+    [explained.unknown.length === 0, 'does not say beside the unservable jobs what it does not know'],
+  ];
+  return rules.flatMap(([isBroken, what]) => (isBroken ? [what] : []));
+}
+const unheard = new Set([
+  'htcondor-idle-unknown',
+  'htcondor-idle-no-negotiator',
+  'htcondor-idle-schedd-missing',
+]);
+
+describe('an unknown part of a pool is never counted as zero', () => {
+  it('a whole pool gets what its jobs need', async () => {
+    const { requests, explained } = await seen(undefined, silent);
+    expect(requests).to.equal(3);
+    expect(explained).to.deep.include({ idle: 5, unservable: [], unknown: [] });
+  });
+
+  for (const part of poolParts)
+    it(`${part}: nothing grows because of it, nothing is called unservable, and thresher says so`, async () => {
+      expect(await broken(part, silent)).to.deep.equal([]);
+    });
+
+  // A pool without a negotiator matches nothing: for thresher it is unknown as well.
+  for (const part of poolParts.filter((one) => one !== 'status negotiator'))
+    it(`${part}: a planted violation, which takes it for none, is seen`, async () => {
+      expect(await broken(part, takenForNone)).not.to.deep.equal([]);
+    });
+});

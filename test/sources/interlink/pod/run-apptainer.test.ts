@@ -1,0 +1,233 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { RetrievedPodData } from '../../../../src/clients/interlink/wire.ts';
+import type { PlanContext } from '../../../../src/sources/interlink/pod/plan.ts';
+import { readReport } from '../../../../src/sources/interlink/pod/report.ts';
+import { type Apptainer, apptainer } from '../../../support/apptainer.ts';
+import { planned, podData } from '../../../support/pods.ts';
+import { until } from '../../../support/until.ts';
+
+describe('a Pod, run by a real apptainer', () => {
+  let directory: string;
+  let real: Apptainer;
+  before(async () => {
+    real = await apptainer();
+  });
+  after(() => {
+    real[Symbol.dispose]();
+  });
+  beforeEach(() => {
+    directory = mkdtempSync(join(tmpdir(), 'pod-apptainer-'));
+  });
+  afterEach(() => {
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  function start(data: RetrievedPodData, context: Partial<PlanContext> = {}) {
+    const { payload } = planned(data, { imagePaths: [real.image], ...context });
+    const [given, scratch] = [join(directory, 'payload'), join(directory, 'scratch')];
+    for (const one of [given, scratch]) mkdirSync(one);
+    for (const { name, mode, content } of payload.files ?? [])
+      writeFileSync(join(given, name), Buffer.from(content, 'base64'), { mode });
+    const env = {
+      PATH: `${real.bin}:${process.env['PATH'] ?? ''}`,
+      HOME: directory,
+      THRESHER_PAYLOAD_DIR: given,
+      _CONDOR_SCRATCH_DIR: scratch,
+      OF_THE_MACHINE: 'yes',
+    };
+    // As a job: root is another case to apptainer.
+    const user = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+    if (user.uid !== undefined)
+      for (const one of [directory, given, scratch, ...readdirSync(given).map((name) => join(given, name))])
+        chownSync(one, user.uid, user.gid);
+    const child = spawn('sh', ['run.sh'], {
+      cwd: given,
+      env,
+      stdio: ['ignore', 'ignore', 'inherit'],
+      ...user,
+    });
+    const log = (name: string) => readFileSync(join(scratch, `${name}.log`), 'utf8');
+    const report = () => {
+      const path = join(scratch, 'pod-status.json');
+      const read = existsSync(path) ? readReport(readFileSync(path, 'utf8')) : undefined;
+      return typeof read === 'object' ? read.containers : {};
+    };
+    return { child, ended: once(child, 'close').then(([code]) => code as number), log, report };
+  }
+
+  it('gives words, variables and files as they are, and shares an emptyDir of which one container may only read', async () => {
+    const value = `two  words "$HOME" \`id\` \\ $(id)\nline\n`;
+    const show = [
+      `printf '[%s]' "$@" "$V"`,
+      'cat /conf/app.conf /etc/one.conf',
+      'stat -c %a /conf/app.conf',
+      'cat /shared/from-init',
+      '{ echo no >/shared/file; } 2>/dev/null || echo refused',
+      '{ echo no >/conf/file; } 2>/dev/null || echo refused',
+      'echo "${OF_THE_MACHINE:-clean} $PATH $HOME"; pwd',
+    ].join('; ');
+    const both = [{ name: 'shared', mountPath: '/shared' }];
+    const configMaps = [{ metadata: { name: 'cm' }, data: { 'app.conf': 'line\n' } }];
+    const data = podData(
+      {
+        image: real.image,
+        command: ['sh', '-c', show, 'sh', value, '', '*'],
+        env: [
+          { name: 'V', value },
+          { name: 'PATH', value: '/bin:/$none' },
+          { name: 'HOME', value: '/no such home' },
+        ],
+        workingDir: '/tmp',
+        volumeMounts: [
+          { name: 'shared', mountPath: '/shared', readOnly: true },
+          { name: 'conf', mountPath: '/conf' },
+          { name: 'conf', mountPath: '/etc/one.conf', subPath: 'app.conf' },
+        ],
+      },
+      {
+        initContainers: [
+          {
+            name: 'init',
+            image: real.image,
+            command: ['sh', '-c', 'echo init >/shared/from-init'],
+            volumeMounts: both,
+          },
+        ],
+        volumes: [
+          { name: 'shared', emptyDir: {} },
+          { name: 'conf', configMap: { name: 'cm', defaultMode: 0o440 } },
+        ],
+      },
+      { container: [{ name: 'main', configMaps }] },
+    );
+    const env = ['my.var', 'UID', 'EUID', 'GID', 'RANDOM', 'OLDPWD'].map((name) => ({ name, value: 'x y' }));
+    const odd = { name: 'odd', image: real.image, command: ['env'], env };
+    const spec = { ...data.pod.spec, containers: [...data.pod.spec.containers, odd] };
+    const { ended, log } = start({ ...data, pod: { ...data.pod, spec } });
+    expect(await ended, log('init') + log('main')).to.equal(0);
+    expect(log('odd').split('\n')).to.include.members(env.map(({ name, value }) => `${name}=${value}`));
+    expect(log('main')).to.equal(
+      `[${value}][][*][${value}]line\nline\n440\ninit\nrefused\nrefused\nclean /bin:/$none /no such home\n/tmp\n`,
+    );
+  });
+
+  it('ends a container by SIGTERM, and its probes and hooks see its /tmp', async () => {
+    const { child, ended, log, report } = start(
+      podData(
+        {
+          image: real.image,
+          command: [
+            'sh',
+            '-c',
+            `trap 'cat /tmp/stopping; exit 0' TERM; echo >/tmp/ready; while :; do sleep 1; done`,
+          ],
+          env: [
+            { name: 'SAID', value: 'two\n"lines" $HOME' },
+            { name: 'my.var', value: 'odd' },
+          ],
+          workingDir: '/etc',
+          readinessProbe: { exec: { command: ['cat', '/tmp/ready'] }, periodSeconds: 1, timeoutSeconds: 5 },
+          // It is among the processes of the container, with its environment and directory.
+          livenessProbe: {
+            exec: { command: ['sh', '-c', 'cat /proc/[0-9]*/cmdline | busybox grep -q "rea[d]y;"'] },
+            periodSeconds: 1,
+            failureThreshold: 1,
+            timeoutSeconds: 5,
+          },
+          lifecycle: {
+            preStop: { exec: { command: ['sh', '-c', 'pwd >/tmp/stopping; env >>/tmp/stopping'] } },
+          },
+        },
+        { terminationGracePeriodSeconds: 20 },
+      ),
+    );
+    await until('it is ready', () => report()['main']?.ready === true);
+    child.kill('SIGTERM');
+    expect(await ended).to.equal(143);
+    expect(log('main'))
+      .to.match(/^\/etc\n/)
+      .and.to.contain('SAID=two\n"lines" $HOME\n')
+      .and.to.contain('my.var=odd\n');
+  });
+
+  it('kills a container that does not listen, with all that it started', async () => {
+    const [mark, script] = [
+      '86399',
+      `trap '' TERM; sleep 86399 & echo >/shared/up; while :; do sleep 1; done`,
+    ];
+    const { child, ended, report } = start(
+      podData(
+        {
+          image: real.image,
+          command: ['sh', '-c', script],
+          volumeMounts: [{ name: 'shared', mountPath: '/shared' }],
+          readinessProbe: { exec: { command: ['cat', '/shared/up'] }, periodSeconds: 1, timeoutSeconds: 5 },
+        },
+        { terminationGracePeriodSeconds: 1, volumes: [{ name: 'shared', emptyDir: {} }] },
+      ),
+    );
+    await until('it is up', () => report()['main']?.ready === true);
+    child.kill('SIGTERM');
+    expect(await ended).to.equal(137);
+    expect(report()['main']).to.include({ exitCode: 137, signal: 9, reason: 'Terminated' });
+    const isAlive = () =>
+      readdirSync('/proc').some((pid) => {
+        try {
+          return /^\d+$/.test(pid) && readFileSync(`/proc/${pid}/cmdline`, 'utf8') === `sleep\0${mark}\0`;
+        } catch {
+          return false;
+        }
+      });
+    await until('nothing of it is left', () => !isAlive());
+  });
+
+  it('A23: all containers and probes are in the mesh network that pre-exec makes, and a message of a container arrives', async () => {
+    const mesh = `cat <<'EOFMESH' >$TMPDIR/mesh.sh
+#!/bin/bash
+exec unshare --user --map-root-user --net --mount "$@"
+EOFMESH
+`;
+    const devices = 'cat /proc/net/dev';
+    const { ended, log, report } = start(
+      podData(
+        {
+          image: real.image,
+          command: [
+            'sh',
+            '-c',
+            `${devices}; while ! cat /tmp/seen 2>/dev/null; do sleep 0.1; done; echo 'said "so"' >/var/said; exit 3`,
+          ],
+          readinessProbe: {
+            // The container must not see the file while it is empty.
+            exec: { command: ['sh', '-c', `${devices} >/tmp/part && mv /tmp/part /tmp/seen`] },
+            periodSeconds: 1,
+            timeoutSeconds: 10,
+          },
+          terminationMessagePath: '/var/said',
+        },
+        {},
+        { annotations: { 'slurm-job.vk.io/pre-exec': mesh } },
+      ),
+      { preExec: true },
+    );
+    expect(await ended, log('main')).to.equal(3);
+    const names = [...log('main').matchAll(/^ *([\w-]+):/gm)].map(([, name]) => name);
+    expect([...new Set(names)]).to.deep.equal(['lo']);
+    expect(names).to.have.length(2);
+    expect(report()['main']).to.include({ exitCode: 3, reason: 'Error', message: 'said "so"' });
+  });
+});

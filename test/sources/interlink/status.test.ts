@@ -1,0 +1,260 @@
+import { expect } from 'chai';
+import type { ContainerState } from '../../../src/clients/interlink/wire.ts';
+import type { PodFacts } from '../../../src/sources/interlink/pods/facts.ts';
+import type { ContainerReport, PodReport } from '../../../src/sources/interlink/pod/report.ts';
+import { statusOf, vanished } from '../../../src/sources/interlink/status/status.ts';
+
+const begun = Date.UTC(2026, 10, 20, 10, 0, 0);
+const ended = Date.UTC(2026, 10, 20, 11, 0, 0);
+const pod = {
+  uid: 'u',
+  name: 'pod',
+  namespace: 'default',
+  containers: [{ name: 'main', image: 'busybox' }],
+  initContainers: [],
+};
+
+function facts(status: PodFacts['status'], more: Partial<PodFacts> = {}): PodFacts {
+  return {
+    workerId: 1,
+    status,
+    native: null,
+    exitCode: null,
+    message: null,
+    batchId: '7.0',
+    startTime: begun,
+    endTime: ended,
+    ...more,
+  };
+}
+
+function told(container: Partial<ContainerReport>): PodReport {
+  return {
+    version: 1,
+    containers: { main: { init: false, state: 'running', ready: true, restarts: 0, ...container } },
+  };
+}
+
+interface Row {
+  readonly title: string;
+  readonly facts?: PodFacts;
+  readonly report?: PodReport;
+  readonly why?: string;
+  readonly state: ContainerState;
+}
+
+const times = { startedAt: '2026-11-20T10:00:00Z', finishedAt: '2026-11-20T11:00:00Z' };
+const unsaid = 'the job ended, and did not say how this container ended';
+
+const table: readonly Row[] = [
+  {
+    title: 'a Pod without a job waits, with the reason of its queue',
+    why: 'the queue is full',
+    state: { waiting: { reason: 'ContainerCreating', message: 'the queue is full' } },
+  },
+  {
+    title: 'a job that was submitted waits',
+    facts: facts('submitted'),
+    state: { waiting: { reason: 'ContainerCreating' } },
+  },
+  {
+    title: 'a held job waits, with the reason of its hold (A4)',
+    facts: facts('idle', { native: 'held', message: 'no such file' }),
+    state: { waiting: { reason: 'JobHeld', message: 'no such file' } },
+  },
+  {
+    title: 'a running job without a report runs',
+    facts: facts('running'),
+    state: { running: { startedAt: '2026-11-20T10:00:00Z' } },
+  },
+  {
+    title: 'a container runs since the time that it reports',
+    facts: facts('running'),
+    report: told({ startedAt: '2026-11-20T10:05:00Z' }),
+    state: { running: { startedAt: '2026-11-20T10:05:00Z' } },
+  },
+  {
+    title: 'a container whose probes have not succeeded waits (A20)',
+    facts: facts('running'),
+    report: told({ ready: false }),
+    state: { waiting: { reason: 'Waiting for probes to be ready.' } },
+  },
+  {
+    title: 'a container that has not begun in a running job waits',
+    facts: facts('running'),
+    report: told({ state: 'waiting', ready: false, reason: 'PodInitializing' }),
+    state: { waiting: { reason: 'PodInitializing' } },
+  },
+  {
+    title: 'a container that ended with 0 succeeded, while its job still runs',
+    facts: facts('running'),
+    report: told({ state: 'terminated', exitCode: 0, ready: false, ...times }),
+    state: { terminated: { exitCode: 0, reason: 'Completed', ...times } },
+  },
+  {
+    title: 'the code of a container counts, and not that of its job (A6)',
+    facts: facts('finished', { exitCode: 0 }),
+    report: told({ state: 'terminated', exitCode: 3, ready: false, ...times }),
+    state: { terminated: { exitCode: 3, reason: 'Error', ...times } },
+  },
+  {
+    title: 'a signal is never a success (A5)',
+    facts: facts('finished', { exitCode: 0 }),
+    report: told({ state: 'terminated', exitCode: 0, signal: 9, ready: false, ...times }),
+    state: { terminated: { exitCode: 137, signal: 9, reason: 'Error', ...times } },
+  },
+  {
+    title:
+      'an end that the job was told is none until the job has ended: it may be evicted, and starts again then',
+    facts: facts('running'),
+    report: told({
+      state: 'terminated',
+      exitCode: 143,
+      reason: 'Terminated',
+      startedAt: '2026-11-20T10:05:00Z',
+    }),
+    state: { running: { startedAt: '2026-11-20T10:05:00Z' } },
+  },
+  {
+    title: 'an end that the job was told has its code, and the reason that its job has',
+    facts: facts('cancelled', { message: 'via condor_rm' }),
+    report: told({ state: 'terminated', exitCode: 143, signal: 15, reason: 'Terminated', ...times }),
+    state: {
+      terminated: { exitCode: 143, signal: 15, reason: 'Terminated', message: 'via condor_rm', ...times },
+    },
+  },
+  {
+    title: 'a suspended job runs',
+    facts: facts('idle', { native: 'suspended' }),
+    state: { running: { startedAt: '2026-11-20T10:00:00Z' } },
+  },
+  {
+    title: 'a job that finished without a word of the container is no success',
+    facts: facts('finished', { exitCode: 0 }),
+    state: { terminated: { exitCode: 137, reason: 'ContainerStatusUnknown', message: unsaid, ...times } },
+  },
+  {
+    title: 'a removed job is terminated by a kill (A5)',
+    facts: facts('cancelled', { message: 'via condor_rm' }),
+    report: told({}),
+    state: {
+      terminated: {
+        exitCode: 137,
+        reason: 'Cancelled',
+        message: 'via condor_rm',
+        finishedAt: times.finishedAt,
+        startedAt: times.startedAt,
+      },
+    },
+  },
+  {
+    title: 'a job that failed has its exit code',
+    facts: facts('failed', { exitCode: 143, message: 'out of memory' }),
+    state: { terminated: { exitCode: 143, reason: 'Error', message: 'out of memory', ...times } },
+  },
+  {
+    title: 'a job that vanished is terminated (A8)',
+    facts: facts('missed', { message: 'it is not in the queue' }),
+    state: {
+      terminated: {
+        exitCode: 137,
+        reason: 'ContainerStatusUnknown',
+        message: 'it is not in the queue',
+        ...times,
+      },
+    },
+  },
+  {
+    title: 'a Pod that was withdrawn before it had a job is terminated',
+    facts: facts('withdrawn', { startTime: null, endTime: null, message: 'the queue is gone' }),
+    state: { terminated: { exitCode: 137, reason: 'Cancelled', message: 'the queue is gone' } },
+  },
+];
+
+describe('the status of a Pod of interLink', () => {
+  for (const { title, facts: known, report, why, state } of table)
+    it(title, () => {
+      const { containers } = statusOf(pod, report, known, why);
+      expect(containers).to.have.length(1);
+      expect(containers[0]?.state).to.deep.equal(state);
+    });
+
+  it('has all fields that Kubernetes requires of a container, with times in UTC and whole seconds', () => {
+    const whole = { ...pod, initContainers: [{ name: 'prepare', image: 'docker://busybox' }] };
+    const report: PodReport = {
+      version: 1,
+      containers: {
+        prepare: { init: true, state: 'terminated', exitCode: 0, ready: true, restarts: 0, ...times },
+        main: { init: false, state: 'running', ready: true, restarts: 0 },
+      },
+    };
+    expect(statusOf(whole, report, facts('running', { startTime: begun + 999 }))).to.deep.equal({
+      name: 'pod',
+      UID: 'u',
+      namespace: 'default',
+      JID: '7.0',
+      containers: [
+        {
+          name: 'main',
+          ready: true,
+          restartCount: 0,
+          started: true,
+          image: 'busybox',
+          imageID: 'busybox',
+          state: { running: { startedAt: times.startedAt } },
+        },
+      ],
+      initContainers: [
+        {
+          name: 'prepare',
+          ready: true,
+          restartCount: 0,
+          started: false,
+          image: 'docker://busybox',
+          imageID: 'docker://busybox',
+          state: { terminated: { exitCode: 0, reason: 'Completed', ...times } },
+        },
+      ],
+    });
+  });
+
+  it('A7: after an init container that failed, the others never started, and end without success', () => {
+    const withInit = { ...pod, initContainers: [{ name: 'prepare', image: 'busybox' }] };
+    const report: PodReport = {
+      version: 1,
+      containers: {
+        prepare: { init: true, state: 'terminated', exitCode: 4, ready: false, restarts: 0 },
+        main: { init: false, state: 'waiting', ready: false, restarts: 0 },
+      },
+    };
+    const status = statusOf(withInit, report, facts('failed', { exitCode: 4 }));
+    expect(status.initContainers[0]?.state.terminated?.exitCode).to.equal(4);
+    expect(status.containers[0]?.state.terminated).to.include({
+      exitCode: 1,
+      message: 'init container prepare ended with 4, so this container never started',
+    });
+  });
+
+  it('lists every container of a Pod that vanished, with a code that is no success', () => {
+    const { containers, JID } = vanished(pod, '7.0', 'nothing is known of it');
+    expect(JID).to.equal('7.0');
+    expect(containers.map(({ state }) => state.terminated?.exitCode)).to.deep.equal([137]);
+  });
+
+  it('never shows 0 unless the container said so, whatever the job and the report say', () => {
+    const statuses = ['pending', 'submitted', 'idle', 'ready', 'running', 'finished', 'failed', 'cancelled'];
+    for (const status of [...statuses, 'missed', 'withdrawn'] as PodFacts['status'][])
+      for (const exitCode of [null, 0, 1, -9, 300])
+        for (const report of [
+          undefined,
+          told({}),
+          told({ state: 'waiting' }),
+          told({ state: 'terminated' }),
+        ]) {
+          const { containers } = statusOf(pod, report, facts(status, { exitCode }));
+          const [state] = containers.map((one) => one.state);
+          expect(Object.keys(state ?? {})).to.have.length(1);
+          if (state?.terminated !== undefined) expect(state.terminated.exitCode).to.be.greaterThan(0);
+        }
+  });
+});

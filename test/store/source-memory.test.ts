@@ -1,0 +1,72 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { inFiles, sourceMemories } from '../../src/daemon/source-memory.ts';
+import type { Store } from '../../src/store/store.ts';
+import { onEachDatabase } from '../support/each-database.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+onEachDatabase('the memory of a source', (database) => {
+  let store: Store;
+  let stateDir: string;
+  let file: string;
+
+  beforeEach(async () => {
+    store = await database.openNew();
+    stateDir = temporaryDirectory();
+    file = join(stateDir, 'toy', 'orders.json');
+  });
+
+  afterEach(async () => {
+    await store.close();
+  });
+
+  const inRows = () => sourceMemories(stateDir, store, true)('toy');
+  const besideRows = () => sourceMemories(stateDir, store, false)('toy');
+  const leave = (text: string) => {
+    mkdirSync(join(stateDir, 'toy'));
+    writeFileSync(file, text);
+  };
+
+  it('is what was written last under a name, for this source alone', async () => {
+    for (const memories of [sourceMemories(stateDir, store, true), inFiles(stateDir)]) {
+      const [toy, other] = [memories('toy'), memories('other')];
+      expect(await toy.read('orders.json')).to.equal(undefined);
+      await toy.write('orders.json', 'first');
+      await toy.write('orders.json', 'second "ü"');
+      await toy.write('more.json', 'more');
+      expect(await toy.read('orders.json')).to.equal('second "ü"');
+      expect(await other.read('orders.json')).to.equal(undefined);
+    }
+  });
+
+  it('is seen on another machine where it is in the database', async () => {
+    await inRows().write('orders.json', 'known');
+    expect(existsSync(file)).to.equal(false);
+    const elsewhere = sourceMemories(temporaryDirectory(), store, true)('toy');
+    expect(await elsewhere.read('orders.json')).to.equal('known');
+    expect(elsewhere.placeOf('orders.json')).to.equal(
+      `toy orders.json in the table source_memories of ${store.file}`,
+    );
+  });
+
+  it('moves from a file into the database, once', async () => {
+    leave('from before');
+    expect(await inRows().read('orders.json')).to.equal('from before');
+    expect(existsSync(file)).to.equal(false);
+    expect(await inRows().read('orders.json')).to.equal('from before');
+    // What a daemon on this machine left long ago does not count.
+    writeFileSync(file, 'stale');
+    expect(await inRows().read('orders.json')).to.equal('from before');
+  });
+
+  it('moves back into a file, and counts more than what was there', async () => {
+    await inRows().write('orders.json', 'newer');
+    leave('stale');
+    expect(await besideRows().read('orders.json')).to.equal('newer');
+    expect(readFileSync(file, 'utf8')).to.equal('newer');
+    await besideRows().write('orders.json', 'newest');
+    expect(await besideRows().read('orders.json')).to.equal('newest');
+    expect(await store.sourceMemories.read('toy', 'orders.json')).to.equal(undefined);
+  });
+});
