@@ -147,21 +147,23 @@ describe('a pool of workers by demand', () => {
   });
 
   it('gets no worker while its collector has just started, and one for each job afterwards', async () => {
-    const known = (await bed.site.workers()).length;
+    const known = new Set((await bed.site.workers()).map(({ workerID }) => workerID));
     const killed = Date.now();
     process.kill(bed.pidOf('condor_collector'), 'SIGKILL');
     await bed.submit('local', { ...small, seconds: 1 });
     await until('the queue says why it does not grow', async () =>
       (await reasons()).includes('the collector started'),
     );
-    expect((await bed.site.workers()).length, 'workers while it said so').to.equal(known);
-    const [first] = await until('a worker is submitted', async () => {
-      const found = await bed.site.workers();
-      return found.length > known && found[0]?.submitTime !== null && found;
+    const grown = await until('a worker is submitted', async () => {
+      const found = (await bed.site.workers()).filter(({ workerID }) => !known.has(workerID));
+      return found.length > 0 && found.every(({ submitTime }) => submitTime !== null) && found;
     });
-    // The collector tells its start in whole seconds.
-    const held = Date.parse(first?.submitTime ?? '') - killed;
-    expect(held, 'ms after the end of the collector').to.be.at.least((options.joinTimeout - 1) * 1000);
+    // The times of the workers tell what was made while the queue said so: reading both would show two moments. The collector tells its
+    // start in whole seconds.
+    const held = grown.map(({ submitTime }) => Date.parse(submitTime ?? '') - killed);
+    expect(Math.min(...held), 'ms after the end of the collector').to.be.at.least(
+      (options.joinTimeout - 1) * 1000,
+    );
     await until('no job waits', async () => (await bed.waiting()) === 0);
   });
 

@@ -72,6 +72,8 @@ describe('A26: a Pod of interLink has one job through SIGKILL', () => {
     expect(existsSync(site.path(dataRoot, 'output', uid))).to.equal(false);
     // The virtual kubelet may still ask for a Pod whose job it knows: it ends, and does not succeed.
     pod.metadata.annotations = { JobID: '1' };
-    expect((await client.state(pod)).terminated?.exitCode).to.be.greaterThan(0);
+    // The daemon forgets the Pod only after its file is gone.
+    const ended = await until('it has ended', async () => (await client.state(pod)).terminated);
+    expect(ended.exitCode).to.be.greaterThan(0);
   });
 });
