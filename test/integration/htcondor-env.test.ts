@@ -5,6 +5,7 @@ import { expect } from 'chai';
 import type { PoolStatus, ScheddAccess } from '../env/htcondor/pool.ts';
 import { recordOf } from '../env/kubernetes/processes.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
+import { until } from '../support/until.ts';
 
 const script = resolve(import.meta.dirname, '../../scripts/test-env');
 
@@ -73,6 +74,20 @@ describe('scripts/test-env htcondor', function () {
     const { status: code, stderr } = await testEnv('start', '--for', '999999999');
     expect(code).to.equal(1);
     expect(stderr).to.contain('--for is 999999999: there is no such process');
+  });
+
+  it('begins anew where all that needed it were killed, as those of an earlier run of tests', async () => {
+    const other = execFile('sleep', ['1000']);
+    await testEnv('start', '--for', String(other.pid));
+    const before = await status();
+    other.kill('SIGKILL');
+    await until('it is gone', () => recordOf(other.pid ?? 0) === undefined);
+    await testEnv('start', '--for', String(process.pid));
+    const after = await status();
+    expect(after.running).to.equal(true);
+    expect(after.pid).to.not.equal(before.pid);
+    expect(recordOf(before.pid ?? 0)).to.equal(undefined);
+    await testEnv('stop', '--for', String(process.pid));
   });
 
   it('says how it is used', async () => {

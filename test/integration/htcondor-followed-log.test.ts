@@ -68,7 +68,7 @@ describe('a daemon that reads what HTCondor writes of its jobs', () => {
   const start = (where = pool) => (daemon = site.start([], condorEnvironment(where, site.directory)));
   const ownLog = () => join(site.stateDir, 'htcondor', 'events', 'LOCAL.log');
   const seen = (what: string, condition: () => Promise<unknown>) =>
-    until(what, condition, 60_000).catch((error: unknown) => {
+    until(what, condition).catch((error: unknown) => {
       throw new Error(`${String(error)}\n${daemon.output().slice(-3000)}`);
     });
   /** Fills the queue once. */

@@ -31,7 +31,7 @@ describe('B6: the event of a HTCJob on a remote schedd, which tells nothing by i
   });
 
   it('makes the monitor look now, and not only after its hour', async () => {
-    const port = await freePort(25_800 + (process.pid % 500));
+    const port = await freePort();
     const htcjob = {
       k8s_config_file: 'kubeconfig',
       namespaces: [space.name],

@@ -28,8 +28,7 @@ interface Row {
   readonly directory: string;
 }
 
-describe('thresher htcjob import', function () {
-  this.timeout(180_000);
+describe('thresher htcjob import', () => {
   let plane: ControlPlane;
   let pool: Pool;
   let space: Namespace;

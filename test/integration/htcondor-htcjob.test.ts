@@ -22,8 +22,7 @@ import { until } from '../support/until.ts';
 
 const { signal } = new AbortController();
 
-describe('HTCJobs on HTCondor', function () {
-  this.timeout(180_000);
+describe('HTCJobs on HTCondor', () => {
   let plane: ControlPlane;
   let pool: Pool;
   let runtime: Apptainer;
@@ -54,7 +53,7 @@ describe('HTCJobs on HTCondor', function () {
     space = await plane.namespace('htcjob');
     condor = condorSpace(pool);
     jobs = new HtcJobs(space);
-    const port = await freePort(25_300 + (process.pid % 500));
+    const port = await freePort();
     url = `http://127.0.0.1:${port}/sources/htcjob/cloudevents`;
     const environment = { PATH: `${runtime.bin}:/usr/bin:/bin`, HOME: '/', HTCJOB_EVENT_PAUSE: '0' };
     const queue = { demand: 'htcjob', maxWorkers: 100, nQueueLimitWorker: 100 };

@@ -17,8 +17,7 @@ const run = promisify(execFile);
 /** As in the original's repository. */
 const original = { CommandPrefix: '', ExportPodData: true, DataRootFolder: '.interlink/' };
 
-describe('thresher interlink, as the original is started', function () {
-  this.timeout(180_000);
+describe('thresher interlink, as the original is started', () => {
   let pool: Pool;
   let runtime: Apptainer;
   let command: InterlinkCommand;

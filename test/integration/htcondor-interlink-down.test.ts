@@ -9,8 +9,7 @@ import { dataRoot, untilListening } from '../support/interlink-site.ts';
 import type { Site } from '../support/site.ts';
 import { until } from '../support/until.ts';
 
-describe('interLink where the schedd is down', function () {
-  this.timeout(150_000);
+describe('interLink where the schedd is down', () => {
   let pool: Pool;
   let space: CondorSpace;
   let site: Site;

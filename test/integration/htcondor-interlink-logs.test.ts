@@ -172,7 +172,7 @@ describe('logs and states of running jobs of interLink on a real pool', function
   });
 
   it('A4: a job sends its report to the HTTP server, and no stranger does', async () => {
-    const port = await freePort(26_900 + (process.pid % 500));
+    const port = await freePort();
     const reports = `http://127.0.0.1:${port}/sources/interlink/reports`;
     // HTCondor shows no file of such a job: its report alone can tell.
     const template = { pod_files: undefined, transfer_output_files: undefined };

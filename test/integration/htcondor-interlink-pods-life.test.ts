@@ -38,7 +38,7 @@ describe('on a real schedd, a running Pod of interLink', function () {
   before(async () => {
     site = await PodSite.start();
     for (const name of ['probes', 'hooks', 'annotations'] as const) gates[name] = site.gate(name);
-    const [http, tcp] = [await freePort(0), await freePort(0)];
+    const [http, tcp] = [await freePort(), await freePort()];
     const serve = (port: number) => `busybox httpd -p 127.0.0.1:${port} -h /gate`;
     probes = site.send('probes', {
       spec: { ...gateVolume(gates.probes), terminationGracePeriodSeconds: 10 },

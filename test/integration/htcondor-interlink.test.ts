@@ -9,8 +9,7 @@ import { condorEnvironment, condorQueue, condorSite } from '../support/htcondor-
 import type { Site } from '../support/site.ts';
 import { until } from '../support/until.ts';
 
-describe('on a real schedd a Pod of interLink', function () {
-  this.timeout(120_000);
+describe('on a real schedd a Pod of interLink', () => {
   let pool: Pool;
   let space: CondorSpace;
   let site: Site;

@@ -13,6 +13,7 @@ import {
 } from '../support/htcondor.ts';
 import { condorEnvironment, condorQueue, condorSite, shellTemplate } from '../support/htcondor-site.ts';
 import type { RunningDaemon, Site } from '../support/site.ts';
+import { removeDirectory } from '../support/temporary.ts';
 import { until } from '../support/until.ts';
 
 interface Mistake {
@@ -270,7 +271,7 @@ describe('a mistake in an HTCondor queue', () => {
     [
       'a logDir that is a file now',
       () => {
-        rmSync(site.path('logs'), { recursive: true, force: true });
+        removeDirectory(site.path('logs'));
         writeFileSync(site.path('logs'), '');
       },
       () => {

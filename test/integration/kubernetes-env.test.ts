@@ -114,6 +114,18 @@ describe('scripts/test-env kubernetes', function () {
     expect(await status()).to.include({ running: false });
   });
 
+  it('begins anew where all that needed it were killed, as those of an earlier run of tests', async () => {
+    const other = execFile('sleep', ['1000']);
+    await testEnv(['kubernetes', 'start', '--for', String(other.pid)], environment);
+    const before = await status();
+    other.kill('SIGKILL');
+    await until('it is gone', () => recordOf(other.pid ?? 0) === undefined);
+    await testEnv(['kubernetes', 'start', '--for', String(process.pid)], environment);
+    const after = await status();
+    expect(after).to.deep.include({ running: true, holders: [process.pid] });
+    expect(Object.values(after.pids)).to.not.include.members(Object.values(before.pids).slice(0, 1));
+  });
+
   it('starts again what was killed, with its data, on its port', async () => {
     await using own = await OwnControlPlane.start();
     const before = own.plane.status;

@@ -15,8 +15,7 @@ const writes: readonly (readonly [what: string, rule: Omit<Rule, 'fault'>])[] = 
   ['the status with their ids', { verb: 'patch', resource: 'htcjobs/status', skip: 1 }],
 ];
 
-describe('a HTCJob through SIGKILL of its operator', function () {
-  this.timeout(180_000);
+describe('a HTCJob through SIGKILL of its operator', () => {
   let plane: ControlPlane;
   let space: Namespace;
   let proxy: FaultProxy;

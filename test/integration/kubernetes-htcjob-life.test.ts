@@ -6,8 +6,7 @@ import type { Namespace } from '../support/kubernetes.ts';
 import { type RunningDaemon, type Site, untilSaid } from '../support/site.ts';
 import { until } from '../support/until.ts';
 
-describe('the life of a HTCJob', function () {
-  this.timeout(180_000);
+describe('the life of a HTCJob', () => {
   let home: HtcJobHome;
   let space: Namespace;
   let jobs: HtcJobs;

@@ -9,8 +9,7 @@ import { type ControlPlane, controlPlane, type KubeObject, type Namespace } from
 import type { Site } from '../support/site.ts';
 import { until } from '../support/until.ts';
 
-describe('an operator of HTCJobs with the printed rights', function () {
-  this.timeout(180_000);
+describe('an operator of HTCJobs with the printed rights', () => {
   // Roles of the cluster are those of all tests.
   const own = `thresher-${randomBytes(4).toString('hex')}`;
   const printed = (

@@ -5,8 +5,7 @@ import { HtcJobHome } from '../support/htcjob-site.ts';
 import type { RunningDaemon, Site } from '../support/site.ts';
 import { until } from '../support/until.ts';
 
-describe('HTCJobs', function () {
-  this.timeout(180_000);
+describe('HTCJobs', () => {
   let home: HtcJobHome;
   let jobs: HtcJobs;
   let site: Site;

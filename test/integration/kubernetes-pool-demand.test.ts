@@ -30,8 +30,7 @@ function claimsOf(token: string): { readonly iat: number; readonly exp: number; 
 }
 
 /** One pool for all of them: its head takes 10 s to start. */
-describe('a pool of HTCondor on a real node that grows by its own demand', function () {
-  this.timeout(200_000);
+describe('a pool of HTCondor on a real node that grows by its own demand', () => {
   let plane: ControlPlane;
   let pool: PoolSite;
   let demand: DemandSite;

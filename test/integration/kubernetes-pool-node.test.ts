@@ -10,8 +10,7 @@ import { temporaryDirectory } from '../support/temporary.ts';
 import { until } from '../support/until.ts';
 
 /** A node of its own: the shared one is needed by others. */
-describe('a pool of HTCondor whose node is killed', function () {
-  this.timeout(200_000);
+describe('a pool of HTCondor whose node is killed', () => {
   const directory = temporaryDirectory();
   let node: NodeStatus;
   let pool: PoolSite;

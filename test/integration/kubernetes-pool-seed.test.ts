@@ -14,8 +14,7 @@ const isLater = ({ kind = '', metadata: { name } }: KubeObject) =>
 const machines = (lines: readonly string[]) => lines.filter((line) => /^(Machine|Slot) /.test(line));
 
 /** The steps of "A simple HTCondor cluster on Kubernetes", in their order: a pool password, three workloads, replicas, a killed head. */
-describe('a pool of HTCondor on a real node, step by step', function () {
-  this.timeout(150_000);
+describe('a pool of HTCondor on a real node, step by step', () => {
   let plane: ControlPlane;
   let site: PoolSite;
 

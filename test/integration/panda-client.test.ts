@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { PandaApi } from '../../src/clients/panda/api.ts';
@@ -10,6 +9,7 @@ import { readPandaTime } from '../../src/clients/panda/times.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { files } from '../support/operator-files.ts';
 import { newPandaId, pandaAdmin, type PandaServer, pandaServer } from '../support/panda.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
 import { until } from '../support/until.ts';
 
 /** Generous: the server's first answer after a restart of its database takes seconds. */
@@ -21,16 +21,14 @@ describe('the client of a real PanDA server', () => {
   let server: PandaServer;
   let directory: string;
   const clients: PandaClient[] = [];
-  let instance = 0;
 
   before(() => {
     server = pandaServer();
-    directory = mkdtempSync(join(tmpdir(), 'thresher-test-'));
+    directory = temporaryDirectory();
   });
 
   after(async () => {
     await Promise.all(clients.map((client) => client.close()));
-    rmSync(directory, { recursive: true });
   });
 
   function clientWith(
@@ -52,7 +50,7 @@ describe('the client of a real PanDA server', () => {
 
   /** An instance of its own, which the server knows from its first heartbeat on. */
   async function registered(source = x509(server.production)): Promise<{ id: string; api: PandaApi }> {
-    const id = `client-${process.pid}-${++instance}`;
+    const id = newPandaId('client');
     const api = new PandaApi(clientWith(source), id);
     await until('the heartbeat is taken', async () => (await api.heartbeat(version, signal)).kind === 'ok');
     return { id, api };
@@ -64,7 +62,7 @@ describe('the client of a real PanDA server', () => {
   }
 
   it('takes the first heartbeat of an instance for a failure that is to be repeated', async () => {
-    const api = new PandaApi(clientWith(x509(server.production)), `first-${process.pid}`);
+    const api = new PandaApi(clientWith(x509(server.production)), newPandaId('first'));
     expect(await api.heartbeat(version, signal)).to.deep.include({ code: 'panda-database', maybeDone: true });
     expect(await api.heartbeat(version, signal)).to.deep.equal({ kind: 'ok', data: null });
   });
@@ -163,7 +161,7 @@ describe('the client of a real PanDA server', () => {
     writeFileSync(file, 'bad.token.first');
     const api = new PandaApi(
       clientWith({ kind: 'oidc', token: { file }, origin: server.origin }),
-      `token-${process.pid}`,
+      newPandaId('token'),
     );
     expect(await api.acquireCommands(1, signal)).to.deep.include({ code: 'panda-token' });
     writeFileSync(file, readFileSync(server.tokenFile));

@@ -1,3 +1,5 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { expect } from 'chai';
 import { PandaApi } from '../../src/clients/panda/api.ts';
@@ -84,5 +86,27 @@ describe('the link to a real PanDA server that goes and comes back', function ()
     server.do('start');
     await panda.untilServerHas(3 * ordered, 'finished');
     expect([...panda.site.starts().values()]).to.deep.equal(Array.from({ length: 3 * ordered }, () => 1));
+  });
+
+  it('begins anew where all that needed it were killed, as those of an earlier run of tests', async () => {
+    const workers = async () => (await panda.serverWorkers()).length;
+    server.do('stop');
+    const other = spawn('sleep', ['1000']);
+    server.do('start', '--for', String(other.pid));
+    // A start by hand without others stands for the first of a new run, and this one has begun with nothing.
+    expect(await workers()).to.equal(0);
+    execFileSync(server.variable('PSQL'), ['-c', 'CREATE TABLE doma_panda.earlier_run (id integer)']);
+    const known = async () =>
+      (await server.rows("SELECT 1 FROM pg_tables WHERE tablename = 'earlier_run'")).length;
+    server.do('start', '--for', String(process.pid));
+    expect(await known(), 'one that needs it lives').to.equal(1);
+    server.do('stop', '--for', String(process.pid));
+    expect(server.do('status')).to.contain('running');
+    other.kill('SIGKILL');
+    await once(other, 'close');
+    server.do('start', '--for', String(process.pid));
+    expect(await known()).to.equal(0);
+    server.do('stop', '--for', String(process.pid));
+    expect(() => server.do('status')).to.throw();
   });
 });

@@ -355,7 +355,7 @@ describe('an encrypted connection with PostgreSQL', () => {
     const kind = ['-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'];
     const made = spawnSync('openssl', ['req', ...kind, ...names, '-keyout', key, '-out', cert]);
     expect(made.status, String(made.stderr)).to.equal(0);
-    const port = await freePort(0);
+    const port = await freePort();
     const settings = { ssl: 'on', ssl_cert_file: 'cert.pem', ssl_key_file: 'key.pem' };
     const server = new PostgresqlServer(
       { ...settings, listen_addresses: 'localhost', port: String(port) },

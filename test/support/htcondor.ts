@@ -1,16 +1,6 @@
 import { execFile } from 'node:child_process';
-import {
-  chmodSync,
-  chownSync,
-  closeSync,
-  mkdtempSync,
-  openSync,
-  readFileSync,
-  rmSync,
-  writeSync,
-} from 'node:fs';
+import { chmodSync, chownSync, closeSync, mkdtempSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { randomUUID } from 'node:crypto';
-import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { HTCondorClient } from '../../src/clients/htcondor/client.ts';
@@ -19,6 +9,7 @@ import { systemClock } from '../../src/util/clock.ts';
 import { type PoolStatus, startPool, stopPool } from '../env/htcondor/pool.ts';
 import { openDirectories, unpackPrograms } from '../env/htcondor/programs.ts';
 import { recordOf } from '../env/kubernetes/processes.ts';
+import { ownedPrefix, removeDirectory } from './temporary.ts';
 
 const run = promisify(execFile);
 const testEnv = resolve(import.meta.dirname, '../../scripts/test-env');
@@ -56,7 +47,7 @@ export async function ownPool(
   const status = usable(await startPool(join(directory, 'pool'), programs, { more: settings }));
   const stop = async () => {
     await stopPool(status.directory);
-    rmSync(directory, { recursive: true, force: true });
+    removeDirectory(directory);
   };
   return { ...status, stop };
 }
@@ -97,7 +88,7 @@ export function condorSpace(pool: Pool): CondorSpace {
 
 /** A directory that daemons and jobs can enter, though a test's own usually cannot be. */
 function openTemporary(): string {
-  const directory = mkdtempSync(join(tmpdir(), 'thresher-test-'));
+  const directory = mkdtempSync(ownedPrefix());
   chmodSync(directory, 0o755);
   return directory;
 }
@@ -108,7 +99,7 @@ export async function clearSpaces(pool: Pool, spaces: readonly CondorSpace[]): P
   for (const kind of ['local', 'remote'] as const) {
     for (const { mine } of spaces) await clientOf(pool, kind).act('remove', mine, 'the test is over', signal);
   }
-  for (const directory of made.splice(0)) rmSync(directory, { recursive: true, force: true });
+  for (const directory of made.splice(0)) removeDirectory(directory);
 }
 
 export function clientOf(pool: Pool, kind: ScheddKind, change: Partial<ScheddPlace> = {}, patience?: number) {
@@ -126,11 +117,20 @@ export function scheddPid(pool: Pool, kind: ScheddKind): number {
     .trim()
     .split(' ');
   const found = children.find((pid) => {
-    const line = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+    const line = commandLineOf(pid);
     return line.startsWith('condor_schedd') && line.includes('REMOTE') === (kind === 'remote');
   });
   if (found === undefined || recordOf(Number(found)) === undefined) throw new Error(`no ${kind} schedd runs`);
   return Number(found);
+}
+
+/** Empty for a child that has ended since its id was read. */
+function commandLineOf(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+  } catch {
+    return '';
+  }
 }
 
 /** Makes the jobs of a factory those of somebody else in the history: as if they were rotated away. */

@@ -1,10 +1,9 @@
 /** `thresher interlink` on the real pool, started in a directory of its own, and asked by curl. */
 import { execFile } from 'node:child_process';
-import { once } from 'node:events';
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
 import { promisify } from 'node:util';
 import { stringify } from 'yaml';
+import { freePort } from '../env/kubernetes/ports.ts';
 import { condorEnvironment } from './htcondor-site.ts';
 import type { CondorSpace, Pool } from './htcondor.ts';
 import { type RunningDaemon, Site, untilSaid } from './site.ts';
@@ -77,13 +76,4 @@ export class InterlinkCommand {
     const factory = readFileSync(this.site.path('.interlink/thresher/state/factory'), 'utf8').trim();
     return { directory: this.site.directory, factory, mine: `thresherFactory =?= "${factory}"` };
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

@@ -43,7 +43,7 @@ export class PodSite {
   static async start(): Promise<PodSite> {
     const [pool, runtime] = await Promise.all([condorPool(), apptainer()]);
     const space = condorSpace(pool);
-    const port = await freePort(26_000 + (process.pid % 500));
+    const port = await freePort();
     const { template } = sidecarFiles({}, readSidecarConfig('', ''), '');
     const options = {
       socket: 'sidecar.sock',

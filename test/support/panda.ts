@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, mkdtempSync, symlinkSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { freePort } from '../env/kubernetes/ports.ts';
 import { Psql } from './psql.ts';
+import { ownedPrefix, removeDirectory } from './temporary.ts';
 
 const directory = resolve(import.meta.dirname, '../env/panda');
 const testEnv = resolve(import.meta.dirname, '../../scripts/test-env');
@@ -96,13 +96,13 @@ export const sharedPanda = new PandaEnvironment();
 
 /** A server of a test's own, 15 s: one that is stopped, or whose database is. */
 export async function ownPanda(): Promise<PandaEnvironment & AsyncDisposable> {
-  const own = mkdtempSync(join(tmpdir(), 'thresher-test-panda-'));
+  const own = mkdtempSync(ownedPrefix());
   chmodSync(own, 0o755);
   // The programs of the shared one.
   const python = sharedPanda.pilot()['PILOT_PYTHON'] ?? '';
   mkdirSync(own, { recursive: true });
   symlinkSync(dirname(dirname(python)), join(own, 'venv'));
-  const [port = 0, issuer = 0, database = 0] = await freePorts(3);
+  const [port, issuer, database] = [await freePort(), await freePort(), await freePort()];
   const environment = new PandaEnvironment({
     PANDA_DIR: own,
     PANDA_PORT: String(port),
@@ -114,22 +114,9 @@ export async function ownPanda(): Promise<PandaEnvironment & AsyncDisposable> {
   return Object.assign(environment, {
     [Symbol.asyncDispose]: async () => {
       environment.do('stop');
-      rmSync(own, { recursive: true, force: true });
+      removeDirectory(own);
     },
   });
-}
-
-async function freePorts(count: number): Promise<readonly number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createServer();
-      await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-      return server;
-    }),
-  );
-  const ports = servers.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map((server) => new Promise((closed) => server.close(closed))));
-  return ports;
 }
 
 export function pandaServer(): PandaServer {

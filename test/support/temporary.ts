@@ -1,14 +1,30 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { appendFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import fc from 'fast-check';
+
+// A run of the suite draws the same cases each time: a new case that fails belongs to the change that made it fail, not to a later one.
+fc.configureGlobal({ seed: Number(process.env['THRESHER_TEST_SEED'] ?? 20_261_126) });
 
 const made: string[] = [];
 
+/** Name of a new directory of the tests up to its random end. The process id tells the next run whether the tests that made it still run. */
+export const ownedPrefix = (parent = tmpdir()): string => join(parent, `thresher-test-${process.pid}-`);
+
 /** A directory of its own, removed after the run. */
 export function temporaryDirectory(): string {
-  const directory = mkdtempSync(join(tmpdir(), 'thresher-test-'));
+  const directory = mkdtempSync(ownedPrefix());
   made.push(directory);
   return directory;
+}
+
+/** Removes a directory. Processes that are about to end may still write into it: this tries again, and leaves what it cannot remove to the next run. */
+export function removeDirectory(directory: string): void {
+  try {
+    rmSync(directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+  } catch (error) {
+    console.error(`${directory} stays: ${String(error)}`);
+  }
 }
 
 const endings: (() => Promise<void>)[] = [];
@@ -18,16 +34,38 @@ export function atEndOfFile(ending: () => Promise<void>): void {
   endings.push(ending);
 }
 
+/** Notes for test/support/gate.ts when the files of a run began, failed and ended. */
+function note(what: 'began' | 'failed' | 'ended', file: string | undefined): void {
+  const results = process.env['THRESHER_TEST_RESULTS'];
+  if (results === undefined || file === undefined) return;
+  appendFileSync(join(results, 'files.jsonl'), `${JSON.stringify({ file, what, at: Date.now() })}\n`);
+}
+
+/** The file that runs: each has a run of its own in the process of mocha that takes it. */
+const fileOf = ({ test }: Mocha.Context): string | undefined =>
+  test?.parent?.suites[0]?.file ?? test?.parent?.tests[0]?.file;
+
 export const mochaHooks = {
-  beforeAll() {
+  beforeAll(this: Mocha.Context) {
+    note('began', fileOf(this));
     if (process.env.NODE_V8_COVERAGE === undefined) return;
     // Coverage counts what runs in the processes of mocha. A program that a test starts would write down 15 MB when it ends.
     delete process.env.NODE_V8_COVERAGE;
     // Mocha gives its workers a second to end, and then this signal. One of them may need longer to write its coverage.
     process.on('SIGTERM', () => undefined);
   },
-  async afterAll() {
-    for (const ending of endings.splice(0)) await ending();
-    for (const directory of made) rmSync(directory, { recursive: true, force: true });
+  afterEach(this: Mocha.Context) {
+    if (this.currentTest?.state === 'failed') note('failed', this.currentTest.file);
+  },
+  async afterAll(this: Mocha.Context) {
+    const file = fileOf(this);
+    note('ended', file);
+    try {
+      for (const ending of endings.splice(0)) await ending();
+    } catch (error) {
+      // The hooks of all files have no file of their own by which the failure would be told.
+      throw Object.assign(error instanceof Error ? error : new Error(String(error)), { file });
+    }
+    for (const directory of made.splice(0)) removeDirectory(directory);
   },
 };

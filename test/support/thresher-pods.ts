@@ -314,7 +314,7 @@ export async function postgresqlForPods(
     '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes',
   );
   const host = slice.endpoints[0]?.addresses[0] ?? '';
-  const port = await freePort(0);
+  const port = await freePort();
   const server = new PostgresqlServer({ listen_addresses: host, port: String(port) }, { port });
   appendFileSync(join(server.data, 'pg_hba.conf'), 'host all all all scram-sha-256\n');
   await server.start();

@@ -17,7 +17,14 @@ import { promisify } from 'node:util';
 import { Failure } from '../failure.ts';
 import { freePort } from '../kubernetes/ports.ts';
 import type { Holder } from '../kubernetes/state.ts';
-import { isAlive, killAll, type Recorded, recordOf, startDetached } from '../kubernetes/processes.ts';
+import {
+  isAlive,
+  killAll,
+  processesNaming,
+  type Recorded,
+  recordOf,
+  startDetached,
+} from '../kubernetes/processes.ts';
 import { clientConfiguration, localSchedd, poolConfiguration, remoteSchedd } from './settings.ts';
 
 const run = promisify(execFile);
@@ -93,15 +100,23 @@ export interface PoolStart {
   readonly holder?: number;
 }
 
-/** A pool of its own, with all its files in `directory`. One that runs already stays. */
+/** A pool of its own, with all its files in `directory`. One that runs already stays, unless all its holders have ended. */
 export async function startPool(
   directory: string,
   programs: string,
   { more = [], holder }: PoolStart = {},
 ): Promise<PoolStatus> {
-  const before = readState(directory);
+  let before = readState(directory);
   const asked = holder === undefined ? 'by hand' : recordOf(holder);
   if (asked === undefined) throw new Failure(`--for is ${holder ?? ''}: there is no such process`);
+  if (
+    holder !== undefined &&
+    before !== undefined &&
+    before.holders.every((one) => one !== 'by hand' && !isAlive(one))
+  ) {
+    await stopPool(directory);
+    before = undefined;
+  }
   if (before !== undefined && isAlive(before.process)) {
     writeState(directory, { ...before, holders: [...othersThan(before.holders, holder), asked] });
     await answers(directory, before.process);
@@ -156,6 +171,10 @@ export async function stopPool(directory: string, holder?: number): Promise<void
     await killAll([state.process]);
     await killAll(under);
   }
+  // A master that was killed alone leaves daemons that notice it only after a while.
+  await killAll(
+    processesNaming(placesIn(directory).config).filter(({ program }) => program.startsWith('condor_')),
+  );
   rmSync(directory, { recursive: true, force: true });
 }
 

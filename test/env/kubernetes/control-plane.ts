@@ -28,16 +28,21 @@ const usualPorts: Ports = { etcd: 12379, etcdPeers: 12380, apiServer: 26443 };
 export const standingNode = 'fake-0';
 
 /**
- * Starts what does not run. What was killed is started again on the same data and ports.
+ * Starts what does not run. What was killed is started again on the same data and ports. A control plane whose holders have all ended, as
+ * those of tests that were killed, is not used again: a run of tests begins with nothing of an earlier one.
  * @throws Failure with the end of the log of what did not start; then nothing is left running.
  */
 export async function startControlPlane(directory: string, holder?: number): Promise<{ kubeconfig: string }> {
   if (holder !== undefined && recordOf(holder) === undefined) {
     throw new Failure(`--for is ${holder}: there is no such process`);
   }
-  const before = readState(directory);
-  const running = before !== undefined && Object.values(before.components).some(isAlive);
-  if (running) return start(directory, before, holder);
+  let before = readState(directory);
+  if (holder !== undefined && before !== undefined && living(before.holders).length === 0) {
+    await stopControlPlane(directory);
+    before = undefined;
+  }
+  if (before !== undefined && Object.values(before.components).some(isAlive))
+    return start(directory, before, holder);
   // Another program may take a port between our look and the start.
   for (let attempt = 1; ; attempt++) {
     try {
@@ -51,6 +56,8 @@ export async function startControlPlane(directory: string, holder?: number): Pro
 
 async function freshState(directory: string): Promise<State> {
   const { root, certificates } = placesIn(directory);
+  // Its node may have ended with it, and left its data.
+  await stopNode(directory);
   rmSync(root, { recursive: true, force: true });
   mkdirSync(root, { recursive: true, mode: 0o700 });
   await makeCertificates(certificates);

@@ -108,7 +108,7 @@ async function makeSettings(root: string, directory: string): Promise<void> {
   const settings: Settings = {
     STATE: root,
     KBIN: linkPrograms(root, directory),
-    PORT: String(await freePort(36443)),
+    PORT: String(await freePort(16443)),
     EPORT: String(await freePort(13379)),
     EPEERS: String(await freePort(13380)),
     NETID: String(freeNetwork()),

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { closeSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Failure } from '../failure.ts';
 
@@ -23,6 +23,32 @@ export function recordOf(pid: number): Recorded | undefined {
 
 export function isAlive(recorded: Recorded): boolean {
   return recordOf(recorded.pid)?.startTicks === recorded.startTicks;
+}
+
+export interface NamedProcess extends Recorded {
+  /** As the kernel has it: 15 characters at most. */
+  readonly program: string;
+  /** What of its command line and its environment matches. */
+  readonly matches: readonly RegExpExecArray[];
+}
+
+/** All processes, but this one, with a text in their command line or environment. */
+export function processesNaming(text: string | RegExp): NamedProcess[] {
+  const escaped = typeof text === 'string' ? text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&') : text.source;
+  const pattern = new RegExp(escaped, 'g');
+  return readdirSync('/proc').flatMap((entry) => {
+    if (!/^\d+$/.test(entry) || Number(entry) === process.pid) return [];
+    try {
+      const of = (name: string) => readFileSync(`/proc/${entry}/${name}`, 'latin1');
+      const matches = [...`${of('cmdline')}\0${of('environ')}`.matchAll(pattern)];
+      const recorded = recordOf(Number(entry));
+      if (matches.length === 0 || recorded === undefined) return [];
+      return [{ ...recorded, program: of('comm').trim(), matches }];
+    } catch {
+      // It ended meanwhile, or belongs to another user.
+      return [];
+    }
+  });
 }
 
 /** Starts a program that outlives this one, with its output at the end of `log`. */
@@ -52,7 +78,14 @@ export async function startDetached(
 
 /** Kills processes; their state is thrown away, so nothing is gained by asking. Comes back when they are gone. */
 export async function killAll(processes: readonly Recorded[]): Promise<void> {
-  for (const one of processes) if (isAlive(one)) process.kill(one.pid, 'SIGKILL');
+  for (const one of processes) {
+    try {
+      if (isAlive(one)) process.kill(one.pid, 'SIGKILL');
+    } catch (error) {
+      // It ended between the look and the signal.
+      if (isAlive(one)) throw error;
+    }
+  }
   const end = performance.now() + 10_000;
   while (processes.some(isAlive)) {
     if (performance.now() > end) {

@@ -198,7 +198,7 @@ describe('IamTokenCredManager', () => {
       const client = (url: string) => {
         writeClient({ issuer: url, client_id: 'harvester', client_secret: clientSecret });
       };
-      client(`https://localhost:${await freePort(0)}`);
+      client(`https://localhost:${await freePort()}`);
       expect(await failing()).to.match(/^credential-issuer: .* cannot be reached: .*ECONNREFUSED/);
       client('https://no-such-issuer.invalid');
       expect(await failing()).to.match(/cannot be reached: .*(ENOTFOUND|EAI_AGAIN)/);

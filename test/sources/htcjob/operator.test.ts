@@ -24,8 +24,7 @@ const queue: SourceQueue<HtcJobQueueOptions> = {
   runMode: 'self',
 };
 
-describe('the operator of HTCJobs', function () {
-  this.timeout(120_000);
+describe('the operator of HTCJobs', () => {
   let parts: AgentParts;
   let server: HtcJobServer;
   let operator: HtcJobOperator;

@@ -8,6 +8,7 @@ import type { ContainerReport, PodReport } from '../../../src/sources/interlink/
 import type { WorkerStatus } from '../../../src/worker/status.ts';
 import { Dice } from '../../campaign/dice.ts';
 import { SidecarUnderTest } from '../../support/interlink-sidecar.ts';
+import { ownedPrefix } from '../../support/temporary.ts';
 import { until } from '../../support/until.ts';
 import { type KubeletPod, type TrackedByKubelet, VirtualKubelet } from '../../support/virtual-kubelet.ts';
 
@@ -35,7 +36,7 @@ describe('whole lives of Pods, as the virtual kubelet of interLink sees them', (
   });
 
   before(async () => {
-    root = mkdtempSync(join(existsSync(memory) ? memory : tmpdir(), 'thresher-test-'));
+    root = mkdtempSync(ownedPrefix(existsSync(memory) ? memory : tmpdir()));
     sidecar = new SidecarUnderTest(root);
     app = await sidecar.start();
   });

@@ -12,6 +12,7 @@ import { podOf } from '../../support/interlink-client.ts';
 import { SidecarUnderTest } from '../../support/interlink-sidecar.ts';
 import { recordedBody, strictContext } from '../../support/pods.ts';
 import { headOf, RawConnection } from '../../support/raw-http.ts';
+import { ownedPrefix } from '../../support/temporary.ts';
 import { until } from '../../support/until.ts';
 
 const seed = 20_261_123;
@@ -147,7 +148,7 @@ describe('random requests to the sidecar for interLink', () => {
   let app: FastifyInstance;
 
   before(async () => {
-    top = mkdtempSync(join(existsSync(memory) ? memory : tmpdir(), 'thresher-test-'));
+    top = mkdtempSync(ownedPrefix(existsSync(memory) ? memory : tmpdir()));
     sidecar = new SidecarUnderTest(join(top, 'root'), planner);
     app = await sidecar.start();
     await app.listen({ host: '127.0.0.1', port: 0 });
