@@ -1,7 +1,7 @@
 const { filesInOrder } = require('./test/support/tiers.ts');
 
-// scripts/test sets these: the tier that is asked for, and whether durations are printed or kept.
-const { THRESHER_TEST_TIER: tier, THRESHER_TEST_DURATIONS: durations } = process.env;
+// scripts/test sets it: the tier that is asked for.
+const { THRESHER_TEST_TIER: tier } = process.env;
 // Mocha would add files that its command line names to all others.
 const named = process.argv.some((argument) => argument.endsWith('.test.ts'));
 
@@ -11,7 +11,7 @@ module.exports = {
   slow: 2000,
   'forbid-only': true,
   'forbid-pending': true,
-  reporter: durations === undefined ? 'dot' : './test/support/durations-reporter.ts',
+  reporter: './test/support/reporter.ts',
   require: ['./test/support/temporary.ts'],
   parallel: true,
   jobs: 3,

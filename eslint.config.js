@@ -14,6 +14,7 @@ export default tseslint.config(
       'coverage/',
       'node_modules/',
       'var/',
+      'test-results/',
       'test/fixtures/',
       '*.cjs',
       'eslint.config.js',

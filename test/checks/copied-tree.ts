@@ -86,6 +86,7 @@ export async function run(
     THRESHER_OWN_ENVIRONMENT: undefined,
     THRESHER_TEST_TIER: undefined,
     THRESHER_TEST_DURATIONS: undefined,
+    THRESHER_TEST_RESULTS: undefined,
   };
   const options = {
     cwd,

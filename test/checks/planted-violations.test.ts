@@ -55,6 +55,11 @@ describe('scripts/test', () => {
       'node_modules/.installed': '{}',
       'node_modules/node/bin/.keep': '',
       ...Object.fromEntries(tools.map((name) => [`node_modules/.bin/${name}`, tool])),
+      // In place of the tests.
+      'test/support/gate.ts': `import { appendFileSync, readFileSync } from 'node:fs';
+appendFileSync('called', 'gate\\n');
+if (readFileSync('failing', 'utf8') === 'node test/support/gate.ts') process.exitCode = 1;
+`,
       // In place of the real systems: what of them is built, started and stopped.
       'scripts/test-env': '#!/bin/sh\necho "$1 $2" >>called\n[ "$1 $2" != "$(cat failing)" ]\n',
     });
@@ -89,15 +94,15 @@ describe('scripts/test', () => {
 
   it('has the real systems built and started before the tests, and stopped after them', async () => {
     const { called, output } = await runWith(bareTree(), '');
-    const relevant = called.filter((name) => /^(kubernetes|htcondor|panda|c8)\b/.test(name));
-    expect(relevant, output).to.deep.equal([...starts, 'c8', ...stops]);
+    const relevant = called.filter((name) => /^(kubernetes|htcondor|panda|gate)\b/.test(name));
+    expect(relevant, output).to.deep.equal([...starts, 'gate', ...stops]);
   });
 
   it('runs only the tests that are asked for, without asking for coverage, and fails when they fail', async () => {
     const args = ['--grep', 'promise 1'];
     const passed = await runWith(bareTree(), '', args);
     expect(passed.status, passed.output).to.equal(0);
-    expect(passed.called).to.include('mocha').and.not.include('c8');
+    expect(passed.called).to.include('mocha').and.not.include('gate');
     const failed = await runWith(bareTree(), 'mocha --grep promise 1', args);
     expect(failed.status, failed.output).to.equal(1);
     expect(failed.called.slice(-stops.length)).to.deep.equal(stops);
@@ -106,7 +111,7 @@ describe('scripts/test', () => {
   it('starts no real systems for the tiers that need none, and runs neither checks nor coverage', async () => {
     for (const [tier, called] of [
       ['unit', ['mocha']],
-      ['promises', ['tsc', 'mocha']],
+      ['promises', ['sweep', 'tsc', 'mocha']],
     ] as const) {
       const passed = await runWith(bareTree(), '', [tier]);
       expect(passed.status, passed.output).to.equal(0);
@@ -118,7 +123,7 @@ describe('scripts/test', () => {
 
   it('runs the tier of the real systems on them, and fails when it fails', async () => {
     const { called, output } = await runWith(bareTree(), '', ['--durations', 'systems']);
-    const relevant = called.filter((name) => /^(kubernetes|htcondor|panda|mocha|c8|eslint)\b/.test(name));
+    const relevant = called.filter((name) => /^(kubernetes|htcondor|panda|mocha|gate|eslint)\b/.test(name));
     expect(relevant, output).to.deep.equal([...starts, 'mocha', ...stops]);
     expect((await runWith(bareTree(), 'mocha ', ['systems'])).status).to.equal(1);
   });
@@ -134,7 +139,7 @@ describe('scripts/test', () => {
       expect(output).to.match(
         /== test environment\n[^]*no luck\ntest: the test environment did not start, see above\n$/,
       );
-      expect(called).to.include('tsc').and.not.include('c8');
+      expect(called).to.include('tsc').and.not.include('gate');
       expect(called.slice(-stops.length)).to.deep.equal(stops);
     });
   }
@@ -517,15 +522,24 @@ describe('twice', () => {
 `,
   };
   /** The parts of the suite that Mocha's configuration names. */
-  const suite = ['temporary.ts', 'tiers.ts', 'durations.json', 'durations.ts', 'durations-reporter.ts'].map(
-    (name) => `test/support/${name}`,
-  );
+  const suite = [
+    ...[
+      'durations.json',
+      'durations.ts',
+      'flaky.json',
+      'gate.ts',
+      'ledger.ts',
+      'reporter.ts',
+      'temporary.ts',
+    ],
+    ...['tiers.ts', 'verdict.ts'],
+  ].map((name) => `test/support/${name}`);
   const tree = (planted: Files = {}): string => copiedTree(suite, { ...covered, ...planted });
 
   it('passes on an unviolated copy', async () => {
     const { status, output } = await runStep('tests', tree());
     expect(status, output).to.equal(0);
-    expect(output).to.match(/1 passing[^]*Lines +: 100%/);
+    expect(output).to.match(/Lines +: 100%[^]*\nGREEN {2}1 tests, 0:\d\d[^\n]*\n$/);
   });
 
   it('trips for a failing test, and for one that nothing waits for', async () => {
@@ -536,7 +550,8 @@ describe('twice', () => {
     const files = { 'test/failing.test.ts': failing, 'test/late.test.ts': late + more };
     const { status, output } = await runStep('tests', tree(files));
     expect(status, output).to.not.equal(0);
-    expect(output).to.include('2 failing').and.include('Error: planted').and.include('Error: too late');
+    expect(output).to.include('Error: planted').and.include('Error: too late');
+    expect(output).to.match(/\nRED {2}2 of \d tests failed/);
   });
 
   it('trips for a focused test', async () => {
@@ -554,7 +569,7 @@ describe('twice', () => {
     ].join('\n');
     const { status, output } = await runStep('tests', tree({ 'test/pending.test.ts': pending }));
     expect(status, output).to.not.equal(0);
-    expect(output).to.match(/3 failing/);
+    expect(output).to.match(/\nRED {2}3 of \d tests failed/);
     expect(output.match(/Error: Pending test forbidden/g)).to.have.length(3);
   });
 
@@ -565,11 +580,68 @@ describe('twice', () => {
     expect(output).to.include('Error: Pending test forbidden');
   });
 
+  const gate = (place: string) =>
+    JSON.parse(readFileSync(join(place, 'test-results/gate.json'), 'utf8')) as object;
+  /** Tests of files that are no units are repeated once they failed. */
+  const integration = 'test/integration/planted.test.ts';
+
+  it('passes for a test that fails once, repeats its file alone, and says so', async () => {
+    const once = `import { existsSync, writeFileSync } from 'node:fs';
+
+it('fails once', () => {
+  if (existsSync('marker')) return;
+  writeFileSync('marker', '');
+  throw new Error('by chance');
+});
+`;
+    const place = tree({ [integration]: once });
+    const { status, output } = await runStep('tests', place);
+    expect(status, output).to.equal(0);
+    expect(output).to.match(/\nGREEN {2}2 tests, 1 flaky file.*\nflaky: .*:6 {2}fails once: by chance /);
+    expect(gate(place)).to.deep.include({ result: 'green', tests: 2, flaky: [`${integration}: fails once`] });
+  });
+
+  const always: Readonly<Record<string, string>> = {
+    'a test that fails again': "it('fails', () => {\n  throw new Error('planted');\n});\n",
+    'a hook':
+      "describe('a group', () => {\n  before(() => {\n    throw new Error('planted');\n  });\n  it('is never reached', () => undefined);\n});\n",
+    'the end of a file':
+      "import { atEndOfFile } from '../support/temporary.ts';\n\natEndOfFile(async () => {\n  throw new Error('planted');\n});\nit('passes', () => undefined);\n",
+    'a process of mocha that dies': "it('dies', () => {\n  process.exit(3);\n});\n",
+    'a file that cannot be loaded': "import './nowhere.ts';\n",
+  };
+  for (const [what, text] of Object.entries(always))
+    it(`trips for ${what}, also where its file is repeated`, async () => {
+      const place = tree({ [integration]: text });
+      const { status, stdout, output } = await runStep('tests', place);
+      expect(status, output).to.equal(1);
+      const [, end = ''] = stdout.split(/\n(?=RED {2})/);
+      expect(end)
+        .to.match(/^RED {2}1 of \d tests failed/)
+        .and.match(/^ {3}\.\/scripts\/test test\/integration\/planted\.test\.ts\b/m);
+      expect(end.trimEnd().split('\n').length).to.be.at.most(10);
+      expect(gate(place)).to.deep.include({ result: 'red', flaky: [] });
+    });
+
+  it('trips for a property without repeating it', async () => {
+    const property = `import fc from 'fast-check';
+
+it('holds', () => {
+  fc.assert(fc.property(fc.integer(), (one) => one < 10));
+});
+`;
+    const { status, output } = await runStep('tests', tree({ [integration]: property }));
+    expect(status, output).to.equal(1);
+    expect(output).to.contain('a property is not repeated').and.not.contain('again, alone');
+  });
+
   it('trips for a file that no test touches', async () => {
     const uncovered = Array.from({ length: 10 }, (_, at) => `export const a${at} = ${at};\n`).join('');
     const { status, output } = await runStep('tests', tree({ 'src/planted/uncovered.ts': uncovered }));
     expect(status, output).to.not.equal(0);
-    expect(output).to.include('1 passing').and.include('Coverage for lines');
+    expect(output)
+      .to.include('Coverage for lines')
+      .and.match(/\nRED {2}1 tests.*\n coverage is below its bounds/);
   });
 
   it('trips for branches that no test takes', async () => {
@@ -582,7 +654,9 @@ describe('twice', () => {
       tree({ 'src/planted/branches.ts': branches, 'test/branches.test.ts': test }),
     );
     expect(status, output).to.not.equal(0);
-    expect(output).to.include('2 passing').and.include('Coverage for branches');
+    expect(output)
+      .to.include('Coverage for branches')
+      .and.match(/\nRED {2}2 tests/);
     expect(output).to.not.include('Coverage for lines');
   });
 });

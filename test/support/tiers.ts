@@ -19,10 +19,10 @@ const systems: readonly string[] = [
 /** Tests that start the program, a Kerberos realm, a PostgreSQL server or the tools of scripts/test. */
 const promises: readonly string[] = [
   'test/integration/*.test.ts',
-  'test/checks/{planted-violations,scripts,units}.test.ts',
+  'test/checks/{ledger,planted-violations,scripts,sweep,units}.test.ts',
   'test/cli/{command-line,completion,db,hang-ups,program,smoke}.test.ts',
   'test/clients/credentials/ccache.test.ts',
-  'test/daemon/{daemon,factory-file,logging,memory,sources}.test.ts',
+  'test/daemon/{daemon,factory-file,logging}.test.ts',
   'test/plugins/credentials/kerberos{,-secret}.test.ts',
   'test/plugins/documented-source.test.ts',
   'test/store/{load,news,origins,payloads,queues,requests,retention,source-memory,worker-counts,workers}.test.ts',
