@@ -87,6 +87,7 @@ export async function run(
     THRESHER_TEST_TIER: undefined,
     THRESHER_TEST_DURATIONS: undefined,
     THRESHER_TEST_RESULTS: undefined,
+    THRESHER_TEST_RUN: undefined,
   };
   const options = {
     cwd,

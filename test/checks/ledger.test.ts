@@ -18,7 +18,7 @@ function titlesOf(file: string): readonly string[] {
 /** Undefined for a commit that the clone does not have. */
 function ageOf(commit: string): number | undefined {
   try {
-    const args = ['rev-list', '--count', `${commit}..HEAD`];
+    const args = ['-c', `safe.directory=${root}`, 'rev-list', '--count', `${commit}..HEAD`];
     return Number(
       execFileSync('git', args, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }),
     );

@@ -111,7 +111,7 @@ if (readFileSync('failing', 'utf8') === 'node test/support/gate.ts') process.exi
   it('starts no real systems for the tiers that need none, and runs neither checks nor coverage', async () => {
     for (const [tier, called] of [
       ['unit', ['mocha']],
-      ['promises', ['sweep', 'tsc', 'mocha']],
+      ['promises', ['sweep ', 'tsc', 'mocha']],
     ] as const) {
       const passed = await runWith(bareTree(), '', [tier]);
       expect(passed.status, passed.output).to.equal(0);
@@ -146,7 +146,8 @@ if (readFileSync('failing', 'utf8') === 'node test/support/gate.ts') process.exi
 
   it('waits for no build when a check failed, and says nothing of it', async () => {
     const tree = bareTree();
-    const slow = '#!/bin/sh\necho "$1 $2" >>called\n[ "$2" = stop ] || exec sleep 1000\n';
+    const slow =
+      '#!/bin/sh\necho "$1 $2" >>called\ncase "$1 $2" in sweep* | *stop) ;; *) exec sleep 1000 ;; esac\n';
     plant(tree, { 'scripts/test-env': slow });
     const { status, output, called } = await runWith(tree, steps().get('lint')?.join(' ') ?? '');
     expect({ status, output }).to.deep.equal({
@@ -532,7 +533,7 @@ describe('twice', () => {
       'reporter.ts',
       'temporary.ts',
     ],
-    ...['tiers.ts', 'verdict.ts'],
+    ...['stalled.ts', 'tiers.ts', 'verdict.ts'],
   ].map((name) => `test/support/${name}`);
   const tree = (planted: Files = {}): string => copiedTree(suite, { ...covered, ...planted });
 
@@ -608,6 +609,8 @@ it('fails once', () => {
     'the end of a file':
       "import { atEndOfFile } from '../support/temporary.ts';\n\natEndOfFile(async () => {\n  throw new Error('planted');\n});\nit('passes', () => undefined);\n",
     'a process of mocha that dies': "it('dies', () => {\n  process.exit(3);\n});\n",
+    'a process of mocha that ends as if all were well':
+      "it('dies', () => {\n  process.exit(0);\n});\nit('fails', () => {\n  throw new Error('planted');\n});\n",
     'a file that cannot be loaded': "import './nowhere.ts';\n",
   };
   for (const [what, text] of Object.entries(always))
@@ -622,6 +625,30 @@ it('fails once', () => {
       expect(end.trimEnd().split('\n').length).to.be.at.most(10);
       expect(gate(place)).to.deep.include({ result: 'red', flaky: [] });
     });
+
+  it('trips where mocha is killed after a failure that would pass alone', async () => {
+    const once = `import { existsSync, writeFileSync } from 'node:fs';
+
+it('fails once', () => {
+  if (existsSync('marker')) return;
+  writeFileSync('marker', '');
+  throw new Error('by chance');
+});
+`;
+    const kills = `import { existsSync } from 'node:fs';
+
+it('kills mocha', async () => {
+  while (!existsSync('test-results/first/failures.jsonl')) await new Promise((wake) => setTimeout(wake, 20));
+  process.kill(process.ppid, 'SIGKILL');
+  throw new Error('planted');
+});
+`;
+    const place = tree({ [integration]: once, 'test/integration/planted-kill.test.ts': kills });
+    const { status, stdout, output } = await runStep('tests', place);
+    expect(status, output).to.equal(1);
+    expect(stdout).to.match(/\nRED [^\n]*\n mocha died before its end/);
+    expect(gate(place)).to.deep.include({ result: 'red' });
+  });
 
   it('trips for a property without repeating it', async () => {
     const property = `import fc from 'fast-check';

@@ -14,8 +14,8 @@ const sweep = (TMPDIR: string) =>
     encoding: 'utf8',
   });
 
-describe('what tests left that were killed', () => {
-  it('is ended and removed, and nothing of tests that still run', async () => {
+describe('a sweep', () => {
+  it('ends and removes what killed tests have left, and nothing of tests that still run', async () => {
     const place = mkdtempSync(join(tmpdir(), 'sweep-'));
     // A process that has ended made one directory, and this process the other.
     const gone = spawn('true');
@@ -25,11 +25,14 @@ describe('what tests left that were killed', () => {
     for (const directory of [theirs, mine]) mkdirSync(directory ?? '');
     const server = (variable: string, value: string) =>
       spawn('sleep', ['1000'], { env: { [variable]: value }, detached: true, stdio: 'ignore' });
+    const run = (pid: number) => `${pid}:${recordOf(pid)?.startTicks ?? 1}`;
     const left = [
+      server('THRESHER_TEST_RUN', run(owner)),
       server('CONDOR_CONFIG', `${theirs ?? ''}/condor_config`),
       server('DATA', `x:${theirs ?? ''}/data:${theirs ?? ''}`),
     ];
     const living = [
+      server('THRESHER_TEST_RUN', run(process.pid)),
       server('CONDOR_CONFIG', `${mine ?? ''}/condor_config`),
       server('OTHER', `${theirs ?? ''}:${mine ?? ''}`),
     ];
@@ -41,10 +44,8 @@ describe('what tests left that were killed', () => {
       expect(status, stderr).to.equal(0);
       expect(stderr).to.match(/^test-env: ends \d+ processes of tests that were killed\n/);
       expect(before.map((one) => one !== undefined && isAlive(one))).to.deep.equal([
-        false,
-        false,
-        true,
-        true,
+        ...left.map(() => false),
+        ...living.map(() => true),
       ]);
       expect([theirs, mine].map((directory) => existsSync(directory ?? ''))).to.deep.equal([false, true]);
       expect(sweep(place)).to.include({ status: 0, stderr: '' });

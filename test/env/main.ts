@@ -100,7 +100,7 @@ async function run(directory: string, { action, node, manifests, dist, holder }:
     case 'status': {
       const status = await readStatus(directory);
       console.log(JSON.stringify(status, undefined, 2));
-      if (!status.running || (node && status.node === undefined)) process.exitCode = 3;
+      if (!status.running || (node && status.node?.running !== true)) process.exitCode = 3;
       return;
     }
   }

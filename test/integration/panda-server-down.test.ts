@@ -93,7 +93,7 @@ describe('the link to a real PanDA server that goes and comes back', function ()
     server.do('stop');
     const other = spawn('sleep', ['1000']);
     server.do('start', '--for', String(other.pid));
-    // A start by hand without others stands for the first of a new run, and this one has begun with nothing.
+    // The stop left nothing that needs the server, so this start is the first of a new run.
     expect(await workers()).to.equal(0);
     execFileSync(server.variable('PSQL'), ['-c', 'CREATE TABLE doma_panda.earlier_run (id integer)']);
     const known = async () =>

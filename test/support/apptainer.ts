@@ -1,7 +1,7 @@
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { unpackApptainer } from '../env/htcondor/programs.ts';
+import { ownedPrefix } from './temporary.ts';
 
 /** A real apptainer, and an image that it can run without a network. */
 export interface Apptainer extends Disposable {
@@ -17,7 +17,7 @@ const programs = ['cat', 'echo', 'env', 'false', 'id', 'ls', 'printf', 'pwd', 's
 export async function apptainer(): Promise<Apptainer> {
   const environment = process.env['THRESHER_TEST_ENV'] ?? join(process.env['HOME'] ?? '/', '.cache/thresher');
   const directory = await unpackApptainer(environment);
-  const image = mkdtempSync(join(tmpdir(), 'thresher-image-'));
+  const image = mkdtempSync(ownedPrefix());
   chmodSync(image, 0o755);
   for (const name of ['bin', 'dev', 'etc', 'proc', 'sys', 'tmp']) mkdirSync(join(image, name));
   for (const name of ['group', 'hosts', 'localtime', 'passwd', 'resolv.conf'])

@@ -3,10 +3,11 @@
  * to `tests.json`, and the summary is left to test/support/gate.ts. With THRESHER_TEST_DURATIONS the reporter tells how long everything took;
  * `keep` also rewrites durations.json, by which the next run orders its files.
  */
-import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import Mocha from 'mocha';
 import { durationsReport, keptOf, type Timed } from './durations.ts';
+import { stalledShare } from './stalled.ts';
 import { keptDurations, testFiles } from './tiers.ts';
 import type { Failure } from './verdict.ts';
 
@@ -61,22 +62,12 @@ function failureOf(test: Mocha.Runnable, error: Error & { readonly file?: string
   return {
     file: file === undefined ? 'unknown' : relative(checkout, file),
     title: test.fullTitle(),
-    own: (test as Mocha.Test).type === 'test' ? test.title : '',
+    own: 'type' in test && test.type === 'test' ? test.title : '',
     message: error.message,
     stack: error.stack ?? error.message,
     seconds: Math.round((test.duration ?? 0) / 100) / 10,
-    stalled: stalledNow(),
+    stalled: stalledShare(),
   };
-}
-
-/** Share of the last minute in which a process waited for a processor, %; null where the kernel does not count it. */
-function stalledNow(): number | null {
-  try {
-    const [, share] = /^some .*avg60=([\d.]+)/m.exec(readFileSync('/proc/pressure/cpu', 'utf8')) ?? [];
-    return share === undefined ? null : Math.round(Number(share));
-  } catch {
-    return null;
-  }
 }
 
 /** Files that did not run keep what they had, unless they are gone. */

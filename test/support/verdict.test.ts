@@ -98,11 +98,25 @@ describe('a run of the tests', () => {
   });
 
   it('is red where mocha ended badly and told of no failure', () => {
-    const died: MochaRun = { status: 1, tests: 0, failures: [] };
-    expect(judge(died, () => passed)).to.deep.include({
+    const badly: MochaRun = { status: 1, tests: 0, failures: [] };
+    expect(judge(badly, () => passed)).to.deep.include({
       result: 'red',
       reasons: ['mocha ended with 1 and told of no failure'],
     });
+  });
+
+  it('is red where mocha died after it had told of a failure', () => {
+    const first = { ...failed(of(system(1))), tests: undefined };
+    expect(judge(first, () => passed)).to.deep.include({
+      result: 'red',
+      reasons: ['mocha died before its end, with 1'],
+    });
+  });
+
+  it('is red where the repeated file ends well without a test, or before its end', () => {
+    const first = failed(of(system(1)));
+    expect(judge(first, () => ({ status: 0, tests: 0, failures: [] })).result).to.equal('red');
+    expect(judge(first, () => ({ status: 0, tests: undefined, failures: [] })).result).to.equal('red');
   });
 
   it('is red where mocha told of a failure and ended well', () => {
@@ -170,6 +184,8 @@ describe('the ledger of flaky tests', () => {
     expect(faultsOf([good, good, good, good, good], facts)).to.deep.equal([]);
     // The clone may be without that commit.
     expect(faultsOf([{ ...good, commit: 'c'.repeat(40) }], facts)).to.deep.equal([]);
+    // A hook is no test of the file.
+    expect(faultsOf([{ ...good, title: 'a queue "after each" hook for "waits"' }], facts)).to.deep.equal([]);
   });
 
   const faults: readonly (readonly [what: string, entries: LedgerEntry[], fault: RegExp])[] = [

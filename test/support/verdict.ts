@@ -20,7 +20,8 @@ export interface Failure {
 /** One run of mocha. */
 export interface MochaRun {
   readonly status: number;
-  readonly tests: number;
+  /** Undefined: mocha itself died before its end. */
+  readonly tests: number | undefined;
   readonly failures: readonly Failure[];
 }
 
@@ -57,9 +58,10 @@ const certain: readonly {
 ];
 
 /** Decides what is repeated, alone, after the first run. */
-export function repeatsOf({ status, failures }: MochaRun, suite: Suite): Repeats {
+export function repeatsOf({ status, tests, failures }: MochaRun, suite: Suite): Repeats {
   const byFile = Map.groupBy(failures, ({ file }) => file);
   const whole = (why: string): Repeats => ({ again: [], refused: new Map([['', why]]) });
+  if (tests === undefined) return whole(`mocha died before its end, with ${status}`);
   if (failures.length === 0)
     return status === 0
       ? { again: [], refused: new Map() }
@@ -85,8 +87,9 @@ export interface Verdict {
 }
 
 /**
- * What a whole run comes to.
- * @param again the second run of each repeated file: its status alone counts, since a file that cannot be loaded tells of no failure
+ * Judges a whole run.
+ * @param again the second run of each repeated file. Its status counts, since a file that cannot be loaded tells of no failure, and the number of its
+ *   tests, since a test may end mocha with 0
  * @param more reasons for which the run is red whatever the tests say
  */
 export function verdictOf(
@@ -95,7 +98,10 @@ export function verdictOf(
   again: ReadonlyMap<string, MochaRun>,
   more: readonly string[] = [],
 ): Verdict {
-  const passedAlone = (file: string) => again.get(file)?.status === 0;
+  const passedAlone = (file: string) => {
+    const { status, tests = 0, failures } = again.get(file) ?? { status: 1, failures: [] };
+    return status === 0 && tests > 0 && failures.length === 0;
+  };
   const flaky = first.failures.filter(({ file }) => passedAlone(file));
   const broken = first.failures
     .filter(({ file }) => !passedAlone(file))
@@ -148,6 +154,7 @@ export interface Told {
 const toldWhole = 1;
 const mostLines = 10;
 const longest = 300;
+const repeating = '   ./scripts/test ';
 
 /** The end of a run's output: ten lines at most, and everything else is in test-results/. */
 export function linesOf({ verdict, tests, seconds, stalled, times }: Told): readonly string[] {
@@ -174,7 +181,8 @@ export function linesOf({ verdict, tests, seconds, stalled, times }: Told): read
       ? [...lines.slice(0, room - 1), ` and ${lines.length - room + 1} more: test-results/`]
       : lines;
   return [head, ...reasons.map((reason) => ` ${reason}`), ...shown].map((line) =>
-    line.length > longest ? `${line.slice(0, longest)}…` : line,
+    // A command that is cut is of no use.
+    line.length > longest && !line.startsWith(repeating) ? `${line.slice(0, longest)}…` : line,
   );
 }
 
@@ -189,7 +197,7 @@ function whole(failure: Failure, why: string, times: readonly FileTimes[]): read
     `   ${first}`,
     ...(second === undefined ? [] : [`   ${second.trim()}`]),
     `   took ${failure.seconds} s${share}; beside it: ${others}; ${why}`,
-    `   ./scripts/test ${failure.file}${only}`,
+    `${repeating}${failure.file}${only}`,
   ];
 }
 
@@ -197,7 +205,7 @@ function whole(failure: Failure, why: string, times: readonly FileTimes[]): read
 function nameOf({ file, title, stack }: Failure): string {
   const [, after = ''] = stack.split(`${file}:`);
   const [line] = /^\d+/.exec(after) ?? [];
-  return `${file}${line === undefined ? '' : `:${line}`}  ${title}`;
+  return `${file}${line === undefined ? '' : `:${line}`}  ${title.replaceAll('\n', ' ')}`;
 }
 
 const firstLine = (text: string) => text.split('\n')[0] ?? '';

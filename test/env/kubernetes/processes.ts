@@ -11,14 +11,8 @@ export interface Recorded {
 
 /** @returns undefined if there is no such process, or only its zombie. */
 export function recordOf(pid: number): Recorded | undefined {
-  let stat: string;
-  try {
-    stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  } catch {
-    return undefined;
-  }
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return fields[0] === 'Z' ? undefined : { pid, startTicks: Number(fields[19]) };
+  const fields = statOf(String(pid));
+  return fields.length === 0 || fields[0] === 'Z' ? undefined : { pid, startTicks: Number(fields[19]) };
 }
 
 export function isAlive(recorded: Recorded): boolean {
@@ -28,27 +22,49 @@ export function isAlive(recorded: Recorded): boolean {
 export interface NamedProcess extends Recorded {
   /** As the kernel has it: 15 characters at most. */
   readonly program: string;
-  /** What of its command line and its environment matches. */
+  readonly hasTerminal: boolean;
+  /** Matches in its command line and its environment. */
   readonly matches: readonly RegExpExecArray[];
 }
 
-/** All processes, but this one, with a text in their command line or environment. */
+/** All processes with a text in their command line or environment, without this one and those above it. */
 export function processesNaming(text: string | RegExp): NamedProcess[] {
   const escaped = typeof text === 'string' ? text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&') : text.source;
   const pattern = new RegExp(escaped, 'g');
+  const own = ancestry(process.pid);
   return readdirSync('/proc').flatMap((entry) => {
-    if (!/^\d+$/.test(entry) || Number(entry) === process.pid) return [];
+    if (!/^\d+$/.test(entry) || own.has(Number(entry))) return [];
     try {
       const of = (name: string) => readFileSync(`/proc/${entry}/${name}`, 'latin1');
       const matches = [...`${of('cmdline')}\0${of('environ')}`.matchAll(pattern)];
       const recorded = recordOf(Number(entry));
       if (matches.length === 0 || recorded === undefined) return [];
-      return [{ ...recorded, program: of('comm').trim(), matches }];
+      return [{ ...recorded, program: of('comm').trim(), hasTerminal: statOf(entry)[4] !== '0', matches }];
     } catch {
-      // It ended meanwhile, or belongs to another user.
+      // The process has ended meanwhile, or belongs to another user.
       return [];
     }
   });
+}
+
+/** A process and all above it. */
+function ancestry(pid: number): Set<number> {
+  const found = new Set<number>();
+  for (let one = pid; one > 0 && !found.has(one);) {
+    found.add(one);
+    one = Number(statOf(String(one))[1]);
+  }
+  return found;
+}
+
+/** The fields behind the name: state, parent, group, session, terminal ... Empty for a process that has ended. */
+function statOf(pid: string): readonly string[] {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  } catch {
+    return [];
+  }
 }
 
 /** Starts a program that outlives this one, with its output at the end of `log`. */
@@ -82,7 +98,7 @@ export async function killAll(processes: readonly Recorded[]): Promise<void> {
     try {
       if (isAlive(one)) process.kill(one.pid, 'SIGKILL');
     } catch (error) {
-      // It ended between the look and the signal.
+      // The process has ended between the look and the signal.
       if (isAlive(one)) throw error;
     }
   }
