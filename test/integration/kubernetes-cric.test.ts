@@ -153,11 +153,14 @@ describe('a daemon whose queue has next to nothing of its own', () => {
     await using space = await plane.namespace('cric');
     const nowhere = { k8s_namespace: '' };
     const sections = { submitter: nowhere, monitor: nowhere, sweeper: nowhere };
-    const queue = kubernetesQueue(space, { ...sections, queue: { maxWorkers: 2, nQueueLimitWorker: 2 } });
+    // A queue that names `fill` itself does not wait for CRIC: it could run before its file is fetched for the first time.
+    const limits = { demand: undefined, maxWorkers: 2, nQueueLimitWorker: 2 };
+    const queue = kubernetesQueue(space, { ...sections, queue: limits });
     const site = kubernetesSite(plane, {
       queues: { TEST_K8S: queue },
       settings: {
         master: { harvester_id: 'thresher-test' },
+        submitter: { defaultDemand: 'fill' },
         cacher: { data: ['panda_queues.json||file:cric.json'], refreshInterval: 0.01, sleepTime: 0.5 },
       },
     });
@@ -178,6 +181,7 @@ describe('a daemon whose queue has next to nothing of its own', () => {
         const [shown] = await site.queues();
         return shown?.state === 'maintenance' && shown.reasons.some(({ code }) => code === 'cric-status');
       });
+      expect(await site.workers()).to.deep.equal([]);
       expect(await space.client.list(space.jobs())).to.deep.equal([]);
       write({ status: 'online' });
       const workers = await until('both run', async () => {
