@@ -118,6 +118,12 @@ export const configurationErrors = {
       'A queue has an option that neither thresher nor Harvester reads. thresher keeps it without any effect, and warns if it looks like a spelling mistake.',
     remedy: 'Remove it, or correct its spelling.',
   },
+  'submit-command-added': {
+    meaning:
+      '`submitCommands` lets third parties give jobs a command or attribute that thresher does not allow by itself; the message says what it may do.',
+    remedy:
+      'Keep it if everyone who may give jobs to the queue may have its effect; else take it out. The lists of what every job may have: docs/htcjob.md.',
+  },
   'option-without-effect': {
     meaning:
       'A queue has an option of Harvester that does nothing in thresher. thresher warns if the queue therefore behaves differently than with Harvester.',

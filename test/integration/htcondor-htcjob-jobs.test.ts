@@ -53,6 +53,7 @@ describe('jobs of HTCJobs on HTCondor', () => {
     const submitter = backend.plugin('submitter', context, {
       templateFile: 'htcjob.yaml',
       logDir: 'logs',
+      submitCommands: more.submitCommands ?? [],
     });
     const script = { image: runtime.image, command: 'sh', source: '' };
     const job = htcJob({ runtime: 'apptainer', ...spec, script: { ...script, ...spec.script } });
@@ -101,11 +102,10 @@ describe('jobs of HTCJobs on HTCondor', () => {
   }
 
   it('have the lines of htcopts in their ads, and the requirements of the template beside their own', async () => {
-    const { ids } = await run({
-      htcopts:
-        '+MaxRuntime=10\n+Note = "a; b, $(ClusterId).$(ProcId) $x"\nrequirements = Memory > 1\npriority = 7',
-      requests: { cpus: 1, gpus: 0 },
-    });
+    const htcopts =
+      '+MaxRuntime=10\n+Note = "a; b, $(ClusterId).$(ProcId) $x"\nrequirements = Memory > 1\npriority = 7';
+    const allowed = { submitCommands: ['+Note'] };
+    const { ids } = await run({ htcopts, requests: { cpus: 1, gpus: 0 } }, 'local', allowed);
     const [ad] = await clientOf(pool, 'local').history(
       backend.space.mine,
       ['MaxRuntime', 'Note', 'Requirements', 'JobPrio'],

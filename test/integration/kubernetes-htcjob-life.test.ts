@@ -168,7 +168,7 @@ describe('the life of a HTCJob', () => {
       { script: { ...script, command: ['sh', '-e'] } },
       { queue: 2 },
       { env: [{ name: 'A', value: 'b' }] },
-      { htcopts: '+A = 1' },
+      { htcopts: '+WantOS = 1' },
       { name: 'other' },
       { runtime: null },
       { requests: { cpus: 2 } },

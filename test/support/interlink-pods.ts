@@ -61,7 +61,14 @@ export class PodSite {
     const queue = { demand: 'interlink', maxWorkers: 100, nQueueLimitWorker: 100 };
     const site = condorSite(
       {
-        queues: { pods: condorQueue(pool, { kind: 'remote', template: 'job.yaml', queue }) },
+        queues: {
+          pods: condorQueue(pool, {
+            kind: 'remote',
+            template: 'job.yaml',
+            queue,
+            submitter: { submitCommands: ['+Note'] },
+          }),
+        },
         settings: {
           master: { factoryId: space.factory },
           http: { enabled: true, port },

@@ -37,6 +37,11 @@ export const HtcJobOptions = Type.Object({
     description:
       'How images are run where `spec.runtime` does not say: `apptainer` or `singularity` on the machine of the job, `container` where the template of the queue names `${payload.image}`, `none` without the image.',
   }),
+  submitCommands: Type.Array(Type.String({ minLength: 1 }), {
+    default: [],
+    description:
+      'More commands (`request_fpgas`) and attributes (`+MyTag`) that `htcopts` may have, beside those of [htcjob.md](htcjob.md#htcopts). The queue needs them too, in `submitCommands` of its submitter. `check-config` says of each what it may do.',
+  }),
   binds: Type.Array(Type.String({ pattern: '^/[^:,]*$' }), {
     default: ['/cvmfs', '/afs', '/eos'],
     description: 'Directories that an image gets where the machine of the job has them. Absolute.',

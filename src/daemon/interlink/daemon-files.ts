@@ -1,3 +1,4 @@
+import { namesBeyondLists } from '../../clients/htcondor/submit-names.ts';
 import { interlinkSource } from '../../clients/interlink/source-name.ts';
 import type { SidecarConfig } from './sidecar-config.ts';
 import type { CondorFlags } from './condor-flags.ts';
@@ -29,6 +30,8 @@ export function sidecarFiles(flags: SidecarFlags, config: SidecarConfig, dataRoo
   const { scheddHost, scheddName, collectorHost, proxy } = flags;
   const schedd = scheddName ?? scheddHost;
   const htcondor = 'thresher/htcondor';
+  const { submitCommands } = config.options;
+  const added = Array.isArray(submitCommands) ? namesBeyondLists(submitCommands.map(String)) : [];
   const where = {
     ...(schedd !== undefined && { condorSchedd: schedd, useSpool: true }),
     ...(collectorHost !== undefined && { condorPool: collectorHost }),
@@ -67,6 +70,7 @@ export function sidecarFiles(flags: SidecarFlags, config: SidecarConfig, dataRoo
           module: htcondor,
           templateFile: 'job.yaml',
           logDir: 'logs',
+          ...(added.length > 0 && { submitCommands: added }),
           ...where,
         },
         monitor: {

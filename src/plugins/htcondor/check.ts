@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
+import { addedNameProblems } from '../../clients/htcondor/submit-names.ts';
 import type { CheckContext } from '../contracts/definition.ts';
 import type { DefinitionProblem } from '../contracts/definition-problem.ts';
 import { checkLines } from './one-line.ts';
@@ -24,6 +25,7 @@ export async function checkSubmitter(
     ...cesOf(config).problems,
     ...checkCricCes(config),
     ...checkLines(config, context.queue),
+    ...addedNameProblems(config.submitCommands),
     ...(await checkPaths(config, context)),
     ...(await checkTemplates(config, context)),
   ];

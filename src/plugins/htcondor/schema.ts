@@ -176,6 +176,11 @@ export const HTCondorSubmitterConfig = Type.Object({
         'More attributes of the jobs, as ClassAd expressions: a string needs quotes inside, `"\\"text\\""`. CRIC\'s `jdl.plusattr.*`.',
     },
   ),
+  submitCommands: Type.Array(Type.String({ minLength: 1 }), {
+    default: [],
+    description:
+      'More commands (`request_fpgas`) and attributes (`+MyTag`) that payloads of sources, such as `htcopts` of HTCJobs, may give to jobs of this queue, beside those of [htcjob.md](htcjob.md#htcopts). The source needs them too. `check-config` says of each what it may do.',
+  }),
   maxHeldJobs: natural(
     'thresher submits no more workers while this many jobs of the queue are held. Default: no limit.',
   ),

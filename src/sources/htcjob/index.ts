@@ -3,6 +3,7 @@ import { commonParts } from '../../plugins/contracts/index.ts';
 import { builtInSources, defineSource } from '../../plugins/contracts/source.ts';
 import { htcJobSource } from '../../clients/htcjob/resource.ts';
 import { clientOf } from '../../clients/htcjob/client.ts';
+import { addedNameProblems } from '../../clients/htcondor/submit-names.ts';
 import { ImageJobs } from './job/image-jobs.ts';
 import { readEventKey } from './job/token.ts';
 import { HtcJobOperator, type OutputOptions } from './operator.ts';
@@ -27,19 +28,20 @@ export const HtcJobSource = defineSource({
   payload: commonParts,
   config: HtcJobOptions,
   queueConfig: HtcJobQueueOptions,
-  check: async ({ outputDir }, { configDir, files }) => {
-    if (outputDir === undefined) return [];
+  check: async ({ outputDir, submitCommands }, { configDir, files }) => {
+    const added = addedNameProblems(submitCommands);
+    if (outputDir === undefined) return added;
     const root = resolve(configDir, outputDir);
     const place = new OutputPlace(root, (what, work) => files.run(root, what, work));
     const trouble = await place.trouble();
-    if (trouble === undefined) return [];
+    if (trouble === undefined) return added;
     const message = `the directory ${root} of outputDir cannot be used (${trouble}): make it, or mount it`;
     // It may be mounted later: outputs wait for it.
-    return [{ pointer: '/outputDir', severity: 'warning', code: 'file-unreadable', message }];
+    return [...added, { pointer: '/outputDir', severity: 'warning', code: 'file-unreadable', message }];
   },
   create: (options, host) => {
     const { factoryId, configDir, stateDir } = host;
-    const { eventsUrl: url, eventKeyFile, runtime, binds, outputDir } = options;
+    const { eventsUrl: url, eventKeyFile, runtime, binds, outputDir, submitCommands } = options;
     const client = clientOf(options, { ...host, userAgent: `thresher/${factoryId}` });
     const keyFile =
       eventKeyFile === undefined ? join(stateDir, 'htcjob/event.key') : resolve(configDir, eventKeyFile);
@@ -47,7 +49,13 @@ export const HtcJobSource = defineSource({
     const events = url === undefined || key === undefined ? undefined : { url, key };
     const root = outputDir === undefined ? undefined : resolve(configDir, outputDir);
     const outputs = root === undefined ? undefined : outputsIn(root, options, host.files);
-    const maker = new ImageJobs({ binds, runtime, events, outputBytes: outputs?.bounds.bytes });
+    const maker = new ImageJobs({
+      binds,
+      runtime,
+      submitCommands,
+      events,
+      outputBytes: outputs?.bounds.bytes,
+    });
     return new HtcJobOperator(options, client, maker, host, key, outputs);
   },
 });

@@ -1,3 +1,4 @@
+import { addedNameProblems, namesBeyondLists } from '../../clients/htcondor/submit-names.ts';
 import { commonParts, type SourceDefinition } from '../../plugins/contracts/index.ts';
 import { builtInSources, defineSource } from '../../plugins/contracts/source.ts';
 import { interlinkSource } from '../../clients/interlink/source-name.ts';
@@ -14,6 +15,7 @@ export function defineInterlink(makePlanner: MakePlanner, name: string = interli
     runsJobs: true,
     payload: commonParts,
     config: InterlinkOptions,
+    check: ({ submitCommands }) => addedNameProblems(namesBeyondLists(submitCommands)),
     create: (options, host) => makeSidecar(options, makePlanner, host),
   });
 }

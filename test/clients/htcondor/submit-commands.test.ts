@@ -1,5 +1,12 @@
+import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import fc from 'fast-check';
+import {
+  addedNameProblems,
+  allowedAttributes,
+  allowedCommands,
+  namesBeyondLists,
+} from '../../../src/clients/htcondor/submit-names.ts';
 import {
   readSubmitCommands,
   submitRefusal,
@@ -12,12 +19,12 @@ const refused = (line: string) => read(line).problems.map(({ message }) => messa
 describe('commands of a submit description that a third party writes', () => {
   it('are read line by line, with blank lines, comments and Windows ends', () => {
     const text =
-      '+MaxRuntime=10\r\n\n# a remark\n  request_cpus = 4 \nMY.Site = "a = b, $(ClusterId).$(ProcId)"';
+      '+MaxRuntime=10\r\n\n# a remark\n  request_cpus = 4 \nMY.WantOS = "a = b, $(ClusterId).$(ProcId)"';
     expect(read(text)).to.deep.equal({
       commands: {
         '+MaxRuntime': '10',
         request_cpus: '4',
-        'MY.Site': '"a = b, $(ClusterId).$(ProcId)"',
+        'MY.WantOS': '"a = b, $(ClusterId).$(ProcId)"',
       },
       problems: [],
     });
@@ -34,11 +41,13 @@ describe('commands of a submit description that a third party writes', () => {
   });
 
   it('are refused where a second one would win over the first without a word', () => {
-    const { commands, problems } = read('requirements = a\n+A = 1\nRequirements = b\nmy.B = 1\nMY.a = 2');
-    expect(commands).to.deep.equal({ requirements: 'a', '+A': '1', 'my.B': '1' });
+    const { commands, problems } = read(
+      'requirements = a\n+WantOS = 1\nRequirements = b\nmy.BigMemJob = 1\nMY.wantos = 2',
+    );
+    expect(commands).to.deep.equal({ requirements: 'a', '+WantOS': '1', 'my.BigMemJob': '1' });
     expect(problems.map(({ message }) => message)).to.deep.equal([
       'line 3, "Requirements = b": line 1 has this command already; keep one of them',
-      'line 5, "MY.a = 2": line 2 has this command already; keep one of them',
+      'line 5, "MY.wantos = 2": line 2 has this command already; keep one of them',
     ]);
   });
 
@@ -50,7 +59,7 @@ describe('commands of a submit description that a third party writes', () => {
       '\tqueue\t5',
       'queue\u00a05',
       'queue: 3',
-      '+A = 1\rqueue 3',
+      '+WantOS = 1\rqueue 3',
       'queue = 2',
       'QUEUE from list.txt',
       'queue arguments in (a b)',
@@ -112,6 +121,15 @@ describe('commands of a submit description that a third party writes', () => {
       'error : x',
       'warning : x',
     ],
+    'attributes that reach other jobs, or files of the access point': [
+      '+OtherJobRemoveRequirements = "true"',
+      'MY.otherjobremoverequirements = "true"',
+      '+CommonInputFiles = "/etc/shadow"',
+      '+TransferTheseCatalogs = "x"',
+      '+MountUnderScratch = "/etc"',
+      'transfer_common_input = /etc/shadow',
+    ],
+    'attributes that nobody has allowed': ['+MyTag = 1', 'MY.Institute = "x"', '+InHTCondor30 = true'],
     'attributes of HTCondor': [
       '+JobUniverse = 12',
       'MY.Owner = "root"',
@@ -158,16 +176,16 @@ describe('commands of a submit description that a third party writes', () => {
       '+harvesterWorkerID = "7"',
     ],
     macros: [
-      '+A = $(HOME)',
-      '+A = $ENV(HOME)',
-      '+A = $F(x)',
-      '+A = "$$(Arch)"',
-      '+A = $$([ 1 ])',
-      '+A = $(DOLLAR)(HOME)',
+      '+WantOS = $(HOME)',
+      '+WantOS = $ENV(HOME)',
+      '+WantOS = $F(x)',
+      '+WantOS = "$$(Arch)"',
+      '+WantOS = $$([ 1 ])',
+      '+WantOS = $(DOLLAR)(HOME)',
       'request_cpus = $INT(x)',
-      '+A = $($(Process))',
-      '+A = $$(Process)',
-      '+A = $($(Process)HOME)',
+      '+WantOS = $($(Process))',
+      '+WantOS = $$(Process)',
+      '+WantOS = $($(Process)HOME)',
     ],
     'requirements that would leave their place beside those of the queue': [
       'requirements = true) || (true',
@@ -182,15 +200,15 @@ describe('commands of a submit description that a third party writes', () => {
       "requirements = 'a) || (b",
     ],
     'text that is no line of its own': [
-      '+A = 1 \\',
-      '+A @=end',
+      '+WantOS = 1 \\',
+      '+WantOS @=end',
       'rank',
       'request_cpus',
       'request_cpus =',
-      '+A = "\u0000"',
-      '+A = "\u2028queue"',
+      '+WantOS = "\u0000"',
+      '+WantOS = "\u2028queue"',
       '= 3',
-      '+A B = 3',
+      '+WantOS B = 3',
       '+ = 3',
       'request_cpus == 3',
       'nothing_known = 1',
@@ -214,10 +232,6 @@ describe('commands of a submit description that a third party writes', () => {
       '+DESIRED_Sites = "T2_CH_CERN"',
       '+WantGlidein = true',
       '+ProjectName = "x"',
-      '+InputDataset = "x"',
-      '+Institute = "x"',
-      '+ArchiveOf = "x"',
-      '+JobDescription = "x"',
       'REQUEST_MEMORY = 2G',
       'requirements = (OpSysAndVer =?= "AlmaLinux9") && regexp("^b(6|7)\\.", Machine)',
       'requirements = Machine =!= LastRemoteHost',
@@ -251,11 +265,91 @@ describe('commands of a submit description that a third party writes', () => {
     fc.assert(
       fc.property(fc.array(pieces, { maxLength: 12 }), (some) => {
         const value = some.join('');
-        if (submitRefusal('+A', value) !== undefined) return;
+        if (submitRefusal('+WantOS', value) !== undefined) return;
         const left = submitText(value).replaceAll(/\$\((DOLLAR|Cluster|ClusterId|Process|ProcId)\)/gi, '');
         expect(left).to.not.include('$');
       }),
       { numRuns: 2000 },
     );
+  });
+});
+
+describe('hole 1: htcopts', () => {
+  const known = JSON.parse(readFileSync('test/fixtures/htcondor/names.json', 'utf8')) as {
+    readonly attributes: readonly string[];
+    readonly commands: readonly string[];
+  };
+  const all = [...known.attributes, ...known.commands];
+  const passed = (names: readonly string[]) =>
+    [
+      ...new Set(
+        names.filter((name) => submitRefusal(name, '1') === undefined).map((one) => one.toLowerCase()),
+      ),
+    ].sort();
+
+  it('of all attributes that HTCondor reads, allows those alone that say which share pays', () => {
+    expect(all.length).to.be.greaterThan(1400);
+    for (const prefix of ['+', 'MY.', 'my.'])
+      expect(passed(all.map((name) => prefix + name))).to.deep.equal(
+        ['accountinggroup', 'acctgroup', 'projectname'].map((name) => prefix.toLowerCase() + name),
+      );
+  });
+
+  it('of all commands that HTCondor reads, allows those of the list alone, each with a reason', () => {
+    const { commands } = known;
+    const reasons = [...allowedCommands, ...allowedAttributes];
+    for (const { why } of reasons) expect(why).to.have.length.greaterThan(20);
+    const listed = allowedCommands.flatMap(({ names }) => names);
+    expect(passed(all).filter((name) => !listed.includes(name))).to.deep.equal([]);
+    const refusals = commands.filter((name) => !listed.includes(name));
+    for (const name of refusals) expect(submitRefusal(name, '1'), name).to.match(/^\S.{20}/);
+  });
+
+  it('names of the lists stand in the docs', () => {
+    const page = readFileSync('docs/htcjob.md', 'utf8');
+    const names = [...allowedCommands, ...allowedAttributes].flatMap((one) => one.names);
+    expect(
+      names.filter((name) => !page.includes(`\`${name}\``) && !page.includes(`\`+${name}\``)),
+    ).to.deep.equal([]);
+  });
+
+  it('takes names that an administrator adds, in any case, and says of each what it may do', () => {
+    const added = ['+MyTag', 'request_fpgas', '+OtherJobRemoveRequirements'];
+    const { commands, problems } = readSubmitCommands('my.mytag = 1\nrequest_fpgas = 2\n+Other = 1', added);
+    expect(commands).to.deep.equal({ 'my.mytag': '1', request_fpgas: '2' });
+    expect(problems.map(({ line }) => line)).to.deep.equal([3]);
+    const [tag, fpgas, other] = addedNameProblems(added);
+    expect(tag).to.include({
+      pointer: '/submitCommands/0',
+      severity: 'warning',
+      code: 'submit-command-added',
+    });
+    expect(tag?.message).to.include(
+      'thresher does not know what HTCondor or the daemons of your pool do with it',
+    );
+    expect(fpgas?.message).to.include('"request_fpgas"');
+    expect(other?.message).to.include('removes other jobs of the schedd');
+  });
+
+  it('lets nobody add what thresher writes itself', () => {
+    for (const name of [
+      'queue',
+      'executable',
+      'transfer_input_files',
+      'include',
+      '+ThresherWorker',
+      '+harvesterID',
+      'a b',
+    ]) {
+      const [problem] = addedNameProblems([name]);
+      expect(problem?.message, name).to.match(/it cannot be allowed|is no name/);
+      expect(submitRefusal(name, '1', [name]), name).to.not.equal(undefined);
+    }
+  });
+
+  it('tells names that are on no list from those that are, and from patterns', () => {
+    expect(
+      namesBeyondLists(['*', 'request_*', '+MaxRuntime', 'my.maxruntime', 'rank', '+MyTag']),
+    ).to.deep.equal(['+MyTag']);
   });
 });

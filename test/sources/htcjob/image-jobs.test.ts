@@ -104,7 +104,7 @@ describe('the payload of a job of an HTCJob', () => {
     ],
     'a command with a NUL': [{ script: { ...script, command: ['a\0'] } }, '/spec/script/command', /NUL/],
     'a second queue': [
-      { htcopts: '+A=1\nqueue 3' },
+      { htcopts: '+WantOS=1\nqueue 3' },
       '/spec/htcopts',
       /^line 2, "queue 3": the number of jobs/,
     ],

@@ -35,14 +35,16 @@ export function ownNumbersOf(commands: SubmitCommands = {}): Values {
  * The statements of a template with the commands that a payload brings. They come last, so that they win; the requirements of both
  * must be met, since a template's keep jobs away from machines where they cannot run.
  * @param commands of one worker; another one may have other numbers (`ownNumbersOf`)
+ * @param allowed `submitCommands` of the queue
  * @throws ThresherError `payload-wrong` for a command that thresher hands to no job
  */
 export function withCommands(
   statements: readonly Statement[],
   commands: SubmitCommands = {},
+  allowed: readonly string[] = [],
 ): readonly Statement[] {
   const added = Object.entries(commands).map(([key, value]): Command => {
-    const refusal = submitRefusal(key, value);
+    const refusal = submitRefusal(key, value, allowed);
     if (refusal !== undefined)
       throw new ThresherError(
         'payload-wrong',

@@ -54,7 +54,7 @@ export function describeBatch(
   let keys: ReadonlySet<string>;
   let statements: readonly Statement[];
   try {
-    const own = withCommands(template.statements, workers[0]?.payload?.submit);
+    const own = withCommands(template.statements, workers[0]?.payload?.submit, options.config.submitCommands);
     const all = [...lastOfEach(own), ...defaultsFor({ ...template, statements: own }, options)];
     const leaves = workers[0]?.payload?.output;
     const usual = typeof leaves === 'boolean' ? withLeftOutput(all, leaves) : all;

@@ -15,6 +15,8 @@ export interface MakerContext {
   readonly binds: readonly string[];
   /** How an image is run where the resource does not say. */
   readonly runtime: Runtime;
+  /** Names in `htcopts` beside those that every job may have. */
+  readonly submitCommands?: readonly string[];
   /** Undefined: jobs send no events. */
   readonly events: { readonly url: string; readonly key: JobKey } | undefined;
   /** Largest output of a job, bytes; undefined: outputs are kept nowhere. */
@@ -50,7 +52,9 @@ export class ImageJobs implements JobMaker {
       ...commandProblems(script.command),
       ...variableProblems(env),
       ...outputProblems(spec, this.#context.outputBytes !== undefined),
-      ...readSubmitCommands(htcopts).problems.map(({ message }) => problem('/spec/htcopts', message)),
+      ...readSubmitCommands(htcopts, this.#context.submitCommands).problems.map(({ message }) =>
+        problem('/spec/htcopts', message),
+      ),
     ];
     if (found.length > 0) return found;
     const metadata = { name: 'name', namespace: 'namespace', uid: 'uid', resourceVersion: '1' };
@@ -88,14 +92,14 @@ export class ImageJobs implements JobMaker {
   }
 
   #sharedOf(resource: Resource, secrets: JobToMake['secrets']): Shared {
-    const { runtime: usual, events } = this.#context;
+    const { runtime: usual, events, submitCommands } = this.#context;
     const { script, runtime = usual, env = [], htcopts = '', requests } = resource.spec;
     const scripts = jobScripts();
     const gpus = Math.ceil(requests?.gpus ?? 0);
     const submit = {
       // No other backend has them in the needs of a worker.
       ...(gpus > 0 && { request_gpus: String(gpus) }),
-      ...readSubmitCommands(htcopts).commands,
+      ...readSubmitCommands(htcopts, submitCommands).commands,
     };
     return {
       image: imageOf(script.image, runtime),

@@ -82,6 +82,7 @@ function flagsOf(
     );
   const { commands, problems: wrong } = readSubmitCommands(
     lines.filter((line) => !line.startsWith('-')).join('\n'),
+    allowed,
   );
   problems.push(...wrong.map(({ message }) => problem(at, message)));
   const refused = Object.keys(commands).filter((key) => !isAllowed(key, allowed));

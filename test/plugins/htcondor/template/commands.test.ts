@@ -2,10 +2,14 @@ import { expect } from 'chai';
 import { withCommands } from '../../../../src/plugins/htcondor/template/commands.ts';
 import { parseTemplate } from '../../../../src/plugins/htcondor/template/template.ts';
 
-function lines(text: string, commands: Readonly<Record<string, string>>): string[] {
+function lines(
+  text: string,
+  commands: Readonly<Record<string, string>>,
+  allowed: readonly string[] = [],
+): string[] {
   const loaded = parseTemplate(`executable: /bin/true\n${text}`, 'a.yaml', {});
   if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems));
-  return withCommands(loaded.template.statements, commands).flatMap((one) =>
+  return withCommands(loaded.template.statements, commands, allowed).flatMap((one) =>
     one.kind === 'command' ? [`${one.key} = ${one.render({})}`] : [],
   );
 }
@@ -13,13 +17,13 @@ function lines(text: string, commands: Readonly<Record<string, string>>): string
 describe('commands of a payload in a submit description', () => {
   it('come after those of the template, with nothing in them that HTCondor would replace', () => {
     expect(
-      lines('request_cpus: "1"', { request_cpus: '4', '+MaxRuntime': '10', '+A': '"$x"' }),
+      lines('request_cpus: "1"', { request_cpus: '4', '+MaxRuntime': '10', '+WantOS': '"$x"' }),
     ).to.deep.equal([
       'executable = /bin/true',
       'request_cpus = 1',
       'request_cpus = 4',
       '+MaxRuntime = 10',
-      '+A = "$(DOLLAR)x"',
+      '+WantOS = "$(DOLLAR)x"',
     ]);
   });
 
@@ -29,11 +33,17 @@ describe('commands of a payload in a submit description', () => {
     );
   });
 
+  it('are those that the queue allows beside the lists', () => {
+    expect(lines('', { '+MyTag': '1' }, ['my.mytag']).at(-1)).to.equal('+MyTag = 1');
+  });
+
   it('are refused where a source did not check them', () => {
     for (const [key, value] of [
       ['executable', '/bin/id'],
-      ['+A', '$ENV(HOME)'],
-      ['+A', '1\nqueue 5'],
+      ['+WantOS', '$ENV(HOME)'],
+      ['+WantOS', '1\nqueue 5'],
+      ['+OtherJobRemoveRequirements', 'true'],
+      ['+MyTag', '1'],
       ['a\nqueue 5', '1'],
     ] as const)
       expect(() => lines('', { [key]: value }), key).to.throw(/cannot be given to HTCondor/);

@@ -237,14 +237,14 @@ describe('a Pod becomes a job', () => {
     it('flags become commands of the job, and those of sbatch a warning', () => {
       const plan = planned(
         annotated({
-          'slurm-job.vk.io/flags': '+MaxRuntime=600; priority = 3; +Note = "a; b"\n--partition=x',
+          'slurm-job.vk.io/flags': '+MaxRuntime=600; priority = 3; +WantOS = "a; b"\n--partition=x',
         }),
         { submitCommands: ['*'] },
       );
       expect(plan.payload.submit).to.include({
         '+MaxRuntime': '600',
         priority: '3',
-        '+Note': '"a; b"',
+        '+WantOS': '"a; b"',
       });
       expect(plan.warnings).to.deep.equal([
         'the flags --partition=x are options of sbatch: HTCondor does not have them',
