@@ -8,6 +8,12 @@ export function workerIdFloor(startedAt: number): number {
   return Math.max(1, Math.floor(since2020 / 50));
 }
 
+/**
+ * The highest id that somebody else may have given out before ours. PanDA's column has 11 digits, so above
+ * it would be no room for ours: such an id is a mistake, and the floor by time is far below it until the year 2162.
+ */
+export const highestForeignId = 90_000_000_000;
+
 /** Name of the backend's object: the same intent always gives the same name, so a repeated creation is recognised. */
 export function workerName(factoryId: string, workerId: number): string {
   return `${factoryId}-${workerId}`;

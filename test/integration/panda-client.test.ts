@@ -105,6 +105,15 @@ describe('the client of a real PanDA server', () => {
     expect(dataOf(await api.updateWorkers([], signal))).to.deep.equal([]);
   });
 
+  it('hole 7: refuses a highest worker id that leaves no room, which a report with a broken id makes', async () => {
+    const { api } = await registered();
+    const absurd = { workerID: Number.MAX_SAFE_INTEGER, status: 'running' };
+    expect(dataOf(await api.updateWorkers([absurd], signal))).to.deep.equal([true]);
+    const outcome = await api.currentWorkerId(signal);
+    expect(outcome).to.include({ kind: 'failed', code: 'panda-worker-id' });
+    expect(JSON.stringify(outcome)).to.include('9007199254740991');
+  });
+
   it('reports statistics, dialogs and metrics of the service, and reads types of resources and jobs', async () => {
     const { api } = await registered();
     const statistics = { managed: { SCORE: { running: 2, submitted: 1 } } };

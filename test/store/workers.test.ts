@@ -274,6 +274,20 @@ onEachDatabase('the store of workers', (database) => {
     expect(await store.workers.list({ statuses: ['running'] })).to.deep.equal([]);
   });
 
+  it('hole 7: counts on by the time and its own workers where an absurd id was stored', async () => {
+    for (const absurd of [90_000_000_002, 9_007_199_254_740_992]) {
+      const fresh = await database.openNew();
+      await fresh.ids.raise(absurd);
+      const worker = workerOf(500);
+      await fresh.workers.insert([worker, { ...worker, workerId: absurd }], 'submitted', 1, 'submitter');
+      await fresh.ids.raise(100);
+      expect(await fresh.ids.take(2)).to.equal(501);
+      await fresh.ids.raise(1000);
+      expect(await fresh.ids.take(1)).to.equal(1000);
+      await fresh.close();
+    }
+  });
+
   it('never gives an id twice, whatever is raised in between', async () => {
     const step = fc.oneof(
       fc.record({ take: fc.integer({ min: 1, max: 50 }) }),

@@ -12,6 +12,7 @@ import type { WorkerRecord } from '../../store/rows.ts';
 import type { WorkerIds } from '../../store/worker-ids.ts';
 import type { WorkerStore } from '../../store/workers.ts';
 import type { Clock } from '../../util/clock.ts';
+import { highestForeignId } from '../../worker/identity.ts';
 import { ThresherError } from '../../worker/errors.ts';
 import type { Census, OriginFilter, OriginKey } from '../../worker/news.ts';
 import type { Reason } from '../../worker/reason.ts';
@@ -159,7 +160,7 @@ export class SourceDesk implements Desk {
   }
 
   async keepIdsAbove(workerId: number): Promise<void> {
-    if (!Number.isSafeInteger(workerId) || workerId < 0)
+    if (!Number.isSafeInteger(workerId) || workerId < 0 || workerId > highestForeignId)
       throw new ThresherError('request-refused', `worker ids cannot be kept above ${workerId}`);
     const { store } = this.#parts;
     try {

@@ -1,6 +1,7 @@
 import type { Static, TSchema } from 'typebox';
 import { check } from '../../util/schema.ts';
 import Type from '../../util/type.ts';
+import { highestForeignId } from '../../worker/identity.ts';
 import type { PandaCall, PandaClient } from './client.ts';
 import type { PandaOutcome } from './outcome.ts';
 import { pandaDatetime, pandaTime } from './times.ts';
@@ -179,18 +180,20 @@ export class PandaApi {
 
   /**
    * The highest worker id that the server knows of this instance; 0 where it knows none. It answers that as it answers for a
-   * database that is down, so a second call says which of the two it is.
+   * database that is down, so another call says whether that answers, and then it is asked a second time: one failure among good
+   * answers is no "none".
    */
   async currentWorkerId(signal: AbortSignal): Promise<PandaOutcome<number>> {
     const query = { harvester_id: this.#id };
     const call: PandaCall = { method: 'GET', path: 'harvester/get_current_worker_id', query };
-    const outcome = await this.#client.call(call, signal);
-    if (outcome.kind === 'failed') {
-      if (outcome.code !== 'panda-database') return outcome;
-      const alive = await this.resourceTypes(signal);
-      return alive.kind === 'failed' ? outcome : { kind: 'ok', data: 0 };
-    }
-    return { kind: 'ok', data: typeof outcome.data === 'number' ? outcome.data : 0 };
+    const first = await this.#ask(call, Type.Number(), signal);
+    if (first.kind === 'ok') return idOf(first.data, call);
+    if (first.code !== 'panda-database') return first;
+    const alive = await this.resourceTypes(signal);
+    if (alive.kind === 'failed') return first;
+    const second = await this.#ask(call, Type.Number(), signal);
+    if (second.kind === 'ok') return idOf(second.data, call);
+    return second.code === 'panda-database' ? { kind: 'ok', data: 0 } : second;
   }
 
   resourceTypes(signal: AbortSignal): Promise<PandaOutcome<readonly ResourceType[]>> {
@@ -228,6 +231,16 @@ export class PandaApi {
     const message = `the answer to ${call.path} has another form than the API's${where}`;
     return { kind: 'failed', code: 'panda-no-api', message, maybeDone: true };
   }
+}
+
+function idOf(id: number, { path }: PandaCall): PandaOutcome<number> {
+  if (id > highestForeignId) {
+    const message = `the server says that ${id} is a worker id of this instance; ids have at most 11 digits, so thresher counts by its own`;
+    return { kind: 'failed', code: 'panda-worker-id', message, maybeDone: false };
+  }
+  if (Number.isInteger(id) && id >= 0) return { kind: 'ok', data: id };
+  const message = `the answer to ${path} is ${id}, which is no worker id`;
+  return { kind: 'failed', code: 'panda-no-api', message, maybeDone: false };
 }
 
 function nothing(outcome: PandaOutcome<unknown>): PandaOutcome<null> {

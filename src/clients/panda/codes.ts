@@ -55,6 +55,12 @@ export const pandaErrors = {
     meaning: 'The PanDA server does not take an argument of the call.',
     remedy: 'The versions may not fit each other: report it with the message.',
   },
+  'panda-worker-id': {
+    meaning:
+      'The PanDA server names a highest worker id of this instance that leaves no room for further ones, such as a pilot with a broken id makes. thresher counts by its own ids.',
+    remedy:
+      "Have the row with that id taken out of the server's table `harvester_workers`. Nothing waits for it: thresher asks again with its heartbeats.",
+  },
   'panda-server-error': {
     meaning: 'The PanDA server failed inside.',
     remedy: 'thresher tries again; ask the operators of the server.',

@@ -25,6 +25,7 @@ export type PandaCode =
   | 'panda-busy'
   | 'panda-empty'
   | 'panda-argument'
+  | 'panda-worker-id'
   | 'panda-server-error'
   | 'panda-refused';
 

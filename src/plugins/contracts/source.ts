@@ -120,7 +120,10 @@ export interface Desk {
   queues(): readonly string[];
   /** Those among them whose own source this is. */
   ownQueues(): readonly OwnQueue[];
-  /** Workers made from now on have ids above this one, also after a crash: somebody else has given out ids up to it. */
+  /**
+   * Workers made from now on have ids above this one, also after a crash: somebody else has given out ids up to it.
+   * @throws ThresherError `request-refused` for one above 90,000,000,000, which would leave too few
+   */
   keepIdsAbove(workerId: number): Promise<void>;
 }
 

@@ -26,6 +26,9 @@ export class Life {
   /** The commands that the server was told of last, as a key. */
   #announced: string | undefined;
   #idsKept = false;
+  #asksId = true;
+  /** The id that the server told last leaves no room for ours. */
+  #isIdRefused = false;
   #hasTypes = false;
 
   constructor(parts: LifeParts) {
@@ -52,10 +55,11 @@ export class Life {
       if (!(await this.#heartbeat(announcedCommands(sites), signal))) return;
       this.#announced = key;
       this.#hasTypes = false;
+      this.#asksId ||= this.#isIdRefused;
       this.#dueAt = clock.monotonic() + heartbeatInterval;
     }
     if (!this.#hasTypes) await this.#typesOfServer(queues, desk, signal);
-    if (!this.#idsKept) await this.#keepIds(queues, desk, signal);
+    if (this.#asksId) await this.#keepIds(queues, desk, signal);
   }
 
   /** A heartbeat beside those that are due: the server takes it unless it takes nothing. */
@@ -97,8 +101,12 @@ export class Life {
     const { api, health } = this.#parts;
     const outcome = await api.currentWorkerId(signal);
     health.note('worker-id', outcome);
-    if (outcome.kind === 'failed') return;
-    await desk.keepIdsAbove(outcome.data);
+    this.#isIdRefused = outcome.kind === 'failed' && outcome.code === 'panda-worker-id';
+    if (outcome.kind === 'failed' && !this.#isIdRefused) return;
+    this.#asksId = false;
+    if (this.#idsKept && this.#isIdRefused) return;
+    // An id that leaves no room is no reason to wait: our own ids begin by the time.
+    if (outcome.kind === 'ok') await desk.keepIdsAbove(outcome.data);
     this.#idsKept = true;
     for (const { name } of queues) desk.wake(name);
   }

@@ -1,3 +1,4 @@
+import { highestForeignId } from '../../worker/identity.ts';
 import { workerStatuses } from '../../worker/status.ts';
 
 /** Something that is wrong with a database. */
@@ -58,7 +59,7 @@ export const rules: readonly Rule[] = [
     check: 'id-used-again',
     query: `SELECT count(*) AS count, min(worker_id) AS example FROM workers
       JOIN counters ON counters.instance = workers.instance AND counters.name = 'nextWorkerId'
-        WHERE worker_id >= counters.value`,
+        WHERE worker_id >= counters.value AND worker_id <= ${highestForeignId}`,
     message: (count, example) => `workers whose ids would be given out again: ${count}, such as ${example}`,
   },
 ];

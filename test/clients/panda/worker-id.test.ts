@@ -1,0 +1,46 @@
+import { expect } from 'chai';
+import { PandaApi } from '../../../src/clients/panda/api.ts';
+import type { PandaOutcome } from '../../../src/clients/panda/outcome.ts';
+
+const { signal } = new AbortController();
+const down = { kind: 'failed', code: 'panda-database', message: 'm', maybeDone: true } as const;
+const ok = (data: unknown) => ({ kind: 'ok', data }) as const;
+
+/** The outcome where the server answers the calls for its highest id with these, one after the other. */
+async function asked(
+  answers: readonly PandaOutcome<unknown>[],
+  types: PandaOutcome<unknown> = ok([]),
+): Promise<PandaOutcome<number>> {
+  const rest = [...answers];
+  const call = async ({ path }: { readonly path: string }) =>
+    path.endsWith('get_resource_types') ? types : (rest.shift() ?? down);
+  const outcome = await new PandaApi({ call }, 'h').currentWorkerId(signal);
+  expect(rest).to.deep.equal([]);
+  return outcome;
+}
+
+describe('hole 7: the highest worker id that the PanDA server knows', () => {
+  it('is taken where it is an id', async () => {
+    for (const id of [0, 41, 4_360_000_000, 90_000_000_000])
+      expect(await asked([ok(id)])).to.deep.equal(ok(id));
+  });
+
+  for (const id of [90_000_000_001, 99_999_999_999, 9_007_199_254_740_991, 2 ** 63])
+    it(`is refused and named where it leaves no room: ${id}`, async () => {
+      const outcome = await asked([ok(id)]);
+      expect(outcome).to.include({ kind: 'failed', code: 'panda-worker-id', maybeDone: false });
+      expect(JSON.stringify(outcome)).to.include(String(id));
+    });
+
+  for (const wrong of [-5, 1.5, NaN, Infinity, '41', '', null, true, {}, [], [41], undefined])
+    it(`is a wrong answer, and not "none known", where it is ${String(JSON.stringify(wrong))} (${String(wrong)})`, async () => {
+      expect(await asked([ok(wrong)])).to.include({ kind: 'failed', code: 'panda-no-api' });
+    });
+
+  it('is asked for again after one failure of the database, before it counts as none', async () => {
+    expect(await asked([down, ok(41)])).to.deep.equal(ok(41));
+    expect(await asked([down, down])).to.deep.equal(ok(0));
+    expect(await asked([down, ok('x')])).to.include({ code: 'panda-no-api' });
+    expect(await asked([down], down)).to.deep.equal(down);
+  });
+});
