@@ -44,3 +44,24 @@ export function check<T extends TSchema>(schema: T, value: unknown): Checked<Sta
   }
   return verdict(validate, value);
 }
+
+const quick = new Ajv({
+  ...ajvOptions,
+  verbose: false,
+  allErrors: false,
+  useDefaults: false,
+  validateSchema: false,
+});
+const quickly = new WeakMap<TSchema, ValidateFunction>();
+
+/**
+ * What is wrong in an answer of another program; undefined: nothing. The first mistake alone, without a copy and without the value: an
+ * answer may have a mistake in each of a million numbers, or be one.
+ */
+export function wrongInAnswer(schema: TSchema, value: unknown): string | undefined {
+  const validate = quickly.get(schema) ?? quick.compile(schema);
+  quickly.set(schema, validate);
+  if (validate(value)) return undefined;
+  const [{ instancePath, message } = { instancePath: '', message: undefined }] = validate.errors ?? [];
+  return `${instancePath.slice(0, 100) || 'data'} ${message ?? 'has another form'}`;
+}

@@ -132,8 +132,8 @@ describe('the link to a real PanDA server that fails', () => {
     panda.command('KILL_WORKERS', {
       status: ['submitted', 'running'],
       computingSite: [panda.siteOf('K')],
-      computingElement: [],
-      submissionHost: [],
+      computingElement: 'ALL',
+      submissionHost: 'ALL',
     });
     await untilAll('K', 'cancelled');
     const others = (await panda.site.workers({ queue: elsewhere })).map(({ status }) => status);
@@ -250,7 +250,8 @@ describe('the login to a real PanDA server', () => {
     ]);
     expect(mine.map(({ computingsite }) => computingsite)).to.deep.equal([one.siteOf()]);
     expect(theirs.map(({ resourcetype }) => resourcetype).sort()).to.deep.equal(['MCORE', 'SCORE', 'SCORE']);
-    one.command('KILL_WORKERS', { status: 'ALL', computingSite: 'ALL' });
+    const all = { computingSite: 'ALL', computingElement: 'ALL', submissionHost: 'ALL' };
+    one.command('KILL_WORKERS', { status: 'ALL', ...all });
     await one.untilServerHas(1, 'cancelled');
     await other.untilServerHas(3, 'running');
   });

@@ -69,11 +69,22 @@ describe('the link to a real PanDA server', () => {
   it('ends the workers that KILL_WORKERS means, and no others', async () => {
     panda.order({ SCORE: 1 }, 'OTHER');
     await untilQueueHas('OTHER', 1, 'running');
+    // The server makes such a list itself. It means no worker (hole 4).
+    panda.command('KILL_WORKERS', {
+      status: 'ALL',
+      computingSite: 'ALL',
+      computingElement: [],
+      submissionHost: 'ALL',
+    });
+    await until('it is carried out', async () =>
+      /KILL_WORKERS .*no worker is meant: computingElement/.test((await panda.site.run('panda')).stdout),
+    );
+    await untilQueueHas('Q', 3, 'running');
     panda.command('KILL_WORKERS', {
       status: ['running'],
       computingSite: [panda.siteOf('Q')],
       computingElement: 'ALL',
-      submissionHost: [],
+      submissionHost: 'ALL',
     });
     await untilQueueHas('Q', 3, 'cancelled');
     await untilQueueHas('OTHER', 1, 'running');

@@ -193,7 +193,12 @@ describe("Rubin's and DOMA's own queues under Harvester's settings, at a real Pa
     await untilAll(rubin, 2, 'running');
     await untilAll(doma, 1, 'running');
     const [killed] = await of(doma);
-    panda.command('KILL_WORKERS', { status: ['submitted', 'running'], computingSite: [doma] });
+    panda.command('KILL_WORKERS', {
+      status: ['submitted', 'running'],
+      computingSite: [doma],
+      computingElement: 'ALL',
+      submissionHost: 'ALL',
+    });
     // Its jobs still wait, so another worker may take its place.
     let seen: Awaited<ReturnType<typeof of>> = [];
     await until(

@@ -1,5 +1,6 @@
 import type { Static, TSchema } from 'typebox';
-import { check } from '../../util/schema.ts';
+import { wrongInAnswer } from '../../util/schema.ts';
+import { isDeeper, isObject } from '../../util/json.ts';
 import Type from '../../util/type.ts';
 import { highestForeignId } from '../../worker/identity.ts';
 import type { PandaCall, PandaClient } from './client.ts';
@@ -64,17 +65,23 @@ export interface ServiceMetricValues {
   readonly [name: string]: number | string | ServiceMetricValues;
 }
 
-const Commands = Type.Array(
-  Type.Object({
-    command_id: Type.Integer(),
-    command: Type.String(),
-    params: Type.Unknown(),
-    ack_requested: Type.Optional(Type.Union([Type.Integer(), Type.Boolean(), Type.Null()])),
-    creation_date: Type.Optional(Type.Unknown()),
-  }),
-);
 /** A command as the server gave it. It gives each only once. */
-export type PandaCommand = Static<typeof Commands>[number];
+export interface PandaCommand {
+  /** 0 where the server gave no number. */
+  readonly command_id: number;
+  readonly command: string;
+  readonly params?: unknown;
+  readonly creation_date?: unknown;
+  /** Why it cannot be read. */
+  readonly wrong?: string;
+}
+
+/** Levels of lists and objects in the parameters of a command; the server's own have 3. */
+export const deepestParameters = 8;
+/** The longest name of a command, characters: one of the server's has a site of at most 64 behind it. */
+const longestCommand = 200;
+/** The server has 6 types of resources. */
+const mostTypes = 100;
 
 const ResourceTypes = Type.Array(
   Type.Object({
@@ -84,10 +91,12 @@ const ResourceTypes = Type.Array(
     minrampercore: Type.Union([Type.Number(), Type.Null()]),
     maxrampercore: Type.Union([Type.Number(), Type.Null()]),
   }),
+  { maxItems: mostTypes },
 );
 export type ResourceType = Static<typeof ResourceTypes>[number];
 
-const SiteStatistics = Type.Record(Type.String(), Type.Record(Type.String(), Type.Number()));
+/** Of each site the caller looks at what it asks for: the answer has those of all sites of the server. */
+const SiteStatistics = Type.Record(Type.String(), Type.Unknown());
 
 /** The calls of the server that a harvester instance needs, with their forms. */
 export class PandaApi {
@@ -118,12 +127,11 @@ export class PandaApi {
     return this.#post('heartbeat', { data: all }, signal);
   }
 
-  acquireCommands(most: number, signal: AbortSignal): Promise<PandaOutcome<readonly PandaCommand[]>> {
-    return this.#ask(
-      { method: 'POST', path: 'harvester/acquire_commands', body: this.#own({ n_commands: most }) },
-      Commands,
-      signal,
-    );
+  async acquireCommands(most: number, signal: AbortSignal): Promise<PandaOutcome<readonly PandaCommand[]>> {
+    const body = this.#own({ n_commands: most });
+    const call: PandaCall = { method: 'POST', path: 'harvester/acquire_commands', body };
+    const outcome = await this.#ask(call, Type.Array(Type.Unknown(), { maxItems: most }), signal);
+    return outcome.kind === 'failed' ? outcome : { kind: 'ok', data: outcome.data.map(commandOf) };
   }
 
   /** An empty list answers a database error there, so it is not sent. */
@@ -200,11 +208,10 @@ export class PandaApi {
     return this.#ask({ method: 'GET', path: 'metaconfig/get_resource_types' }, ResourceTypes, signal);
   }
 
-  /** Jobs by site and status. */
-  activeJobs(
-    signal: AbortSignal,
-  ): Promise<PandaOutcome<Readonly<Record<string, Readonly<Record<string, number>>>>>> {
-    return this.#ask({ method: 'GET', path: 'statistics/active_job_stats_by_site' }, SiteStatistics, signal);
+  /** Numbers of jobs by status, by site, unchecked. */
+  activeJobs(signal: AbortSignal): Promise<PandaOutcome<Readonly<Record<string, unknown>>>> {
+    const path = 'statistics/active_job_stats_by_site';
+    return this.#ask({ method: 'GET', path }, SiteStatistics, signal);
   }
 
   #own<Fields extends object>(fields: Fields): Fields & { readonly harvester_id: string } {
@@ -224,13 +231,30 @@ export class PandaApi {
   ): Promise<PandaOutcome<Static<Schema>>> {
     const outcome = await this.#client.call(call, signal);
     if (outcome.kind === 'failed') return outcome;
-    const checked = check(schema, outcome.data);
-    if (checked.ok) return { kind: 'ok', data: checked.value };
-    const [first] = checked.problems;
-    const where = first === undefined ? '' : ` (${first.pointer || 'data'}: ${first.message})`;
-    const message = `the answer to ${call.path} has another form than the API's${where}`;
+    const wrong = wrongInAnswer(schema, outcome.data);
+    if (wrong === undefined) return { kind: 'ok', data: outcome.data as Static<Schema> };
+    const message = `the answer to ${call.path} has another form than the API's (${wrong})`;
     return { kind: 'failed', code: 'panda-no-api', message, maybeDone: true };
   }
+}
+
+/** One wrong command is no reason to lose the others: the server gives each once. */
+function commandOf(given: unknown): PandaCommand {
+  const said = isObject(given) ? given : {};
+  const { command_id: id, command, params, creation_date: created } = said;
+  const number = typeof id === 'number' && Number.isSafeInteger(id) && id > 0 ? id : 0;
+  const name = typeof command === 'string' ? command : '';
+  const wrong =
+    number === 0
+      ? 'it has no number'
+      : name === '' || name.length > longestCommand
+        ? `its name is no text of 1 to ${longestCommand} characters`
+        : isDeeper(params, deepestParameters)
+          ? `its parameters have more than ${deepestParameters} levels`
+          : undefined;
+  const head = { command_id: number, command: name.slice(0, longestCommand) };
+  if (wrong !== undefined) return { ...head, wrong };
+  return { ...head, params, ...(typeof created === 'string' && { creation_date: created.slice(0, 64) }) };
 }
 
 function idOf(id: number, { path }: PandaCall): PandaOutcome<number> {

@@ -4,7 +4,13 @@ import type * as Undici from 'undici';
 import type { Clock } from '../../util/clock.ts';
 import { messageOf } from '../../worker/errors.ts';
 import type { Login, PandaLogin } from './login.ts';
-import { outcomeOf, type PandaFailure, type PandaOutcome } from './outcome.ts';
+import {
+  type AnswerBounds,
+  outcomeOf,
+  type PandaFailure,
+  type PandaOutcome,
+  usualBounds,
+} from './outcome.ts';
 
 export interface PandaCall {
   readonly method: 'GET' | 'POST';
@@ -12,6 +18,8 @@ export interface PandaCall {
   readonly path: string;
   /** POST: the JSON body. */
   readonly body?: Readonly<Record<string, unknown>>;
+  /** How large an answer may be. Default: `usualBounds`. */
+  readonly bounds?: AnswerBounds;
   /** GET: lists are repeated. */
   readonly query?: Readonly<Record<string, string | number | readonly (string | number)[]>>;
 }
@@ -25,8 +33,6 @@ export interface PandaClientOptions {
   readonly timeout: number;
 }
 
-/** Largest answer that is read, bytes: the statistics of all sites have a megabyte. */
-const largest = 64 * 1024 * 1024;
 /** Larger bodies are sent with gzip, bytes. */
 const zipFrom = 2048;
 const zip = promisify(gzip);
@@ -94,7 +100,11 @@ export class PandaClient {
     await last?.agent.destroy();
   }
 
-  async #send({ method, path, body, query = {} }: PandaCall, login: Login, signal: AbortSignal) {
+  async #send(
+    { method, path, body, query = {}, bounds = usualBounds }: PandaCall,
+    login: Login,
+    signal: AbortSignal,
+  ) {
     const url = new URL(`${this.#options.url}/${path}`);
     for (const [name, value] of Object.entries(query))
       for (const one of [value].flat()) url.searchParams.append(name, String(one));
@@ -120,10 +130,10 @@ export class PandaClient {
     let size = 0;
     for await (const chunk of answer.body as AsyncIterable<Buffer>) {
       size += chunk.length;
-      if (size > largest) throw new Error(`its answer is larger than ${largest} bytes`);
+      if (size > bounds.bytes) throw new Error(`its answer to ${path} is larger than ${bounds.bytes} bytes`);
       chunks.push(chunk);
     }
-    return outcomeOf({ status: answer.statusCode, body: Buffer.concat(chunks).toString('utf8') });
+    return outcomeOf({ status: answer.statusCode, body: Buffer.concat(chunks).toString('utf8') }, bounds);
   }
 
   /** The header has whole seconds, cut. An answer that took long says too little. */

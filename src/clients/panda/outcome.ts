@@ -35,6 +35,16 @@ export interface PandaAnswer {
   readonly body: string;
 }
 
+/** How large an answer may be: while the values of one are read, nothing else runs. */
+export interface AnswerBounds {
+  readonly bytes: number;
+  readonly values: number;
+}
+/** The counts of jobs of a large server's sites are some thousands, and all other answers are smaller. */
+export const usualBounds: AnswerBounds = { bytes: 1024 * 1024, values: 30_000 };
+/** Statistics that the cacher fetches for other programs. */
+export const statisticsBounds: AnswerBounds = { bytes: 4 * 1024 * 1024, values: 60_000 };
+
 interface Rule {
   readonly says: RegExp;
   readonly code: PandaCode;
@@ -71,23 +81,42 @@ const statuses: readonly (Rule & { readonly status: number })[] = [
 const excerpt = 200;
 
 /** Reads an answer. Whether `data` has the form that a call promises is for the caller to say. */
-export function outcomeOf({ status, body }: PandaAnswer): PandaOutcome<unknown> {
+export function outcomeOf(
+  { status, body }: PandaAnswer,
+  { values }: AnswerBounds = usualBounds,
+): PandaOutcome<unknown> {
+  if (hasMoreValues(body, values))
+    return failure('panda-no-answer', `an answer with more than ${values} values: ${beginning(body)}`, true);
   const said = parsed(body);
   if (status >= 200 && status < 300 && said !== undefined) {
     if (said.success) return { kind: 'ok', data: said.data };
-    const rule = refusals.find(({ says }) => says.test(said.message));
-    return failure(rule?.code ?? 'panda-refused', said.message, rule?.maybeDone ?? rule === undefined);
+    const message = beginning(said.message);
+    const rule = refusals.find(({ says }) => says.test(message));
+    return failure(rule?.code ?? 'panda-refused', message, rule?.maybeDone ?? rule === undefined);
   }
-  const words = shown(body);
-  const rule = statuses.find((one) => one.status === status && one.says.test(body));
+  const text = beginning(body);
+  const words = shown(text);
+  const rule = statuses.find((one) => one.status === status && one.says.test(text));
   if (rule !== undefined) return failure(rule.code, `HTTP ${status}: ${words}`, false);
   if (status >= 500) return failure('panda-server-error', `HTTP ${status}: ${words}`, true);
   // A text that begins as an answer and breaks off is one of ours that was cut on its way.
-  const cut = status >= 200 && status < 300 && /^\s*\{/.test(body);
+  const cut = status >= 200 && status < 300 && /^\s*\{/.test(text);
   return cut
     ? failure('panda-no-answer', `half an answer: ${words}`, true)
     : failure('panda-no-api', `HTTP ${status} with no answer of the API: ${words}`, status < 400);
 }
+
+/** Counts what begins a value or follows one, also inside of texts. */
+function hasMoreValues(body: string, most: number): boolean {
+  let found = 0;
+  for (let at = 0; at < body.length; at++) {
+    const code = body.charCodeAt(at);
+    if ((code === comma || code === list || code === object) && ++found > most) return true;
+  }
+  return false;
+}
+
+const [comma, list, object] = [0x2c, 0x5b, 0x7b] as const;
 
 function failure(code: PandaCode, message: string, maybeDone: boolean): PandaFailure {
   return { kind: 'failed', code, message: shown(message), maybeDone };
@@ -110,6 +139,11 @@ function parsed(body: string): Said | undefined {
     // The caller reports it.
     return undefined;
   }
+}
+
+/** As much of a text as is looked at: an answer may have megabytes. */
+function beginning(text: string): string {
+  return text.slice(0, 10_000);
 }
 
 function shown(text: string): string {

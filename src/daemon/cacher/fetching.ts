@@ -1,5 +1,6 @@
 import { PandaClient } from '../../clients/panda/client.ts';
 import { PandaLogin } from '../../clients/panda/login.ts';
+import { statisticsBounds } from '../../clients/panda/outcome.ts';
 import { fetchFile, type Validators, type WebLogin } from '../../clients/web/fetch.ts';
 import { kindOfUse } from '../../config/cric/cache-place.ts';
 import type { CacheItem } from '../../config/settings/cache-items.ts';
@@ -124,7 +125,7 @@ export class Fetching {
         'panda-credentials',
         `${shown} needs a PanDA server with a login, and pandacon of the settings names none`,
       );
-    const outcome = await this.#client.call({ method: 'GET', path }, signal);
+    const outcome = await this.#client.call({ method: 'GET', path, bounds: statisticsBounds }, signal);
     if (outcome.kind === 'failed') throw new ThresherError(outcome.code, `${shown}: ${outcome.message}`);
     return { bytes: Buffer.from(JSON.stringify(outcome.data ?? null)), validators: {} };
   }

@@ -4,7 +4,7 @@ import type { CarriedOut } from '../../plugins/contracts/panda-status.ts';
 import type { Clock } from '../../util/clock.ts';
 import { messageOf } from '../../worker/errors.ts';
 import { computingSiteOf } from '../../worker/identity.ts';
-import { isMeant, readCommand, type ServerCommand } from './commands.ts';
+import { emptyKeysOf, isMeant, type KillFilter, readCommand, type ServerCommand } from './commands.ts';
 import type { LinkMemory } from './memory.ts';
 import type { OrderBook } from './order-book.ts';
 import type { ServerHealth } from './server-health.ts';
@@ -26,6 +26,8 @@ export interface CommandRunnerParts {
   readonly atOnce: number;
 }
 
+/** Commands that are remembered as carried out. An answer that comes twice comes soon. */
+const mostDone = 200;
 /** Outcomes that are kept for operators. */
 const mostShown = 20;
 
@@ -48,7 +50,7 @@ export class CommandRunner {
   /** After a start: carries out what the last run took and left. The server gives a command once. */
   async resume(desk: Desk, signal: AbortSignal): Promise<void> {
     const left = this.#parts.memory.commands;
-    this.#unacknowledged = left.map(({ command_id: id }) => id);
+    this.#unacknowledged = idsOf(left);
     await this.#carryOut(left, desk, signal);
   }
 
@@ -60,14 +62,24 @@ export class CommandRunner {
     const outcome = await api.acquireCommands(atOnce, signal);
     health.note('commands', outcome);
     if (outcome.kind === 'failed') return false;
-    const commands = [...outcome.data];
-    if (commands.length > 0) {
+    const commands = this.#notDone(outcome.data);
+    if (commands.length > 0)
       await memory.change((kept) => ({ ...kept, commands: [...kept.commands, ...commands] }));
-      this.#unacknowledged = [...this.#unacknowledged, ...commands.map(({ command_id: id }) => id)];
-    }
+    this.#unacknowledged = [...this.#unacknowledged, ...idsOf(outcome.data)];
     await this.#acknowledge(signal);
     await this.#carryOut(commands, desk, signal);
-    return commands.length >= atOnce;
+    return outcome.data.length >= atOnce;
+  }
+
+  /** The server gives a command once, but the same may be answered twice on the way. */
+  #notDone(given: readonly PandaCommand[]): readonly PandaCommand[] {
+    const { memory } = this.#parts;
+    const known = new Set([...memory.done, ...memory.commands.map(keyOf)]);
+    return given.filter((command) => {
+      const isKnown = command.command_id > 0 && known.has(keyOf(command));
+      known.add(keyOf(command));
+      return !isKnown;
+    });
   }
 
   async #acknowledge(signal: AbortSignal): Promise<void> {
@@ -89,7 +101,8 @@ export class CommandRunner {
       const outcome = await this.#obey(read, id, desk, signal);
       await memory.change((kept) => ({
         ...kept,
-        commands: kept.commands.filter((one) => one.command_id !== id),
+        commands: kept.commands.filter((one) => keyOf(one) !== keyOf(given)),
+        done: [keyOf(given), ...(kept.done ?? [])].slice(0, mostDone),
       }));
       const facts = { id, command, outcome };
       if (read.kind === 'unknown') log.warn('a command of the PanDA server is not carried out', facts);
@@ -111,7 +124,7 @@ export class CommandRunner {
         return `no queue with runMode slave here serves ${command.site}`;
       }
       case 'kill':
-        return end(desk, (news) => isMeant(news, command.filter, host), 'the PanDA server asked for its end');
+        return killed(command.filter, desk, host);
       case 'kill-ids': {
         const ids = new Set(command.workerIds);
         return end(
@@ -139,6 +152,22 @@ export class CommandRunner {
         return command.why;
     }
   }
+}
+
+async function killed(filter: KillFilter, desk: Desk, host: string): Promise<string> {
+  const empty = emptyKeysOf(filter);
+  if (empty.length > 0)
+    return `no worker is meant: ${empty.join(', ')} is an empty list or absent ("ALL" means all)`;
+  return end(desk, (news) => isMeant(news, filter, host), 'the PanDA server asked for its end');
+}
+
+function idsOf(commands: readonly PandaCommand[]): number[] {
+  return commands.flatMap(({ command_id: id }) => (id > 0 ? [id] : []));
+}
+
+/** The time is in it because a server whose database was made anew counts its commands from 1 again. */
+function keyOf({ command_id: id, creation_date: created }: PandaCommand): string {
+  return `${id}@${typeof created === 'string' ? created : ''}`;
 }
 
 /** Reads the workers afresh: those that are pending, those of removed queues, and those whose news still wait are among them. */

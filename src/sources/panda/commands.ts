@@ -1,16 +1,15 @@
-import type { PandaCommand, TakenCommand } from '../../clients/panda/api.ts';
+import { deepestParameters, type PandaCommand, type TakenCommand } from '../../clients/panda/api.ts';
 import { readPandaTime } from '../../clients/panda/times.ts';
 import type { WorkerNews } from '../../plugins/contracts/index.ts';
+import { isDeeper, isObject } from '../../util/json.ts';
 import { computingSiteOf } from '../../worker/identity.ts';
 import { submissionHostOf } from './reports.ts';
 
-/** Which workers a command of the server means; an absent list means all. */
-export interface KillFilter {
-  readonly statuses?: readonly string[];
-  readonly sites?: readonly string[];
-  readonly computingElements?: readonly string[];
-  readonly submissionHosts?: readonly string[];
-}
+/** The values of a worker that a command means: any of them, or `ALL`. None at all means no worker, as in Harvester. */
+type Meant = ReadonlySet<string> | 'ALL';
+
+/** Which workers a command of the server means. */
+export type KillFilter = Readonly<Record<keyof typeof filterKeys, Meant>>;
 
 /** A command of the server, as far as it is understood. */
 export type ServerCommand =
@@ -44,15 +43,28 @@ export function isMeant({ worker, queue }: WorkerNews, filter: KillFilter, host:
   const { statuses, sites, computingElements, submissionHosts } = filter;
   return (
     // The server has no word for an intent.
-    (statuses?.includes(worker.status === 'pending' ? 'submitted' : worker.status) ?? true) &&
-    (sites?.includes(worker.computingSite ?? computingSiteOf(queue)) ?? true) &&
-    (computingElements?.includes(worker.computingElement ?? '') ?? true) &&
-    (submissionHosts?.includes(submissionHostOf(worker, host)) ?? true)
+    fits(statuses, worker.status === 'pending' ? 'submitted' : worker.status) &&
+    fits(sites, worker.computingSite ?? computingSiteOf(queue)) &&
+    fits(computingElements, worker.computingElement ?? '') &&
+    fits(submissionHosts, submissionHostOf(worker, host))
   );
 }
 
+function fits(meant: Meant, value: string): boolean {
+  return meant === 'ALL' || meant.has(value);
+}
+
+/** The keys of a filter that mean no worker, by the names of the server. */
+export function emptyKeysOf(filter: KillFilter): readonly string[] {
+  return Object.entries(filterKeys).flatMap(([ours, theirs]) => {
+    const meant = filter[ours as keyof typeof filterKeys];
+    return meant !== 'ALL' && meant.size === 0 ? [theirs] : [];
+  });
+}
+
 /** Reads a command: its name, with a site behind a colon for some, and its parameters. It never throws. */
-export function readCommand({ command, params, creation_date: created }: PandaCommand): ServerCommand {
+export function readCommand({ command, params, creation_date: created, wrong }: PandaCommand): ServerCommand {
+  if (wrong !== undefined) return unknown(`the command ${shown(command)} cannot be read: ${wrong}`);
   const [, name = '', site = ''] = /^([A-Z_]+)(?::([^]*))?$/.exec(command) ?? [];
   const given = parsed(params);
   switch (name) {
@@ -61,14 +73,16 @@ export function readCommand({ command, params, creation_date: created }: PandaCo
       if (site === '') return unknown(`${command} names no site`);
       if (wanted === undefined)
         return unknown(
-          `${command} has the parameters ${shown(given)} instead of numbers by job and resource type`,
+          `${command} has the parameters ${shown(given)} instead of numbers by job and resource type, ${mostTypes} types at most`,
         );
       return { kind: 'set-workers', site, wanted, createdAt: readPandaTime(created) };
     }
     case 'KILL_WORKERS': {
       const filter = filterIn(given);
       return filter === undefined
-        ? unknown(`${command} has the parameters ${shown(given)} instead of lists`)
+        ? unknown(
+            `${command} has the parameters ${shown(given)} instead of lists or "ALL" for status, computingSite, computingElement and submissionHost`,
+          )
         : { kind: 'kill', filter };
     }
     case 'SYNC_WORKERS_KILL':
@@ -93,29 +107,30 @@ function unknown(why: string): ServerCommand {
 function parsed(params: unknown): unknown {
   if (typeof params !== 'string') return params;
   try {
-    return JSON.parse(params) as unknown;
+    const value = JSON.parse(params) as unknown;
+    return isDeeper(value, deepestParameters) ? params : value;
   } catch {
     // The caller shows it.
     return params;
   }
 }
 
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 /** Names of resource types: the server's column has 56 characters. A name becomes a part of requests and of keys. */
 const typeName = /^[A-Za-z][\w.-]{0,55}$/;
 
+/** Types that one order may name; the server has 6. */
+const mostTypes = 1000;
+
 /** `{"managed": {"SCORE": 3}}`, added up over job types. Below 0 counts as 0. A type with another name than types have gets none. */
 function numbersIn(value: unknown): ReadonlyMap<string, number> | undefined {
-  if (!isRecord(value)) return undefined;
+  if (!isObject(value)) return undefined;
   const wanted = new Map<string, number>();
   for (const byType of Object.values(value)) {
-    if (!isRecord(byType)) return undefined;
+    if (!isObject(byType)) return undefined;
     for (const [type, count] of Object.entries(byType)) {
       if (typeof count !== 'number' || !Number.isFinite(count)) return undefined;
       if (!typeName.test(type)) continue;
+      if (wanted.size >= mostTypes && !wanted.has(type)) return undefined;
       wanted.set(type, (wanted.get(type) ?? 0) + Math.max(0, Math.trunc(count)));
     }
   }
@@ -130,24 +145,33 @@ const filterKeys = {
 } as const;
 
 /**
- * Each key is a list, or "ALL". An empty list means all, too, as does an absent key: so does Harvester. A value of another form
- * makes the whole unknown, since taking it for "all" would end every worker.
+ * Each key is a list, or "ALL", which alone means all. An empty list and an absent key mean no worker, but an absent `status` is
+ * `submitted`. A value of another form, and a key that is none of these, make the whole unknown.
+ * Source: Harvester d561b72f, `db_proxy.py`, `mark_workers_to_kill_by_query`.
  */
 function filterIn(value: unknown): KillFilter | undefined {
-  if (!isRecord(value)) return undefined;
-  const filter: Record<string, readonly string[]> = {};
-  for (const [ours, theirs] of Object.entries(filterKeys)) {
-    const list = value[theirs];
-    if (list === undefined || list === null || list === 'ALL') continue;
-    if (!Array.isArray(list) || !list.every((one) => typeof one === 'string')) return undefined;
-    if (list.length > 0) filter[ours] = list;
+  if (!isObject(value)) return undefined;
+  const known: readonly string[] = Object.values(filterKeys);
+  if (Object.keys(value).some((key) => !known.includes(key))) return undefined;
+  const filter: Partial<Record<keyof KillFilter, Meant>> = {};
+  for (const [ours, theirs] of Object.entries(filterKeys) as [keyof KillFilter, string][]) {
+    const list = Object.hasOwn(value, theirs) ? value[theirs] : theirs === 'status' ? ['submitted'] : [];
+    if (list !== 'ALL' && list !== null && !isTexts(list)) return undefined;
+    filter[ours] = list === 'ALL' ? list : new Set(list);
   }
-  return filter;
+  return filter as KillFilter;
 }
 
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((one) => typeof one === 'string');
+}
+
+/** Numbers, or texts of digits alone: `Number` would read more. */
 function idsIn(value: unknown): readonly number[] | undefined {
   if (!Array.isArray(value)) return undefined;
-  const ids = value.map(Number);
+  const ids = value.map((one: unknown) =>
+    typeof one === 'number' ? one : typeof one === 'string' && /^\d{1,16}$/.test(one) ? Number(one) : NaN,
+  );
   return ids.every((id) => Number.isSafeInteger(id) && id > 0) ? ids : undefined;
 }
 

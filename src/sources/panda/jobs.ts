@@ -1,4 +1,5 @@
 import type { PandaApi } from '../../clients/panda/api.ts';
+import { isObject } from '../../util/json.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { ServerHealth } from './server-health.ts';
 
@@ -22,7 +23,7 @@ const usedFor = 3_600_000;
 /** The activated jobs of all sites, for queues that count them themselves. One question for all of them. */
 export class ActiveJobs {
   readonly #parts: ActiveJobsParts;
-  #counts: { readonly bySite: ReadonlyMap<string, number>; readonly at: number } | undefined;
+  #counts: { readonly bySite: Readonly<Record<string, unknown>>; readonly at: number } | undefined;
   /** Monotonic ms. */
   #dueAt = -Infinity;
 
@@ -30,11 +31,17 @@ export class ActiveJobs {
     this.#parts = parts;
   }
 
-  /** A site without jobs is not in the server's answer. Undefined where no count can be trusted. */
+  /** A site without jobs is not in the server's answer. Undefined where no count can be trusted, or that of the site is no number. */
   of(site: string): JobCount | undefined {
     const counts = this.#counts;
     if (counts === undefined || this.#parts.clock.now() - counts.at > usedFor) return undefined;
-    return { activated: counts.bySite.get(site) ?? 0, at: counts.at };
+    const { bySite, at } = counts;
+    const ofSite = Object.hasOwn(bySite, site) ? bySite[site] : {};
+    if (!isObject(ofSite)) return undefined;
+    const { activated = 0 } = ofSite;
+    return typeof activated === 'number' && activated >= 0 && Number.isFinite(activated)
+      ? { activated, at }
+      : undefined;
   }
 
   /** @returns whether there is a new count */
@@ -46,10 +53,7 @@ export class ActiveJobs {
     health.note('jobs', outcome);
     this.#dueAt = clock.monotonic() + interval;
     if (outcome.kind === 'failed') return false;
-    const bySite = Object.entries(outcome.data).map(
-      ([site, { activated = 0 }]) => [site, activated] as const,
-    );
-    this.#counts = { bySite: new Map(bySite), at };
+    this.#counts = { bySite: outcome.data, at };
     return true;
   }
 

@@ -38,10 +38,13 @@ const Kept = Type.Object({
     Type.Object({
       command_id: Type.Integer(),
       command: Type.String(),
-      params: Type.Unknown(),
+      params: Type.Optional(Type.Unknown()),
       creation_date: Type.Optional(Type.Unknown()),
+      wrong: Type.Optional(Type.String()),
     }),
   ),
+  /** The last commands that were carried out, by their keys: an answer may come twice. */
+  done: Type.Optional(Type.Array(Type.String())),
   /** By site: the one that counts. */
   orders: Type.Record(Type.String(), KeptOrder),
   /** By site. */
@@ -107,6 +110,10 @@ export class LinkMemory {
 
   get commands(): Kept['commands'] {
     return this.#kept.commands;
+  }
+
+  get done(): readonly string[] {
+    return this.#kept.done ?? [];
   }
 
   get types(): Kept['types'] {

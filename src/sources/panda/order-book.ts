@@ -27,6 +27,10 @@ type SetWorkers = Extract<ServerCommand, { kind: 'set-workers' }>;
 
 /** New workers of one type that one order may want: a number beyond it is a mistake, and the next order asks for the rest. */
 const mostOfOneType = 10_000;
+/** New workers of all types that one order may want. */
+const mostOfOneOrder = 20_000;
+/** The server has 6 types. */
+const mostTypes = 100;
 
 /**
  * A resource type that the server orders and never counts: it leaves it out when it stores statistics, and so would order the same
@@ -127,7 +131,7 @@ export class OrderBook {
           commandId: id,
           createdAt,
           takenAt: now,
-          said: Object.fromEntries(said),
+          said: Object.fromEntries([...said].slice(0, mostTypes)),
           wanted: Object.fromEntries(wanted),
           runs: [...runs],
         },
@@ -149,19 +153,30 @@ export class OrderBook {
     return `${rest} new workers${less}`;
   }
 
+  /** The part of an order that can be meant: types that the server has, and no more workers than sites have. */
   #bounded(site: string, said: ByType): ByType {
-    return new Map(
-      [...said].map(([type, count]) => {
-        if (count > mostOfOneType)
-          this.#parts.log.warn('an order of the PanDA server is cut', {
-            site,
-            type,
-            wanted: count,
-            most: mostOfOneType,
-          });
-        return [type, Math.min(count, mostOfOneType)];
-      }),
-    );
+    const { log, memory } = this.#parts;
+    const known = new Set(memory.types.map(({ resource_name: type }) => type));
+    const isKnown = (type: string) => known.size === 0 || known.has(type) || type === neverCounted;
+    const types = [...said].filter(([type, count]) => count > 0 && isKnown(type)).slice(0, mostTypes);
+    let room = mostOfOneOrder;
+    const bounded = new Map<string, number>([...said].slice(0, mostTypes).map(([type]) => [type, 0]));
+    for (const [type, count] of types) {
+      const share = Math.min(count, mostOfOneType, room);
+      bounded.set(type, share);
+      room -= share;
+    }
+    const sum = (numbers: ByType) => [...numbers.values()].reduce((all, one) => all + one, 0);
+    const cut = [...said].find(([type, count]) => count > (bounded.get(type) ?? 0));
+    if (cut !== undefined)
+      log.warn('an order of the PanDA server is cut', {
+        site,
+        wanted: sum(said),
+        taken: sum(bounded),
+        type: cut[0],
+        most: `${mostOfOneType} of one type and ${mostOfOneOrder} of all, of types that the server has`,
+      });
+    return bounded;
   }
 
   #open(run: Run): OriginKey[] {

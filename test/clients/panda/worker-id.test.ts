@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { expect } from 'chai';
 import { PandaApi } from '../../../src/clients/panda/api.ts';
 import type { PandaOutcome } from '../../../src/clients/panda/outcome.ts';
@@ -33,7 +34,7 @@ describe('hole 7: the highest worker id that the PanDA server knows', () => {
     });
 
   for (const wrong of [-5, 1.5, NaN, Infinity, '41', '', null, true, {}, [], [41], undefined])
-    it(`is a wrong answer, and not "none known", where it is ${String(JSON.stringify(wrong))} (${String(wrong)})`, async () => {
+    it(`is a wrong answer, and not "none known", where it is ${inspect(wrong)}`, async () => {
       expect(await asked([ok(wrong)])).to.include({ kind: 'failed', code: 'panda-no-api' });
     });
 

@@ -105,13 +105,14 @@ describe('commands of the PanDA server at work', () => {
     expect(await runner.poll(desk, signal)).to.equal(true);
   });
 
+  const all = { status: 'ALL', computingSite: 'ALL', computingElement: 'ALL', submissionHost: 'ALL' };
   const kills: readonly (readonly [title: string, filter: object, ids: readonly number[]])[] = [
-    ['all workers, those of removed queues and intents among them', { status: 'ALL' }, [1, 2, 3, 4]],
-    ['one status; the server takes an intent for submitted', { status: ['submitted'] }, [2, 3, 4]],
-    ['a site', { computingSite: ['GONE'], status: 'ALL' }, [4]],
-    ['no computing element that it has', { computingElement: ['ce'] }, []],
-    ['the host of the submission', { submissionHost: ['here'], status: ['running'] }, [1]],
-    ['another host', { submissionHost: ['there'] }, []],
+    ['all workers, those of removed queues and intents among them', all, [1, 2, 3, 4]],
+    ['one status; the server takes an intent for submitted', { ...all, status: ['submitted'] }, [2, 3, 4]],
+    ['a site', { ...all, computingSite: ['GONE'] }, [4]],
+    ['no computing element that it has', { ...all, computingElement: ['ce'] }, []],
+    ['the host of the submission', { ...all, submissionHost: ['here'], status: ['running'] }, [1]],
+    ['another host', { ...all, submissionHost: ['there'] }, []],
   ];
   for (const [title, filter, ids] of kills) {
     it(`KILL_WORKERS ends what it means: ${title}`, async () => {
@@ -121,6 +122,54 @@ describe('commands of the PanDA server at work', () => {
       expect(runner.shown[0]?.outcome).to.equal(`${ids.length} workers are asked to end`);
     });
   }
+
+  // The server itself makes such lists: `"computingElement": []`.
+  it('hole 4: KILL_WORKERS with an empty list or an absent key ends no worker, and says so', async () => {
+    give(['KILL_WORKERS', { ...all, computingElement: [] }], ['KILL_WORKERS', { status: ['running'] }]);
+    await runner.poll(desk, signal);
+    expect(killed()).to.deep.equal([]);
+    expect(runner.shown.map(({ outcome }) => outcome)).to.deep.equal([
+      'no worker is meant: computingSite, computingElement, submissionHost is an empty list or absent ("ALL" means all)',
+      'no worker is meant: computingElement is an empty list or absent ("ALL" means all)',
+    ]);
+  });
+
+  it('hole 4: that are answered twice are carried out once, also after a restart', async () => {
+    const kill = (params: unknown, created: string) => ({
+      command_id: 9,
+      command: 'SYNC_WORKERS_KILL',
+      params,
+      creation_date: created,
+    });
+    given.push(kill([1], 'a'), kill([1], 'a'));
+    await runner.poll(desk, signal);
+    given.push(kill([1], 'a'));
+    await runner.poll(desk, signal);
+    expect([runner.shown.length, killed()]).to.deep.equal([1, [1]]);
+    expect(acknowledged).to.deep.equal([[9, 9], [9]]);
+    const kept = new LinkMemory(memoryFor());
+    kept.take(written);
+    const again = runnerWith(kept);
+    given.push(kill([2], 'a'), kill([3], 'b'));
+    await again.poll(desk, signal);
+    expect([again.shown.length, killed()]).to.deep.equal([1, [1, 3]]);
+  });
+
+  it('hole 8: that cannot be read are said, and the others are carried out', async () => {
+    const wrong = 'its parameters have more than 8 levels';
+    given.push(
+      { command_id: 0, command: '', wrong: 'it has no number' },
+      { command_id: 5, command: 'DANCE', wrong },
+      { command_id: 6, command: 'SYNC_WORKERS_KILL', params: [2] },
+    );
+    await runner.poll(desk, signal);
+    expect([killed(), memory.commands]).to.deep.equal([[2], []]);
+    expect(acknowledged).to.deep.equal([[5, 6]]);
+    expect(runner.shown.map(({ outcome }) => outcome)).to.include.members([
+      'the command "" cannot be read: it has no number',
+      `the command "DANCE" cannot be read: ${wrong}`,
+    ]);
+  });
 
   it('of the same name in one answer are all carried out', async () => {
     give(['SYNC_WORKERS_KILL', [1]], ['SYNC_WORKERS_KILL', [3, 99]]);

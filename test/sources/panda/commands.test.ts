@@ -1,10 +1,19 @@
 import { expect } from 'chai';
-import { readCommand, type ServerCommand } from '../../../src/sources/panda/commands.ts';
+import type { WorkerNews } from '../../../src/plugins/contracts/index.ts';
+import { isMeant, readCommand, type ServerCommand } from '../../../src/sources/panda/commands.ts';
 import { shapeOf } from '../../../src/sources/panda/shape.ts';
+import { isDeeper } from '../../../src/util/json.ts';
 import { statisticsOf } from '../../../src/sources/panda/statistics.ts';
 
 const read = (command: string, params: unknown, created?: unknown) =>
   readCommand({ command_id: 1, command, params, creation_date: created });
+const all = { status: 'ALL', computingSite: 'ALL', computingElement: 'ALL', submissionHost: 'ALL' };
+const none: ReadonlySet<string> = new Set();
+
+/** Some are too deep to be written. */
+function titleOf(params: unknown): string {
+  return isDeeper(params, 9) ? 'ten thousand lists' : JSON.stringify(params).slice(0, 80);
+}
 
 describe('commands of the PanDA server', () => {
   it('SET_N_WORKERS_JOBTYPE gives the numbers of all job types together, and when the server counted', () => {
@@ -32,19 +41,72 @@ describe('commands of the PanDA server', () => {
     });
   });
 
+  const wide = { statuses: 'ALL', sites: 'ALL', computingElements: 'ALL', submissionHosts: 'ALL' };
+  const narrow = {
+    statuses: new Set(['submitted']),
+    sites: none,
+    computingElements: none,
+    submissionHosts: none,
+  };
   const filters: readonly (readonly [title: string, params: unknown, filter: object])[] = [
     [
       'lists',
-      { status: ['submitted'], computingSite: ['A'], computingElement: ['ce'], submissionHost: ['s'] },
-      { statuses: ['submitted'], sites: ['A'], computingElements: ['ce'], submissionHosts: ['s'] },
+      { status: ['submitted'], computingSite: ['A'], computingElement: ['ce'], submissionHost: ['s', 't'] },
+      {
+        statuses: new Set(['submitted']),
+        sites: new Set(['A']),
+        computingElements: new Set(['ce']),
+        submissionHosts: new Set(['s', 't']),
+      },
     ],
-    ['"ALL", empty lists and absent keys, which mean all', { status: 'ALL', computingSite: [] }, {}],
+    ['"ALL", which alone means all', all, wide],
+    [
+      'an empty list, which means no worker',
+      { ...all, computingElement: [] },
+      { ...wide, computingElements: none },
+    ],
+    ['null, which means no worker', { ...all, submissionHost: null }, { ...wide, submissionHosts: none }],
+    ['null for the status, which means no worker', { ...all, status: null }, { ...wide, statuses: none }],
+    ['no key, which means no worker', {}, narrow],
   ];
   for (const [title, params, filter] of filters) {
-    it(`KILL_WORKERS takes ${title}`, () => {
+    it(`hole 4: KILL_WORKERS takes ${title}`, () => {
       expect(read('KILL_WORKERS', params)).to.deep.equal({ kind: 'kill', filter });
+      expect(read('KILL_WORKERS', JSON.stringify(params))).to.deep.equal({ kind: 'kill', filter });
     });
   }
+
+  it('hole 4: KILL_WORKERS without a status means submitted ones', () => {
+    const { computingSite, computingElement, submissionHost } = all;
+    const others = { computingSite, computingElement, submissionHost };
+    const filter = { ...wide, statuses: new Set(['submitted']) };
+    expect(read('KILL_WORKERS', others)).to.deep.equal({ kind: 'kill', filter });
+  });
+
+  it('hole 4: KILL_WORKERS ends a worker only where each of its keys means it', () => {
+    const values = { status: 'running', computingSite: 'A', computingElement: 'ce', submissionHost: 'here' };
+    const worker = { ...values, workerId: 1 } as unknown as WorkerNews['worker'];
+    const news = { worker, queue: 'A' } as WorkerNews;
+    const means = (params: object) => {
+      const command = read('KILL_WORKERS', params);
+      if (command.kind !== 'kill') throw new Error(command.kind);
+      return isMeant(news, command.filter, 'here');
+    };
+    const keys = Object.keys(all) as (keyof typeof all)[];
+    const choices = (key: keyof typeof all) => ['ALL', [values[key]], ['x', values[key]], ['x'], [], null];
+    const forms = keys.reduce<readonly object[]>(
+      (found, key) => found.flatMap((one) => choices(key).map((choice) => ({ ...one, [key]: choice }))),
+      [{}],
+    );
+    expect(forms).to.have.length(6 ** 4);
+    for (const form of forms) {
+      const isRight = keys.every((key) => {
+        const meant = (form as Readonly<Record<string, unknown>>)[key];
+        return meant === 'ALL' || (Array.isArray(meant) && meant.includes(values[key]));
+      });
+      expect(means(form), JSON.stringify(form)).to.equal(isRight);
+    }
+  });
 
   it('SYNC_WORKERS_KILL and SYNC_WORKERS_ACTIVATE name workers', () => {
     expect(read('SYNC_WORKERS_KILL', [1, '2'])).to.deep.equal({ kind: 'kill-ids', workerIds: [1, 2] });
@@ -63,15 +125,27 @@ describe('commands of the PanDA server', () => {
     ['KILL_WORKERS', null],
     // Taken for "all" it would end every worker.
     ['KILL_WORKERS', { status: 'running' }],
-    ['KILL_WORKERS', { computingSite: [1] }],
+    ['KILL_WORKERS', { ...all, computingSite: [1] }],
+    ['KILL_WORKERS', { ...all, computingSite: 'A' }],
+    ['KILL_WORKERS', { ...all, computingSite: 'all' }],
+    ['KILL_WORKERS', { ...all, status: true }],
+    ['KILL_WORKERS', { ...all, harvesterHost: ['x'] }],
+    ['KILL_WORKERS', [all]],
+    ['KILL_WORKERS', 'ALL'],
     ['SYNC_WORKERS_KILL', { 1: 2 }],
-    ['SYNC_WORKERS_KILL', ['x']],
+    ...[['x'], ['0x10'], [true], [[7]], [' 7'], ['7.0'], ['1e1'], [''], [null], [0], [-1], [1.5], ['٣']].map(
+      (ids) => ['SYNC_WORKERS_KILL', ids] as const,
+    ),
+    ['SYNC_WORKERS_KILL', ['99999999999999999999']],
+    ['SYNC_WORKERS_ACTIVATE', ['0x10']],
+    ['DANCE', JSON.parse(`${'['.repeat(10_000)}${']'.repeat(10_000)}`)],
+    ['KILL_WORKERS', `${'['.repeat(10_000)}${']'.repeat(10_000)}`],
     ['REPORT_WORKER_STATS', null],
     ['DANCE', {}],
     ['', {}],
   ];
   for (const [command, params] of wrong) {
-    it(`does nothing for "${command}" with ${JSON.stringify(params)}, and says why`, () => {
+    it(`does nothing for "${command}" with ${titleOf(params)}, and says why`, () => {
       const answer: ServerCommand = read(command, params);
       expect(answer.kind).to.equal('unknown');
       expect(answer).to.have.property('why').that.is.a('string').and.not.equal('');

@@ -192,6 +192,20 @@ describe('the orders of the PanDA server', () => {
     expect(woken).to.have.members(['S/SCORE', 'S/MCORE']);
   });
 
+  it('hole 8: of three hundred types of a million each ask for no more than an order can mean', async () => {
+    const many = Object.fromEntries(Array.from({ length: 300 }, (_, at) => [`TYPE${at}`, 1_000_000]));
+    await take(1, many);
+    expect(asked()).to.have.length(20_000);
+    const bounds = { mincore: 1, maxcore: 1, minrampercore: 0, maxrampercore: 2000 };
+    const types = ['SCORE', 'MCORE'].map((name) => ({ resource_name: name, ...bounds }));
+    await memory.change((kept) => ({ ...kept, types }));
+    await take(2, { ...many, SCORE: 3, MCORE: 0, Undefined: 1 }, parts.clock.now() + 1);
+    expect(typesOf()).to.deep.equal(['SCORE', 'SCORE', 'SCORE', 'Undefined']);
+    const cuts = parts.log.lines.filter(({ message }) => message === 'an order of the PanDA server is cut');
+    expect(cuts).to.have.length(2);
+    expect(cuts[1]?.facts).to.deep.include({ taken: 4, type: 'TYPE0' });
+  });
+
   it('of an absurd number are cut, and that is said', async () => {
     await report();
     await take(1, { SCORE: 1e9 });
