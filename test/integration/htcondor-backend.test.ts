@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { expect } from 'chai';
 import type { Monitor, Observation, Submitter, Worker } from '../../src/plugins/contracts/index.ts';
 import { isFinal } from '../../src/worker/status.ts';
@@ -85,6 +87,27 @@ describe('jobs of HTCondor', () => {
     const client = clientOf(pool, 'local');
     const left = `${backend.space.mine} && JobStatus =!= 3`;
     expect(await client.queue(left, ['ClusterId'], signal)).to.deep.equal([]);
+  });
+
+  it('hole 5: that are given up live while HTCondor has not removed them, and have the reason of their hold', async () => {
+    // As a job whose CE cannot be reached, it stays in the queue after its removal.
+    const stays = { executable: '/nonexistent/pilot', leave_in_queue: 'JobStatus == 3' };
+    backend.template('stays.yaml', '', stays);
+    const section = { templateFile: 'stays.yaml', logDir: 'logs' };
+    const worker = await submit(backend.plugin('submitter', backend.context(), section));
+    const seen = follow(monitor({ heldTimeout: 1 }));
+    const removing = await untilStatus(seen, worker, ({ nativeStatus }) => nativeStatus === 'removing');
+    expect(isFinal(removing.status)).to.equal(false);
+    expect(removing.detail?.Removing).to.match(/^removed since .*Z, and still in the queue/);
+    const { config, tokens } = pool.local;
+    const env = { ...process.env, CONDOR_CONFIG: config, _CONDOR_SEC_TOKEN_DIRECTORY: tokens };
+    const forget = ['-forcex', '-constraint', backend.space.mine];
+    await promisify(execFile)(join(pool.programs, 'condor_rm'), forget, { env });
+    const end = await untilStatus(seen, worker, ({ status }) => isFinal(status));
+    expect([end.status, end.error?.code]).to.deep.equal(['cancelled', 'htcondor-removed']);
+    expect(end.error?.message).to.match(/it was held before: .*\/nonexistent\/pilot/);
+    const all = seen.history.get(worker.workerId)?.map(({ status }) => isFinal(status));
+    expect(all?.indexOf(true)).to.equal((all?.length ?? 0) - 1);
   });
 
   it('that are removed live until nothing of them does', async () => {

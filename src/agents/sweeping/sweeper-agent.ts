@@ -42,6 +42,8 @@ export class SweeperAgent {
   readonly #options: SweeperOptions;
   /** Asked to end in the last turn, and not gone by then. */
   readonly #late = new Set<number>();
+  /** The code of the reason that was told for a worker which does not end. */
+  readonly #toldLate = new Map<number, string>();
 
   /** Workers that the backend keeps in their place on purpose, and why. */
   readonly #kept = new Map<number, WorkerError>();
@@ -89,6 +91,7 @@ export class SweeperAgent {
       for (const { workerId } of workers)
         if (outcomes.get(workerId)?.kind !== 'gone') this.#late.add(workerId);
       failed += this.#tell('workers could not be ended', workers, outcomes);
+      this.#tellLate(workers, outcomes);
       if (gone.length === 0) continue;
       // How it ended is looked up freshly: the monitor may be late, and what never started is seen by none.
       const results = await calls.call(`check of ${config.name}`, (signal) => monitor.check(gone, signal));
@@ -120,6 +123,27 @@ export class SweeperAgent {
       this.#parts.log.warn(message, { workers: some.length, workerIds, ...some[0]?.error });
     }
     return failures.length;
+  }
+
+  /** Each reason once for each worker: a pass is made every few seconds. */
+  #tellLate(workers: readonly WorkerRecord[], outcomes: ReadonlyMap<number, GoneOutcome>): void {
+    const told: (readonly [workerId: number, reason: Reason])[] = [];
+    const asked = new Set(workers.map(({ workerId }) => workerId));
+    for (const workerId of this.#toldLate.keys()) if (!asked.has(workerId)) this.#toldLate.delete(workerId);
+    for (const { workerId } of workers) {
+      const outcome = outcomes.get(workerId);
+      const reason = outcome?.kind === 'pending' ? outcome.reason : undefined;
+      if (reason === undefined) this.#toldLate.delete(workerId);
+      else if (this.#toldLate.get(workerId) !== reason.code) {
+        this.#toldLate.set(workerId, reason.code);
+        told.push([workerId, reason]);
+      }
+    }
+    for (const [code, some] of Map.groupBy(told, ([, reason]) => reason.code)) {
+      const workerIds = some.slice(0, 10).map(([workerId]) => workerId);
+      const facts = { code, workers: some.length, workerIds, reason: some[0]?.[1].message };
+      this.#parts.log.warn('workers that are asked to end have not ended yet', facts);
+    }
   }
 
   /** Why workers whose keep time is over were kept by the last sweep; undefined where none was. */

@@ -40,6 +40,12 @@ export const htcondorWorkerErrors = {
     meaning: 'The job was held for longer than `heldTimeout`, or for a reason that no waiting fixes.',
     remedy: 'See the message, which has the reason of HTCondor.',
   },
+  'htcondor-removing': {
+    meaning:
+      'A removed job has been in the queue for more than ten minutes: HTCondor cannot end its remote part, which may run on. Its worker counts as living.',
+    remedy:
+      'See whether its CE can be reached and takes the credential. HTCondor tries again by itself; a job that was held meanwhile goes on with `condor_release`. `condor_rm -forcex` forgets the job though its remote part may run: only when nothing of it can run any more (docs/htcondor.md).',
+  },
   'htcondor-removed': {
     meaning: 'The `periodic_remove` of the job, an operator or the factory removed the job from the queue.',
     remedy: 'See the message, which has the reason of HTCondor.',

@@ -63,6 +63,7 @@ const types: Readonly<Record<keyof JobAd, 'number' | 'string' | 'boolean'>> = {
   HoldReasonSubCode: 'number',
   LastHoldReason: 'string',
   LastHoldReasonCode: 'number',
+  LastHoldReasonSubCode: 'number',
   StageInFinish: 'number',
   RemoveReason: 'string',
   RemoteHost: 'string',

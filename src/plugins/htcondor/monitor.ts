@@ -15,7 +15,7 @@ import { byId, followed, inQueue, isHalf, jobOfWorker, lookUp, portions, wasNeve
 import { type Job, jobOf } from './marks.ts';
 import { bundledBefore, dropLeftOver } from './payload/left-over.ts';
 import { type HTCondorDaemon, HTCondorMonitorConfig } from './schema.ts';
-import { type JobState, stateOf } from './state/job-state.ts';
+import { type JobState, givenUpReason, stateOf } from './state/job-state.ts';
 
 /** The monitor options of a job's queue; options that only look, and give up no job, where no queue of that name is known. */
 export type OptionsOf = (queue: string | undefined, configId: number | undefined) => HTCondorMonitorConfig;
@@ -234,8 +234,9 @@ export class HTCondorMonitor implements Monitor {
       const these = whereJobs(some.map(({ job }) => job.id));
       // A job that was released at this moment goes on.
       const constraint = `${schedd.mine} && JobStatus == 5 && (${these})`;
-      await schedd.client.act('remove', constraint, 'held for too long: given up by thresher', signal);
-      left.push(...(await inQueue(schedd, `(${these}) && JobStatus =!= 3`, signal)));
+      await schedd.client.act('remove', constraint, givenUpReason, signal);
+      // A job that HTCondor is still removing has not ended: its remote part may run.
+      left.push(...(await inQueue(schedd, these, signal)));
     }
     const still = new Map(left.map((job) => [jobIdText(job.id), job]));
     return givenUp.flatMap(({ job, verdict }) => {

@@ -11,7 +11,7 @@ import { type Job, marks } from './marks.ts';
 import type { OptionsOf } from './monitor.ts';
 import { fetchSpooled } from './output/spooled.ts';
 import type { HTCondorDaemon } from './schema.ts';
-import { stateOf } from './state/job-state.ts';
+import { stateOf, whyRemoving } from './state/job-state.ts';
 
 export interface SweeperParts {
   readonly schedd: HTCondorSchedd;
@@ -29,6 +29,13 @@ const atOnce = 500;
 const fetchedAtOnce = 50;
 /** Failures of single jobs after which the files of all jobs are the matter, such as a full disk. */
 const mostAlone = 5;
+
+/** A removed job that is in the queue for so long has a reason, ms. */
+const late = 600_000;
+const removalAttributes: readonly string[] = [
+  ...['ClusterId', 'ProcId', 'JobStatus', 'LastJobStatus', 'EnteredCurrentStatus', 'HoldReason'],
+  marks.worker,
+];
 
 const removed = 3;
 const completed = 4;
@@ -115,7 +122,7 @@ export class HTCondorSweeper implements Sweeper {
         // Its files may never come: whether it is one at all is for the submitter to say.
         if (isHalf(job)) return { place, handle, identity };
         const { heldTimeout } = options(queue, configId);
-        const state = stateOf(workerId, ad, now, { heldTimeout });
+        const state = stateOf(workerId, ad, now, { heldTimeout, queued: true });
         return { place, handle, identity, ...(state && { observation: state.observation }) };
       });
   }
@@ -177,8 +184,7 @@ export class HTCondorSweeper implements Sweeper {
     for (let first = 0; first < workers.length; first += atOnce) {
       const some = workers.slice(first, first + atOnce);
       const these = `${whereWorkers(some.map(({ workerId }) => workerId))} && ${how.which}`;
-      const attributes = ['ClusterId', 'ProcId', 'JobStatus', marks.worker];
-      const jobs = () => inQueue(schedd, these, signal, attributes);
+      const jobs = () => inQueue(schedd, these, signal, removalAttributes);
       let left: readonly Job[] = [];
       let failure: WorkerError | undefined;
       try {
@@ -188,13 +194,24 @@ export class HTCondorSweeper implements Sweeper {
       } catch (error) {
         failure = toReason(error);
       }
-      const late = new Set(left.map(({ workerId }) => workerId));
+      const remaining = new Map(left.map((job) => [job.workerId, job]));
       for (const { workerId } of some) {
+        const job = remaining.get(workerId);
         if (failure !== undefined) outcomes.set(workerId, { kind: 'failed', error: failure });
-        else outcomes.set(workerId, { kind: late.has(workerId) ? 'pending' : 'gone' });
+        else if (job === undefined) outcomes.set(workerId, { kind: 'gone' });
+        else outcomes.set(workerId, { kind: 'pending', ...this.#whyLate(job) });
       }
     }
     return outcomes;
+  }
+
+  /** HTCondor asks a CE that it cannot reach again and again; after a while an operator has to know. */
+  #whyLate({ id, ad }: Job): { readonly reason?: WorkerError } {
+    const { schedd, daemon } = this.#parts;
+    const since = (ad.EnteredCurrentStatus ?? 0) * 1000;
+    if (since === 0 || daemon.clock.now() - since < late) return {};
+    const message = `job ${jobIdText(id)} of ${schedd.submissionHost} was ${whyRemoving(ad)}`;
+    return { reason: { code: 'htcondor-removing', message } };
   }
 
   /** One command for all; what was removed before, and is still on its way out, is not told again. */

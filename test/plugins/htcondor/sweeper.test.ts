@@ -43,19 +43,21 @@ describe('the sweeper of HTCondor', () => {
     if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL');
   }
 
-  function remove(workerId: number, queueAs: () => Promise<readonly unknown[]> = async () => []) {
+  type QueueAs = (read: (ad: object) => unknown) => Promise<readonly unknown[]>;
+
+  function remove(workerId: number, queueAs: QueueAs = async () => [], stop = signal) {
     const schedd = {
       submits,
       bundles: new Bundles(join(directory, 'payloads')),
       outputs,
       refused: new Map(),
       mine: 'true',
-      client: { queueAs },
+      client: { queueAs, act: async () => undefined },
     } as unknown as HTCondorSchedd;
     const daemon = { ...pluginContext(), queue: () => undefined };
     const options = () => ({ heldTimeout: 60 });
     const sweeper = new HTCondorSweeper({ schedd, daemon, options } as never);
-    return sweeper.remove([workerOf(workerId)], signal);
+    return sweeper.remove([workerOf(workerId)], stop);
   }
 
   it('keeps a worker whose condor_submit still runs, and says so', async () => {
@@ -64,6 +66,25 @@ describe('the sweeper of HTCondor', () => {
     expect(outcome).to.have.nested.property('reason.code', 'late-creation');
     expect((await remove(3)).get(3)).to.deep.equal({ kind: 'gone' });
     expect(() => process.kill(child.pid ?? 0, 0), 'that of others is not its to end').not.to.throw();
+  });
+
+  it('hole 5: says of a job that stays removed since when, why, and what its worker counts as', async () => {
+    end();
+    await ended;
+    const seconds = Math.floor(Date.now() / 1000);
+    // Nobody waits for the end of a call that is given up.
+    const over = AbortSignal.abort();
+    const mark = { ClusterId: 7, ProcId: 0, harvesterWorkerID: '1' };
+    const outcomeOf = async (more: object) =>
+      (await remove(1, async (read) => [read({ ...mark, ...more })], over)).get(1);
+    const stays = await outcomeOf({ JobStatus: 3, EnteredCurrentStatus: seconds - 601 });
+    expect(stays).to.have.nested.property('reason.code', 'htcondor-removing');
+    expect(JSON.stringify(stays)).to.match(/job 7.0 of .* was removed since \d{4}-.*and still in the queue/);
+    const young = await outcomeOf({ JobStatus: 3, EnteredCurrentStatus: seconds - 60 });
+    expect(young).to.deep.equal({ kind: 'pending' });
+    const held = { JobStatus: 5, LastJobStatus: 3, HoldReason: 'no GAHP' };
+    const reason = await outcomeOf({ ...held, EnteredCurrentStatus: seconds - 601 });
+    expect(JSON.stringify(reason)).to.match(/then held since .*no GAHP.*condor_release/);
   });
 
   it('removes a worker once its condor_submit has ended', async () => {

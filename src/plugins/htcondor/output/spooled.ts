@@ -31,7 +31,9 @@ export async function fetchSpooled(
   const spooled = await inQueue(schedd, these, signal);
   const over = spooled.filter(({ ad, workerId = 0, queue, configId }) => {
     const { heldTimeout } = options(queue, configId);
-    return isFinal(stateOf(workerId, ad, daemon.clock.now(), { heldTimeout })?.observation.status ?? 'idle');
+    return isFinal(
+      stateOf(workerId, ad, daemon.clock.now(), { heldTimeout, queued: true })?.observation.status ?? 'idle',
+    );
   });
   if (over.length === 0) return;
   const which = whereJobs(over.map(({ id }) => id));

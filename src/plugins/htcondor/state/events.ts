@@ -60,7 +60,7 @@ export const eventRows: { readonly [K in Kind]?: EventRow<K> } = {
     apply: (ad, { reason }, at) => ({
       ...entered(ad, 3, at),
       ...(reason !== undefined && { RemoveReason: reason }),
-      ...(ad.HoldReason !== undefined && { LastHoldReason: ad.HoldReason }),
+      ...lastHold(ad),
     }),
   },
   suspended: { number: 10, seen: 'suspended: `JobStatus` 7', apply: (ad, _, at) => entered(ad, 7, at) },
@@ -98,9 +98,17 @@ function entered(ad: JobAd, JobStatus: number, at: number | undefined): JobAd {
 
 /** A hold that is over is the last one. */
 function without(ad: JobAd): JobAd {
-  const { HoldReason } = ad;
   const rest = Object.fromEntries(Object.entries(ad).filter(([key]) => !key.startsWith('HoldReason')));
-  return { ...rest, ...(HoldReason !== undefined && { LastHoldReason: HoldReason }) };
+  return { ...rest, ...lastHold(ad) };
+}
+
+function lastHold({ HoldReason, HoldReasonCode, HoldReasonSubCode }: JobAd): JobAd {
+  if (HoldReason === undefined) return {};
+  return {
+    LastHoldReason: HoldReason,
+    ...(HoldReasonCode !== undefined && { LastHoldReasonCode: HoldReasonCode }),
+    ...(HoldReasonSubCode !== undefined && { LastHoldReasonSubCode: HoldReasonSubCode }),
+  };
 }
 
 /** Drops the end that an earlier run of the same job left. */

@@ -1,4 +1,5 @@
 import { constants } from 'node:os';
+import { isoSeconds } from '../../../util/clock.ts';
 import type { Observation } from '../../../worker/observation.ts';
 import type { WorkerStatus } from '../../../worker/status.ts';
 import type { WorkerError } from '../../../worker/worker.ts';
@@ -29,7 +30,7 @@ export interface JobState {
 interface Row {
   /** For the table in docs/. */
   readonly seen: string;
-  readonly when: (ad: JobAd, queued: boolean) => boolean;
+  readonly when: (ad: JobAd, isQueued: boolean) => boolean;
   readonly status: WorkerStatus;
   readonly native: string;
 }
@@ -39,11 +40,16 @@ const is = (status: number) => (ad: JobAd) => ad.JobStatus === status;
 /** It ended, and was taken out of the queue after that: the removal does not undo the end. */
 const endedBefore = (ad: JobAd) =>
   ad.LastJobStatus === 4 && Boolean(ad.CompletionDate) && typeof ad.ExitBySignal === 'boolean';
-const completed = (ad: JobAd) => is(4)(ad) || (ad.JobStatus !== undefined && endedBefore(ad));
+/** In the queue a job that is neither completed nor removed may still run, whatever it was before. */
+const completed = (ad: JobAd, queued: boolean) =>
+  is(4)(ad) || (ad.JobStatus !== undefined && endedBefore(ad) && (is(3)(ad) || !queued));
 /** Until it was removed. */
 const hasRun = ({ LastJobStatus }: JobAd) => LastJobStatus === 2 || LastJobStatus === 6;
-/** A removal is never taken back, whatever a late answer says. */
-const removed = (ad: JobAd) => is(3)(ad) || (ad.JobStatus !== undefined && ad.LastJobStatus === 3);
+/** A removal is never taken back, whatever a late answer says. It is over when the job has left the queue. */
+const removed = (ad: JobAd, queued: boolean) =>
+  !queued && (is(3)(ad) || (ad.JobStatus !== undefined && ad.LastJobStatus === 3));
+/** HTCondor holds a removed job whose remote part it cannot end. Released, it is removed further. */
+const heldWhileRemoved = (ad: JobAd, queued: boolean) => queued && is(5)(ad) && ad.LastJobStatus === 3;
 /** A job that was held or evicted and started again keeps the signal of its first end: only `ExitBySignal` tells. */
 const bySignal = ({ ExitBySignal, ExitSignal }: JobAd): boolean => ExitBySignal ?? Boolean(ExitSignal);
 const well = (ad: JobAd) => !bySignal(ad) && ad.ExitCode === 0;
@@ -55,7 +61,7 @@ const well = (ad: JobAd) => !bySignal(ad) && ad.ExitCode === 0;
 export const stateRows: readonly Row[] = [
   {
     seen: '`JobStatus` 4, or `LastJobStatus` 4 with a `CompletionDate`: ended with `ExitCode` 0 and without a signal',
-    when: (ad) => completed(ad) && well(ad),
+    when: (ad, queued) => completed(ad, queued) && well(ad),
     status: 'finished',
     native: 'completed',
   },
@@ -80,6 +86,18 @@ export const stateRows: readonly Row[] = [
   {
     seen: '`JobStatus` 3 in the queue',
     when: (ad, queued) => queued && is(3)(ad),
+    status: 'submitted',
+    native: 'removing',
+  },
+  {
+    seen: '`JobStatus` 5 in the queue after 3, with a `JobStartDate`: HTCondor could not end its remote part, which may run',
+    when: (ad, queued) => heldWhileRemoved(ad, queued) && hasStarted(ad),
+    status: 'idle',
+    native: 'removing',
+  },
+  {
+    seen: '`JobStatus` 5 in the queue after 3',
+    when: heldWhileRemoved,
     status: 'submitted',
     native: 'removing',
   },
@@ -129,14 +147,16 @@ export function stateOf(
   now: number,
   options: StateOptions,
 ): JobState | undefined {
-  const row = stateRows.find(({ when }) => when(ad, options.queued ?? false));
+  const queued = options.queued ?? false;
+  const row = stateRows.find(({ when }) => when(ad, queued));
   if (row === undefined) return undefined;
   const { status, native } = row;
   const over = status === 'finished' || status === 'failed' || status === 'cancelled';
   const host = nodeOf(ad);
   const startTime = msOf(ad.JobStartDate) ?? msOf(ad.JobCurrentStartDate);
-  const endTime = (completed(ad) ? msOf(ad.CompletionDate) : undefined) ?? msOf(ad.EnteredCurrentStatus);
-  const detail = detailOf(ad);
+  const isCompleted = completed(ad, queued);
+  const endTime = (isCompleted ? msOf(ad.CompletionDate) : undefined) ?? msOf(ad.EnteredCurrentStatus);
+  const detail = { ...detailOf(ad), ...(native === 'removing' && { Removing: whyRemoving(ad) }) };
   const common = {
     workerId,
     observedAt: now,
@@ -146,14 +166,17 @@ export function stateOf(
     ...(startTime !== undefined && { startTime }),
     ...(Object.keys(detail).length > 0 && { detail }),
   };
-  const exitCode = completed(ad) ? exitCodeOf(ad) : undefined;
+  const exitCode = isCompleted ? exitCodeOf(ad) : undefined;
+  const rule = status === 'cancelled' && wasGivenUp(ad) ? holdRuleOf(lastHoldOf(ad)) : undefined;
   const observation: Observation = {
     ...common,
-    status,
+    status: rule?.status ?? status,
     ...(exitCode !== undefined && { exitCode }),
     ...(over && endTime !== undefined && { endTime }),
     ...(status === 'failed' && { error: failureOf(ad, options) }),
-    ...(status === 'cancelled' && { error: removalOf(ad) }),
+    ...(status === 'cancelled' && {
+      error: rule === undefined ? removalOf(ad) : { code: rule.code, message: heldText(lastHoldOf(ad)) },
+    }),
   };
   return native === 'held' ? judgeHold(ad, observation, options, now) : { observation };
 }
@@ -167,10 +190,45 @@ function judgeHold(ad: JobAd, observation: Observation, options: StateOptions, n
   if (since === undefined && after > 0) return { observation };
   const at = (since ?? now) + after * 1000;
   if (now < at) return { observation };
-  const { HoldReason = 'no reason', HoldReasonCode = '?', HoldReasonSubCode = '?' } = ad;
-  const message = `held: ${HoldReason.trim().slice(0, 400)} (code ${HoldReasonCode}, subcode ${HoldReasonSubCode})`;
+  const message = heldText(ad);
   const verdict: Observation = { ...observation, status, endTime: now, error: { code, message } };
   return { observation, verdict };
+}
+
+function heldText({
+  HoldReason = 'no reason',
+  HoldReasonCode: code,
+  HoldReasonSubCode: subcode,
+}: Hold): string {
+  return `held: ${HoldReason.trim().slice(0, 400)} (code ${code ?? '?'}, subcode ${subcode ?? '?'})`;
+}
+
+/** The reason with which thresher removes a job that was held for too long. */
+export const givenUpReason = 'held for too long: given up by thresher';
+
+/** The removal may take long, and a restart may come in between: the job itself says why its worker was given up. */
+function wasGivenUp({ RemoveReason = '' }: JobAd): boolean {
+  return RemoveReason.includes(givenUpReason);
+}
+
+type Hold = Pick<JobAd, 'HoldReason' | 'HoldReasonCode' | 'HoldReasonSubCode'>;
+
+/** The hold before the removal; one that came while it was removed says nothing of why. */
+function lastHoldOf({ LastHoldReason, LastHoldReasonCode, LastHoldReasonSubCode }: JobAd): Hold {
+  return {
+    ...(LastHoldReason !== undefined && { HoldReason: LastHoldReason }),
+    ...(LastHoldReasonCode !== undefined && { HoldReasonCode: LastHoldReasonCode }),
+    ...(LastHoldReasonSubCode !== undefined && { HoldReasonSubCode: LastHoldReasonSubCode }),
+  };
+}
+
+/** Why a removed job is still in the queue, and since when. For operators. */
+export function whyRemoving({ JobStatus, EnteredCurrentStatus, HoldReason = 'no reason' }: JobAd): string {
+  const at = msOf(EnteredCurrentStatus);
+  const since = at === undefined ? '' : ` since ${isoSeconds(at)}`;
+  return JobStatus === 5
+    ? `removed, then held${since} (${HoldReason.trim().slice(0, 200)}): its remote part may run; condor_release has HTCondor remove it further`
+    : `removed${since}, and still in the queue: HTCondor has not ended its machine or its remote part yet`;
 }
 
 /** Source: Harvester's monitor_common. */

@@ -20,6 +20,7 @@ export interface JobAd {
   readonly HoldReasonSubCode?: number;
   readonly LastHoldReason?: string;
   readonly LastHoldReasonCode?: number;
+  readonly LastHoldReasonSubCode?: number;
   /** When all files of a spooled job had come. */
   readonly StageInFinish?: number;
   readonly RemoveReason?: string;
@@ -39,6 +40,7 @@ export const jobAttributes: readonly string[] = [
     'HoldReasonSubCode',
     'LastHoldReason',
     'LastHoldReasonCode',
+    'LastHoldReasonSubCode',
     'RemoveReason',
   ],
   ...['RemoteHost', 'LastRemoteHost', 'GridJobId', 'GridJobStatus', 'StageInFinish'],

@@ -1,8 +1,14 @@
+import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { applyEvent } from '../../../../src/plugins/htcondor/state/events.ts';
-import { stateOf, type StateOptions } from '../../../../src/plugins/htcondor/state/job-state.ts';
+import {
+  givenUpReason,
+  stateOf,
+  type StateOptions,
+} from '../../../../src/plugins/htcondor/state/job-state.ts';
 import type { JobEvent } from '../../../../src/clients/htcondor/event-types.ts';
+import { isFinal } from '../../../../src/worker/status.ts';
 import type { JobAd } from '../../../../src/plugins/htcondor/state/types.ts';
 
 const options: StateOptions = { heldTimeout: 3600 };
@@ -80,6 +86,72 @@ describe('what a job of HTCondor means', () => {
       expect(seen(ad)).to.equal(expected);
     });
   }
+
+  it('hole 5: is final for no job in the queue, but for one that is completed, whatever it was before', () => {
+    const statuses = [undefined, ...Array.from({ length: 9 }, (_, at) => at)];
+    const kinds: readonly JobAd[] = [
+      {},
+      { JobStartDate: s - 9, NumJobStarts: 1 },
+      { CompletionDate: s - 5, ExitBySignal: false, ExitCode: 0 },
+      { HoldReason: 'Failed to start GAHP', HoldReasonCode: 0, EnteredCurrentStatus: 1000 },
+      {
+        HoldReasonCode: 46,
+        HoldReason: 'too long',
+        RemoveReason: 'via condor_rm',
+        EnteredCurrentStatus: 1000,
+      },
+      { RemoveReason: `${givenUpReason} (by user pilot)`, LastHoldReasonCode: 46, LastHoldReason: 'x' },
+    ];
+    let seenOf = 0;
+    for (const JobStatus of statuses)
+      for (const LastJobStatus of statuses)
+        for (const kind of kinds) {
+          const ad = {
+            ...kind,
+            ...(JobStatus !== undefined && { JobStatus }),
+            ...(LastJobStatus !== undefined && { LastJobStatus }),
+          };
+          const state = stateOf(1, ad, now, { ...options, queued: true });
+          const what = JSON.stringify(ad);
+          const isCompleted =
+            JobStatus === 4 || (JobStatus === 3 && LastJobStatus === 4 && 'CompletionDate' in ad);
+          if (state === undefined) continue;
+          seenOf++;
+          expect(isFinal(state.observation.status), what).to.equal(isCompleted);
+          // Given up is only who was not removed before.
+          if (LastJobStatus === 3) expect(state.verdict, what).to.equal(undefined);
+          if (state.verdict !== undefined) expect(JobStatus, what).to.equal(5);
+        }
+    expect(seenOf).to.be.greaterThan(300);
+  });
+
+  const field = JSON.parse(readFileSync('test/fixtures/htcondor/field-ads.json', 'utf8')) as readonly {
+    readonly what: string;
+    readonly ad: JobAd;
+  }[];
+  for (const { what, ad } of field)
+    it(`hole 5: has not ended where ${what}`, () => {
+      const state = stateOf(1, ad, now, { ...options, queued: true });
+      expect(state?.verdict).to.equal(undefined);
+      expect(state?.observation.nativeStatus).to.equal('removing');
+      expect(isFinal(state?.observation.status ?? 'cancelled')).to.equal(false);
+      expect(state?.observation.detail?.['Removing']).to.match(
+        /removed, then held since 1970.* may run; condor_release/,
+      );
+    });
+
+  it('hole 5: is given up with the reason of its hold once its removed job has left the queue', () => {
+    const ad: JobAd = {
+      JobStatus: 3,
+      LastJobStatus: 5,
+      RemoveReason: `${givenUpReason} (by user pilot)`,
+      LastHoldReason: 'The job exceeded allowed job duration of 1:00',
+      LastHoldReasonCode: 46,
+    };
+    expect(seen(ad, { queued: true })).to.equal('submitted removing');
+    expect(seen(ad)).to.equal('failed removed walltime');
+    expect(stateOf(1, ad, now, options)?.observation.error?.message).to.include('allowed job duration');
+  });
 
   it('never is a success after a removal or a signal', () => {
     const number = fc.option(fc.integer({ min: 0, max: 8 }), { nil: undefined });
